@@ -1,0 +1,88 @@
+#include "arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <set>
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace einrel::cli {
+namespace {
+
+/// All of `text` as a number. Throws UserError that shows the option and what is wanted.
+template <class Number>
+Number parse_number(const std::string& option, const std::string& text, const char* wanted) {
+  Number value{};
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  if (text.starts_with('+') && !text.starts_with("+-")) ++begin;
+  auto result = std::from_chars(begin, end, value);
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (result.ec == std::errc::result_out_of_range && result.ptr == end) {
+      value = std::strtod(begin, nullptr);  // too small becomes 0, too large infinity
+      result.ec = std::errc();
+    }
+  }
+  if (result.ec != std::errc() || result.ptr != end) {
+    throw UserError(fmt::format("{}: '{}' is not {}", option, printable(text), wanted));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> parse_assignments(const std::string& option,
+                                                                   const std::vector<std::string>& given) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::set<std::string> names;
+  for (const std::string& text : given) {
+    const std::size_t sign = text.find('=');
+    if (sign == std::string::npos || sign == 0 || sign + 1 == text.size()) {
+      throw UserError(fmt::format("{} {}: write {} NAME=VALUE", option, text, option));
+    }
+    pairs.emplace_back(text.substr(0, sign), text.substr(sign + 1));
+    if (!names.insert(pairs.back().first).second) {
+      throw UserError(fmt::format("{} gives '{}' twice", option, pairs.back().first));
+    }
+  }
+  return pairs;
+}
+
+std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& given) {
+  constexpr const char* extent_words = "a whole number from 0 to 2^63-1";
+  std::map<std::string, std::int64_t> dims;
+  for (const auto& [name, text] : parse_assignments("--dim", given)) {
+    dims[name] = parse_number<std::int64_t>("--dim " + name, text, extent_words);
+    if (dims[name] < 0) throw UserError(fmt::format("--dim {}: '{}' is not {}", name, text, extent_words));
+  }
+  return dims;
+}
+
+std::map<std::string, double> parse_scalars(const std::vector<std::string>& given) {
+  std::map<std::string, double> scalars;
+  for (const auto& [name, text] : parse_assignments("--scalar", given)) {
+    scalars[name] = parse_number<double>("--scalar " + name, text, "a number");
+  }
+  return scalars;
+}
+
+std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given) {
+  if (!given) return std::nullopt;
+  return parse_number<std::uint64_t>("--random", *given, "a whole number from 0 to 2^64-1");
+}
+
+std::string join_some(const std::vector<std::string>& items, const char* separator) {
+  constexpr std::size_t most = 20;
+  const std::size_t shown = std::min(items.size(), most);
+  const std::string text =
+      fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(shown), separator));
+  return shown < items.size() ? fmt::format("{}{}and {} more", text, separator, items.size() - shown) : text;
+}
+
+}  // namespace einrel::cli

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace einrel::cli {
+
+/// NAME=VALUE pairs as given, in order. Throws UserError for one without '=' or name, or a name given twice.
+std::vector<std::pair<std::string, std::string>> parse_assignments(const std::string& option,
+                                                                   const std::vector<std::string>& given);
+
+/// --dim b=128 ...; throws UserError unless every value is a whole number of 0 or more.
+std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& given);
+
+/// --scalar eta=0.1 ...; throws UserError unless every value is a number.
+std::map<std::string, double> parse_scalars(const std::vector<std::string>& given);
+
+/// --random SEED; throws UserError unless it is a whole number from 0 to 2^64-1.
+std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given);
+
+/// The first twenty items, and how many more there are.
+std::string join_some(const std::vector<std::string>& items, const char* separator);
+
+}  // namespace einrel::cli

@@ -1,0 +1,24 @@
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "einsum/functions.h"
+#include "einsum/macros.h"
+#include "output.h"
+
+namespace einrel::cli {
+namespace {
+
+void list_functions() {
+  for (const FunctionInfo& info : all_functions()) print(fmt::format("{:<28} {}\n", info.usage, info.meaning));
+  print(fmt::format("\nbuilt-in macros\n{}", built_in_macro_text()));
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("list", "list what Einrel knows");
+  command->require_subcommand(1);
+  command->add_subcommand("functions", "functions, operators, reductions and macros")->callback(list_functions);
+}
+
+}  // namespace einrel::cli

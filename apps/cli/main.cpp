@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <csignal>
+#include <exception>
+#include <new>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "commands.h"
+#include "output.h"
+
+namespace {
+
+constexpr int exit_user_error = 1;
+constexpr int exit_run_error = 2;
+constexpr int exit_bug = 3;
+
+/// The rendered errors of a program say "error:" themselves.
+void report(const std::string& message) {
+  const bool rendered = message.starts_with("error:");
+  einrel::cli::print_error(
+      fmt::format("{}{}{}", rendered ? "" : "error: ", message, message.ends_with('\n') ? "" : "\n"));
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+/// What CLI11 would say of a missing or misspelt command does not name it.
+void require_command(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> known = command_names(app);
+  if (std::find(known.begin(), known.end(), word) != known.end() || word.starts_with("-")) return;
+  const std::string near = einrel::did_you_mean(word, known);
+  throw einrel::UserError(
+      fmt::format("{} has no command '{}'; {}", app.get_name(), word,
+                  !near.empty() ? near : fmt::format("its commands are {}", fmt::join(known, ", "))));
+}
+
+void require_commands(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc && !command_names(*at).empty(); ++i) {
+    require_command(*at, argv[i]);
+    if (argv[i][0] == '-') return;
+    at = at->get_subcommand(argv[i]);
+  }
+}
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app{"Einrel computes Einstein-summation programs over large tensors.", "einrel"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "einrel " EINREL_VERSION);
+  einrel::cli::add_run_command(app);
+  einrel::cli::add_explain_command(app);
+  einrel::cli::add_check_command(app);
+  einrel::cli::add_einsum_command(app);
+  einrel::cli::add_list_command(app);
+  require_commands(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    report(fmt::format("{}\n  help: einrel --help, einrel COMMAND --help", error.what()));
+    return exit_user_error;
+  }
+  einrel::cli::flush_output();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A file that grows past a limit is then a failed write like any other: reported, and the temporary file removed.
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    return run_command_line(argc, argv);
+  } catch (const einrel::UserError& error) {
+    report(error.what());
+    return exit_user_error;
+  } catch (const einrel::RunError& error) {
+    report(error.what());
+    return exit_run_error;
+  } catch (const std::bad_alloc&) {
+    report("out of memory");
+    return exit_run_error;
+  } catch (const std::exception& error) {
+    report(
+        fmt::format("this is a bug in Einrel, not in your program: {}\n"
+                    "  help: please report it with the command line and the program",
+                    error.what()));
+    return exit_bug;
+  }
+}

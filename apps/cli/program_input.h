@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/source.h"
+#include "einsum/check.h"
+#include "einsum/reference.h"
+#include "tensor/stored_tensor.h"
+
+namespace einrel::cli {
+
+/// The text of a program; "-" is standard input. Throws UserError when it cannot be read.
+SourceText read_program(const std::string& path);
+
+/// The files that inputs are bound to, opened but not read.
+using OpenInputs = std::map<std::string, StoredTensor>;
+
+/// --in NAME=FILE ...
+OpenInputs open_inputs(const std::vector<std::string>& given);
+
+/// What the checks need to know of a file.
+BoundInput describe(const StoredTensor& file);
+
+/// The graph of a checked program; throws UserError that lists the extents that are still open.
+EinGraph require_graph(CheckedProgram& checked, const SourceText& program);
+
+/// A tensor for every input of `graph`: from its file, else random when there is a seed. Throws UserError that lists
+/// the inputs that have neither, RunError when the run would not fit in memory.
+TensorBindings load_inputs(const EinGraph& graph, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
+
+}  // namespace einrel::cli

@@ -1,0 +1,65 @@
+# What every target of this project shares. Included once, from the top CMakeLists.txt; CMakePresets.json sets the options.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+option(EINREL_TESTS "Build the tests" ON)
+option(EINREL_FUZZ "Build the fuzzers; needs clang" OFF)
+# On for us; the release preset turns it off, so that a newer compiler's new warning stops no user.
+option(CMAKE_COMPILE_WARNING_AS_ERROR "Warnings stop the build" ON)
+set(EINREL_SANITIZE "" CACHE STRING "Sanitizers for all code, as in -fsanitize=: address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+find_program(EINREL_CCACHE ccache)
+if(EINREL_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${EINREL_CCACHE}")
+endif()
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+                    -Wdeprecated-copy-dtor)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 sees overlapping copies inside std::string where there are none (GCC bug 105651).
+  add_compile_options(-Wno-restrict)
+endif()
+if(EINREL_SANITIZE)
+  add_compile_options(-fsanitize=${EINREL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${EINREL_SANITIZE})
+  # v[i] past the end of a vector that has spare capacity is no memory error, so no sanitizer sees it.
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+endif()
+if(EINREL_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# einrel_library(NAME libraries...) makes einrel_NAME from every .cpp of the calling folder.
+function(einrel_library name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  add_library(einrel_${name} STATIC ${sources})
+  target_include_directories(einrel_${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(einrel_${name} PUBLIC ${ARGN})
+endfunction()
+
+function(einrel_has_numpy result candidate)
+  execute_process(COMMAND "${candidate}" -c "import numpy" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  if(NOT status EQUAL 0)
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# einrel_find_python() sets EINREL_PYTHON to an interpreter that has NumPy: the first one on the PATH, or the system's.
+# The tests compare files with what NumPy reads and writes.
+function(einrel_find_python)
+  find_program(EINREL_PYTHON NAMES python3 python VALIDATOR einrel_has_numpy DOC "Python interpreter that has NumPy")
+  if(NOT EINREL_PYTHON)
+    message(FATAL_ERROR "No Python interpreter with NumPy was found; the tests need one. Install it "
+                        "(apt-get install python3-numpy), name it (-DEINREL_PYTHON=/path/to/python3) or build without "
+                        "tests (-DEINREL_TESTS=OFF).")
+  endif()
+  message(STATUS "Python with NumPy: ${EINREL_PYTHON}")
+endfunction()

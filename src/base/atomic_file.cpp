@@ -1,0 +1,119 @@
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file_error.h"
+
+namespace einrel {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+/// Where a rename must go so that a symbolic link stays one: the file it leads to.
+std::string through_links(const std::string& path) {
+  std::error_code unresolved;
+  const fs::path target = fs::canonical(path, unresolved);
+  return unresolved ? path : target.string();
+}
+
+/// The type and permissions of what stands there; nullopt, and the reason in errno, when nothing can be seen.
+std::optional<mode_t> mode_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status.st_mode;
+}
+
+[[noreturn]] void throw_write_error(const std::string& path, int code) {
+  throw RunError(fmt::format("cannot write '{}': {}", path, std::generic_category().message(code)));
+}
+
+}  // namespace
+
+void check_replaceable(const std::string& path) {
+  const std::string target = through_links(path);
+  if (!fs::path(path).has_filename()) throw UserError(fmt::format("cannot write '{}': it names no file", path));
+  if (const auto mode = mode_of(target)) {
+    if (S_ISDIR(*mode)) throw UserError(fmt::format("cannot write '{}': it is a folder", path));
+    if (!S_ISREG(*mode)) throw UserError(fmt::format("cannot write '{}': it is a pipe or a device", path));
+    if (::access(target.c_str(), W_OK) != 0) throw_file_error("write", path, errno);
+  } else if (errno != ENOENT && errno != ENOTDIR) {
+    throw_file_error("write", path, errno);
+  }
+  const std::string folder = folder_of(target);
+  const auto mode = mode_of(folder);
+  if (!mode) throw UserError(fmt::format("cannot write '{}': the folder '{}' does not exist", path, folder));
+  if (!S_ISDIR(*mode)) throw UserError(fmt::format("cannot write '{}': '{}' is not a folder", path, folder));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw UserError(fmt::format("cannot write '{}': you may not create files in the folder '{}'", path, folder));
+  }
+}
+
+AtomicFile::AtomicFile(const std::string& path) : path_(through_links(path)) {
+  check_replaceable(path_);
+  // The temporary's name does not grow with the file's, which may be as long as the system allows.
+  for (int attempt = 0; descriptor_ < 0; ++attempt) {
+    temporary_ = fmt::format("{}/.einrel-{}-{}.tmp", folder_of(path_), ::getpid(), attempt);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno != EEXIST) throw_file_error("write", path_, errno);
+  }
+  // A private file stays private. Some file systems have no permissions to set, which is no reason to fail.
+  if (const auto mode = mode_of(path_)) std::ignore = ::fchmod(descriptor_, *mode & 0777U);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_write_error(path_, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::rewrite(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_write_error(path_, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+}
+
+void AtomicFile::close() {
+  if (descriptor_ < 0) return;
+  if (::close(std::exchange(descriptor_, -1)) != 0) throw_write_error(path_, errno);
+}
+
+void AtomicFile::commit() {
+  close();
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw_write_error(path_, errno);
+  temporary_.clear();
+}
+
+}  // namespace einrel

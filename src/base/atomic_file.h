@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace einrel {
+
+/// Throws UserError unless an ordinary file can be made, or one that stands there replaced, at `path`:
+/// its folder must exist and be writable, and what stands there must be a writable ordinary file.
+void check_replaceable(const std::string& path);
+
+/// A file that appears under its name only when it is complete. Bytes go to a temporary name in the same
+/// folder; `commit` renames it; without a commit the destructor removes it and nothing has changed.
+/// A symbolic link is followed, the permissions of a replaced file are kept, those of a new one follow
+/// the umask. Nothing is synced to the disk: it guards against failure of the run, not of the power.
+class AtomicFile {
+ public:
+  /// Throws as check_replaceable does, and RunError when the temporary cannot be made.
+  explicit AtomicFile(const std::string& path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  /// Appends. Throws RunError (disk full, ...) with the path and the reason.
+  void write(std::span<const std::byte> bytes);
+  /// Replaces bytes that were written before. Throws RunError.
+  void rewrite(std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Hands the last bytes to the system; no writing afterwards. Throws RunError.
+  void close();
+  /// Closes and renames: the file is now there, complete. Throws RunError.
+  void commit();
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace einrel

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace einrel {
+
+/// Throws for a failed system call on a file: "cannot {action} '{path}': {reason}". A reason that the
+/// user can mend (missing, not permitted, ...) is a UserError; the rest (disk, memory) is a RunError.
+/// `code` is the value of errno.
+[[noreturn]] void throw_file_error(std::string_view action, const std::string& path, int code);
+
+}  // namespace einrel

@@ -1,0 +1,59 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file_error.h"
+
+namespace einrel {
+namespace {
+
+/// An open file that is closed on every way out.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path)
+      // O_NONBLOCK: opening a pipe must not wait for somebody to write into it.
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (descriptor_ < 0) throw_file_error("read", path, errno);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() { ::close(descriptor_); }
+
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+std::size_t ordinary_size(const OpenFile& file, const std::string& path) {
+  struct stat status {};
+  if (::fstat(file.descriptor(), &status) != 0) throw_file_error("read", path, errno);
+  if (S_ISDIR(status.st_mode)) throw UserError(fmt::format("cannot read '{}': it is a folder", path));
+  if (!S_ISREG(status.st_mode)) {
+    throw UserError(fmt::format("cannot read '{}': it is a pipe or a device; save its contents to a file first", path));
+  }
+  return static_cast<std::size_t>(status.st_size);
+}
+
+}  // namespace
+
+FileBytes map_file(const std::string& path) {
+  const OpenFile file(path);
+  const std::size_t size = ordinary_size(file, path);
+  if (size == 0) return {path, {}, nullptr};  // mmap refuses a length of 0
+
+  void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (address == MAP_FAILED) throw_file_error("map", path, errno);
+  std::shared_ptr<const void> owner(address, [size](void* mapped) { ::munmap(mapped, size); });
+  return {path, {static_cast<const std::byte*>(address), size}, std::move(owner)};
+}
+
+}  // namespace einrel

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/source.h"
+#include "einsum/functions.h"
+#include "tensor/dtype.h"
+
+/// A program as written: names are not resolved yet. Expressions are vectors of nodes in postorder, so
+/// that passes over them are loops and no depth of nesting can exhaust the call stack.
+namespace einrel::ast {
+
+struct Name {
+  std::string text;
+  Span span;
+};
+
+/// coefficient * label
+struct IndexTerm {
+  std::int64_t coefficient = 1;
+  Name label;
+};
+
+/// An affine index such as `2*y+dy-1`; a plain label is one term with coefficient 1.
+struct Index {
+  std::vector<IndexTerm> terms;
+  std::int64_t offset = 0;
+  Span span;
+};
+
+struct Number {
+  double value = 0;
+  std::optional<std::int64_t> integer;  ///< set when written without point or exponent and it fits
+};
+/// A bare name: a scalar, a label's value, or a macro's parameter.
+struct NameUse {
+  std::string name;
+};
+/// X[i,j], or pad(X[i+di], 0) when `pad` is set.
+struct Access {
+  Name tensor;
+  std::vector<Index> indices;
+  std::optional<double> pad;
+};
+struct Unary {
+  UnaryFunction function{};
+};
+struct Binary {
+  BinaryFunction function{};
+};
+struct Where {};
+struct Cast {
+  DType type{};
+};
+/// sum[j] body
+struct Reduce {
+  Reducer reducer{};
+  std::vector<Name> labels;
+};
+/// softmax[j](arguments...); the arguments are the nodes before this one.
+struct MacroCall {
+  Name macro;
+  std::vector<Name> labels;
+  std::size_t arguments = 0;
+};
+
+struct Node {
+  Span span;  ///< the whole subexpression as written; for a node out of a macro, the call
+  std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, MacroCall> op;
+};
+
+struct Expr {
+  std::vector<Node> nodes;
+};
+
+/// How many of the subexpressions before it a node takes.
+std::size_t arity(const Node& node);
+/// For each node, the first node of the subexpression that ends there. O(nodes).
+std::vector<std::size_t> subexpression_starts(const Expr& expr);
+
+/// For each node, the innermost Reduce node whose body it is in, or `no_reduction`; the Reduce nodes form
+/// chains outwards. O(nodes).
+inline constexpr std::size_t no_reduction = static_cast<std::size_t>(-1);
+std::vector<std::size_t> enclosing_reductions(const Expr& expr);
+
+/// dims b=1000
+struct Dim {
+  Name label;
+  std::int64_t extent = 0;
+};
+struct Dims {
+  std::vector<Dim> dims;
+};
+/// input X[b,f] : f32
+struct InputDecl {
+  Name name;
+  std::vector<Name> labels;
+  DType dtype = DType::f32;
+};
+struct Inputs {
+  std::vector<InputDecl> inputs;
+};
+/// scalar eta = 0.01
+struct ScalarDecl {
+  Name name;
+  std::optional<Number> value;
+};
+struct Scalars {
+  std::vector<ScalarDecl> scalars;
+};
+/// def sqdist[j](x, y) = sum[j] sq(x - y)
+struct MacroDef {
+  Name name;
+  std::vector<Name> labels;
+  std::vector<Name> parameters;
+  Expr body;
+};
+/// Z[i,k] = expression
+struct Definition {
+  Name name;
+  std::vector<Name> labels;
+  Expr value;
+};
+/// One dimension of a view: one label, or several written (h d), or none written 1.
+using Group = std::vector<Name>;
+/// H[b,s,h,d] = view X[b,s,(h d)]
+struct ViewDefinition {
+  Name name;
+  std::vector<Group> to;
+  Name source;
+  std::vector<Group> from;
+};
+/// gradient G1, G2 = loss wrt W1, W2
+struct Gradient {
+  std::vector<Name> results;
+  Name loss;
+  std::vector<Name> variables;
+};
+/// output V1, V2
+struct Outputs {
+  std::vector<Name> names;
+};
+
+struct Statement {
+  Span span;
+  std::variant<Dims, Inputs, Scalars, MacroDef, Definition, ViewDefinition, Gradient, Outputs> what;
+};
+
+struct Program {
+  std::vector<Statement> statements;
+  /// Names in statements that could not be read: not knowing them elsewhere is no error of its own.
+  std::set<std::string> suspects;
+};
+
+}  // namespace einrel::ast

@@ -1,0 +1,312 @@
+#include "einsum/check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/suggest.h"
+#include "einsum/check_state.h"
+#include "einsum/parse.h"
+
+namespace einrel {
+namespace {
+
+using namespace checking;
+
+std::string declaration_text(const ast::InputDecl& input) {
+  std::vector<std::string> labels;
+  for (const ast::Name& label : input.labels) labels.push_back(label.text);
+  return fmt::format("{}[{}]", input.name.text, fmt::join(labels, ","));
+}
+
+/// A tensor's name must be new. A second definition is checked all the same; readers see the first.
+void claim_name(CheckState& state, const ast::Name& name) {
+  const auto [known, is_new] = state.defined.insert({name.text, name.span});
+  if (is_new) return;
+  state.error(fmt::format("'{}' is defined twice", name.text), {name.span, known->second},
+              "a tensor has one definition; give the new value another name");
+}
+
+/// The tensors that a statement defines.
+std::vector<ast::Name> defined_names(const ast::Statement& statement) {
+  std::vector<ast::Name> names;
+  if (const auto* inputs = std::get_if<ast::Inputs>(&statement.what)) {
+    for (const ast::InputDecl& input : inputs->inputs) names.push_back(input.name);
+  } else if (const auto* definition = std::get_if<ast::Definition>(&statement.what)) {
+    names.push_back(definition->name);
+  } else if (const auto* view = std::get_if<ast::ViewDefinition>(&statement.what)) {
+    names.push_back(view->name);
+  } else if (const auto* gradient = std::get_if<ast::Gradient>(&statement.what)) {
+    names = gradient->results;
+  }
+  return names;
+}
+
+void declare_dims(CheckState& state, const ast::Dims& dims) {
+  for (const ast::Dim& dim : dims.dims) {
+    const auto known = state.labels.find(dim.label.text);
+    if (known != state.labels.end()) {
+      state.error(fmt::format("'{}' has two extents", dim.label.text), {dim.label.span, known->second.where},
+                  "declare each label once");
+      continue;
+    }
+    DeclaredLabel label{dim.extent, "dims", dim.label.span};
+    if (const auto given = state.environment.dims.find(dim.label.text); given != state.environment.dims.end()) {
+      label = {given->second, "--dim", dim.label.span};
+    }
+    state.labels[dim.label.text] = label;
+  }
+}
+
+void declare_scalars(CheckState& state, const ast::Scalars& scalars) {
+  for (const ast::ScalarDecl& scalar : scalars.scalars) {
+    ScalarDeclaration declaration{scalar.name.text, std::nullopt, std::nullopt};
+    if (scalar.value) declaration.value = scalar.value->value;
+    if (!state.scalars.insert({scalar.name.text, declaration}).second) {
+      state.error(fmt::format("scalar '{}' is declared twice", scalar.name.text), {scalar.name.span}, "remove one");
+    }
+  }
+}
+
+/// The labels of inputs that `dims` does not name get their extent from --dim or from the data.
+void declare_input_labels(CheckState& state, const ast::InputDecl& input) {
+  for (const ast::Name& label : input.labels) {
+    if (state.labels.count(label.text) != 0) continue;
+    DeclaredLabel declared{std::nullopt, "input " + declaration_text(input), label.span};
+    if (const auto given = state.environment.dims.find(label.text); given != state.environment.dims.end()) {
+      declared.extent = given->second;
+      declared.source = "--dim";
+    }
+    state.labels[label.text] = declared;
+  }
+}
+
+/// Compares a declaration with what is bound to it and learns extents from that.
+void check_binding(CheckState& state, const ast::InputDecl& input, const BoundInput& bound) {
+  const std::string text = declaration_text(input);
+  if (bound.shape.size() != input.labels.size()) {
+    state.error(fmt::format("{} has {} dimension{}, but {} has shape {}", text, input.labels.size(),
+                            input.labels.size() == 1 ? "" : "s", bound.origin, to_string(bound.shape)),
+                {input.name.span},
+                fmt::format("declare '{}' with {} labels, or bind another file", input.name.text, bound.shape.size()));
+    return;
+  }
+  if (std::find(bound.readable_as.begin(), bound.readable_as.end(), input.dtype) == bound.readable_as.end()) {
+    const bool has_own = !bound.readable_as.empty();
+    state.error(fmt::format("'{}' is declared {}, but {} holds {}", input.name.text, name_of(input.dtype), bound.origin,
+                            bound.stored_type),
+                {input.name.span},
+                has_own ? fmt::format("declare it {} and cast where it is used: {}({}[...])",
+                                      name_of(bound.readable_as.front()), name_of(input.dtype), input.name.text)
+                        : "convert the file");
+  }
+  for (std::size_t d = 0; d < input.labels.size(); ++d) {
+    DeclaredLabel& label = state.labels[input.labels[d].text];
+    const std::int64_t extent = bound.shape[d].value();
+    if (!label.extent) {
+      label.extent = extent;
+      label.source = fmt::format("{} ({})", text, bound.origin);
+    } else if (*label.extent != extent) {
+      state.error(fmt::format("label '{}' has extent {} in {} but {} in {} ({})", input.labels[d].text, *label.extent,
+                              label.source, extent, text, bound.origin),
+                  {input.labels[d].span, label.where},
+                  "bind data of that extent, change the declared extent, or rename one label");
+    }
+  }
+}
+
+void check_inputs_bound(CheckState& state, const ast::Program& program) {
+  std::vector<std::string> names;
+  for (const ast::Statement& statement : program.statements) {
+    const auto* inputs = std::get_if<ast::Inputs>(&statement.what);
+    if (inputs == nullptr) continue;
+    for (const ast::InputDecl& input : inputs->inputs) {
+      names.push_back(input.name.text);
+      const auto bound = state.environment.inputs.find(input.name.text);
+      if (bound != state.environment.inputs.end()) check_binding(state, input, bound->second);
+    }
+  }
+  for (const auto& [name, bound] : state.environment.inputs) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string near = did_you_mean(name, names);
+    state.error(fmt::format("the program has no input '{}', which {} is bound to", name, bound.origin), {},
+                !near.empty() ? near : fmt::format("its inputs are: {}", fmt::join(names, ", ")));
+  }
+}
+
+void note_reads(CheckState& state, const ast::Statement& statement) {
+  if (const auto* view = std::get_if<ast::ViewDefinition>(&statement.what)) {
+    state.reads[view->name.text] = {view->source.text};
+  } else if (const auto* definition = std::get_if<ast::Definition>(&statement.what)) {
+    for (const ast::Node& node : definition->value.nodes) {
+      const auto* access = std::get_if<ast::Access>(&node.op);
+      if (access != nullptr) state.reads[definition->name.text].push_back(access->tensor.text);
+    }
+  }
+}
+
+/// Everything that statements may use before it stands: dims, scalars, the labels of inputs, all names.
+void collect_declarations(CheckState& state, const ast::Program& program) {
+  for (const ast::Statement& statement : program.statements) {
+    if (const auto* dims = std::get_if<ast::Dims>(&statement.what)) declare_dims(state, *dims);
+    if (const auto* scalars = std::get_if<ast::Scalars>(&statement.what)) declare_scalars(state, *scalars);
+    for (const ast::Name& name : defined_names(statement)) state.tensor_names.insert(name.text);
+    note_reads(state, statement);
+  }
+  for (const ast::Statement& statement : program.statements) {
+    const auto* inputs = std::get_if<ast::Inputs>(&statement.what);
+    if (inputs == nullptr) continue;
+    for (const ast::InputDecl& input : inputs->inputs) declare_input_labels(state, input);
+  }
+  for (const auto& [name, scalar] : state.scalars) {
+    if (const auto label = state.labels.find(name); label != state.labels.end()) {
+      state.error(fmt::format("'{}' is both a label and a scalar", name), {label->second.where}, "rename one");
+    }
+  }
+  check_inputs_bound(state, program);
+}
+
+void define_input(CheckState& state, const ast::InputDecl& input, CheckedProgram& result) {
+  DeclaredInput declared{input.name.text, {}, {}, input.dtype, input.name.span};
+  TensorInfo info;
+  info.dtype = input.dtype;
+  info.where = input.name.span;
+  Shape bound;
+  for (const ast::Name& label : input.labels) {
+    const MaybeExtent extent = state.labels.at(label.text).extent;
+    if (!extent) state.unknown_extents.insert(label.text);
+    declared.labels.push_back(label.text);
+    declared.extents.push_back(extent ? std::optional(Extent(*extent)) : std::nullopt);
+    info.extents.push_back(extent);
+    bound.push_back(extent_or_zero(extent));
+  }
+  try {
+    checked_multiply(element_count(bound), static_cast<std::int64_t>(size_of(input.dtype)));
+  } catch (const UserError& overflow) {
+    state.error(fmt::format("{} is too large: {}", declaration_text(input), overflow.what()), {input.name.span});
+    info.broken = true;
+  }
+  info.vertex = state.builder.add({input.name.text, input.dtype, bound, {}, Input{}, input.name.span});
+  state.tensors.insert({input.name.text, info});
+  result.inputs.push_back(std::move(declared));
+}
+
+void refuse_gradient(CheckState& state, const ast::Gradient& gradient, Span where) {
+  state.error("'gradient' is not supported yet", {where},
+              "write the derivatives out as statements; the rest of the program has been checked");
+  for (const ast::Name& name : gradient.results) {
+    TensorInfo info;
+    info.where = name.span;
+    info.broken = true;
+    state.tensors.insert({name.text, info});
+  }
+}
+
+/// A broken tensor of unknown rank: reading it any way is fine, since the error has been reported.
+void check_outputs(CheckState& state, const std::vector<ast::Name>& names, EinGraph& graph) {
+  std::set<std::string> seen;
+  for (const ast::Name& name : names) {
+    const TensorInfo* info = find_tensor(state, name);
+    if (info == nullptr || info->broken) continue;
+    if (!seen.insert(name.text).second) {
+      state.error(fmt::format("'{}' is an output twice", name.text), {name.span}, "remove one");
+    }
+    graph.outputs.push_back(info->vertex);
+  }
+}
+
+/// Without an `output` statement: every tensor that no other one reads.
+void default_outputs(CheckState& state, const ast::Program& program, EinGraph& graph) {
+  for (const ast::Statement& statement : program.statements) {
+    if (std::holds_alternative<ast::Inputs>(statement.what)) continue;
+    for (const ast::Name& name : defined_names(statement)) {
+      const auto found = state.tensors.find(name.text);
+      if (found == state.tensors.end() || found->second.broken || found->second.read) continue;
+      graph.outputs.push_back(found->second.vertex);
+    }
+  }
+  if (graph.outputs.empty() && state.errors.empty()) {
+    state.error("the program computes nothing", {}, "define a tensor, such as Z[i] = 2 * X[i]");
+  }
+}
+
+void check_statement(CheckState& state, const ast::Statement& statement, CheckedProgram& result,
+                     std::vector<ast::Name>& outputs) {
+  for (const ast::Name& name : defined_names(statement)) claim_name(state, name);
+  if (const auto* inputs = std::get_if<ast::Inputs>(&statement.what)) {
+    for (const ast::InputDecl& input : inputs->inputs) define_input(state, input, result);
+  } else if (const auto* macro = std::get_if<ast::MacroDef>(&statement.what)) {
+    std::set<std::string> scalars;
+    for (const auto& [name, scalar] : state.scalars) scalars.insert(name);
+    state.macros.define(*macro, scalars, state.errors);
+  } else if (const auto* definition = std::get_if<ast::Definition>(&statement.what)) {
+    check_definition(state, *definition, statement.span);
+  } else if (const auto* view = std::get_if<ast::ViewDefinition>(&statement.what)) {
+    check_view(state, *view, statement.span);
+  } else if (const auto* gradient = std::get_if<ast::Gradient>(&statement.what)) {
+    refuse_gradient(state, *gradient, statement.span);
+  } else if (const auto* names = std::get_if<ast::Outputs>(&statement.what)) {
+    outputs.insert(outputs.end(), names->names.begin(), names->names.end());
+  }
+}
+
+/// --dim for a label that the program does not have.
+void check_dim_overrides(CheckState& state) {
+  for (const auto& [label, declared] : state.labels) state.seen_labels.insert(label);
+  for (const auto& [name, extent] : state.environment.dims) {
+    if (state.seen_labels.count(name) != 0) continue;
+    const std::vector<std::string> known(state.seen_labels.begin(), state.seen_labels.end());
+    const std::string near = did_you_mean(name, known);
+    state.error(fmt::format("--dim {}={}: the program has no label '{}'", name, extent, name), {},
+                !near.empty() ? near : fmt::format("its labels are: {}", fmt::join(known, ", ")));
+  }
+}
+
+void sort_and_unite(std::vector<Diagnostic>& errors) {
+  std::stable_sort(errors.begin(), errors.end(), [](const Diagnostic& a, const Diagnostic& b) {
+    const auto place = [](const Diagnostic& d) { return d.marks.empty() ? std::string::npos : d.marks.front().begin; };
+    return place(a) < place(b);
+  });
+  // A macro's body may be wrong in several places for one reason; its call is the one place there is to show.
+  const auto same = [](const Diagnostic& a, const Diagnostic& b) {
+    return a.message == b.message && a.marks == b.marks;
+  };
+  errors.erase(std::unique(errors.begin(), errors.end(), same), errors.end());
+}
+
+}  // namespace
+
+CheckedProgram check(const ast::Program& program, const SourceText& source, const Environment& environment,
+                     std::vector<Diagnostic> errors) {
+  CheckState state(environment, program, errors);
+  const bool parsed_well = errors.empty();
+  CheckedProgram result;
+  std::vector<ast::Name> outputs;
+  collect_declarations(state, program);
+  for (const ast::Statement& statement : program.statements) check_statement(state, statement, result, outputs);
+  if (parsed_well) check_dim_overrides(state);
+  EinGraph& graph = state.builder.graph();
+  check_outputs(state, outputs, graph);
+  if (outputs.empty()) default_outputs(state, program, graph);
+  if (!errors.empty()) {
+    sort_and_unite(errors);
+    throw ProgramError(std::move(errors), source);
+  }
+  for (auto& [name, scalar] : state.scalars) graph.scalars.push_back(scalar);
+  result.scalars = graph.scalars;
+  result.unknown_extents.assign(state.unknown_extents.begin(), state.unknown_extents.end());
+  if (result.unknown_extents.empty()) {
+    verify(graph);
+    result.graph = std::move(graph);
+  }
+  return result;
+}
+
+CheckedProgram parse_and_check(const SourceText& source, const Environment& environment) {
+  std::vector<Diagnostic> errors;
+  const ast::Program program = parse(source, errors);
+  return check(program, source, environment, std::move(errors));
+}
+
+}  // namespace einrel

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/extent.h"
+#include "base/source.h"
+#include "einsum/ast.h"
+#include "einsum/ein_graph.h"
+
+namespace einrel {
+
+/// What an input of the program is bound to, as far as the checks need to know.
+struct BoundInput {
+  Shape shape;
+  std::string stored_type;         ///< as people write it, for messages: "f64", "u8"
+  std::vector<DType> readable_as;  ///< the dtypes it can be read as without loss
+  std::string origin;              ///< where it comes from: a file name
+};
+
+/// What a program is checked against besides its own text.
+struct Environment {
+  std::map<std::string, std::int64_t> dims;  ///< extents that override or complete `dims`
+  std::map<std::string, BoundInput> inputs;
+};
+
+/// An input as declared; an extent is missing when nothing says it yet.
+struct DeclaredInput {
+  std::string name;
+  std::vector<std::string> labels;
+  std::vector<std::optional<Extent>> extents;
+  DType dtype = DType::f32;
+  Span where;
+};
+
+struct CheckedProgram {
+  std::vector<DeclaredInput> inputs;
+  std::vector<ScalarDeclaration> scalars;
+  /// Labels and sizes that nothing gives yet: neither `dims`, nor the environment, nor an input.
+  std::vector<std::string> unknown_extents;
+  /// The whole program as a graph, every statement included; missing while an extent is unknown.
+  std::optional<EinGraph> graph;
+};
+
+/// Resolves names, labels, extents and types of a program, expands its macros and turns its statements into
+/// vertices: each reduction becomes a vertex, and what is element-wise between reductions becomes one.
+/// Equal vertices inside statements are shared. n-ary products stay whole (see contraction_order.h).
+/// Throws ProgramError with every error of the program: `errors` found while parsing and those found here.
+/// O(size of the program with its macros expanded).
+CheckedProgram check(const ast::Program& program, const SourceText& source, const Environment& environment,
+                     std::vector<Diagnostic> errors = {});
+
+/// parse, then check.
+CheckedProgram parse_and_check(const SourceText& source, const Environment& environment);
+
+/// The graph without the vertices that no output needs.
+EinGraph needed_for_outputs(const EinGraph& graph);
+
+}  // namespace einrel

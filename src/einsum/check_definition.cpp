@@ -1,0 +1,520 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/suggest.h"
+#include "einsum/check_state.h"
+#include "einsum/label_scope.h"
+#include "einsum/typing.h"
+
+namespace einrel::checking {
+namespace {
+
+/// X[...] as the steps of one statement read it; labels are ids of its LabelScope.
+struct PooledAccess {
+  VertexId vertex;
+  DType dtype = DType::f32;
+  Access access;
+};
+
+/// Checks one definition and turns it into vertices.
+class DefinitionChecker {
+ public:
+  DefinitionChecker(CheckState& state, const ast::Definition& definition, Span where)
+      : state_(state), definition_(definition), where_(where), scope_(state), typed_(state.errors) {}
+
+  TensorInfo run() {
+    const std::size_t errors_before = state_.errors.size();
+    expr_ = definition_.value;
+    TensorInfo info;
+    info.where = definition_.name.span;
+    check_distinct(state_, definition_.labels);
+    if (state_.macros.expand(expr_, state_.errors)) {
+      open_scopes();
+      resolve_extents();
+      info = build();
+    }
+    info.where = definition_.name.span;
+    info.broken = state_.errors.size() > errors_before;
+    info.extents.clear();
+    for (const std::size_t label : left_) info.extents.push_back(scope_.extent(label));
+    info.extents.resize(definition_.labels.size());
+    return info;
+  }
+
+ private:
+  // --- names and labels ---------------------------------------------------------------------------
+
+  void open_scopes() {
+    for (const ast::Name& label : definition_.labels) left_.push_back(scope_.add(label));
+    enclosing_ = ast::enclosing_reductions(expr_);
+    bound_.resize(expr_.nodes.size());
+    for (std::size_t i = 0; i < expr_.nodes.size(); ++i) {
+      const auto* reduce = std::get_if<ast::Reduce>(&expr_.nodes[i].op);
+      if (reduce == nullptr) continue;
+      check_distinct(state_, reduce->labels);
+      for (const ast::Name& label : reduce->labels) bound_[i].push_back(scope_.add(label));
+    }
+  }
+
+  /// The label that `name` means inside node `node`: that of the innermost reduction, else of the left side.
+  std::optional<std::size_t> find_label(const std::string& name, std::size_t node) const {
+    for (std::size_t r = enclosing_[node]; r != ast::no_reduction; r = enclosing_[r]) {
+      for (const std::size_t label : bound_[r]) {
+        if (scope_.name(label) == name) return label;
+      }
+    }
+    for (const std::size_t label : left_) {
+      if (scope_.name(label) == name) return label;
+    }
+    return std::nullopt;
+  }
+
+  /// A label that is neither on the left nor reduced: reported once, then known, so that checking goes on.
+  std::size_t resolve_label(const ast::Name& label, std::size_t node, const ast::Access& reader) {
+    if (const auto found = find_label(label.text, node)) {
+      scope_.note_use(*found);
+      return *found;
+    }
+    if (const auto known = loose_.find(label.text); known != loose_.end()) return known->second;
+    const std::string shown = display_label(label.text);
+    state_.error(
+        fmt::format("label '{}' is not reduced: it stands in {} but not on the left", shown, access_text(reader)),
+        {label.span}, reduce_it(shown));
+    return loose_[label.text] = scope_.add(label);
+  }
+
+  /// The remedy for a label that nothing binds.
+  std::string reduce_it(const std::string& label) const {
+    for (const ast::Node& node : expr_.nodes) {
+      const auto* reduce = std::get_if<ast::Reduce>(&node.op);
+      if (reduce == nullptr) continue;
+      for (const ast::Name& bound : reduce->labels) {
+        if (bound.text != label) continue;
+        std::vector<std::string> labels;
+        for (const ast::Name& each : reduce->labels) labels.push_back(display_label(each.text));
+        return fmt::format(
+            "{0}[{1}] of this statement does not cover it; put what it covers in parentheses, {0}[{1}] (...)",
+            name_of(reduce->reducer), fmt::join(labels, ","));
+      }
+    }
+    std::vector<std::string> left;
+    for (const std::size_t l : left_) left.push_back(scope_.name(l));
+    const std::string near = nearest_name(label, left);
+    left.push_back(label);
+    return fmt::format("reduce it by name, sum[{}] ..., or add it to the left: {}[{}]{}", label, definition_.name.text,
+                       fmt::join(left, ","), near.empty() ? "" : fmt::format("; or did you mean '{}'?", near));
+  }
+
+  std::optional<PooledAccess> resolve_access(const ast::Access& access, std::size_t node) {
+    const TensorInfo* tensor = find_tensor(state_, access.tensor);
+    PooledAccess pooled;
+    pooled.access.pad = access.pad;
+    for (const ast::Index& index : access.indices) {
+      Index resolved{index.offset, {}};
+      for (const ast::IndexTerm& term : index.terms) {
+        add_term(resolved, {term.coefficient, resolve_label(term.label, node, access)});
+      }
+      pooled.access.indices.push_back(std::move(resolved));
+    }
+    if (tensor == nullptr || (tensor->broken && tensor->extents.size() != access.indices.size())) {
+      scope_.note_broken_read();
+      return std::nullopt;
+    }
+    if (tensor->extents.size() != access.indices.size()) {
+      state_.error(fmt::format("'{}' has {} dimension{} but is read with {} ind{}", access.tensor.text,
+                               tensor->extents.size(), tensor->extents.size() == 1 ? "" : "s", access.indices.size(),
+                               access.indices.size() == 1 ? "ex" : "ices"),
+                   {expr_.nodes[node].span, tensor->where}, "give one index per dimension");
+      scope_.note_broken_read();
+      return std::nullopt;
+    }
+    scope_.note_access(access, pooled.access, tensor->extents);
+    if (tensor->broken || !check_pad(access, tensor->dtype, node)) return std::nullopt;
+    pooled.vertex = tensor->vertex;
+    pooled.dtype = tensor->dtype;
+    return pooled;
+  }
+
+  /// Integers and bools are padded with their like.
+  bool check_pad(const ast::Access& access, DType dtype, std::size_t node) {
+    if (!access.pad || is_float(dtype)) return true;
+    const double limit = dtype == DType::i32 ? 0x1p31 : dtype == DType::i64 ? 0x1p63 : 2;
+    const double least = dtype == DType::boolean ? 0 : -limit;
+    if (*access.pad == std::floor(*access.pad) && *access.pad >= least && *access.pad < limit) return true;
+    state_.error(
+        fmt::format("the pad value {} is no {}, which '{}' holds", *access.pad, name_of(dtype), access.tensor.text),
+        {expr_.nodes[node].span}, "pad with a value of that type");
+    return false;
+  }
+
+  static void add_term(Index& index, IndexTerm term) {
+    for (IndexTerm& known : index.terms) {
+      if (known.label == term.label) {
+        known.coefficient += term.coefficient;
+        return;
+      }
+    }
+    index.terms.push_back(term);
+  }
+
+  void resolve_extents() {
+    accesses_.resize(expr_.nodes.size());
+    for (std::size_t i = 0; i < expr_.nodes.size(); ++i) {
+      if (const auto* access = std::get_if<ast::Access>(&expr_.nodes[i].op)) {
+        accesses_[i] = resolve_access(*access, i);
+      } else if (const auto* use = std::get_if<ast::NameUse>(&expr_.nodes[i].op)) {
+        if (const auto label = find_label(use->name, i)) scope_.note_use(*label);
+      }
+    }
+    check_left_labels();
+    scope_.unify();
+  }
+
+  /// A label on the left that the right side has only inside reductions over it is a slip, not a broadcast.
+  void check_left_labels() {
+    for (const std::size_t label : left_) {
+      const bool is_reduced = std::any_of(bound_.begin(), bound_.end(), [&](const auto& labels) {
+        return std::any_of(labels.begin(), labels.end(),
+                           [&](std::size_t l) { return scope_.name(l) == scope_.name(label); });
+      });
+      if (is_reduced && !scope_.is_used(label)) {
+        state_.error(
+            fmt::format("label '{}' is reduced on the right, so it cannot stand on the left too", scope_.name(label)),
+            {scope_.mark(label)}, "drop it on the left, or reduce over another label");
+        scope_.excuse(label);
+      }
+      scope_.note_use(label);
+    }
+  }
+
+  // --- types and vertices -------------------------------------------------------------------------
+
+  TensorInfo build() {
+    for (std::size_t i = 0; i < expr_.nodes.size(); ++i) type_node(i);
+    const Span whole = expr_.nodes.back().span;
+    typed_.settle(whole);
+    TensorInfo info;
+    if (typed_.top().kind != TypedBuilder::Value::Kind::strong) return info;
+    info.dtype = typed_.top().dtype;
+    Vertex vertex = finish();
+    vertex.name = definition_.name.text;
+    info.vertex = state_.builder.add(std::move(vertex));
+    for (const auto& [name, type] : typed_.integer_scalars()) {
+      std::optional<DType>& narrowest = state_.scalars.at(name).integer_type;
+      if (!narrowest || type == DType::i32) narrowest = type;
+    }
+    return info;
+  }
+
+  void type_node(std::size_t i) {
+    const ast::Node& node = expr_.nodes[i];
+    struct Visitor {
+      DefinitionChecker& self;
+      std::size_t i;
+      Span span;
+      void operator()(const ast::Number& number) const { self.typed_.push_number(number); }
+      void operator()(const ast::NameUse& use) const { self.type_name(use, i); }
+      void operator()(const ast::Access&) const { self.type_access(i); }
+      void operator()(const ast::Unary& unary) const { self.typed_.unary(unary.function, span); }
+      void operator()(const ast::Binary& binary) const { self.typed_.binary(binary.function, span); }
+      void operator()(const ast::Where&) const { self.typed_.where(span); }
+      void operator()(const ast::Cast& cast) const { self.typed_.cast(cast.type, span); }
+      void operator()(const ast::Reduce& reduce) const { self.type_reduction(reduce, i); }
+      void operator()(const ast::MacroCall&) const { throw Bug("macro calls are expanded before typing"); }
+    };
+    std::visit(Visitor{*this, i, node.span}, node.op);
+  }
+
+  void type_access(std::size_t i) {
+    if (!accesses_[i]) {
+      typed_.push_poison();
+      return;
+    }
+    typed_.push_operand(pool_.size(), accesses_[i]->dtype);
+    pool_.push_back(*accesses_[i]);
+  }
+
+  void type_name(const ast::NameUse& use, std::size_t i) {
+    const Span span = expr_.nodes[i].span;
+    const auto scalar = state_.scalars.find(use.name);
+    if (const auto label = find_label(use.name, i)) {
+      if (scalar != state_.scalars.end()) {
+        state_.error(fmt::format("'{}' is both a label and a scalar here", use.name), {span}, "rename the label");
+      }
+      typed_.push_label(*label);
+    } else if (scalar != state_.scalars.end()) {
+      typed_.push_scalar(use.name, scalar->second.value);
+    } else {
+      unknown_name(use.name, span);
+      typed_.push_poison();
+    }
+  }
+
+  void unknown_name(const std::string& name, Span span) {
+    if (state_.is_suspect(name)) return;
+    if (state_.tensor_names.count(name) != 0) {
+      state_.error(fmt::format("tensor '{}' is read without its labels", name), {span},
+                   fmt::format("write {0}[...] with one label per dimension, {0}[] for a single number", name));
+      return;
+    }
+    if (state_.labels.count(name) != 0) {
+      state_.error(
+          fmt::format("label '{}' has no value here: it is neither on the left nor reduced", display_label(name)),
+          {span}, fmt::format("add it to the left side, or reduce it by name: sum[{}] ...", display_label(name)));
+      return;
+    }
+    const std::string near = state_.suggest(name, [&] {
+      std::vector<std::string> known(state_.tensor_names.begin(), state_.tensor_names.end());
+      for (const auto& [scalar, declaration] : state_.scalars) known.push_back(scalar);
+      for (const std::size_t label : left_) known.push_back(scope_.name(label));
+      return known;
+    });
+    state_.error(fmt::format("unknown name '{}'", display_label(name)), {span},
+                 !near.empty() ? near : "a bare name is a scalar or a label's value; tensors carry labels: X[i,j]");
+  }
+
+  void type_reduction(const ast::Reduce& reduce, std::size_t i) {
+    const Span span = expr_.nodes[i].span;
+    typed_.settle(span);
+    typed_.prepare_reduction(reduce.reducer);
+    const auto value = typed_.top();
+    if (value.kind == TypedBuilder::Value::Kind::poison) return;
+    const ScalarExpr body = typed_.pop();
+    const std::vector<std::size_t> used = labels_of(body);
+    bool good = true;
+    for (std::size_t k = 0; k < bound_[i].size(); ++k) {
+      const auto same = [&](std::size_t label) { return scope_.name(label) == scope_.name(bound_[i][k]); };
+      if (std::any_of(bound_[i].begin() + static_cast<std::ptrdiff_t>(k) + 1, bound_[i].end(), same) ||
+          std::any_of(bound_[i].begin(), bound_[i].begin() + static_cast<std::ptrdiff_t>(k), same)) {
+        good = false;  // reported as standing twice
+        continue;
+      }
+      if (std::binary_search(used.begin(), used.end(), bound_[i][k])) {
+        good = check_not_empty(reduce, bound_[i][k], span) && good;
+        continue;
+      }
+      good = false;
+      state_.error(fmt::format("label '{}' is reduced but does not occur in the reduced expression",
+                               display_label(reduce.labels[k].text)),
+                   {reduce.labels[k].span}, "remove it, or use it");
+    }
+    if (!good) {
+      typed_.push_poison();
+      return;
+    }
+    std::vector<std::size_t> free;
+    for (const std::size_t label : used) {
+      if (std::find(bound_[i].begin(), bound_[i].end(), label) == bound_[i].end()) free.push_back(label);
+    }
+    std::vector<std::size_t> left = left_;
+    std::sort(left.begin(), left.end());
+    const bool is_whole = i + 1 == expr_.nodes.size() && free == left;
+    const std::vector<std::size_t>& output = is_whole ? left_ : free;
+    Vertex vertex = make_vertex(body, output, bound_[i], reduce.reducer, reduced_type(reduce.reducer, value.dtype));
+    push_result(std::move(vertex), output, is_whole);
+  }
+
+  /// The reductions that have no value over nothing say so here.
+  bool check_not_empty(const ast::Reduce& reduce, std::size_t label, Span span) {
+    const bool needs_one = reduce.reducer == Reducer::max || reduce.reducer == Reducer::min ||
+                           reduce.reducer == Reducer::argmax || reduce.reducer == Reducer::argmin;
+    if (!needs_one || scope_.extent(label) != MaybeExtent(0)) return true;
+    state_.error(fmt::format("{}[{}] has no value: the label's extent is 0", name_of(reduce.reducer),
+                             display_label(scope_.name(label))),
+                 {span}, "give the label a positive extent");
+    return false;
+  }
+
+  /// Puts the value of a reduction on the stack as a read of its vertex. The last one of a statement is that
+  /// statement's own vertex, kept back for finish().
+  void push_result(Vertex vertex, const std::vector<std::size_t>& output, bool is_whole) {
+    PooledAccess result;
+    result.dtype = vertex.dtype;
+    for (const std::size_t label : output) result.access.indices.push_back({0, {{1, label}}});
+    if (is_whole) {
+      whole_ = std::move(vertex);
+    } else {
+      result.vertex = state_.builder.find_or_add(std::move(vertex), definition_.name.text, state_.tensor_names);
+    }
+    typed_.push_operand(pool_.size(), result.dtype);
+    pool_.push_back(std::move(result));
+  }
+
+  Vertex finish() {
+    const DType dtype = typed_.top().dtype;
+    if (whole_) return std::move(*whole_);
+    const ScalarExpr body = typed_.pop();
+    return make_vertex(body, left_, {}, std::nullopt, dtype);
+  }
+
+  /// The labels that operands and label values in `body` use, ascending.
+  std::vector<std::size_t> labels_of(const ScalarExpr& body) const {
+    std::set<std::size_t> labels;
+    for (const ScalarStep& step : body.steps) {
+      if (const auto* value = std::get_if<LabelValue>(&step.op)) labels.insert(value->label);
+      if (const auto* operand = std::get_if<OperandValue>(&step.op)) {
+        for (const Index& index : pool_[operand->operand].access.indices) {
+          for (const IndexTerm& term : index.terms) labels.insert(term.label);
+        }
+      }
+    }
+    return {labels.begin(), labels.end()};
+  }
+
+  Vertex make_vertex(ScalarExpr body, const std::vector<std::size_t>& output, const std::vector<std::size_t>& reduced,
+                     std::optional<Reducer> reducer, DType dtype) {
+    EinSum einsum;
+    std::map<std::size_t, std::size_t> position;
+    for (const auto* labels : {&output, &reduced}) {
+      for (const std::size_t label : *labels) {
+        position[label] = einsum.labels.size();
+        (labels == &output ? einsum.output : einsum.reduced).push_back(einsum.labels.size());
+        einsum.labels.push_back({display_label(scope_.name(label)), extent_or_zero(scope_.extent(label))});
+      }
+    }
+    for (const auto& [name, label] : loose_) {  // reported already; here they only must not be missing
+      position.insert({label, einsum.labels.size()});
+      einsum.labels.push_back({name, Extent(0)});
+    }
+    Vertex vertex;
+    vertex.dtype = dtype;
+    vertex.where = where_;
+    for (ScalarStep& step : body.steps) {
+      if (auto* value = std::get_if<LabelValue>(&step.op)) value->label = position.at(value->label);
+      if (auto* operand = std::get_if<OperandValue>(&step.op)) {
+        operand->operand = add_operand(vertex, einsum, pool_[operand->operand], position);
+      }
+    }
+    einsum.body = std::move(body);
+    einsum.reducer = reducer;
+    for (const std::size_t label : output) vertex.bound.push_back(extent_or_zero(scope_.extent(label)));
+    make_label_names_unique(einsum);
+    check_size(vertex);
+    vertex.op = std::move(einsum);
+    return vertex;
+  }
+
+  /// The operand of `einsum` that reads `pooled`; the same read twice is one operand.
+  static std::size_t add_operand(Vertex& vertex, EinSum& einsum, const PooledAccess& pooled,
+                                 const std::map<std::size_t, std::size_t>& position) {
+    Access access = pooled.access;
+    for (Index& index : access.indices) {
+      for (IndexTerm& term : index.terms) term.label = position.at(term.label);
+    }
+    // Statements with very many operands would make this search quadratic; they need no sharing.
+    const std::size_t searched = std::min<std::size_t>(einsum.operands.size(), 64);
+    for (std::size_t i = 0; i < searched; ++i) {
+      if (vertex.inputs[i] == pooled.vertex && einsum.operands[i] == access) return i;
+    }
+    vertex.inputs.push_back(pooled.vertex);
+    einsum.operands.push_back(std::move(access));
+    return einsum.operands.size() - 1;
+  }
+
+  /// A reduced label may carry the name of an outer one; inside one vertex names must differ for people.
+  static void make_label_names_unique(EinSum& einsum) {
+    std::set<std::string> names;
+    for (Label& label : einsum.labels) {
+      const std::string base = label.name;
+      for (int n = 2; !names.insert(label.name).second; ++n) label.name = fmt::format("{}{}", base, n);
+    }
+  }
+
+  void check_size(const Vertex& vertex) {
+    try {
+      checked_multiply(element_count(vertex.bound), static_cast<std::int64_t>(size_of(vertex.dtype)));
+    } catch (const UserError& overflow) {
+      state_.error(fmt::format("'{}' is too large: {}", definition_.name.text, overflow.what()), {where_},
+                   "use smaller extents");
+    }
+  }
+
+  CheckState& state_;
+  const ast::Definition& definition_;
+  Span where_;
+  LabelScope scope_;
+  TypedBuilder typed_;
+  ast::Expr expr_;
+  std::vector<std::size_t> left_;                      // labels of the left side
+  std::vector<std::size_t> enclosing_;                 // per node
+  std::vector<std::vector<std::size_t>> bound_;        // per Reduce node, its labels
+  std::map<std::string, std::size_t> loose_;           // labels that were reported
+  std::vector<std::optional<PooledAccess>> accesses_;  // per Access node that is right
+  std::vector<PooledAccess> pool_;                     // what OperandValue means in typed_
+  std::optional<Vertex> whole_;                        // the statement is one reduction
+};
+
+/// How the statement being checked comes to need itself through `first`, which it reads; empty if it does not.
+std::vector<std::string> find_cycle(const CheckState& state, const std::string& first) {
+  std::map<std::string, std::string> reached_from{{first, state.current}};
+  std::vector<std::string> queue{first};
+  while (!queue.empty()) {
+    const std::string name = queue.back();
+    queue.pop_back();
+    if (name == state.current) {
+      std::vector<std::string> path{name};
+      std::string at = name;
+      do {
+        at = reached_from.at(at);
+        path.push_back(at);
+      } while (at != state.current);
+      std::reverse(path.begin(), path.end());
+      return path;
+    }
+    const auto reads = state.reads.find(name);
+    if (reads == state.reads.end()) continue;
+    for (const std::string& next : reads->second) {
+      if (reached_from.insert({next, name}).second) queue.push_back(next);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_distinct(CheckState& state, const std::vector<ast::Name>& labels) {
+  std::map<std::string, Span> seen;
+  for (const ast::Name& label : labels) {
+    const auto [first, is_new] = seen.insert({label.text, label.span});
+    if (!is_new) {
+      state.error(fmt::format("label '{}' stands twice", display_label(label.text)), {label.span, first->second},
+                  "name each label once");
+    }
+  }
+}
+
+TensorInfo* find_tensor(CheckState& state, const ast::Name& name) {
+  if (const auto found = state.tensors.find(name.text); found != state.tensors.end()) {
+    found->second.read = true;
+    return &found->second;
+  }
+  if (state.is_suspect(name.text)) return nullptr;
+  if (state.tensor_names.count(name.text) != 0) {
+    const std::vector<std::string> cycle = find_cycle(state, name.text);
+    state.error(
+        cycle.empty() ? fmt::format("'{}' is read before its definition", name.text)
+                      : fmt::format("cyclic definition: {}", fmt::join(cycle, " needs ")),
+        {name.span},
+        cycle.empty() ? "move its definition up" : "a tensor cannot depend on itself; give new values another name");
+    return nullptr;
+  }
+  const std::string near = state.suggest(
+      name.text, [&] { return std::vector<std::string>(state.tensor_names.begin(), state.tensor_names.end()); });
+  const bool macro = state.macros.contains(name.text);
+  state.error(fmt::format("unknown tensor '{}'", name.text), {name.span},
+              macro          ? fmt::format("'{}' is a macro: give it arguments in parentheses", name.text)
+              : near.empty() ? fmt::format("declare it: input {}[...], or define it first", name.text)
+                             : near);
+  return nullptr;
+}
+
+void check_definition(CheckState& state, const ast::Definition& definition, Span where) {
+  state.current = definition.name.text;
+  TensorInfo info = DefinitionChecker(state, definition, where).run();
+  state.tensors.insert({definition.name.text, std::move(info)});
+}
+
+}  // namespace einrel::checking

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/source.h"
+#include "base/suggest.h"
+#include "einsum/ast.h"
+#include "einsum/check.h"
+#include "einsum/ein_graph.h"
+#include "einsum/macros.h"
+
+/// What the parts of check() share; nobody else includes this.
+namespace einrel::checking {
+
+/// An extent that may not be known before data is bound.
+using MaybeExtent = std::optional<std::int64_t>;
+
+/// A label with one extent all over the program: from `dims`, --dim or an input.
+struct DeclaredLabel {
+  MaybeExtent extent;
+  std::string source;  ///< who says so, for messages: "dims", "--dim", "input X[b,f]"
+  Span where;
+};
+
+/// A tensor that statements may read.
+struct TensorInfo {
+  VertexId vertex;
+  std::vector<MaybeExtent> extents;
+  DType dtype = DType::f32;
+  Span where;
+  bool broken = false;  ///< its definition has an error: readers check what they can and stay silent
+  bool read = false;
+};
+
+/// Vertices under construction; equal ones are made once.
+class GraphBuilder {
+ public:
+  VertexId add(Vertex vertex);
+  /// An existing vertex that computes the same tensor, whatever it and its labels are called; else `vertex`, under
+  /// the name base_1, base_2, ...: the first that no tensor has.
+  VertexId find_or_add(Vertex vertex, const std::string& base, const std::set<std::string>& taken);
+  EinGraph& graph() { return graph_; }
+
+ private:
+  EinGraph graph_;
+  std::unordered_map<std::string, VertexId> by_key_;
+  std::set<std::string> given_;
+  std::unordered_map<std::string, std::size_t> last_number_;
+};
+
+struct CheckState {
+  CheckState(const Environment& given, const ast::Program& program, std::vector<Diagnostic>& found)
+      : environment(given), suspects(program.suspects), errors(found) {}
+
+  const Environment& environment;
+  const std::set<std::string>& suspects;  ///< see ast::Program
+  std::vector<Diagnostic>& errors;
+  std::map<std::string, DeclaredLabel> labels;
+  std::map<std::string, TensorInfo> tensors;
+  std::map<std::string, Span> defined;                    ///< the tensors that statements so far define
+  std::set<std::string> tensor_names;                     ///< every tensor that some statement will define
+  std::map<std::string, std::vector<std::string>> reads;  ///< what each definition reads, as written
+  std::string current;                                    ///< the tensor whose definition is being checked
+  std::map<std::string, ScalarDeclaration> scalars;
+  MacroTable macros;
+  GraphBuilder builder;
+  std::set<std::string> unknown_extents;
+  std::set<std::string> seen_labels;  ///< every label that some statement uses
+
+  bool is_suspect(const std::string& name) const { return suspects.count(name) != 0; }
+  /// "did you mean ...?" for a name among those that `known()` returns. Only for the first hundred errors: comparing
+  /// with every name for every error would make a large broken program slow.
+  template <class Known>
+  std::string suggest(const std::string& wrong, const Known& known) const {
+    return errors.size() < 100 ? did_you_mean(wrong, known()) : "";
+  }
+  void error(std::string message, std::vector<Span> marks, std::string help = "") {
+    errors.push_back({std::move(message), std::move(marks), std::move(help)});
+  }
+};
+
+/// The tensor that `name` reads, marked as read; nullptr with an error added when there is none.
+TensorInfo* find_tensor(CheckState& state, const ast::Name& name);
+
+/// Z[...] = expression, and Z[...] = view X[...]. Both define Z in `state`, broken if need be.
+void check_definition(CheckState& state, const ast::Definition& definition, Span where);
+void check_view(CheckState& state, const ast::ViewDefinition& view, Span where);
+
+/// Reports labels that stand twice on a left side.
+void check_distinct(CheckState& state, const std::vector<ast::Name>& labels);
+
+/// An unknown extent as a placeholder in a graph that will not be handed out.
+inline Extent extent_or_zero(const MaybeExtent& extent) { return Extent(extent.value_or(0)); }
+
+}  // namespace einrel::checking

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "einsum/check_state.h"
+
+namespace einrel::checking {
+namespace {
+
+/// The labels of one side, in order.
+std::vector<ast::Name> flatten(const std::vector<ast::Group>& groups) {
+  std::vector<ast::Name> labels;
+  for (const ast::Group& group : groups) labels.insert(labels.end(), group.begin(), group.end());
+  return labels;
+}
+
+class ViewChecker {
+ public:
+  ViewChecker(CheckState& state, const ast::ViewDefinition& view, Span where)
+      : state_(state), view_(view), where_(where), from_(flatten(view.from)), to_(flatten(view.to)) {}
+
+  TensorInfo run() {
+    const std::size_t errors_before = state_.errors.size();
+    const TensorInfo* source = find_tensor(state_, view_.source);
+    check_distinct(state_, from_);
+    check_distinct(state_, to_);
+    check_same_labels();
+    TensorInfo info;
+    info.where = view_.name.span;
+    const bool usable = source != nullptr && !source->broken && state_.errors.size() == errors_before;
+    if (usable) resolve_extents(*source);
+    for (const ast::Group& group : view_.to) info.extents.push_back(product_of(group));
+    if (usable && state_.errors.size() == errors_before) {
+      info.dtype = source->dtype;
+      info.vertex = state_.builder.add(make_vertex(*source, info));
+    }
+    info.broken = !usable || state_.errors.size() > errors_before;
+    return info;
+  }
+
+ private:
+  void check_same_labels() {
+    const auto missing = [&](const std::vector<ast::Name>& here, const std::vector<ast::Name>& there,
+                             std::string_view side) {
+      for (const ast::Name& label : here) {
+        const bool found =
+            std::any_of(there.begin(), there.end(), [&](const ast::Name& l) { return l.text == label.text; });
+        if (found) continue;
+        state_.error(fmt::format("label '{}' of this view is missing on the {}", label.text, side), {label.span},
+                     "a view only regroups: every label stands once on each side");
+      }
+    };
+    missing(from_, to_, "left");
+    missing(to_, from_, "right");
+  }
+
+  MaybeExtent product_of(const ast::Group& group) const {
+    std::int64_t product = 1;
+    for (const ast::Name& label : group) {
+      const auto extent = extents_.find(label.text);
+      if (extent == extents_.end() || !extent->second) return std::nullopt;
+      // The product of one group on the left may exceed any dimension on the right.
+      if (__builtin_mul_overflow(product, *extent->second, &product)) return std::nullopt;
+    }
+    return product;
+  }
+
+  void resolve_extents(const TensorInfo& source) {
+    for (const ast::Name& label : from_) {
+      const auto declared = state_.labels.find(label.text);
+      extents_[label.text] = declared == state_.labels.end() ? MaybeExtent() : declared->second.extent;
+    }
+    if (source.extents.size() != view_.from.size()) {
+      state_.error(fmt::format("'{}' has {} dimension{} but is viewed with {}", view_.source.text,
+                               source.extents.size(), source.extents.size() == 1 ? "" : "s", view_.from.size()),
+                   {view_.source.span}, "give one label or group per dimension");
+      return;
+    }
+    for (std::size_t d = 0; d < view_.from.size(); ++d) resolve_group(view_.from[d], source.extents[d], d);
+  }
+
+  /// Finds the one extent of a group that is open and checks that the product fits the dimension.
+  void resolve_group(const ast::Group& group, const MaybeExtent& whole, std::size_t dimension) {
+    const Span where = group.empty() ? view_.source.span : Span{group.front().span.begin, group.back().span.end};
+    std::vector<ast::Name> open;
+    std::int64_t known = 1;
+    for (const ast::Name& label : group) {
+      const MaybeExtent& extent = extents_.at(label.text);
+      const bool awaits_data = state_.labels.count(label.text) != 0;
+      if (!extent && !awaits_data) open.push_back(label);
+      if (!extent && awaits_data && !whole) return;
+      if (extent && __builtin_mul_overflow(known, *extent, &known)) known = 0;
+    }
+    if (open.size() > 1) {
+      state_.error(fmt::format("only one extent of a group can be found, but '{}' and '{}' are both open", open[0].text,
+                               open[1].text),
+                   {where}, fmt::format("declare one: dims {}=...", open[0].text));
+      return;
+    }
+    if (!whole) return;
+    if (open.size() == 1 && known == 0) {
+      state_.error(
+          fmt::format("the extent of '{}' cannot be found: another label of its group has extent 0", open[0].text),
+          {where}, fmt::format("declare it: dims {}=...", open[0].text));
+      return;
+    }
+    if (open.size() == 1) {
+      const bool divides = *whole % known == 0;
+      if (!divides) {
+        state_.error(fmt::format("dimension {} of '{}' has extent {}, which {} does not divide", dimension + 1,
+                                 view_.source.text, *whole, known),
+                     {where}, "the extents of a group multiply to the dimension");
+        return;
+      }
+      extents_[open[0].text] = *whole / known;
+    } else if (known != *whole) {
+      state_.error(fmt::format("the labels of this group have {} elements, but dimension {} of '{}' has extent {}",
+                               known, dimension + 1, view_.source.text, *whole),
+                   {where}, "the extents of a group multiply to the dimension");
+    }
+  }
+
+  Vertex make_vertex(const TensorInfo& source, const TensorInfo& info) const {
+    View view;
+    std::map<std::string, std::size_t> position;
+    for (const ast::Name& label : to_) {
+      position[label.text] = view.labels.size();
+      view.labels.push_back({label.text, extent_or_zero(extents_.at(label.text))});
+    }
+    const auto positions = [&](const std::vector<ast::Group>& groups) {
+      std::vector<std::vector<std::size_t>> result;
+      for (const ast::Group& group : groups) {
+        result.emplace_back();
+        for (const ast::Name& label : group) result.back().push_back(position.at(label.text));
+      }
+      return result;
+    };
+    view.from = positions(view_.from);
+    view.to = positions(view_.to);
+    Shape bound;
+    for (const MaybeExtent& extent : info.extents) bound.push_back(extent_or_zero(extent));
+    return {view_.name.text, source.dtype, bound, {source.vertex}, std::move(view), where_};
+  }
+
+  CheckState& state_;
+  const ast::ViewDefinition& view_;
+  Span where_;
+  std::vector<ast::Name> from_;
+  std::vector<ast::Name> to_;
+  std::map<std::string, MaybeExtent> extents_;
+};
+
+}  // namespace
+
+void check_view(CheckState& state, const ast::ViewDefinition& view, Span where) {
+  state.current = view.name.text;
+  TensorInfo info = ViewChecker(state, view, where).run();
+  state.tensors.insert({view.name.text, std::move(info)});
+}
+
+}  // namespace einrel::checking

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "einsum/ein_graph.h"
+
+namespace einrel {
+
+/// What ordering did to one n-ary product, for EXPLAIN.
+struct OrderedContraction {
+  std::string tensor;
+  std::size_t factors = 0;
+  bool optimal = false;  ///< found by exhaustive search, not greedily
+  double flops_as_written = 0;
+  double flops_ordered = 0;
+  std::vector<std::string> steps;  ///< the tensors that replace it, in order; the last one is `tensor`
+};
+
+/// Replaces every sum of a product of several factors by binary contractions in a cheap order (contraction_tree.h):
+///   Z[i,l] = sum[j,k] A[i,j] * B[j,k] * C[k,l]  =>  Z_1[j,l] = sum[k] B * C ; Z[i,l] = sum[j] A * Z_1
+/// Factors without labels are applied once at the end, after the sum. Sums over labels of a single factor are taken
+/// before the product where that is cheaper. Values change by rounding only; integers not at all. Intermediates have
+/// the type that the product is computed in.
+EinGraph order_contractions(const EinGraph& graph, std::vector<OrderedContraction>& report);
+
+}  // namespace einrel

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/extent.h"
+#include "base/ids.h"
+#include "base/source.h"
+#include "einsum/scalar_expr.h"
+#include "tensor/dtype.h"
+
+namespace einrel {
+
+/// An index name of one vertex with its extent.
+struct Label {
+  std::string name;
+  Extent extent;
+  bool operator==(const Label&) const = default;
+};
+
+/// coefficient * label, where `label` is a position in EinSum::labels.
+struct IndexTerm {
+  std::int64_t coefficient = 1;
+  std::size_t label = 0;
+  bool operator==(const IndexTerm&) const = default;
+};
+
+/// One index of an access: an affine form `offset + sum of terms`. A plain label is one term with
+/// coefficient 1 and offset 0; a constant has no terms.
+struct Index {
+  std::int64_t offset = 0;
+  std::vector<IndexTerm> terms;
+  bool operator==(const Index&) const = default;
+};
+
+/// How an EinSum reads one operand: `X[indices...]`, one index per dimension of X. With `pad`, reads
+/// outside X give that value; without, verify has shown that there are none.
+struct Access {
+  std::vector<Index> indices;
+  std::optional<double> pad;
+  bool operator==(const Access&) const = default;
+};
+
+/// Z[output] = reducer over `reduced` of body(operand values, label values), for every binding of the output
+/// labels: the extended Einstein notation of EinDecomp, section 3, for any number of operands.
+///   Z[i,k] = sum[j] X[i,j] * Y[j,k]: labels i,j,k; output {0,2}; reduced {1}; operands X(0,1), Y(1,2).
+/// Every label is either in `output` (each at most once) or in `reduced`. Without a reducer `reduced` is empty.
+/// A label in `output` that no operand reads broadcasts.
+/// argmax and argmin give the position in row-major order over `reduced`, the first one among equals.
+struct EinSum {
+  std::vector<Label> labels;
+  std::vector<std::size_t> output;
+  std::vector<std::size_t> reduced;
+  std::optional<Reducer> reducer;
+  std::vector<Access> operands;
+  ScalarExpr body;
+  bool operator==(const EinSum&) const = default;
+};
+
+/// A re-grouping of dimensions in einops style: element order is that of the labels.
+///   H[b,s,h,d] = view X[b,s,(h d)]: labels b,s,h,d; from {{0},{1},{2,3}}; to {{0},{1},{2},{3}}.
+/// Each dimension of either side is a group of labels, first label slowest; every label stands once on each side.
+struct View {
+  std::vector<Label> labels;
+  std::vector<std::vector<std::size_t>> from;
+  std::vector<std::vector<std::size_t>> to;
+  bool operator==(const View&) const = default;
+};
+
+/// A tensor that comes from outside.
+struct Input {
+  bool operator==(const Input&) const = default;
+};
+
+using VertexId = StrongId<struct VertexTag>;
+
+/// One tensor of the program and how it is computed. `inputs[i]` is what the operand i of an EinSum (or the
+/// one operand of a View) reads.
+struct Vertex {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape bound;
+  std::vector<VertexId> inputs;
+  std::variant<Input, EinSum, View> op;
+  Span where;  ///< the statement in the program text
+  bool operator==(const Vertex&) const = default;
+};
+
+/// A named number bound at run time; without a default the user must give it.
+struct ScalarDeclaration {
+  std::string name;
+  std::optional<double> value;
+  std::optional<DType> integer_type;  ///< it is used as this integer type, so its value must be one
+  bool operator==(const ScalarDeclaration&) const = default;
+};
+
+/// The program as a DAG (EinDecomp, section 3): vertices in an order in which inputs come first.
+struct EinGraph {
+  std::vector<Vertex> vertices;
+  std::vector<VertexId> outputs;
+  std::vector<ScalarDeclaration> scalars;
+  const Vertex& operator[](VertexId id) const { return vertices[id.index]; }
+  bool operator==(const EinGraph&) const = default;
+};
+
+/// Values of the program's scalars by name.
+using ScalarBindings = std::map<std::string, double>;
+
+/// Throws Bug unless `graph` keeps every promise of the types above: positions in range, labels each used as
+/// said, extents equal where operands meet, accesses inside their bounds, body and dtypes consistent.
+void verify(const EinGraph& graph);
+
+/// Scalar operations of a vertex: (steps of the body that compute + 1 if it reduces) per binding of its labels; 0 for
+/// inputs and views. As a double, since it may exceed 63 bits.
+double flops(const Vertex& vertex);
+
+}  // namespace einrel

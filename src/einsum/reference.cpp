@@ -1,0 +1,288 @@
+#include "einsum/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "tensor/convert.h"
+
+namespace einrel {
+namespace {
+
+/// A float or an integer (or bool) as it is computed with.
+using Number = std::variant<double, std::int64_t>;
+
+/// A position for every label of the vertex.
+using Binding = std::vector<std::int64_t>;
+
+/// `value` as a step of this type leaves it: rounded, wrapped, truncated or made 0 or 1.
+Number as_type(DType type, Number value) {
+  return with_stored_type(type, [&]<class Stored>() -> Number {
+    return widen(std::visit([](auto computed) { return narrow<Stored>(computed); }, value));
+  });
+}
+
+double as_double(Number value) {
+  return std::visit([](auto computed) { return static_cast<double>(computed); }, value);
+}
+
+bool is_true(Number value) {
+  return std::visit([](auto computed) { return computed != 0; }, value);
+}
+
+void store(Tensor& tensor, std::int64_t offset, Number value) {
+  with_stored_type(tensor.dtype(), [&]<class Stored>() {
+    const auto stored = std::visit([](auto computed) { return narrow<Stored>(computed); }, value);
+    std::memcpy(tensor.mutable_data() + offset * static_cast<std::int64_t>(sizeof(Stored)), &stored, sizeof(Stored));
+  });
+}
+
+std::int64_t index_value(const Index& index, const Binding& binding) {
+  std::int64_t value = index.offset;
+  for (const IndexTerm& term : index.terms) value += term.coefficient * binding[term.label];
+  return value;
+}
+
+Number read(const Access& access, const Tensor& operand, const Binding& binding) {
+  invariant(access.indices.size() == operand.rank(), "an access has one index per dimension of its operand");
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < operand.rank(); ++d) {
+    const std::int64_t at = index_value(access.indices[d], binding);
+    if (at < 0 || at >= operand.shape()[d].value()) {
+      invariant(access.pad.has_value(), "an access without pad reads outside its operand");
+      return *access.pad;
+    }
+    offset += at * operand.strides()[d];
+  }
+  return with_stored_type(operand.dtype(),
+                          [&]<class Stored>() -> Number { return widen(operand.load<Stored>(offset)); });
+}
+
+/// Evaluates the body of one vertex for one binding after another.
+class Evaluator {
+ public:
+  Evaluator(const EinSum& einsum, const std::vector<Tensor>& operands, const ScalarBindings& scalars)
+      : einsum_(einsum), operands_(operands), scalars_(scalars) {}
+
+  Number operator()(const Binding& binding) {
+    stack_.clear();
+    for (const ScalarStep& step : einsum_.body.steps) {
+      const Number value = std::visit([&](const auto& op) { return compute(op, binding); }, step.op);
+      stack_.push_back(as_type(step.type, value));
+    }
+    invariant(stack_.size() == 1, "a body leaves one value");
+    return stack_.back();
+  }
+
+ private:
+  Number pop() {
+    invariant(!stack_.empty(), "a step pops more than was pushed");
+    const Number top = stack_.back();
+    stack_.pop_back();
+    return top;
+  }
+
+  Number compute(const OperandValue& op, const Binding& binding) {
+    return read(einsum_.operands[op.operand], operands_[op.operand], binding);
+  }
+  Number compute(const Constant& op, const Binding&) {
+    return std::visit([](auto value) -> Number { return value; }, op.value);
+  }
+  Number compute(const LabelValue& op, const Binding& binding) { return binding[op.label]; }
+  Number compute(const ScalarValue& op, const Binding&) {
+    const auto bound = scalars_.find(op.name);
+    invariant(bound != scalars_.end(), "a scalar is not bound");
+    return bound->second;
+  }
+  Number compute(const ApplyUnary& op, const Binding&) {
+    return std::visit([&](auto x) -> Number { return apply(op.function, x); }, pop());
+  }
+  Number compute(const ApplyBinary& op, const Binding&) {
+    const Number b = pop();
+    const Number a = pop();
+    invariant(a.index() == b.index(), "both arguments of a step have one type");
+    if (std::holds_alternative<double>(a)) return apply(op.function, std::get<double>(a), std::get<double>(b));
+    return apply(op.function, std::get<std::int64_t>(a), std::get<std::int64_t>(b));
+  }
+  Number compute(const ApplyWhere&, const Binding&) {
+    const Number b = pop();
+    const Number a = pop();
+    return is_true(pop()) ? a : b;
+  }
+  Number compute(const Convert&, const Binding&) { return pop(); }
+
+  const EinSum& einsum_;
+  const std::vector<Tensor>& operands_;
+  const ScalarBindings& scalars_;
+  std::vector<Number> stack_;
+};
+
+/// Visits every binding of `which` labels in row-major order; the other labels of `binding` stay as they are.
+template <class Visit>
+void for_each_binding(const std::vector<Label>& labels, const std::vector<std::size_t>& which, Binding& binding,
+                      Visit&& visit) {
+  Shape extents;
+  for (const std::size_t label : which) extents.push_back(labels[label].extent);
+  const std::int64_t count = element_count(extents);
+  for (const std::size_t label : which) binding[label] = 0;
+  for (std::int64_t visited = 0; visited < count; ++visited) {
+    visit();
+    for (std::size_t d = which.size(); d-- > 0;) {
+      if (++binding[which[d]] < extents[d].value()) break;
+      binding[which[d]] = 0;
+    }
+  }
+}
+
+/// `value` combined with all values by a binary function, in the type that they compute in.
+Number combine(BinaryFunction function, std::int64_t identity, DType type, const std::vector<Number>& values) {
+  if (is_float(type)) {
+    auto result = static_cast<double>(identity);
+    for (const Number value : values) result = apply(function, result, std::get<double>(value));
+    return result;
+  }
+  std::int64_t result = identity;
+  for (const Number value : values) result = apply(function, result, std::get<std::int64_t>(value));
+  return result;
+}
+
+Number mean(const std::vector<Number>& values) {
+  double sum = 0;
+  for (const Number value : values) sum += as_double(value);
+  return sum / static_cast<double>(values.size());
+}
+
+/// m + log(sum of exp(x - m)), where m is the largest x.
+Number logsumexp(const std::vector<Number>& values) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const Number value : values) largest = apply(BinaryFunction::maximum, largest, as_double(value));
+  if (!std::isfinite(largest)) return largest;
+  double sum = 0;
+  for (const Number value : values) sum += std::exp(as_double(value) - largest);
+  return largest + std::log(sum);
+}
+
+/// The position of the first value that no other beats. A NaN beats every number.
+template <class Computed>
+std::int64_t first_extreme(const std::vector<Number>& values, BinaryFunction beats) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const auto value = std::get<Computed>(values[i]);
+    const auto held = std::get<Computed>(values[best]);
+    if (held != held) break;
+    if (value != value || apply(beats, value, held) != 0) best = i;
+  }
+  return static_cast<std::int64_t>(best);
+}
+
+Number extreme(BinaryFunction function, const std::vector<Number>& values) {
+  invariant(!values.empty(), "max and min need at least one value");
+  Number result = values.front();
+  for (const Number value : values) {
+    result =
+        std::visit([&](auto held) -> Number { return apply(function, held, std::get<decltype(held)>(value)); }, result);
+  }
+  return result;
+}
+
+Number position_of_extreme(BinaryFunction beats, DType type, const std::vector<Number>& values) {
+  invariant(!values.empty(), "argmax and argmin need at least one value");
+  return is_float(type) ? first_extreme<double>(values, beats) : first_extreme<std::int64_t>(values, beats);
+}
+
+/// All values of one reduction, in row-major order of the reduced labels, as one number.
+Number reduce(Reducer reducer, DType type, const std::vector<Number>& values) {
+  switch (reducer) {
+    case Reducer::sum: return combine(BinaryFunction::add, 0, type, values);
+    case Reducer::prod: return combine(BinaryFunction::multiply, 1, type, values);
+    case Reducer::max: return extreme(BinaryFunction::maximum, values);
+    case Reducer::min: return extreme(BinaryFunction::minimum, values);
+    case Reducer::mean: return mean(values);
+    case Reducer::any: return static_cast<std::int64_t>(std::any_of(values.begin(), values.end(), is_true));
+    case Reducer::all: return static_cast<std::int64_t>(std::all_of(values.begin(), values.end(), is_true));
+    case Reducer::argmax: return position_of_extreme(BinaryFunction::greater, type, values);
+    case Reducer::argmin: return position_of_extreme(BinaryFunction::less, type, values);
+    case Reducer::logsumexp: return logsumexp(values);
+  }
+  throw Bug("a reducer outside its enumeration");
+}
+
+Tensor evaluate(const Vertex& vertex, const EinSum& einsum, const std::vector<Tensor>& operands,
+                const ScalarBindings& scalars) {
+  Tensor result(vertex.dtype, vertex.bound);
+  Evaluator value_at(einsum, operands, scalars);
+  Binding binding(einsum.labels.size(), 0);
+  std::int64_t offset = 0;
+  for_each_binding(einsum.labels, einsum.output, binding, [&] {
+    if (einsum.reducer) {
+      std::vector<Number> values;
+      for_each_binding(einsum.labels, einsum.reduced, binding, [&] { values.push_back(value_at(binding)); });
+      store(result, offset++, reduce(*einsum.reducer, einsum.body.type(), values));
+    } else {
+      store(result, offset++, value_at(binding));
+    }
+  });
+  return result;
+}
+
+/// The position along one dimension that groups several labels, the first one slowest.
+std::int64_t group_position(const View& view, const std::vector<std::size_t>& group, const Binding& binding) {
+  std::int64_t position = 0;
+  for (const std::size_t label : group) position = position * view.labels[label].extent.value() + binding[label];
+  return position;
+}
+
+std::int64_t element_offset(const View& view, const std::vector<std::vector<std::size_t>>& groups,
+                            const Strides& strides, const Binding& binding) {
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < groups.size(); ++d) offset += group_position(view, groups[d], binding) * strides[d];
+  return offset;
+}
+
+Tensor evaluate(const Vertex& vertex, const View& view, const std::vector<Tensor>& operands, const ScalarBindings&) {
+  const Tensor& operand = operands.at(0);
+  invariant(view.from.size() == operand.rank(), "a view names every dimension of its operand");
+  Tensor result(vertex.dtype, vertex.bound);
+  std::vector<std::size_t> every(view.labels.size());
+  for (std::size_t label = 0; label < every.size(); ++label) every[label] = label;
+  Binding binding(view.labels.size(), 0);
+  const auto size = static_cast<std::int64_t>(size_of(vertex.dtype));
+  for_each_binding(view.labels, every, binding, [&] {
+    const std::int64_t from = element_offset(view, view.from, operand.strides(), binding);
+    const std::int64_t to = element_offset(view, view.to, result.strides(), binding);
+    std::memcpy(result.mutable_data() + to * size, operand.data() + from * size, static_cast<std::size_t>(size));
+  });
+  return result;
+}
+
+Tensor evaluate(const Vertex&, const Input&, const std::vector<Tensor>&, const ScalarBindings&) {
+  throw Bug("an input has nothing to evaluate");
+}
+
+}  // namespace
+
+Tensor evaluate_reference(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars) {
+  return std::visit([&](const auto& op) { return evaluate(vertex, op, operands, scalars); }, vertex.op);
+}
+
+std::vector<Tensor> evaluate_reference(const EinGraph& graph, const TensorBindings& inputs,
+                                       const ScalarBindings& scalars) {
+  std::vector<Tensor> values;
+  for (const Vertex& vertex : graph.vertices) {
+    if (std::holds_alternative<Input>(vertex.op)) {
+      const auto bound = inputs.find(vertex.name);
+      invariant(bound != inputs.end(), "an input is not bound");
+      values.push_back(bound->second);
+    } else {
+      std::vector<Tensor> operands;
+      for (const VertexId input : vertex.inputs) operands.push_back(values[input.index]);
+      values.push_back(evaluate_reference(vertex, operands, scalars));
+    }
+  }
+  std::vector<Tensor> outputs;
+  for (const VertexId output : graph.outputs) outputs.push_back(values[output.index]);
+  return outputs;
+}
+
+}  // namespace einrel

@@ -1,0 +1,35 @@
+#include "einsum/scalar_expr.h"
+
+#include "base/error.h"
+
+namespace einrel {
+
+std::size_t arity(const ScalarStep& step) {
+  struct Arity {
+    std::size_t operator()(const OperandValue&) const { return 0; }
+    std::size_t operator()(const Constant&) const { return 0; }
+    std::size_t operator()(const LabelValue&) const { return 0; }
+    std::size_t operator()(const ScalarValue&) const { return 0; }
+    std::size_t operator()(const ApplyUnary&) const { return 1; }
+    std::size_t operator()(const ApplyBinary&) const { return 2; }
+    std::size_t operator()(const ApplyWhere&) const { return 3; }
+    std::size_t operator()(const Convert&) const { return 1; }
+  };
+  return std::visit(Arity{}, step.op);
+}
+
+std::vector<std::size_t> subexpression_starts(const ScalarExpr& expr) {
+  std::vector<std::size_t> starts;
+  std::vector<std::size_t> stack;  // where each value on the stack begins
+  for (const ScalarStep& step : expr.steps) {
+    const std::size_t popped = arity(step);
+    invariant(popped <= stack.size(), "a step pops more than was pushed");
+    const std::size_t start = popped == 0 ? starts.size() : stack[stack.size() - popped];
+    stack.resize(stack.size() - popped);
+    stack.push_back(start);
+    starts.push_back(start);
+  }
+  return starts;
+}
+
+}  // namespace einrel

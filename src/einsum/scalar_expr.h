@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "einsum/functions.h"
+#include "tensor/dtype.h"
+
+namespace einrel {
+
+/// The value of operand `operand` of the vertex, at the current binding of the labels.
+struct OperandValue {
+  std::size_t operand = 0;
+  bool operator==(const OperandValue&) const = default;
+};
+/// A number; an int64 where the node's type is an integer or bool, else a double.
+struct Constant {
+  std::variant<std::int64_t, double> value;
+  bool operator==(const Constant&) const = default;
+};
+/// The current value of label `label` of the vertex, as a number.
+struct LabelValue {
+  std::size_t label = 0;
+  bool operator==(const LabelValue&) const = default;
+};
+/// A named scalar of the program, bound at run time.
+struct ScalarValue {
+  std::string name;
+  bool operator==(const ScalarValue&) const = default;
+};
+/// Pops one value, pushes f(value).
+struct ApplyUnary {
+  UnaryFunction function{};
+  bool operator==(const ApplyUnary&) const = default;
+};
+/// Pops b, then a; pushes f(a, b). Both were converted to `operands` before.
+struct ApplyBinary {
+  BinaryFunction function{};
+  bool operator==(const ApplyBinary&) const = default;
+};
+/// Pops b, a, c; pushes c != 0 ? a : b.
+struct ApplyWhere {
+  bool operator==(const ApplyWhere&) const = default;
+};
+/// Pops one value, pushes it converted to the node's type: floats round to nearest, float to integer
+/// truncates and saturates (NaN gives 0), i64 to i32 wraps, anything but 0 is true.
+struct Convert {
+  bool operator==(const Convert&) const = default;
+};
+
+/// One step of a scalar expression, and the type of the value it leaves on the stack.
+/// bf16 and f16 do not occur: operands of those types arrive as f32.
+struct ScalarStep {
+  DType type = DType::f32;
+  std::variant<OperandValue, Constant, LabelValue, ScalarValue, ApplyUnary, ApplyBinary, ApplyWhere, Convert> op;
+  bool operator==(const ScalarStep&) const = default;
+};
+
+/// The scalar function of an EinSum (the paper's (x), EinDecomp section 3) as steps of a stack machine, in
+/// postorder: evaluating is one loop, and every subexpression is a contiguous range ending at its root.
+/// All conversions are explicit: the arguments of a step have the type that the step computes in.
+struct ScalarExpr {
+  std::vector<ScalarStep> steps;
+  DType type() const { return steps.back().type; }
+  bool operator==(const ScalarExpr&) const = default;
+};
+
+/// How many values a step pops.
+std::size_t arity(const ScalarStep& step);
+/// For each step, the first step of the subexpression that ends there. O(steps).
+std::vector<std::size_t> subexpression_starts(const ScalarExpr& expr);
+
+}  // namespace einrel

@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include "einsum/ein_graph.h"
+#include "einsum/typing.h"
+
+namespace einrel {
+namespace {
+
+/// How often each label stands in `positions`.
+void count_labels(const std::vector<std::size_t>& positions, std::vector<std::size_t>& counts) {
+  for (const std::size_t label : positions) {
+    invariant(label < counts.size(), "a label position is in range");
+    ++counts[label];
+  }
+}
+
+void verify_access(const Access& access, const Vertex& operand, const EinSum& einsum) {
+  invariant(access.indices.size() == operand.bound.size(), "an access has one index per dimension");
+  const bool reads_nothing = std::any_of(access.indices.begin(), access.indices.end(), [&](const Index& index) {
+    return std::any_of(index.terms.begin(), index.terms.end(), [&](const IndexTerm& term) {
+      invariant(term.label < einsum.labels.size(), "an index label is in range");
+      return einsum.labels[term.label].extent == Extent(0);
+    });
+  });
+  if (access.pad || reads_nothing) return;
+  for (std::size_t d = 0; d < access.indices.size(); ++d) {
+    std::int64_t low = access.indices[d].offset;
+    std::int64_t high = low;
+    for (const IndexTerm& term : access.indices[d].terms) {
+      const std::int64_t reach = checked_multiply(term.coefficient, einsum.labels[term.label].extent.value() - 1);
+      std::int64_t& end = term.coefficient < 0 ? low : high;
+      end = checked_add(end, reach);
+    }
+    invariant(low >= 0 && high < operand.bound[d].value(), "an access without pad stays inside its operand");
+  }
+}
+
+/// Runs the types of the body over a stack of types.
+void verify_body(const EinSum& einsum, const Vertex& vertex, const EinGraph& graph) {
+  std::vector<DType> stack;
+  for (const ScalarStep& step : einsum.body.steps) {
+    invariant(step.type != DType::bf16 && step.type != DType::f16, "narrow types are computed in f32");
+    const std::size_t taken = arity(step);
+    invariant(stack.size() >= taken, "a step finds its arguments");
+    if (const auto* operand = std::get_if<OperandValue>(&step.op)) {
+      invariant(operand->operand < vertex.inputs.size(), "an operand position is in range");
+      const DType dtype = graph[vertex.inputs[operand->operand]].dtype;
+      invariant(compute_type(dtype) == step.type, "an operand arrives in its compute type");
+    } else if (const auto* label = std::get_if<LabelValue>(&step.op)) {
+      invariant(label->label < einsum.labels.size(), "a label value is in range");
+    } else if (const auto* constant = std::get_if<Constant>(&step.op)) {
+      invariant(std::holds_alternative<double>(constant->value) == is_float(step.type), "a constant fits its type");
+    } else if (const auto* binary = std::get_if<ApplyBinary>(&step.op)) {
+      const DType a = stack[stack.size() - 2];
+      invariant(a == stack.back(), "both arguments of a binary step have one type");
+      invariant(is_comparison(binary->function) ? step.type == DType::boolean : step.type == a,
+                "a binary step keeps the type");
+    } else if (std::holds_alternative<ApplyWhere>(step.op)) {
+      invariant(stack[stack.size() - 3] == DType::boolean, "a condition is a bool");
+      invariant(stack[stack.size() - 2] == step.type && stack.back() == step.type,
+                "both branches have the result's type");
+    } else if (std::holds_alternative<ApplyUnary>(step.op)) {
+      invariant(stack.back() == step.type, "a unary step keeps the type");
+    }
+    stack.resize(stack.size() - taken);
+    stack.push_back(step.type);
+  }
+  invariant(stack.size() == 1, "a body leaves one value");
+}
+
+void verify_einsum(const EinSum& einsum, const Vertex& vertex, const EinGraph& graph) {
+  std::vector<std::size_t> counts(einsum.labels.size(), 0);
+  count_labels(einsum.output, counts);
+  count_labels(einsum.reduced, counts);
+  invariant(std::all_of(counts.begin(), counts.end(), [](std::size_t n) { return n == 1; }),
+            "every label is in the output or reduced, once");
+  invariant(einsum.reducer.has_value() || einsum.reduced.empty(), "labels are reduced by a reducer");
+  invariant(vertex.bound.size() == einsum.output.size(), "the bound has one extent per output label");
+  for (std::size_t d = 0; d < einsum.output.size(); ++d) {
+    invariant(vertex.bound[d] == einsum.labels[einsum.output[d]].extent, "the bound is that of the output labels");
+  }
+  invariant(einsum.operands.size() == vertex.inputs.size(), "one access per input");
+  for (std::size_t i = 0; i < vertex.inputs.size(); ++i)
+    verify_access(einsum.operands[i], graph[vertex.inputs[i]], einsum);
+  invariant(!einsum.body.steps.empty(), "a body computes something");
+  verify_body(einsum, vertex, graph);
+  const DType type = einsum.body.type();
+  const DType result = einsum.reducer ? reduced_type(*einsum.reducer, type) : type;
+  invariant(compute_type(vertex.dtype) == result, "the vertex has the type that its body and reducer give");
+}
+
+void verify_view(const View& view, const Vertex& vertex, const EinGraph& graph) {
+  invariant(vertex.inputs.size() == 1, "a view has one operand");
+  const auto verify_side = [&](const std::vector<std::vector<std::size_t>>& groups, const Shape& bound) {
+    std::vector<std::size_t> counts(view.labels.size(), 0);
+    invariant(groups.size() == bound.size(), "one group per dimension");
+    for (std::size_t d = 0; d < groups.size(); ++d) {
+      count_labels(groups[d], counts);
+      std::int64_t product = 1;
+      for (const std::size_t label : groups[d]) product = checked_multiply(product, view.labels[label].extent.value());
+      invariant(Extent(product) == bound[d], "a group multiplies to its dimension");
+    }
+    invariant(std::all_of(counts.begin(), counts.end(), [](std::size_t n) { return n == 1; }),
+              "every label stands once on a side");
+  };
+  verify_side(view.from, graph[vertex.inputs[0]].bound);
+  verify_side(view.to, vertex.bound);
+  invariant(vertex.dtype == graph[vertex.inputs[0]].dtype, "a view keeps the dtype");
+}
+
+}  // namespace
+
+void verify(const EinGraph& graph) {
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    for (const VertexId input : vertex.inputs) invariant(input.index < v, "inputs come before their readers");
+    if (const auto* einsum = std::get_if<EinSum>(&vertex.op))
+      verify_einsum(*einsum, vertex, graph);
+    else if (const auto* view = std::get_if<View>(&vertex.op))
+      verify_view(*view, vertex, graph);
+    else
+      invariant(vertex.inputs.empty(), "an input reads nothing");
+  }
+  for (const VertexId output : graph.outputs) invariant(output.index < graph.vertices.size(), "an output is a vertex");
+}
+
+}  // namespace einrel

@@ -1,0 +1,56 @@
+#include "engine/compile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/suggest.h"
+
+namespace einrel {
+namespace {
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 12;
+  const std::size_t shown = std::min(names.size(), most);
+  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                     shown < names.size() ? ", ..." : "");
+}
+
+/// Adds tensors asked for by name to the outputs.
+EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto found = std::find_if(graph.vertices.begin(), graph.vertices.end(),
+                                    [&](const Vertex& vertex) { return vertex.name == name; });
+    if (found == graph.vertices.end()) {
+      std::vector<std::string> known;
+      for (const Vertex& vertex : graph.vertices) known.push_back(vertex.name);
+      const std::string near = did_you_mean(name, known);
+      throw UserError(fmt::format("--out {}=...: the program has no tensor '{}'{}{}", name, name, "; ",
+                                  near.empty() ? "its tensors are " + some_of(known) : near));
+    }
+    const VertexId id{static_cast<std::size_t>(found - graph.vertices.begin())};
+    if (std::find(graph.outputs.begin(), graph.outputs.end(), id) == graph.outputs.end()) graph.outputs.push_back(id);
+  }
+  return graph;
+}
+
+}  // namespace
+
+Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs) {
+  const auto start = std::chrono::steady_clock::now();
+  Compiled compiled;
+  compiled.name = std::move(name);
+  graph = with_outputs(std::move(graph), outputs);
+  graph = needed_for_outputs(graph);
+  verify(graph);
+  graph = order_contractions(graph, compiled.contractions);
+  verify(graph);
+  compiled.graph = std::move(graph);
+  compiled.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return compiled;
+}
+
+}  // namespace einrel

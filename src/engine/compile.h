@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/source.h"
+#include "einsum/check.h"
+#include "einsum/contraction_order.h"
+#include "einsum/ein_graph.h"
+
+namespace einrel {
+
+/// A program ready to run or to be explained.
+struct Compiled {
+  std::string name;
+  EinGraph graph;  ///< only what the outputs need, products ordered
+  std::vector<OrderedContraction> contractions;
+  double seconds = 0;  ///< that compiling took
+};
+
+/// Brings a checked graph into the form that runs: the visible list of passes, each verified.
+/// `outputs` are tensors wanted besides the program's own outputs. Throws UserError when one is unknown.
+Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs = {});
+
+}  // namespace einrel

@@ -1,0 +1,132 @@
+#include "engine/memory.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "base/text.h"
+#include "tensor/dtype.h"
+
+namespace einrel {
+namespace {
+
+std::int64_t bytes_of(const Vertex& vertex) {
+  return checked_multiply(element_count(vertex.bound), static_cast<std::int64_t>(size_of(vertex.dtype)));
+}
+
+/// A view that keeps the order of the labels is the same memory under another shape.
+bool shares_memory(const Vertex& vertex) {
+  const auto* view = std::get_if<View>(&vertex.op);
+  if (view == nullptr) return false;
+  std::vector<std::size_t> from;
+  std::vector<std::size_t> to;
+  for (const auto& group : view->from) from.insert(from.end(), group.begin(), group.end());
+  for (const auto& group : view->to) to.insert(to.end(), group.begin(), group.end());
+  return from == to;
+}
+
+/// The number behind a word in one of the system's status files.
+std::optional<std::int64_t> number_after(const char* path, const std::string& word) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.starts_with(word)) return std::strtoll(line.c_str() + word.size(), nullptr, 10);
+  }
+  return std::nullopt;
+}
+
+/// What this process can still get: the least of what the machine has free, what its control group and what its own
+/// address space allow. Unset where the system does not say.
+std::optional<std::int64_t> available_memory() {
+  std::optional<std::int64_t> least;
+  const auto limit = [&](std::int64_t bytes) {
+    least = std::min(least.value_or(bytes), std::max<std::int64_t>(bytes, 0));
+  };
+  if (const auto kilobytes = number_after("/proc/meminfo", "MemAvailable:")) limit(*kilobytes * 1024);
+  const auto group_limit = number_after("/sys/fs/cgroup/memory.max", "");
+  const auto group_use = number_after("/sys/fs/cgroup/memory.current", "");
+  const auto group_files = number_after("/sys/fs/cgroup/memory.stat", "file ");  // cached files make room when asked
+  const bool has_group = group_limit && *group_limit > 0 && group_use && group_files;  // "max" reads as 0
+  if (has_group) limit(*group_limit - *group_use + *group_files);
+  rlimit space{};
+  const auto used = number_after("/proc/self/status", "VmSize:");
+  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY && used) {
+    limit(static_cast<std::int64_t>(space.rlim_cur) - *used * 1024);
+  }
+  return least;
+}
+
+/// Adds to the bytes alive; says for which vertex they are beyond counting.
+std::int64_t add_alive(std::int64_t alive, const Vertex& vertex) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(alive, bytes_of(vertex), &sum)) {
+    throw UserError(
+        fmt::format("the tensors that are alive while '{}' is computed take more than 2^63 bytes; use smaller extents",
+                    vertex.name));
+  }
+  return sum;
+}
+
+}  // namespace
+
+MemoryForecast forecast_memory(const EinGraph& graph) {
+  const std::size_t count = graph.vertices.size();
+  MemoryForecast forecast;
+  forecast.last_use.resize(count);
+  std::vector<std::size_t> owner(count);  // whose memory a vertex uses
+  for (std::size_t v = 0; v < count; ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    owner[v] = shares_memory(vertex) ? owner[vertex.inputs[0].index] : v;
+    forecast.last_use[v] = v;
+    for (const VertexId input : vertex.inputs) {
+      forecast.last_use[input.index] = v;
+      forecast.last_use[owner[input.index]] = v;
+    }
+  }
+  for (const VertexId output : graph.outputs) {
+    forecast.last_use[output.index] = count;
+    forecast.last_use[owner[output.index]] = count;
+  }
+  std::vector<std::vector<std::size_t>> freed_after(count + 1);
+  std::int64_t live = 0;
+  for (std::size_t v = 0; v < count; ++v) {
+    const bool is_input = std::holds_alternative<Input>(graph.vertices[v].op);
+    if (is_input) live = add_alive(live, graph.vertices[v]);  // inputs are there from the start
+    if (owner[v] == v) freed_after[forecast.last_use[v]].push_back(v);
+  }
+  for (std::size_t v = 0; v < count; ++v) {
+    const bool is_input = std::holds_alternative<Input>(graph.vertices[v].op);
+    if (!is_input && owner[v] == v) live = add_alive(live, graph.vertices[v]);
+    if (live > forecast.peak_bytes) {
+      forecast.peak_bytes = live;
+      forecast.peak_vertex = v;
+    }
+    for (const std::size_t freed : freed_after[v]) live -= bytes_of(graph.vertices[freed]);
+  }
+  return forecast;
+}
+
+void check_memory(const EinGraph& graph, const std::function<bool(const Vertex&)>& in_place) {
+  const MemoryForecast forecast = forecast_memory(graph);
+  std::int64_t needed = forecast.peak_bytes;
+  for (const Vertex& vertex : graph.vertices) {
+    if (std::holds_alternative<Input>(vertex.op) && in_place(vertex)) needed -= bytes_of(vertex);
+  }
+  const auto available = available_memory();
+  if (!available || needed <= *available) return;
+  throw RunError(fmt::format("computing '{}' needs {} of memory, but only {} are free; use smaller extents",
+                             graph.vertices[forecast.peak_vertex].name, bytes_text(static_cast<double>(needed)),
+                             bytes_text(static_cast<double>(*available))));
+}
+
+std::optional<std::int64_t> peak_resident_bytes() {
+  // Not getrusage: what it reports begins with the peak of the process that started this one.
+  const auto kilobytes = number_after("/proc/self/status", "VmHWM:");
+  return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;
+}
+
+}  // namespace einrel

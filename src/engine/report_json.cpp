@@ -1,0 +1,123 @@
+#include "engine/report_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "einsum/print.h"
+#include "engine/memory.h"
+#include "engine/summary.h"
+
+namespace einrel {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json shape_json(const Shape& shape) {
+  ordered_json extents = ordered_json::array();
+  for (const Extent extent : shape) extents.push_back(extent.value());
+  return extents;
+}
+
+ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph) {
+  ordered_json labels = ordered_json::array();
+  ordered_json extents = ordered_json::object();
+  ordered_json parts = ordered_json::object();
+  const auto add = [&](const std::vector<Label>& all) {
+    for (const Label& label : all) {
+      labels.push_back(label.name);
+      extents[label.name] = label.extent.value();
+      parts[label.name] = 1;  // one chunk: there is no planner yet that would cut it
+    }
+  };
+  if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) add(einsum->labels);
+  if (const auto* view = std::get_if<View>(&vertex.op)) add(view->labels);
+  ordered_json inputs = ordered_json::array();
+  for (const VertexId input : vertex.inputs) inputs.push_back(graph[input].name);
+  return {{"name", vertex.name},
+          {"formula", formula(vertex, graph)},
+          {"inputs", inputs},
+          {"dtype", std::string(name_of(vertex.dtype))},
+          {"shape", shape_json(vertex.bound)},
+          {"labels", labels},
+          {"extents", extents},
+          {"parts", parts},
+          {"sites", ordered_json::object()},
+          {"flops", flops(vertex)},
+          {"bytes", 0}};
+}
+
+ordered_json contractions_json(const Compiled& compiled) {
+  ordered_json list = ordered_json::array();
+  for (const OrderedContraction& contraction : compiled.contractions) {
+    list.push_back({{"tensor", contraction.tensor},
+                    {"factors", contraction.factors},
+                    {"optimal", contraction.optimal},
+                    {"flops_as_written", contraction.flops_as_written},
+                    {"flops_ordered", contraction.flops_ordered},
+                    {"steps", contraction.steps}});
+  }
+  return list;
+}
+
+ordered_json base_json(const Compiled& compiled) {
+  const EinGraph& graph = compiled.graph;
+  ordered_json inputs = ordered_json::object();
+  ordered_json vertices = ordered_json::array();
+  ordered_json outputs = ordered_json::object();
+  for (const Vertex& vertex : graph.vertices) {
+    if (std::holds_alternative<Input>(vertex.op)) {
+      inputs[vertex.name] = {{"shape", shape_json(vertex.bound)}, {"dtype", std::string(name_of(vertex.dtype))}};
+    } else {
+      vertices.push_back(vertex_json(vertex, graph));
+    }
+  }
+  for (const VertexId output : graph.outputs) {
+    outputs[graph[output].name] = {{"shape", shape_json(graph[output].bound)},
+                                   {"dtype", std::string(name_of(graph[output].dtype))}};
+  }
+  // One site: nothing moves, so the modelled costs of moving are 0. There is no model of seconds yet.
+  return {{"program", compiled.name},
+          {"sites", 1},
+          {"planner", "single"},
+          {"inputs", inputs},
+          {"outputs", outputs},
+          {"cost", {{"bound", 0}, {"floats", 0}, {"bytes", 0}, {"seconds", nullptr}}},
+          {"peak_memory", {{"predicted", forecast_memory(graph).peak_bytes}, {"measured", nullptr}}},
+          {"contractions", contractions_json(compiled)},
+          {"vertices", vertices}};
+}
+
+/// A file name need not be UTF-8, which JSON must be.
+std::string text_of(const ordered_json& json) {
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string explain_json(const Compiled& compiled) { return text_of(base_json(compiled)); }
+
+std::string run_json(const Compiled& compiled, const RunReport& report,
+                     const std::map<std::string, std::string>& sources) {
+  ordered_json json = base_json(compiled);
+  for (const auto& [name, source] : sources) {
+    if (json["inputs"].contains(name)) json["inputs"][name]["source"] = source;
+  }
+  for (const auto& [name, tensor] : report.outputs) {
+    const Summary summary = summarize(tensor);  // NaN and infinities become null: JSON has neither
+    json["outputs"][name].update(
+        {{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}});
+  }
+  json["peak_memory"]["measured"] = report.measured_peak_bytes;
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
+    json["vertices"][next++]["seconds"] = report.vertex_seconds[v];
+  }
+  json["measured"] = {{"seconds", report.seconds},
+                      {"plan_seconds", compiled.seconds},
+                      {"bytes_moved", 0},
+                      {"bytes_moved_per_site", ordered_json::array({0})},
+                      {"tasks", json["vertices"].size()}};
+  return text_of(json);
+}
+
+}  // namespace einrel

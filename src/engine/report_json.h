@@ -1,0 +1,17 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "engine/run.h"
+
+namespace einrel {
+
+/// What `run --json` prints (docs/language.md, "JSON"), as text. `sources` says for each input where it came from.
+std::string run_json(const Compiled& compiled, const RunReport& report,
+                     const std::map<std::string, std::string>& sources);
+
+/// What `explain --json` prints: the same without measurements.
+std::string explain_json(const Compiled& compiled);
+
+}  // namespace einrel

@@ -1,0 +1,37 @@
+#include "engine/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace einrel {
+
+Summary summarize(const Tensor& tensor) {
+  Summary summary;
+  summary.min = std::numeric_limits<double>::infinity();
+  summary.max = -summary.min;
+  with_stored_type(tensor.dtype(), [&]<class Stored>() {
+    for_each_offset(tensor.shape(), tensor.strides(), [&](std::int64_t offset) {
+      const auto value = static_cast<double>(widen(tensor.load<Stored>(offset)));
+      summary.min = value < summary.min || std::isnan(value) ? value : summary.min;
+      summary.max = value > summary.max || std::isnan(value) ? value : summary.max;
+      summary.sum += value;
+    });
+  });
+  if (tensor.count() == 0) summary.min = summary.max = std::numeric_limits<double>::quiet_NaN();
+  summary.mean = summary.sum / static_cast<double>(tensor.count());
+  // An infinity on each side sums to NaN although no element is one: only elements decide about min and max.
+  if (std::isnan(summary.min) || std::isnan(summary.max))
+    summary.min = summary.max = std::numeric_limits<double>::quiet_NaN();
+  return summary;
+}
+
+std::string summary_line(const std::string& name, const Tensor& tensor) {
+  const Summary summary = summarize(tensor);
+  return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(tensor.dtype()),
+                     to_string(tensor.shape()), summary.min, summary.max, summary.mean, summary.sum);
+}
+
+}  // namespace einrel

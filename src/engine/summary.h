@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace einrel {
+
+/// A tensor in a few numbers, computed in double. NaN in any element makes all four NaN; over nothing, min, max and
+/// mean are NaN.
+struct Summary {
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  double sum = 0;
+};
+
+Summary summarize(const Tensor& tensor);
+
+/// "Z  f32 (2, 3)  min -1  max 2  mean 0.5  sum 3"
+std::string summary_line(const std::string& name, const Tensor& tensor);
+
+}  // namespace einrel

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "einsum/functions.h"
+#include "kernel/block_program.h"
+
+namespace einrel {
+
+/// What a reduction has come to, per lane: of floats in double, of integers exactly in int64.
+using ReducedValues = std::variant<const double*, const std::int64_t*>;
+
+/// The reductions of up to lanes_per_block output elements that are under way.
+class Accumulators {
+ public:
+  /// `floats`: the values that come are floats.
+  Accumulators(Reducer reducer, bool floats);
+
+  /// Forgets everything: `lanes` reductions over nothing.
+  void start(std::size_t lanes);
+  /// One more value for each lane. `position` counts the values of a lane from 0.
+  void add(BlockValues values, std::int64_t position);
+  /// `count` more values for lane 0, the first of them at `position`.
+  void fold(BlockValues values, std::size_t count, std::int64_t position);
+  /// The results after `count` values per lane. They stay until the next start.
+  ReducedValues finish(std::int64_t count);
+
+  /// Entries per lane. Which are used depends on the reducer and on the type of the values.
+  struct State {
+    std::vector<double> real;            ///< sum, product, maximum or minimum so far
+    std::vector<std::int64_t> whole;     ///< the same of integers; any and all
+    std::vector<std::int64_t> position;  ///< argmax, argmin: where the extreme stands
+    std::vector<double> scaled;          ///< logsumexp: the sum of exp(x - real)
+  };
+
+ private:
+  Reducer reducer_;
+  bool in_double_;  // the result is in `real`
+  std::size_t lanes_ = 0;
+  State state_;
+};
+
+}  // namespace einrel

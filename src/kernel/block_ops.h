@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "einsum/functions.h"
+#include "tensor/dtype.h"
+
+namespace einrel {
+
+// Loops over blocks of values: the only code that every element passes through. Results never overlap arguments.
+// A value is computed as float, double or int64 (bool and i32 too), and does not depend on its place in the block.
+
+/// How many values are computed at a time: few enough that all intermediate results stay in the first-level cache.
+inline constexpr std::size_t lanes_per_block = 512;
+
+void apply_block(UnaryFunction function, const float* x, float* z, std::size_t n);
+void apply_block(UnaryFunction function, const double* x, double* z, std::size_t n);
+void apply_block(UnaryFunction function, const std::int64_t* x, std::int64_t* z, std::size_t n);
+
+/// Every function but the comparisons.
+void apply_block(BinaryFunction function, const float* a, const float* b, float* z, std::size_t n);
+void apply_block(BinaryFunction function, const double* a, const double* b, double* z, std::size_t n);
+void apply_block(BinaryFunction function, const std::int64_t* a, const std::int64_t* b, std::int64_t* z, std::size_t n);
+
+/// The comparisons: 1 or 0.
+void compare_block(BinaryFunction function, const float* a, const float* b, std::int64_t* z, std::size_t n);
+void compare_block(BinaryFunction function, const double* a, const double* b, std::int64_t* z, std::size_t n);
+void compare_block(BinaryFunction function, const std::int64_t* a, const std::int64_t* b, std::int64_t* z,
+                   std::size_t n);
+
+/// c != 0 ? a : b.
+void select_block(const std::int64_t* c, const float* a, const float* b, float* z, std::size_t n);
+void select_block(const std::int64_t* c, const double* a, const double* b, double* z, std::size_t n);
+void select_block(const std::int64_t* c, const std::int64_t* a, const std::int64_t* b, std::int64_t* z, std::size_t n);
+
+/// x as a step of type `to` leaves it (f32 into floats, f64 into doubles, else into int64).
+void convert_block(DType to, const float* x, float* z, std::size_t n);
+void convert_block(DType to, const float* x, double* z, std::size_t n);
+void convert_block(DType to, const float* x, std::int64_t* z, std::size_t n);
+void convert_block(DType to, const double* x, float* z, std::size_t n);
+void convert_block(DType to, const double* x, double* z, std::size_t n);
+void convert_block(DType to, const double* x, std::int64_t* z, std::size_t n);
+void convert_block(DType to, const std::int64_t* x, float* z, std::size_t n);
+void convert_block(DType to, const std::int64_t* x, double* z, std::size_t n);
+void convert_block(DType to, const std::int64_t* x, std::int64_t* z, std::size_t n);
+
+/// Elements that lie evenly spaced: `count` values of a block from lane `first` on, of which the first one is the
+/// element `offset` of an operand.
+struct ElementSpan {
+  std::int64_t offset = 0;
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+/// Loads spans whose elements are `step` apart, of type `stored`, at any alignment. bf16 and f16 load as float, f32 and
+/// f64 as themselves, the others as int64; every other pair is a Bug.
+void load_block(DType stored, const std::byte* data, const ElementSpan* spans, std::size_t span_count,
+                std::int64_t step, float* z);
+void load_block(DType stored, const std::byte* data, const ElementSpan* spans, std::size_t span_count,
+                std::int64_t step, double* z);
+void load_block(DType stored, const std::byte* data, const ElementSpan* spans, std::size_t span_count,
+                std::int64_t step, std::int64_t* z);
+
+/// Rounds x as narrow<> does and stores it at every step-th element.
+void store_block(DType stored, const float* x, std::byte* to, std::int64_t step, std::size_t n);
+void store_block(DType stored, const double* x, std::byte* to, std::int64_t step, std::size_t n);
+void store_block(DType stored, const std::int64_t* x, std::byte* to, std::int64_t step, std::size_t n);
+
+}  // namespace einrel

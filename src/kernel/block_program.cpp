@@ -1,0 +1,308 @@
+#include "kernel/block_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "kernel/reading.h"
+#include "tensor/convert.h"
+
+namespace einrel {
+namespace {
+
+/// Whether the function can leave its type's range, so that its result must be brought back.
+bool may_leave_type(UnaryFunction function) {
+  return function != UnaryFunction::relu && function != UnaryFunction::step && function != UnaryFunction::floor;
+}
+bool may_leave_type(BinaryFunction function) {
+  return !is_comparison(function) && function != BinaryFunction::maximum && function != BinaryFunction::minimum;
+}
+
+/// The type that elements of an operand have once loaded.
+DType loaded_type(DType stored) { return stored == DType::bf16 || stored == DType::f16 ? DType::f32 : stored; }
+
+}  // namespace
+
+template <class Function>
+decltype(auto) BlockProgram::with_type(Kind kind, Function&& function) {
+  switch (kind) {
+    case Kind::float32: return function.template operator()<float>();
+    case Kind::float64: return function.template operator()<double>();
+    case Kind::integer: return function.template operator()<std::int64_t>();
+  }
+  throw Bug("a kind of value outside its enumeration");
+}
+
+/// Turns stack steps into instructions whose results are numbered values, then gives every value a slot.
+class BlockProgram::Compiler {
+ public:
+  Compiler(BlockProgram& program, const ScalarBindings& scalars) : program_(program), scalars_(scalars) {}
+
+  void compile(const ScalarExpr& body) {
+    for (const ScalarStep& step : body.steps) {
+      const Typed result = std::visit([&](const auto& op) { return compile_step(op, step.type); }, step.op);
+      stack_.push_back({as_type(result, step.type), step.type});
+    }
+    invariant(stack_.size() == 1, "a body leaves one value");
+    program_.result_ = stack_.back().value;
+    assign_slots();
+    spread_constants();
+  }
+
+ private:
+  /// A value and the type that its numbers are known to fit; DType::i64 after arithmetic on i32 or bool.
+  struct Typed {
+    std::size_t value = 0;
+    DType type = DType::f32;
+  };
+  using Number = std::variant<double, std::int64_t>;
+
+  static Kind kind_of(DType type) {
+    switch (type) {
+      case DType::f32: return Kind::float32;
+      case DType::f64: return Kind::float64;
+      case DType::i32:
+      case DType::i64:
+      case DType::boolean: return Kind::integer;
+      case DType::bf16:
+      case DType::f16: break;
+    }
+    throw Bug("a step computes in a type that is for storage only");
+  }
+
+  Typed pop() {
+    invariant(!stack_.empty(), "a step pops more than was pushed");
+    const Typed top = stack_.back();
+    stack_.pop_back();
+    return top;
+  }
+
+  std::size_t new_value(Kind kind) {
+    program_.values_.push_back({kind, 0, 0, nullptr});
+    return program_.values_.size() - 1;
+  }
+
+  template <class Op>
+  std::size_t emit(Op op, Kind kind, std::initializer_list<std::size_t> arguments) {
+    Instruction instruction{op, new_value(kind), {}, arguments.size()};
+    std::copy(arguments.begin(), arguments.end(), instruction.arguments.begin());
+    program_.instructions_.push_back(instruction);
+    return instruction.result;
+  }
+
+  std::size_t as_type(Typed from, DType to) {
+    if (from.type == to || (to == DType::i64 && kind_of(from.type) == Kind::integer)) return from.value;
+    if (to == DType::i32 && from.type == DType::boolean) return from.value;
+    return emit(ConvertTo{to}, kind_of(to), {from.value});
+  }
+
+  Kind kind(Typed typed) const { return program_.values_[typed.value].kind; }
+
+  Typed compile_step(const OperandValue& op, DType) {
+    const DType type = loaded_type(program_.nest_.readings[op.operand].dtype);
+    const auto [known, added] = operands_.try_emplace(op.operand, 0);
+    if (added) known->second = emit(Load{op.operand}, kind_of(type), {});
+    return {known->second, type};
+  }
+  Typed compile_step(const LabelValue& op, DType) {
+    const auto [known, added] = labels_.try_emplace(op.label, 0);
+    if (added) known->second = emit(Ramp{op.label}, Kind::integer, {});
+    return {known->second, DType::i64};
+  }
+  Typed compile_step(const Constant& op, DType type) {
+    return std::visit([&](auto number) { return constant(number, type); }, op.value);
+  }
+  Typed compile_step(const ScalarValue& op, DType type) {
+    const auto bound = scalars_.find(op.name);
+    invariant(bound != scalars_.end(), "a scalar is not bound");
+    return constant(bound->second, type);
+  }
+  Typed compile_step(const ApplyUnary& op, DType type) {
+    const Typed x = pop();
+    invariant(kind(x) == kind_of(type), "a function computes in the type of its argument");
+    return {emit(op, kind_of(type), {x.value}), after_arithmetic(type, may_leave_type(op.function))};
+  }
+  Typed compile_step(const ApplyBinary& op, DType type) {
+    const Typed b = pop();
+    const Typed a = pop();
+    invariant(kind(a) == kind(b), "both arguments of a step have one type");
+    invariant(is_comparison(op.function) ? type == DType::boolean : kind(a) == kind_of(type),
+              "a function computes in the type of its arguments");
+    if (op.function == BinaryFunction::power && is_two(b)) {  // the same number, much faster
+      return {emit(ApplyUnary{UnaryFunction::sq}, kind_of(type), {a.value}), after_arithmetic(type, true)};
+    }
+    return {emit(op, kind_of(type), {a.value, b.value}), after_arithmetic(type, may_leave_type(op.function))};
+  }
+  Typed compile_step(const ApplyWhere& op, DType type) {
+    const Typed b = pop();
+    const Typed a = pop();
+    const Typed c = pop();
+    invariant(kind(a) == kind_of(type) && kind(b) == kind_of(type), "where chooses between values of its type");
+    const std::size_t condition =
+        kind(c) == Kind::integer ? c.value : emit(ConvertTo{DType::boolean}, Kind::integer, {c.value});
+    return {emit(op, kind_of(type), {condition, a.value, b.value}), type};
+  }
+  Typed compile_step(const Convert&, DType) { return pop(); }
+
+  static DType after_arithmetic(DType type, bool may_leave) {
+    return may_leave && kind_of(type) == Kind::integer ? DType::i64 : type;
+  }
+
+  /// Rounded to its type as the reference does.
+  template <class Given>
+  Typed constant(Given given, DType type) {
+    const Number number =
+        with_stored_type(type, [&]<class Stored>() -> Number { return widen(narrow<Stored>(given)); });
+    for (const auto& [value, known] : constants_) {
+      if (program_.values_[value].kind == kind_of(type) && same_bits(known, number)) return {value, type};
+    }
+    constants_.emplace_back(new_value(kind_of(type)), number);
+    return {constants_.back().first, type};
+  }
+
+  bool is_two(Typed typed) const {
+    return std::any_of(constants_.begin(), constants_.end(), [&](const auto& constant) {
+      return constant.first == typed.value && std::visit([](auto number) { return number == 2; }, constant.second);
+    });
+  }
+
+  /// Equal, and of one sign when 0.
+  static bool same_bits(Number a, Number b) {
+    if (a != b) return false;
+    return !std::holds_alternative<double>(a) || std::signbit(std::get<double>(a)) == std::signbit(std::get<double>(b));
+  }
+
+  void assign_slots() {
+    auto& instructions = program_.instructions_;
+    for (std::size_t i = 0; i < instructions.size(); ++i) {
+      for (std::size_t a = 0; a < instructions[i].argument_count; ++a) {
+        program_.values_[instructions[i].arguments[a]].last_use = i;
+      }
+    }
+    program_.values_[program_.result_].last_use = instructions.size();
+    for (const auto& [value, number] : constants_) {
+      program_.values_[value].last_use = instructions.size();  // they stay for the next block
+      program_.values_[value].slot = slot_count_++;
+    }
+    std::vector<std::size_t> free;
+    for (std::size_t i = 0; i < instructions.size(); ++i) {
+      Instruction& instruction = instructions[i];
+      if (free.empty()) free.push_back(slot_count_++);
+      program_.values_[instruction.result].slot = free.back();
+      free.pop_back();
+      for (std::size_t a = 0; a < instruction.argument_count; ++a) {
+        Value& value = program_.values_[instruction.arguments[a]];
+        if (value.last_use != i) continue;
+        free.push_back(value.slot);
+        value.last_use = instructions.size();  // an argument given twice is freed once
+      }
+    }
+  }
+
+  void spread_constants() {
+    program_.slots_.resize(slot_count_);
+    for (const auto& entry : constants_) {
+      Value& constant = program_.values_[entry.first];
+      std::byte* const bytes = program_.slots_[constant.slot].bytes.data();
+      constant.data = bytes;
+      with_type(constant.kind, [&]<class T>() {
+        const T spread = std::visit([](auto given) { return static_cast<T>(given); }, entry.second);
+        std::fill_n(reinterpret_cast<T*>(bytes), lanes_per_block, spread);
+      });
+    }
+  }
+
+  BlockProgram& program_;
+  const ScalarBindings& scalars_;
+  std::vector<Typed> stack_;
+  std::map<std::size_t, std::size_t> operands_;  // values of what is loaded already
+  std::map<std::size_t, std::size_t> labels_;
+  std::vector<std::pair<std::size_t, Number>> constants_;
+  std::size_t slot_count_ = 0;
+};
+
+BlockProgram::BlockProgram(const ScalarExpr& body, const LoopNest& nest, const ScalarBindings& scalars) : nest_(nest) {
+  Compiler(*this, scalars).compile(body);
+}
+
+/// Carries out one instruction.
+struct BlockProgram::Executor {
+  BlockProgram& program;
+  const Instruction& instruction;
+  std::byte* to;
+  const Lanes& lanes;
+  const std::int64_t* outer;
+
+  Kind result_kind() const { return program.values_[instruction.result].kind; }
+  Kind argument_kind(std::size_t i) const { return program.values_[instruction.arguments[i]].kind; }
+  template <class T>
+  T* result() const {
+    return reinterpret_cast<T*>(to);
+  }
+  template <class T>
+  const T* argument(std::size_t i) const {
+    return reinterpret_cast<const T*>(program.values_[instruction.arguments[i]].data);
+  }
+
+  void operator()(const Load& load) const {
+    const Reading& reading = program.nest_.readings[load.operand];
+    with_type(result_kind(), [&]<class T>() {
+      const bool as_stored = reading.dtype == DType::f32 || reading.dtype == DType::f64 || reading.dtype == DType::i64;
+      if (const T* const there = as_stored ? in_place<T>(reading, lanes, outer) : nullptr) {
+        program.values_[instruction.result].data = reinterpret_cast<const std::byte*>(there);
+      } else {
+        read_block(reading, lanes, outer, result<T>());
+      }
+    });
+  }
+  void operator()(const Ramp& ramp) const {
+    const std::size_t quantity = program.nest_.label_values[ramp.label];
+    for (std::size_t r = 0; r < lanes.runs().size(); ++r) {
+      const Run run = lanes.runs()[r];
+      std::int64_t value = lanes.at(r, quantity) + outer[quantity];
+      for (std::size_t i = 0; i < run.count; ++i, value += lanes.step(quantity)) {
+        result<std::int64_t>()[run.first + i] = value;
+      }
+    }
+  }
+  void operator()(const ApplyUnary& unary) const {
+    with_type(result_kind(),
+              [&]<class T>() { apply_block(unary.function, argument<T>(0), result<T>(), lanes.count()); });
+  }
+  void operator()(const ApplyBinary& binary) const {
+    with_type(argument_kind(0), [&]<class T>() {
+      if (is_comparison(binary.function)) {
+        compare_block(binary.function, argument<T>(0), argument<T>(1), result<std::int64_t>(), lanes.count());
+      } else {
+        apply_block(binary.function, argument<T>(0), argument<T>(1), result<T>(), lanes.count());
+      }
+    });
+  }
+  void operator()(const ApplyWhere&) const {
+    with_type(result_kind(), [&]<class T>() {
+      select_block(argument<std::int64_t>(0), argument<T>(1), argument<T>(2), result<T>(), lanes.count());
+    });
+  }
+  void operator()(const ConvertTo& convert) const {
+    with_type(argument_kind(0), [&]<class From>() {
+      with_type(result_kind(),
+                [&]<class To>() { convert_block(convert.type, argument<From>(0), result<To>(), lanes.count()); });
+    });
+  }
+};
+
+BlockValues BlockProgram::run(const Lanes& lanes, const std::int64_t* outer, std::byte* target) {
+  for (std::size_t i = 0; i < instructions_.size(); ++i) {
+    Value& value = values_[instructions_[i].result];
+    const bool is_last = i + 1 == instructions_.size() && instructions_[i].result == result_;
+    std::byte* const to = is_last && target != nullptr ? target : slots_[value.slot].bytes.data();
+    value.data = to;
+    std::visit(Executor{*this, instructions_[i], to, lanes, outer}, instructions_[i].op);
+  }
+  const Value& result = values_[result_];
+  return with_type(result.kind, [&]<class T>() -> BlockValues { return reinterpret_cast<const T*>(result.data); });
+}
+
+}  // namespace einrel

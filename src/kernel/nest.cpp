@@ -1,0 +1,217 @@
+#include "kernel/nest.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace einrel {
+namespace {
+
+/// base + sum of coefficient * position over labels.
+struct Affine {
+  std::int64_t base = 0;
+  std::vector<std::int64_t> coefficients;
+};
+
+/// Whether the form leaves [0, extent) for some binding of the labels.
+bool may_leave(const Affine& form, const std::vector<Label>& labels, std::int64_t extent) {
+  std::int64_t lowest = form.base;
+  std::int64_t highest = form.base;
+  for (std::size_t label = 0; label < labels.size(); ++label) {
+    const std::int64_t reach = form.coefficients[label] * (labels[label].extent.value() - 1);
+    (reach < 0 ? lowest : highest) += reach;
+  }
+  return lowest < 0 || highest >= extent;
+}
+
+/// Collects the quantities of one EinSum as affine forms of its labels.
+class NestBuilder {
+ public:
+  NestBuilder(const EinSum& einsum, const std::vector<Tensor>& operands) : einsum_(einsum) {
+    add_output();
+    nest_.readings.resize(operands.size());
+    nest_.label_values.resize(einsum.labels.size());
+    std::vector<bool> operand_seen(operands.size(), false);
+    std::vector<bool> label_seen(einsum.labels.size(), false);
+    for (const ScalarStep& step : einsum.body.steps) {
+      if (const auto* value = std::get_if<OperandValue>(&step.op); value && !operand_seen[value->operand]) {
+        operand_seen[value->operand] = true;
+        nest_.readings[value->operand] = reading(einsum.operands[value->operand], operands[value->operand]);
+      }
+      if (const auto* value = std::get_if<LabelValue>(&step.op); value && !label_seen[value->label]) {
+        label_seen[value->label] = true;
+        Affine form = zero();
+        form.coefficients[value->label] = 1;
+        nest_.label_values[value->label] = add(form);
+      }
+    }
+  }
+
+  LoopNest build() && {
+    for (const Affine& form : forms_) nest_.bases.push_back(form.base);
+    for (const std::size_t label : einsum_.output) add_loop(label, false);
+    for (const std::size_t label : einsum_.reduced) add_loop(label, true);
+    return std::move(nest_);
+  }
+
+ private:
+  Affine zero() const { return {0, std::vector<std::int64_t>(einsum_.labels.size(), 0)}; }
+
+  std::size_t add(Affine form) {
+    forms_.push_back(std::move(form));
+    return forms_.size() - 1;
+  }
+
+  void add_output() {
+    Affine form = zero();
+    std::int64_t stride = 1;
+    for (auto label = einsum_.output.rbegin(); label != einsum_.output.rend(); ++label) {
+      form.coefficients[*label] = stride;
+      stride = checked_multiply(stride, einsum_.labels[*label].extent.value());
+    }
+    invariant(add(form) == output_quantity, "the output is the first quantity");
+  }
+
+  Reading reading(const Access& access, const Tensor& operand) {
+    invariant(access.indices.size() == operand.rank(), "an access has one index per dimension of its operand");
+    Reading result{operand.data(), operand.dtype(), 0, {}, access.pad.value_or(0)};
+    Affine offset = zero();
+    for (std::size_t d = 0; d < operand.rank(); ++d) {
+      Affine coordinate = zero();
+      coordinate.base = access.indices[d].offset;
+      for (const IndexTerm& term : access.indices[d].terms) coordinate.coefficients[term.label] += term.coefficient;
+      offset.base = add_wrapping(offset.base, multiply_wrapping(coordinate.base, operand.strides()[d]));
+      for (std::size_t label = 0; label < offset.coefficients.size(); ++label) {
+        offset.coefficients[label] = add_wrapping(
+            offset.coefficients[label], multiply_wrapping(coordinate.coefficients[label], operand.strides()[d]));
+      }
+      const std::int64_t extent = operand.shape()[d].value();
+      if (may_leave(coordinate, einsum_.labels, extent)) {
+        invariant(access.pad.has_value(), "an access without pad reads outside its operand");
+        result.guards.push_back({add(coordinate), extent});
+      }
+    }
+    result.quantity = add(offset);
+    return result;
+  }
+
+  void add_loop(std::size_t label, bool reduced) {
+    const std::int64_t extent = einsum_.labels[label].extent.value();
+    if (extent == 1) return;
+    Loop loop{extent, reduced, {}};
+    for (const Affine& form : forms_) loop.steps.push_back(form.coefficients[label]);
+    nest_.loops.push_back(std::move(loop));
+  }
+
+  const EinSum& einsum_;
+  LoopNest nest_;
+  std::vector<Affine> forms_;
+};
+
+/// Whether the end of `inner` leads on to the next position of `outer`.
+bool can_merge(const Loop& outer, const Loop& inner) {
+  if (outer.reduced != inner.reduced) return false;
+  for (std::size_t q = 0; q < outer.steps.size(); ++q) {
+    if (outer.steps[q] != multiply_wrapping(inner.steps[q], inner.extent)) return false;
+  }
+  return true;
+}
+
+/// Merges one pair; false when there is none. Where positions count (`keep_order`), only neighbours.
+bool merge_one(std::vector<Loop>& loops, bool keep_order) {
+  for (std::size_t outer = 0; outer < loops.size(); ++outer) {
+    for (std::size_t inner = 0; inner < loops.size(); ++inner) {
+      if (inner == outer || (keep_order && inner != outer + 1)) continue;
+      if (!can_merge(loops[outer], loops[inner])) continue;
+      loops[inner].extent = checked_multiply(loops[inner].extent, loops[outer].extent);
+      loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(outer));
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<Loop> without_innermost(std::vector<Loop> loops) {
+  if (!loops.empty()) loops.pop_back();
+  return loops;
+}
+
+}  // namespace
+
+LoopNest make_nest(const EinSum& einsum, const std::vector<Tensor>& operands) {
+  LoopNest nest = NestBuilder(einsum, operands).build();
+  const bool keep_order = einsum.reducer == Reducer::argmax || einsum.reducer == Reducer::argmin;
+  while (merge_one(nest.loops, keep_order)) {
+  }
+  return nest;
+}
+
+std::int64_t position_count(const std::vector<Loop>& loops) {
+  std::int64_t count = 1;
+  for (const Loop& loop : loops) count = checked_multiply(count, loop.extent);
+  return count;
+}
+
+Odometer::Odometer(std::vector<Loop> loops, std::vector<std::int64_t> bases)
+    : loops_(std::move(loops)),
+      bases_(std::move(bases)),
+      count_(position_count(loops_)),
+      positions_(loops_.size(), 0),
+      quantities_(bases_) {}
+
+void Odometer::advance() {
+  for (std::size_t l = loops_.size(); l-- > 0;) {
+    const Loop& loop = loops_[l];
+    if (++positions_[l] < loop.extent) {
+      for (std::size_t q = 0; q < quantities_.size(); ++q) {
+        quantities_[q] = add_wrapping(quantities_[q], loop.steps[q]);
+      }
+      return;
+    }
+    positions_[l] = 0;
+    for (std::size_t q = 0; q < quantities_.size(); ++q) {
+      quantities_[q] = add_wrapping(quantities_[q], multiply_wrapping(loop.steps[q], 1 - loop.extent));
+    }
+  }
+}
+
+void Odometer::seek(std::int64_t position) {
+  quantities_ = bases_;
+  for (std::size_t l = loops_.size(); l-- > 0;) {
+    const Loop& loop = loops_[l];
+    positions_[l] = position % loop.extent;
+    position /= loop.extent;
+    for (std::size_t q = 0; q < quantities_.size(); ++q) {
+      quantities_[q] = add_wrapping(quantities_[q], multiply_wrapping(loop.steps[q], positions_[l]));
+    }
+  }
+}
+
+Lanes::Lanes(std::vector<Loop> loops, std::size_t quantity_count)
+    : total_(position_count(loops)),
+      inner_extent_(loops.empty() ? 1 : loops.back().extent),
+      steps_(loops.empty() ? std::vector<std::int64_t>(quantity_count, 0) : loops.back().steps),
+      outer_(without_innermost(std::move(loops)), std::vector<std::int64_t>(quantity_count, 0)) {}
+
+void Lanes::select(std::int64_t begin, std::size_t count) {
+  if (begin == begin_ && count == count_) return;
+  begin_ = begin;
+  count_ = count;
+  runs_.clear();
+  starts_.clear();
+  outer_.seek(begin / inner_extent_);
+  std::int64_t inner = begin % inner_extent_;
+  for (std::size_t lane = 0; lane < count;) {
+    const auto left_in_loop = static_cast<std::size_t>(inner_extent_ - inner);
+    const std::size_t length = std::min(left_in_loop, count - lane);
+    runs_.push_back({lane, length});
+    for (std::size_t q = 0; q < steps_.size(); ++q) {
+      starts_.push_back(add_wrapping(outer_.quantities()[q], multiply_wrapping(steps_[q], inner)));
+    }
+    lane += length;
+    inner = 0;
+    outer_.advance();
+  }
+}
+
+}  // namespace einrel

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "einsum/ein_graph.h"
+#include "tensor/tensor.h"
+
+namespace einrel {
+
+// An EinSum as loops. Whatever changes with the labels is a "quantity", affine in the positions of the loops: the
+// offset of the output element, the offset into each operand, a coordinate that must be checked against its extent,
+// the value of a label. So operands of any strides, windows and label values are all handled in one way.
+
+/// One loop of a nest: a label, or several that can be walked as one.
+struct Loop {
+  std::int64_t extent = 1;
+  bool reduced = false;
+  std::vector<std::int64_t> steps;  ///< by how much each quantity grows from one position to the next
+};
+
+/// A coordinate of a padded operand that may lie outside [0, extent).
+struct Guard {
+  std::size_t quantity = 0;
+  std::int64_t extent = 0;
+};
+
+/// How an operand is read: the element at the offset that `quantity` says, or `pad` where a guard fails.
+struct Reading {
+  const std::byte* data = nullptr;
+  DType dtype = DType::f32;
+  std::size_t quantity = 0;
+  std::vector<Guard> guards;
+  double pad = 0;
+};
+
+struct LoopNest {
+  std::vector<Loop> loops;                ///< of extents 2 and more: output loops, then reduced loops
+  std::vector<std::int64_t> bases;        ///< every quantity where all loops are at 0
+  std::vector<Reading> readings;          ///< per operand
+  std::vector<std::size_t> label_values;  ///< per label, the quantity that is its value, where the body uses it
+};
+
+/// The quantity that is the offset of the output element in its row-major tensor.
+inline constexpr std::size_t output_quantity = 0;
+
+/// The loops of an EinSum without empty labels, merged where strides allow. O(labels^2 * quantities) per merge.
+LoopNest make_nest(const EinSum& einsum, const std::vector<Tensor>& operands);
+
+/// The number of positions of all loops together.
+std::int64_t position_count(const std::vector<Loop>& loops);
+
+/// Adds modulo 2^64: the offset of an operand may overflow where a guard keeps it from being used.
+inline std::int64_t add_wrapping(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+inline std::int64_t multiply_wrapping(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
+/// Walks loops in row-major order and keeps all quantities up to date.
+class Odometer {
+ public:
+  /// At position 0; `bases` are the quantities there.
+  Odometer(std::vector<Loop> loops, std::vector<std::int64_t> bases);
+
+  std::int64_t count() const { return count_; }
+  const std::vector<std::int64_t>& quantities() const { return quantities_; }
+  /// To the next position; after the last comes the first.
+  void advance();
+  /// To any position.
+  void seek(std::int64_t position);
+
+ private:
+  std::vector<Loop> loops_;
+  std::vector<std::int64_t> bases_;
+  std::int64_t count_;
+  std::vector<std::int64_t> positions_;
+  std::vector<std::int64_t> quantities_;
+};
+
+/// Consecutive lanes of a block along the innermost loop: quantities grow evenly from lane to lane.
+struct Run {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+/// A block: up to some hundred consecutive positions ("lanes") of a group of loops that are computed together.
+class Lanes {
+ public:
+  /// The last loop is the innermost.
+  Lanes(std::vector<Loop> loops, std::size_t quantity_count);
+
+  /// The number of positions of all loops.
+  std::int64_t total() const { return total_; }
+  /// Makes the block the positions [begin, begin + count), count at least 1. O(runs * quantities).
+  void select(std::int64_t begin, std::size_t count);
+
+  std::size_t count() const { return count_; }
+  const std::vector<Run>& runs() const { return runs_; }
+  /// What these loops contribute to a quantity at the first lane of a run.
+  std::int64_t at(std::size_t run, std::size_t quantity) const { return starts_[run * steps_.size() + quantity]; }
+  /// By how much a quantity grows from lane to lane inside a run.
+  std::int64_t step(std::size_t quantity) const { return steps_[quantity]; }
+
+ private:
+  std::int64_t total_;
+  std::int64_t inner_extent_;
+  std::vector<std::int64_t> steps_;
+  Odometer outer_;  // all loops but the innermost
+  std::int64_t begin_ = 0;
+  std::size_t count_ = 0;
+  std::vector<Run> runs_;
+  std::vector<std::int64_t> starts_;
+};
+
+}  // namespace einrel

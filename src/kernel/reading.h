@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernel/nest.h"
+
+namespace einrel {
+
+/// The values of an operand at the lanes of a block, where the loops outside the block have brought the quantities to
+/// `outer`. T is the type that the operand's elements load as (load_block).
+template <class T>
+void read_block(const Reading& reading, const Lanes& lanes, const std::int64_t* outer, T* values);
+
+/// The same elements where they lie, when they are contiguous, aligned and all inside; else nullptr. T must be the
+/// type they are stored in.
+template <class T>
+const T* in_place(const Reading& reading, const Lanes& lanes, const std::int64_t* outer);
+
+}  // namespace einrel

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "tensor/dtype.h"
+
+namespace einrel {
+
+/// A float as an integer: truncated towards zero, saturated at the ends of the type, NaN gives 0.
+template <class Integer>
+Integer saturate(double value) {
+  if (value != value) return 0;
+  if (value <= static_cast<double>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::min();
+  // 2^63 and 2^31 are exact in double although max() itself may not be.
+  if (value >= -static_cast<double>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::max();
+  return static_cast<Integer>(value);
+}
+
+/// A computed value (double or int64) as it is stored: floats round to nearest, int64 to i32 wraps
+/// modulo 2^32, double to integer saturates, and anything but 0 is true.
+template <class Stored, class Computed>
+Stored narrow(Computed value) {
+  if constexpr (std::is_same_v<Stored, Bool8>) {
+    return {static_cast<std::uint8_t>(value != 0)};
+  } else if constexpr (std::is_same_v<Stored, Float16>) {
+    return to_float16(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<Stored, BFloat16>) {
+    return to_bfloat16(static_cast<float>(value));
+  } else if constexpr (std::is_integral_v<Stored> && std::is_floating_point_v<Computed>) {
+    return saturate<Stored>(static_cast<double>(value));
+  } else {
+    return static_cast<Stored>(value);
+  }
+}
+
+}  // namespace einrel

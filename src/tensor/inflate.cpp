@@ -1,0 +1,80 @@
+#include "tensor/inflate.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/error.h"
+
+namespace einrel {
+namespace {
+
+constexpr std::uint64_t most_expansion = 1032;  // 258 bytes for 2 bits
+/// zlib counts in 32 bits, so longer pieces are fed to it bit by bit.
+constexpr std::size_t most_at_once = std::size_t{1} << 30U;
+
+UserError damaged(const std::string& name) {
+  return UserError(fmt::format("{}: the compressed data are damaged or cut short", name));
+}
+
+}  // namespace
+
+std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed) {
+  if (size / most_expansion > compressed) {
+    throw UserError(
+        fmt::format("{}: {} bytes cannot hold {} compressed ones; the file is damaged", name, compressed, size));
+  }
+  try {
+    return std::make_shared_for_overwrite<std::byte[]>(size);
+  } catch (const std::bad_alloc&) {
+    throw RunError(fmt::format("no memory to decompress {}: it needs {} bytes", name, size));
+  }
+}
+
+struct Inflater::State {
+  z_stream stream{};
+};
+
+Inflater::Inflater(const std::string& name, std::span<const std::byte> compressed, Wrapper wrapper)
+    : name_(name), rest_(compressed), state_(std::make_unique<State>()) {
+  const int window_bits = wrapper == Wrapper::gzip ? 15 + 16 : -15;  // as inflateInit2 wants it said
+  if (inflateInit2(&state_->stream, window_bits) != Z_OK) throw RunError("no memory to decompress " + name);
+}
+
+Inflater::~Inflater() { inflateEnd(&state_->stream); }
+
+std::size_t Inflater::step(std::span<std::byte> out) {
+  z_stream& stream = state_->stream;
+  const auto in = rest_.first(std::min(rest_.size(), most_at_once));
+  const auto room = out.first(std::min(out.size(), most_at_once));
+  // zlib only reads through next_in; its type predates const.
+  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(in.data()));
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(room.data());
+  stream.avail_out = static_cast<uInt>(room.size());
+  const int result = inflate(&stream, Z_NO_FLUSH);
+  if (result == Z_MEM_ERROR) throw RunError("no memory to decompress " + name_);
+  if (result != Z_OK && result != Z_STREAM_END) throw damaged(name_);  // Z_BUF_ERROR: no input left
+  ended_ = result == Z_STREAM_END;
+  rest_ = rest_.subspan(in.size() - stream.avail_in);
+  return room.size() - stream.avail_out;
+}
+
+void Inflater::read(std::span<std::byte> out) {
+  while (!out.empty()) {
+    if (ended_) throw damaged(name_);
+    out = out.subspan(step(out));
+  }
+}
+
+void Inflater::finish() {
+  std::byte beyond{};
+  while (!ended_) {
+    if (step({&beyond, 1}) != 0) throw UserError(fmt::format("{}: more data than its header says", name_));
+  }
+  if (!rest_.empty()) throw UserError(fmt::format("{}: {} bytes after the compressed data", name_, rest_.size()));
+}
+
+}  // namespace einrel

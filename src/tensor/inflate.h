@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace einrel {
+
+/// Room for `size` bytes that a file says it holds, compressed to `compressed` bytes. Throws UserError
+/// where deflate cannot have done that (it never shrinks more than 1032 times), so that no header makes
+/// us allocate what its file cannot fill; RunError when there is no memory.
+std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed);
+
+/// Takes a deflate stream in memory apart, piece by piece. `name` is for messages and must outlive this.
+class Inflater {
+ public:
+  enum class Wrapper : std::uint8_t { none, gzip };
+
+  Inflater(const std::string& name, std::span<const std::byte> compressed, Wrapper wrapper);
+  ~Inflater();
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  /// Fills `out`. Throws UserError when the stream is damaged or ends before.
+  void read(std::span<std::byte> out);
+  /// Throws UserError unless the stream ends here, with a right checksum (gzip) and no bytes after it.
+  void finish();
+
+ private:
+  struct State;
+  /// One step of zlib's inflate; how many bytes it put into `out`.
+  std::size_t step(std::span<std::byte> out);
+
+  const std::string& name_;
+  std::span<const std::byte> rest_;
+  std::unique_ptr<State> state_;
+  bool ended_ = false;
+};
+
+}  // namespace einrel

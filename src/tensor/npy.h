@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "tensor/stored_tensor.h"
+#include "tensor/stream.h"
+
+namespace einrel {
+
+/// NumPy's .npy (numpy.lib.format), versions 1 to 3, both orders of elements and of bytes. bfloat16 is
+/// '<V2' (as the ml_dtypes package stores it), '|V2' or 'bfloat16'. Throws UserError, naming `file.name`,
+/// for a damaged header, an element type that is not ours (it is named), or any byte too few or too many.
+StoredTensor parse_npy(const FileBytes& file);
+
+/// Everything before the elements: version 1, C order, little-endian. The shape has at most max_rank dimensions.
+std::string npy_header(DType dtype, const Shape& shape);
+
+/// A whole .npy file: npy_header and the elements; bf16 as '<V2'.
+void write_npy(const Tensor& tensor, const ByteSink& sink);
+
+}  // namespace einrel

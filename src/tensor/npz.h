@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "tensor/stored_tensor.h"
+#include "tensor/stream.h"
+#include "tensor/zip.h"
+
+namespace einrel {
+
+/// NumPy's .npz: a zip archive whose members NAME.npy are tensors called NAME; other members are passed over.
+struct NpzFile {
+  FileBytes file;
+  std::vector<std::string> names;
+  std::vector<ZipMember> members;  ///< of the same tensors
+};
+
+/// Reads the directory only. Throws UserError as parse_zip_directory does.
+NpzFile parse_npz(const FileBytes& file);
+
+/// Tensor number `index`, called file:NAME in messages. Members that numpy.savez made are mapped, those of
+/// savez_compressed are decompressed here. Throws as open_zip_member and parse_npy do.
+StoredTensor open_tensor(const NpzFile& npz, std::size_t index);
+
+/// Throws UserError unless `name` can be a tensor's name in an .npz (see is_safe_member_name).
+void check_npz_name(const std::string& name);
+
+/// The tensors as numpy.savez writes them: stored, not deflated, so that readers can map them and that
+/// nothing needs to be known in advance but the sizes; 64-bit sizes where needed. Names must pass check_npz_name.
+void write_npz(const std::vector<NamedTensor>& tensors, AtomicFile& file);
+
+}  // namespace einrel

@@ -1,0 +1,159 @@
+#include "tensor/stored_tensor.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+#include "base/error.h"
+#include "tensor/bytes.h"
+#include "tensor/convert.h"
+#include "tensor/rows.h"
+
+namespace einrel {
+namespace {
+
+/// `bits`: how many binary digits the values of a small integer need, 0 for the types that are ours.
+struct TypeRow {
+  std::string_view name;
+  std::size_t size;
+  DType natural;
+  int bits;
+};
+
+constexpr std::array<TypeRow, 12> types{{{"f32", 4, DType::f32, 0},
+                                         {"f64", 8, DType::f64, 0},
+                                         {"bf16", 2, DType::bf16, 0},
+                                         {"f16", 2, DType::f16, 0},
+                                         {"i32", 4, DType::i32, 0},
+                                         {"i64", 8, DType::i64, 0},
+                                         {"bool", 1, DType::boolean, 0},
+                                         {"u8", 1, DType::i32, 8},
+                                         {"i8", 1, DType::i32, 8},
+                                         {"u16", 2, DType::i32, 16},
+                                         {"i16", 2, DType::i32, 16},
+                                         {"u32", 4, DType::i64, 32}}};
+
+const TypeRow& row_of(StoredType type) { return types.at(static_cast<std::size_t>(type)); }
+
+/// Every integer of this many binary digits is exact in `dtype`.
+int exact_bits(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return std::numeric_limits<float>::digits;
+    case DType::f64: return std::numeric_limits<double>::digits;
+    case DType::bf16: return 8;
+    case DType::f16: return 11;
+    case DType::i32: return std::numeric_limits<std::int32_t>::digits;
+    case DType::i64: return std::numeric_limits<std::int64_t>::digits;
+    case DType::boolean: return 1;
+  }
+  throw Bug("a dtype outside its enumeration");
+}
+
+template <class From, class To>
+void copy_elements(const StoredTensor& stored, std::byte* to) {
+  for_each_row(stored.shape, stored.strides, [&](std::int64_t offset, std::int64_t count, std::int64_t stride) {
+    const auto step = stride * static_cast<std::int64_t>(sizeof(From));
+    const std::byte* from = stored.data + offset * static_cast<std::int64_t>(sizeof(From));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto value = load_number<From>(from + i * step, stored.order);
+      To converted;
+      if constexpr (std::is_same_v<From, To>) {
+        converted = value;
+      } else {
+        converted = narrow<To>(static_cast<std::int64_t>(value));
+      }
+      std::memcpy(to, &converted, sizeof(To));
+      to += sizeof(To);
+    }
+  });
+}
+
+/// Elements of a type of ours: only their bytes are put in order.
+void reorder(const StoredTensor& stored, std::byte* to) {
+  switch (size_of(stored.type)) {
+    case 1: return copy_elements<std::uint8_t, std::uint8_t>(stored, to);
+    case 2: return copy_elements<std::uint16_t, std::uint16_t>(stored, to);
+    case 4: return copy_elements<std::uint32_t, std::uint32_t>(stored, to);
+    case 8: return copy_elements<std::uint64_t, std::uint64_t>(stored, to);
+    default: throw Bug("an element size that no type has");
+  }
+}
+
+template <class From>
+void widen_elements(const StoredTensor& stored, DType dtype, std::byte* to) {
+  with_stored_type(dtype, [&]<class To>() { copy_elements<From, To>(stored, to); });
+}
+
+void convert(const StoredTensor& stored, DType dtype, std::byte* to) {
+  switch (stored.type) {
+    case StoredType::u8: return widen_elements<std::uint8_t>(stored, dtype, to);
+    case StoredType::i8: return widen_elements<std::int8_t>(stored, dtype, to);
+    case StoredType::u16: return widen_elements<std::uint16_t>(stored, dtype, to);
+    case StoredType::i16: return widen_elements<std::int16_t>(stored, dtype, to);
+    case StoredType::u32: return widen_elements<std::uint32_t>(stored, dtype, to);
+    default: return reorder(stored, to);
+  }
+}
+
+Strides column_major_strides(const Shape& shape) {
+  Strides strides(shape.size(), 1);
+  if (element_count(shape) == 0) return strides;
+  for (std::size_t d = 1; d < shape.size(); ++d) strides[d] = strides[d - 1] * shape[d - 1].value();
+  return strides;
+}
+
+}  // namespace
+
+StoredType stored_type(DType dtype) { return static_cast<StoredType>(dtype); }  // the first types, in the same order
+std::string_view name_of(StoredType type) { return row_of(type).name; }
+std::size_t size_of(StoredType type) { return row_of(type).size; }
+DType natural_dtype(StoredType type) { return row_of(type).natural; }
+
+bool fits(StoredType type, DType dtype) {
+  const TypeRow& row = row_of(type);
+  return row.bits == 0 ? dtype == row.natural : row.bits <= exact_bits(dtype);
+}
+
+std::uint64_t stored_bytes(const std::string& file, StoredType type, const Shape& shape) {
+  if (shape.size() > max_rank) {
+    throw UserError(fmt::format("{}: a file holds at most {} dimensions, not {}", file, max_rank, shape.size()));
+  }
+  try {
+    return static_cast<std::uint64_t>(checked_multiply(element_count(shape), static_cast<std::int64_t>(size_of(type))));
+  } catch (const UserError& overflow) {
+    throw UserError(fmt::format("{}: impossible shape {}: {}", file, to_string(shape), overflow.what()));
+  }
+}
+
+StoredTensor stored_tensor(const FileBytes& data, StoredType type, std::endian order, Shape shape,
+                           ElementOrder layout) {
+  const std::uint64_t needed = stored_bytes(data.name, type, shape);
+  if (needed != data.bytes.size()) {
+    throw UserError(fmt::format("{}: shape {} of {} takes {} bytes, but {} are there; the file is damaged or cut short",
+                                data.name, to_string(shape), name_of(type), needed, data.bytes.size()));
+  }
+  Strides strides = layout == ElementOrder::row_major ? row_major_strides(shape) : column_major_strides(shape);
+  return {data.name, type, order, std::move(shape), std::move(strides), data.bytes.data(), data.owner};
+}
+
+bool is_read_in_place(const StoredTensor& stored, DType dtype) {
+  return stored.type == stored_type(dtype) && stored.order == std::endian::native;
+}
+
+Tensor read(const StoredTensor& stored, DType dtype) {
+  if (!fits(stored.type, dtype)) {
+    throw UserError(fmt::format("{} holds {}, which is not read as {}; declare {}, or convert the file", stored.name,
+                                name_of(stored.type), name_of(dtype), name_of(natural_dtype(stored.type))));
+  }
+  if (is_read_in_place(stored, dtype)) {
+    return {dtype, stored.shape, stored.strides, stored.data, stored.owner};
+  }
+  Tensor result(dtype, stored.shape);
+  convert(stored, dtype, result.mutable_data());
+  return result;
+}
+
+Tensor read(const StoredTensor& stored) { return read(stored, natural_dtype(stored.type)); }
+
+}  // namespace einrel

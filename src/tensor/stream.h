@@ -1,0 +1,26 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace einrel {
+
+/// What a file of several tensors is written from.
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+/// Where a writer puts its bytes, in order.
+using ByteSink = std::function<void(std::span<const std::byte>)>;
+
+/// Hands all elements in row-major order to `sink`, each in the given byte order, in pieces of at most
+/// 1 MiB: no second copy of the tensor is made, whatever its strides.
+void stream_elements(const Tensor& tensor, std::endian order, const ByteSink& sink);
+
+}  // namespace einrel

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/extent.h"
+#include "tensor/dtype.h"
+
+namespace einrel {
+
+/// Distance between neighbours along each dimension, in elements. May be 0 or negative.
+using Strides = std::vector<std::int64_t>;
+
+/// Row-major ("C") strides of a shape: the last dimension has stride 1.
+Strides row_major_strides(const Shape& shape);
+
+/// A strided view of elements in memory, kept alive by shared ownership. Copies are cheap and share the
+/// elements; the bytes may live in this process' memory or in a mapped file. Elements are in native byte
+/// order but need not be aligned (a mapped file puts them anywhere): read them with `load`.
+class Tensor {
+ public:
+  /// A scalar f32 zero.
+  Tensor();
+  /// New memory in row-major order, contents unspecified. Throws RunError when it cannot be had.
+  Tensor(DType dtype, Shape shape);
+  /// A view of bytes that `owner` keeps alive; `data` is the element with all coordinates 0. The caller
+  /// has checked that every element lies inside those bytes.
+  Tensor(DType dtype, Shape shape, Strides strides, const std::byte* data, std::shared_ptr<const void> owner);
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  std::size_t rank() const { return shape_.size(); }
+  const Strides& strides() const { return strides_; }
+  std::int64_t count() const { return count_; }
+  /// Bytes of all elements (count * element size).
+  std::int64_t byte_count() const;
+  const std::byte* data() const { return data_; }
+  /// For filling a tensor made by Tensor(dtype, shape); throws Bug for a view of foreign bytes.
+  std::byte* mutable_data();
+  bool is_row_major() const;
+
+  /// The element `offset` elements after the first.
+  template <class Stored>
+  Stored load(std::int64_t offset) const {
+    Stored value;
+    std::memcpy(&value, data_ + offset * static_cast<std::int64_t>(sizeof(Stored)), sizeof(Stored));
+    return value;
+  }
+
+  /// The same elements with dimensions reordered: result dimension i is this tensor's order[i].
+  Tensor permuted(const std::vector<std::size_t>& order) const;
+  /// The same memory under another shape and strides. The caller has checked that every element lies inside it.
+  Tensor restrided(Shape shape, Strides strides) const;
+  /// The same elements under another shape with equal count, without a copy; nullopt when the strides
+  /// do not allow it.
+  std::optional<Tensor> reshaped(const Shape& shape) const;
+  /// A row-major tensor with the same elements: this one if it is row-major already, else a copy.
+  Tensor row_major() const;
+
+ private:
+  DType dtype_ = DType::f32;
+  Shape shape_;
+  Strides strides_;
+  std::int64_t count_ = 1;
+  const std::byte* data_ = nullptr;
+  std::byte* writable_ = nullptr;
+  std::shared_ptr<const void> owner_;
+};
+
+/// Visits every element in row-major order of `shape` as its offset (in elements) under `strides`.
+template <class Visit>
+void for_each_offset(const Shape& shape, const Strides& strides, Visit&& visit) {
+  const std::int64_t count = element_count(shape);
+  std::vector<std::int64_t> at(shape.size(), 0);
+  std::int64_t offset = 0;
+  for (std::int64_t visited = 0; visited < count; ++visited) {
+    visit(offset);
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      offset += strides[d];
+      if (++at[d] < shape[d].value()) break;
+      offset -= strides[d] * shape[d].value();
+      at[d] = 0;
+    }
+  }
+}
+
+/// A tensor from values in row-major order, rounded or truncated to `dtype`; for small literals.
+Tensor tensor_of(DType dtype, const Shape& shape, const std::vector<double>& values);
+/// Every element in row-major order, widened to double (i64 beyond 2^53 loses low bits).
+std::vector<double> values_of(const Tensor& tensor);
+
+}  // namespace einrel

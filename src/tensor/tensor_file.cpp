@@ -1,0 +1,227 @@
+#include "tensor/tensor_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <system_error>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "tensor/bytes.h"
+#include "tensor/idx.h"
+#include "tensor/npy.h"
+#include "tensor/npz.h"
+#include "tensor/safetensors.h"
+
+namespace einrel {
+namespace {
+
+enum class FileFormat : std::uint8_t { npy, npz, safetensors, idx, idx_gz };
+
+constexpr std::array<std::pair<std::string_view, FileFormat>, 5> extensions{{{".npy", FileFormat::npy},
+                                                                             {".npz", FileFormat::npz},
+                                                                             {".safetensors", FileFormat::safetensors},
+                                                                             {".idx", FileFormat::idx},
+                                                                             {".idx.gz", FileFormat::idx_gz}}};
+constexpr std::string_view known_extensions = ".npy, .npz, .safetensors, .idx and .idx.gz";
+
+bool is_archive(FileFormat format) { return format == FileFormat::npz || format == FileFormat::safetensors; }
+
+std::optional<FileFormat> format_by_extension(const std::string& path) {
+  for (const auto& [extension, format] : extensions) {
+    if (path.ends_with(extension)) return format;
+  }
+  return std::nullopt;
+}
+
+std::optional<FileFormat> format_by_content(std::span<const std::byte> bytes) {
+  const std::string_view text = as_text(bytes.first(std::min<std::size_t>(bytes.size(), 9)));
+  if (text.starts_with("\x93NUMPY")) return FileFormat::npy;
+  if (text.starts_with("PK")) return FileFormat::npz;
+  if (text.starts_with("\x1f\x8b")) return FileFormat::idx_gz;
+  if (text.starts_with(std::string_view("\0\0", 2))) return FileFormat::idx;
+  if (text.size() == 9 && text.back() == '{') return FileFormat::safetensors;
+  return std::nullopt;
+}
+
+FileFormat format_to_read(const FileBytes& file) {
+  if (const auto format = format_by_extension(file.name)) return *format;
+  if (const auto format = format_by_content(file.bytes)) return *format;
+  throw UserError(fmt::format("{}: neither its name nor its contents are those of a tensor file; {} are read",
+                              file.name, known_extensions));
+}
+
+FileFormat format_to_write(const FileRef& file) {
+  if (const auto format = format_by_extension(file.path)) return *format;
+  throw UserError(fmt::format("cannot write '{}': the extension tells the format; use one of {}", to_string(file),
+                              known_extensions));
+}
+
+/// "A, B, C and 7 more".
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 10;
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) shown.push_back(printable(names[i]));
+  const std::string list = fmt::format("{}", fmt::join(shown, ", "));
+  return names.size() > most ? fmt::format("{} and {} more", list, names.size() - most) : list;
+}
+
+std::size_t find_member(const FileRef& file, const std::vector<std::string>& names) {
+  if (names.empty()) throw UserError(fmt::format("{} holds no tensor", file.path));
+  if (file.member.empty()) {
+    if (names.size() == 1) return 0;
+    const bool named = format_by_extension(file.path).has_value();
+    throw UserError(fmt::format("{} holds {} tensors; name one{}, as in {}:{} (it holds {})", file.path, names.size(),
+                                named ? "" : " after giving the file its extension", named ? file.path : "w.npz",
+                                printable(names.front()), some_of(names)));
+  }
+  const auto found = std::find(names.begin(), names.end(), file.member);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  const std::string near = nearest_name(file.member, names);
+  throw UserError(fmt::format("{} holds no tensor '{}'{}; it holds {}", file.path, printable(file.member),
+                              near.empty() ? "" : fmt::format(" (did you mean '{}'?)", printable(near)),
+                              some_of(names)));
+}
+
+template <class Archive>
+StoredTensor open_in(const FileRef& file, const Archive& archive) {
+  return open_tensor(archive, find_member(file, archive.names));
+}
+
+/// One path however it is spelled, so that two outputs to one file are noticed.
+std::string identity_of(const std::string& path) {
+  std::error_code unresolved;
+  const auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(path), unresolved);
+  return unresolved ? path : canonical.string();
+}
+
+void check_member(const FileRef& file, FileFormat format) {
+  if (!is_archive(format)) {
+    if (file.member.empty()) return;
+    throw UserError(fmt::format("cannot write '{}': such a file holds one tensor, without a name", to_string(file)));
+  }
+  if (file.member.empty()) {
+    throw UserError(fmt::format("cannot write '{0}': name the tensor in it, as in {0}:NAME", file.path));
+  }
+  if (format == FileFormat::npz) check_npz_name(file.member);
+  if (format == FileFormat::safetensors) check_safetensors_name(file.member);
+}
+
+bool is_idx(FileFormat format) { return format == FileFormat::idx || format == FileFormat::idx_gz; }
+
+void check_dtype(const FileRef& file, FileFormat format, DType dtype) {
+  if (!is_idx(format) || idx_can_hold(dtype)) return;
+  throw UserError(fmt::format("cannot write '{}': idx files hold f32, f64, i32 and bool, not {}; write .npy instead",
+                              to_string(file), name_of(dtype)));
+}
+
+void check_shape(const FileRef& file, FileFormat format, DType dtype, const Shape& shape) {
+  stored_bytes(to_string(file), stored_type(dtype), shape);
+  if (!is_idx(format) || idx_can_hold(shape)) return;
+  throw UserError(
+      fmt::format("cannot write '{}': extents in idx files have 31 bits, shape {} needs more; write .npy instead",
+                  to_string(file), to_string(shape)));
+}
+
+/// What becomes one file.
+struct OutputFile {
+  std::string path;
+  FileFormat format;
+  std::vector<NamedTensor> tensors;
+};
+
+std::vector<OutputFile> group_by_file(const std::vector<std::pair<FileRef, Tensor>>& outputs) {
+  std::vector<OutputFile> files;
+  std::vector<std::string> identities;
+  for (const auto& [file, tensor] : outputs) {
+    const std::string identity = identity_of(file.path);
+    const auto known = std::find(identities.begin(), identities.end(), identity);
+    const auto index = static_cast<std::size_t>(known - identities.begin());
+    if (known == identities.end()) {
+      identities.push_back(identity);
+      files.push_back({file.path, format_to_write(file), {}});
+    }
+    files[index].tensors.push_back({file.member, tensor});
+  }
+  return files;
+}
+
+void write_one(const OutputFile& output, AtomicFile& file) {
+  const ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
+  switch (output.format) {
+    case FileFormat::npy: return write_npy(output.tensors.front().tensor, sink);
+    case FileFormat::npz: return write_npz(output.tensors, file);
+    case FileFormat::safetensors: return write_safetensors(output.tensors, sink);
+    case FileFormat::idx: return write_idx(output.tensors.front().tensor, sink);
+    case FileFormat::idx_gz: return write_idx_gz(output.tensors.front().tensor, sink);
+  }
+}
+
+}  // namespace
+
+FileRef parse_file_ref(std::string_view text) {
+  FileRef file{std::string(text), ""};
+  std::size_t split = std::string_view::npos;
+  for (const std::string_view extension : {".npz:", ".safetensors:"}) {
+    const std::size_t at = text.find(extension);
+    if (at != std::string_view::npos) split = std::min(split, at + extension.size());
+  }
+  if (split != std::string_view::npos) file = {std::string(text.substr(0, split - 1)), std::string(text.substr(split))};
+  if (file.path.empty()) throw UserError("a file name is missing");
+  if (split == text.size()) throw UserError(fmt::format("'{}': the name of a tensor is missing after ':'", text));
+  return file;
+}
+
+std::string to_string(const FileRef& file) {
+  return file.member.empty() ? file.path : fmt::format("{}:{}", file.path, file.member);
+}
+
+StoredTensor open_tensor(const FileRef& file) {
+  const FileBytes bytes = map_file(file.path);
+  switch (format_to_read(bytes)) {
+    case FileFormat::npy: return parse_npy(bytes);
+    case FileFormat::npz: return open_in(file, parse_npz(bytes));
+    case FileFormat::safetensors: return open_in(file, parse_safetensors(bytes));
+    case FileFormat::idx: return parse_idx(bytes);
+    case FileFormat::idx_gz: return parse_idx_gz(bytes);
+  }
+  throw Bug("a file format outside its enumeration");
+}
+
+void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& [file, dtype] : outputs) {
+    const FileFormat format = format_to_write(file);
+    check_member(file, format);
+    check_dtype(file, format, dtype);
+    check_replaceable(file.path);
+    if (!seen.emplace(identity_of(file.path), file.member).second) {
+      throw UserError(fmt::format("two outputs would be written to '{}'; give each its own name", to_string(file)));
+    }
+  }
+}
+
+void write_tensors(const std::vector<std::pair<FileRef, Tensor>>& outputs) {
+  std::vector<std::pair<FileRef, DType>> dtypes;
+  for (const auto& [file, tensor] : outputs) dtypes.emplace_back(file, tensor.dtype());
+  check_writable(dtypes);
+  for (const auto& [file, tensor] : outputs) check_shape(file, format_to_write(file), tensor.dtype(), tensor.shape());
+
+  std::vector<AtomicFile> complete;
+  for (const OutputFile& output : group_by_file(outputs)) {
+    AtomicFile file(output.path);
+    write_one(output, file);
+    file.close();
+    complete.push_back(std::move(file));
+  }
+  for (AtomicFile& file : complete) file.commit();
+}
+
+}  // namespace einrel

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tensor/stored_tensor.h"
+#include "tensor/tensor.h"
+
+namespace einrel {
+
+/// FILE of the command line: "x.npy", "w.npz:W1", "w.safetensors:layer.0.weight", "images.idx.gz".
+struct FileRef {
+  std::string path;
+  std::string member;  ///< empty: none was named
+  bool operator==(const FileRef&) const = default;
+};
+
+/// Splits after the first ".npz:" or ".safetensors:"; a ':' anywhere else belongs to the path or to the
+/// member. Throws UserError when the path is empty or nothing follows that ':'.
+FileRef parse_file_ref(std::string_view text);
+/// The notation again.
+std::string to_string(const FileRef& file);
+
+/// The tensor's type and shape; `read` gives its elements. The format follows from the extension (.npy, .npz,
+/// .safetensors, .idx, .idx.gz), else from the file's first bytes (so MNIST's own names work). Without a
+/// member, a file of one tensor gives that one. Throws UserError when the file cannot be read or is damaged,
+/// when the member is missing (the error lists what is there), or when one must be named.
+StoredTensor open_tensor(const FileRef& file);
+
+/// Throws UserError for the first output that `write_tensors` would refuse, so that it can be refused before
+/// any work is done: unknown extension, dtype that the format has no place for, a missing or superfluous
+/// member, two outputs of one name, a folder that is not there.
+void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs);
+
+/// Writes all tensors, those of one .npz or .safetensors into one file. Every file is complete under a
+/// temporary name before the first appears under its own; an archive that was there is replaced, not added to.
+/// Throws as check_writable does, UserError when a shape does not fit the format, RunError when the disk
+/// refuses; then no file has changed (but for a rename that fails after another has succeeded).
+void write_tensors(const std::vector<std::pair<FileRef, Tensor>>& outputs);
+
+}  // namespace einrel

@@ -1,0 +1,191 @@
+#include "base/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/limited_file_size.h"
+#include "base/temporary_folder.h"
+
+namespace einrel {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contents_of;
+using test::LimitedFileSize;
+using test::put_file;
+using test::TemporaryFolder;
+using Names = std::set<std::string>;
+
+std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::string user_error(const std::string& path) {
+  try {
+    AtomicFile file(path);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no UserError";
+}
+
+TEST(AtomicFile, AppearsOnlyWhenCommitted) {
+  const TemporaryFolder folder;
+  AtomicFile file(folder / "a");
+  file.write(bytes("one "));
+  file.write(bytes("two"));
+  EXPECT_FALSE(fs::exists(folder / "a"));
+  file.commit();
+  EXPECT_EQ(contents_of(folder / "a"), "one two");
+  EXPECT_EQ(folder.names(), Names{"a"});
+}
+
+TEST(AtomicFile, WithoutCommitNothingHasChanged) {
+  const TemporaryFolder folder;
+  put_file(folder / "a", "old");
+  {
+    AtomicFile file(folder / "a");
+    file.write(bytes("new"));
+    file.close();
+  }
+  EXPECT_EQ(contents_of(folder / "a"), "old");
+  EXPECT_EQ(folder.names(), Names{"a"});
+}
+
+TEST(AtomicFile, ReplacesWhatWasThere) {
+  const TemporaryFolder folder;
+  put_file(folder / "a", "a long old text");
+  AtomicFile file(folder / "a");
+  file.write(bytes("new"));
+  file.commit();
+  EXPECT_EQ(contents_of(folder / "a"), "new");
+}
+
+TEST(AtomicFile, RewritesBytesInTheMiddleWithoutMovingTheEnd) {
+  const TemporaryFolder folder;
+  AtomicFile file(folder / "a");
+  file.write(bytes("0123456789"));
+  file.rewrite(3, bytes("xyz"));
+  file.write(bytes("!"));
+  file.commit();
+  EXPECT_EQ(contents_of(folder / "a"), "012xyz6789!");
+}
+
+TEST(AtomicFile, SeveralMayBeOpenAndMovedInOneFolder) {
+  const TemporaryFolder folder;
+  std::vector<AtomicFile> files;
+  for (const char* name : {"a", "b", "c"}) {
+    AtomicFile file(folder / name);
+    file.write(bytes(name));
+    files.push_back(std::move(file));
+  }
+  files[0].commit();
+  files[2].commit();
+  files.clear();
+  EXPECT_EQ(folder.names(), (Names{"a", "c"}));
+  EXPECT_EQ(contents_of(folder / "c"), "c");
+}
+
+TEST(AtomicFile, ANameAsLongAsTheSystemAllowsIsWritten) {
+  const TemporaryFolder folder;
+  const std::string name(255, 'n');
+  AtomicFile(folder / name).commit();
+  EXPECT_EQ(folder.names(), Names{name});
+  EXPECT_NE(user_error(folder / std::string(256, 'n')).find("File name too long"), std::string::npos);
+}
+
+mode_t permissions(const std::string& path) {
+  struct stat status {};
+  stat(path.c_str(), &status);
+  return status.st_mode & 0777U;
+}
+
+TEST(AtomicFile, ANewFileHasThePermissionsThatTheUmaskGives) {
+  const TemporaryFolder folder;
+  const mode_t before = umask(0027);
+  AtomicFile(folder / "a").commit();
+  umask(before);
+  EXPECT_EQ(permissions(folder / "a"), 0640U);
+}
+
+TEST(AtomicFile, AReplacedFileKeepsItsPermissions) {
+  const TemporaryFolder folder;
+  put_file(folder / "a", "private");
+  chmod((folder / "a").c_str(), 0600);
+  AtomicFile(folder / "a").commit();
+  EXPECT_EQ(permissions(folder / "a"), 0600U);
+}
+
+TEST(AtomicFile, ASymbolicLinkStaysOneAndItsTargetIsReplaced) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "real");
+  put_file(folder / "real/a", "old");
+  fs::create_symlink("real/a", folder / "link");
+  AtomicFile file(folder / "link");
+  file.write(bytes("new"));
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(contents_of(folder / "real/a"), "new");
+}
+
+TEST(AtomicFile, ARelativeNameMeansTheWorkingFolder) {
+  const TemporaryFolder folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  AtomicFile("a").commit();
+  fs::current_path(before);
+  EXPECT_EQ(folder.names(), Names{"a"});
+}
+
+TEST(AtomicFile, ATargetThatCannotBeAFileIsTheUsersError) {
+  const TemporaryFolder folder;
+  put_file(folder / "file", "");
+  EXPECT_NE(user_error(folder.path().string()).find("it is a folder"), std::string::npos);
+  EXPECT_NE(user_error("/dev/null").find("it is a pipe or a device"), std::string::npos);
+  EXPECT_NE(user_error(folder / "none/a").find("does not exist"), std::string::npos);
+  EXPECT_NE(user_error(folder / "file/a").find("is not a folder"), std::string::npos);
+  EXPECT_NE(user_error(folder / "a/").find("names no file"), std::string::npos);
+  EXPECT_NE(user_error("").find("names no file"), std::string::npos);
+  EXPECT_EQ(folder.names(), Names{"file"});
+}
+
+TEST(AtomicFile, PermissionIsAskedBeforeTheWorkIsDone) {
+  const TemporaryFolder folder;
+  put_file(folder / "a", "keep");
+  chmod((folder / "a").c_str(), 0400);
+  // The superuser may write anyway; everybody else must be told.
+  EXPECT_EQ(user_error(folder / "a"),
+            geteuid() == 0 ? "no UserError" : "cannot write '" + (folder / "a") + "': Permission denied");
+}
+
+TEST(AtomicFile, AFullDiskIsAFailureOfTheRunThatLeavesNothingBehind) {
+  const TemporaryFolder folder;
+  put_file(folder / "a", "old");
+  const std::string large(100'000, 'x');
+  try {
+    const LimitedFileSize limit(4096);
+    AtomicFile file(folder / "a");
+    file.write(bytes(large));
+    FAIL() << "the limit was not reached";
+  } catch (const RunError& error) {
+    EXPECT_EQ(std::string(error.what()), "cannot write '" + fs::canonical(folder / "a").string() + "': File too large");
+  }
+  EXPECT_EQ(contents_of(folder / "a"), "old");
+  EXPECT_EQ(folder.names(), Names{"a"});
+}
+
+TEST(AtomicFile, AFolderThatAppearedInItsPlaceIsAFailureOfTheRun) {
+  const TemporaryFolder folder;
+  AtomicFile file(folder / "a");
+  fs::create_directory(folder / "a");
+  EXPECT_THROW(file.commit(), RunError);
+}
+
+}  // namespace
+}  // namespace einrel

@@ -1,0 +1,75 @@
+"""What the tests in Python share: the program under test, a folder of their own, and counting."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = ""  # set by main()
+cases = 0  # how many calls of the program were compared with something
+
+
+class Result:
+    def __init__(self, completed):
+        self.code = completed.returncode
+        self.out = completed.stdout.decode("utf-8", "backslashreplace")
+        self.err = completed.stderr.decode("utf-8", "backslashreplace")
+
+    def __repr__(self):
+        return f"exit code {self.code}\nstdout: {self.out}\nstderr: {self.err}"
+
+
+def einrel(*arguments, stdin="", **options):
+    """Runs the program; `stdin` is text or bytes, options are those of subprocess.run."""
+    global cases
+    cases += 1
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # small tensors; starting threads takes longer
+    completed = subprocess.run(
+        [PROGRAM, *map(os.fspath, arguments)], input=given, capture_output=True, timeout=120,
+        env=options.pop("env", environment), **options)
+    return Result(completed)
+
+
+class ProgramTest(unittest.TestCase):
+    """Every test has an empty folder, self.folder."""
+
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="einrel-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def text_file(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def succeed(self, *arguments, **options):
+        result = einrel(*arguments, **options)
+        self.assertEqual(result.code, 0, f"{arguments}\n{result}")
+        return result
+
+    def refuse(self, code, *arguments, mentions=(), **options):
+        """The program must end with `code`, print nothing on stdout, and say each of `mentions` on stderr."""
+        result = einrel(*arguments, **options)
+        self.assertEqual(result.code, code, f"{arguments}\n{result}")
+        self.assertEqual(result.out, "", f"{arguments}\n{result}")
+        self.assertRegex(result.err, r"\Aerror: .+\n", f"{arguments}\n{result}")
+        for text in mentions:
+            self.assertIn(text, result.err, f"{arguments}\n{result}")
+        return result
+
+
+def main():
+    """SCRIPT PROGRAM [unittest's options]: exits non-zero on any failure."""
+    global PROGRAM
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    outcome = unittest.main(exit=False).result
+    print(f"{cases} runs of einrel")
+    sys.exit(0 if outcome.wasSuccessful() and outcome.testsRun > 0 and cases > 0 else 1)

@@ -1,0 +1,19 @@
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/error.h"
+#include "tensor/idx.h"
+
+/// Any bytes as an .idx and as an .idx.gz file: read to the last element, or a UserError.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace einrel;
+  const auto bytes = std::as_bytes(std::span(data, size));
+  for (auto* const parse : {&parse_idx, &parse_idx_gz}) {
+    try {
+      values_of(read(parse({"fuzz.idx", bytes, nullptr})));
+    } catch (const UserError&) {
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,137 @@
+#include "kernel/block_ops.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "support/compare.h"
+
+namespace einrel::test {
+namespace {
+
+template <class T>
+class FloatBlocks : public testing::Test {
+ protected:
+  static constexpr double epsilon = std::numeric_limits<T>::epsilon();
+
+  /// Specials, and magnitudes from 1e-30 to 1e30 with both signs, dense where functions bend.
+  static std::vector<T> arguments() {
+    const T infinity = std::numeric_limits<T>::infinity();
+    std::vector<T> all{0, -T{0}, infinity, -infinity, std::numeric_limits<T>::quiet_NaN(), 1, -1, T(0.5)};
+    for (double magnitude = 1e-30; magnitude < 1e30; magnitude *= 1.9) {
+      all.push_back(static_cast<T>(magnitude));
+      all.push_back(static_cast<T>(-magnitude));
+    }
+    for (double x = -20; x < 20; x += 0.0371) all.push_back(static_cast<T>(x));
+    for (double x = -120; x < 120; x += 1.37) all.push_back(static_cast<T>(x));
+    return all;
+  }
+
+  /// Near 0 a product with `factor` magnifies the rounding of the other factor to the least number.
+  static testing::AssertionResult is_close(T got, double want, double factor = 0) {
+    const auto rounded = static_cast<double>(static_cast<T>(want));
+    const auto least = static_cast<double>(std::numeric_limits<T>::denorm_min());
+    const double allowed = 8 * epsilon * std::abs(want) + least * (8 + std::abs(factor));
+    if (same(static_cast<double>(got), rounded) || std::abs(static_cast<double>(got) - want) <= allowed) {
+      return testing::AssertionSuccess();
+    }
+    return testing::AssertionFailure() << "got " << got << ", want " << want;
+  }
+};
+
+using FloatTypes = testing::Types<float, double>;
+TYPED_TEST_SUITE(FloatBlocks, FloatTypes);
+
+TYPED_TEST(FloatBlocks, ComputeEveryFunctionToAFewUnitsInTheLastPlace) {
+  const std::vector<TypeParam> x = this->arguments();
+  for (int f = 0; f <= static_cast<int>(UnaryFunction::floor); ++f) {
+    const auto function = static_cast<UnaryFunction>(f);
+    for (std::size_t begin = 0; begin < x.size(); begin += lanes_per_block) {
+      const std::size_t n = std::min(lanes_per_block, x.size() - begin);
+      std::vector<TypeParam> z(n);
+      apply_block(function, x.data() + begin, z.data(), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto argument = static_cast<double>(x[begin + i]);
+        EXPECT_TRUE(this->is_close(z[i], apply(function, argument), argument))
+            << name_of(function) << " of " << argument;
+      }
+    }
+  }
+}
+
+TYPED_TEST(FloatBlocks, GiveTheSameBitsAtEveryPlaceInABlock) {
+  const std::vector<TypeParam> x = this->arguments();
+  for (int f = 0; f <= static_cast<int>(UnaryFunction::floor); ++f) {
+    const auto function = static_cast<UnaryFunction>(f);
+    std::vector<TypeParam> together(lanes_per_block);
+    apply_block(function, x.data(), together.data(), lanes_per_block);
+    for (std::size_t i = 0; i < lanes_per_block; ++i) {
+      TypeParam alone{};
+      apply_block(function, x.data() + i, &alone, 1);
+      EXPECT_TRUE(std::memcmp(&alone, &together[i], sizeof alone) == 0 || alone != alone)
+          << name_of(function) << " of " << x[i] << ": " << alone << " and " << together[i];
+    }
+  }
+}
+
+TYPED_TEST(FloatBlocks, ComputeBinaryFunctionsAndComparisons) {
+  const std::vector<TypeParam> all = this->arguments();
+  std::vector<TypeParam> a;
+  std::vector<TypeParam> b;
+  for (std::size_t i = 0; a.size() < lanes_per_block; ++i) {
+    a.push_back(all[(i * 7) % 23]);
+    b.push_back(all[(i * 5) % 29]);
+  }
+  std::vector<TypeParam> z(a.size());
+  std::vector<std::int64_t> truth(a.size());
+  for (int f = 0; f <= static_cast<int>(BinaryFunction::minimum); ++f) {
+    const auto function = static_cast<BinaryFunction>(f);
+    if (is_comparison(function)) {
+      compare_block(function, a.data(), b.data(), truth.data(), a.size());
+    } else {
+      apply_block(function, a.data(), b.data(), z.data(), a.size());
+    }
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const double want = apply(function, static_cast<double>(a[i]), static_cast<double>(b[i]));
+      EXPECT_TRUE(is_comparison(function) ? static_cast<double>(truth[i]) == want : this->is_close(z[i], want))
+          << a[i] << " " << name_of(function) << " " << b[i];
+    }
+  }
+}
+
+TEST(IntegerBlocks, ComputeModulo64Bits) {
+  constexpr std::int64_t low = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t high = std::numeric_limits<std::int64_t>::max();
+  const std::array<std::int64_t, 11> numbers{0, 1, -1, 2, -2, 3, 63, -64, low, high, 0x123456789};
+  using U = UnaryFunction;
+  for (const auto function : {U::negate, U::abs, U::sq, U::relu, U::step, U::floor}) {
+    std::array<std::int64_t, numbers.size()> z{};
+    apply_block(function, numbers.data(), z.data(), z.size());
+    for (std::size_t i = 0; i < z.size(); ++i) EXPECT_EQ(z[i], apply(function, numbers[i])) << name_of(function);
+  }
+  for (int f = 0; f <= static_cast<int>(BinaryFunction::minimum); ++f) {
+    const auto function = static_cast<BinaryFunction>(f);
+    if (function == BinaryFunction::divide) continue;  // integers have none
+    for (const std::int64_t b : numbers) {
+      std::array<std::int64_t, numbers.size()> bs{};
+      bs.fill(b);
+      std::array<std::int64_t, numbers.size()> z{};
+      if (is_comparison(function)) {
+        compare_block(function, numbers.data(), bs.data(), z.data(), z.size());
+      } else {
+        apply_block(function, numbers.data(), bs.data(), z.data(), z.size());
+      }
+      for (std::size_t i = 0; i < z.size(); ++i) {
+        EXPECT_EQ(z[i], apply(function, numbers[i], b)) << numbers[i] << " " << name_of(function) << " " << b;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace einrel::test

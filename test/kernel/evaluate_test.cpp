@@ -1,0 +1,168 @@
+#include "kernel/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "base/error.h"
+#include "einsum/reference.h"
+#include "support/compare.h"
+#include "support/random_einsum.h"
+
+namespace einrel::test {
+namespace {
+
+/// The sum of |body| for each output element, to which rounding errors of a sum are proportional.
+std::vector<double> sums_of_magnitudes(const RandomEinsum& random) {
+  Vertex vertex = random.vertex;
+  EinSum einsum = random.einsum();
+  einsum.reducer = Reducer::sum;
+  einsum.body.steps.push_back({einsum.body.type(), ApplyUnary{UnaryFunction::abs}});
+  vertex.dtype = DType::f64;
+  vertex.op = einsum;
+  return values_of(evaluate_reference(vertex, random.operands, random.scalars));
+}
+
+/// What a right result may differ by from the reference.
+std::vector<double> allowed_errors(const RandomEinsum& random, const Tensor& want) {
+  const EinSum& einsum = random.einsum();
+  const DType computed = einsum.body.type();
+  std::vector<double> allowed(static_cast<std::size_t>(want.count()), 0);
+  if (!is_float(want.dtype())) return allowed;
+  const std::vector<double> values = values_of(want);
+  const Reducer reducer = einsum.reducer.value_or(Reducer::max);
+  const bool order_matters =
+      reducer == Reducer::sum || reducer == Reducer::mean || reducer == Reducer::prod || reducer == Reducer::logsumexp;
+  // A few units in the last place of what was computed, and one of what is stored where a rounding may tip over.
+  const double body = random.exact ? 0 : 200 * epsilon(computed == DType::f32 ? DType::f32 : DType::f64);
+  const double stored = order_matters || !random.exact ? 1.01 * epsilon(want.dtype()) : 0;
+  const std::vector<double> magnitudes =
+      order_matters && (reducer == Reducer::sum || reducer == Reducer::mean) ? sums_of_magnitudes(random) : values;
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    const double scale = std::abs(magnitudes[i]) + (random.exact ? 0 : 1);
+    allowed[i] = std::abs(values[i]) * stored + scale * (body + (order_matters ? 1e-12 : 0));
+    if (reducer == Reducer::logsumexp) allowed[i] += 1e-12;
+    if (reducer == Reducer::prod && !random.exact) allowed[i] += 1e-3 * std::abs(values[i]) + 1e-30;
+    // The least distance of neighbours in f16 and in f32.
+    if (stored > 0) allowed[i] += want.dtype() == DType::f16 ? 0x1p-24 : want.dtype() == DType::f64 ? 0 : 0x1p-149;
+  }
+  return allowed;
+}
+
+class RandomEinsums : public testing::TestWithParam<int> {};
+
+TEST_P(RandomEinsums, AgreeWithTheReference) {
+  constexpr int per_instance = 400;
+  for (int i = 0; i < per_instance; ++i) {
+    const RandomEinsum random = random_einsum(static_cast<std::uint64_t>(GetParam() * per_instance + i));
+    ASSERT_NO_THROW(verify(graph_of(random))) << describe(random);
+    const Tensor want = evaluate_reference(random.vertex, random.operands, random.scalars);
+    const Tensor got = evaluate(random.vertex, random.operands, random.scalars);
+    ASSERT_TRUE(agree(got, want, allowed_errors(random, want))) << describe(random);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomEinsums, testing::Range(0, 10));
+
+/// Z = reducer over dimension `along` of X.
+RandomEinsum reduction(Reducer reducer, const Tensor& x, std::size_t along) {
+  RandomEinsum result;
+  EinSum einsum;
+  Access access;
+  for (std::size_t d = 0; d < x.rank(); ++d) {
+    einsum.labels.push_back({std::string(1, static_cast<char>('a' + d)), x.shape()[d]});
+    access.indices.push_back({0, {{1, d}}});
+    (d == along ? einsum.reduced : einsum.output).push_back(d);
+    if (d != along) result.vertex.bound.push_back(x.shape()[d]);
+  }
+  einsum.reducer = reducer;
+  einsum.operands = {access};
+  einsum.body = {{{x.dtype(), OperandValue{0}}}};
+  result.vertex.dtype = reduced_type(reducer, x.dtype());
+  result.vertex.op = einsum;
+  result.operands = {x};
+  result.scalars["s"] = 0;
+  return result;
+}
+
+/// Rising from row to row and along each row, so that the largest value so far keeps changing; floats
+/// near 1, so that no product of some of them overflows where that of all does not.
+Tensor rising(DType dtype, std::int64_t rows, std::int64_t columns) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < rows * columns; ++i) {
+    const std::int64_t at = i / columns + i % columns;
+    values.push_back(is_float(dtype) ? 0.5 + std::sqrt(static_cast<double>(at)) / 50 + 0.01 * static_cast<double>(i % 3)
+                                     : static_cast<double>(at / 2));
+  }
+  return tensor_of(dtype, make_shape({rows, columns}), values);
+}
+
+TEST(Reductions, AreRightOverManyBlocksInEveryDirection) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
+    for (const Tensor& x : {rising(dtype, 3, 1700), rising(dtype, 1700, 3), rising(dtype, 700, 700)}) {
+      for (int r = 0; r <= static_cast<int>(Reducer::logsumexp); ++r) {
+        for (const std::size_t along : {std::size_t{0}, std::size_t{1}}) {
+          for (const Tensor& layout : {x, x.permuted({1, 0})}) {
+            if (dtype != DType::f32 && x.count() > 100000) continue;  // one type is enough for the large one
+            const RandomEinsum random = reduction(static_cast<Reducer>(r), layout, along);
+            const Tensor want = evaluate_reference(random.vertex, random.operands, random.scalars);
+            const Tensor got = evaluate(random.vertex, random.operands, random.scalars);
+            ASSERT_TRUE(agree(got, want, allowed_errors(random, want))) << describe(random);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Reductions, FindTheFirstNaNInALaterBlock) {
+  Tensor x = rising(DType::f32, 1, 2000);
+  const float nan = std::nanf("");
+  for (const std::size_t at : {std::size_t{1234}, std::size_t{1300}, std::size_t{1999}}) {
+    std::memcpy(x.mutable_data() + at * sizeof nan, &nan, sizeof nan);
+  }
+  for (const Reducer reducer : {Reducer::argmax, Reducer::argmin}) {
+    const RandomEinsum random = reduction(reducer, x, 1);
+    EXPECT_EQ(values_of(evaluate(random.vertex, random.operands, {})), std::vector<double>{1234});
+  }
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::logsumexp, Reducer::sum}) {
+    const RandomEinsum random = reduction(reducer, x, 1);
+    EXPECT_TRUE(std::isnan(values_of(evaluate(random.vertex, random.operands, {}))[0])) << name_of(reducer);
+  }
+}
+
+TEST(Reductions, OfManyF32AreRoundedOnce) {
+  // A million times 0.1f: summed in f32 one after another this would be 100958.3.
+  const std::int64_t count = 1000000;
+  const Tensor x = tensor_of(DType::f32, make_shape({count, 1}), std::vector<double>(count, 0.1));
+  const double exact = static_cast<double>(0.1F) * static_cast<double>(count);
+  const RandomEinsum random = reduction(Reducer::sum, x, 0);
+  EXPECT_EQ(values_of(evaluate(random.vertex, random.operands, {}))[0], static_cast<double>(static_cast<float>(exact)));
+}
+
+TEST(Evaluate, RefusesInputs) {
+  Vertex input;
+  input.op = Input{};
+  EXPECT_THROW(evaluate(input, {}, {}), Bug);
+}
+
+TEST(Evaluate, RefusesExtremesOfNothing) {
+  const RandomEinsum random = reduction(Reducer::max, tensor_of(DType::f32, make_shape({2, 0}), {}), 1);
+  EXPECT_THROW(evaluate(random.vertex, random.operands, {}), Bug);
+}
+
+TEST(Evaluate, GivesTheSameBitsEveryTime) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const RandomEinsum random = random_einsum(seed);
+    const Tensor once = evaluate(random.vertex, random.operands, random.scalars);
+    const Tensor again = evaluate(random.vertex, random.operands, random.scalars);
+    ASSERT_TRUE(once.count() == 0 ||
+                std::memcmp(once.data(), again.data(), static_cast<std::size_t>(once.byte_count())) == 0)
+        << describe(random);
+  }
+}
+
+}  // namespace
+}  // namespace einrel::test

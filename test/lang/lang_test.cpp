@@ -1,0 +1,250 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "einsum/check.h"
+#include "engine/compile.h"
+#include "engine/run.h"
+#include "lang/expectations.h"
+
+namespace einrel::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+Outputs evaluate_by_name(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  const std::vector<Tensor> values = evaluate_reference(graph, inputs, scalars);
+  Outputs outputs;
+  for (std::size_t i = 0; i < values.size(); ++i) outputs.insert({graph[graph.outputs[i]].name, values[i]});
+  return outputs;
+}
+
+Outputs reference_as_written(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  return evaluate_by_name(graph, inputs, scalars);
+}
+
+Outputs reference_ordered(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  return evaluate_by_name(compile("document", graph).graph, inputs, scalars);
+}
+
+Outputs engine(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  return run(compile("document", graph), inputs, scalars).outputs;
+}
+
+/// One way to execute a program.
+struct Configuration {
+  const char* name;
+  Outputs (*run)(const EinGraph&, const TensorBindings&, const ScalarBindings&);
+};
+/// Every document runs in each of these; all must agree with the first one.
+constexpr std::array configurations{
+    Configuration{"reference, products as written", reference_as_written},
+    Configuration{"reference, products ordered", reference_ordered},
+    Configuration{"engine", engine},
+};
+
+/// A program with everything that a run needs.
+struct Runnable {
+  EinGraph graph;
+  TensorBindings inputs;
+  ScalarBindings scalars;
+};
+
+Environment environment_of(const Document& document, const Dims& dims) {
+  Environment environment{dims, {}};
+  const std::vector<DType> any_dtype(all_dtypes.begin(), all_dtypes.end());
+  for (const auto& [name, literal] : document.inputs) {
+    environment.inputs[name] = {literal_shape(literal), "numbers", any_dtype, "#! in " + name};
+  }
+  return environment;
+}
+
+/// Intermediate tensors that a document expects something of are outputs too.
+void add_expected_outputs(EinGraph& graph, const Document& document) {
+  std::vector<std::string> names;
+  for (const ExpectedValue& expected : document.values) names.push_back(expected.tensor);
+  for (const ExpectedType& expected : document.types) names.push_back(expected.tensor);
+  for (const ExpectedSame& expected : document.sames) names.insert(names.end(), {expected.first, expected.second});
+  for (const std::string& name : names) {
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      const bool known = std::find(graph.outputs.begin(), graph.outputs.end(), VertexId{v}) != graph.outputs.end();
+      if (graph.vertices[v].name == name && !known) graph.outputs.push_back(VertexId{v});
+    }
+  }
+}
+
+TensorBindings bind_inputs(const EinGraph& graph, const Document& document) {
+  TensorBindings inputs;
+  for (const Vertex& vertex : graph.vertices) {
+    if (!std::holds_alternative<Input>(vertex.op)) continue;
+    if (const auto literal = document.inputs.find(vertex.name); literal != document.inputs.end()) {
+      inputs[vertex.name] = tensor_from_literal(literal->second, vertex.dtype);
+    } else if (document.seed) {
+      inputs[vertex.name] = small_random_tensor(*document.seed, vertex.name, vertex.dtype, vertex.bound);
+    } else {
+      throw DocumentError(
+          fmt::format("input {} has no data: #! in {} = ..., or #! random SEED", vertex.name, vertex.name));
+    }
+  }
+  return inputs;
+}
+
+/// Throws ProgramError and UserError of the program, DocumentError.
+Runnable prepare(const Document& document, const Dims& dims) {
+  CheckedProgram checked = parse_and_check(document.source, environment_of(document, dims));
+  if (!checked.graph) {
+    throw DocumentError(fmt::format("these extents are open: {}", fmt::join(checked.unknown_extents, ", ")));
+  }
+  Runnable runnable{std::move(*checked.graph), {}, {}};
+  runnable.scalars = bind_scalars(runnable.graph, document.scalars);
+  if (document.outputs) {
+    std::vector<std::string> names;
+    for (const VertexId id : runnable.graph.outputs) names.push_back(runnable.graph[id].name);
+    if (names != *document.outputs) throw DocumentError(fmt::format("the outputs are {}", fmt::join(names, " ")));
+  }
+  add_expected_outputs(runnable.graph, document);
+  runnable.inputs = bind_inputs(runnable.graph, document);
+  return runnable;
+}
+
+void append(std::vector<std::string>& problems, const std::string& where, const std::vector<std::string>& more) {
+  for (const std::string& problem : more) problems.push_back(fmt::format("{}: {}", where, problem));
+}
+
+/// `document` under every configuration with the given extents; values are compared only where they hold for these.
+std::vector<std::string> broken_run(const Document& document, const Dims& dims, bool compare_values) {
+  const Runnable runnable = prepare(document, dims);
+  std::vector<std::string> problems;
+  std::optional<Outputs> first;
+  for (const Configuration& configuration : configurations) {
+    const Outputs outputs = configuration.run(runnable.graph, runnable.inputs, runnable.scalars);
+    const std::string where = fmt::format("{} ({})", configuration.name, fmt::join(dims, ", "));
+    if (compare_values) append(problems, where, broken_values(document, outputs));
+    if (compare_values) append(problems, where, broken_types(document, outputs));
+    append(problems, where, broken_sames(document, outputs));
+    if (!first) first = outputs;
+    append(problems, fmt::format("{} against {}", where, configurations.front().name), differences(outputs, *first));
+  }
+  return problems;
+}
+
+/// Everything that is not as the document says.
+std::vector<std::string> broken_promises(const Document& document) {
+  if (!document.errors.empty()) {
+    std::vector<Diagnostic> found;
+    try {
+      prepare(document, document.dims);
+    } catch (const ProgramError& error) {
+      found = error.diagnostics();
+    } catch (const UserError& error) {  // one complaint a line
+      std::istringstream lines(error.what());
+      for (std::string line; std::getline(lines, line);) found.push_back({line, {}, ""});
+    }
+    return broken_errors(document, found);
+  }
+  std::vector<std::string> problems = broken_run(document, document.dims, true);
+  Document by_chance = document;
+  by_chance.inputs.clear();
+  by_chance.seed = document.seed.value_or(1);
+  for (const Dims& other : document.other_dims) {
+    Dims dims = document.dims;
+    for (const auto& [label, extent] : other) dims[label] = extent;
+    append(problems, "also", broken_run(by_chance, dims, false));
+  }
+  return problems;
+}
+
+std::vector<std::string> promises_broken_by(const std::string& text) {
+  return broken_promises(read_document({"<text>", text}));
+}
+
+std::vector<fs::path> ein_files(const char* folder) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".ein") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
+
+class LanguageDocument : public testing::TestWithParam<fs::path> {};
+
+TEST_P(LanguageDocument, KeepsItsPromises) {
+  const std::vector<std::string> problems = broken_promises(read_document(read_source(GetParam())));
+  EXPECT_TRUE(problems.empty()) << fmt::format("{}", fmt::join(problems, "\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LanguageDocument, testing::ValuesIn(ein_files(EINREL_LANG_DOCUMENTS)), test_name);
+
+/// Extents that keep the reference quick, by example.
+const std::map<std::string, Dims>& small_examples() {
+  static const std::map<std::string, Dims> table{
+      {"attention", {{"s", 7}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
+      {"convolution", {{"n", 2}, {"c", 3}, {"k", 4}, {"height", 8}, {"width", 10}}},
+      {"matmul", {{"i", 7}, {"j", 9}, {"k", 5}}},
+      {"nearest_neighbour", {{"q", 4}, {"n", 9}, {"d", 5}}},
+      {"two_layer", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
+  };
+  return table;
+}
+
+class Example : public testing::TestWithParam<fs::path> {};
+
+TEST_P(Example, RunsAndTheEngineAgreesWithTheReference) {
+  Document document{read_source(GetParam()), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}};
+  const auto extents = small_examples().find(GetParam().stem().string());
+  ASSERT_NE(extents, small_examples().end()) << "give this example extents in small_examples()";
+  const auto problems = broken_run(document, extents->second, false);
+  EXPECT_TRUE(problems.empty()) << fmt::format("{}", fmt::join(problems, "\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Example, testing::ValuesIn(ein_files(EINREL_EXAMPLES)), test_name);
+
+// The runner itself: a document that lies must not pass.
+
+TEST(LanguageRunner, AcceptsADocumentThatTellsTheTruth) {
+  EXPECT_TRUE(promises_broken_by("input X[i]\nZ[i] = 2 * X[i]\nY[i] = X[i] + X[i]\n#! in X = [1, -inf, NaN]\n"
+                                 "#! expect Z = [2,\n#!  -inf, NaN]\n#! expect Z : f32 [3]\n#! same Z Y\n"
+                                 "#! outputs Z Y\n#! also dim i=5")
+                  .empty());
+  EXPECT_TRUE(promises_broken_by("Z[] = X[]\n#! error 1:7 unknown tensor 'X'\n#! help declare").empty());
+}
+
+TEST(LanguageRunner, RefusesAWrongValueInEveryConfiguration) {
+  const std::string program = "input X[i], Y[i] : i64\nZ[] = sum[i] X[i] * Y[i]\n#! in X = [1,2]\n#! in Y = [3,4]\n";
+  EXPECT_TRUE(promises_broken_by(program + "#! expect Z = 11").empty());
+  EXPECT_EQ(promises_broken_by(program + "#! expect Z = 10").size(), configurations.size());
+  EXPECT_EQ(promises_broken_by(program + "#! expect Z = [11]").size(), configurations.size());
+  EXPECT_EQ(promises_broken_by(program + "#! expect Z : i32 []").size(), configurations.size());
+  EXPECT_EQ(promises_broken_by(program + "W[] = Z[] + 1\n#! same Z W").size(), configurations.size());
+}
+
+TEST(LanguageRunner, RefusesAWrongMissingOrFurtherError) {
+  const std::string program = "Z[] = X[]\n";
+  EXPECT_EQ(promises_broken_by(program + "#! error 1:8 unknown tensor").size(), 1U);
+  EXPECT_EQ(promises_broken_by(program + "#! error - unknown tensor").size(), 1U);
+  EXPECT_EQ(promises_broken_by(program + "#! error 1:7 unknown scalar").size(), 1U);
+  EXPECT_EQ(promises_broken_by(program + "#! error 1:7 unknown tensor\n#! help rename").size(), 1U);
+  EXPECT_EQ(promises_broken_by(program + "#! error 1:7 unknown tensor\n#! error 2:1 more").size(), 1U);
+  EXPECT_EQ(promises_broken_by(program + "Y[] = W[]\n#! error 1:7 unknown tensor").size(), 1U);
+  EXPECT_EQ(promises_broken_by("Z[] = 1\n#! error 1:7 one").size(), 1U);
+}
+
+TEST(LanguageRunner, RefusesADocumentThatMakesNoSense) {
+  const std::string program = "input X[i]\nZ[i] = X[i]\n";
+  for (const std::string directive :
+       {"", "#! random 1", "#! expect Z", "#! expect W = [1]\n#! in X = [1]", "#! expect Z = [1]",
+        "#! expect Z = [1]\n#! error 1:1 none\n#! in X = [1]", "#! expcet Z = [1]", "#! help first",
+        "#! in X = [[1],[2,3]]\n#! expect Z = [1]", "#! in X = [1]\n#! expect Z = [1]\n#! outputs X"}) {
+    EXPECT_THROW(promises_broken_by(program + directive), DocumentError) << directive;
+  }
+}
+
+}  // namespace
+}  // namespace einrel::test
