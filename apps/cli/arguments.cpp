@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 #include <type_traits>
@@ -25,12 +26,12 @@ Number parse_number(const std::string& option, const std::string& text, const ch
   auto result = std::from_chars(begin, end, value);
   if constexpr (std::is_floating_point_v<Number>) {
     if (result.ec == std::errc::result_out_of_range && result.ptr == end) {
-      value = std::strtod(begin, nullptr);  // too small becomes 0, too large infinity
-      result.ec = std::errc();
+      value = std::strtod(begin, nullptr);  // too small becomes 0; too large, infinity, is refused below
+      if (std::isfinite(value)) result.ec = std::errc();
     }
   }
   if (result.ec != std::errc() || result.ptr != end) {
-    throw UserError(fmt::format("{}: '{}' is not {}", option, printable(text), wanted));
+    throw UserError(fmt::format("{0}{1}: '{1}' is not {2}", option, printable(text), wanted));
   }
   return value;
 }
@@ -58,8 +59,8 @@ std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& g
   constexpr const char* extent_words = "a whole number from 0 to 2^63-1";
   std::map<std::string, std::int64_t> dims;
   for (const auto& [name, text] : parse_assignments("--dim", given)) {
-    dims[name] = parse_number<std::int64_t>("--dim " + name, text, extent_words);
-    if (dims[name] < 0) throw UserError(fmt::format("--dim {}: '{}' is not {}", name, text, extent_words));
+    dims[name] = parse_number<std::int64_t>("--dim " + name + "=", text, extent_words);
+    if (dims[name] < 0) throw UserError(fmt::format("--dim {0}={1}: '{1}' is not {2}", name, text, extent_words));
   }
   return dims;
 }
@@ -67,14 +68,14 @@ std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& g
 std::map<std::string, double> parse_scalars(const std::vector<std::string>& given) {
   std::map<std::string, double> scalars;
   for (const auto& [name, text] : parse_assignments("--scalar", given)) {
-    scalars[name] = parse_number<double>("--scalar " + name, text, "a number");
+    scalars[name] = parse_number<double>("--scalar " + name + "=", text, "a number in the range of f64");
   }
   return scalars;
 }
 
 std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given) {
   if (!given) return std::nullopt;
-  return parse_number<std::uint64_t>("--random", *given, "a whole number from 0 to 2^64-1");
+  return parse_number<std::uint64_t>("--random ", *given, "a whole number from 0 to 2^64-1");
 }
 
 std::string join_some(const std::vector<std::string>& items, const char* separator) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "commands.h"
 #include "einsum/functions.h"
 #include "einsum/macros.h"
@@ -17,8 +18,10 @@ void list_functions() {
 
 void add_list_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("list", "list what Einrel knows");
-  command->require_subcommand(1);
   command->add_subcommand("functions", "functions, operators, reductions and macros")->callback(list_functions);
+  command->callback([command] {
+    if (command->get_subcommands().empty()) throw UserError("list what? write: einrel list functions");
+  });
 }
 
 }  // namespace einrel::cli

@@ -51,7 +51,6 @@ void require_commands(const CLI::App& app, int argc, char** argv) {
 
 int run_command_line(int argc, char** argv) {
   CLI::App app{"Einrel computes Einstein-summation programs over large tensors.", "einrel"};
-  app.require_subcommand(1);
   app.set_version_flag("--version", "einrel " EINREL_VERSION);
   einrel::cli::add_run_command(app);
   einrel::cli::add_explain_command(app);
@@ -67,6 +66,8 @@ int run_command_line(int argc, char** argv) {
     report(fmt::format("{}\n  help: einrel --help, einrel COMMAND --help", error.what()));
     return exit_user_error;
   }
+  if (argc == 1)
+    throw einrel::UserError(fmt::format("no command given; the commands are {}", fmt::join(command_names(app), ", ")));
   einrel::cli::flush_output();
   return 0;
 }

@@ -12,6 +12,7 @@
 #include <iostream>
 
 #include "arguments.h"
+#include "einsum/print.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
 #include "tensor/tensor_file.h"
@@ -31,10 +32,6 @@ std::string read_all(std::istream& stream, const std::string& name) {
       throw UserError(fmt::format("{} is larger than any program: more than 64 MiB", name));
   }
   return text;
-}
-
-std::string missing_input(const std::string& tensor, DType dtype, const std::string& name) {
-  return fmt::format("missing input: {} : {}; bind it with --in {}=FILE", tensor, name_of(dtype), name);
 }
 
 }  // namespace
@@ -66,8 +63,8 @@ EinGraph require_graph(CheckedProgram& checked, const SourceText& program) {
   std::vector<std::string> missing;
   for (const DeclaredInput& input : checked.inputs) {
     if (std::find(input.extents.begin(), input.extents.end(), std::nullopt) == input.extents.end()) continue;
-    missing.push_back(
-        missing_input(fmt::format("{}[{}]", input.name, fmt::join(input.labels, ",")), input.dtype, input.name));
+    missing.push_back(fmt::format("missing input {0}[{1}] : {2}; bind it with --in {0}=FILE", input.name,
+                                  fmt::join(input.labels, ","), name_of(input.dtype)));
   }
   throw UserError(fmt::format("{}\n{} leaves the extents of these labels to it: {}; --dim {}=N gives one",
                               join_some(missing, "\n"), program.name(), join_some(checked.unknown_extents, ", "),
@@ -78,7 +75,7 @@ TensorBindings load_inputs(const EinGraph& graph, const OpenInputs& files, const
   std::vector<std::string> missing;
   for (const Vertex& vertex : graph.vertices) {
     if (!std::holds_alternative<Input>(vertex.op) || files.count(vertex.name) != 0 || seed) continue;
-    missing.push_back(missing_input(vertex.name + to_string(vertex.bound), vertex.dtype, vertex.name));
+    missing.push_back(fmt::format("missing {}; bind it with --in {}=FILE", formula(vertex, graph), vertex.name));
   }
   if (!missing.empty()) {
     throw UserError(fmt::format("{}\nor fill all missing inputs with --random SEED", join_some(missing, "\n")));

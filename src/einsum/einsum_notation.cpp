@@ -236,6 +236,12 @@ ast::Expr joined_reads(const SourceText& source, const Subscripts& subscripts, s
     throw ProgramError({{std::move(message), {where}, std::move(help)}}, source);
   };
   for (ast::Node& node : expr.nodes) {
+    if (const auto* call = std::get_if<ast::MacroCall>(&node.op); call != nullptr && call->labels.empty()) {
+      std::vector<std::string> known;
+      for (const FunctionInfo& info : all_functions()) known.emplace_back(info.name);
+      fail(fmt::format("unknown function '{}'", call->macro.text), call->macro.span,
+           did_you_mean(call->macro.text, known));
+    }
     const bool is_scalar_step = !std::holds_alternative<ast::Access>(node.op) &&
                                 !std::holds_alternative<ast::Reduce>(node.op) &&
                                 !std::holds_alternative<ast::MacroCall>(node.op);

@@ -1,9 +1,13 @@
 #include "tensor/stored_tensor.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 
 #include "base/error.h"
 #include "tensor/bytes.h"
@@ -96,6 +100,31 @@ void convert(const StoredTensor& stored, DType dtype, std::byte* to) {
   }
 }
 
+/// Lets the system take back the memory of file pages that were read and are not needed again. It may be ignored; bytes
+/// that are no file's stay as they are.
+void give_back(const std::byte* data, std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* begin = const_cast<std::byte*>(data);
+  std::size_t space = bytes;
+  if (std::align(page, page, begin, space) == nullptr) return;
+  ::madvise(begin, space / page * page, MADV_PAGEOUT);
+}
+
+/// Converts piece by piece, so that the file's pages and the copy are not in memory both at full size.
+void convert_in_pieces(const StoredTensor& stored, DType dtype, std::byte* to) {
+  constexpr std::int64_t piece = std::int64_t{1} << 22U;
+  if (stored.strides != row_major_strides(stored.shape)) return convert(stored, dtype, to);
+  const std::int64_t count = element_count(stored.shape);
+  for (std::int64_t begin = 0; begin < count; begin += piece) {
+    StoredTensor part = stored;
+    part.shape = {Extent(std::min(piece, count - begin))};
+    part.strides = {1};
+    part.data += begin * static_cast<std::int64_t>(size_of(stored.type));
+    convert(part, dtype, to + begin * static_cast<std::int64_t>(size_of(dtype)));
+    give_back(part.data, static_cast<std::size_t>(part.shape[0].value()) * size_of(stored.type));
+  }
+}
+
 Strides column_major_strides(const Shape& shape) {
   Strides strides(shape.size(), 1);
   if (element_count(shape) == 0) return strides;
@@ -150,7 +179,7 @@ Tensor read(const StoredTensor& stored, DType dtype) {
     return {dtype, stored.shape, stored.strides, stored.data, stored.owner};
   }
   Tensor result(dtype, stored.shape);
-  convert(stored, dtype, result.mutable_data());
+  convert_in_pieces(stored, dtype, result.mutable_data());
   return result;
 }
 

@@ -122,9 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"ReservedWord", "sum[i] = N[i]\n", {"4:1 'sum' is a word of the language and cannot name a tensor"}},
         ErrorCase{"ChainedComparison", "Z[i] = 0 < N[i] < 2\n", {"4:17 comparisons do not chain"}},
         ErrorCase{"ReductionWithoutLabels", "Z[] = sum(N[i])\n", {"4:7 'sum' is a word of the language"}},
-        ErrorCase{"ForeignCharacter",
-                  "Z[i] = N[i] ^ 2\n",
-                  {"4:13 '^' is not part of the language"}}),
+        ErrorCase{"ForeignCharacter", "Z[i] = N[i] ^ 2\n", {"4:13 '^' is not part of the language"}}),
     [](const auto& one) { return one.param.name; });
 
 TEST(Check, ReportsTheErrorsOfAllStatementsTogether) {

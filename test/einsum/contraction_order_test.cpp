@@ -93,7 +93,8 @@ TEST(ContractionOrder, SumsOverPrivateLabelsFirst) {
 
 TEST(ContractionOrder, LeavesOtherReductionsAlone) {
   const EinGraph graph = graph_of(
-      "dims i=3 j=4\ninput A[i], B[j], C[i,j]\nZ[] = max[i,j] A[i] * B[j] * C[i,j]\nW[] = sum[i,j] (A[i] + B[j] + C[i,j])\n");
+      "dims i=3 j=4\ninput A[i], B[j], C[i,j]\nZ[] = max[i,j] A[i] * B[j] * C[i,j]\nW[] = sum[i,j] (A[i] + B[j] + "
+      "C[i,j])\n");
   std::vector<OrderedContraction> report;
   EXPECT_EQ(order_contractions(graph, report), graph);
   EXPECT_TRUE(report.empty());
