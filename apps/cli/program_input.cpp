@@ -80,10 +80,16 @@ TensorBindings load_inputs(const EinGraph& graph, const OpenInputs& files, const
   if (!missing.empty()) {
     throw UserError(fmt::format("{}\nor fill all missing inputs with --random SEED", join_some(missing, "\n")));
   }
-  check_memory(graph, [&](const Vertex& vertex) {
+  const auto in_place = [&](const Vertex& vertex) {
     const auto file = files.find(vertex.name);
     return file != files.end() && is_read_in_place(file->second, vertex.dtype);
-  });
+  };
+  LayoutBindings layouts;
+  for (const Vertex& vertex : graph.vertices) {
+    if (std::holds_alternative<Input>(vertex.op) && in_place(vertex))
+      layouts[vertex.name] = files.at(vertex.name).strides;
+  }
+  check_memory(graph, layouts, in_place);
   TensorBindings tensors;
   for (const Vertex& vertex : graph.vertices) {
     if (!std::holds_alternative<Input>(vertex.op)) continue;

@@ -168,7 +168,7 @@ void collect_declarations(CheckState& state, const ast::Program& program) {
 }
 
 void define_input(CheckState& state, const ast::InputDecl& input, CheckedProgram& result) {
-  DeclaredInput declared{input.name.text, {}, {}, input.dtype, input.name.span};
+  DeclaredInput declared{input.name.text, {}, {}, input.dtype};
   TensorInfo info;
   info.dtype = input.dtype;
   info.where = input.name.span;
@@ -294,7 +294,6 @@ CheckedProgram check(const ast::Program& program, const SourceText& source, cons
     throw ProgramError(std::move(errors), source);
   }
   for (auto& [name, scalar] : state.scalars) graph.scalars.push_back(scalar);
-  result.scalars = graph.scalars;
   result.unknown_extents.assign(state.unknown_extents.begin(), state.unknown_extents.end());
   if (result.unknown_extents.empty()) {
     verify(graph);

@@ -33,12 +33,10 @@ struct DeclaredInput {
   std::vector<std::string> labels;
   std::vector<std::optional<Extent>> extents;
   DType dtype = DType::f32;
-  Span where;
 };
 
 struct CheckedProgram {
   std::vector<DeclaredInput> inputs;
-  std::vector<ScalarDeclaration> scalars;
   /// Labels and sizes that nothing gives yet: neither `dims`, nor the environment, nor an input.
   std::vector<std::string> unknown_extents;
   /// The whole program as a graph, every statement included; missing while an extent is unknown.

@@ -203,8 +203,12 @@ class DefinitionChecker {
     vertex.name = definition_.name.text;
     info.vertex = state_.builder.add(std::move(vertex));
     for (const auto& [name, type] : typed_.integer_scalars()) {
-      std::optional<DType>& narrowest = state_.scalars.at(name).integer_type;
-      if (!narrowest || type == DType::i32) narrowest = type;
+      ScalarDeclaration& scalar = state_.scalars.at(name);
+      if (!scalar.integer_type || type == DType::i32) scalar.integer_type = type;
+      if (scalar.value && !is_exact(*scalar.value, type)) {
+        state_.error(fmt::format("scalar '{}' meets integers: {} is no {}", name, *scalar.value, name_of(type)),
+                     {whole}, "cast first, for example f32(...)");
+      }
     }
     return info;
   }
@@ -246,7 +250,7 @@ class DefinitionChecker {
       }
       typed_.push_label(*label);
     } else if (scalar != state_.scalars.end()) {
-      typed_.push_scalar(use.name, scalar->second.value);
+      typed_.push_scalar(use.name);
     } else {
       unknown_name(use.name, span);
       typed_.push_poison();

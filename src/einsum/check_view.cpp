@@ -54,13 +54,16 @@ class ViewChecker {
     missing(to_, from_, "right");
   }
 
-  MaybeExtent product_of(const ast::Group& group) const {
+  MaybeExtent product_of(const ast::Group& group) {
     std::int64_t product = 1;
     for (const ast::Name& label : group) {
       const auto extent = extents_.find(label.text);
       if (extent == extents_.end() || !extent->second) return std::nullopt;
-      // The product of one group on the left may exceed any dimension on the right.
-      if (__builtin_mul_overflow(product, *extent->second, &product)) return std::nullopt;
+      if (__builtin_mul_overflow(product, *extent->second, &product)) {
+        state_.error("the labels of this group have more than 2^63 elements",
+                     {{group.front().span.begin, group.back().span.end}}, "use smaller extents");
+        return std::nullopt;
+      }
     }
     return product;
   }

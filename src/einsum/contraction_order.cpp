@@ -62,7 +62,7 @@ class VertexSplitter {
 
   /// True when it appended the vertices that replace the original one.
   bool run(OrderedContraction& report) {
-    if (einsum_.reducer != Reducer::sum) return false;
+    if (einsum_.reducer != Reducer::sum || sums_nothing()) return false;
     std::vector<ScalarExpr> constants;
     for (ScalarExpr& factor : factors_of(einsum_.body)) {
       LabelSet labels = labels_of(factor, einsum_);
@@ -73,16 +73,21 @@ class VertexSplitter {
         constants.push_back(std::move(factor));
     }
     if (nodes_.size() < 2) return false;
-    Contraction contraction = describe();
-    const ContractionTree tree = find_contraction_tree(contraction);
+    const std::size_t factors = nodes_.size() + constants.size();
+    const ContractionTree tree = find_contraction_tree(describe());
     const bool reduces_first =
         std::find(tree.reduced_first.begin(), tree.reduced_first.end(), true) != tree.reduced_first.end();
-    if (nodes_.size() == 2 && !reduces_first && constants.empty()) return false;
-    report.factors = nodes_.size() + constants.size();
+    if (factors == 2 && !reduces_first) return false;
+    const std::size_t first = graph_.vertices.size();
+    apply_constants(constants, tree);
+    build(tree);
+    if (!fits_in_memory(first)) {
+      graph_.vertices.resize(first);
+      return false;
+    }
+    report.factors = factors;
     report.optimal = tree.optimal;
     report.flops_as_written = flops(vertex_);
-    const std::size_t first = graph_.vertices.size();
-    build(tree, constants);
     for (std::size_t v = first; v < graph_.vertices.size(); ++v) {
       report.flops_ordered += flops(graph_.vertices[v]);
       report.steps.push_back(graph_.vertices[v].name);
@@ -100,28 +105,58 @@ class VertexSplitter {
     return contraction;
   }
 
-  void build(const ContractionTree& tree, const std::vector<ScalarExpr>& constants) {
+  /// Over no binding at all there is nothing to order, and the sum is 0 whatever the factors are.
+  bool sums_nothing() const {
+    return std::any_of(einsum_.labels.begin(), einsum_.labels.end(),
+                       [](const Label& label) { return label.extent == Extent(0); });
+  }
+
+  /// Factors without labels go into the smallest factor, before anything is summed: after the sum they could be too
+  /// late to keep it in range.
+  void apply_constants(const std::vector<ScalarExpr>& constants, const ContractionTree& tree) {
+    if (constants.empty()) return;
+    const auto size = [&](const Node& node) {
+      double elements = 1;
+      for (std::size_t l = 0; l < node.labels.size(); ++l) {
+        if (node.labels[l]) elements *= static_cast<double>(einsum_.labels[l].extent.value());
+      }
+      return elements;
+    };
+    const auto smallest =
+        std::min_element(nodes_.begin(), nodes_.end(), [&](const Node& a, const Node& b) { return size(a) < size(b); });
+    for (const ScalarExpr& constant : constants) smallest->expr = multiply(smallest->expr, constant);
+    // A factor that is summed alone takes the constants along; another one becomes a tensor, so that what multiplies it
+    // stays a plain contraction.
+    const bool is_reduced_first = tree.reduced_first[static_cast<std::size_t>(smallest - nodes_.begin())];
+    if (!is_reduced_first) *smallest = intermediate(smallest->expr, smallest->labels, smallest->labels);
+  }
+
+  /// Whether each vertex from `first` on has a size that can be counted; an intermediate can be larger than all that
+  /// the program stores.
+  bool fits_in_memory(std::size_t first) const {
+    return std::all_of(graph_.vertices.begin() + static_cast<std::ptrdiff_t>(first), graph_.vertices.end(),
+                       [](const Vertex& vertex) {
+                         double bytes = static_cast<double>(size_of(vertex.dtype));
+                         for (const Extent extent : vertex.bound) bytes *= static_cast<double>(extent.value());
+                         return bytes < 0x1p62;
+                       });
+  }
+
+  void build(const ContractionTree& tree) {
     for (std::size_t f = 0; f < tree.reduced_first.size(); ++f) {
       if (tree.reduced_first[f]) reduce_alone(f);
     }
     for (std::size_t s = 0; s < tree.steps.size(); ++s) {
       const auto [left, right] = tree.steps[s];
-      const bool last = s + 1 == tree.steps.size();
-      const LabelSet needed = needed_after(s, tree);
-      ScalarExpr body = multiply(nodes_[left].expr, nodes_[right].expr);
+      const ScalarExpr body = multiply(nodes_[left].expr, nodes_[right].expr);
       LabelSet all = nodes_[left].labels;
       for (std::size_t l = 0; l < all.size(); ++l) all[l] = all[l] || nodes_[right].labels[l];
-      if (last && constants.empty()) {
+      if (s + 1 == tree.steps.size()) {
         add_vertex(body, all, einsum_.output, vertex_.name, vertex_.dtype);
-        return;
+      } else {
+        nodes_.push_back(intermediate(body, all, needed_after(s, tree)));
       }
-      nodes_.push_back(intermediate(body, all, needed));
     }
-    // The constant factors remain: one element-wise vertex applies them.
-    ScalarExpr body = nodes_.back().expr;
-    for (const ScalarExpr& constant : constants) body = multiply(body, constant);
-    LabelSet all = nodes_.back().labels;
-    add_vertex(body, all, einsum_.output, vertex_.name, vertex_.dtype);
   }
 
   /// The labels that the output and the nodes that are not multiplied yet need after step `s`.

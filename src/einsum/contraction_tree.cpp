@@ -9,6 +9,8 @@ namespace einrel {
 namespace {
 
 constexpr std::size_t max_optimal_factors = 12;
+/// Partners that the greedy search considers for one node.
+constexpr std::size_t max_candidates = 64;
 
 LabelSet unite(const LabelSet& a, const LabelSet& b) {
   LabelSet result = a;
@@ -109,9 +111,10 @@ class OptimalOrder {
       if ((left & lowest) == 0) continue;  // the mirror image
       const Best& a = best_[left];
       const Best& b = best_[subset ^ left];
-      if (a.flops + b.flops >= best.flops) continue;
+      if (best.left != 0 && a.flops + b.flops >= best.flops) continue;
       const PairCost pair = pair_cost(contraction_, {a.all, a.needed}, {b.all, b.needed}, best.needed);
-      if (a.flops + b.flops + pair.flops < best.flops) {
+      // The first split is taken whatever it costs: flops beyond the range of double are all infinite.
+      if (best.left == 0 || a.flops + b.flops + pair.flops < best.flops) {
         best.flops = a.flops + b.flops + pair.flops;
         best.left = left;
         best.pair = pair;
@@ -119,7 +122,8 @@ class OptimalOrder {
     }
   }
 
-  /// Subsets in an order in which parts come first; recursion is at most 12 deep.
+  /// Subsets in an order in which parts come first.
+  // NOLINTNEXTLINE(misc-no-recursion): at most max_optimal_factors deep
   std::size_t emit_subset(std::size_t subset, ContractionTree& tree) {
     if ((subset & (subset - 1)) == 0) return static_cast<std::size_t>(__builtin_ctzll(subset));
     const Best& best = best_[subset];
@@ -180,12 +184,15 @@ class GreedyOrder {
     labels_.push_back(labels);
     alive_.push_back(true);
     ++alive_count_;
-    for (std::size_t other = 0; other < node; ++other) {
+    // The latest nodes first, and only some: with thousands of factors all pairs would be too many to look at.
+    std::size_t candidates = 0;
+    for (std::size_t other = node; other-- > 0 && candidates < max_candidates;) {
       if (!alive_[other]) continue;
       const LabelSet& b = labels_[other];
       bool shares = false;
       for (std::size_t l = 0; l < labels.size() && !shares; ++l) shares = labels[l] && b[l];
       if (!shares) continue;
+      ++candidates;
       const double growth = size_of_set(contraction_, result_of(labels, b)) - size_of_set(contraction_, labels) -
                             size_of_set(contraction_, b);
       queue_.push({growth, other, node});

@@ -1,10 +1,16 @@
 #include "einsum/ein_graph.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "einsum/check.h"
 
 namespace einrel {
+
+bool is_exact(double value, DType integer) {
+  const double limit = integer == DType::i32 ? 0x1p31 : 0x1p63;
+  return value == std::floor(value) && value >= -limit && value < limit;
+}
 
 double flops(const Vertex& vertex) {
   const auto* einsum = std::get_if<EinSum>(&vertex.op);

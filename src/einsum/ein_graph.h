@@ -110,6 +110,9 @@ struct EinGraph {
 /// Values of the program's scalars by name.
 using ScalarBindings = std::map<std::string, double>;
 
+/// Whether `value` is a whole number that an integer type holds.
+bool is_exact(double value, DType integer);
+
 /// Throws Bug unless `graph` keeps every promise of the types above: positions in range, labels each used as
 /// said, extents equal where operands meet, accesses inside their bounds, body and dtypes consistent.
 void verify(const EinGraph& graph);

@@ -194,8 +194,8 @@ double apply(BinaryFunction function, double a, double b) {
 
 std::int64_t apply(UnaryFunction function, std::int64_t x) {
   switch (function) {
-    case UnaryFunction::negate: return wrapped(0 - static_cast<std::uint64_t>(x));
-    case UnaryFunction::abs: return x < 0 ? apply(UnaryFunction::negate, x) : x;
+    case UnaryFunction::negate: return apply(BinaryFunction::subtract, std::int64_t{0}, x);
+    case UnaryFunction::abs: return x < 0 ? apply(BinaryFunction::subtract, std::int64_t{0}, x) : x;
     case UnaryFunction::sq: return apply(BinaryFunction::multiply, x, x);
     case UnaryFunction::relu: return std::max<std::int64_t>(x, 0);
     case UnaryFunction::step: return static_cast<std::int64_t>(x > 0);

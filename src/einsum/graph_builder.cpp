@@ -55,6 +55,8 @@ std::string key_of(const Vertex& vertex) {
   Key key;
   key.put(vertex.dtype);
   key.put(einsum->output.size());
+  key.put(einsum->labels.size());
+  key.put(einsum->operands.size());
   for (const Label& label : einsum->labels) key.put(label.extent.value());
   key.put(static_cast<std::int8_t>(einsum->reducer ? static_cast<int>(*einsum->reducer) : -1));
   for (std::size_t i = 0; i < einsum->operands.size(); ++i) {

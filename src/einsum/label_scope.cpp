@@ -132,14 +132,14 @@ std::optional<LabelScope::Candidate> LabelScope::window_candidate(const Read& re
     } else if (!label.extent) {
       known = false;
     } else if (*label.extent > 0) {
-      (t.coefficient < 0 ? low : high) += Wide{t.coefficient} * (*label.extent - 1);
+      (t.coefficient < 0 ? low : high) += static_cast<Wide>(t.coefficient) * (*label.extent - 1);
     }
   }
   if (open != 1 || term.coefficient == 0) return std::nullopt;
   Candidate candidate{term.label, std::nullopt, &read, dimension};
   if (known) {
     const Wide room = term.coefficient > 0 ? *extent - 1 - high : low;
-    const Wide step = term.coefficient > 0 ? Wide{term.coefficient} : -Wide{term.coefficient};
+    const Wide step = term.coefficient > 0 ? static_cast<Wide>(term.coefficient) : -static_cast<Wide>(term.coefficient);
     // No room at all: say 1, so that the range check names the read that does not fit.
     candidate.extent = room < 0 ? 1 : static_cast<std::int64_t>(room / step + 1);
   }
@@ -178,10 +178,17 @@ void LabelScope::check_range(const Read& read, std::size_t dimension) {
   Wide high = index.offset;
   for (const IndexTerm& term : index.terms) {
     if (!labels_[term.label].extent) return;
-    const Wide reach = Wide{term.coefficient} * (*labels_[term.label].extent - 1);
+    const Wide reach = static_cast<Wide>(term.coefficient) * (*labels_[term.label].extent - 1);
     (term.coefficient < 0 ? low : high) += reach;
   }
   const std::int64_t extent = *read.extent(dimension);
+  const Wide limit = static_cast<Wide>(1) << 62;
+  if (read.access.pad) {  // may read anywhere, as long as positions can be computed
+    if (low > -limit && high < limit) return;
+    state_.error(fmt::format("{} reaches positions beyond 2^62", access_text(*read.written)), {read.mark(dimension)},
+                 "use smaller extents or coefficients");
+    return;
+  }
   if (low >= 0 && high < extent) return;
   const auto position = static_cast<std::int64_t>(low < 0 ? low : high);
   std::string help = fmt::format("pad({}, 0) reads 0 outside", access_text(*read.written));
@@ -213,7 +220,7 @@ void LabelScope::unify() {
           return std::any_of(index.terms.begin(), index.terms.end(),
                              [&](const IndexTerm& term) { return labels_[term.label].extent == MaybeExtent(0); });
         });
-    if (read.access.pad || reads_nothing) continue;
+    if (reads_nothing) continue;
     for (std::size_t d = 0; d < read.access.indices.size(); ++d) {
       // A conflict of plain indices has been reported as such, unless they are part of a window.
       const bool is_window = !is_plain(read.access.indices[d]) || (has_windows_ && is_part_of_window(read, d));

@@ -97,6 +97,58 @@ void check_body(const ast::MacroDef& macro, const std::set<std::string>& scalars
   }
 }
 
+/// What the labels of a macro's body become in one call: the caller's for a label parameter, else fresh names.
+class Renaming {
+ public:
+  Renaming(const Macro& macro, const ast::MacroCall& call, Span span, std::size_t instance)
+      : macro_(macro),
+        call_(call),
+        span_(span),
+        instance_(instance),
+        own_labels_(reduced_labels(macro.definition.body)) {}
+
+  ast::Node apply(ast::Node node) const {
+    node.span = span_;
+    if (auto* use = std::get_if<ast::NameUse>(&node.op)) {
+      const bool is_label = own_labels_.count(use->name) != 0 || names_one_of(macro_.definition.labels, use->name);
+      if (is_label) use->name = rename({use->name, span_}).front().text;
+    } else if (auto* access = std::get_if<ast::Access>(&node.op)) {
+      rename_indices(*access);
+    } else if (auto* reduce = std::get_if<ast::Reduce>(&node.op)) {
+      std::vector<ast::Name> labels;
+      for (const ast::Name& label : reduce->labels) {
+        for (ast::Name& name : rename(label)) labels.push_back(std::move(name));
+      }
+      reduce->labels = std::move(labels);
+    }
+    return node;
+  }
+
+ private:
+  std::vector<ast::Name> rename(const ast::Name& label) const {
+    const std::vector<ast::Name>& parameters = macro_.definition.labels;
+    if (macro_.built_in && names_one_of(parameters, label.text)) return call_.labels;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].text == label.text) return {call_.labels[i]};
+    }
+    return {{fmt::format("{}'{}", label.text, instance_), span_}};
+  }
+
+  void rename_indices(ast::Access& access) const {
+    access.tensor.span = span_;
+    for (ast::Index& index : access.indices) {
+      index.span = span_;
+      for (ast::IndexTerm& term : index.terms) term.label = rename(term.label).front();
+    }
+  }
+
+  const Macro& macro_;
+  const ast::MacroCall& call_;
+  Span span_;
+  std::size_t instance_;
+  std::set<std::string> own_labels_;
+};
+
 }  // namespace
 
 MacroTable::MacroTable() : budget_(max_program_nodes) {
@@ -166,47 +218,18 @@ const Macro* MacroTable::find(const ast::MacroCall& call, Span span, std::vector
 
 bool MacroTable::instantiate(const Macro& macro, const ast::MacroCall& call, Span span,
                              const std::vector<ast::Expr>& arguments, ast::Expr& out, std::vector<Diagnostic>& errors) {
-  const ast::MacroDef& definition = macro.definition;
-  const std::size_t instance = ++fresh_;
-  const std::set<std::string> local_labels = reduced_labels(definition.body);
-  // What a label of the body becomes: the caller's labels for a parameter, else a fresh name.
-  const auto rename = [&](const ast::Name& label) {
-    if (macro.built_in && names_one_of(definition.labels, label.text)) return call.labels;
-    for (std::size_t i = 0; i < definition.labels.size(); ++i) {
-      if (definition.labels[i].text == label.text) return std::vector<ast::Name>{call.labels[i]};
-    }
-    return std::vector<ast::Name>{{fmt::format("{}'{}", label.text, instance), span}};
-  };
-  const auto renamed_node = [&](ast::Node node) {
-    node.span = span;
-    if (auto* use = std::get_if<ast::NameUse>(&node.op)) {
-      const bool reduced = local_labels.count(use->name) != 0;
-      if (reduced || names_one_of(definition.labels, use->name)) use->name = rename({use->name, span}).front().text;
-    } else if (auto* access = std::get_if<ast::Access>(&node.op)) {
-      access->tensor.span = span;
-      for (ast::Index& index : access->indices) {
-        index.span = span;
-        for (ast::IndexTerm& term : index.terms) term.label = rename(term.label).front();
-      }
-    } else if (auto* reduce = std::get_if<ast::Reduce>(&node.op)) {
-      std::vector<ast::Name> labels;
-      for (const ast::Name& label : reduce->labels) {
-        for (ast::Name& name : rename(label)) labels.push_back(std::move(name));
-      }
-      reduce->labels = std::move(labels);
-    }
-    return node;
-  };
-  for (const ast::Node& node : definition.body.nodes) {
+  const std::vector<ast::Name>& parameters = macro.definition.parameters;
+  const Renaming renaming(macro, call, span, ++fresh_);
+  for (const ast::Node& node : macro.definition.body.nodes) {
     const auto* use = std::get_if<ast::NameUse>(&node.op);
-    const auto parameter =
-        std::find_if(definition.parameters.begin(), definition.parameters.end(),
-                     [&](const ast::Name& name) { return use != nullptr && name.text == use->name; });
-    if (parameter != definition.parameters.end()) {
-      const ast::Expr& argument = arguments[static_cast<std::size_t>(parameter - definition.parameters.begin())];
+    const auto parameter = std::find_if(parameters.begin(), parameters.end(), [&](const ast::Name& name) {
+      return use != nullptr && name.text == use->name;
+    });
+    if (parameter != parameters.end()) {
+      const ast::Expr& argument = arguments[static_cast<std::size_t>(parameter - parameters.begin())];
       out.nodes.insert(out.nodes.end(), argument.nodes.begin(), argument.nodes.end());
     } else {
-      out.nodes.push_back(renamed_node(node));
+      out.nodes.push_back(renaming.apply(node));
     }
     if (out.nodes.size() > max_statement_nodes) {
       errors.push_back({fmt::format("this expands to more than {} operations", max_statement_nodes),

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t max_nesting = 256;
 constexpr const char* continuation_help = "a line continues after an operator or a comma, and inside brackets";
 
-/// Recursive descent over one expression; the recursion is bounded by max_nesting.
+// NOLINTBEGIN(misc-no-recursion): recursive descent, at most max_nesting deep: Level counts
+/// Recursive descent over one expression.
 class ExprParser {
  public:
   explicit ExprParser(Cursor& cursor) : cursor_(cursor) {}
@@ -336,6 +337,7 @@ class ExprParser {
   ast::Expr expr_;
   std::size_t depth_ = 0;
 };
+// NOLINTEND(misc-no-recursion)
 
 }  // namespace
 

@@ -11,6 +11,9 @@ namespace {
 
 using Kind = TypedBuilder::Value::Kind;
 
+/// Whether a weak value can still become an integer.
+bool is_whole(const TypedBuilder::Value& value) { return value.kind == Kind::weak_integer || value.may_be_whole; }
+
 std::string cast_first(std::string_view what) { return fmt::format("cast first, for example f32(...); {}", what); }
 
 }  // namespace
@@ -44,11 +47,9 @@ void TypedBuilder::push_label(std::size_t label) {
   stack_.back().has_label = true;
 }
 
-void TypedBuilder::push_scalar(const std::string& name, std::optional<double> value) {
-  const bool integral = value && *value == std::floor(*value);
-  const Kind kind = integral ? Kind::weak_integer : Kind::weak_float;
-  push(kind, DType::f32, {integral ? DType::i64 : DType::f32, ScalarValue{name}}, true);
-  stack_.back().may_be_whole = !value;
+void TypedBuilder::push_scalar(const std::string& name) {
+  push(Kind::weak_float, DType::f32, {DType::f32, ScalarValue{name}}, true);
+  stack_.back().may_be_whole = true;
 }
 
 void TypedBuilder::push_poison() { push(Kind::poison, DType::f32, {DType::f32, Constant{0.0}}, false); }
@@ -187,6 +188,7 @@ void TypedBuilder::unary(UnaryFunction function, Span where) {
     }
     stack_[value].kind = Kind::weak_float;
   }
+  if (!keeps_integers(function)) stack_[value].may_be_whole = false;
   emit({DType::f32, ApplyUnary{function}}, true);
 }
 
@@ -236,8 +238,7 @@ void TypedBuilder::binary(BinaryFunction function, Span where) {
   }
   const bool stays_integer = integers && function != BinaryFunction::divide;
   emit({DType::f32, ApplyBinary{function}}, true);
-  const auto whole = [&](const Value& value) { return value.kind == Kind::weak_integer || value.may_be_whole; };
-  const bool may_be_whole = function != BinaryFunction::divide && whole(stack_[a]) && whole(stack_[b]);
+  const bool may_be_whole = function != BinaryFunction::divide && is_whole(stack_[a]) && is_whole(stack_[b]);
   merge(2,
         {stays_integer ? Kind::weak_integer : Kind::weak_float, DType::f32, 0, stays_integer && label, may_be_whole});
 }
@@ -261,7 +262,8 @@ void TypedBuilder::where(Span where) {
   }
   const bool integers = x.kind == Kind::weak_integer && y.kind == Kind::weak_integer;
   emit({DType::f32, ApplyWhere{}}, true);
-  merge(3, {integers ? Kind::weak_integer : Kind::weak_float, DType::f32, 0, integers && (x.has_label || y.has_label)});
+  merge(3, {integers ? Kind::weak_integer : Kind::weak_float, DType::f32, 0, integers && (x.has_label || y.has_label),
+            is_whole(x) && is_whole(y)});
 }
 
 void TypedBuilder::cast(DType dtype, Span where) {

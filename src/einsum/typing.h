@@ -26,13 +26,13 @@ class TypedBuilder {
     DType dtype = DType::f32;  ///< when strong
     std::size_t begin = 0;
     bool has_label = false;     ///< weak_integer: a label's value takes part
-    bool may_be_whole = false;  ///< weak_float: only because a scalar's value is not known yet
+    bool may_be_whole = false;  ///< weak_float: made of scalars, which take integer types too if their values do
   };
 
   void push_operand(std::size_t operand, DType dtype);
   void push_number(const ast::Number& number);
   void push_label(std::size_t label);
-  void push_scalar(const std::string& name, std::optional<double> value);
+  void push_scalar(const std::string& name);
   /// A value that is wrong already: whatever meets it stays silent.
   void push_poison();
   void unary(UnaryFunction function, Span where);
@@ -45,7 +45,6 @@ class TypedBuilder {
   /// Converts the settled top value to what `reducer` reduces over.
   void prepare_reduction(Reducer reducer);
   const Value& top() const { return stack_.back(); }
-  bool empty() const { return stack_.empty(); }
   /// Takes the top value off, with its steps.
   ScalarExpr pop();
   /// Scalars that are used as an integer type, by name.

@@ -53,14 +53,16 @@ void verify_body(const EinSum& einsum, const Vertex& vertex, const EinGraph& gra
     } else if (const auto* binary = std::get_if<ApplyBinary>(&step.op)) {
       const DType a = stack[stack.size() - 2];
       invariant(a == stack.back(), "both arguments of a binary step have one type");
+      invariant(binary->function != BinaryFunction::divide || is_float(a), "integers are not divided");
       invariant(is_comparison(binary->function) ? step.type == DType::boolean : step.type == a,
                 "a binary step keeps the type");
     } else if (std::holds_alternative<ApplyWhere>(step.op)) {
       invariant(stack[stack.size() - 3] == DType::boolean, "a condition is a bool");
       invariant(stack[stack.size() - 2] == step.type && stack.back() == step.type,
                 "both branches have the result's type");
-    } else if (std::holds_alternative<ApplyUnary>(step.op)) {
+    } else if (const auto* unary = std::get_if<ApplyUnary>(&step.op)) {
       invariant(stack.back() == step.type, "a unary step keeps the type");
+      invariant(keeps_integers(unary->function) || is_float(step.type), "only some functions are of integers");
     }
     stack.resize(stack.size() - taken);
     stack.push_back(step.type);

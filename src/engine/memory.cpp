@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "kernel/view.h"
 #include "tensor/dtype.h"
 
 namespace einrel {
@@ -16,17 +17,6 @@ namespace {
 
 std::int64_t bytes_of(const Vertex& vertex) {
   return checked_multiply(element_count(vertex.bound), static_cast<std::int64_t>(size_of(vertex.dtype)));
-}
-
-/// A view that keeps the order of the labels is the same memory under another shape.
-bool shares_memory(const Vertex& vertex) {
-  const auto* view = std::get_if<View>(&vertex.op);
-  if (view == nullptr) return false;
-  std::vector<std::size_t> from;
-  std::vector<std::size_t> to;
-  for (const auto& group : view->from) from.insert(from.end(), group.begin(), group.end());
-  for (const auto& group : view->to) to.insert(to.end(), group.begin(), group.end());
-  return from == to;
 }
 
 /// The number behind a word in one of the system's status files.
@@ -71,36 +61,47 @@ std::int64_t add_alive(std::int64_t alive, const Vertex& vertex) {
   return sum;
 }
 
-}  // namespace
+bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
 
-MemoryForecast forecast_memory(const EinGraph& graph) {
-  const std::size_t count = graph.vertices.size();
-  MemoryForecast forecast;
-  forecast.last_use.resize(count);
-  std::vector<std::size_t> owner(count);  // whose memory a vertex uses
-  for (std::size_t v = 0; v < count; ++v) {
+/// Whose memory each vertex uses: its own, or that of the vertex it is a view of.
+std::vector<std::size_t> memory_owners(const EinGraph& graph, const LayoutBindings& layouts) {
+  std::vector<std::size_t> owner(graph.vertices.size());
+  std::vector<Strides> strides(graph.vertices.size());
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    owner[v] = shares_memory(vertex) ? owner[vertex.inputs[0].index] : v;
-    forecast.last_use[v] = v;
-    for (const VertexId input : vertex.inputs) {
-      forecast.last_use[input.index] = v;
-      forecast.last_use[owner[input.index]] = v;
+    owner[v] = v;
+    const auto layout = is_input(vertex) ? layouts.find(vertex.name) : layouts.end();
+    strides[v] = layout != layouts.end() ? layout->second : row_major_strides(vertex.bound);
+    const auto* view = std::get_if<View>(&vertex.op);
+    if (view == nullptr) continue;
+    if (auto shared = view_strides(*view, strides[vertex.inputs[0].index])) {
+      strides[v] = std::move(*shared);
+      owner[v] = owner[vertex.inputs[0].index];
     }
   }
-  for (const VertexId output : graph.outputs) {
-    forecast.last_use[output.index] = count;
-    forecast.last_use[owner[output.index]] = count;
+  return owner;
+}
+
+}  // namespace
+
+MemoryForecast forecast_memory(const EinGraph& graph, const LayoutBindings& layouts) {
+  const std::size_t count = graph.vertices.size();
+  const std::vector<std::size_t> owner = memory_owners(graph, layouts);
+  std::vector<std::size_t> last_use(count);
+  for (std::size_t v = 0; v < count; ++v) {
+    last_use[v] = v;
+    for (const VertexId input : graph.vertices[v].inputs) last_use[owner[input.index]] = v;
   }
+  for (const VertexId output : graph.outputs) last_use[owner[output.index]] = count;
   std::vector<std::vector<std::size_t>> freed_after(count + 1);
   std::int64_t live = 0;
   for (std::size_t v = 0; v < count; ++v) {
-    const bool is_input = std::holds_alternative<Input>(graph.vertices[v].op);
-    if (is_input) live = add_alive(live, graph.vertices[v]);  // inputs are there from the start
-    if (owner[v] == v) freed_after[forecast.last_use[v]].push_back(v);
+    if (is_input(graph.vertices[v])) live = add_alive(live, graph.vertices[v]);  // there from the start
+    if (owner[v] == v) freed_after[last_use[v]].push_back(v);
   }
+  MemoryForecast forecast;
   for (std::size_t v = 0; v < count; ++v) {
-    const bool is_input = std::holds_alternative<Input>(graph.vertices[v].op);
-    if (!is_input && owner[v] == v) live = add_alive(live, graph.vertices[v]);
+    if (!is_input(graph.vertices[v]) && owner[v] == v) live = add_alive(live, graph.vertices[v]);
     if (live > forecast.peak_bytes) {
       forecast.peak_bytes = live;
       forecast.peak_vertex = v;
@@ -110,11 +111,12 @@ MemoryForecast forecast_memory(const EinGraph& graph) {
   return forecast;
 }
 
-void check_memory(const EinGraph& graph, const std::function<bool(const Vertex&)>& in_place) {
-  const MemoryForecast forecast = forecast_memory(graph);
+void check_memory(const EinGraph& graph, const LayoutBindings& layouts,
+                  const std::function<bool(const Vertex&)>& in_place) {
+  const MemoryForecast forecast = forecast_memory(graph, layouts);
   std::int64_t needed = forecast.peak_bytes;
   for (const Vertex& vertex : graph.vertices) {
-    if (std::holds_alternative<Input>(vertex.op) && in_place(vertex)) needed -= bytes_of(vertex);
+    if (is_input(vertex) && in_place(vertex)) needed -= bytes_of(vertex);
   }
   const auto available = available_memory();
   if (!available || needed <= *available) return;

@@ -2,28 +2,32 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
-#include <vector>
+#include <string>
 
 #include "einsum/ein_graph.h"
+#include "tensor/tensor.h"
 
 namespace einrel {
 
-/// When the tensors of a graph live, if its vertices are computed in order and each is freed after its last use.
+/// The strides of inputs that are not row-major, by name: they decide whether a view needs a copy.
+using LayoutBindings = std::map<std::string, Strides>;
+
+/// What a graph needs if its vertices are computed in order and each tensor is freed after its last use.
 struct MemoryForecast {
-  /// For each vertex, the last vertex that needs its memory (itself at least; the end for outputs). A view shares
-  /// its operand's memory and prolongs it.
-  std::vector<std::size_t> last_use;
   std::int64_t peak_bytes = 0;  ///< inputs, outputs and live intermediates together
   std::size_t peak_vertex = 0;  ///< while this one is computed
 };
 
-/// Throws UserError when the bytes of all living tensors together do not fit in 63 bits. O(vertices + edges).
-MemoryForecast forecast_memory(const EinGraph& graph);
+/// Inputs count from the start; a view that shares its operand's memory costs nothing and keeps it alive. Throws
+/// UserError when the bytes of all living tensors together do not fit in 63 bits. O(vertices + edges).
+MemoryForecast forecast_memory(const EinGraph& graph, const LayoutBindings& layouts = {});
 
 /// Throws RunError, naming need, vertex and what is there, when running `graph` needs more memory than the machine has
 /// left. `in_place` tells of an input whether it is there already (mapped from its file, say) and costs nothing more.
-void check_memory(const EinGraph& graph, const std::function<bool(const Vertex&)>& in_place);
+void check_memory(const EinGraph& graph, const LayoutBindings& layouts,
+                  const std::function<bool(const Vertex&)>& in_place);
 
 /// The largest memory this process has had so far, mapped files included, if the system says so.
 std::optional<std::int64_t> peak_resident_bytes();

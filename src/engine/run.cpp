@@ -19,10 +19,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Whether `value` is a whole number that an integer type holds.
-bool is_exact(double value, DType type) {
-  const double limit = type == DType::i32 ? 0x1p31 : 0x1p63;
-  return value == std::floor(value) && value >= -limit && value < limit;
+/// For each vertex, the last one that reads it; none (the end) for outputs.
+std::vector<std::size_t> last_reads(const EinGraph& graph) {
+  std::vector<std::size_t> last(graph.vertices.size(), graph.vertices.size());
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    for (const VertexId input : graph.vertices[v].inputs) last[input.index] = v;
+  }
+  for (const VertexId output : graph.outputs) last[output.index] = graph.vertices.size();
+  return last;
 }
 
 }  // namespace
@@ -59,20 +63,25 @@ ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given) 
 RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindings& scalars,
               const ProgressListener& progress) {
   const EinGraph& graph = compiled.graph;
-  const MemoryForecast forecast = forecast_memory(graph);
+  LayoutBindings layouts;
+  for (const auto& [name, tensor] : inputs) layouts[name] = tensor.strides();
   const auto start = std::chrono::steady_clock::now();
   RunReport report;
-  report.predicted_peak_bytes = forecast.peak_bytes;
+  report.predicted_peak_bytes = forecast_memory(graph, layouts).peak_bytes;
   RunProgress state;
-  state.total = graph.vertices.size();
-  for (const Vertex& vertex : graph.vertices) state.flops_total += flops(vertex);
+  for (const Vertex& vertex : graph.vertices) {
+    state.flops_total += flops(vertex);
+    state.total += std::holds_alternative<Input>(vertex.op) ? 0U : 1U;
+  }
+  const std::vector<std::size_t> last_read = last_reads(graph);
   std::vector<std::optional<Tensor>> tensors(graph.vertices.size());
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     state.vertex = vertex.name;
     state.seconds = seconds_since(start);
-    if (progress) progress(state);
-    if (std::holds_alternative<Input>(vertex.op)) {
+    const bool is_input = std::holds_alternative<Input>(vertex.op);
+    if (progress && !is_input) progress(state);
+    if (is_input) {
       tensors[v] = std::move(inputs.at(vertex.name));
       inputs.erase(vertex.name);
     } else {
@@ -82,9 +91,9 @@ RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindi
     }
     report.vertex_seconds.push_back(seconds_since(start) - state.seconds);
     for (const VertexId input : vertex.inputs) {
-      if (forecast.last_use[input.index] <= v) tensors[input.index].reset();
+      if (last_read[input.index] == v) tensors[input.index].reset();  // views keep what they share alive
     }
-    state.done = v + 1;
+    state.done += is_input ? 0U : 1U;
     state.flops_done += flops(vertex);
   }
   for (const VertexId output : graph.outputs) report.outputs.insert({graph[output].name, *tensors[output.index]});

@@ -28,10 +28,18 @@ Summary summarize(const Tensor& tensor) {
   return summary;
 }
 
+namespace {
+
+/// The sign of a NaN says nothing, and some operations set it.
+double unsigned_nan(double value) { return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value; }
+
+}  // namespace
+
 std::string summary_line(const std::string& name, const Tensor& tensor) {
   const Summary summary = summarize(tensor);
   return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(tensor.dtype()),
-                     to_string(tensor.shape()), summary.min, summary.max, summary.mean, summary.sum);
+                     to_string(tensor.shape()), unsigned_nan(summary.min), unsigned_nan(summary.max),
+                     unsigned_nan(summary.mean), unsigned_nan(summary.sum));
 }
 
 }  // namespace einrel

@@ -98,7 +98,7 @@ constexpr std::size_t fold_width = 64;
 /// All values combined into one, in an order that depends on n alone.
 template <class A, class V, class Combine>
 [[gnu::always_inline]] inline A fold_all(std::size_t n, A identity, const V* values, Combine combine) {
-  std::array<A, fold_width> partial;
+  alignas(64) std::array<A, fold_width> partial;
   partial.fill(identity);
   for (std::size_t i = 0; i < n; i += fold_width) {
     add_each(std::min(fold_width, n - i), partial.data(), values + i, combine);
@@ -168,6 +168,19 @@ template <class V>
   return fold_all(n, held, values, [](V a, V b) { return smaller(a, b); });
 }
 
+/// The first value that is `extreme` (one of them is), a NaN being any NaN. A chunk at a time, which vectorises.
+template <class V>
+[[gnu::always_inline]] inline std::size_t first_of(V extreme, std::size_t n, const V* values) {
+  const auto matches = [extreme](V value) { return (value == extreme) | ((extreme != extreme) & (value != value)); };
+  for (std::size_t begin = 0; begin < n; begin += fold_width) {
+    const std::size_t end = std::min(begin + fold_width, n);
+    int found = 0;
+    for (std::size_t i = begin; i < end; ++i) found |= static_cast<int>(matches(values[i]));
+    if (found != 0) return static_cast<std::size_t>(std::find_if(values + begin, values + end, matches) - values);
+  }
+  throw Bug("the extreme of a block is not in it");
+}
+
 // The inner loops once more for each instruction set. (Clones cannot be templates.)
 
 EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, Accumulators::State& state, std::size_t n, const float* values,
@@ -204,11 +217,20 @@ EINREL_VECTOR_CLONES std::int64_t extreme_clone(bool largest, std::size_t n, std
                                                 const std::int64_t* values) {
   return fold_extremes(largest, n, held, values);
 }
+EINREL_VECTOR_CLONES std::size_t first_clone(float extreme, std::size_t n, const float* values) {
+  return first_of(extreme, n, values);
+}
+EINREL_VECTOR_CLONES std::size_t first_clone(double extreme, std::size_t n, const double* values) {
+  return first_of(extreme, n, values);
+}
+EINREL_VECTOR_CLONES std::size_t first_clone(std::int64_t extreme, std::size_t n, const std::int64_t* values) {
+  return first_of(extreme, n, values);
+}
 
 template <class V>
 void add_logsumexp(Accumulators::State& state, std::size_t n, const V* values) {
-  std::array<double, lanes_per_block> distance{};
-  std::array<double, lanes_per_block> e{};
+  alignas(64) std::array<double, lanes_per_block> distance{};
+  alignas(64) std::array<double, lanes_per_block> e{};
   distances(n, state.real.data(), values, distance.data());
   apply_block(UnaryFunction::exp, distance.data(), e.data(), n);
   add_exponentials(n, state.real.data(), state.scaled.data(), values, e.data());
@@ -221,8 +243,8 @@ void fold_logsumexp(double& largest, double& scaled, std::size_t n, const V* val
   const double above = larger(largest, static_cast<double>(extreme_clone(true, n, lowest, values)));
   if (above != largest) scaled *= std::exp(largest - above);
   largest = above;
-  std::array<double, lanes_per_block> distance{};
-  std::array<double, lanes_per_block> e{};
+  alignas(64) std::array<double, lanes_per_block> distance{};
+  alignas(64) std::array<double, lanes_per_block> e{};
   for (std::size_t i = 0; i < n; ++i) {
     const auto value = static_cast<double>(values[i]);
     distance[i] = value == largest ? 0 : value - largest;
@@ -237,11 +259,8 @@ void fold_position(bool largest, A& held, std::int64_t& position, std::size_t n,
   const V extreme = extreme_clone(largest, n, static_cast<V>(held), values);
   const auto value = static_cast<A>(extreme);
   if (!(largest ? beats_maximum(value, held) : beats_minimum(value, held))) return;
-  const V* const found = std::find_if(values, values + n, [extreme](V candidate) {
-    return candidate == extreme || (extreme != extreme && candidate != candidate);
-  });
   held = value;
-  position = begin + (found - values);
+  position = begin + static_cast<std::int64_t>(first_clone(extreme, n, values));
 }
 
 template <class V>
@@ -275,10 +294,6 @@ void fold_lane(Reducer reducer, Accumulators::State& state, std::size_t n, const
 Accumulators::Accumulators(Reducer reducer, bool floats)
     : reducer_(reducer), in_double_(reducer == Reducer::mean || reducer == Reducer::logsumexp || floats) {
   if (reducer == Reducer::any || reducer == Reducer::all) in_double_ = false;
-  state_.real.resize(lanes_per_block);
-  state_.whole.resize(lanes_per_block);
-  state_.position.resize(lanes_per_block);
-  state_.scaled.resize(lanes_per_block);
 }
 
 void Accumulators::start(std::size_t lanes) {

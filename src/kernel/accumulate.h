@@ -1,9 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <variant>
-#include <vector>
 
 #include "einsum/functions.h"
 #include "kernel/block_program.h"
@@ -28,12 +28,15 @@ class Accumulators {
   /// The results after `count` values per lane. They stay until the next start.
   ReducedValues finish(std::int64_t count);
 
-  /// Entries per lane. Which are used depends on the reducer and on the type of the values.
+  /// Entries per lane, aligned to cache lines: vector stores that straddle two are several times slower. Which are
+  /// used depends on the reducer and on the type of the values.
   struct State {
-    std::vector<double> real;            ///< sum, product, maximum or minimum so far
-    std::vector<std::int64_t> whole;     ///< the same of integers; any and all
-    std::vector<std::int64_t> position;  ///< argmax, argmin: where the extreme stands
-    std::vector<double> scaled;          ///< logsumexp: the sum of exp(x - real)
+    template <class T>
+    using PerLane = std::array<T, lanes_per_block>;
+    alignas(64) PerLane<double> real{};            ///< sum, product, maximum or minimum so far
+    alignas(64) PerLane<std::int64_t> whole{};     ///< the same of integers; any and all
+    alignas(64) PerLane<std::int64_t> position{};  ///< argmax, argmin: where the extreme stands
+    alignas(64) PerLane<double> scaled{};          ///< logsumexp: the sum of exp(x - real)
   };
 
  private:

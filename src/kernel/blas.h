@@ -32,7 +32,8 @@ void multiply_add(std::size_t m, std::size_t k, Matrix<double> a, const double* 
                   std::size_t y_step);
 
 /// Whether OpenBLAS can be had. The first call loads it (about 3 ms), which is why it is no dependency of the link:
-/// small programs never need it. It is set to one thread, so that results do not depend on the number of cores.
+/// small programs never need it. It is set to one thread, so that results do not depend on the number of cores. While
+/// it loads, no other thread may read the environment.
 bool has_blas();
 
 }  // namespace einrel

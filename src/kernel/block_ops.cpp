@@ -26,7 +26,7 @@ template <class T>
 void sigmoid(const T* x, T* z, std::size_t n) {
   map(
       n, z, [](T v) { return -std::abs(v); }, x);
-  T e[lanes_per_block]{};
+  alignas(64) T e[lanes_per_block]{};
   VectorMath<T>::exp(z, e, n);
   map(
       n, z, [](T v, T exponential) { return (v >= 0 ? 1 : exponential) / (1 + exponential); }, x, e);
@@ -40,7 +40,7 @@ T zero_at_minus_infinity(T x, T value) {
 
 template <class T>
 void silu(const T* x, T* z, std::size_t n) {
-  T s[lanes_per_block]{};
+  alignas(64) T s[lanes_per_block]{};
   sigmoid(x, s, n);
   map(
       n, z, [](T v, T sigmoid_of_v) { return zero_at_minus_infinity(v, v * sigmoid_of_v); }, x, s);
@@ -49,8 +49,8 @@ void silu(const T* x, T* z, std::size_t n) {
 /// x / 2 * erfc(-x / sqrt(2)), in double: the error of the argument grows with x^2 in erfc's tail.
 template <class T>
 void gelu(const T* x, T* z, std::size_t n) {
-  double argument[lanes_per_block]{};
-  double erfc[lanes_per_block]{};
+  alignas(64) double argument[lanes_per_block]{};
+  alignas(64) double erfc[lanes_per_block]{};
   map(
       n, argument, [](T v) { return -static_cast<double>(v) / std::numbers::sqrt2; }, x);
   VectorMath<double>::erfc(argument, erfc, n);

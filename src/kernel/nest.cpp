@@ -13,13 +13,15 @@ struct Affine {
   std::vector<std::int64_t> coefficients;
 };
 
-/// Whether the form leaves [0, extent) for some binding of the labels.
+/// Whether the form leaves [0, extent) for some binding of the labels. Throws UserError when it leaves 63 bits: what
+/// follows relies on coordinates that do not overflow.
 bool may_leave(const Affine& form, const std::vector<Label>& labels, std::int64_t extent) {
   std::int64_t lowest = form.base;
   std::int64_t highest = form.base;
   for (std::size_t label = 0; label < labels.size(); ++label) {
-    const std::int64_t reach = form.coefficients[label] * (labels[label].extent.value() - 1);
-    (reach < 0 ? lowest : highest) += reach;
+    const std::int64_t reach = checked_multiply(form.coefficients[label], labels[label].extent.value() - 1);
+    std::int64_t& end = reach < 0 ? lowest : highest;
+    end = checked_add(end, reach);
   }
   return lowest < 0 || highest >= extent;
 }
@@ -79,7 +81,10 @@ class NestBuilder {
     for (std::size_t d = 0; d < operand.rank(); ++d) {
       Affine coordinate = zero();
       coordinate.base = access.indices[d].offset;
-      for (const IndexTerm& term : access.indices[d].terms) coordinate.coefficients[term.label] += term.coefficient;
+      for (const IndexTerm& term : access.indices[d].terms) {
+        std::int64_t& coefficient = coordinate.coefficients[term.label];
+        coefficient = checked_add(coefficient, term.coefficient);
+      }
       offset.base = add_wrapping(offset.base, multiply_wrapping(coordinate.base, operand.strides()[d]));
       for (std::size_t label = 0; label < offset.coefficients.size(); ++label) {
         offset.coefficients[label] = add_wrapping(

@@ -46,6 +46,7 @@ struct LoopNest {
 inline constexpr std::size_t output_quantity = 0;
 
 /// The loops of an EinSum without empty labels, merged where strides allow. O(labels^2 * quantities) per merge.
+/// Throws UserError when an index or the number of positions leaves 63 bits.
 LoopNest make_nest(const EinSum& einsum, const std::vector<Tensor>& operands);
 
 /// The number of positions of all loops together.

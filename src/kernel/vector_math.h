@@ -20,6 +20,7 @@ namespace einrel {
 // The C library's vector functions (libmvec) under the names of the x86-64 vector function ABI: 4 floats or 2 doubles
 // at a time, at most 4 units in the last place off, 3 to 8 times faster than the scalar ones.
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming)
 __m128 _ZGVbN4v_expf(__m128);
 __m128 _ZGVbN4v_logf(__m128);
 __m128 _ZGVbN4v_log1pf(__m128);
@@ -39,6 +40,7 @@ __m128d _ZGVbN2v_erfc(__m128d);
 __m128d _ZGVbN2v_sin(__m128d);
 __m128d _ZGVbN2v_cos(__m128d);
 __m128d _ZGVbN2vv_pow(__m128d, __m128d);
+// NOLINTEND(readability-identifier-naming)
 }
 
 inline __m128 load_vector(const float* from) { return _mm_loadu_ps(from); }

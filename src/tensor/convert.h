@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -18,6 +19,16 @@ Integer saturate(double value) {
   return static_cast<Integer>(value);
 }
 
+/// A double as a float whose last bit records whether anything was lost, so that rounding it on to a narrower type
+/// gives what rounding the double at once would give.
+inline float round_to_odd(double value) {
+  const auto rounded = static_cast<float>(value);
+  if (static_cast<double>(rounded) == value || value != value) return rounded;
+  auto bits = std::bit_cast<std::uint32_t>(rounded);
+  if (std::fabs(static_cast<double>(rounded)) > std::fabs(value)) --bits;  // towards zero
+  return std::bit_cast<float>(bits | 1U);
+}
+
 /// A computed value (double or int64) as it is stored: floats round to nearest, int64 to i32 wraps
 /// modulo 2^32, double to integer saturates, and anything but 0 is true.
 template <class Stored, class Computed>
@@ -25,9 +36,9 @@ Stored narrow(Computed value) {
   if constexpr (std::is_same_v<Stored, Bool8>) {
     return {static_cast<std::uint8_t>(value != 0)};
   } else if constexpr (std::is_same_v<Stored, Float16>) {
-    return to_float16(static_cast<float>(value));
+    return to_float16(round_to_odd(static_cast<double>(value)));
   } else if constexpr (std::is_same_v<Stored, BFloat16>) {
-    return to_bfloat16(static_cast<float>(value));
+    return to_bfloat16(round_to_odd(static_cast<double>(value)));
   } else if constexpr (std::is_integral_v<Stored> && std::is_floating_point_v<Computed>) {
     return saturate<Stored>(static_cast<double>(value));
   } else {

@@ -1,6 +1,7 @@
 #include "tensor/tensor.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <new>
@@ -12,9 +13,23 @@
 namespace einrel {
 namespace {
 
+/// Asks for huge pages: the first touch of fresh memory costs as much as computing an element-wise result, and a
+/// quarter of that in huge pages. Small tensors are left alone, and where there are none nothing changes.
+void prefer_huge_pages(std::byte* begin, std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::size_t worth_it = std::size_t{4} << 20U;
+  if (bytes < worth_it) return;
+  constexpr std::size_t page = 4096;
+  const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
+  madvise(begin + before, (bytes - before) / page * page, MADV_HUGEPAGE);
+#endif
+}
+
 std::shared_ptr<std::byte[]> allocate(std::int64_t bytes, DType dtype, const Shape& shape) {
   try {
-    return std::shared_ptr<std::byte[]>(new std::byte[static_cast<std::size_t>(bytes)]);
+    std::shared_ptr<std::byte[]> memory(new std::byte[static_cast<std::size_t>(bytes)]);
+    prefer_huge_pages(memory.get(), static_cast<std::size_t>(bytes));
+    return memory;
   } catch (const std::bad_alloc&) {
     throw RunError(fmt::format("no memory for a tensor of shape {} and dtype {}: it needs {}", to_string(shape),
                                name_of(dtype), bytes_text(static_cast<double>(bytes))));

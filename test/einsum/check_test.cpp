@@ -255,6 +255,16 @@ TEST(Types, OfBareNumbersAndLabelsFollowWhatTheyMeet) {
   EXPECT_EQ(type_of("I[i] + -2147483648"), DType::i32);
 }
 
+TEST(Types, OfScalarsDoNotDependOnTheirDefaults) {
+  EXPECT_EQ(type_of("n * i"), DType::f32);
+  EXPECT_EQ(type_of("eta * i"), DType::f32);
+  EXPECT_EQ(type_of("L[i] + where(L[i] > 0, n, 0)"), DType::i64);
+  EXPECT_THAT(errors_of("dims i=2\nscalar s\ninput L[i] : i64\nZ[i] = L[i] + exp(s)\n"),
+              ElementsAre(HasSubstr("a fraction meets i64")));
+  EXPECT_THAT(errors_of("dims i=2\nscalar s = 0.5\ninput L[i] : i64\nZ[i] = L[i] + s\n"),
+              ElementsAre("4:8 scalar 's' meets integers: 0.5 is no i64"));
+}
+
 TEST(Types, OfBoolsCountAsZeroAndOne) {
   EXPECT_EQ(type_of("A[i] > 0"), DType::boolean);
   EXPECT_EQ(type_of("(A[i] > 0) + (B[i] > 0)"), DType::i64);
@@ -299,6 +309,13 @@ TEST(Budget, AllowsLongSumsAndManyLabels) {
   for (int n = 0; n < 60; ++n) dims += " l" + std::to_string(n) + "=2";
   EXPECT_THAT(errors_of(dims + "\ninput X[" + labels + "]\nZ[] = sum[" + labels + "] X[" + labels + "]\n"),
               testing::IsEmpty());
+}
+
+TEST(Extents, OfViewsAndPaddedWindowsAreBounded) {
+  EXPECT_THAT(errors_of("dims a=4294967296 b=4294967296 c=0\ninput X[a,b,c]\nY[(a b),c] = view X[a,b,c]\n"),
+              ElementsAre("3:4 the labels of this group have more than 2^63 elements"));
+  EXPECT_THAT(errors_of("dims a=9000000000000 i=3\ninput X[i]\nY[a] = pad(X[2000000*a], 0)\n"),
+              ElementsAre(HasSubstr("reaches positions beyond 2^62")));
 }
 
 TEST(Extents, BeyondSixtyThreeBitsAreAnError) {

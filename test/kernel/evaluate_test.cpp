@@ -153,6 +153,15 @@ TEST(Evaluate, RefusesExtremesOfNothing) {
   EXPECT_THROW(evaluate(random.vertex, random.operands, {}), Bug);
 }
 
+TEST(Evaluate, RefusesIndicesBeyond63Bits) {
+  RandomEinsum random = reduction(Reducer::max, tensor_of(DType::f32, make_shape({4}), {1, 2, 3, 4}), 0);
+  EinSum einsum = random.einsum();
+  einsum.labels[0].extent = Extent(std::int64_t{1} << 33U);
+  einsum.operands[0] = {{{0, {{std::int64_t{1} << 31U, 0}}}}, 0.0};  // pad(X[2^31 * a], 0) reaches 2^64 - 2^31
+  random.vertex.op = einsum;
+  EXPECT_THROW(evaluate(random.vertex, random.operands, {}), UserError);
+}
+
 TEST(Evaluate, GivesTheSameBitsEveryTime) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const RandomEinsum random = random_einsum(seed);

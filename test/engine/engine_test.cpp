@@ -1,0 +1,167 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/compile.h"
+#include "engine/memory.h"
+#include "engine/random_input.h"
+#include "engine/run.h"
+#include "engine/summary.h"
+#include "support/program.h"
+
+namespace einrel {
+namespace {
+
+using testing::HasSubstr;
+
+std::int64_t peak_of(const std::string& text, const LayoutBindings& layouts = {}) {
+  return forecast_memory(compile("test.ein", graph_of(text)).graph, layouts).peak_bytes;
+}
+
+std::string scalar_error(const std::string& text, const ScalarBindings& given) {
+  try {
+    bind_scalars(graph_of(text), given);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+RunReport run_text(const std::string& text, TensorBindings inputs, const ScalarBindings& scalars = {}) {
+  const Compiled compiled = compile("test.ein", graph_of(text));
+  return run(compiled, std::move(inputs), bind_scalars(compiled.graph, scalars));
+}
+
+TEST(MemoryForecast, CountsInputsOutputsAndLiveIntermediates) {
+  // X, A, B and C are 400 bytes each; while C is computed X and A are gone, but B is needed.
+  EXPECT_EQ(peak_of("dims i=100\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[i] + 1\nC[i] = B[i] + 1\n"), 800);
+  // Here X is needed to the end.
+  EXPECT_EQ(peak_of("dims i=100\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[i] + 1\nC[i] = B[i] + X[i]\n"), 1200);
+  EXPECT_EQ(peak_of("dims i=100\ninput X[i]\nA[i] = X[i] + 1\nB[i] = X[i] + 2\n"), 1200);
+}
+
+TEST(MemoryForecast, KnowsThatAViewSharesItsOperand) {
+  const std::string program =
+      "dims i=10 j=10\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nV[(i j)] = view A[i,j]\nC[k] = V[k] + 1\n";
+  EXPECT_EQ(peak_of(program), 800);
+}
+
+TEST(MemoryForecast, CountsTheCopyThatAViewOfScatteredElementsTakes) {
+  const std::string program = "dims i=10 j=10\ninput X[i,j]\nV[(i j)] = view X[i,j]\n";
+  EXPECT_EQ(peak_of(program), 400);
+  EXPECT_EQ(peak_of(program, {{"X", {1, 10}}}), 800);
+}
+
+TEST(MemoryForecast, NamesTheTensorWhoseBytesAreBeyondCounting) {
+  try {
+    peak_of("dims i=922337203685477580\ninput X[i] : f64\nY[i] = X[i] + 1\n");
+    FAIL() << "2^63 bytes are too many";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("while 'Y' is computed"));
+  }
+}
+
+TEST(MemoryCheck, RefusesWhatCannotFitAndNamesTheVertex) {
+  const EinGraph graph = graph_of("dims i=100000000000000\ninput X[i]\nY[i] = X[i] + 1\n");
+  try {
+    check_memory(graph, {}, [](const Vertex&) { return true; });
+    FAIL() << "no machine has 400 TB";
+  } catch (const RunError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("computing 'Y' needs 400 TB"));
+  }
+}
+
+TEST(Run, ComputesOutputsAndTellsProgress) {
+  const Compiled compiled = compile("test.ein", graph_of("dims i=3\ninput X[i]\nA[i] = X[i] * 2\nZ[] = sum[i] A[i]\n"));
+  std::vector<std::size_t> done;
+  const RunReport report = run(compiled, {{"X", tensor_of(DType::f32, make_shape({3}), {1, 2, 3})}}, {},
+                               [&](const RunProgress& progress) { done.push_back(progress.done); });
+  EXPECT_EQ(values_of(report.outputs.at("Z")), std::vector<double>{12});
+  EXPECT_EQ(done, (std::vector<std::size_t>{0, 1, 2}));
+}
+
+TEST(Run, SumsOverNothingToZeroWhateverTheFactorsAre) {
+  const RunReport report =
+      run_text("dims i=0\ninput X[i], Y[i]\nZ[] = sum[i] X[i] * Y[i] * inf\n",
+               {{"X", Tensor(DType::f32, make_shape({0}))}, {"Y", Tensor(DType::f32, make_shape({0}))}});
+  EXPECT_EQ(values_of(report.outputs.at("Z")), std::vector<double>{0});
+}
+
+TEST(Run, AppliesAScalingFactorBeforeTheSumCanOverflow) {
+  const RunReport report = run_text("dims i=4\ninput X[i], Y[i]\nZ[] = sum[i] X[i] * (Y[i] * 1e-30)\n",
+                                    {{"X", tensor_of(DType::f32, make_shape({4}), {1e19, 1e19, 1e19, 1e19})},
+                                     {"Y", tensor_of(DType::f32, make_shape({4}), {3e19, 3e19, 3e19, 3e19})}});
+  EXPECT_NEAR(values_of(report.outputs.at("Z"))[0], 1.2e9, 1e3);
+}
+
+TEST(Compile, KeepsAProductWholeWhoseIntermediatesWouldBeBeyondCounting) {
+  const Compiled compiled =
+      compile("test.ein", graph_of("dims a=3000000000 b=3000000000 c=3000000000\ninput X[a], Y[b], W[c]\n"
+                                   "Z[a] = sum[b,c] X[a] * Y[b] * sq(W[c] + X[a] + Y[b])\n"));
+  verify(compiled.graph);
+}
+
+TEST(Compile, SurvivesFlopsBeyondTheRangeOfDoubles) {
+  std::string dims = "dims";
+  std::string labels;
+  std::string sum;
+  for (char name = 'a'; name <= 'r'; ++name) {
+    dims += std::string(" ") + name + "=4000000000000000000";
+    labels += (labels.empty() ? "" : ",") + std::string(1, name);
+    sum += (sum.empty() ? "" : "+") + std::string(1, name);
+  }
+  const Compiled compiled =
+      compile("test.ein", graph_of(dims + "\nZ[] = sum[" + labels + "] (" + sum + ")*(" + sum + ")*(" + sum + ")\n"));
+  verify(compiled.graph);
+}
+
+TEST(Scalars, AreCheckedTogether) {
+  const std::string program = "dims i=2\nscalar a, b = 2\ninput X[i] : i64\nY[i] = X[i] * a + X[i] * b\n";
+  EXPECT_EQ(scalar_error(program, {{"a", 3}}), "");
+  const std::string error = scalar_error(program, {{"b", 0.5}, {"bb", 1}});
+  EXPECT_THAT(error, HasSubstr("scalar 'a' has no value"));
+  EXPECT_THAT(error, HasSubstr("scalar 'b' meets integers: 0.5 is no i64"));
+  EXPECT_THAT(error, HasSubstr("no scalar 'bb'; did you mean 'b'?"));
+  EXPECT_THAT(scalar_error(program, {{"a", 1e300}}), HasSubstr("is no i64"));
+  EXPECT_THAT(scalar_error(program, {{"a", std::numeric_limits<double>::infinity()}}), HasSubstr("is no i64"));
+}
+
+TEST(Summary, OfValuesNanAndNothing) {
+  const Summary summary = summarize(tensor_of(DType::i32, make_shape({4}), {3, -1, 2, 4}));
+  EXPECT_EQ(summary.min, -1);
+  EXPECT_EQ(summary.max, 4);
+  EXPECT_EQ(summary.mean, 2);
+  EXPECT_EQ(summary.sum, 8);
+  const Summary broken = summarize(tensor_of(DType::f32, make_shape({3}), {1, std::nan(""), 2}));
+  EXPECT_TRUE(std::isnan(broken.min) && std::isnan(broken.max) && std::isnan(broken.sum));
+  EXPECT_TRUE(std::isnan(summarize(Tensor(DType::f32, make_shape({0}))).max));
+  EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, {}, {-std::nan("")})),
+            "Z  f32 ()  min nan  max nan  mean nan  sum nan");
+}
+
+TEST(RandomTensor, DependsOnSeedNameAndPositionOnly) {
+  const std::vector<double> longer = values_of(random_tensor(1, "X", DType::f64, make_shape({100})));
+  const std::vector<double> shorter = values_of(random_tensor(1, "X", DType::f64, make_shape({5, 10})));
+  EXPECT_EQ(std::vector<double>(longer.begin(), longer.begin() + 50), shorter);
+  EXPECT_NE(values_of(random_tensor(2, "X", DType::f64, make_shape({100}))), longer);
+  EXPECT_NE(values_of(random_tensor(1, "Y", DType::f64, make_shape({100}))), longer);
+}
+
+TEST(RandomTensor, IsUniformInsideItsRange) {
+  double sum = 0;
+  double squares = 0;
+  for (const double value : values_of(random_tensor(7, "X", DType::f32, make_shape({100000})))) {
+    ASSERT_LT(std::fabs(value), 1);
+    sum += value;
+    squares += value * value;
+  }
+  EXPECT_NEAR(sum / 100000, 0, 0.01);  // 5 standard errors of the mean of U(-1,1)
+  EXPECT_NEAR(squares / 100000, 1.0 / 3, 0.01);
+  for (const double value : values_of(random_tensor(7, "I", DType::i32, make_shape({1000}))))
+    ASSERT_LE(std::fabs(value), 8);
+}
+
+}  // namespace
+}  // namespace einrel
