@@ -93,6 +93,9 @@ MemoryForecast forecast_memory(const EinGraph& graph, const LayoutBindings& layo
     for (const VertexId input : graph.vertices[v].inputs) last_use[owner[input.index]] = v;
   }
   for (const VertexId output : graph.outputs) last_use[owner[output.index]] = count;
+  for (std::size_t v = 0; v < count; ++v) {
+    if (is_input(graph.vertices[v])) last_use[v] = count;
+  }
   std::vector<std::vector<std::size_t>> freed_after(count + 1);
   std::int64_t live = 0;
   for (std::size_t v = 0; v < count; ++v) {

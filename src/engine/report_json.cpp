@@ -106,7 +106,7 @@ std::string run_json(const Compiled& compiled, const RunReport& report,
     json["outputs"][name].update(
         {{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}});
   }
-  json["peak_memory"]["measured"] = report.measured_peak_bytes;
+  json["peak_memory"] = {{"predicted", report.predicted_peak_bytes}, {"measured", report.measured_peak_bytes}};
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
     if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
