@@ -20,8 +20,9 @@ struct MemoryForecast {
   std::size_t peak_vertex = 0;  ///< while this one is computed
 };
 
-/// Inputs count all the time: their owner, or the mapping of their file, outlives the run. A view that shares its operand's memory costs nothing and keeps it alive. Throws
-/// UserError when the bytes of all living tensors together do not fit in 63 bits. O(vertices + edges).
+/// Inputs count all the time: their owner, or the mapping of their file, outlives the run. A view that shares its
+/// operand's memory costs nothing and keeps it alive. Throws UserError when the bytes of all living tensors together do
+/// not fit in 63 bits. O(vertices + edges).
 MemoryForecast forecast_memory(const EinGraph& graph, const LayoutBindings& layouts = {});
 
 /// Throws RunError, naming need, vertex and what is there, when running `graph` needs more memory than the machine has
