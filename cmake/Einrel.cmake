@@ -28,7 +28,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   add_compile_options(-Wno-restrict)
 endif()
 if(EINREL_SANITIZE)
-  add_compile_options(-fsanitize=${EINREL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # Without the three that AddressSanitizer covers or that need class hierarchies: they cost an eighth of the build.
+  add_compile_options(-fsanitize=${EINREL_SANITIZE} -fno-sanitize=null,object-size,vptr -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${EINREL_SANITIZE})
   # v[i] past the end of a vector that has spare capacity is no memory error, so no sanitizer sees it.
   add_compile_definitions(_GLIBCXX_ASSERTIONS)

@@ -61,10 +61,7 @@ void run_einsum(const EinsumArguments& arguments) {
 void add_einsum_command(CLI::App& app) {
   auto arguments = std::make_shared<EinsumArguments>();
   CLI::App* command = app.add_subcommand("einsum", "compute one einsum in NumPy's notation");
-  command
-      ->add_option("SUBSCRIPTS", arguments->subscripts,
-                   "such as 'ij,jk->ik'; put -- before subscripts that start with '-'")
-      ->required();
+  command->add_option("SUBSCRIPTS", arguments->subscripts, "such as 'ij,jk->ik'")->required();
   command->add_option("FILES", arguments->operands, "one file per operand")->required();
   command->add_option("--out", arguments->output, "FILE: write the result instead of summarising it");
   command->add_option("--join", arguments->join,

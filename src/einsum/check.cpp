@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/suggest.h"
+#include "base/text.h"
 #include "einsum/check_state.h"
 #include "einsum/parse.h"
 
@@ -17,7 +18,7 @@ using namespace checking;
 std::string declaration_text(const ast::InputDecl& input) {
   std::vector<std::string> labels;
   for (const ast::Name& label : input.labels) labels.push_back(label.text);
-  return fmt::format("{}[{}]", input.name.text, fmt::join(labels, ","));
+  return printable(fmt::format("{}[{}]", input.name.text, fmt::join(labels, ",")));
 }
 
 /// A tensor's name must be new. A second definition is checked all the same; readers see the first.
@@ -71,9 +72,10 @@ void declare_scalars(CheckState& state, const ast::Scalars& scalars) {
 
 /// The labels of inputs that `dims` does not name get their extent from --dim or from the data.
 void declare_input_labels(CheckState& state, const ast::InputDecl& input) {
+  const std::string source = "input " + declaration_text(input);
   for (const ast::Name& label : input.labels) {
     if (state.labels.count(label.text) != 0) continue;
-    DeclaredLabel declared{std::nullopt, "input " + declaration_text(input), label.span};
+    DeclaredLabel declared{std::nullopt, source, label.span};
     if (const auto given = state.environment.dims.find(label.text); given != state.environment.dims.end()) {
       declared.extent = given->second;
       declared.source = "--dim";

@@ -301,9 +301,7 @@ class DefinitionChecker {
         continue;
       }
       good = false;
-      state_.error(fmt::format("label '{}' is reduced but does not occur in the reduced expression",
-                               display_label(reduce.labels[k].text)),
-                   {reduce.labels[k].span}, "remove it, or use it");
+      report_absent(reduce.labels[k]);
     }
     if (!good) {
       typed_.push_poison();
@@ -319,6 +317,17 @@ class DefinitionChecker {
     const std::vector<std::size_t>& output = is_whole ? left_ : free;
     Vertex vertex = make_vertex(body, output, bound_[i], reduce.reducer, reduced_type(reduce.reducer, value.dtype));
     push_result(std::move(vertex), output, is_whole);
+  }
+
+  void report_absent(const ast::Name& label) {
+    const std::string shown = display_label(label.text);
+    if (shown != label.text) {  // made by a macro
+      state_.error(fmt::format("label '{}' is this macro's own, so it does not occur in what it is called with", shown),
+                   {label.span}, fmt::format("make it a parameter of the macro: def name[{}](...)", shown));
+    } else {
+      state_.error(fmt::format("label '{}' is reduced but does not occur in the reduced expression", shown),
+                   {label.span}, "remove it, or use it");
+    }
   }
 
   /// The reductions that have no value over nothing say so here.

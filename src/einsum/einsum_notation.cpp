@@ -203,12 +203,16 @@ Reducer choose_reducer(const EinsumRequest& request, bool logical) {
 }
 
 /// The product of all reads; bools combine by 'and', as in NumPy.
-ast::Expr product_of_reads(const Subscripts& subscripts, std::size_t count, bool logical) {
+ast::Expr product_of_reads(const Subscripts& subscripts, const std::vector<DType>& dtypes, bool logical) {
+  DType common = dtypes.front();
+  for (const DType dtype : dtypes) common = promote(common, dtype);
   ast::Expr expr;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < dtypes.size(); ++i) {
     ast::Access access = subscripts.access(i);
     const Span span = access.tensor.span;
     expr.nodes.push_back({span, std::move(access)});
+    // Beside numbers a bool is one of them whatever the order of the operands, as in NumPy.
+    if (!logical && dtypes[i] == DType::boolean) expr.nodes.push_back({span, ast::Cast{common}});
     const auto function = logical ? BinaryFunction::minimum : BinaryFunction::multiply;
     if (i > 0) expr.nodes.push_back({span, ast::Binary{function}});
   }
@@ -286,6 +290,8 @@ EinGraph einsum_graph(const EinsumRequest& request) {
         return operand.readable_as.front() == DType::boolean;
       });
 
+  std::vector<DType> dtypes;
+  for (const BoundInput& operand : request.operands) dtypes.push_back(operand.readable_as.front());
   ast::Program program;
   Environment environment;
   ast::Inputs inputs;
@@ -303,7 +309,7 @@ EinGraph einsum_graph(const EinsumRequest& request) {
   definition.name = {einsum_result, {}};
   definition.labels = subscripts.output();
   definition.value =
-      request.join ? joined_reads(join, subscripts, count) : product_of_reads(subscripts, count, logical);
+      request.join ? joined_reads(join, subscripts, count) : product_of_reads(subscripts, dtypes, logical);
   const Span whole{0, (request.join ? join : source).text().size()};
   const std::vector<ast::Name> reduced = subscripts.reduced();
   const Reducer reducer = choose_reducer(request, logical);

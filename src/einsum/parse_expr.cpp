@@ -232,6 +232,8 @@ class ExprParser {
   void access_or_macro(const Token& token) {
     const std::size_t open = cursor_.peek().span.begin;
     std::vector<ast::Index> indices = index_list();
+    const TokenKind next = cursor_.peek().kind;
+    if (next == TokenKind::name || next == TokenKind::number) misspelt_reduction(token);
     if (!at_symbol("(")) {
       emit(token.span.begin, ast::Access{{token.text, token.span}, std::move(indices), std::nullopt});
       return;
@@ -252,6 +254,16 @@ class ExprParser {
     }
     const std::size_t count = arguments();
     emit(token.span.begin, ast::MacroCall{{token.text, token.span}, std::move(labels), count});
+  }
+
+  /// NAME[j] with something behind it that a tensor cannot have: was a reduction meant?
+  static void misspelt_reduction(const Token& token) {
+    std::vector<std::string> known;
+    for (const FunctionInfo& info : all_functions()) {
+      if (reducer_named(info.name)) known.emplace_back(info.name);
+    }
+    const std::string near = token.text == "average" ? "did you mean 'mean'?" : did_you_mean(token.text, known);
+    if (!near.empty()) throw SyntaxError{{fmt::format("unknown reduction '{}'", token.text), {token.span}, near}};
   }
 
   /// pad(X[...], number)

@@ -81,11 +81,19 @@ void TypedBuilder::retag_constant(Constant& constant, DType dtype, Span where) {
       integer != nullptr && (dtype != DType::i32 || (*integer >= std::numeric_limits<std::int32_t>::min() &&
                                                      *integer <= std::numeric_limits<std::int32_t>::max()));
   if (fits) return;
-  const std::string text =
-      integer != nullptr ? std::to_string(*integer) : fmt::format("{}", std::get<double>(constant.value));
-  errors_.push_back({fmt::format("the number {} is no {}, which the other side is", text, name_of(dtype)),
-                     {where},
-                     cast_first("a bare number takes the type of what it meets")});
+  if (integer != nullptr) {
+    errors_.push_back({fmt::format("the number {} is no {}, which the other side is", *integer, name_of(dtype)),
+                       {where},
+                       "cast the other side first: i64(...)"});
+  } else {
+    const double value = std::get<double>(constant.value);
+    const bool whole = value == std::floor(value);
+    errors_.push_back({fmt::format("the number {}{} is written as a fraction, but meets {}", value, whole ? ".0" : "",
+                                   name_of(dtype)),
+                       {where},
+                       whole ? "write it without point and exponent, or cast the other side: f32(...)"
+                             : cast_first("a bare number takes the type of what it meets")});
+  }
   constant.value = std::int64_t{0};
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -114,6 +115,28 @@ void check_member(const FileRef& file, FileFormat format) {
   if (format == FileFormat::safetensors) check_safetensors_name(file.member);
 }
 
+/// The tensors in an archive that is there; none when it is absent or no sound archive.
+std::vector<std::string> names_in(const std::string& path, FileFormat format) {
+  try {
+    if (!std::filesystem::exists(path)) return {};
+    const FileBytes bytes = map_file(path);
+    return format == FileFormat::npz ? parse_npz(bytes).names : parse_safetensors(bytes).names;
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
+/// Writing replaces the whole archive: refuse to drop tensors that the user has not named.
+void check_keeps_members(const std::string& path, FileFormat format, const std::set<std::string>& written) {
+  std::vector<std::string> lost;
+  for (const std::string& name : names_in(path, format)) {
+    if (written.count(name) == 0) lost.push_back(name);
+  }
+  if (lost.empty()) return;
+  throw UserError(fmt::format(
+      "cannot write '{}': it holds other tensors, which would be lost ({}); choose another file", path, some_of(lost)));
+}
+
 bool is_idx(FileFormat format) { return format == FileFormat::idx || format == FileFormat::idx_gz; }
 
 void check_dtype(const FileRef& file, FileFormat format, DType dtype) {
@@ -197,6 +220,7 @@ StoredTensor open_tensor(const FileRef& file) {
 
 void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs) {
   std::set<std::pair<std::string, std::string>> seen;
+  std::map<std::string, std::set<std::string>> archives;
   for (const auto& [file, dtype] : outputs) {
     const FileFormat format = format_to_write(file);
     check_member(file, format);
@@ -205,7 +229,9 @@ void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs) {
     if (!seen.emplace(identity_of(file.path), file.member).second) {
       throw UserError(fmt::format("two outputs would be written to '{}'; give each its own name", to_string(file)));
     }
+    if (is_archive(format)) archives[file.path].insert(file.member);
   }
+  for (const auto& [path, members] : archives) check_keeps_members(path, format_to_write({path, ""}), members);
 }
 
 void write_tensors(const std::vector<std::pair<FileRef, Tensor>>& outputs) {

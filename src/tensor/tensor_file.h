@@ -31,11 +31,11 @@ StoredTensor open_tensor(const FileRef& file);
 
 /// Throws UserError for the first output that `write_tensors` would refuse, so that it can be refused before
 /// any work is done: unknown extension, dtype that the format has no place for, a missing or superfluous
-/// member, two outputs of one name, a folder that is not there.
+/// member, two outputs of one name, a folder that is not there, an archive with other tensors in it.
 void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs);
 
 /// Writes all tensors, those of one .npz or .safetensors into one file. Every file is complete under a
-/// temporary name before the first appears under its own; an archive that was there is replaced, not added to.
+/// temporary name before the first appears under its own; an archive that was there is replaced.
 /// Throws as check_writable does, UserError when a shape does not fit the format, RunError when the disk
 /// refuses; then no file has changed (but for a rename that fails after another has succeeded).
 void write_tensors(const std::vector<std::pair<FileRef, Tensor>>& outputs);

@@ -57,6 +57,9 @@ struct ErrorCase {
   std::vector<std::string> errors;
 };
 
+/// How GoogleTest shows a case.
+std::ostream& operator<<(std::ostream& out, const ErrorCase& one) { return out << one.name; }
+
 class EveryKindOfError : public testing::TestWithParam<ErrorCase> {};
 
 TEST_P(EveryKindOfError, IsReportedAtItsPlace) {
@@ -68,6 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         ErrorCase{"UnknownTensor", "Z[i] = sum[j] XX[i,j]\n", {"4:15 unknown tensor 'XX'"}},
         ErrorCase{"UnknownName", "Z[i] = N[i] * eta\n", {"4:15 unknown name 'eta'"}},
+        ErrorCase{"MisspeltReduction", "Z[i] = summ[j] X[i,j]\n", {"4:8 unknown reduction 'summ'"}},
         ErrorCase{"UnknownFunction", "Z[i,j] = rellu(X[i,j])\n", {"4:10 unknown function or macro 'rellu'"}},
         ErrorCase{"ExtentConflict",
                   "Z[i,k] = sum[j] X[i,j] * X[j,k]\n",
@@ -84,8 +88,9 @@ INSTANTIATE_TEST_SUITE_P(
                   {"4:3 label 'i' is reduced on the right, so it cannot stand on the left too"}},
         ErrorCase{"WrongRank", "Z[i] = X[i]\n", {"4:8 'X' has 2 dimensions but is read with 1 index"}},
         ErrorCase{"WrongDtype", "Z[i] = N[i] / 2\n", {"4:8 division of integers"}},
-        ErrorCase{
-            "FractionMeetsIntegers", "Z[i] = N[i] * 0.5\n", {"4:8 the number 0.5 is no i64, which the other side is"}},
+        ErrorCase{"FractionMeetsIntegers",
+                  "Z[i] = N[i] * 0.5\n",
+                  {"4:8 the number 0.5 is written as a fraction, but meets i64"}},
         ErrorCase{"Cycle", "Z[i] = W[i]\nW[i] = Z[i]\n", {"4:8 cyclic definition: Z needs W needs Z"}},
         ErrorCase{"CycleThroughItself", "Z[i] = Z[i] + 1\n", {"4:8 cyclic definition: Z needs Z"}},
         ErrorCase{"ReadBeforeDefinition", "Z[i] = W[i]\nW[i] = N[i]\n", {"4:8 'W' is read before its definition"}},

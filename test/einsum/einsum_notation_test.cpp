@@ -52,6 +52,16 @@ TEST(EinsumNotation, TakesAJoinAndAReduction) {
   EXPECT_EQ(formula_of(einsum), "result[i,k] = max[j] abs(x[i,j] - y[j,k])");
 }
 
+TEST(EinsumNotation, CountsBoolsAsTheNumbersBesideThem) {
+  EinsumRequest einsum = request("i,i,i->i", {{2}, {2}, {2}});
+  einsum.operands[0].readable_as = {DType::boolean};
+  einsum.operands[1].readable_as = {DType::boolean};
+  einsum.operands[2].readable_as = {DType::i32};
+  EXPECT_EQ(einsum_graph(einsum).vertices.back().dtype, DType::i32);
+  einsum.operands[2].readable_as = {DType::boolean};
+  EXPECT_EQ(einsum_graph(einsum).vertices.back().dtype, DType::boolean);
+}
+
 TEST(EinsumNotation, NamesMoreThanThreeOperandsByNumber) {
   EinsumRequest einsum = request("i,i,i,i->i", {{2}, {2}, {2}, {2}});
   einsum.join = "x1 + x2 * x3 - x4";

@@ -155,6 +155,17 @@ TEST_F(WriteTensors, EveryFormatIsReadBack) {
   EXPECT_EQ(values("c.safetensors:y"), std::vector<double>{2});
 }
 
+TEST_F(WriteTensors, AnArchiveIsNotReplacedWhereOtherTensorsWouldBeLost) {
+  for (const std::string archive : {"w.npz", "w.safetensors"}) {
+    write({{archive + ":a", one}, {archive + ":b", one}});
+    EXPECT_EQ(complaint({{archive + ":c", DType::f32}}),
+              "cannot write '" + (folder / archive) +
+                  "': it holds other tensors, which would be lost (a, b); choose another file");
+    write({{archive + ":a", two}, {archive + ":b", two}, {archive + ":c", two}});
+    EXPECT_EQ(values(archive + ":a"), std::vector<double>{2});
+  }
+}
+
 TEST_F(WriteTensors, AnInputMayBeReplacedByAnOutputMadeOfIt) {
   write({{"a.npy", counting_tensor(DType::f32, make_shape({300, 200}))}});
   const Tensor mapped = read(open_tensor(parse_file_ref(folder / "a.npy")));
