@@ -41,7 +41,9 @@ std::string access_text(const ast::Access& access) {
 }
 
 std::size_t LabelScope::add(const ast::Name& label) {
-  LabelInfo info{label.text, label.span, std::nullopt, "", {}, false, false};
+  LabelInfo info;
+  info.name = label.text;
+  info.mark = label.span;
   state_.seen_labels.insert(label.text);
   const auto given = state_.environment.dims.find(label.text);
   if (const auto declared = state_.labels.find(label.text); declared != state_.labels.end()) {
