@@ -3,12 +3,15 @@
 #include <memory>
 
 #include "arguments.h"
+#include "base/text.h"
 #include "commands.h"
+#include "engine/algebra.h"
 #include "engine/compile.h"
 #include "engine/explain.h"
 #include "engine/report_json.h"
 #include "output.h"
 #include "program_input.h"
+#include "tra/parse.h"
 
 namespace einrel::cli {
 namespace {
@@ -17,8 +20,15 @@ struct CheckArguments {
   std::string program;
   std::vector<std::string> inputs;
   std::vector<std::string> dims;
-  bool json = false;
 };
+struct ExplainArguments : CheckArguments {
+  bool json = false;
+  std::int64_t sites = 1;
+  std::string planner;
+};
+
+/// A program in the tensor relational algebra instead of the language.
+bool is_tra(const std::string& path) { return path.ends_with(".tra"); }
 
 CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
   Environment environment{parse_dims(arguments.dims), {}};
@@ -26,14 +36,33 @@ CheckedProgram check_program(const CheckArguments& arguments, const SourceText& 
   return parse_and_check(source, environment);
 }
 
-void explain_program(const CheckArguments& arguments) {
+/// Whether the plan is to be searched for.
+bool wants_search(const std::string& planner) {
+  if (planner.empty() || planner == "ia-rules") return !planner.empty();
+  throw UserError(fmt::format("--planner {}: there is no such planner; the planners are ia-rules", planner));
+}
+
+void explain_tra(const ExplainArguments& arguments) {
+  if (arguments.json || !arguments.inputs.empty() || !arguments.dims.empty())
+    throw UserError("--json, --in and --dim are for .ein programs; a .tra program says its extents itself");
+  const SourceText source = read_program(arguments.program);
+  ParsedTra parsed = parse_tra(source);
+  const bool search = wants_search(arguments.planner);
+  const AlgebraPlan plan = plan_algebra(std::move(parsed.program), arguments.sites, parsed.layouts, search);
+  print(fmt::format("{}\n{}", printable(source.name(), 400), algebra_text(plan)));
+}
+
+void explain_program(const ExplainArguments& arguments) {
+  if (is_tra(arguments.program)) return explain_tra(arguments);
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = check_program(arguments, source);
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
+  const bool search = wants_search(arguments.planner);
+  const AlgebraPlan plan = plan_algebra(algebra_of(compiled, arguments.sites), arguments.sites, {}, search);
   if (arguments.json)
-    print(fmt::format("{}\n", explain_json(compiled)));
+    print(fmt::format("{}\n", explain_json(compiled, plan)));
   else
-    print(fmt::format("{}", explain_text(compiled)));
+    print(fmt::format("{}{}", explain_text(compiled), algebra_text(plan)));
 }
 
 void check_only(const CheckArguments& arguments) {
@@ -47,9 +76,12 @@ void check_only(const CheckArguments& arguments) {
   print(fmt::format("{}: no errors{}\n", source.name(), hint));
 }
 
-std::shared_ptr<CheckArguments> add_arguments(CLI::App& command) {
-  auto arguments = std::make_shared<CheckArguments>();
-  command.add_option("PROGRAM", arguments->program, "a .ein file, or - for standard input")->required();
+template <class Arguments>
+std::shared_ptr<Arguments> add_arguments(CLI::App& command) {
+  auto arguments = std::make_shared<Arguments>();
+  command
+      .add_option("PROGRAM", arguments->program, "a .ein file, or - for standard input; explain also takes a .tra file")
+      ->required();
   command.add_option("--in", arguments->inputs, "NAME=FILE: take extents from a file")->allow_extra_args(false);
   command.add_option("--dim", arguments->dims, "LABEL=N: set the extent of a label")->allow_extra_args(false);
   return arguments;
@@ -59,14 +91,17 @@ std::shared_ptr<CheckArguments> add_arguments(CLI::App& command) {
 
 void add_explain_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "show how a program is computed, without running it");
-  auto arguments = add_arguments(*command);
+  auto arguments = add_arguments<ExplainArguments>(*command);
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");
+  command->add_option("--sites", arguments->sites, "the number of sites to plan for (default 1)");
+  command->add_option("--planner", arguments->planner,
+                      "ia-rules: search the equivalence rules for the plan that moves least");
   command->callback([arguments] { explain_program(*arguments); });
 }
 
 void add_check_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("check", "report every error of a program");
-  auto arguments = add_arguments(*command);
+  auto arguments = add_arguments<CheckArguments>(*command);
   command->callback([arguments] { check_only(*arguments); });
 }
 

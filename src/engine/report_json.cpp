@@ -93,7 +93,27 @@ std::string text_of(const ordered_json& json) {
 
 }  // namespace
 
-std::string explain_json(const Compiled& compiled) { return text_of(base_json(compiled)); }
+std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
+  ordered_json json = base_json(compiled);
+  json["sites"] = plan.ia.store.sites();
+  json["planner"] = plan.derivation ? "ia-rules" : "table-1";
+  json["cost"]["floats"] = cost_of(plan.ia.store, plan.ia.plan).moved;
+  json["tra"] = ordered_json::array();
+  for (const OperationLine& line : tra_lines(plan.tra))
+    json["tra"].push_back({{"text", line.text}, {"type", line.note}});
+  json["ia"] = ordered_json::array();
+  for (const OperationLine& line : ia_lines(plan))
+    json["ia"].push_back({{"text", line.text}, {"placement", line.note}, {"floats", line.floats}});
+  json["derivation"] = ordered_json::array();
+  for (const DerivationLine& line : derivation_lines(plan)) {
+    json["derivation"].push_back({{"rule", line.rule},
+                                  {"equation", line.equation},
+                                  {"from", line.from},
+                                  {"to", line.to},
+                                  {"floats", line.floats}});
+  }
+  return text_of(json);
+}
 
 std::string run_json(const Compiled& compiled, const RunReport& report,
                      const std::map<std::string, std::string>& sources) {

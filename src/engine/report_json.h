@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "engine/algebra.h"
 #include "engine/run.h"
 
 namespace einrel {
@@ -11,7 +12,7 @@ namespace einrel {
 std::string run_json(const Compiled& compiled, const RunReport& report,
                      const std::map<std::string, std::string>& sources);
 
-/// What `explain --json` prints: the same without measurements.
-std::string explain_json(const Compiled& compiled);
+/// What `explain --json` prints: the same without measurements, but with both algebras and the derivation.
+std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan);
 
 }  // namespace einrel

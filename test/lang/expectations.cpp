@@ -324,10 +324,12 @@ std::vector<std::string> broken_errors(const Document& document, const std::vect
   return problems;
 }
 
-std::vector<std::string> differences(const Outputs& found, const Outputs& wanted) {
+std::vector<std::string> differences(const Document& document, const Outputs& found, const Outputs& wanted) {
   std::vector<std::string> problems;
   if (found.size() != wanted.size()) problems.push_back("the outputs are not the same ones");
-  for (const auto& [name, tensor] : wanted) compare(problems, name, find_output(found, name), tensor, std::nullopt);
+  std::map<std::string, std::optional<double>> tolerances;
+  for (const ExpectedSame& same : document.sames) tolerances[same.first] = tolerances[same.second] = same.tolerance;
+  for (const auto& [name, tensor] : wanted) compare(problems, name, find_output(found, name), tensor, tolerances[name]);
   return problems;
 }
 

@@ -85,7 +85,8 @@ std::vector<std::string> broken_types(const Document& document, const Outputs& o
 std::vector<std::string> broken_sames(const Document& document, const Outputs& outputs);
 /// What `found` has that is not expected, or the other way round.
 std::vector<std::string> broken_errors(const Document& document, const std::vector<Diagnostic>& found);
-/// Where two runs of one program differ by more than rounding.
-std::vector<std::string> differences(const Outputs& found, const Outputs& wanted);
+/// Where two runs of one program differ by more than rounding. A tensor that the document compares with another one to
+/// a tolerance is as sensitive to rounding here.
+std::vector<std::string> differences(const Document& document, const Outputs& found, const Outputs& wanted);
 
 }  // namespace einrel::test

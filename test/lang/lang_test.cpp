@@ -9,7 +9,12 @@
 #include "einsum/check.h"
 #include "engine/compile.h"
 #include "engine/run.h"
+#include "ia/from_tra.h"
+#include "ia/interpret.h"
+#include "ia/search.h"
 #include "lang/expectations.h"
+#include "tra/from_einsum.h"
+#include "tra/interpret.h"
 
 namespace einrel::test {
 namespace {
@@ -35,6 +40,71 @@ Outputs engine(const EinGraph& graph, const TensorBindings& inputs, const Scalar
   return run(compile("document", graph), inputs, scalars).outputs;
 }
 
+Outputs assembled(const EinGraph& graph, const std::map<std::string, Relation>& relations) {
+  Outputs outputs;
+  for (const VertexId id : graph.outputs) {
+    const Vertex& vertex = graph[id];
+    outputs.insert({vertex.name, assemble(relations.at(vertex.name), vertex.dtype, vertex.bound.size())});
+  }
+  return outputs;
+}
+
+/// The outputs of the ordered program, lowered to the tensor relational algebra with the cuts that `choose` gives it.
+template <class Choose>
+Outputs in_chunks(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars, Choose&& choose) {
+  const EinGraph ordered = compile("document", graph).graph;
+  return assembled(ordered, interpret(from_einsum(ordered, choose(ordered)), inputs, scalars));
+}
+
+template <std::int64_t sites>
+Outputs tra(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  return in_chunks(graph, inputs, scalars, [](const EinGraph& ordered) { return default_cuts(ordered, sites); });
+}
+
+/// Every label that can be cut, into three parts where its extent allows.
+GraphCuts everything_in_three(const EinGraph& graph) {
+  GraphCuts cuts;
+  for (const Vertex& vertex : graph.vertices) {
+    const std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
+    Shape extents = vertex.bound;
+    const auto take = [&](const std::vector<Label>& labels) {
+      extents.clear();
+      for (const Label& label : labels) extents.push_back(label.extent);
+    };
+    if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) take(einsum->labels);
+    if (const auto* view = std::get_if<View>(&vertex.op)) take(view->labels);
+    std::vector<std::int64_t>& parts = cuts.parts.emplace_back();
+    for (std::size_t l = 0; l < extents.size(); ++l)
+      parts.push_back(reasons[l].empty() ? std::clamp<std::int64_t>(extents[l].value(), 1, 3) : 1);
+  }
+  return cuts;
+}
+
+Outputs tra_in_three(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  return in_chunks(graph, inputs, scalars, everything_in_three);
+}
+
+/// Lowered to the implementation algebra, by Table 1 or as the search leaves it; what moves must be as inferred.
+Outputs on_sites(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars, std::int64_t sites,
+                 bool search) {
+  const EinGraph ordered = compile("document", graph).graph;
+  IaProgram program = compile_by_table_1(from_einsum(ordered, default_cuts(ordered, sites)), sites);
+  if (search) program.plan = cheapest_plan(program.store, program.plan, {60, 100'000}).plan();
+  const IaRun run = interpret(program.store, program.plan, inputs, scalars);
+  EXPECT_EQ(run.moved, cost_of(program.store, program.plan).moved);
+  return assembled(ordered, run.outputs);
+}
+
+template <std::int64_t sites>
+Outputs ia(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  return on_sites(graph, inputs, scalars, sites, false);
+}
+
+template <std::int64_t sites>
+Outputs ia_searched(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  return on_sites(graph, inputs, scalars, sites, true);
+}
+
 /// One way to execute a program.
 struct Configuration {
   const char* name;
@@ -45,6 +115,19 @@ constexpr std::array configurations{
     Configuration{"reference, products as written", reference_as_written},
     Configuration{"reference, products ordered", reference_ordered},
     Configuration{"engine", engine},
+    Configuration{"TRA, 1 site", tra<1>},
+    Configuration{"TRA, 2 sites", tra<2>},
+    Configuration{"TRA, 3 sites", tra<3>},
+    Configuration{"TRA, 4 sites", tra<4>},
+    Configuration{"TRA, 6 sites", tra<6>},
+    Configuration{"TRA, everything cut in three", tra_in_three},
+    Configuration{"IA by Table 1, 1 site", ia<1>},
+    Configuration{"IA by Table 1, 2 sites", ia<2>},
+    Configuration{"IA by Table 1, 3 sites", ia<3>},
+    Configuration{"IA by Table 1, 4 sites", ia<4>},
+    Configuration{"IA by Table 1, 6 sites", ia<6>},
+    Configuration{"IA by ia-rules, 3 sites", ia_searched<3>},
+    Configuration{"IA by ia-rules, 4 sites", ia_searched<4>},
 };
 
 /// A program with everything that a run needs.
@@ -127,7 +210,8 @@ std::vector<std::string> broken_run(const Document& document, const Dims& dims, 
     if (compare_values) append(problems, where, broken_types(document, outputs));
     append(problems, where, broken_sames(document, outputs));
     if (!first) first = outputs;
-    append(problems, fmt::format("{} against {}", where, configurations.front().name), differences(outputs, *first));
+    append(problems, fmt::format("{} against {}", where, configurations.front().name),
+           differences(document, outputs, *first));
   }
   return problems;
 }

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "ia/ia_program.h"
+
+namespace einrel {
+
+/// Plans for more sites than this are refused.
+constexpr std::int64_t most_sites = 65536;
+
+/// The first compilation (TRA paper, Table 1): Aggregate -> LocalAggregate(Shuf(groupByKeys)); Join ->
+/// LocalJoin(Bcast(L), R); ReKey, Transform, Tile -> LocalMap; Filter -> LocalFilter; Concat -> LocalAggregate(Shuf); a
+/// Repartition as its definition. Inputs lie as `layouts` says; those that are not named there are spread by their
+/// first position that is cut. Throws TraError as infer(TraExpr) does, UserError for a layout that does not fit its
+/// input.
+IaProgram compile_by_table_1(const TraExpr& program, std::int64_t sites, const InputLayouts& layouts = {});
+
+}  // namespace einrel

@@ -1,0 +1,203 @@
+#include "ia/interpret.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "tra/infer.h"
+#include "tra/interpret.h"
+
+namespace einrel {
+namespace {
+
+/// The tuples of one site, by ascending key; a partial relation may hold several of a key, in the order they arrived.
+using SiteTuples = std::multimap<Key, Tensor>;
+/// One store per site.
+using PhysicalRelation = std::vector<SiteTuples>;
+
+/// Runs one node; local operations are written for one site.
+class NodeRun {
+ public:
+  /// `copied` says that every site has every tuple of the first input.
+  NodeRun(const std::vector<const PhysicalRelation*>& inputs, bool copied, std::int64_t sites,
+          const TensorBindings& bound, const ScalarBindings& scalars)
+      : inputs_(inputs), copied_(copied), sites_(static_cast<std::size_t>(sites)), bound_(bound), scalars_(scalars) {}
+
+  PhysicalRelation operator()(const PlacedRelation& op) const {
+    const Relation relation = cut_tensor(bound_input(op.stored, bound_), op.stored.cut);
+    const auto* part = std::get_if<Partitioned>(&op.placement);
+    PhysicalRelation result(sites_);
+    for (const auto& [key, array] : relation) {
+      for (std::size_t site = 0; site < sites_; ++site) {
+        if (part == nullptr || site_of(part->grid, project(key, part->positions)) == static_cast<Site>(site))
+          result[site].emplace(key, array);
+      }
+    }
+    return result;
+  }
+  PhysicalRelation operator()(const LabelPositions& op) const {
+    PhysicalRelation result(sites_);
+    const Relation relation = positions_relation(op);
+    for (SiteTuples& site : result) site.insert(relation.begin(), relation.end());
+    return result;
+  }
+  PhysicalRelation operator()(const Bcast&) {
+    PhysicalRelation result(sites_);
+    for (const auto& [key, array] : distinct(*inputs_[0])) {
+      for (SiteTuples& site : result) deliver(site, key, array);
+    }
+    return result;
+  }
+  PhysicalRelation operator()(const Shuf& op) {
+    PhysicalRelation result(sites_);
+    const auto send = [&](const Key& key, const Tensor& array) {
+      deliver(result[static_cast<std::size_t>(site_of(op.grid, project(key, op.positions)))], key, array);
+    };
+    if (copied_) {
+      for (const auto& [key, array] : distinct(*inputs_[0])) send(key, array);
+    } else {
+      for (const SiteTuples& site : *inputs_[0]) {
+        for (const auto& [key, array] : site) send(key, array);
+      }
+    }
+    return result;
+  }
+  template <class LocalOp>
+  PhysicalRelation operator()(const LocalOp& op) const {
+    PhysicalRelation result;
+    for (std::size_t site = 0; site < sites_; ++site) result.push_back(local(op, site));
+    return result;
+  }
+
+  double moved() const { return moved_; }
+
+ private:
+  const SiteTuples& in(std::size_t site, std::size_t i = 0) const { return (*inputs_[i])[site]; }
+
+  SiteTuples local(const LocalFilter& op, std::size_t site) const {
+    SiteTuples result;
+    for (const auto& [key, array] : in(site)) {
+      if (evaluate(op.predicate, key) != 0) result.emplace(key, array);
+    }
+    return result;
+  }
+  SiteTuples local(const LocalJoin& op, std::size_t site) const {
+    SiteTuples result;
+    for (const auto& [left_key, left] : in(site, 0)) {
+      for (const auto& [right_key, right] : in(site, 1)) {
+        if (project(left_key, op.keys_left) != project(right_key, op.keys_right)) continue;
+        const Key key = joined_key(left_key, right_key, op.keys_right);
+        result.emplace(evaluate(op.key_map, key), evaluate(op.kernel, {left, right}, scalars_));
+      }
+    }
+    return result;
+  }
+  SiteTuples local(const LocalAggregate& op, std::size_t site) const {
+    std::map<Key, std::vector<std::pair<Key, Tensor>>> groups;
+    for (const auto& [key, array] : in(site)) groups[project(key, op.group_by)].emplace_back(key, array);
+    SiteTuples result;
+    for (const auto& [key, members] : groups) {
+      Tensor folded = members.front().second;
+      if (std::holds_alternative<ConcatArrays>(op.fold)) {
+        std::vector<Tensor> arrays;
+        for (const auto& member : members) arrays.push_back(member.second);
+        folded = concatenate(arrays, std::get<ConcatArrays>(op.fold).array_dim);
+      } else {
+        for (std::size_t i = 1; i < members.size(); ++i)
+          folded = evaluate(std::get<Kernel>(op.fold), {folded, members[i].second}, scalars_);
+      }
+      if (op.finaliser) folded = evaluate(*op.finaliser, {folded}, scalars_);
+      result.emplace(key, std::move(folded));
+    }
+    return result;
+  }
+  SiteTuples local(const LocalMap& op, std::size_t site) const {
+    SiteTuples result;
+    for (const auto& [key, array] : in(site)) {
+      if (const auto* kernel = std::get_if<Kernel>(&op.arrays)) {
+        result.emplace(evaluate(op.key_map, key), evaluate(*kernel, {array}, scalars_));
+        continue;
+      }
+      const auto* tile = std::get_if<Tile>(&op.arrays);
+      const std::int64_t count =
+          tile != nullptr ? tile_count(array.shape()[tile->dim], *tile) : std::get<Duplicate>(op.arrays).count;
+      for (std::int64_t output = 0; output < count; ++output) {
+        Key numbered = key;
+        numbered.push_back(output);
+        result.emplace(evaluate(op.key_map, numbered), tile != nullptr ? tile_of(array, *tile, output) : array);
+      }
+    }
+    return result;
+  }
+
+  void deliver(SiteTuples& site, const Key& key, const Tensor& array) {
+    moved_ += static_cast<double>(array.count());
+    site.emplace(key, array);
+  }
+  /// Every tuple once.
+  static Relation distinct(const PhysicalRelation& relation) {
+    Relation result;
+    for (const SiteTuples& site : relation) result.insert(site.begin(), site.end());
+    return result;
+  }
+
+  const std::vector<const PhysicalRelation*>& inputs_;
+  bool copied_;
+  std::size_t sites_;
+  const TensorBindings& bound_;
+  const ScalarBindings& scalars_;
+  double moved_ = 0;
+};
+
+bool same_elements(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  const Tensor left = a.row_major();
+  const Tensor right = b.row_major();
+  return left.count() == 0 || std::memcmp(left.data(), right.data(), static_cast<std::size_t>(left.byte_count())) == 0;
+}
+
+/// The relation without its sites; copies of a tuple must be equal.
+Relation without_sites(const PhysicalRelation& relation) {
+  Relation result;
+  for (const SiteTuples& site : relation) {
+    for (const auto& [key, array] : site) {
+      const auto [held, is_new] = result.emplace(key, array);
+      invariant(is_new || same_elements(held->second, array), "copies of a tuple are equal");
+    }
+  }
+  return result;
+}
+
+std::vector<std::pair<Key, Site>> tuples_of(const PhysicalRelation& relation) {
+  std::vector<std::pair<Key, Site>> tuples;
+  for (std::size_t site = 0; site < relation.size(); ++site) {
+    for (const auto& tuple : relation[site]) tuples.emplace_back(tuple.first, static_cast<Site>(site));
+  }
+  std::sort(tuples.begin(), tuples.end());
+  return tuples;
+}
+
+}  // namespace
+
+IaRun interpret(const IaStore& store, const IaPlan& plan, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
+  IaRun run;
+  std::map<std::size_t, PhysicalRelation> relations;
+  for (const IaId id : nodes_of(store, plan)) {
+    const IaNode& node = store[id];
+    std::vector<const PhysicalRelation*> read;
+    for (const IaId input : node.inputs) read.push_back(&relations.at(input.index));
+    const bool copied =
+        !node.inputs.empty() && std::holds_alternative<Everywhere>(store[node.inputs.front()].type.placement);
+    NodeRun node_run(read, copied, store.sites(), inputs, scalars);
+    relations[id.index] = std::visit(node_run, node.op);
+    run.moved += node_run.moved();
+    run.tuples.push_back(tuples_of(relations[id.index]));
+  }
+  for (const IaOutput& output : plan) run.outputs[output.name] = without_sites(relations.at(output.id.index));
+  return run;
+}
+
+}  // namespace einrel

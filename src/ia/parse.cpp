@@ -1,0 +1,220 @@
+#include "ia/parse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "einsum/parse_expr.h"
+#include "tra/infer.h"
+#include "tra/reading.h"
+
+namespace einrel {
+namespace {
+
+using parsing::SyntaxError;
+
+/// Builds the program; every function throws SyntaxError.
+class Builder {
+ public:
+  Builder(const calls::Program& syntax, std::int64_t sites)
+      : syntax_(syntax), kernels_(syntax, errors_), program_{IaStore(sites), {}, {}} {}
+
+  IaProgram run() {
+    for (const calls::Statement& statement : syntax_.statements) {
+      if (const auto* kernel = std::get_if<calls::KernelStatement>(&statement.what)) kernels_.define(*kernel);
+    }
+    bool has_outputs = false;
+    for (const calls::Statement& statement : syntax_.statements) {
+      if (const auto* input = std::get_if<calls::InputStatement>(&statement.what)) declare(*input);
+      if (const auto* assignment = std::get_if<calls::Assignment>(&statement.what)) assign(*assignment);
+      if (const auto* outputs = std::get_if<calls::OutputStatement>(&statement.what)) {
+        has_outputs = true;
+        for (const auto& output : outputs->outputs) program_.plan.push_back({output.name.text, read(output.node)});
+      }
+    }
+    if (!has_outputs && last_) program_.plan.push_back(*last_);
+    if (program_.plan.empty())
+      throw SyntaxError{{"the program computes nothing", {}, "compute a relation: Z = bcast(X)"}};
+    if (const std::string fault = fault_of(program_.store, program_.plan); !fault.empty())
+      throw SyntaxError{{fault, {}, ""}};
+    return std::move(program_);
+  }
+
+ private:
+  void declare(const calls::InputStatement& input) {
+    StoredRelation stored{input.name.text, input.dtype, make_shape(input.extents), {}};
+    stored.cut = input.cut ? calls::read_tensor_cut(*input.cut, input.extents.size())
+                           : cut_of_all(std::vector<DimensionCut>(input.extents.size()));
+    Placement placement = Everywhere{};
+    if (!input.on_all) {
+      const KeyPositions positions = input.on ? calls::read_positions(*input.on) : KeyPositions{};
+      Key parts;
+      for (const std::size_t position : positions) {
+        if (position >= stored.cut.cuts.size())
+          throw SyntaxError{{fmt::format("the keys have no position {}", position), {input.on->span}, ""}};
+        parts.push_back(stored.cut.cuts[position].parts);
+      }
+      placement = Partitioned{positions, spread(parts, program_.store.sites())};
+    }
+    names_[input.name.text] = add(PlacedRelation{std::move(stored), placement}, {}, input.name.span);
+  }
+
+  void assign(const calls::Assignment& assignment) {
+    std::vector<IaId> values;
+    for (const auto& node : assignment.value.nodes) {
+      if (const auto* name = std::get_if<calls::Name>(&node)) {
+        values.push_back(read(*name));
+      } else {
+        values.push_back(build(std::get<calls::Call>(node), values));
+      }
+    }
+    names_[assignment.name.text] = values.back();
+    last_ = IaOutput{assignment.name.text, values.back()};
+  }
+
+  IaId read(const calls::Name& name) const {
+    const auto known = names_.find(name.text);
+    if (known == names_.end())
+      throw SyntaxError{{fmt::format("unknown relation '{}'", name.text), {name.span}, "define it above"}};
+    return known->second;
+  }
+
+  IaId add(IaOp op, std::vector<IaId> inputs, Span where) {
+    const IaId id = program_.store.add(std::move(op), std::move(inputs));
+    if (!program_.store[id].fault.empty()) throw SyntaxError{{program_.store[id].fault, {where}, ""}};
+    return id;
+  }
+
+  IaId build(const calls::Call& call, const std::vector<IaId>& values) {
+    std::vector<IaId> inputs;
+    for (const std::size_t node : call.inputs) inputs.push_back(values[node]);
+    const std::size_t wanted = call.name.text == "local_join" ? 2 : call.name.text == "positions" ? 0 : 1;
+    if (inputs.size() != wanted) {
+      throw SyntaxError{
+          {fmt::format("{} takes {} relations, not {}", call.name.text, wanted, inputs.size()), {call.span}, ""}};
+    }
+    IaOp op = op_of(call, inputs);
+    return add(std::move(op), std::move(inputs), call.span);
+  }
+
+  IaOp op_of(const calls::Call& call, const std::vector<IaId>& inputs) {
+    const std::string& name = call.name.text;
+    if (name == "positions")
+      return LabelPositions{Extent(calls::read_integer(parameter(call, 0), "the extent")), cut(call)};
+    const std::size_t arity = type(inputs[0]).key_arity;
+    if (name == "bcast") return Bcast{};
+    if (name == "shuf") return shuffle(call, type(inputs[0]));
+    if (name == "local_filter") return LocalFilter{calls::read_predicate(parameter(call, 0), arity)};
+    if (name == "local_map")
+      return LocalMap{calls::read_key_map(parameter(call, 0), arity), kernel(call, 1, {inputs[0]})};
+    if (name == "local_duplicate") {
+      return LocalMap{calls::read_key_map(parameter(call, 0), arity + 1),
+                      Duplicate{calls::read_integer(parameter(call, 1), "the number of copies")}};
+    }
+    if (name == "local_tile") {
+      return LocalMap{calls::read_key_map(parameter(call, 0), arity + 1),
+                      Tile{calls::read_index(parameter(call, 1), "the dimension"),
+                           calls::read_integer(parameter(call, 2), "the tile size")}};
+    }
+    if (name == "local_aggregate" || name == "local_concat") return aggregate(call, inputs[0]);
+    if (name == "local_join") return join(call, inputs);
+    throw SyntaxError{{fmt::format("unknown operation '{}'", name),
+                       {call.name.span},
+                       "the operations are bcast, shuf, local_join, local_aggregate, local_concat, local_filter, "
+                       "local_map, local_duplicate, local_tile, positions"}};
+  }
+
+  IaOp aggregate(const calls::Call& call, IaId in) {
+    LocalAggregate result;
+    std::size_t rank = type(in).rank;
+    if (call.name.text == "local_concat") {
+      const std::size_t position = calls::read_index(parameter(call, 0), "the key position");
+      result.fold = ConcatArrays{position, calls::read_index(parameter(call, 1), "the dimension")};
+      result.group_by = complement({position}, type(in).key_arity);
+    } else {
+      result.group_by = calls::read_positions(parameter(call, 0));
+      result.fold = kernel(call, 1, {in, in});
+    }
+    if (call.parameters.size() > 2) result.finaliser = kernel_for(call, 2, {{0, rank, type(in).dtype}});
+    return result;
+  }
+
+  IaOp join(const calls::Call& call, const std::vector<IaId>& inputs) {
+    LocalJoin result{calls::read_positions(parameter(call, 0)),
+                     calls::read_positions(parameter(call, 1)),
+                     kernel(call, 2, inputs),
+                     {}};
+    const std::size_t arity = type(inputs[0]).key_arity + type(inputs[1]).key_arity - result.keys_left.size();
+    result.key_map = call.parameters.size() > 3 ? calls::read_key_map(parameter(call, 3), arity) : identity_map(arity);
+    return result;
+  }
+
+  IaOp shuffle(const calls::Call& call, const RelationType& in) const {
+    const KeyPositions positions = calls::read_positions(parameter(call, 0));
+    try {
+      check_positions(positions, in.key_arity, "the list");
+    } catch (const UserError& error) {
+      throw SyntaxError{{error.what(), {call.span}, ""}};
+    }
+    if (call.parameters.size() < 3)
+      return Shuf{positions, spread(project(frontier(in), positions), program_.store.sites())};
+    return Shuf{positions, {numbers(parameter(call, 2)), numbers(parameter(call, 1))}};
+  }
+
+  /// <5,2> as numbers.
+  static std::vector<std::int64_t> numbers(const calls::Parameter& given) {
+    std::vector<std::int64_t> result;
+    for (const std::size_t value : calls::read_positions(given)) result.push_back(static_cast<std::int64_t>(value));
+    return result;
+  }
+
+  DimensionCut cut(const calls::Call& call) const {
+    const auto* vector = std::get_if<calls::Vector>(&parameter(call, 1).what);
+    const std::vector<DimensionCut> cuts = vector == nullptr ? std::vector<DimensionCut>() : calls::read_cuts(*vector);
+    if (cuts.size() != 1) throw SyntaxError{{"one cut is expected here", {call.span}, "as in positions(10, <2>)"}};
+    return cuts.front();
+  }
+
+  static const calls::Parameter& parameter(const calls::Call& call, std::size_t i) {
+    if (i >= call.parameters.size())
+      throw SyntaxError{{fmt::format("{} takes more parameters", call.name.text), {call.span}, ""}};
+    return call.parameters[i];
+  }
+
+  Kernel kernel(const calls::Call& call, std::size_t i, const std::vector<IaId>& inputs) {
+    std::vector<Signature> arrays;
+    for (const IaId input : inputs) arrays.push_back({type(input).key_arity, type(input).rank, type(input).dtype});
+    return kernel_for(call, i, arrays);
+  }
+
+  Kernel kernel_for(const calls::Call& call, std::size_t i, const std::vector<Signature>& arrays) {
+    std::optional<Kernel> found = kernels_.find(calls::read_kernel_names(parameter(call, i)), arrays);
+    if (!found) throw SyntaxError{errors_.front()};
+    return std::move(*found);
+  }
+
+  const RelationType& type(IaId id) const { return program_.store[id].type.relation; }
+
+  const calls::Program& syntax_;
+  std::vector<Diagnostic> errors_;
+  calls::KernelScope kernels_;
+  IaProgram program_;
+  std::map<std::string, IaId> names_;
+  std::optional<IaOutput> last_;
+};
+
+}  // namespace
+
+IaProgram parse_ia(const SourceText& source, std::int64_t sites) {
+  std::vector<Diagnostic> errors;
+  const calls::Program syntax = calls::parse(source, errors);
+  if (!errors.empty()) throw ProgramError(std::move(errors), source);
+  try {
+    return Builder(syntax, sites).run();
+  } catch (SyntaxError& error) {
+    throw ProgramError({std::move(error.diagnostic)}, source);
+  }
+}
+
+}  // namespace einrel

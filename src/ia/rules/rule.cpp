@@ -1,0 +1,76 @@
+#include "ia/rules/rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "ia/rules/conditions.h"
+
+namespace einrel {
+namespace {
+
+bool is_called(const IaOp& op, std::string_view name) {
+  if (name == "bcast") return std::holds_alternative<Bcast>(op);
+  if (name == "shuf") return std::holds_alternative<Shuf>(op);
+  if (name == "join") return std::holds_alternative<LocalJoin>(op);
+  if (name == "agg") return std::holds_alternative<LocalAggregate>(op);
+  if (name == "filter") return std::holds_alternative<LocalFilter>(op);
+  if (name == "map") return std::holds_alternative<LocalMap>(op);
+  throw Bug("a pattern names an unknown operation");
+}
+
+}  // namespace
+
+const Rule& rule_named(std::string_view name) {
+  const std::vector<Rule>& rules = all_rules();
+  const auto found = std::find_if(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.name == name; });
+  if (found != rules.end()) return *found;
+  std::vector<std::string> known;
+  for (const Rule& rule : rules) known.emplace_back(rule.name);
+  throw UserError(fmt::format("there is no rule '{}'; {}", name, did_you_mean(name, known)));
+}
+
+std::optional<Match> match(const IaStore& store, const Rule& rule, IaId at) {
+  Match result{store, {}, {}};
+  std::vector<IaId> expected{at};  // the next one last
+  const std::string_view pattern = rule.pattern;
+  for (std::size_t begin = 0; begin < pattern.size();) {
+    std::size_t end = begin;
+    while (end < pattern.size() && std::isalpha(static_cast<unsigned char>(pattern[end])) != 0) ++end;
+    const std::string_view word = pattern.substr(begin, end - begin);
+    begin = std::max(end, begin + 1);
+    if (word.empty()) continue;
+    const IaId id = expected.back();
+    expected.pop_back();
+    if (std::isupper(static_cast<unsigned char>(word.front())) != 0) {
+      result.relations.push_back(id);
+      continue;
+    }
+    if (!is_called(store[id].op, word)) return std::nullopt;
+    result.nodes.push_back(id);
+    expected.insert(expected.end(), store[id].inputs.rbegin(), store[id].inputs.rend());
+  }
+  return result;
+}
+
+std::string broken_condition(const Rule& rule, const Match& match) {
+  for (const Condition& condition : rule.conditions) {
+    const std::string broken = condition.broken(match);
+    if (!broken.empty()) return fmt::format("it applies when {}; {}", condition.text, broken);
+  }
+  return "";
+}
+
+namespace rules {
+
+const Kernel* single_kernel(const LocalMap& map) { return std::get_if<Kernel>(&map.arrays); }
+
+bool keeps_keys(const LocalMap& map, const PhysicalType& in) {
+  return single_kernel(map) != nullptr && is_identity(map.key_map, in.relation.key_arity);
+}
+
+}  // namespace rules
+}  // namespace einrel

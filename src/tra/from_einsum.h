@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "einsum/ein_graph.h"
+#include "tra/tra_expr.h"
+
+namespace einrel {
+
+/// The partition vector of every vertex: parts per label (per dimension for an Input). EinDecomp, section 4.
+struct GraphCuts {
+  std::vector<std::vector<std::int64_t>> parts;
+};
+
+/// Per label of the vertex (per dimension of an Input), why it cannot be cut: "" when it can, else for example
+/// "it is part of the window index 2*y+dy of X[2*y+dy]". A label can be cut into as many parts as its extent, at least
+/// one. `graph` is that of the vertex. O(indices of the vertex).
+std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& graph);
+
+/// Cuts for a program without a planner: every label that can be cut into min(sites, extent) parts, the largest first
+/// and while a vertex has at most 1024 kernel calls, so that every scheme for a contraction is within reach of the
+/// rules and equal labels are mostly cut alike.
+GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites);
+
+/// The program over chunks (EinDecomp, section 4.3): every vertex Z[lZ] = (+) (x)(X[lX], Y[lY]) with partition vector d
+/// becomes ReKey(Aggregate(Join(Repartition X, Repartition Y))), with the same EinSum as kernel. What the paper has
+/// not:
+/// - bodies over more than two operands become chains of joins, at the exact types of their steps;
+/// - a label's value, and an output label that no operand reads, become a LabelPositions;
+/// - a repeated label X[i,i] is a Filter k0 == k1 and a ReKey;
+/// - mean is a sum and a division, logsumexp folds with log(e^a + e^b), argmax and argmin the first position of the
+///   extreme; where their labels are not cut they stay whole;
+/// - a view cuts the first label of each group, in units of the others.
+/// Output relations have one key position per dimension. Throws UserError for a cut that a label does not allow.
+TraExpr from_einsum(const EinGraph& graph, const GraphCuts& cuts);
+
+}  // namespace einrel

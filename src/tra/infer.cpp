@@ -1,0 +1,357 @@
+#include "tra/infer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "tra/interpret.h"
+
+namespace einrel {
+namespace {
+
+void check_types(const Kernel& kernel, const std::vector<DType>& found) {
+  if (kernel.arguments.size() != found.size()) {
+    throw UserError(
+        fmt::format("kernel {} takes {} arrays, not {}", kernel.name, kernel.arguments.size(), found.size()));
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (kernel.arguments[i] == found[i]) continue;
+    throw UserError(fmt::format("kernel {} takes {} as argument {}, not {}", kernel.name, name_of(kernel.arguments[i]),
+                                i + 1, name_of(found[i])));
+  }
+}
+
+/// The rank of the results of a kernel, from those that it had.
+std::size_t common_rank(const std::vector<Chunk>& chunks) { return chunks.empty() ? 0 : chunks.front().bound.size(); }
+
+std::string keys_text(const std::vector<Key>& keys) {
+  std::vector<std::string> texts;
+  for (const Key& key : keys) texts.push_back(to_string(key));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// Infers one node; the inputs' types are in `types`.
+class NodeInference {
+ public:
+  NodeInference(const TraNode& node, const std::vector<RelationType>& types) : node_(node), types_(types) {}
+
+  RelationType operator()(const StoredRelation& op) const { return relation_type(op.dtype, op.bound, op.cut); }
+  RelationType operator()(const LabelPositions& op) const { return infer_positions(op); }
+  RelationType operator()(const Aggregate& op) const { return infer_aggregate(op.group_by, op.kernel, in()); }
+  RelationType operator()(const ReKey& op) const { return infer_rekey(op.map, in()); }
+  RelationType operator()(const Filter& op) const { return infer_filter(op.predicate, in()); }
+  RelationType operator()(const Transform& op) const { return infer_transform(op.kernel, in()); }
+  RelationType operator()(const Tile& op) const { return infer_tile(op, in()); }
+  RelationType operator()(const Concat& op) const { return infer_concat(op, in()); }
+  RelationType operator()(const Join& op) const {
+    const RelationType& left = in(0);
+    const RelationType& right = in(1);
+    const Key left_front = frontier(left);
+    const Key right_front = frontier(right);
+    RelationType type = infer_join(op, left, right);
+    for (std::size_t i = 0; i < op.keys_left.size(); ++i) {
+      const std::int64_t a = left_front[op.keys_left[i]];
+      const std::int64_t b = right_front[op.keys_right[i]];
+      if (a == b) continue;
+      throw UserError(fmt::format(
+          "position {} of the left keys goes up to {} (frontier {}), but position {} of the right keys, which it is "
+          "joined with, up to {} (frontier {})",
+          op.keys_left[i], a - 1, to_string(left_front), op.keys_right[i], b - 1, to_string(right_front)));
+    }
+    return type;
+  }
+  RelationType operator()(const Repartition& op) const {
+    const RelationType& type = in();
+    const bool fits = type.key_arity == type.rank && op.from.size() == type.rank && op.to.size() == type.rank;
+    if (!fits) {
+      throw UserError(
+          fmt::format("a repartition needs one key position and one cut per dimension; the keys have {} "
+                      "positions, the arrays {} dimensions",
+                      type.key_arity, type.rank));
+    }
+    Shape bound(type.rank);
+    for (std::size_t d = 0; d < type.rank; ++d) {
+      std::int64_t extent = 0;
+      for (const Chunk& chunk : type.chunks) {
+        const bool on_edge = std::accumulate(chunk.key.begin(), chunk.key.end(), std::int64_t{0}) == chunk.key[d];
+        if (on_edge) extent = checked_add(extent, chunk.bound[d].value());
+      }
+      bound[d] = Extent(extent);
+    }
+    if (relation_type(type.dtype, bound, cut_of_all(op.from)).chunks != type.chunks)
+      throw UserError(fmt::format("the relation is not a tensor {} cut as the repartition says", to_string(bound)));
+    return relation_type(type.dtype, bound, cut_of_all(op.to));
+  }
+
+ private:
+  const RelationType& in(std::size_t i = 0) const { return types_[node_.inputs[i].index]; }
+  const TraNode& node_;
+  const std::vector<RelationType>& types_;
+};
+
+std::size_t input_count(const TraOp& op) {
+  if (std::holds_alternative<Join>(op)) return 2;
+  return std::holds_alternative<StoredRelation>(op) || std::holds_alternative<LabelPositions>(op) ? 0 : 1;
+}
+
+/// Operations that are defined on relations with holes.
+bool takes_holes(const TraOp& op) {
+  return std::holds_alternative<Filter>(op) || std::holds_alternative<ReKey>(op) ||
+         std::holds_alternative<Transform>(op) || std::holds_alternative<Concat>(op);
+}
+
+/// Throws about the holes of `id`, at the operation that made them.
+[[noreturn]] void refuse_holes(const TraExpr& program, TraId id, const RelationType& type,
+                               const std::vector<Key>& missing, const std::string& user) {
+  while (std::holds_alternative<Transform>(program[id].op)) id = program[id].inputs.front();
+  if (type.chunks.empty())
+    throw TraError(id, fmt::format("{} leaves no tuple", describe(program, id)), "keep at least the key <0,...>");
+  throw TraError(id,
+                 fmt::format("{} leaves holes: {}{} missing below its frontier {}", describe(program, id),
+                             keys_text(missing), missing.size() == 1 ? " is" : " are", to_string(frontier(type))),
+                 fmt::format("close them with a rekey before {}", user));
+}
+
+void check_continuity(const TraExpr& program, TraId id, const RelationType& type, const std::string& user) {
+  const std::vector<Key> missing = holes(type);
+  if (!missing.empty() || type.chunks.empty()) refuse_holes(program, id, type, missing, user);
+}
+
+}  // namespace
+
+void check_positions(const KeyPositions& positions, std::size_t arity, const char* what) {
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i] >= arity) {
+      throw UserError(fmt::format("{} {} names position {}, but the keys have {} positions", what, to_string(positions),
+                                  positions[i], arity));
+    }
+    if (std::find(positions.begin(), positions.begin() + static_cast<std::ptrdiff_t>(i), positions[i]) !=
+        positions.begin() + static_cast<std::ptrdiff_t>(i))
+      throw UserError(fmt::format("{} {} names position {} twice", what, to_string(positions), positions[i]));
+  }
+}
+
+void for_each_match(const RelationType& left, const KeyPositions& keys_left, const RelationType& right,
+                    const KeyPositions& keys_right, const std::function<void(std::size_t, std::size_t)>& visit) {
+  std::map<Key, std::vector<std::size_t>> by_key;
+  for (std::size_t r = 0; r < right.chunks.size(); ++r) by_key[project(right.chunks[r].key, keys_right)].push_back(r);
+  for (std::size_t l = 0; l < left.chunks.size(); ++l) {
+    const auto matches = by_key.find(project(left.chunks[l].key, keys_left));
+    if (matches == by_key.end()) continue;
+    for (const std::size_t r : matches->second) visit(l, r);
+  }
+}
+
+Key joined_key(const Key& left, const Key& right, const KeyPositions& keys_right) {
+  Key key = left;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    if (std::find(keys_right.begin(), keys_right.end(), i) == keys_right.end()) key.push_back(right[i]);
+  }
+  return key;
+}
+
+RelationType with_unique_keys(RelationType type, const std::vector<Key>& origins) {
+  std::vector<std::size_t> order(type.chunks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return type.chunks[a].key < type.chunks[b].key; });
+  std::vector<Chunk> sorted;
+  sorted.reserve(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i > 0 && type.chunks[order[i]].key == type.chunks[order[i - 1]].key) {
+      throw UserError(fmt::format("the tuples {} and {} both get the key {}", to_string(origins[order[i - 1]]),
+                                  to_string(origins[order[i]]), to_string(type.chunks[order[i]].key)));
+    }
+    sorted.push_back(type.chunks[order[i]]);
+  }
+  type.chunks = std::move(sorted);
+  return type;
+}
+
+RelationType infer_positions(const LabelPositions& op) {
+  return relation_type(DType::i64, {op.extent}, cut_of_all({op.cut}));
+}
+
+RelationType infer_filter(const KeyExpr& predicate, const RelationType& in) {
+  for (const std::size_t position : positions_read(predicate)) {
+    if (position >= in.key_arity)
+      throw UserError(fmt::format("the predicate {} reads k{}, but the keys have {} positions", to_string(predicate),
+                                  position, in.key_arity));
+  }
+  RelationType type{in.key_arity, in.rank, in.dtype, {}};
+  for (const Chunk& chunk : in.chunks) {
+    if (evaluate(predicate, chunk.key) != 0) type.chunks.push_back(chunk);
+  }
+  return type;
+}
+
+RelationType infer_rekey(const KeyMap& map, const RelationType& in) {
+  RelationType type{map.outputs.size(), in.rank, in.dtype, {}};
+  std::vector<Key> origins;
+  for (const Chunk& chunk : in.chunks) {
+    Key key = evaluate(map, chunk.key);
+    if (std::any_of(key.begin(), key.end(), [](std::int64_t k) { return k < 0; }))
+      throw UserError(
+          fmt::format("the tuple {} gets the key {}; keys are not negative", to_string(chunk.key), to_string(key)));
+    type.chunks.push_back({std::move(key), chunk.bound});
+    origins.push_back(chunk.key);
+  }
+  return with_unique_keys(std::move(type), origins);
+}
+
+RelationType infer_transform(const Kernel& kernel, const RelationType& in) {
+  check_types(kernel, {in.dtype});
+  RelationType type{in.key_arity, 0, result_dtype(kernel), {}};
+  KernelCalls calls(kernel);
+  for (const Chunk& chunk : in.chunks) {
+    try {
+      type.chunks.push_back({chunk.key, calls({chunk.bound}).bound});
+    } catch (const UserError& error) {
+      throw UserError(
+          fmt::format("{} (array {} under the key {})", error.what(), to_string(chunk.bound), to_string(chunk.key)));
+    }
+  }
+  type.rank = common_rank(type.chunks);
+  return type;
+}
+
+RelationType infer_tile(const Tile& op, const RelationType& in) {
+  if (op.size < 1) throw UserError(fmt::format("a tile has a size of at least 1, not {}", op.size));
+  if (op.dim >= in.rank)
+    throw UserError(fmt::format("dimension {} is tiled, but the arrays have {} dimensions", op.dim, in.rank));
+  RelationType type{in.key_arity + 1, in.rank, in.dtype, {}};
+  for (const Chunk& chunk : in.chunks) {
+    const std::int64_t extent = chunk.bound[op.dim].value();
+    const std::int64_t tiles = tile_count(chunk.bound[op.dim], op);
+    if (tiles > static_cast<std::int64_t>(most_chunks - type.chunks.size()))
+      throw UserError(fmt::format("the tiles would be more than {}; make them larger", most_chunks));
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      Chunk piece = chunk;
+      piece.key.push_back(tile);
+      piece.bound[op.dim] = Extent(std::min(op.size, extent - tile * op.size));
+      type.chunks.push_back(std::move(piece));
+    }
+  }
+  return type;
+}
+
+RelationType infer_concat(const Concat& op, const RelationType& in) {
+  check_positions({op.key_position}, in.key_arity, "the key position of a concat");
+  if (op.array_dim >= in.rank)
+    throw UserError(
+        fmt::format("dimension {} is concatenated, but the arrays have {} dimensions", op.array_dim, in.rank));
+  const KeyPositions rest = complement({op.key_position}, in.key_arity);
+  std::map<Key, std::vector<const Chunk*>> groups;
+  for (const Chunk& chunk : in.chunks) groups[project(chunk.key, rest)].push_back(&chunk);
+  RelationType type{rest.size(), in.rank, in.dtype, {}};
+  for (const auto& [key, members] : groups) {
+    Chunk whole{key, members.front()->bound};
+    whole.bound[op.array_dim] = Extent(0);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const Chunk& member = *members[i];
+      if (member.key[op.key_position] != static_cast<std::int64_t>(i)) {
+        throw UserError(fmt::format("the tuple with {} at position {} is missing from the group of {}", i,
+                                    op.key_position, to_string(member.key)));
+      }
+      whole.bound[op.array_dim] =
+          Extent(checked_add(whole.bound[op.array_dim].value(), member.bound[op.array_dim].value()));
+      Shape expected = whole.bound;
+      expected[op.array_dim] = member.bound[op.array_dim];
+      if (member.bound != expected) {
+        throw UserError(fmt::format("the arrays {} under {} and {} under {} do not fit together along dimension {}",
+                                    to_string(members.front()->bound), to_string(members.front()->key),
+                                    to_string(member.bound), to_string(member.key), op.array_dim));
+      }
+    }
+    type.chunks.push_back(std::move(whole));
+  }
+  return type;
+}
+
+RelationType infer_aggregate(const KeyPositions& group_by, const Kernel& kernel, const RelationType& in) {
+  check_positions(group_by, in.key_arity, "the list");
+  check_types(kernel, {in.dtype, in.dtype});
+  if (!is_associative_commutative(kernel)) {
+    throw UserError(
+        fmt::format("kernel {} is not known to be associative and commutative, so the result would depend "
+                    "on the order; element-wise +, *, max and min are, logAddExp and minIndex too",
+                    kernel.name));
+  }
+  std::map<Key, const Chunk*> groups;
+  RelationType type{group_by.size(), in.rank, in.dtype, {}};
+  for (const Chunk& chunk : in.chunks) {
+    const auto [group, is_new] = groups.emplace(project(chunk.key, group_by), &chunk);
+    if (is_new) {
+      result_shape(kernel, {chunk.bound, chunk.bound});
+    } else if (chunk.bound != group->second->bound) {
+      throw UserError(fmt::format("kernel {} cannot fold arrays of different bounds: {} under the key {}, {} under {}",
+                                  kernel.name, to_string(group->second->bound), to_string(group->second->key),
+                                  to_string(chunk.bound), to_string(chunk.key)));
+    }
+  }
+  for (const auto& [key, first] : groups) type.chunks.push_back({key, first->bound});
+  return type;
+}
+
+RelationType infer_join(const Join& op, const RelationType& left, const RelationType& right) {
+  check_positions(op.keys_left, left.key_arity, "the left list");
+  check_positions(op.keys_right, right.key_arity, "the right list");
+  if (op.keys_left.size() != op.keys_right.size()) {
+    throw UserError(fmt::format("{} positions of the left keys cannot be joined with {} of the right keys",
+                                op.keys_left.size(), op.keys_right.size()));
+  }
+  check_types(op.kernel, {left.dtype, right.dtype});
+  RelationType type{left.key_arity + right.key_arity - op.keys_left.size(), 0, result_dtype(op.kernel), {}};
+  std::vector<Key> origins;
+  KernelCalls calls(op.kernel);
+  for_each_match(left, op.keys_left, right, op.keys_right, [&](std::size_t l, std::size_t r) {
+    const Chunk& a = left.chunks[l];
+    const Chunk& b = right.chunks[r];
+    if (type.chunks.size() >= most_chunks)
+      throw UserError(fmt::format("the join makes more than {} tuples; cut into fewer chunks", most_chunks));
+    try {
+      type.chunks.push_back({joined_key(a.key, b.key, op.keys_right), calls({a.bound, b.bound}).bound});
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("{} (left array {} under the key {}, right array {} under {})", error.what(),
+                                  to_string(a.bound), to_string(a.key), to_string(b.bound), to_string(b.key)));
+    }
+    origins.push_back(a.key);
+  });
+  type.rank = common_rank(type.chunks);
+  return with_unique_keys(std::move(type), origins);
+}
+
+std::vector<RelationType> infer(const TraExpr& program) {
+  constexpr std::size_t most_tuples = 4 * most_chunks;
+  std::vector<RelationType> types;
+  std::size_t tuples = 0;
+  for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+    const TraNode& node = program.nodes[i];
+    const TraId id{i};
+    if (node.inputs.size() != input_count(node.op))
+      throw TraError(id, fmt::format("{} takes {} relations, not {}", describe(program, id), input_count(node.op),
+                                     node.inputs.size()));
+    if (!takes_holes(node.op)) {
+      for (const TraId input : node.inputs) check_continuity(program, input, types[input.index], describe(program, id));
+    }
+    try {
+      types.push_back(std::visit(NodeInference(node, types), node.op));
+    } catch (const UserError& error) {
+      throw TraError(id, fmt::format("{}: {}", describe(program, id), error.what()));
+    }
+    tuples += types.back().chunks.size();
+    if (tuples > most_tuples)
+      throw TraError(
+          id,
+          fmt::format("the relations up to {} have more than {} tuples together", describe(program, id), most_tuples),
+          "cut into fewer chunks");
+  }
+  for (const TraOutput& output : program.outputs)
+    check_continuity(program, output.id, types[output.id.index], "it is the output " + output.name);
+  return types;
+}
+
+}  // namespace einrel

@@ -1,0 +1,465 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "base/error.h"
+#include "einsum/typing.h"
+#include "tra/body_split.h"
+#include "tra/lowering.h"
+#include "tra/named_kernels.h"
+
+namespace einrel::lowering {
+namespace {
+
+std::vector<std::size_t> joined(std::vector<std::size_t> first, const std::vector<std::size_t>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+bool reads_plainly(const Access& access, std::size_t label) {
+  return std::any_of(access.indices.begin(), access.indices.end(),
+                     [&](const Index& index) { return plain_label(index) == label; });
+}
+
+/// Element-wise a f b for arrays of `rank` dimensions. The language counts bool as numbers, so it has no such kernel
+/// for them.
+Kernel fold_kernel(BinaryFunction function, DType dtype, std::size_t rank) {
+  const std::string_view name = function == BinaryFunction::add        ? "add"
+                                : function == BinaryFunction::multiply ? "mul"
+                                                                       : name_of(function);
+  if (dtype != DType::boolean) return named_kernel(name, {dtype, dtype}, {rank, rank});
+  EinSum einsum;
+  std::vector<std::size_t> labels;
+  for (std::size_t d = 0; d < rank; ++d) {
+    labels.push_back(d);
+    einsum.labels.push_back({fmt::format("d{}", d), Extent(0)});
+  }
+  einsum.output = labels;
+  einsum.operands.assign(2, plain_access(labels));
+  einsum.body.steps = {operand_step(0, dtype), operand_step(1, dtype), {dtype, ApplyBinary{function}}};
+  return {std::string(name), {dtype, dtype}, {{std::move(einsum), dtype, {0, 1}}}};
+}
+
+/// How chunks that were reduced one by one become the reduction of all.
+struct Fold {
+  Reducer each{};  ///< within a chunk
+  Kernel kernel;   ///< of two chunks
+};
+
+Fold fold_of(Reducer reducer, DType partial, std::size_t rank) {
+  const auto element_wise = [&](Reducer each, BinaryFunction function) {
+    return Fold{each, fold_kernel(function, partial, rank)};
+  };
+  switch (reducer) {
+    case Reducer::sum:
+    case Reducer::mean: return element_wise(Reducer::sum, BinaryFunction::add);
+    case Reducer::prod: return element_wise(reducer, BinaryFunction::multiply);
+    case Reducer::max:
+    case Reducer::any: return element_wise(reducer, BinaryFunction::maximum);
+    case Reducer::min:
+    case Reducer::all: return element_wise(reducer, BinaryFunction::minimum);
+    case Reducer::logsumexp: return {reducer, named_kernel("logAddExp", {partial, partial}, {rank, rank})};
+    case Reducer::argmax:
+    case Reducer::argmin: break;
+  }
+  throw Bug("positions of extremes are not folded");
+}
+
+/// Lowers one vertex. The labels of every ChunkedEinSum are positions in `cuts_`.
+class EinSumLowering {
+ public:
+  EinSumLowering(ProgramBuilder& builder, std::string name, LabelCuts cuts)
+      : builder_(builder), name_(std::move(name)), cuts_(std::move(cuts)) {}
+
+  /// The result's keys are the output labels.
+  Source run(ChunkedEinSum e) {
+    const bool is_position = e.reducer == Reducer::argmax || e.reducer == Reducer::argmin;
+    return is_position && reduces_cut_labels(e) ? position_of_extreme(std::move(e)) : reduce(std::move(e), name_);
+  }
+
+ private:
+  bool reduces_cut_labels(const ChunkedEinSum& e) const {
+    return std::any_of(e.reduced.begin(), e.reduced.end(), [&](std::size_t label) { return cuts_.is_cut(label); });
+  }
+
+  std::string part_name() { return fmt::format("{}_part{}", name_, ++parts_); }
+
+  /// argmax and argmin over chunks: the extreme value M; then the least position at which the value is M. NaN is the
+  /// extreme where there is one.
+  Source position_of_extreme(ChunkedEinSum e) {
+    const std::vector<std::size_t> labels = joined(e.output, e.reduced);
+    const DType type = e.body.type();
+    if (e.body.steps.size() > 1) {  // compute the values once
+      ChunkedEinSum values = e;
+      values.output = labels;
+      values.reduced = {};
+      values.reducer = std::nullopt;
+      values.dtype = type;
+      e.sources = {reduce(std::move(values), part_name())};
+      e.operands = {{0, plain_access(labels)}};
+      e.body = {{operand_step(0, type)}};
+    }
+    ChunkedEinSum extreme = e;
+    extreme.reducer = e.reducer == Reducer::argmax ? Reducer::max : Reducer::min;
+    extreme.dtype = type;
+    e.sources.push_back(reduce(std::move(extreme), part_name()));
+    e.operands.push_back({e.sources.size() - 1, plain_access(e.output)});
+    e.body = position_where_equal(e.body.steps.front(), operand_step(e.operands.size() - 1, type), e.reduced);
+    e.reducer = Reducer::min;
+    return reduce(std::move(e), name_);
+  }
+
+  /// where(value == extreme or both NaN, row-major position over `reduced`, a number above all positions)
+  ScalarExpr position_where_equal(const ScalarStep& value, const ScalarStep& extreme,
+                                  const std::vector<std::size_t>& reduced) const {
+    const ScalarStep equal{DType::boolean, ApplyBinary{BinaryFunction::equal}};
+    const ScalarStep differs{DType::boolean, ApplyBinary{BinaryFunction::not_equal}};
+    const ScalarStep where{DType::boolean, ApplyWhere{}};
+    ScalarExpr body{{value, extreme, equal}};
+    if (is_float(value.type)) {  // where(v == m, v == m, where(v != v, m != m, v != v)), as the language can write it
+      for (const ScalarStep& step : {value, extreme, equal, value, value, differs, extreme, extreme, differs, value,
+                                     value, differs, where, where})
+        body.steps.push_back(step);
+    }
+    for (std::size_t i = 0; i < reduced.size(); ++i) {
+      if (i > 0) {
+        body.steps.push_back({DType::i64, Constant{cuts_.labels[reduced[i]].extent.value()}});
+        body.steps.push_back({DType::i64, ApplyBinary{BinaryFunction::multiply}});
+      }
+      body.steps.push_back({DType::i64, LabelValue{reduced[i]}});
+      if (i > 0) body.steps.push_back({DType::i64, ApplyBinary{BinaryFunction::add}});
+    }
+    body.steps.push_back({DType::i64, Constant{std::numeric_limits<std::int64_t>::max()}});
+    body.steps.push_back({DType::i64, ApplyWhere{}});
+    return body;
+  }
+
+  /// Every reducer but argmax and argmin over labels that are cut.
+  Source reduce(ChunkedEinSum e, const std::string& name) {
+    take_label_values(e);
+    std::vector<std::size_t> extents = take_extents(e);
+    split(e, extents);
+    if (!reduces_cut_labels(e)) {
+      const Source source = apply(e, joined(operands_read(e.body), extents), name);
+      return arranged(source, e.output);
+    }
+    const DType dtype = e.dtype;
+    const Reducer reducer = *e.reducer;
+    const std::vector<std::size_t> output = e.output;
+    e.dtype = reduced_type(reducer, e.body.type());  // rounded to a narrow type once, at the end
+    if (reducer == Reducer::mean && e.body.type() != e.dtype) e.body.steps.push_back({e.dtype, Convert{}});
+    Fold fold = fold_of(reducer, e.dtype, e.output.size());
+    e.reducer = fold.each;
+    Source source = apply(e, joined(operands_read(e.body), extents), name);
+    source = aggregated(std::move(source), output, std::move(fold.kernel));
+    if (reducer == Reducer::mean || dtype != e.dtype) {
+      e.sources = {std::move(source)};
+      source = finished(std::move(e), reducer, dtype);
+    }
+    return arranged(std::move(source), output);
+  }
+
+  /// Folds all chunks that agree on the output labels.
+  Source aggregated(Source source, const std::vector<std::size_t>& output, Kernel kernel) {
+    Aggregate op{{}, std::move(kernel)};
+    std::vector<std::optional<std::size_t>> keys;
+    for (const std::size_t label : output) {
+      const auto at = std::find(source.keys.begin(), source.keys.end(), std::optional(label));
+      if (at == source.keys.end()) continue;
+      op.group_by.push_back(static_cast<std::size_t>(at - source.keys.begin()));
+      keys.emplace_back(label);
+    }
+    source.id = builder_.add(std::move(op), {source.id});
+    source.keys = std::move(keys);
+    return source;
+  }
+
+  /// The folded values in the vertex's dtype; a mean divides the sum by the number of its values.
+  Source finished(ChunkedEinSum e, Reducer reducer, DType dtype) {
+    e.body = {{operand_step(0, e.dtype)}};
+    if (reducer == Reducer::mean) {
+      double count = 1;
+      for (const std::size_t label : e.reduced) count *= static_cast<double>(cuts_.labels[label].extent.value());
+      e.body.steps.push_back({e.dtype, Constant{count}});
+      e.body.steps.push_back({e.dtype, ApplyBinary{BinaryFunction::divide}});
+    }
+    e.operands = {{0, plain_access(e.output)}};
+    e.reduced = {};
+    e.reducer = std::nullopt;
+    e.dtype = dtype;
+    return apply(e, {0}, fmt::format("{}_{}", name_, reducer == Reducer::mean ? "mean" : "rounded"));
+  }
+
+  /// Keys by these labels, in this order; a label that is not cut may be missing.
+  Source arranged(Source source, const std::vector<std::size_t>& labels) {
+    std::vector<std::optional<std::size_t>> positions;
+    std::vector<std::optional<std::size_t>> keys;
+    for (const std::size_t label : labels) {
+      const auto at = std::find(source.keys.begin(), source.keys.end(), std::optional(label));
+      keys.emplace_back(label);
+      positions.emplace_back();
+      if (at != source.keys.end()) positions.back() = static_cast<std::size_t>(at - source.keys.begin());
+    }
+    source.id = builder_.reorder_key(source.id, positions, source.keys.size());
+    source.keys = std::move(keys);
+    return source;
+  }
+
+  /// An operand that gives the values of a label that is cut.
+  std::size_t positions_operand(ChunkedEinSum& e, std::size_t label) {
+    const LabelPositions op{cuts_.labels[label].extent, {cuts_.parts[label], 1}};
+    const TraId id = builder_.find_or_add(op, {});
+    for (std::size_t i = 0; i < e.operands.size(); ++i) {
+      const Source& source = e.sources[e.operands[i].source];
+      if (source.id == id && source.keys.front() == label) return i;
+    }
+    e.sources.push_back({id, DType::i64, {label}});
+    e.operands.push_back({e.sources.size() - 1, plain_access({label})});
+    return e.operands.size() - 1;
+  }
+
+  /// Kernels do not know which chunk they work on: values of labels that are cut are read like tensors.
+  void take_label_values(ChunkedEinSum& e) {
+    ScalarExpr body;
+    for (const ScalarStep& step : e.body.steps) {
+      const auto* value = std::get_if<LabelValue>(&step.op);
+      if (value == nullptr || !cuts_.is_cut(value->label)) {
+        body.steps.push_back(step);
+        continue;
+      }
+      body.steps.push_back(operand_step(positions_operand(e, value->label), DType::i64));
+      if (step.type != DType::i64) body.steps.push_back({step.type, Convert{}});
+    }
+    e.body = std::move(body);
+  }
+
+  /// Operands for labels that are cut and that the body does not read: they give the extent of a chunk.
+  std::vector<std::size_t> take_extents(ChunkedEinSum& e) {
+    const std::vector<std::size_t> read = operands_read(e.body);
+    std::vector<std::size_t> extents;
+    for (const std::size_t label : joined(e.output, e.reduced)) {
+      const bool is_read = std::any_of(read.begin(), read.end(), [&](std::size_t operand) {
+        return reads_plainly(e.operands[operand].access, label);
+      });
+      if (cuts_.is_cut(label) && !is_read) extents.push_back(positions_operand(e, label));
+    }
+    return extents;
+  }
+
+  /// Turns parts of the body into relations of their own, until it and `extents` read at most two relations.
+  void split(ChunkedEinSum& e, std::vector<std::size_t>& extents) {
+    while (sources_of(e, joined(operands_read(e.body), extents)).size() > 2) {
+      std::vector<std::size_t> source_of;
+      for (const Operand& operand : e.operands) source_of.push_back(operand.source);
+      if (const std::optional<Split> found = find_split(e.body, source_of)) {
+        if (found->second)
+          pack(e, found->first, *found->second);
+        else
+          materialise(e, found->first, {});
+        continue;
+      }
+      // The body is one relation or two already: it takes in one label after the other.
+      std::vector<std::size_t> taken;
+      if (sources_of(e, operands_read(e.body)).size() < 2) {
+        taken.push_back(extents.back());
+        extents.pop_back();
+      }
+      materialise(e, {0, e.body.steps.size() - 1}, taken);
+    }
+  }
+
+  /// The sources of these operands, ascending.
+  static std::vector<std::size_t> sources_of(const ChunkedEinSum& e, const std::vector<std::size_t>& operands) {
+    std::set<std::size_t> sources;
+    for (const std::size_t operand : operands) sources.insert(e.operands[operand].source);
+    return {sources.begin(), sources.end()};
+  }
+
+  /// The labels of a body with these operands, in the order of the vertex.
+  static std::vector<std::size_t> labels_of(const ChunkedEinSum& e, const ScalarExpr& body,
+                                            const std::vector<std::size_t>& operands) {
+    std::set<std::size_t> used;
+    for (const std::size_t operand : operands) {
+      for (const Index& index : e.operands[operand].access.indices) {
+        for (const IndexTerm& term : index.terms) used.insert(term.label);
+      }
+    }
+    for (const ScalarStep& step : body.steps) {
+      if (const auto* value = std::get_if<LabelValue>(&step.op)) used.insert(value->label);
+    }
+    std::vector<std::size_t> labels;
+    for (const std::size_t label : joined(e.output, e.reduced)) {
+      if (used.count(label) != 0) labels.push_back(label);
+    }
+    return labels;
+  }
+
+  /// A part of the body becomes a relation: exactly, since every step is rounded to its type anyway.
+  void materialise(ChunkedEinSum& e, Subexpression part, const std::vector<std::size_t>& extents) {
+    ChunkedEinSum inner{e.sources, e.operands, {}, {}, std::nullopt, steps_of(e.body, part), {}};
+    const std::vector<std::size_t> operands = joined(operands_read(inner.body), extents);
+    inner.output = labels_of(e, inner.body, operands);
+    inner.dtype = inner.body.type();
+    e.sources.push_back(apply(inner, operands, part_name()));
+    e.operands.push_back({e.sources.size() - 1, plain_access(inner.output)});
+    e.body = with_replaced(e.body, part, {operand_step(e.operands.size() - 1, inner.dtype)});
+  }
+
+  /// The condition and the first value of a where become one relation P, with P[..,0] and P[..,1] along a new last
+  /// dimension: P[..,p] = where(p == 0, condition, value).
+  void pack(ChunkedEinSum& e, Subexpression condition, Subexpression value) {
+    const std::size_t which = packing_label();
+    const ScalarExpr first = steps_of(e.body, condition);
+    const ScalarExpr second = steps_of(e.body, value);
+    const DType type = second.type();
+    const bool converts = type != DType::boolean;
+    ChunkedEinSum inner{e.sources, e.operands, {}, {}, std::nullopt, {}, type};
+    inner.body.steps = {{DType::i64, LabelValue{which}},
+                        {DType::i64, Constant{std::int64_t{0}}},
+                        {DType::boolean, ApplyBinary{BinaryFunction::equal}}};
+    inner.body.steps.insert(inner.body.steps.end(), first.steps.begin(), first.steps.end());
+    if (converts) inner.body.steps.push_back({type, Convert{}});
+    inner.body.steps.insert(inner.body.steps.end(), second.steps.begin(), second.steps.end());
+    inner.body.steps.push_back({type, ApplyWhere{}});
+    const std::vector<std::size_t> operands = operands_read(inner.body);
+    const std::vector<std::size_t> labels = labels_of(e, inner.body, operands);
+    inner.output = joined(labels, {which});
+    e.sources.push_back(apply(inner, operands, part_name()));
+    std::vector<ScalarStep> read_condition{operand_step(e.operands.size(), type)};
+    if (converts) read_condition.push_back({DType::boolean, Convert{}});
+    const std::vector<ScalarStep> read_value{operand_step(e.operands.size() + 1, type)};
+    for (const std::int64_t at : {0, 1}) {
+      e.operands.push_back({e.sources.size() - 1, plain_access(labels)});
+      e.operands.back().access.indices.push_back({at, {}});
+    }
+    e.body = with_replaced(e.body, value, read_value);  // behind the condition, whose steps stay where they are
+    e.body = with_replaced(e.body, condition, read_condition);
+  }
+
+  /// The label of extent 2 that `pack` counts with; it is no label of the vertex.
+  std::size_t packing_label() {
+    if (!packing_label_) {
+      std::string name = "p";
+      while (std::any_of(cuts_.labels.begin(), cuts_.labels.end(), [&](const Label& l) { return l.name == name; }))
+        name += "p";
+      packing_label_ = cuts_.labels.size();
+      cuts_.labels.push_back({name, Extent(2)});
+      cuts_.parts.push_back(1);
+    }
+    return *packing_label_;
+  }
+
+  /// One kernel over these operands, which read two relations at most.
+  Source apply(const ChunkedEinSum& e, const std::vector<std::size_t>& operands, const std::string& name) {
+    const std::vector<std::size_t> sources = sources_of(e, operands);
+    invariant(sources.size() <= 2, "a join is of two relations");
+    if (sources.empty()) {  // every program needs something to start from
+      ChunkedEinSum from_one = e;
+      from_one.sources = {{builder_.find_or_add(LabelPositions{Extent(1), {1, 1}}, {}), DType::i64, {std::nullopt}}};
+      from_one.operands = {{0, {{Index{}}, std::nullopt}}};
+      Source source = from_one.sources.front();
+      source.id = builder_.add(Transform{kernel_for(from_one, {0}, {0}, name)}, {source.id});
+      source.dtype = e.dtype;
+      return source;
+    }
+    Kernel kernel = kernel_for(e, operands, sources, name);
+    const Source& left = e.sources[sources.front()];
+    if (sources.size() == 1) return {builder_.add(Transform{std::move(kernel)}, {left.id}), e.dtype, left.keys};
+    const Source& right = e.sources[sources.back()];
+    Join join{{}, {}, std::move(kernel)};
+    Source result{{}, e.dtype, left.keys};
+    for (std::size_t p = 0; p < left.keys.size(); ++p) {
+      const auto at = std::find(right.keys.begin(), right.keys.end(), left.keys[p]);
+      if (!left.keys[p] || at == right.keys.end()) continue;
+      join.keys_left.push_back(p);
+      join.keys_right.push_back(static_cast<std::size_t>(at - right.keys.begin()));
+    }
+    for (const std::size_t p : complement(join.keys_right, right.keys.size())) result.keys.push_back(right.keys[p]);
+    result.id = builder_.add(std::move(join), {left.id, right.id});
+    return result;
+  }
+
+  Kernel kernel_for(const ChunkedEinSum& e, const std::vector<std::size_t>& operands,
+                    const std::vector<std::size_t>& sources, const std::string& name) const {
+    const std::vector<std::size_t> labels = joined(e.output, e.reduced);
+    std::vector<std::size_t> own(cuts_.labels.size(), labels.size());  // position in the kernel by label
+    EinSum einsum;
+    for (const std::size_t label : labels) {
+      own[label] = einsum.labels.size();
+      (einsum.labels.size() < e.output.size() ? einsum.output : einsum.reduced).push_back(einsum.labels.size());
+      einsum.labels.push_back(cuts_.labels[label]);
+    }
+    einsum.reducer = e.reducer;
+    einsum.body = e.body;
+    std::vector<std::size_t> moved(e.operands.size(), 0);
+    std::vector<std::size_t> reads;
+    const auto add = [&](const Operand& operand) {
+      const auto argument = std::find(sources.begin(), sources.end(), operand.source) - sources.begin();
+      reads.push_back(static_cast<std::size_t>(argument));
+      einsum.operands.push_back(operand.access);
+      for (Index& index : einsum.operands.back().indices) {
+        for (IndexTerm& term : index.terms) term.label = own[term.label];
+      }
+    };
+    for (const std::size_t operand : operands) {
+      moved[operand] = reads.size();
+      add(e.operands[operand]);
+    }
+    for (const Operand& operand : extents_behind_padding(e, operands)) add(operand);
+    for (ScalarStep& step : einsum.body.steps) {
+      if (auto* value = std::get_if<OperandValue>(&step.op)) value->operand = moved[value->operand];
+      if (auto* value = std::get_if<LabelValue>(&step.op)) value->label = own[value->label];
+    }
+    std::vector<DType> arguments;
+    for (const std::size_t source : sources) arguments.push_back(e.sources[source].dtype);
+    Vertex vertex{name, e.dtype, {}, {}, std::move(einsum), {}};
+    return in_reading_order(kernel_of(name, vertex, arguments, reads));
+  }
+
+  /// pad(X[n,y+dy]) does not tell the kernel the extent of a chunk of n; the unused operand X[n,0] does.
+  std::vector<Operand> extents_behind_padding(const ChunkedEinSum& e, const std::vector<std::size_t>& operands) const {
+    std::set<std::size_t> given;
+    for (const std::size_t operand : operands) {
+      const Access& access = e.operands[operand].access;
+      for (const Index& index : access.indices) {
+        if (const auto label = plain_label(index); label && !access.pad) given.insert(*label);
+      }
+    }
+    std::vector<Operand> added;
+    for (const std::size_t operand : operands) {
+      Operand plain{e.operands[operand].source, {}};
+      bool gives = false;
+      for (const Index& index : e.operands[operand].access.indices) {
+        const std::optional<std::size_t> label = plain_label(index);
+        const bool is_cut = label && cuts_.is_cut(*label);
+        plain.access.indices.push_back(is_cut ? index : Index{});
+        gives = (is_cut && given.insert(*label).second) || gives;
+      }
+      if (gives) added.push_back(std::move(plain));
+    }
+    return added;
+  }
+
+  ProgramBuilder& builder_;
+  std::string name_;
+  LabelCuts cuts_;
+  std::size_t parts_ = 0;
+  std::optional<std::size_t> packing_label_;
+};
+
+}  // namespace
+
+Stored lower_einsum(ProgramBuilder& builder, const Vertex& vertex, const std::vector<Stored>& inputs,
+                    const std::vector<std::int64_t>& parts) {
+  const EinSum& einsum = std::get<EinSum>(vertex.op);
+  const LabelCuts cuts{einsum.labels, parts};
+  EinSumLowering lowering(builder, vertex.name, cuts);
+  const Source source = lowering.run(read_operands(builder, vertex, inputs, cuts));
+  Stored result{source.id, vertex.dtype, vertex.bound, {}};
+  for (const std::size_t label : einsum.output) result.cuts.push_back({parts[label], 1});
+  return result;
+}
+
+}  // namespace einrel::lowering

@@ -1,0 +1,161 @@
+#include <algorithm>
+
+#include "tra/body_split.h"
+#include "tra/lowering.h"
+
+namespace einrel::lowering {
+namespace {
+
+bool same_chunks(Extent extent, const DimensionCut& a, const DimensionCut& b) {
+  if (a.parts != b.parts) return false;
+  for (std::int64_t part = 1; part < a.parts; ++part) {
+    if (chunk_begin(extent, a, part) != chunk_begin(extent, b, part)) return false;
+  }
+  return true;
+}
+
+bool has_no_elements(const Shape& bound) { return std::find(bound.begin(), bound.end(), Extent(0)) != bound.end(); }
+
+/// Reads of operand `operand` become `step` in its place.
+void replace_reads(ScalarExpr& body, std::size_t operand, double pad) {
+  for (ScalarStep& step : body.steps) {
+    const auto* value = std::get_if<OperandValue>(&step.op);
+    if (value != nullptr && value->operand == operand) step = number_step(pad, step.type);
+  }
+}
+
+/// The body with what it reads made simple:
+/// - nobody evaluates the body of an empty vertex, so a number does, which needs no operands;
+/// - a padded read of a tensor without elements always gives the padding.
+ScalarExpr simplified_body(const EinSum& einsum, const std::vector<Stored>& inputs) {
+  const bool is_empty = std::any_of(einsum.labels.begin(), einsum.labels.end(),
+                                    [](const Label& label) { return label.extent == Extent(0); });
+  if (is_empty) return {{number_step(0, einsum.body.type())}};
+  ScalarExpr body = einsum.body;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::optional<double> pad = einsum.operands[i].pad;
+    if (pad && has_no_elements(inputs[i].bound)) replace_reads(body, i, *pad);
+  }
+  return body;
+}
+
+/// A plain read X[o] of fewer positions than X has (beside X[o+1], say) must not give `o` the extent of the array when
+/// the kernel runs. A padded read does not; and no position is outside, so that its padding is never used.
+Access without_partial_reads(Access access, const Shape& bound, const std::vector<Label>& labels) {
+  for (std::size_t d = 0; d < bound.size() && !access.pad; ++d) {
+    const auto label = plain_label(access.indices[d]);
+    if (label && labels[*label].extent != bound[d]) access.pad = 0;
+  }
+  return access;
+}
+
+/// X[i,i] of a tensor cut along both: the chunks on the diagonal, under keys without the second i.
+Source diagonal(ProgramBuilder& builder, Source source, const LabelCuts& cuts) {
+  std::optional<KeyExpr> on_diagonal;
+  KeyPositions kept;
+  std::vector<std::optional<std::size_t>> keys;
+  for (std::size_t p = 0; p < source.keys.size(); ++p) {
+    const auto first = std::find(source.keys.begin(), source.keys.end(), source.keys[p]);
+    const auto before = static_cast<std::size_t>(first - source.keys.begin());
+    const bool repeats = source.keys[p] && before < p;
+    if (repeats && cuts.is_cut(*source.keys[p])) {
+      const KeyExpr equal = key_call(KeyFunction::equal, key_position(before), key_position(p));
+      on_diagonal = on_diagonal ? key_call(KeyFunction::logical_and, *on_diagonal, equal) : equal;
+    } else {
+      kept.push_back(p);
+      keys.push_back(repeats ? std::nullopt : source.keys[p]);
+    }
+  }
+  source.keys = std::move(keys);
+  if (on_diagonal) {
+    source.id = builder.find_or_add(Filter{*on_diagonal}, {source.id});
+    source.id = builder.find_or_add(ReKey{projection_map(kept)}, {source.id});
+  }
+  return source;
+}
+
+Source source_for(ProgramBuilder& builder, const Stored& tensor, const Access& access, const LabelCuts& cuts) {
+  std::vector<DimensionCut> wanted;
+  Source source{tensor.id, tensor.dtype, {}};
+  for (const Index& index : access.indices) {
+    const std::optional<std::size_t> label = plain_label(index);
+    wanted.push_back({label ? cuts.parts[*label] : 1, 1});
+    source.keys.push_back(label);
+  }
+  source.id = builder.recut(tensor, wanted);
+  return diagonal(builder, std::move(source), cuts);
+}
+
+/// The position of the source in `sources`. Two sources are one when they are the same relation and pair its keys with
+/// other relations' keys alike; positions that are always 0 do not matter for that.
+std::size_t find_or_add(std::vector<Source>& sources, Source source, const LabelCuts& cuts) {
+  const auto matters = [&](std::optional<std::size_t> label) { return label && cuts.is_cut(*label); };
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    bool equal = sources[s].id == source.id;
+    for (std::size_t p = 0; equal && p < source.keys.size(); ++p) {
+      const bool either = matters(source.keys[p]) || matters(sources[s].keys[p]);
+      equal = !either || source.keys[p] == sources[s].keys[p];
+    }
+    if (equal) return s;
+  }
+  sources.push_back(std::move(source));
+  return sources.size() - 1;
+}
+
+}  // namespace
+
+std::optional<std::size_t> plain_label(const Index& index) {
+  const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
+  return is_plain ? std::optional(index.terms.front().label) : std::nullopt;
+}
+
+Access plain_access(const std::vector<std::size_t>& labels) {
+  Access access;
+  for (const std::size_t label : labels) access.indices.push_back({0, {{1, label}}});
+  return access;
+}
+
+TraId ProgramBuilder::find_or_add(const TraOp& op, const std::vector<TraId>& inputs) {
+  std::vector<TraId>& known = shared_[{op.index(), inputs}];
+  const auto found = std::find_if(known.begin(), known.end(), [&](TraId id) { return program_[id].op == op; });
+  if (found != known.end()) return *found;
+  known.push_back(add(op, inputs));
+  return known.back();
+}
+
+TraId ProgramBuilder::recut(const Stored& tensor, const std::vector<DimensionCut>& cuts) {
+  bool same = true;
+  for (std::size_t d = 0; d < cuts.size(); ++d) same = same && same_chunks(tensor.bound[d], tensor.cuts[d], cuts[d]);
+  return same ? tensor.id : find_or_add(Repartition{tensor.cuts, cuts}, {tensor.id});
+}
+
+TraId ProgramBuilder::reorder_key(TraId id, const std::vector<std::optional<std::size_t>>& positions,
+                                  std::size_t arity) {
+  KeyMap map;
+  for (const std::optional<std::size_t> position : positions)
+    map.outputs.push_back(position ? key_position(*position) : key_constant(0));
+  return is_identity(map, arity) ? id : add(ReKey{std::move(map)}, {id});
+}
+
+ChunkedEinSum read_operands(ProgramBuilder& builder, const Vertex& vertex, const std::vector<Stored>& inputs,
+                            const LabelCuts& cuts) {
+  const EinSum& einsum = std::get<EinSum>(vertex.op);
+  ChunkedEinSum result{{},          {}, einsum.output, einsum.reduced, einsum.reducer, simplified_body(einsum, inputs),
+                       vertex.dtype};
+  std::vector<std::size_t> moved(inputs.size(), 0);
+  for (const std::size_t operand : operands_read(result.body)) {
+    const Stored& tensor = inputs[operand];
+    const Access access = without_partial_reads(einsum.operands[operand], tensor.bound, cuts.labels);
+    const std::size_t source = find_or_add(result.sources, source_for(builder, tensor, access, cuts), cuts);
+    const auto same = [&](const Operand& known) { return known.source == source && known.access == access; };
+    const auto known = std::find_if(result.operands.begin(), result.operands.end(), same);
+    moved[operand] = static_cast<std::size_t>(known - result.operands.begin());
+    if (known == result.operands.end()) result.operands.push_back({source, access});
+  }
+  for (ScalarStep& step : result.body.steps) {
+    if (auto* value = std::get_if<OperandValue>(&step.op)) value->operand = moved[value->operand];
+  }
+  return result;
+}
+
+}  // namespace einrel::lowering

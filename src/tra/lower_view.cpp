@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "base/extent.h"
+#include "tra/lowering.h"
+
+namespace einrel::lowering {
+namespace {
+
+using Groups = std::vector<std::vector<std::size_t>>;
+
+/// Cuts each dimension along the first label of its group, in units of the others.
+std::vector<DimensionCut> cuts_of(const Groups& groups, const View& view, const std::vector<std::int64_t>& parts) {
+  std::vector<DimensionCut> cuts;
+  for (const std::vector<std::size_t>& group : groups) {
+    cuts.emplace_back();
+    if (group.empty() || parts[group.front()] == 1) continue;
+    cuts.back().parts = parts[group.front()];
+    for (std::size_t i = 1; i < group.size(); ++i)
+      cuts.back().unit = checked_multiply(cuts.back().unit, view.labels[group[i]].extent.value());
+  }
+  return cuts;
+}
+
+/// For each group of one side the dimension of the other side whose group begins with the same label.
+std::vector<std::optional<std::size_t>> dimensions_of(const Groups& groups, const Groups& other) {
+  std::vector<std::optional<std::size_t>> dimensions;
+  for (const std::vector<std::size_t>& group : groups) {
+    const auto same = [&](const auto& candidate) {
+      return !group.empty() && !candidate.empty() && candidate.front() == group.front();
+    };
+    const auto found = std::find_if(other.begin(), other.end(), same);
+    dimensions.emplace_back();
+    if (found != other.end()) dimensions.back() = static_cast<std::size_t>(found - other.begin());
+  }
+  return dimensions;
+}
+
+Kernel view_kernel(const Vertex& vertex) {
+  Kernel kernel = kernel_of(vertex.name, vertex, {vertex.dtype}, {0});
+  const View& view = std::get<View>(vertex.op);
+  const bool is_empty =
+      std::any_of(view.labels.begin(), view.labels.end(), [](const Label& label) { return label.extent == Extent(0); });
+  // An array without elements does not tell the extents of all labels: keep them.
+  if (is_empty) kernel.steps.front().op = view;
+  return kernel;
+}
+
+}  // namespace
+
+Stored lower_view(ProgramBuilder& builder, const Vertex& vertex, const Stored& input,
+                  const std::vector<std::int64_t>& parts) {
+  const View& view = std::get<View>(vertex.op);
+  const TraId cut = builder.recut(input, cuts_of(view.from, view, parts));
+  const TraId chunks = builder.add(Transform{view_kernel(vertex)}, {cut});
+  const TraId id = builder.reorder_key(chunks, dimensions_of(view.to, view.from), view.from.size());
+  return {id, vertex.dtype, vertex.bound, cuts_of(view.to, view, parts)};
+}
+
+}  // namespace einrel::lowering

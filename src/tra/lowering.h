@@ -1,0 +1,95 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "einsum/ein_graph.h"
+#include "tra/from_einsum.h"
+#include "tra/tra_expr.h"
+
+/// How from_einsum builds its program; nobody else needs it.
+namespace einrel::lowering {
+
+/// The tensor of a vertex as a relation with one key position per dimension.
+struct Stored {
+  TraId id;
+  DType dtype = DType::f32;
+  Shape bound;
+  std::vector<DimensionCut> cuts;
+};
+
+/// Adds the nodes of one vertex after the other to a program.
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(TraExpr& program) : program_(program) {}
+
+  /// The nodes that follow belong to the statement there.
+  void begin_statement(Span where) { where_ = where; }
+  TraId add(TraOp op, std::vector<TraId> inputs) { return program_.add(std::move(op), std::move(inputs), "", where_); }
+  /// A node that says the same as one that was added by this function before is that one.
+  TraId find_or_add(const TraOp& op, const std::vector<TraId>& inputs);
+  void name(TraId id, const std::string& name) { program_.nodes[id.index].name = name; }
+
+  /// The tensor cut in another way: itself where both cuts have the same chunks.
+  TraId recut(const Stored& tensor, const std::vector<DimensionCut>& cuts);
+  /// The relation with the key positions in this order, 0 where a position is missing.
+  TraId reorder_key(TraId id, const std::vector<std::optional<std::size_t>>& positions, std::size_t arity);
+
+ private:
+  TraExpr& program_;
+  Span where_;
+  std::map<std::pair<std::size_t, std::vector<TraId>>, std::vector<TraId>> shared_;  // by operation and inputs
+};
+
+/// One relation that a body reads.
+struct Source {
+  TraId id;
+  DType dtype = DType::f32;
+  std::vector<std::optional<std::size_t>> keys;  ///< per key position the label whose chunks it counts; else it is 0
+};
+/// An operand of a body.
+struct Operand {
+  std::size_t source = 0;
+  Access access;
+};
+/// An EinSum over relations: `operands` is what its body reads. Every label that is cut and that an operand reads is a
+/// plain index there and a key position of its source.
+struct ChunkedEinSum {
+  std::vector<Source> sources;
+  std::vector<Operand> operands;
+  std::vector<std::size_t> output;
+  std::vector<std::size_t> reduced;
+  std::optional<Reducer> reducer;
+  ScalarExpr body;
+  DType dtype = DType::f32;  ///< of the result
+};
+
+/// The labels of one vertex, and into how many parts each is cut.
+struct LabelCuts {
+  std::vector<Label> labels;
+  std::vector<std::int64_t> parts;
+  bool is_cut(std::size_t label) const { return parts[label] > 1; }
+};
+
+/// Throws UserError naming label and reason for a cut that the label does not allow.
+void check_cuts(const EinGraph& graph, const GraphCuts& cuts);
+
+/// The label that an index reads as it is.
+std::optional<std::size_t> plain_label(const Index& index);
+/// X[l0,l1,...]
+Access plain_access(const std::vector<std::size_t>& labels);
+
+/// The vertex over the relations of its inputs, cut as its labels are.
+ChunkedEinSum read_operands(ProgramBuilder& builder, const Vertex& vertex, const std::vector<Stored>& inputs,
+                            const LabelCuts& cuts);
+
+// The relation of a vertex; `inputs` are those of vertex.inputs, `parts` says how each label is cut.
+Stored lower_einsum(ProgramBuilder& builder, const Vertex& vertex, const std::vector<Stored>& inputs,
+                    const std::vector<std::int64_t>& parts);
+Stored lower_view(ProgramBuilder& builder, const Vertex& vertex, const Stored& input,
+                  const std::vector<std::int64_t>& parts);
+
+}  // namespace einrel::lowering

@@ -1,0 +1,202 @@
+#include "tra/relation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace einrel {
+namespace {
+
+/// Visits every key below `front` by ascending key, until `visit` returns false.
+template <class Visit>
+void for_each_key(const Key& front, Visit&& visit) {
+  if (std::any_of(front.begin(), front.end(), [](std::int64_t n) { return n <= 0; })) return;
+  Key key(front.size(), 0);
+  while (visit(static_cast<const Key&>(key))) {
+    std::size_t d = key.size();
+    while (d > 0 && ++key[d - 1] == front[d - 1]) key[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+std::string extent_range(const RelationType& type, std::size_t dim) {
+  Extent least = type.chunks.front().bound[dim];
+  Extent most = least;
+  for (const Chunk& chunk : type.chunks) {
+    least = std::min(least, chunk.bound[dim]);
+    most = std::max(most, chunk.bound[dim]);
+  }
+  return least == most ? fmt::format("{}", most.value()) : fmt::format("{}..{}", least.value(), most.value());
+}
+
+}  // namespace
+
+void check_cut(Extent extent, const DimensionCut& cut) {
+  if (cut.parts < 1 || cut.unit < 1) {
+    throw UserError(fmt::format("a dimension cannot be cut into {} parts in units of {}; both must be at least 1",
+                                cut.parts, cut.unit));
+  }
+  if (extent.value() % cut.unit != 0)
+    throw UserError(fmt::format("an extent of {} is not made of units of {}", extent.value(), cut.unit));
+  if (cut.parts > std::max<std::int64_t>(1, extent.value() / cut.unit)) {
+    throw UserError(fmt::format("an extent of {}{} cannot be cut into {} parts", extent.value(),
+                                cut.unit == 1 ? "" : fmt::format(" in units of {}", cut.unit), cut.parts));
+  }
+}
+
+std::int64_t chunk_begin(Extent extent, const DimensionCut& cut, std::int64_t part) {
+  const std::int64_t units = extent.value() / cut.unit;
+  return cut.unit * (part * (units / cut.parts) + std::min(part, units % cut.parts));
+}
+
+Extent chunk_extent(Extent extent, const DimensionCut& cut, std::int64_t part) {
+  return Extent(chunk_begin(extent, cut, part + 1) - chunk_begin(extent, cut, part));
+}
+
+TensorCut cut_of_all(const std::vector<DimensionCut>& cuts) {
+  TensorCut result{{}, cuts};
+  for (std::size_t d = 0; d < cuts.size(); ++d) result.dims.push_back(d);
+  return result;
+}
+
+Key frontier(const RelationType& type) {
+  Key front(type.key_arity, 0);
+  for (const Chunk& chunk : type.chunks) {
+    for (std::size_t i = 0; i < front.size(); ++i) front[i] = std::max(front[i], chunk.key[i] + 1);
+  }
+  return front;
+}
+
+std::int64_t float_count(const RelationType& type) {
+  std::int64_t count = 0;
+  for (const Chunk& chunk : type.chunks) count = checked_add(count, element_count(chunk.bound));
+  return count;
+}
+
+std::vector<Key> holes(const RelationType& type, std::size_t most) {
+  std::vector<Key> missing;
+  auto present = type.chunks.begin();
+  for_each_key(frontier(type), [&](const Key& key) {
+    while (present != type.chunks.end() && present->key < key) ++present;
+    if (present == type.chunks.end() || present->key != key) missing.push_back(key);
+    return missing.size() < most;
+  });
+  return missing;
+}
+
+const Chunk* find_chunk(const RelationType& type, const Key& key) {
+  const auto found = std::lower_bound(type.chunks.begin(), type.chunks.end(), key,
+                                      [](const Chunk& chunk, const Key& wanted) { return chunk.key < wanted; });
+  return found != type.chunks.end() && found->key == key ? &*found : nullptr;
+}
+
+std::string to_string(const RelationType& type) {
+  if (type.chunks.empty()) return fmt::format("{}, no tuples", name_of(type.dtype));
+  std::string bound;
+  for (std::size_t d = 0; d < type.rank; ++d) bound += (d == 0 ? "" : ", ") + extent_range(type, d);
+  const std::size_t count = type.chunks.size();
+  return fmt::format("{}, {} below {}, {} ({})", name_of(type.dtype),
+                     count == 1 ? "1 key" : fmt::format("{} keys", count), to_string(frontier(type)),
+                     count == 1 ? "array" : "arrays", bound);
+}
+
+RelationType relation_type(DType dtype, const Shape& bound, const TensorCut& cut) {
+  if (cut.dims.size() != cut.cuts.size()) throw Bug("a cut has one entry per key position");
+  Key front;
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i < cut.dims.size(); ++i) {
+    const std::size_t dim = cut.dims[i];
+    if (dim >= bound.size())
+      throw UserError(fmt::format("dimension {} is cut, but the tensor has {} dimensions", dim, bound.size()));
+    if (std::count(cut.dims.begin(), cut.dims.end(), dim) > 1)
+      throw UserError(fmt::format("dimension {} is cut by two key positions", dim));
+    check_cut(bound[dim], cut.cuts[i]);
+    front.push_back(cut.cuts[i].parts);
+    count = checked_multiply(count, cut.cuts[i].parts);
+    if (count > static_cast<std::int64_t>(most_chunks)) {
+      throw UserError(fmt::format("the cut makes more than {} chunks; cut into fewer parts", most_chunks));
+    }
+  }
+  RelationType type{cut.dims.size(), bound.size(), dtype, {}};
+  for_each_key(front, [&](const Key& key) {
+    Chunk chunk{key, bound};
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      const std::size_t dim = cut.dims[i];
+      chunk.bound[dim] = chunk_extent(bound[dim], cut.cuts[i], key[i]);
+    }
+    type.chunks.push_back(std::move(chunk));
+    return true;
+  });
+  return type;
+}
+
+Relation cut_tensor(const Tensor& tensor, const TensorCut& cut) {
+  Relation relation;
+  for (Chunk& chunk : relation_type(tensor.dtype(), tensor.shape(), cut).chunks) {
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < chunk.key.size(); ++i) {
+      const std::size_t dim = cut.dims[i];
+      offset += chunk_begin(tensor.shape()[dim], cut.cuts[i], chunk.key[i]) * tensor.strides()[dim];
+    }
+    const std::byte* first = tensor.data() + offset * static_cast<std::int64_t>(size_of(tensor.dtype()));
+    const auto owner = std::make_shared<Tensor>(tensor);
+    relation.emplace(std::move(chunk.key), Tensor(tensor.dtype(), chunk.bound, tensor.strides(), first, owner));
+  }
+  return relation;
+}
+
+namespace {
+
+/// Copies `chunk` into `whole` with its first element at `begin`.
+void place(Tensor& whole, const Tensor& chunk, const std::vector<std::int64_t>& begin) {
+  const auto size = static_cast<std::int64_t>(size_of(whole.dtype()));
+  std::int64_t first = 0;
+  for (std::size_t d = 0; d < begin.size(); ++d) first += begin[d] * whole.strides()[d];
+  std::vector<std::int64_t> targets;
+  for_each_offset(chunk.shape(), whole.strides(), [&](std::int64_t offset) { targets.push_back(first + offset); });
+  std::size_t next = 0;
+  for_each_offset(chunk.shape(), chunk.strides(), [&](std::int64_t offset) {
+    std::memcpy(whole.mutable_data() + targets[next++] * size, chunk.data() + offset * size,
+                static_cast<std::size_t>(size));
+  });
+}
+
+}  // namespace
+
+Tensor assemble(const Relation& relation, DType dtype, std::size_t rank) {
+  // begins[d][k]: the first element of the chunks whose key has k at position d.
+  std::vector<std::map<std::int64_t, std::int64_t>> extents(rank);
+  for (const auto& [key, chunk] : relation) {
+    invariant(key.size() == rank && chunk.rank() == rank, "a tensor has one key position per dimension");
+    for (std::size_t d = 0; d < rank; ++d) {
+      const auto [at, is_new] = extents[d].emplace(key[d], chunk.shape()[d].value());
+      invariant(is_new || at->second == chunk.shape()[d].value(), "chunks side by side have equal extents");
+    }
+  }
+  std::vector<std::map<std::int64_t, std::int64_t>> begins(rank);
+  Shape shape;
+  std::size_t count = 1;
+  for (std::size_t d = 0; d < rank; ++d) {
+    std::int64_t begin = 0;
+    for (const auto& [part, extent] : extents[d]) {
+      begins[d][part] = begin;
+      begin += extent;
+    }
+    shape.emplace_back(begin);
+    count *= extents[d].size();
+  }
+  invariant(count == relation.size(), "no chunk is missing");
+  Tensor whole(dtype, shape);
+  for (const auto& [key, chunk] : relation) {
+    invariant(chunk.dtype() == dtype, "chunks have the type of their tensor");
+    std::vector<std::int64_t> begin;
+    for (std::size_t d = 0; d < rank; ++d) begin.push_back(begins[d].at(key[d]));
+    place(whole, chunk, begin);
+  }
+  return whole;
+}
+
+}  // namespace einrel

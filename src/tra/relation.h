@@ -1,0 +1,79 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+#include "tra/key.h"
+
+namespace einrel {
+
+/// How one dimension is cut: into `parts` chunks of whole units, whose extents differ by at most one unit, the larger
+/// first. A unit of more than one element keeps groups of elements together (the d of a merged dimension (h d)).
+/// The partition vector d of the papers has one of these per dimension.
+struct DimensionCut {
+  std::int64_t parts = 1;
+  std::int64_t unit = 1;
+  bool operator==(const DimensionCut&) const = default;
+};
+
+/// Throws UserError unless parts and unit are positive, the unit divides the extent, and parts is at most extent / unit
+/// (1 for an extent of 0).
+void check_cut(Extent extent, const DimensionCut& cut);
+/// The first element of chunk `part` (0..parts; parts gives the extent).
+std::int64_t chunk_begin(Extent extent, const DimensionCut& cut, std::int64_t part);
+Extent chunk_extent(Extent extent, const DimensionCut& cut, std::int64_t part);
+
+/// Which key position cuts which dimension: position i of the key counts the chunks of dimension `dims[i]`.
+struct TensorCut {
+  std::vector<std::size_t> dims;
+  std::vector<DimensionCut> cuts;
+  bool operator==(const TensorCut&) const = default;
+};
+/// One key position per dimension, in order.
+TensorCut cut_of_all(const std::vector<DimensionCut>& cuts);
+
+/// One tuple of a relation, without its elements.
+struct Chunk {
+  Key key;
+  Shape bound;
+  bool operator==(const Chunk&) const = default;
+};
+
+/// The type of a tensor relation (paper: R^(k,r,b), TRA section 3): its key set and the bound of the array under each
+/// key, since last chunks may be smaller. Relations have few tuples, so the set is kept as it is.
+struct RelationType {
+  std::size_t key_arity = 0;
+  std::size_t rank = 0;
+  DType dtype = DType::f32;
+  std::vector<Chunk> chunks;  ///< by ascending key; keys are unique
+  bool operator==(const RelationType&) const = default;
+};
+
+/// More tuples than this in one relation are refused.
+constexpr std::size_t most_chunks = std::size_t{1} << 20U;
+
+/// Front(R): the smallest vector above all keys; zeros when there are none.
+Key frontier(const RelationType& type);
+/// Elements of all arrays (paper: f, section 5.3, the product of frontier and bound when all chunks are equal).
+std::int64_t float_count(const RelationType& type);
+/// Some keys below the frontier that are missing (at most `most`), ascending. Continuity is that there are none.
+std::vector<Key> holes(const RelationType& type, std::size_t most = 4);
+/// The chunk with that key, or nullptr. O(log chunks).
+const Chunk* find_chunk(const RelationType& type, const Key& key);
+/// "f32, keys below <2,2>, arrays (2, 2)"; bounds that vary are shown as a range.
+std::string to_string(const RelationType& type);
+
+/// The type of a tensor cut into chunks. Throws UserError for a cut that check_cut refuses or too many chunks.
+RelationType relation_type(DType dtype, const Shape& bound, const TensorCut& cut);
+
+/// A tensor relation with its data.
+using Relation = std::map<Key, Tensor>;
+/// The chunks of a tensor, as views of it.
+Relation cut_tensor(const Tensor& tensor, const TensorCut& cut);
+/// The inverse for a relation with one key position per dimension, in order; throws Bug when the chunks do not fit.
+Tensor assemble(const Relation& relation, DType dtype, std::size_t rank);
+
+}  // namespace einrel

@@ -1,0 +1,70 @@
+#include "tra/repartition.h"
+
+#include <numeric>
+
+namespace einrel {
+namespace {
+
+KeyExpr times(const KeyExpr& a, std::int64_t b) { return key_call(KeyFunction::multiply, a, key_constant(b)); }
+KeyExpr over(const KeyExpr& a, std::int64_t b) { return key_call(KeyFunction::divide, a, key_constant(b)); }
+
+/// How many units of a dimension each chunk has: `larger` chunks have one more than `units`.
+struct Balance {
+  std::int64_t units;
+  std::int64_t larger;
+};
+Balance balance_of(Extent extent, const DimensionCut& cut) {
+  const std::int64_t units = extent.value() / cut.unit;
+  return {units / cut.parts, units % cut.parts};
+}
+
+/// The largest piece that every chunk of both cuts is made of.
+std::int64_t common_piece(Extent extent, const DimensionCut& from, const DimensionCut& to) {
+  std::int64_t piece = extent.value();
+  for (const DimensionCut& cut : {from, to}) {
+    for (std::int64_t part = 1; part < cut.parts; ++part) piece = std::gcd(piece, chunk_begin(extent, cut, part));
+  }
+  return piece;
+}
+
+/// chunk_begin(part) / piece as an expression.
+KeyExpr begin_in_pieces(const KeyExpr& part, Extent extent, const DimensionCut& cut, std::int64_t piece) {
+  const auto [units, larger] = balance_of(extent, cut);
+  if (larger == 0) return times(part, units * cut.unit / piece);
+  const KeyExpr chunks_before = key_call(KeyFunction::minimum, part, key_constant(larger));
+  return over(times(key_call(KeyFunction::add, times(part, units), chunks_before), cut.unit), piece);
+}
+
+/// The chunk that piece number `number` lies in.
+KeyExpr chunk_of_piece(const KeyExpr& number, Extent extent, const DimensionCut& cut, std::int64_t piece) {
+  const auto [units, larger] = balance_of(extent, cut);
+  if (cut.parts == 1) return key_constant(0);
+  if (larger == 0) return over(number, units * cut.unit / piece);
+  // Among the larger chunks the first form is right and the second one not above it; after them the other way round.
+  const KeyExpr unit = over(times(number, piece), cut.unit);
+  const KeyExpr among_smaller = over(key_call(KeyFunction::subtract, unit, key_constant(larger)), units);
+  return key_call(KeyFunction::maximum, over(unit, units + 1), among_smaller);
+}
+
+}  // namespace
+
+TraId expand_repartition(TraExpr& program, TraId in, const Repartition& op, const Shape& bound) {
+  const std::size_t rank = bound.size();
+  for (std::size_t d = 0; d < rank; ++d) {
+    const DimensionCut& from = op.from[d];
+    const DimensionCut& to = op.to[d];
+    if (from == to || bound[d] == Extent(0) || (from.parts == 1 && to.parts == 1)) continue;
+    const std::int64_t piece = common_piece(bound[d], from, to);
+    const TraId tiled = program.add(Tile{d, piece}, {in});
+    const KeyExpr number =
+        key_call(KeyFunction::add, begin_in_pieces(key_position(d), bound[d], from, piece), key_position(rank));
+    const KeyExpr chunk = chunk_of_piece(number, bound[d], to, piece);
+    KeyMap map = identity_map(rank + 1);
+    map.outputs[d] = chunk;
+    map.outputs[rank] = key_call(KeyFunction::subtract, number, begin_in_pieces(chunk, bound[d], to, piece));
+    in = program.add(Concat{rank, d}, {program.add(ReKey{map}, {tiled})});
+  }
+  return in;
+}
+
+}  // namespace einrel

@@ -1,0 +1,47 @@
+#include "tra/signature.h"
+
+namespace einrel {
+namespace {
+
+class Visitor {
+ public:
+  explicit Visitor(const std::vector<Signature>& inputs) : inputs_(inputs) {}
+
+  Signature operator()(const StoredRelation& op) const { return {op.cut.dims.size(), op.bound.size(), op.dtype}; }
+  Signature operator()(const LabelPositions&) const { return {1, 1, DType::i64}; }
+  Signature operator()(const Aggregate& op) const { return {op.group_by.size(), in().rank, in().dtype}; }
+  Signature operator()(const Join& op) const {
+    const Signature& right = inputs_[1];
+    return {in().key_arity + complement(op.keys_right, right.key_arity).size(),
+            result_rank(op.kernel, {in().rank, right.rank}), result_dtype(op.kernel)};
+  }
+  Signature operator()(const ReKey& op) const { return {op.map.outputs.size(), in().rank, in().dtype}; }
+  Signature operator()(const Filter&) const { return in(); }
+  Signature operator()(const Transform& op) const {
+    return {in().key_arity, result_rank(op.kernel, {in().rank}), result_dtype(op.kernel)};
+  }
+  Signature operator()(const Tile&) const { return {in().key_arity + 1, in().rank, in().dtype}; }
+  Signature operator()(const Concat&) const {
+    return {in().key_arity == 0 ? 0 : in().key_arity - 1, in().rank, in().dtype};
+  }
+  Signature operator()(const Repartition&) const { return in(); }
+
+ private:
+  const Signature& in() const { return inputs_[0]; }
+  const std::vector<Signature>& inputs_;
+};
+
+}  // namespace
+
+std::size_t result_rank(const Kernel& kernel, const std::vector<std::size_t>& ranks) {
+  if (kernel.steps.empty()) return ranks.front();
+  const auto& op = kernel.steps.back().op;
+  if (const auto* einsum = std::get_if<EinSum>(&op)) return einsum->output.size();
+  return std::get<View>(op).to.size();
+}
+
+Signature signature_of(const TraOp& op, const std::vector<Signature>& inputs) {
+  return std::visit(Visitor(inputs), op);
+}
+
+}  // namespace einrel
