@@ -33,6 +33,15 @@ std::string keys_text(const std::vector<Key>& keys) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+void check_join_positions(const Join& op, const RelationType& left, const RelationType& right) {
+  check_positions(op.keys_left, left.key_arity, "the left list");
+  check_positions(op.keys_right, right.key_arity, "the right list");
+  if (op.keys_left.size() != op.keys_right.size()) {
+    throw UserError(fmt::format("{} positions of the left keys cannot be joined with {} of the right keys",
+                                op.keys_left.size(), op.keys_right.size()));
+  }
+}
+
 /// Infers one node; the inputs' types are in `types`.
 class NodeInference {
  public:
@@ -47,21 +56,19 @@ class NodeInference {
   RelationType operator()(const Tile& op) const { return infer_tile(op, in()); }
   RelationType operator()(const Concat& op) const { return infer_concat(op, in()); }
   RelationType operator()(const Join& op) const {
-    const RelationType& left = in(0);
-    const RelationType& right = in(1);
-    const Key left_front = frontier(left);
-    const Key right_front = frontier(right);
-    RelationType type = infer_join(op, left, right);
+    check_join_positions(op, in(0), in(1));
+    const Key left = frontier(in(0));
+    const Key right = frontier(in(1));
     for (std::size_t i = 0; i < op.keys_left.size(); ++i) {
-      const std::int64_t a = left_front[op.keys_left[i]];
-      const std::int64_t b = right_front[op.keys_right[i]];
+      const std::int64_t a = left[op.keys_left[i]];
+      const std::int64_t b = right[op.keys_right[i]];
       if (a == b) continue;
       throw UserError(fmt::format(
           "position {} of the left keys goes up to {} (frontier {}), but position {} of the right keys, which it is "
           "joined with, up to {} (frontier {})",
-          op.keys_left[i], a - 1, to_string(left_front), op.keys_right[i], b - 1, to_string(right_front)));
+          op.keys_left[i], a - 1, to_string(left), op.keys_right[i], b - 1, to_string(right)));
     }
-    return type;
+    return infer_join(op, in(0), in(1));
   }
   RelationType operator()(const Repartition& op) const {
     const RelationType& type = in();
@@ -297,12 +304,7 @@ RelationType infer_aggregate(const KeyPositions& group_by, const Kernel& kernel,
 }
 
 RelationType infer_join(const Join& op, const RelationType& left, const RelationType& right) {
-  check_positions(op.keys_left, left.key_arity, "the left list");
-  check_positions(op.keys_right, right.key_arity, "the right list");
-  if (op.keys_left.size() != op.keys_right.size()) {
-    throw UserError(fmt::format("{} positions of the left keys cannot be joined with {} of the right keys",
-                                op.keys_left.size(), op.keys_right.size()));
-  }
+  check_join_positions(op, left, right);
   check_types(op.kernel, {left.dtype, right.dtype});
   RelationType type{left.key_arity + right.key_arity - op.keys_left.size(), 0, result_dtype(op.kernel), {}};
   std::vector<Key> origins;

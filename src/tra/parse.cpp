@@ -383,13 +383,44 @@ class ProgramBuilder {
     return transform == nullptr ? nullptr : &transform->kernel;
   }
 
+  /// Infers the program; after an error, what does not depend on its node, so that several errors are found at once.
   void infer_program() {
-    try {
-      infer(program());
-    } catch (const TraError& wrong) {
-      error(wrong.message(), {program()[wrong.node()].where}, wrong.help());
+    constexpr int most_errors = 20;
+    std::vector<bool> is_broken(program().nodes.size(), false);
+    for (int found = 0; found < most_errors; ++found) {
+      const auto [part, origins] = without(is_broken);
+      try {
+        infer(part);
+        break;
+      } catch (const TraError& wrong) {
+        const std::size_t node = origins[wrong.node().index];
+        error(wrong.message(), {program().nodes[node].where}, wrong.help());
+        is_broken[node] = true;
+      }
     }
     refuse_errors();
+  }
+
+  /// The program without broken nodes and all that depends on them, and what its nodes are in the whole program.
+  std::pair<TraExpr, std::vector<std::size_t>> without(const std::vector<bool>& is_broken) {
+    TraExpr part;
+    std::vector<std::size_t> origins;
+    std::vector<std::optional<TraId>> kept;
+    for (std::size_t i = 0; i < program().nodes.size(); ++i) {
+      const TraNode& node = program().nodes[i];
+      std::vector<TraId> inputs;
+      for (const TraId input : node.inputs) {
+        if (kept[input.index]) inputs.push_back(*kept[input.index]);
+      }
+      kept.emplace_back();
+      if (is_broken[i] || inputs.size() != node.inputs.size()) continue;
+      kept.back() = part.add(node.op, std::move(inputs), node.name, node.where);
+      origins.push_back(i);
+    }
+    for (const TraOutput& output : program().outputs) {
+      if (kept[output.id.index]) part.output(output.name, *kept[output.id.index]);
+    }
+    return {std::move(part), std::move(origins)};
   }
 
   const SourceText& source_;

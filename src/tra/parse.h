@@ -13,8 +13,8 @@ struct ParsedTra {
 };
 
 /// Reads a program in the textual form of the algebra (docs/algebra.md) and infers it. Throws ProgramError with every
-/// error that can be found: in the text, in kernels, and (one) in what the operations do to keys and arrays. O(size of
-/// the text + tuples of all relations).
+/// error that can be found: first in the text and in kernels, then in what the operations do to keys and arrays.
+/// O(size of the text + tuples of all relations) without errors.
 ParsedTra parse_tra(const SourceText& source);
 
 }  // namespace einrel

@@ -516,7 +516,8 @@ class Streams(CommandLineTest):
     def commands(self):
         x = self.array("x.npy", np.ones(3))
         return (["run", self.program, *RANDOM], ["run", self.program, *RANDOM, "--json"], ["explain", self.program],
-                ["check", self.program], ["einsum", "i", x], ["list", "functions"], ["--help"], ["--version"])
+                ["check", self.program], ["einsum", "i", x], ["list", "functions"], ["list", "rules"], ["--help"],
+                ["--version"])
 
     def test_output_that_cannot_be_written_is_a_failed_run(self):
         for arguments in self.commands():

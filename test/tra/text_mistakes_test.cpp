@@ -207,6 +207,12 @@ TEST(TraMistakes, WhatOperationsDoToKeysIsChecked) {
               AllOf(StartsWith("3:37 "), HasSubstr("dimension 7")));
 }
 
+TEST(TraMistakes, SeveralOperationsCanBeWrongAtOnce) {
+  EXPECT_THAT(mistakes("input A[4,4] cut <2,2>\nB = tile(1, 0)(A)\nC = transform(relu)(B)\nD = tile(9, 1)(A)\n"
+                       "E = transform(relu)(A)\nF = rekey(<a,b> -> <b>)(E)"),
+              ElementsAre(StartsWith("2:5 "), StartsWith("4:5 "), StartsWith("6:5 ")));
+}
+
 TEST(TraMistakes, KernelsOfTheWrongShapeAreRefused) {
   EXPECT_THAT(mistake("C = transform(matMul)(A)"), StartsWith("3:15 kernel matMul takes 2 arrays, not 1"));
   EXPECT_THAT(mistake("C = join(<0>, <0>, relu . relu)(A, A)"), StartsWith("3:27 kernel relu takes 1 array, not 2"));
