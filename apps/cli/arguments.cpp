@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "ia/from_tra.h"
 
 namespace einrel::cli {
 namespace {
@@ -63,6 +64,13 @@ std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& g
     if (dims[name] < 0) throw UserError(fmt::format("--dim {0}={1}: '{1}' is not {2}", name, text, extent_words));
   }
   return dims;
+}
+
+std::int64_t parse_sites(const std::string& given) {
+  const std::string wanted = fmt::format("a whole number from 1 to {}", most_sites);
+  const auto sites = parse_number<std::int64_t>("--sites ", given, wanted.c_str());
+  if (sites < 1 || sites > most_sites) throw UserError(fmt::format("--sites {0}: '{0}' is not {1}", given, wanted));
+  return sites;
 }
 
 std::map<std::string, double> parse_scalars(const std::vector<std::string>& given) {

@@ -19,6 +19,9 @@ std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& g
 /// --scalar eta=0.1 ...; throws UserError unless every value is a number.
 std::map<std::string, double> parse_scalars(const std::vector<std::string>& given);
 
+/// --sites N; throws UserError unless it is a whole number that plans can be made for.
+std::int64_t parse_sites(const std::string& given);
+
 /// --random SEED; throws UserError unless it is a whole number from 0 to 2^64-1.
 std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given);
 

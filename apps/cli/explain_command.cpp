@@ -23,12 +23,9 @@ struct CheckArguments {
 };
 struct ExplainArguments : CheckArguments {
   bool json = false;
-  std::int64_t sites = 1;
-  std::string planner;
+  std::string sites = "1";
+  std::string planner = "table-1";
 };
-
-/// A program in the tensor relational algebra instead of the language.
-bool is_tra(const std::string& path) { return path.ends_with(".tra"); }
 
 CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
   Environment environment{parse_dims(arguments.dims), {}};
@@ -38,27 +35,30 @@ CheckedProgram check_program(const CheckArguments& arguments, const SourceText& 
 
 /// Whether the plan is to be searched for.
 bool wants_search(const std::string& planner) {
-  if (planner.empty() || planner == "ia-rules") return !planner.empty();
-  throw UserError(fmt::format("--planner {}: there is no such planner; the planners are ia-rules", planner));
+  if (planner != "table-1" && planner != "ia-rules")
+    throw UserError(fmt::format("there is no planner '{}'; the planners are table-1 and ia-rules", printable(planner)));
+  return planner == "ia-rules";
 }
 
 void explain_tra(const ExplainArguments& arguments) {
   if (arguments.json || !arguments.inputs.empty() || !arguments.dims.empty())
     throw UserError("--json, --in and --dim are for .ein programs; a .tra program says its extents itself");
+  const std::int64_t sites = parse_sites(arguments.sites);
+  const bool search = wants_search(arguments.planner);
   const SourceText source = read_program(arguments.program);
   ParsedTra parsed = parse_tra(source);
-  const bool search = wants_search(arguments.planner);
-  const AlgebraPlan plan = plan_algebra(std::move(parsed.program), arguments.sites, parsed.layouts, search);
+  const AlgebraPlan plan = plan_algebra(std::move(parsed.program), sites, parsed.layouts, search);
   print(fmt::format("{}\n{}", printable(source.name(), 400), algebra_text(plan)));
 }
 
 void explain_program(const ExplainArguments& arguments) {
   if (is_tra(arguments.program)) return explain_tra(arguments);
+  const std::int64_t sites = parse_sites(arguments.sites);
+  const bool search = wants_search(arguments.planner);
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = check_program(arguments, source);
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
-  const bool search = wants_search(arguments.planner);
-  const AlgebraPlan plan = plan_algebra(algebra_of(compiled, arguments.sites), arguments.sites, {}, search);
+  const AlgebraPlan plan = plan_algebra(algebra_of(compiled, sites), sites, {}, search);
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, plan)));
   else
@@ -66,6 +66,7 @@ void explain_program(const ExplainArguments& arguments) {
 }
 
 void check_only(const CheckArguments& arguments) {
+  refuse_tra(arguments.program);
   const SourceText source = read_program(arguments.program);
   const CheckedProgram checked = check_program(arguments, source);
   const std::size_t open = checked.unknown_extents.size();
@@ -77,11 +78,9 @@ void check_only(const CheckArguments& arguments) {
 }
 
 template <class Arguments>
-std::shared_ptr<Arguments> add_arguments(CLI::App& command) {
+std::shared_ptr<Arguments> add_arguments(CLI::App& command, const char* takes) {
   auto arguments = std::make_shared<Arguments>();
-  command
-      .add_option("PROGRAM", arguments->program, "a .ein file, or - for standard input; explain also takes a .tra file")
-      ->required();
+  command.add_option("PROGRAM", arguments->program, takes)->required();
   command.add_option("--in", arguments->inputs, "NAME=FILE: take extents from a file")->allow_extra_args(false);
   command.add_option("--dim", arguments->dims, "LABEL=N: set the extent of a label")->allow_extra_args(false);
   return arguments;
@@ -91,17 +90,18 @@ std::shared_ptr<Arguments> add_arguments(CLI::App& command) {
 
 void add_explain_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "show how a program is computed, without running it");
-  auto arguments = add_arguments<ExplainArguments>(*command);
+  auto arguments =
+      add_arguments<ExplainArguments>(*command, "a .ein file, a .tra file, or - for a .ein on standard input");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");
   command->add_option("--sites", arguments->sites, "the number of sites to plan for (default 1)");
   command->add_option("--planner", arguments->planner,
-                      "ia-rules: search the equivalence rules for the plan that moves least");
+                      "table-1 (the default), or ia-rules: search for the plan that moves least");
   command->callback([arguments] { explain_program(*arguments); });
 }
 
 void add_check_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("check", "report every error of a program");
-  auto arguments = add_arguments<CheckArguments>(*command);
+  auto arguments = add_arguments<CheckArguments>(*command, "a .ein file, or - for standard input");
   command->callback([arguments] { check_only(*arguments); });
 }
 

@@ -12,6 +12,7 @@
 #include <iostream>
 
 #include "arguments.h"
+#include "base/text.h"
 #include "einsum/print.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
@@ -35,6 +36,16 @@ std::string read_all(std::istream& stream, const std::string& name) {
 }
 
 }  // namespace
+
+bool is_tra(const std::string& path) { return path.ends_with(".tra"); }
+
+void refuse_tra(const std::string& path) {
+  if (!is_tra(path)) return;
+  throw UserError(
+      fmt::format("{} is a program in the tensor relational algebra, which only explain takes: "
+                  "einrel explain {}",
+                  printable(path), printable(path)));
+}
 
 SourceText read_program(const std::string& path) {
   if (path == "-") return {"<standard input>", read_all(std::cin, "standard input")};

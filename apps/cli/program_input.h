@@ -13,6 +13,11 @@
 
 namespace einrel::cli {
 
+/// Whether a path names a program in the tensor relational algebra instead of the language: it ends with .tra.
+bool is_tra(const std::string& path);
+/// Throws UserError for such a path: only explain takes those.
+void refuse_tra(const std::string& path);
+
 /// The text of a program; "-" is standard input. Throws UserError when it cannot be read.
 SourceText read_program(const std::string& path);
 

@@ -57,6 +57,7 @@ void write_outputs(const OutputFiles& files, const RunReport& report) {
 }
 
 void run_program(const RunArguments& arguments) {
+  refuse_tra(arguments.program);
   const SourceText source = read_program(arguments.program);
   const OpenInputs files = open_inputs(arguments.inputs);
   const OutputFiles outputs = parse_outputs(arguments.outputs);

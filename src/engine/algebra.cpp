@@ -55,6 +55,7 @@ std::vector<OperationLine> lines_of(const IaStore& store, const IaPlan& plan,
     lines.push_back({(is_input ? "" : names.at(id) + " = ") + to_text(store, id, names),
                      (node.type.partial ? "partial, " : "") + to_string(node.type.placement), node.cost.moved});
   }
+  lines.push_back({outputs_text(plan, names), "", 0});
   return lines;
 }
 
@@ -71,23 +72,26 @@ std::string plan_section(const IaStore& store, const IaPlan& plan, const std::ma
       fmt::format("\nimplementation algebra for {}, {} (each operation with the placement of its tuples)\n",
                   counted(static_cast<std::size_t>(store.sites()), "site"), how);
   for (const OperationLine& line : lines_of(store, plan, names)) {
-    text += remarked(line.text,
-                     line.floats == 0 ? line.note : fmt::format("{}, {} moved", line.note, floats_text(line.floats)));
+    const std::string moved = line.floats == 0 ? "" : fmt::format(", {} moved", floats_text(line.floats));
+    text += line.note.empty() ? fmt::format("  {}\n", line.text) : remarked(line.text, line.note + moved);
   }
   const PlanCost cost = cost_of(store, plan);
-  text += fmt::format("  in all {} moved", floats_text(cost.moved));
-  if (cost.moved_by_frontier != cost.moved)
-    text += fmt::format("; counted as in the paper, each key once: {}", floats_text(cost.moved_by_frontier));
+  const std::string exact = floats_text(cost.moved);
+  const std::string by_frontier = floats_text(cost.moved_by_frontier);
+  text += fmt::format("  in all {} moved", exact);
+  if (by_frontier != exact) text += fmt::format("; counted as in the paper, each key once: {}", by_frontier);
   if (cost.work > 0) text += fmt::format("; the busiest site has {:.3g} % of the work", 100 * cost.busiest / cost.work);
   return text + "\n";
 }
 
-std::string kernel_section(const IaStore& store, const std::vector<IaPlan>& plans) {
+/// The kernels that the text of the TRA does not define: built-in ones and compositions.
+std::string kernel_section(const IaStore& store, const std::vector<IaPlan>& plans, const std::string& tra) {
   std::map<std::string, std::string> kernels;
   for (const IaPlan& plan : plans) {
     for (const IaId id : nodes_of(store, plan)) {
       for (const Kernel* kernel : kernels_of(store[id].op)) {
-        if (!is_identity(*kernel)) kernels[kernel->name] = formula(*kernel);
+        const bool is_defined = tra.find(fmt::format("\n  kernel {}(", kernel->name)) != std::string::npos;
+        if (!is_identity(*kernel) && !is_defined) kernels[kernel->name] = formula(*kernel);
       }
     }
   }
@@ -160,9 +164,10 @@ std::string algebra_text(const AlgebraPlan& plan) {
   const IaStore& store = plan.ia.store;
   const std::vector<IaPlan> plans = plans_of(plan);
   const std::map<IaId, std::string> names = names_of(store, plans);
-  std::string text = tra_section(plan.tra) + plan_section(store, plans.front(), names, "by Table 1");
+  const std::string tra = tra_section(plan.tra);
+  std::string text = tra + plan_section(store, plans.front(), names, "by Table 1");
   if (plan.derivation) text += derivation_section(plan) + plan_section(store, plan.ia.plan, names, "by ia-rules");
-  return text + kernel_section(store, plans);
+  return text + kernel_section(store, plans, tra);
 }
 
 std::string rules_text() {

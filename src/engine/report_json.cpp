@@ -5,6 +5,7 @@
 #include "einsum/print.h"
 #include "engine/memory.h"
 #include "engine/summary.h"
+#include "tra/from_einsum.h"
 
 namespace einrel {
 namespace {
@@ -25,7 +26,7 @@ ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph) {
     for (const Label& label : all) {
       labels.push_back(label.name);
       extents[label.name] = label.extent.value();
-      parts[label.name] = 1;  // one chunk: there is no planner yet that would cut it
+      parts[label.name] = 1;  // one chunk: a run does not cut yet
     }
   };
   if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) add(einsum->labels);
@@ -98,6 +99,15 @@ std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
   json["sites"] = plan.ia.store.sites();
   json["planner"] = plan.derivation ? "ia-rules" : "table-1";
   json["cost"]["floats"] = cost_of(plan.ia.store, plan.ia.plan).moved;
+  if (plan.ia.store.sites() > 1) json["cost"]["bound"] = json["cost"]["bytes"] = nullptr;  // not modelled yet
+  const GraphCuts cuts = default_cuts(compiled.graph, plan.ia.store.sites());
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
+    ordered_json& vertex = json["vertices"][next++];
+    for (std::size_t l = 0; l < vertex["labels"].size(); ++l)
+      vertex["parts"][vertex["labels"][l].get<std::string>()] = cuts.parts[v][l];
+  }
   json["tra"] = ordered_json::array();
   for (const OperationLine& line : tra_lines(plan.tra))
     json["tra"].push_back({{"text", line.text}, {"type", line.note}});

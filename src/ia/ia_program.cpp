@@ -69,7 +69,7 @@ IaId IaStore::add(IaOp op, std::vector<IaId> inputs) {
       node.fault = error.what();
     }
   }
-  tuples_ += node.type.relation.chunks.size() + node.type.tuples.size();
+  tuples_ += node.type.relation.chunks.size() + node.type.tuples.size() + node.cost.work.size();
   nodes_.push_back(std::move(node));
   by_hash_.emplace(hash, nodes_.size() - 1);
   return {nodes_.size() - 1};
@@ -116,17 +116,22 @@ std::string fault_of(const IaStore& store, const IaPlan& plan) {
 
 PlanCost cost_of(const IaStore& store, const IaPlan& plan) {
   PlanCost cost;
-  std::vector<double> work(static_cast<std::size_t>(store.sites()), 0);
+  std::vector<double> work;
+  double everywhere = 0;
   for (const IaId id : nodes_of(store, plan)) {
     const NodeCost& node = store[id].cost;
     cost.moved += node.moved;
     cost.moved_by_frontier += node.moved_by_frontier;
+    everywhere += node.work_everywhere;
+    if (work.size() < node.work.size()) work.resize(node.work.size(), 0);
     for (std::size_t site = 0; site < node.work.size(); ++site) work[site] += node.work[site];
   }
   for (const double at : work) {
     cost.busiest = std::max(cost.busiest, at);
     cost.work += at;
   }
+  cost.busiest += everywhere;
+  cost.work += everywhere * static_cast<double>(store.sites());
   return cost;
 }
 

@@ -91,9 +91,10 @@ struct PhysicalType {
 
 /// What running a node takes.
 struct NodeCost {
-  double moved = 0;              ///< floats delivered: Bcast of f floats f * sites, Shuf f (TRA paper, section 5.3)
+  double moved = 0;  ///< floats delivered: Bcast of f floats f * sites, Shuf f (TRA paper, section 5.3); 0 on one site
   double moved_by_frontier = 0;  ///< the paper's count, which takes f from frontier and bound: each key once
-  std::vector<double> work;      ///< scalar operations on each site
+  std::vector<double> work;      ///< scalar operations on each site, up to the last one that has some of its own
+  double work_everywhere = 0;    ///< those that every site does besides
 };
 
 struct IaNode {

@@ -85,9 +85,7 @@ std::vector<PlacedChunk> placed(const RelationType& type, const KeyPositions& po
 class Inference {
  public:
   Inference(IaNode& node, const std::vector<const IaNode*>& inputs, std::int64_t sites)
-      : node_(node), inputs_(inputs), sites_(sites) {
-    node_.cost.work.assign(static_cast<std::size_t>(sites), 0);
-  }
+      : node_(node), inputs_(inputs), sites_(sites) {}
 
   void operator()(const PlacedRelation& op) {
     node_.type.relation = relation_type(op.stored.dtype, op.stored.bound, op.stored.cut);
@@ -141,11 +139,13 @@ class Inference {
  private:
   const PhysicalType& in(std::size_t i = 0) const { return inputs_[i]->type; }
   void work_at(std::optional<Site> site, double flops) {
-    if (site) {
-      node_.cost.work[static_cast<std::size_t>(*site)] += flops;
-    } else {
-      for (double& work : node_.cost.work) work += flops;
+    if (!site) {
+      node_.cost.work_everywhere += flops;
+      return;
     }
+    const auto at = static_cast<std::size_t>(*site);
+    if (at >= node_.cost.work.size()) node_.cost.work.resize(at + 1, 0);
+    node_.cost.work[at] += flops;
   }
   Placement joined_placement(const LocalJoin& op) const;
   std::optional<Site> common_site(std::size_t l, std::size_t r, const std::vector<std::vector<Site>>& left,
@@ -388,6 +388,7 @@ Placement mapped(const Placement& placement, const KeyMap& map) {
 
 void infer_node(IaNode& node, const std::vector<const IaNode*>& inputs, std::int64_t sites) {
   std::visit(Inference(node, inputs, sites), node.op);
+  if (sites == 1) node.cost.moved = node.cost.moved_by_frontier = 0;  // there is nowhere to move to
 }
 
 }  // namespace einrel

@@ -133,7 +133,7 @@ class NodeRun {
   }
 
   void deliver(SiteTuples& site, const Key& key, const Tensor& array) {
-    moved_ += static_cast<double>(array.count());
+    if (sites_ > 1) moved_ += static_cast<double>(array.count());
     site.emplace(key, array);
   }
   /// Every tuple once.

@@ -104,6 +104,15 @@ std::string nested_text(const IaStore& store, IaId id, const std::vector<IaId>& 
   return texts.at(id);
 }
 
+std::string outputs_text(const IaPlan& plan, const std::map<IaId, std::string>& names) {
+  std::vector<std::string> outputs;
+  for (const IaOutput& output : plan) {
+    const std::string& name = names.at(output.id);
+    outputs.push_back(name == output.name ? name : output.name + " = " + name);
+  }
+  return fmt::format("output {}", fmt::join(outputs, ", "));
+}
+
 std::string to_text(const IaStore& store, const IaPlan& plan) {
   const std::map<IaId, std::string> names = names_of(store, {plan});
   std::string text;
@@ -111,12 +120,7 @@ std::string to_text(const IaStore& store, const IaPlan& plan) {
     const bool is_input = std::holds_alternative<PlacedRelation>(store[id].op);
     text += (is_input ? "" : names.at(id) + " = ") + to_text(store, id, names) + "\n";
   }
-  std::vector<std::string> outputs;
-  for (const IaOutput& output : plan) {
-    const std::string& name = names.at(output.id);
-    outputs.push_back(name == output.name ? name : output.name + " = " + name);
-  }
-  return text + fmt::format("output {}\n", fmt::join(outputs, ", "));
+  return text + outputs_text(plan, names) + "\n";
 }
 
 }  // namespace einrel

@@ -18,6 +18,8 @@ std::string to_text(const IaStore& store, IaId id, const std::map<IaId, std::str
 /// "local_join(<1>, <0>, matMul)(bcast(A), t1)".
 std::string nested_text(const IaStore& store, IaId id, const std::vector<IaId>& leaves,
                         const std::map<IaId, std::string>& names);
+/// "output C, D = t3"
+std::string outputs_text(const IaPlan& plan, const std::map<IaId, std::string>& names);
 /// The plan in the form that parse_ia reads, one operation per line: "t1 = bcast(A)".
 std::string to_text(const IaStore& store, const IaPlan& plan);
 

@@ -53,7 +53,7 @@ class Search {
         postponed_.pop_back();
       }
     }
-    Derivation derivation{candidates_[0].plan, candidates_[0].cost, {}, seen_.size(), waiting_.empty()};
+    Derivation derivation{candidates_[0].plan, candidates_[0].cost, {}, seen_.size(), waiting_.empty() && !is_spent()};
     for (std::size_t at = best_; at != 0; at = candidates_[at].parent) {
       const Candidate& step = candidates_[at];
       derivation.steps.push_back({step.rule, step.at, step.by, step.plan, step.cost});
@@ -114,6 +114,8 @@ class Search {
     if (candidates_[a].crowded != candidates_[b].crowded) return !candidates_[a].crowded;
     if (candidates_[a].cost.moved != candidates_[b].cost.moved)
       return candidates_[a].cost.moved < candidates_[b].cost.moved;
+    if (candidates_[a].cost.busiest != candidates_[b].cost.busiest)
+      return candidates_[a].cost.busiest < candidates_[b].cost.busiest;
     return a < b;
   }
 

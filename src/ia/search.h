@@ -38,7 +38,8 @@ struct SearchBudget {
 /// The `ia-rules` search: from `start`, repeatedly rewrites the cheapest plan not yet tried by every rule at every
 /// place, until the budget is spent. When that gives a better plan than all before, the search goes on from there and
 /// comes back to the others later: choices in independent parts of a program are then made one after the other, not in
-/// all combinations. A plan is better when it moves fewer floats. Moving everything to one site would often be
+/// all combinations. A plan is better when it moves fewer floats, or as many
+/// with less work on the busiest site. Moving everything to one site would often be
 /// cheapest, so plans whose busiest site has more than twice its share of the work of `start` come after all others
 /// (unless `start` itself is no better).
 Derivation cheapest_plan(IaStore& store, const IaPlan& start, const SearchBudget& budget = {});

@@ -1,6 +1,7 @@
 #include "tra/from_einsum.h"
 
 #include "tra/lowering.h"
+#include "tra/named_kernels.h"
 
 namespace einrel {
 namespace {
@@ -35,6 +36,14 @@ class VertexLowering {
 };
 
 }  // namespace
+
+namespace lowering {
+
+std::string kernel_name(const Vertex& vertex) {
+  return is_named_kernel(vertex.name) ? vertex.name + "_of_statement" : vertex.name;
+}
+
+}  // namespace lowering
 
 TraExpr from_einsum(const EinGraph& graph, const GraphCuts& cuts) {
   lowering::check_cuts(graph, cuts);

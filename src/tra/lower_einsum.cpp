@@ -455,7 +455,7 @@ Stored lower_einsum(ProgramBuilder& builder, const Vertex& vertex, const std::ve
                     const std::vector<std::int64_t>& parts) {
   const EinSum& einsum = std::get<EinSum>(vertex.op);
   const LabelCuts cuts{einsum.labels, parts};
-  EinSumLowering lowering(builder, vertex.name, cuts);
+  EinSumLowering lowering(builder, kernel_name(vertex), cuts);
   const Source source = lowering.run(read_operands(builder, vertex, inputs, cuts));
   Stored result{source.id, vertex.dtype, vertex.bound, {}};
   for (const std::size_t label : einsum.output) result.cuts.push_back({parts[label], 1});

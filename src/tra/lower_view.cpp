@@ -36,7 +36,7 @@ std::vector<std::optional<std::size_t>> dimensions_of(const Groups& groups, cons
 }
 
 Kernel view_kernel(const Vertex& vertex) {
-  Kernel kernel = kernel_of(vertex.name, vertex, {vertex.dtype}, {0});
+  Kernel kernel = kernel_of(kernel_name(vertex), vertex, {vertex.dtype}, {0});
   const View& view = std::get<View>(vertex.op);
   const bool is_empty =
       std::any_of(view.labels.begin(), view.labels.end(), [](const Label& label) { return label.extent == Extent(0); });

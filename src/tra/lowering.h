@@ -92,4 +92,7 @@ Stored lower_einsum(ProgramBuilder& builder, const Vertex& vertex, const std::ve
 Stored lower_view(ProgramBuilder& builder, const Vertex& vertex, const Stored& input,
                   const std::vector<std::int64_t>& parts);
 
+/// What the kernels of a vertex are called: its name, unless a built-in kernel is called so.
+std::string kernel_name(const Vertex& vertex);
+
 }  // namespace einrel::lowering
