@@ -19,8 +19,8 @@ struct GraphCuts {
 std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& graph);
 
 /// Cuts for a program without a planner: every label that can be cut into min(sites, extent) parts, the largest first
-/// and while a vertex has at most 1024 kernel calls, so that every scheme for a contraction is within reach of the
-/// rules and equal labels are mostly cut alike.
+/// and while a vertex has at most 1024 kernel calls (which is also the number of sites that they keep busy at most), so
+/// that every scheme for a contraction is within reach of the rules and equal labels are mostly cut alike.
 GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites);
 
 /// The program over chunks (EinDecomp, section 4.3): every vertex Z[lZ] = (+) (x)(X[lX], Y[lY]) with partition vector d

@@ -106,7 +106,7 @@ GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites) {
     std::vector<std::int64_t>& parts = cuts.parts.emplace_back(extents.size(), 1);
     std::int64_t calls = 1;
     for (const std::size_t l : order) {
-      const std::int64_t most = std::max<std::int64_t>(1, std::min(sites, std::max(sites, most_default_calls) / calls));
+      const std::int64_t most = std::max<std::int64_t>(1, std::min(sites, most_default_calls / calls));
       parts[l] = std::clamp<std::int64_t>(extents[l].value(), 1, most);
       calls *= parts[l];
     }
