@@ -51,6 +51,16 @@ void explain_tra(const ExplainArguments& arguments) {
   print(fmt::format("{}\n{}", printable(source.name(), 400), algebra_text(plan)));
 }
 
+/// The user has chosen the number of sites, not the chunks that follow from it.
+AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
+  try {
+    return plan_algebra(algebra_of(compiled, sites), sites, {}, search);
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{}, cut for {} sites: {}\n  help: fewer sites make fewer chunks",
+                                printable(compiled.name), sites, error.what()));
+  }
+}
+
 void explain_program(const ExplainArguments& arguments) {
   if (is_tra(arguments.program)) return explain_tra(arguments);
   const std::int64_t sites = parse_sites(arguments.sites);
@@ -58,7 +68,7 @@ void explain_program(const ExplainArguments& arguments) {
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = check_program(arguments, source);
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
-  const AlgebraPlan plan = plan_algebra(algebra_of(compiled, sites), sites, {}, search);
+  const AlgebraPlan plan = plan_of(compiled, sites, search);
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, plan)));
   else

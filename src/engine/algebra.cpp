@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "base/source.h"
@@ -77,10 +78,11 @@ std::string plan_section(const IaStore& store, const IaPlan& plan, const std::ma
   }
   const PlanCost cost = cost_of(store, plan);
   const std::string exact = floats_text(cost.moved);
-  const std::string by_frontier = floats_text(cost.moved_by_frontier);
+  const std::string by_frontier = floats_text(cost.moved_each_key_once);
   text += fmt::format("  in all {} moved", exact);
   if (by_frontier != exact) text += fmt::format("; counted as in the paper, each key once: {}", by_frontier);
-  if (cost.work > 0) text += fmt::format("; the busiest site has {:.3g} % of the work", 100 * cost.busiest / cost.work);
+  if (cost.work_once > 0)
+    text += fmt::format("; the busiest site has {:.3g} % of the work", 100 * cost.busiest / cost.work_once);
   return text + "\n";
 }
 
@@ -102,11 +104,16 @@ std::string kernel_section(const IaStore& store, const std::vector<IaPlan>& plan
 
 std::string derivation_section(const AlgebraPlan& plan) {
   const Derivation& derivation = *plan.derivation;
-  std::string text = fmt::format("\nderivation by ia-rules ({} plans seen{})\n", derivation.plans_seen,
-                                 derivation.complete ? ", all that the rules reach" : "");
+  std::string text =
+      fmt::format("\nderivation by ia-rules ({} plans seen{})\n", derivation.plans_seen,
+                  derivation.complete           ? ", all that the rules reach"
+                  : derivation.cost().moved > 0 ? "; then the budget was spent, so there may be much better plans"
+                                                : "");
   text += fmt::format("  {:<8} {:>16}\n", "Table 1", floats_text(derivation.start_cost.moved));
   for (const DerivationLine& line : derivation_lines(plan)) {
     text += fmt::format("  {:<8} {:>16}   {}\n", line.rule, floats_text(line.floats), line.equation);
+    if (!line.conditions.empty()) text += fmt::format("      since {}\n", line.conditions);
+    for (const std::string& definition : line.definitions) text += fmt::format("      with {}\n", definition);
     text += fmt::format("      from {}\n      to   {}\n", line.from, line.to);
   }
   if (derivation.steps.empty()) text += "  no rule makes it cheaper\n";
@@ -151,11 +158,27 @@ std::vector<DerivationLine> derivation_lines(const AlgebraPlan& plan) {
   if (!plan.derivation) return lines;
   const IaStore& store = plan.ia.store;
   const std::map<IaId, std::string> names = names_of(store, plans_of(plan));
+  std::set<IaId> defined;  // what the reader has seen
+  for (const IaId id : nodes_of(store, plan.derivation->start)) defined.insert(id);
   for (const DerivationStep& step : plan.derivation->steps) {
     const Match found = match(store, *step.rule, step.at).value();
-    lines.push_back({std::string(step.rule->name), fmt::format("{} = {}", step.rule->pattern, step.rule->result),
-                     nested_text(store, step.at, found.relations, names),
-                     nested_text(store, step.by, found.relations, names), step.cost.moved});
+    DerivationLine line{std::string(step.rule->name),
+                        fmt::format("{} = {}", step.rule->pattern, step.rule->result),
+                        "",
+                        {},
+                        "",
+                        "",
+                        step.cost.moved};
+    for (const Condition& condition : step.rule->conditions)
+      line.conditions += (line.conditions.empty() ? "" : "; ") + std::string(condition.text);
+    for (const IaId leaf : found.relations) {
+      for (const IaId id : nodes_of(store, {{"", leaf}})) {
+        if (defined.insert(id).second) line.definitions.push_back(names.at(id) + " = " + to_text(store, id, names));
+      }
+    }
+    line.from = nested_text(store, step.at, found.relations, names);
+    line.to = nested_text(store, step.by, found.relations, names);
+    lines.push_back(std::move(line));
   }
   return lines;
 }
@@ -176,6 +199,7 @@ std::string rules_text() {
   for (const Rule& rule : all_rules()) {
     text += fmt::format("\n{:<6} {} = {}\n       {}\n", rule.name, rule.pattern, rule.result, rule.reference);
     for (const Condition& condition : rule.conditions) text += fmt::format("       when {}\n", condition.text);
+    if (rule.worthwhile) text += fmt::format("       of use when {}\n", rule.worthwhile->text);
     IaProgram example = parse_ia(SourceText(std::string(rule.name), std::string(rule.example)), example_sites);
     const IaId at = example.plan.front().id;
     const Rewritten rewritten = apply(rule, example.store, example.plan, at);

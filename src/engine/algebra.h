@@ -38,7 +38,9 @@ std::vector<OperationLine> ia_lines(const AlgebraPlan& plan);
 /// One step of the derivation: the operation before and after.
 struct DerivationLine {
   std::string rule;
-  std::string equation;  ///< "join(bcast(X),Y) = join(X,bcast(Y))"
+  std::string equation;                  ///< "join(bcast(X),Y) = join(X,bcast(Y))"
+  std::string conditions;                ///< of the rule, which hold here
+  std::vector<std::string> definitions;  ///< of relations that stand in the operation and were not shown before
   std::string from;
   std::string to;
   double floats = 0;  ///< that the whole plan then moves

@@ -118,6 +118,8 @@ std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
   for (const DerivationLine& line : derivation_lines(plan)) {
     json["derivation"].push_back({{"rule", line.rule},
                                   {"equation", line.equation},
+                                  {"conditions", line.conditions},
+                                  {"definitions", line.definitions},
                                   {"from", line.from},
                                   {"to", line.to},
                                   {"floats", line.floats}});

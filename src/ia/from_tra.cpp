@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "tra/infer.h"
 #include "tra/repartition.h"
@@ -18,18 +20,7 @@ TraExpr without_repartitions(const TraExpr& program, const std::vector<RelationT
     std::vector<TraId> inputs;
     for (const TraId input : node.inputs) inputs.push_back(moved[input.index]);
     if (const auto* op = std::get_if<Repartition>(&node.op)) {
-      const RelationType& in = types[node.inputs.front().index];
-      Shape bound;
-      for (std::size_t d = 0; d < in.rank; ++d) {
-        std::int64_t extent = 0;
-        for (std::int64_t part = 0; part < op->from[d].parts; ++part) {
-          Key key(in.rank, 0);
-          key[d] = part;
-          extent += find_chunk(in, key)->bound[d].value();
-        }
-        bound.emplace_back(extent);
-      }
-      moved.push_back(expand_repartition(result, inputs.front(), *op, bound));
+      moved.push_back(expand_repartition(result, inputs.front(), *op, tensor_bound(types[node.inputs.front().index])));
     } else {
       moved.push_back(result.add(node.op, std::move(inputs), node.name, node.where));
     }
@@ -38,16 +29,6 @@ TraExpr without_repartitions(const TraExpr& program, const std::vector<RelationT
   return result;
 }
 
-/// The first position that is cut, or none.
-KeyPositions first_cut(const Key& front) {
-  for (std::size_t i = 0; i < front.size(); ++i) {
-    if (front[i] > 1) return {i};
-  }
-  return {};
-}
-
-Key values_at(const Key& front, const KeyPositions& positions) { return project(front, positions); }
-
 /// Adds the operations of Table 1 for one node.
 class Table1 {
  public:
@@ -55,17 +36,9 @@ class Table1 {
       : store_(store), inputs_(inputs), layouts_(layouts) {}
 
   IaId operator()(const StoredRelation& op) const {
-    const Key front = frontier(relation_type(op.dtype, op.bound, op.cut));
     const auto wanted = layouts_.find(op.name);
-    if (wanted != layouts_.end() && std::holds_alternative<Everywhere>(wanted->second))
-      return store_.add(PlacedRelation{op, Everywhere{}});
-    const KeyPositions positions = wanted == layouts_.end() ? first_cut(front) : std::get<KeyPositions>(wanted->second);
-    try {
-      check_positions(positions, front.size(), "the list");
-    } catch (const UserError& error) {
-      throw UserError(fmt::format("the layout of input {}: {}", op.name, error.what()));
-    }
-    return store_.add(PlacedRelation{op, Partitioned{positions, spread(values_at(front, positions), store_.sites())}});
+    const std::optional<InputLayout> layout = wanted == layouts_.end() ? std::nullopt : std::optional(wanted->second);
+    return store_.add(placed(op, layout, store_.sites()));
   }
   IaId operator()(const LabelPositions& op) const { return store_.add(op); }
   IaId operator()(const Aggregate& op) const {
@@ -95,7 +68,7 @@ class Table1 {
   std::size_t arity_of(std::size_t input) const { return store_[inputs_[input]].type.relation.key_arity; }
   IaId shuffled(const KeyPositions& positions) const {
     const Key front = frontier(store_[inputs_[0]].type.relation);
-    return store_.add(Shuf{positions, spread(values_at(front, positions), store_.sites())}, {inputs_[0]});
+    return store_.add(Shuf{positions, spread(project(front, positions), store_.sites())}, {inputs_[0]});
   }
   IaStore& store_;
   const std::vector<IaId>& inputs_;
@@ -104,9 +77,29 @@ class Table1 {
 
 }  // namespace
 
-IaProgram compile_by_table_1(const TraExpr& program, std::int64_t sites, const InputLayouts& layouts) {
+PlacedRelation placed(const StoredRelation& stored, const std::optional<InputLayout>& layout, std::int64_t sites) {
+  if (layout && std::holds_alternative<Everywhere>(*layout)) return {stored, Everywhere{}};
+  std::vector<std::int64_t> parts;
+  for (const DimensionCut& cut : stored.cut.cuts) parts.push_back(cut.parts);
+  const auto first_cut = std::find_if(parts.begin(), parts.end(), [](std::int64_t n) { return n > 1; });
+  KeyPositions positions;
+  if (first_cut != parts.end()) positions = {static_cast<std::size_t>(first_cut - parts.begin())};
+  if (layout) positions = std::get<KeyPositions>(*layout);
+  try {
+    check_positions(positions, parts.size(), "the list");
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("the layout of input {}: {}", stored.name, error.what()));
+  }
+  return {stored, Partitioned{positions, spread(project(parts, positions), sites)}};
+}
+
+void check_sites(std::int64_t sites) {
   if (sites < 1 || sites > most_sites)
     throw UserError(fmt::format("a program runs on 1 to {} sites, not {}", most_sites, sites));
+}
+
+IaProgram compile_by_table_1(const TraExpr& program, std::int64_t sites, const InputLayouts& layouts) {
+  check_sites(sites);
   const TraExpr written_out = without_repartitions(program, infer(program));
   IaProgram result{IaStore(sites), {}, program.scalars};
   std::vector<IaId> ids;

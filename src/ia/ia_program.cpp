@@ -62,6 +62,9 @@ IaId IaStore::add(IaOp op, std::vector<IaId> inputs) {
     read.push_back(&nodes_.at(input.index));
     if (node.fault.empty()) node.fault = read.back()->fault;
   }
+  if (node.fault.empty() && tuples_ >= most_store_tuples)
+    node.fault =
+        fmt::format("its relations have more than {} tuples together; cut into fewer chunks", most_store_tuples);
   if (node.fault.empty()) {
     try {
       infer_node(node, read, sites_);
@@ -121,7 +124,7 @@ PlanCost cost_of(const IaStore& store, const IaPlan& plan) {
   for (const IaId id : nodes_of(store, plan)) {
     const NodeCost& node = store[id].cost;
     cost.moved += node.moved;
-    cost.moved_by_frontier += node.moved_by_frontier;
+    cost.moved_each_key_once += node.moved_each_key_once;
     everywhere += node.work_everywhere;
     if (work.size() < node.work.size()) work.resize(node.work.size(), 0);
     for (std::size_t site = 0; site < node.work.size(); ++site) work[site] += node.work[site];
@@ -130,6 +133,7 @@ PlanCost cost_of(const IaStore& store, const IaPlan& plan) {
     cost.busiest = std::max(cost.busiest, at);
     cost.work += at;
   }
+  cost.work_once = cost.work + everywhere;
   cost.busiest += everywhere;
   cost.work += everywhere * static_cast<double>(store.sites());
   return cost;

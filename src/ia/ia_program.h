@@ -92,9 +92,9 @@ struct PhysicalType {
 /// What running a node takes.
 struct NodeCost {
   double moved = 0;  ///< floats delivered: Bcast of f floats f * sites, Shuf f (TRA paper, section 5.3); 0 on one site
-  double moved_by_frontier = 0;  ///< the paper's count, which takes f from frontier and bound: each key once
-  std::vector<double> work;      ///< scalar operations on each site, up to the last one that has some of its own
-  double work_everywhere = 0;    ///< those that every site does besides
+  double moved_each_key_once = 0;  ///< the paper's count: copies of a partial aggregate count once
+  std::vector<double> work;        ///< scalar operations on each site, up to the last one that has some of its own
+  double work_everywhere = 0;      ///< those that every site does besides
 };
 
 struct IaNode {
@@ -113,6 +113,9 @@ struct IaOutput {
 
 /// A plan: what it computes, as nodes of the store that made it.
 using IaPlan = std::vector<IaOutput>;
+
+/// More tuples than this in all relations of a store are refused: a fault of the nodes that would exceed it.
+constexpr std::size_t most_store_tuples = 8 * most_chunks;
 
 /// All plans over one set of inputs: nodes, each stored once, so that plans share what they have in common, equal plans
 /// have equal ids, and every node is inferred once. Append-only, inputs before users.
@@ -150,9 +153,10 @@ std::string fault_of(const IaStore& store, const IaPlan& plan);
 
 struct PlanCost {
   double moved = 0;
-  double moved_by_frontier = 0;
-  double busiest = 0;  ///< the work of the site that has most of it
-  double work = 0;     ///< of all sites together
+  double moved_each_key_once = 0;
+  double work_once = 0;  ///< the work of all sites, what every site does counted once
+  double busiest = 0;    ///< the work of the site that has most of it
+  double work = 0;       ///< of all sites together
 };
 /// Summed over the nodes, each counted once however many use it.
 PlanCost cost_of(const IaStore& store, const IaPlan& plan);

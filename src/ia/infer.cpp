@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/error.h"
 #include "tra/infer.h"
@@ -14,29 +13,27 @@ namespace {
 
 double floats_of(const Chunk& chunk) { return static_cast<double>(element_count(chunk.bound)); }
 
-/// A tuple that an operation makes: without a site when every site makes it.
-struct NewTuple {
-  Chunk chunk;
-  std::optional<Site> site;
+/// The tuples that an operation makes, in any order; all on sites, or none because every site makes all.
+struct NewTuples {
+  std::vector<Chunk> chunks;
+  std::vector<Key> origins;  ///< the keys that they came from, for messages
+  std::vector<Site> sites;
+
+  void add(Key origin, Key key, const Shape& bound, std::optional<Site> site) {
+    if (chunks.size() >= most_chunks) throw UserError("it makes too many tuples");
+    origins.push_back(std::move(origin));
+    chunks.push_back({std::move(key), bound});
+    if (site) sites.push_back(*site);
+  }
 };
 
-/// The type of relation that holds these tuples, each key once.
-PhysicalType gather(std::vector<NewTuple> made, std::size_t arity, std::size_t rank, DType dtype,
-                    const std::vector<Key>& origins, const Placement& placement) {
-  std::vector<std::size_t> order(made.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return made[a].chunk.key < made[b].chunk.key; });
+/// The type of the relation that holds these tuples, each key once.
+PhysicalType gather(NewTuples made, std::size_t arity, std::size_t rank, DType dtype, const Placement& placement) {
   PhysicalType type{{arity, rank, dtype, {}}, placement, {}, std::nullopt};
-  type.relation.chunks.reserve(made.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    NewTuple& tuple = made[order[i]];
-    if (i > 0 && tuple.chunk.key == type.relation.chunks.back().key) {
-      throw UserError(fmt::format("the tuples {} and {} both get the key {}", to_string(origins[order[i - 1]]),
-                                  to_string(origins[order[i]]), to_string(tuple.chunk.key)));
-    }
-    if (tuple.site) type.tuples.push_back({i, *tuple.site});
-    type.relation.chunks.push_back(std::move(tuple.chunk));
+  type.relation.chunks.reserve(made.chunks.size());
+  for (const std::size_t i : order_by_key(made.chunks, made.origins)) {
+    if (!made.sites.empty()) type.tuples.push_back({type.relation.chunks.size(), made.sites[i]});
+    type.relation.chunks.push_back(std::move(made.chunks[i]));
   }
   return type;
 }
@@ -90,6 +87,7 @@ class Inference {
   void operator()(const PlacedRelation& op) {
     node_.type.relation = relation_type(op.stored.dtype, op.stored.bound, op.stored.cut);
     node_.type.placement = op.placement;
+    if (std::holds_alternative<Scattered>(op.placement)) throw UserError("an input lies everywhere, or spread by keys");
     if (const auto* part = std::get_if<Partitioned>(&op.placement)) {
       check_grid(part->positions, part->grid, node_.type.relation, sites_);
       node_.type.tuples = placed(node_.type.relation, part->positions, part->grid);
@@ -104,16 +102,16 @@ class Inference {
   void operator()(const Bcast&) {
     refuse_partial(in(), "a broadcast");
     node_.type = {in().relation, Everywhere{}, {}, std::nullopt};
-    node_.cost.moved_by_frontier = static_cast<double>(float_count(in().relation)) * static_cast<double>(sites_);
-    node_.cost.moved = node_.cost.moved_by_frontier;
+    node_.cost.moved_each_key_once = static_cast<double>(float_count(in().relation)) * static_cast<double>(sites_);
+    node_.cost.moved = node_.cost.moved_each_key_once;
   }
 
   void operator()(const Shuf& op) {
     const RelationType& relation = in().relation;
     check_grid(op.positions, op.grid, relation, sites_);
     node_.type = {relation, Partitioned{op.positions, op.grid}, placed(relation, op.positions, op.grid), in().partial};
-    node_.cost.moved_by_frontier = static_cast<double>(float_count(relation));
-    node_.cost.moved = node_.cost.moved_by_frontier;
+    node_.cost.moved_each_key_once = static_cast<double>(float_count(relation));
+    node_.cost.moved = node_.cost.moved_each_key_once;
     if (!in().partial) return;
     node_.cost.moved = 0;
     for (PlacedChunk& tuple : node_.type.tuples = in().tuples) {
@@ -192,27 +190,24 @@ void Inference::operator()(const LocalJoin& op) {
   const RelationType& right = in(1).relation;
   refuse_partial(in(0), "a join");
   refuse_partial(in(1), "a join");
-  check_positions(op.keys_left, left.key_arity, "the left list");
-  check_positions(op.keys_right, right.key_arity, "the right list");
+  check_join_positions(op.keys_left, op.keys_right, left, right);
+  check_argument_types(op.kernel, {left.dtype, right.dtype});
   const auto left_sites = sites_of_chunks(in(0));
   const auto right_sites = sites_of_chunks(in(1));
   const std::size_t joined_arity = left.key_arity + right.key_arity - op.keys_left.size();
   const bool keeps_key = is_identity(op.key_map, joined_arity);
   KernelCalls calls(op.kernel);
-  std::vector<NewTuple> made;
-  std::vector<Key> origins;
+  NewTuples made;
   for_each_match(left, op.keys_left, right, op.keys_right, [&](std::size_t l, std::size_t r) {
-    if (made.size() >= most_chunks) throw UserError("the join makes too many tuples");
     const std::optional<Site> site = common_site(l, r, left_sites, right_sites);
     const KernelCalls::Call& call = calls({left.chunks[l].bound, right.chunks[r].bound});
     work_at(site, call.flops);
     Key key = joined_key(left.chunks[l].key, right.chunks[r].key, op.keys_right);
-    if (!keeps_key) origins.push_back(key);
-    made.push_back({{keeps_key ? std::move(key) : evaluate(op.key_map, key), call.bound}, site});
+    Key mapped_key = keeps_key ? key : evaluate(op.key_map, key);
+    made.add(std::move(key), std::move(mapped_key), call.bound, site);
   });
-  const std::size_t rank = made.empty() ? 0 : made.front().chunk.bound.size();
-  node_.type =
-      gather(std::move(made), op.key_map.outputs.size(), rank, result_dtype(op.kernel), origins, joined_placement(op));
+  const std::size_t rank = made.chunks.empty() ? 0 : made.chunks.front().bound.size();
+  node_.type = gather(std::move(made), op.key_map.outputs.size(), rank, result_dtype(op.kernel), joined_placement(op));
 }
 
 /// What the arrays of a map become, under the old keys, numbered where there are several outputs per input.
@@ -238,8 +233,8 @@ MapOutputs outputs_of(const LocalMap& op, const RelationType& in) {
     const Chunk& chunk = in.chunks[c];
     const std::int64_t count =
         tile != nullptr ? tile_count(chunk.bound[tile->dim], *tile) : std::get<Duplicate>(op.arrays).count;
-    if (count > static_cast<std::int64_t>(most_chunks - outputs.sources.size()))
-      throw UserError("the map makes too many tuples");
+    if (count < 1 || count > static_cast<std::int64_t>(most_chunks - outputs.sources.size()))
+      throw UserError(fmt::format("a map makes at least one tuple of each and at most {} in all", most_chunks));
     outputs.sources.insert(outputs.sources.end(), static_cast<std::size_t>(count), c);
     for (std::int64_t number = 0; number < count && tile == nullptr; ++number) {
       outputs.relation.chunks.push_back(chunk);
@@ -253,21 +248,19 @@ void Inference::operator()(const LocalMap& op) {
   const PhysicalType& type = in();
   const auto* kernel = std::get_if<Kernel>(&op.arrays);
   if (kernel == nullptr || !is_identity(*kernel)) refuse_partial(type, "a map");
-  MapOutputs outputs = outputs_of(op, type.relation);
+  const MapOutputs outputs = outputs_of(op, type.relation);
   const auto sites = sites_of_chunks(type);
-  std::vector<NewTuple> made;
-  std::vector<Key> origins;
+  NewTuples made;
   std::map<Key, std::size_t> source_of_key;
   for (std::size_t i = 0; i < outputs.sources.size(); ++i) {
-    Chunk& chunk = outputs.relation.chunks[i];
+    const Chunk& chunk = outputs.relation.chunks[i];
     const std::vector<Site>& at = sites[outputs.sources[i]];
-    origins.push_back(chunk.key);
-    made.push_back({{evaluate(op.key_map, chunk.key), std::move(chunk.bound)},
-                    at.empty() ? std::nullopt : std::optional(at.front())});
-    if (type.partial) source_of_key[made.back().chunk.key] = outputs.sources[i];
+    Key key = evaluate(op.key_map, chunk.key);
+    if (type.partial) source_of_key[key] = outputs.sources[i];
+    made.add(chunk.key, std::move(key), chunk.bound, at.empty() ? std::nullopt : std::optional(at.front()));
   }
   node_.type = gather(std::move(made), op.key_map.outputs.size(), outputs.relation.rank, outputs.relation.dtype,
-                      origins, mapped(type.placement, op.key_map));
+                      mapped(type.placement, op.key_map));
   node_.type.partial = type.partial;
   if (type.partial) {
     node_.type.tuples.clear();
@@ -388,7 +381,7 @@ Placement mapped(const Placement& placement, const KeyMap& map) {
 
 void infer_node(IaNode& node, const std::vector<const IaNode*>& inputs, std::int64_t sites) {
   std::visit(Inference(node, inputs, sites), node.op);
-  if (sites == 1) node.cost.moved = node.cost.moved_by_frontier = 0;  // there is nowhere to move to
+  if (sites == 1) node.cost.moved = node.cost.moved_each_key_once = 0;  // there is nowhere to move to
 }
 
 }  // namespace einrel

@@ -10,7 +10,7 @@ namespace einrel {
 /// kernel. O(tuples).
 void infer_node(IaNode& node, const std::vector<const IaNode*>& inputs, std::int64_t sites);
 
-/// The positions where `positions` of the left and right keys stand in the joined key.
+/// Where `positions` of the right key stand in the joined key.
 KeyPositions joined_positions_of_right(const KeyPositions& positions, std::size_t left_arity, std::size_t right_arity,
                                        const KeyPositions& keys_left, const KeyPositions& keys_right);
 /// Where tuples lie after their keys were mapped: Partitioned stays so while the map copies its positions.

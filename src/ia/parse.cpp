@@ -6,6 +6,7 @@
 #include <map>
 
 #include "einsum/parse_expr.h"
+#include "ia/from_tra.h"
 #include "tra/infer.h"
 #include "tra/reading.h"
 
@@ -46,18 +47,20 @@ class Builder {
     StoredRelation stored{input.name.text, input.dtype, make_shape(input.extents), {}};
     stored.cut = input.cut ? calls::read_tensor_cut(*input.cut, input.extents.size())
                            : cut_of_all(std::vector<DimensionCut>(input.extents.size()));
-    Placement placement = Everywhere{};
-    if (!input.on_all) {
-      const KeyPositions positions = input.on ? calls::read_positions(*input.on) : KeyPositions{};
-      Key parts;
-      for (const std::size_t position : positions) {
-        if (position >= stored.cut.cuts.size())
-          throw SyntaxError{{fmt::format("the keys have no position {}", position), {input.on->span}, ""}};
-        parts.push_back(stored.cut.cuts[position].parts);
-      }
-      placement = Partitioned{positions, spread(parts, program_.store.sites())};
+    std::optional<InputLayout> layout;
+    if (input.on_all) layout = Everywhere{};
+    if (input.on) layout = calls::read_positions(*input.on);
+    try {
+      check_cuts(stored);
+      names_[input.name.text] = add(placed(stored, layout, program_.store.sites()), {}, input.name.span);
+    } catch (const UserError& error) {
+      throw SyntaxError{{error.what(), {input.name.span}, ""}};
     }
-    names_[input.name.text] = add(PlacedRelation{std::move(stored), placement}, {}, input.name.span);
+  }
+
+  static void check_cuts(const StoredRelation& stored) {
+    for (std::size_t i = 0; i < stored.cut.dims.size(); ++i)
+      check_cut(stored.bound.at(stored.cut.dims[i]), stored.cut.cuts[i]);
   }
 
   void assign(const calls::Assignment& assignment) {
@@ -145,6 +148,11 @@ class Builder {
                      calls::read_positions(parameter(call, 1)),
                      kernel(call, 2, inputs),
                      {}};
+    try {
+      check_join_positions(result.keys_left, result.keys_right, type(inputs[0]), type(inputs[1]));
+    } catch (const UserError& error) {
+      throw SyntaxError{{error.what(), {call.span}, ""}};
+    }
     const std::size_t arity = type(inputs[0]).key_arity + type(inputs[1]).key_arity - result.keys_left.size();
     result.key_map = call.parameters.size() > 3 ? calls::read_key_map(parameter(call, 3), arity) : identity_map(arity);
     return result;
@@ -207,6 +215,7 @@ class Builder {
 }  // namespace
 
 IaProgram parse_ia(const SourceText& source, std::int64_t sites) {
+  check_sites(sites);
   std::vector<Diagnostic> errors;
   const calls::Program syntax = calls::parse(source, errors);
   if (!errors.empty()) throw ProgramError(std::move(errors), source);

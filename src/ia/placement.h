@@ -23,7 +23,7 @@ struct SiteGrid {
 };
 
 /// The grid that uses most sites with grid[i] <= parts[i], and among those the one with the most even parts.
-/// O(sites^2 * positions).
+/// O(sites log(sites)) per position.
 SiteGrid spread(const std::vector<std::int64_t>& parts, std::int64_t sites);
 /// The site of the tuple whose key has these values at the positions of the grid.
 Site site_of(const SiteGrid& grid, const Key& values);

@@ -1,6 +1,7 @@
 #include "ia/search.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <queue>
 #include <set>
@@ -13,7 +14,7 @@ namespace {
 struct Candidate {
   IaPlan plan;
   PlanCost cost;
-  bool crowded = false;  ///< too much of the work is on one site
+  int crowding = 0;  ///< 1: a site has over twice its share of the work; 2: also more than in the first plan
   std::size_t parent = 0;
   const Rule* rule = nullptr;
   IaId at;
@@ -32,17 +33,17 @@ class Search {
   Search(IaStore& store, const IaPlan& start, const SearchBudget& budget)
       : store_(store), most_plans_(budget.plans), most_tuples_(store.tuples() + budget.tuples) {
     const PlanCost cost = cost_of(store, start);
-    const double share = cost.work / static_cast<double>(store.sites());
-    most_work_ = std::max(2 * share, cost.busiest);
-    tidy(admit({start, cost, false, 0, nullptr, {}, {}}));
+    const double share = cost.work_once / static_cast<double>(store.sites());
+    most_work_ = {2 * share, std::max(2 * share, cost.busiest)};
+    tidy(admit({start, cost, 0, 0, nullptr, {}, {}}));
   }
 
   Derivation run() {
-    while (!waiting_.empty() && !is_spent()) {
+    while (!waiting_.empty() && !is_spent() && (candidates_[best_].cost.moved > 0 || candidates_[best_].crowding > 0)) {
       const std::size_t next = waiting_.top();
       waiting_.pop();
       const std::size_t best_before = best_;
-      expand(next);
+      if (!expand(next)) waiting_.push(next);
       if (best_ != best_before) {
         postponed_.push_back(std::move(waiting_));
         waiting_ = Queue{Later{this}};
@@ -66,24 +67,27 @@ class Search {
   /// The new candidate, nullopt when its plan was seen before.
   std::optional<std::size_t> admit(Candidate candidate) {
     if (!seen_.insert(identity(candidate.plan)).second) return std::nullopt;
-    candidate.crowded = candidate.cost.busiest > most_work_ * (1 + 1e-9);
+    constexpr double rounding = 1 + 1e-9;
+    for (const double most : most_work_) candidate.crowding += candidate.cost.busiest > most * rounding ? 1 : 0;
     candidates_.push_back(std::move(candidate));
     const std::size_t added = candidates_.size() - 1;
     if (cheaper(added, best_)) best_ = added;
     return added;
   }
 
-  void expand(std::size_t from) {
+  /// Tries every rule at every place, until a better plan than all before comes out of it. Whether everything was
+  /// tried.
+  bool expand(std::size_t from) {
     const IaPlan plan = candidates_[from].plan;
+    const std::size_t best_before = best_;
     for (const IaId at : nodes_of(store_, plan)) {
-      for (const Rule& rule : all_rules()) {
-        if (rule.search != SearchUse::tried) continue;
-        for (const Alternative& changed : apply(rule, store_, plan, at).alternatives) {
-          if (is_spent()) return;
-          tidy(admit({changed.plan, cost_of(store_, changed.plan), false, from, &rule, at, changed.by}));
-        }
+      for (const ApplicableRule& found : applicable_rules(store_, plan, at, SearchUse::tried)) {
+        for (const Alternative& changed : found.alternatives)
+          tidy(admit({changed.plan, cost_of(store_, changed.plan), 0, from, found.rule, at, changed.by}));
+        if (best_ != best_before || is_spent()) return false;
       }
     }
+    return true;
   }
 
   /// Takes needless movement out of a new candidate, step by step; each step is a candidate of its own, the last one is
@@ -99,19 +103,16 @@ class Search {
   std::optional<Candidate> tidied_once(std::size_t from) {
     const IaPlan plan = candidates_[from].plan;
     for (const IaId at : nodes_of(store_, plan)) {
-      for (const Rule& rule : all_rules()) {
-        if (rule.search != SearchUse::always) continue;
-        const std::vector<Alternative> changed = apply(rule, store_, plan, at).alternatives;
-        if (changed.empty()) continue;
-        const Alternative& first = changed.front();
-        return Candidate{first.plan, cost_of(store_, first.plan), false, from, &rule, at, first.by};
-      }
+      const std::vector<ApplicableRule> found = applicable_rules(store_, plan, at, SearchUse::always);
+      if (found.empty()) continue;
+      const Alternative& first = found.front().alternatives.front();
+      return Candidate{first.plan, cost_of(store_, first.plan), 0, from, found.front().rule, at, first.by};
     }
     return std::nullopt;
   }
 
   bool cheaper(std::size_t a, std::size_t b) const {
-    if (candidates_[a].crowded != candidates_[b].crowded) return !candidates_[a].crowded;
+    if (candidates_[a].crowding != candidates_[b].crowding) return candidates_[a].crowding < candidates_[b].crowding;
     if (candidates_[a].cost.moved != candidates_[b].cost.moved)
       return candidates_[a].cost.moved < candidates_[b].cost.moved;
     if (candidates_[a].cost.busiest != candidates_[b].cost.busiest)
@@ -129,7 +130,7 @@ class Search {
   IaStore& store_;
   std::size_t most_plans_;
   std::size_t most_tuples_;
-  double most_work_ = 0;
+  std::array<double, 2> most_work_{};  ///< of one site before a plan counts as crowded, and as more so
   std::vector<Candidate> candidates_;
   std::set<std::vector<std::size_t>> seen_;
   using Queue = std::priority_queue<std::size_t, std::vector<std::size_t>, Later>;

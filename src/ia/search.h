@@ -32,16 +32,15 @@ struct Derivation {
 /// How far a search goes. Counted, not timed, so that a program always gets the same plan.
 struct SearchBudget {
   std::size_t plans = 1000;        ///< different plans
-  std::size_t tuples = 1'000'000;  ///< tuples of relations inferred on the way: about a second
+  std::size_t tuples = 3'000'000;  ///< tuples of relations inferred on the way: a few seconds at most
 };
 
 /// The `ia-rules` search: from `start`, repeatedly rewrites the cheapest plan not yet tried by every rule at every
-/// place, until the budget is spent. When that gives a better plan than all before, the search goes on from there and
-/// comes back to the others later: choices in independent parts of a program are then made one after the other, not in
-/// all combinations. A plan is better when it moves fewer floats, or as many
-/// with less work on the busiest site. Moving everything to one site would often be
-/// cheapest, so plans whose busiest site has more than twice its share of the work of `start` come after all others
-/// (unless `start` itself is no better).
+/// place, until the budget is spent or nothing moves. When that gives a better plan than all before, the search goes on
+/// from there at once and comes back to the others later: choices in independent parts of a program are then made one
+/// after the other, not in all combinations. A plan is better when it moves fewer floats, or as many with less work on
+/// the busiest site. Moving everything to one site would often be cheapest, so plans whose busiest site has more than
+/// twice its share of the work of `start` come after all others (unless `start` itself is no better).
 Derivation cheapest_plan(IaStore& store, const IaPlan& start, const SearchBudget& budget = {});
 
 }  // namespace einrel

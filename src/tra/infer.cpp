@@ -12,18 +12,6 @@
 namespace einrel {
 namespace {
 
-void check_types(const Kernel& kernel, const std::vector<DType>& found) {
-  if (kernel.arguments.size() != found.size()) {
-    throw UserError(
-        fmt::format("kernel {} takes {} arrays, not {}", kernel.name, kernel.arguments.size(), found.size()));
-  }
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (kernel.arguments[i] == found[i]) continue;
-    throw UserError(fmt::format("kernel {} takes {} as argument {}, not {}", kernel.name, name_of(kernel.arguments[i]),
-                                i + 1, name_of(found[i])));
-  }
-}
-
 /// The rank of the results of a kernel, from those that it had.
 std::size_t common_rank(const std::vector<Chunk>& chunks) { return chunks.empty() ? 0 : chunks.front().bound.size(); }
 
@@ -31,15 +19,6 @@ std::string keys_text(const std::vector<Key>& keys) {
   std::vector<std::string> texts;
   for (const Key& key : keys) texts.push_back(to_string(key));
   return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-void check_join_positions(const Join& op, const RelationType& left, const RelationType& right) {
-  check_positions(op.keys_left, left.key_arity, "the left list");
-  check_positions(op.keys_right, right.key_arity, "the right list");
-  if (op.keys_left.size() != op.keys_right.size()) {
-    throw UserError(fmt::format("{} positions of the left keys cannot be joined with {} of the right keys",
-                                op.keys_left.size(), op.keys_right.size()));
-  }
 }
 
 /// Infers one node; the inputs' types are in `types`.
@@ -56,7 +35,7 @@ class NodeInference {
   RelationType operator()(const Tile& op) const { return infer_tile(op, in()); }
   RelationType operator()(const Concat& op) const { return infer_concat(op, in()); }
   RelationType operator()(const Join& op) const {
-    check_join_positions(op, in(0), in(1));
+    check_join_positions(op.keys_left, op.keys_right, in(0), in(1));
     const Key left = frontier(in(0));
     const Key right = frontier(in(1));
     for (std::size_t i = 0; i < op.keys_left.size(); ++i) {
@@ -65,7 +44,7 @@ class NodeInference {
       if (a == b) continue;
       throw UserError(fmt::format(
           "position {} of the left keys goes up to {} (frontier {}), but position {} of the right keys, which it is "
-          "joined with, up to {} (frontier {})",
+          "joined with, up to {} (frontier {}); cut both alike, or repartition one",
           op.keys_left[i], a - 1, to_string(left), op.keys_right[i], b - 1, to_string(right)));
     }
     return infer_join(op, in(0), in(1));
@@ -79,17 +58,10 @@ class NodeInference {
                       "positions, the arrays {} dimensions",
                       type.key_arity, type.rank));
     }
-    Shape bound(type.rank);
-    for (std::size_t d = 0; d < type.rank; ++d) {
-      std::int64_t extent = 0;
-      for (const Chunk& chunk : type.chunks) {
-        const bool on_edge = std::accumulate(chunk.key.begin(), chunk.key.end(), std::int64_t{0}) == chunk.key[d];
-        if (on_edge) extent = checked_add(extent, chunk.bound[d].value());
-      }
-      bound[d] = Extent(extent);
-    }
+    const Shape bound = tensor_bound(type);
     if (relation_type(type.dtype, bound, cut_of_all(op.from)).chunks != type.chunks)
-      throw UserError(fmt::format("the relation is not a tensor {} cut as the repartition says", to_string(bound)));
+      throw UserError(fmt::format("the relation is not a tensor {} cut as the repartition says; its keys go below {}",
+                                  to_string(bound), to_string(frontier(type))));
     return relation_type(type.dtype, bound, cut_of_all(op.to));
   }
 
@@ -129,6 +101,28 @@ void check_continuity(const TraExpr& program, TraId id, const RelationType& type
 
 }  // namespace
 
+void check_argument_types(const Kernel& kernel, const std::vector<DType>& found) {
+  if (kernel.arguments.size() != found.size()) {
+    throw UserError(
+        fmt::format("kernel {} takes {} arrays, not {}", kernel.name, kernel.arguments.size(), found.size()));
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (kernel.arguments[i] == found[i]) continue;
+    throw UserError(fmt::format("kernel {} takes {} as argument {}, not {}", kernel.name, name_of(kernel.arguments[i]),
+                                i + 1, name_of(found[i])));
+  }
+}
+
+void check_join_positions(const KeyPositions& keys_left, const KeyPositions& keys_right, const RelationType& left,
+                          const RelationType& right) {
+  check_positions(keys_left, left.key_arity, "the left list");
+  check_positions(keys_right, right.key_arity, "the right list");
+  if (keys_left.size() != keys_right.size()) {
+    throw UserError(fmt::format("{} positions of the left keys cannot be joined with {} of the right keys",
+                                keys_left.size(), keys_right.size()));
+  }
+}
+
 void check_positions(const KeyPositions& positions, std::size_t arity, const char* what) {
   for (std::size_t i = 0; i < positions.size(); ++i) {
     if (positions[i] >= arity) {
@@ -160,22 +154,46 @@ Key joined_key(const Key& left, const Key& right, const KeyPositions& keys_right
   return key;
 }
 
-RelationType with_unique_keys(RelationType type, const std::vector<Key>& origins) {
-  std::vector<std::size_t> order(type.chunks.size());
+std::vector<std::size_t> order_by_key(const std::vector<Chunk>& chunks, const std::vector<Key>& origins) {
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const Key& key = chunks[i].key;
+    const auto in_range = [](std::int64_t value) { return value >= 0 && value <= most_key_value; };
+    if (!std::all_of(key.begin(), key.end(), in_range)) {
+      throw UserError(fmt::format("the tuple {} gets the key {}; the values of keys are 0 to {}", to_string(origins[i]),
+                                  to_string(key), most_key_value));
+    }
+  }
+  std::vector<std::size_t> order(chunks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return type.chunks[a].key < type.chunks[b].key; });
-  std::vector<Chunk> sorted;
-  sorted.reserve(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i > 0 && type.chunks[order[i]].key == type.chunks[order[i - 1]].key) {
-      throw UserError(fmt::format("the tuples {} and {} both get the key {}", to_string(origins[order[i - 1]]),
-                                  to_string(origins[order[i]]), to_string(type.chunks[order[i]].key)));
-    }
-    sorted.push_back(type.chunks[order[i]]);
+                   [&](std::size_t a, std::size_t b) { return chunks[a].key < chunks[b].key; });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (chunks[order[i]].key != chunks[order[i - 1]].key) continue;
+    throw UserError(
+        fmt::format("the tuples {} and {} both get the key {}; give them different keys, or fold them with an "
+                    "aggregate",
+                    to_string(origins[order[i - 1]]), to_string(origins[order[i]]), to_string(chunks[order[i]].key)));
   }
+  return order;
+}
+
+/// The type with its chunks by ascending key.
+RelationType sorted_by_key(RelationType type, const std::vector<Key>& origins) {
+  std::vector<Chunk> sorted;
+  sorted.reserve(type.chunks.size());
+  for (const std::size_t i : order_by_key(type.chunks, origins)) sorted.push_back(std::move(type.chunks[i]));
   type.chunks = std::move(sorted);
   return type;
+}
+
+/// Evaluates for one tuple; what goes wrong names its key.
+template <class Expr>
+auto evaluate_for(const Expr& expr, const Key& key) {
+  try {
+    return evaluate(expr, key);
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{} for the key {}", error.what(), to_string(key)));
+  }
 }
 
 RelationType infer_positions(const LabelPositions& op) {
@@ -190,7 +208,7 @@ RelationType infer_filter(const KeyExpr& predicate, const RelationType& in) {
   }
   RelationType type{in.key_arity, in.rank, in.dtype, {}};
   for (const Chunk& chunk : in.chunks) {
-    if (evaluate(predicate, chunk.key) != 0) type.chunks.push_back(chunk);
+    if (evaluate_for(predicate, chunk.key) != 0) type.chunks.push_back(chunk);
   }
   return type;
 }
@@ -199,18 +217,14 @@ RelationType infer_rekey(const KeyMap& map, const RelationType& in) {
   RelationType type{map.outputs.size(), in.rank, in.dtype, {}};
   std::vector<Key> origins;
   for (const Chunk& chunk : in.chunks) {
-    Key key = evaluate(map, chunk.key);
-    if (std::any_of(key.begin(), key.end(), [](std::int64_t k) { return k < 0; }))
-      throw UserError(
-          fmt::format("the tuple {} gets the key {}; keys are not negative", to_string(chunk.key), to_string(key)));
-    type.chunks.push_back({std::move(key), chunk.bound});
+    type.chunks.push_back({evaluate_for(map, chunk.key), chunk.bound});
     origins.push_back(chunk.key);
   }
-  return with_unique_keys(std::move(type), origins);
+  return sorted_by_key(std::move(type), origins);
 }
 
 RelationType infer_transform(const Kernel& kernel, const RelationType& in) {
-  check_types(kernel, {in.dtype});
+  check_argument_types(kernel, {in.dtype});
   RelationType type{in.key_arity, 0, result_dtype(kernel), {}};
   KernelCalls calls(kernel);
   for (const Chunk& chunk : in.chunks) {
@@ -280,7 +294,11 @@ RelationType infer_concat(const Concat& op, const RelationType& in) {
 
 RelationType infer_aggregate(const KeyPositions& group_by, const Kernel& kernel, const RelationType& in) {
   check_positions(group_by, in.key_arity, "the list");
-  check_types(kernel, {in.dtype, in.dtype});
+  check_argument_types(kernel, {in.dtype, in.dtype});
+  if (result_dtype(kernel) != in.dtype) {
+    throw UserError(fmt::format("kernel {} makes {} of {}, so it cannot fold; convert the arrays first", kernel.name,
+                                name_of(result_dtype(kernel)), name_of(in.dtype)));
+  }
   if (!is_associative_commutative(kernel)) {
     throw UserError(
         fmt::format("kernel {} is not known to be associative and commutative, so the result would depend "
@@ -294,9 +312,11 @@ RelationType infer_aggregate(const KeyPositions& group_by, const Kernel& kernel,
     if (is_new) {
       result_shape(kernel, {chunk.bound, chunk.bound});
     } else if (chunk.bound != group->second->bound) {
-      throw UserError(fmt::format("kernel {} cannot fold arrays of different bounds: {} under the key {}, {} under {}",
-                                  kernel.name, to_string(group->second->bound), to_string(group->second->key),
-                                  to_string(chunk.bound), to_string(chunk.key)));
+      throw UserError(
+          fmt::format("kernel {} cannot fold arrays of different bounds: {} under the key {}, {} under {}; cut "
+                      "evenly, or make them equal with a transform such as rowSum",
+                      kernel.name, to_string(group->second->bound), to_string(group->second->key),
+                      to_string(chunk.bound), to_string(chunk.key)));
     }
   }
   for (const auto& [key, first] : groups) type.chunks.push_back({key, first->bound});
@@ -304,8 +324,8 @@ RelationType infer_aggregate(const KeyPositions& group_by, const Kernel& kernel,
 }
 
 RelationType infer_join(const Join& op, const RelationType& left, const RelationType& right) {
-  check_join_positions(op, left, right);
-  check_types(op.kernel, {left.dtype, right.dtype});
+  check_join_positions(op.keys_left, op.keys_right, left, right);
+  check_argument_types(op.kernel, {left.dtype, right.dtype});
   RelationType type{left.key_arity + right.key_arity - op.keys_left.size(), 0, result_dtype(op.kernel), {}};
   std::vector<Key> origins;
   KernelCalls calls(op.kernel);
@@ -323,7 +343,7 @@ RelationType infer_join(const Join& op, const RelationType& left, const Relation
     origins.push_back(a.key);
   });
   type.rank = common_rank(type.chunks);
-  return with_unique_keys(std::move(type), origins);
+  return sorted_by_key(std::move(type), origins);
 }
 
 std::vector<RelationType> infer(const TraExpr& program) {

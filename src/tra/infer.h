@@ -50,7 +50,13 @@ void for_each_match(const RelationType& left, const KeyPositions& keys_left, con
                     const KeyPositions& keys_right, const std::function<void(std::size_t, std::size_t)>& visit);
 /// The output key of a join.
 Key joined_key(const Key& left, const Key& right, const KeyPositions& keys_right);
-/// Sorts the chunks; throws UserError naming both tuples when two have one key. `origins` are the keys they came from.
-RelationType with_unique_keys(RelationType type, const std::vector<Key>& origins);
+/// The order of the chunks by ascending key. Throws UserError naming tuples when two get one key, or a key that is
+/// negative or above most_key_value. `origins` are the keys they came from.
+std::vector<std::size_t> order_by_key(const std::vector<Chunk>& chunks, const std::vector<Key>& origins);
+/// Throws UserError unless both lists are positions of their side, as many on each.
+void check_join_positions(const KeyPositions& keys_left, const KeyPositions& keys_right, const RelationType& left,
+                          const RelationType& right);
+/// Throws UserError unless the kernel takes arrays of these types.
+void check_argument_types(const Kernel& kernel, const std::vector<DType>& found);
 
 }  // namespace einrel

@@ -87,8 +87,9 @@ Key evaluate(const KeyMap& map, const Key& key);
 
 /// Position i of the new key is exactly position i of the old one.
 bool is_identity(const KeyMap& map, std::size_t arity);
-/// The position that the expression copies, or arity-independent npos when it computes something.
+/// Stands for no position of any key.
 constexpr std::size_t no_position = static_cast<std::size_t>(-1);
+/// The position that the expression copies, no_position when it computes something.
 std::size_t copied_position(const KeyExpr& expr);
 /// The positions that an expression reads, ascending.
 KeyPositions positions_read(const KeyExpr& expr);

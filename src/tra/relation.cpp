@@ -36,8 +36,11 @@ std::string extent_range(const RelationType& type, std::size_t dim) {
 
 void check_cut(Extent extent, const DimensionCut& cut) {
   if (cut.parts < 1 || cut.unit < 1) {
-    throw UserError(fmt::format("a dimension cannot be cut into {} parts in units of {}; both must be at least 1",
-                                cut.parts, cut.unit));
+    throw UserError(cut.unit == 1
+                        ? fmt::format("a dimension is cut into at least 1 part, not {}", cut.parts)
+                        : fmt::format("a dimension is cut into at least 1 part in units of at least 1, not {} "
+                                      "in units of {}",
+                                      cut.parts, cut.unit));
   }
   if (extent.value() % cut.unit != 0)
     throw UserError(fmt::format("an extent of {} is not made of units of {}", extent.value(), cut.unit));
@@ -131,6 +134,19 @@ RelationType relation_type(DType dtype, const Shape& bound, const TensorCut& cut
     return true;
   });
   return type;
+}
+
+Shape tensor_bound(const RelationType& type) {
+  std::vector<std::int64_t> extents(type.rank, 0);
+  for (const Chunk& chunk : type.chunks) {
+    for (std::size_t d = 0; d < type.rank; ++d) {
+      const bool on_edge = std::all_of(chunk.key.begin(), chunk.key.end(), [&](const std::int64_t& value) {
+        return value == 0 || &value == &chunk.key[d];
+      });
+      if (on_edge) extents[d] = checked_add(extents[d], chunk.bound[d].value());
+    }
+  }
+  return make_shape(extents);
 }
 
 Relation cut_tensor(const Tensor& tensor, const TensorCut& cut) {

@@ -55,6 +55,9 @@ struct RelationType {
 /// More tuples than this in one relation are refused.
 constexpr std::size_t most_chunks = std::size_t{1} << 20U;
 
+/// No value of a key is above this, so that arithmetic on keys and sites stays far from 63 bits.
+constexpr std::int64_t most_key_value = (std::int64_t{1} << 40U) - 1;
+
 /// Front(R): the smallest vector above all keys; zeros when there are none.
 Key frontier(const RelationType& type);
 /// Elements of all arrays (paper: f, section 5.3, the product of frontier and bound when all chunks are equal).
@@ -68,6 +71,10 @@ std::string to_string(const RelationType& type);
 
 /// The type of a tensor cut into chunks. Throws UserError for a cut that check_cut refuses or too many chunks.
 RelationType relation_type(DType dtype, const Shape& bound, const TensorCut& cut);
+
+/// The bound of the tensor that a relation with one key position per dimension is cut from: along each dimension the
+/// extents of the chunks on that edge together.
+Shape tensor_bound(const RelationType& type);
 
 /// A tensor relation with its data.
 using Relation = std::map<Key, Tensor>;

@@ -169,7 +169,7 @@ class Json(AlgebraTest):
             self.assertEqual(set(line), {"text", "placement", "floats"})
         self.assertEqual(sum(line["floats"] for line in report["ia"]), report["cost"]["floats"])
         for step in report["derivation"]:
-            self.assertEqual(set(step), {"rule", "equation", "from", "to", "floats"})
+            self.assertEqual(set(step), {"rule", "equation", "conditions", "definitions", "from", "to", "floats"})
         self.assertEqual(report["derivation"][-1]["floats"], report["cost"]["floats"])
 
     def test_without_a_search_the_plan_is_that_of_table_1(self):

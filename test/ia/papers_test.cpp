@@ -342,8 +342,8 @@ TEST(TrainingStep, PlansCostWhatThePaperSays) {
     IaProgram by_batch = training_step(row, 0);
     const PlanCost data = cost_of(by_batch.store, data_parallel(by_batch.store, by_batch.plan));
     const double weights = row.d * row.h + row.h * row.l;
-    EXPECT_DOUBLE_EQ(data.moved_by_frontier, (s + 1) * weights);
-    EXPECT_EQ(two_digits(data.moved_by_frontier), row.data_parallel);
+    EXPECT_DOUBLE_EQ(data.moved_each_key_once, (s + 1) * weights);
+    EXPECT_EQ(two_digits(data.moved_each_key_once), row.data_parallel);
     EXPECT_DOUBLE_EQ(data.moved, 2 * s * weights);  // each site sends a whole partial gradient
 
     IaProgram by_features = training_step(row, 1);

@@ -155,6 +155,10 @@ class PlanGenerator {
     IaId result = id;
     if (random_.chance(0.2)) result = operation("filter", result);
     if (runs(result) && random_.chance(0.12)) result = operation(random_.chance(0.5) ? "shuf" : "bcast", result);
+    if (runs(result) && random_.chance(0.08)) {  // partial aggregates, if the operations above take them
+      const IaId folded = operation("agg", result);
+      if (runs(folded) && type(folded).partial) result = folded;
+    }
     return runs(result) && !type(result).relation.chunks.empty() ? std::optional(result) : std::nullopt;
   }
 
@@ -241,6 +245,7 @@ class PlanGenerator {
 
   LocalAggregate random_aggregate(const RelationType& relation, IaId in) {
     const std::size_t arity = relation.key_arity;
+    if (type(in).partial) return {all_positions(arity), *type(in).partial, std::nullopt};
     if (arity > 0 && relation.rank > 0 && random_.chance(0.15)) {
       const auto position = static_cast<std::size_t>(random_.between(0, static_cast<std::int64_t>(arity) - 1));
       const auto dim = static_cast<std::size_t>(random_.between(0, static_cast<std::int64_t>(relation.rank) - 1));

@@ -103,6 +103,8 @@ TEST_P(EveryRule, KeepsValuesAndCostsAreAsInferred) {
     const std::optional<Match> found = match(generator.store(), rule(), *root);
     ASSERT_TRUE(found) << "seed " << seed;
     if (!broken_condition(rule(), *found).empty()) continue;
+    const std::vector<IaId> made = rule().build(generator.store(), *found);
+    if (std::all_of(made.begin(), made.end(), [&](IaId id) { return id == *root; })) continue;  // it changes nothing
     ++instances;
     ASSERT_EQ(wrong_rewrite(rule(), generator, *found), "") << rule().name << ", seed " << seed;
   }

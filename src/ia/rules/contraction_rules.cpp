@@ -22,7 +22,7 @@ LocalMap replicate(const KeyPositions& own, const Key& joined_front) {
     const bool first = i == 0;  // the first digit needs no modulo: nothing is above it
     map.key_map.outputs[missing[i]] =
         first ? digits : key_call(KeyFunction::modulo, digits, key_constant(joined_front[missing[i]]));
-    copies.count *= joined_front[missing[i]];
+    copies.count = checked_multiply(copies.count, std::max<std::int64_t>(1, joined_front[missing[i]]));
   }
   return map;
 }

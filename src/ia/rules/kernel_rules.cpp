@@ -35,16 +35,22 @@ std::vector<IaId> merge_maps(IaStore& store, const Match& match) {
 
 // Map f (Filter p X) = Filter p (Map f X)
 
-/// Tuples that the filter keeps from the map may have arrays that it could not take.
-std::string does_not_fit_all(const Match& match) {
+/// "" when the kernel of the map can take every array of these relations of the pattern. Tuples that the operation
+/// below keeps from the map, by a filter or for want of a partner, may have others.
+std::string does_not_fit(const Match& match, const std::vector<std::size_t>& relations) {
   const Kernel* kernel = single_kernel(match.op<LocalMap>(0));
   try {
-    if (kernel != nullptr) infer_transform(*kernel, match.relation(0).relation);
+    for (const std::size_t relation : relations) {
+      if (kernel != nullptr) infer_transform(*kernel, match.relation(relation).relation);
+    }
   } catch (const UserError& error) {
     return error.what();
   }
   return "";
 }
+
+std::string does_not_fit_filtered(const Match& match) { return does_not_fit(match, {0}); }
+std::string does_not_fit_sides(const Match& match) { return does_not_fit(match, {0, 1}); }
 
 std::vector<IaId> map_below_filter(IaStore& store, const Match& match) {
   const IaId mapped_relation = store.add(match.op<LocalMap>(0), match.relations);
@@ -144,12 +150,13 @@ struct SplitKeyMap {
   KeyMap joined;            ///< the outputs that depend on joined positions only, over the joined key
 };
 
-/// nullopt when an output depends on both sides.
+/// nullopt when an output depends on both sides, or there are several per input.
 std::optional<SplitKeyMap> split(const Match& match) {
   const LocalMap& map = match.op<LocalMap>(0);
   const LocalJoin& join = match.op<LocalJoin>(1);
   const std::size_t left_arity = match.relation(0).relation.key_arity;
   const std::size_t right_arity = match.relation(1).relation.key_arity;
+  if (single_kernel(map) == nullptr) return std::nullopt;  // its keys are numbered
   const KeyMap keys = compose(map.key_map, join.key_map);
   KeyMap to_right = right_of_left(join, left_arity);
   for (const std::size_t free : complement(join.keys_right, right_arity))
@@ -208,8 +215,12 @@ std::string is_not_injective(const Match& match) {
         broken = "the joined values " + to_string(same->second) + " and " + to_string(old) + " get one key";
     }
   };
-  check_side(match.relation(0).relation, parts->left, join.keys_left);
-  check_side(match.relation(1).relation, parts->right, join.keys_right);
+  try {
+    check_side(match.relation(0).relation, parts->left, join.keys_left);
+    check_side(match.relation(1).relation, parts->right, join.keys_right);
+  } catch (const UserError& error) {  // it cannot be evaluated for some tuple without a partner
+    return error.what();
+  }
   return broken;
 }
 
@@ -258,7 +269,8 @@ std::vector<Rule> filters_and_maps() {
        .reference = table_2,
        .pattern = "map(filter(X))",
        .result = "filter(map(X))",
-       .conditions = {identity_key_map, {"the kernel takes the arrays that the filter drops, too", does_not_fit_all}},
+       .conditions = {identity_key_map,
+                      {"the kernel takes the arrays that the filter drops, too", does_not_fit_filtered}},
        .build = map_below_filter,
        .search = SearchUse::never,
        .example = "input X[4,4] cut <2,2> on <0>\n"
@@ -330,6 +342,7 @@ std::vector<Rule> joins() {
        .pattern = "map(join(X,Y))",
        .result = "join(map(X),map(Y))",
        .conditions = {{"the kernel of the map distributes over that of the join", does_not_distribute_over_join},
+                      {"the kernel of the map takes every array of both sides", does_not_fit_sides},
                       {"each position of the new key depends on one side", does_not_split},
                       {"the key map is injective on each side and on the joined keys", is_not_injective}},
        .build = map_below_join,

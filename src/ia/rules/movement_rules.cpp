@@ -57,7 +57,7 @@ std::vector<IaId> shuffle_below_filter(IaStore& store, const Match& match) {
 
 // Agg g (Shuf D X) = Agg g X
 
-std::string groups_are_spread(const Match& match) {
+std::string groups_are_not_together(const Match& match) {
   return not_together(match.relation(0), match.op<LocalAggregate>(0).group_by);
 }
 
@@ -67,15 +67,25 @@ std::vector<IaId> aggregate_in_place(IaStore& store, const Match& match) {
 
 // Agg g (Shuf D X) = Agg g (Shuf D' X), D' one position of g
 
-std::vector<IaId> shuffle_on_one_position(IaStore& store, const Match& match) {
-  const LocalAggregate& aggregate = match.op<LocalAggregate>(0);
+/// Shuffles on one group-by key with several values, other than the one that is there.
+std::vector<Shuf> other_shuffles(const Match& match) {
   const Key front = frontier(match.relation(0).relation);
-  std::vector<IaId> alternatives;
-  for (const std::size_t position : aggregate.group_by) {
-    const Shuf shuffle{{position}, spread({front[position]}, store.sites())};
-    if (front[position] > 1 && shuffle != match.op<Shuf>(1))
-      alternatives.push_back(store.add(aggregate, {store.add(shuffle, match.relations)}));
+  std::vector<Shuf> shuffles;
+  for (const std::size_t position : match.op<LocalAggregate>(0).group_by) {
+    const Shuf shuffle{{position}, spread({front[position]}, match.store.sites())};
+    if (front[position] > 1 && shuffle != match.op<Shuf>(1)) shuffles.push_back(shuffle);
   }
+  return shuffles;
+}
+
+std::string nothing_else_to_shuffle_on(const Match& match) {
+  return other_shuffles(match).empty() ? "there is none here" : "";
+}
+
+std::vector<IaId> shuffle_on_one_position(IaStore& store, const Match& match) {
+  std::vector<IaId> alternatives;
+  for (const Shuf& shuffle : other_shuffles(match))
+    alternatives.push_back(store.add(match.op<LocalAggregate>(0), {store.add(shuffle, match.relations)}));
   return alternatives;
 }
 
@@ -87,6 +97,11 @@ std::string shuffles_other_positions(const Match& match) {
   return is_subset(positions, group_by) ? "" : to_string(positions) + " is not part of " + to_string(group_by);
 }
 
+std::string groups_are_folded_on_sites(const Match& match) {
+  if (match.relation(0).partial) return "the relation holds partial aggregates already";
+  return groups_are_not_together(match).empty() ? "each group is on one site" : "";
+}
+
 std::vector<IaId> aggregate_before_shuffle(IaStore& store, const Match& match) {
   const LocalAggregate& aggregate = match.op<LocalAggregate>(0);
   const Shuf& shuffle = match.op<Shuf>(1);
@@ -96,8 +111,6 @@ std::vector<IaId> aggregate_before_shuffle(IaStore& store, const Match& match) {
     moved.push_back(static_cast<std::size_t>(at - aggregate.group_by.begin()));
   }
   const IaId before = store.add(LocalAggregate{aggregate.group_by, aggregate.fold, std::nullopt}, match.relations);
-  const bool complete = store[before].fault.empty() && !store[before].type.partial;
-  if (complete || match.relation(0).partial) return {};  // nothing is left to do in two phases
   const IaId sent = store.add(Shuf{moved, shuffle.grid}, {before});
   return one(
       store.add(LocalAggregate{all_positions(aggregate.group_by.size()), aggregate.fold, aggregate.finaliser}, {sent}));
@@ -129,8 +142,7 @@ std::vector<IaId> shuffle_both(IaStore& store, const Match& match) {
 
 // Shuf D (Join (Shuf X) (Shuf Y)) = the join alone
 
-/// Whether `type`, as it lies, is partitioned as `shuffle` would leave it: by its positions.
-std::string join_is_spread(const Match& match) {
+std::string join_is_not_together(const Match& match) {
   return not_together(match.store[match.nodes[1]].type, match.op<Shuf>(0).positions);
 }
 
@@ -152,7 +164,7 @@ std::string not_everywhere(const Match& match) {
 std::vector<IaId> relation_alone(IaStore&, const Match& match) { return one(match.relations[0]); }
 
 /// "" when the join of the pattern can run without the Bcast.
-std::string partners_are_apart(const Match& match) {
+std::string partners_are_not_together(const Match& match) {
   IaNode node{match.store[match.nodes[0]].op, {}, {}, {}, ""};
   try {
     infer_node(node, {&match.store[match.relations[0]], &match.store[match.relations[1]]}, match.store.sites());
@@ -326,7 +338,7 @@ std::vector<Rule> aggregates() {
        .reference = table_2,
        .pattern = "agg(shuf(X))",
        .result = "agg(X)",
-       .conditions = {{"the relation is partitioned by some of the group-by keys already", groups_are_spread}},
+       .conditions = {{"the relation is partitioned by some of the group-by keys already", groups_are_not_together}},
        .build = aggregate_in_place,
        .search = SearchUse::always,
        .example = "input X[4,4] cut <2,2> on <0>\nA = local_aggregate(<0>, matAdd)(shuf(<0>)(X))\n"},
@@ -334,6 +346,8 @@ std::vector<Rule> aggregates() {
        .reference = "R2-1 read backwards, then R2-4",
        .pattern = "agg(shuf(X))",
        .result = "agg(shuf(X)) on one group-by key",
+       .worthwhile = Condition{"some group-by key has several values and is not the only one shuffled on",
+                               nothing_else_to_shuffle_on},
        .build = shuffle_on_one_position,
        .example = "input X[4,4,4] cut <2,2,2> on <0>\nA = local_aggregate(<0,2>, matAdd)(shuf(<0,2>)(X))\n"},
       {.name = "R2-5",
@@ -342,6 +356,7 @@ std::vector<Rule> aggregates() {
        .result = "agg(shuf(agg(X)))",
        .conditions = {{"the aggregate folds", not_fold<0>},
                       {"the shuffle is on group-by keys", shuffles_other_positions}},
+       .worthwhile = Condition{"groups lie on several sites", groups_are_folded_on_sites},
        .build = aggregate_before_shuffle,
        .example = "input X[4,4] cut <2,2> on <0>\nA = local_aggregate(<1>, matAdd)(shuf(<1>)(X))\n"},
   };
@@ -381,7 +396,7 @@ std::vector<Rule> joins() {
        .reference = "TRA paper, Table 2, for shuffles that the join implies",
        .pattern = "shuf(join(shuf(X),shuf(Y)))",
        .result = "join(shuf(X),shuf(Y))",
-       .conditions = {{"tuples of the join that agree on the shuffled keys share a site", join_is_spread}},
+       .conditions = {{"tuples of the join that agree on the shuffled keys share a site", join_is_not_together}},
        .build = join_alone,
        .keeps_placement = true,
        .search = SearchUse::always,
@@ -414,7 +429,7 @@ std::vector<Rule> needless_moves() {
        .reference = from_definition,
        .pattern = "join(bcast(X),Y)",
        .result = "join(X,Y)",
-       .conditions = {{"partners share a site already", partners_are_apart}},
+       .conditions = {{"partners share a site already", partners_are_not_together}},
        .build = join_in_place,
        .search = SearchUse::always,
        .example = "input X[4,4] cut <2,2> on <0>\ninput Y[4,4] cut <2,2> on <0>\nJ = local_join(<0>, <0>, "
@@ -423,7 +438,7 @@ std::vector<Rule> needless_moves() {
        .reference = from_definition,
        .pattern = "join(X,bcast(Y))",
        .result = "join(X,Y)",
-       .conditions = {{"partners share a site already", partners_are_apart}},
+       .conditions = {{"partners share a site already", partners_are_not_together}},
        .build = join_in_place,
        .search = SearchUse::always,
        .example = "input X[4,4] cut <2,2> on <0>\ninput Y[4,4] cut <2,2> on <0>\nJ = local_join(<0>, <0>, matMul)(X, "

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.h"
+
 namespace einrel {
 namespace {
 
@@ -31,7 +33,13 @@ Rewritten apply(const Rule& rule, IaStore& store, const IaPlan& plan, IaId at) {
   if (!found) return {{}, "the operations there are not " + std::string(rule.pattern)};
   if (std::string broken = broken_condition(rule, *found); !broken.empty()) return {{}, std::move(broken)};
   Rewritten result;
-  for (const IaId by : rule.build(store, *found)) {
+  std::vector<IaId> built;
+  try {
+    built = rule.build(store, *found);
+  } catch (const UserError& error) {  // an extent or a key would become too large
+    return {{}, error.what()};
+  }
+  for (const IaId by : built) {
     IaPlan changed = with_replacement(store, plan, at, by);
     const std::string fault = fault_of(store, changed);
     if (!fault.empty()) {
@@ -44,13 +52,12 @@ Rewritten apply(const Rule& rule, IaStore& store, const IaPlan& plan, IaId at) {
   return result;
 }
 
-std::vector<ApplicableRule> applicable_rules(IaStore& store, const IaPlan& plan) {
+std::vector<ApplicableRule> applicable_rules(IaStore& store, const IaPlan& plan, IaId at, SearchUse use) {
   std::vector<ApplicableRule> result;
-  for (const IaId at : nodes_of(store, plan)) {
-    for (const Rule& rule : all_rules()) {
-      Rewritten rewritten = apply(rule, store, plan, at);
-      if (!rewritten.alternatives.empty()) result.push_back({&rule, at, std::move(rewritten.alternatives)});
-    }
+  for (const Rule& rule : all_rules()) {
+    if (rule.search != use) continue;
+    Rewritten rewritten = apply(rule, store, plan, at);
+    if (!rewritten.alternatives.empty()) result.push_back({&rule, at, std::move(rewritten.alternatives)});
   }
   return result;
 }

@@ -27,7 +27,7 @@ struct ApplicableRule {
   IaId at;
   std::vector<Alternative> alternatives;
 };
-/// Every rule that applies to the plan, with its places.
-std::vector<ApplicableRule> applicable_rules(IaStore& store, const IaPlan& plan);
+/// The rules of one kind that apply to the operation `at` of a plan.
+std::vector<ApplicableRule> applicable_rules(IaStore& store, const IaPlan& plan, IaId at, SearchUse use);
 
 }  // namespace einrel

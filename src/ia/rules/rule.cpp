@@ -61,7 +61,8 @@ std::string broken_condition(const Rule& rule, const Match& match) {
     const std::string broken = condition.broken(match);
     if (!broken.empty()) return fmt::format("it applies when {}; {}", condition.text, broken);
   }
-  return "";
+  const std::string useless = rule.worthwhile ? rule.worthwhile->broken(match) : "";
+  return useless.empty() ? "" : fmt::format("it is of use when {}; {}", rule.worthwhile->text, useless);
 }
 
 namespace rules {

@@ -46,6 +46,8 @@ struct Rule {
   std::string_view pattern;
   std::string_view result;  ///< for people: "filter(map(X))"
   std::vector<Condition> conditions{};
+  /// When the rule is of use; without it the plans are equal all the same.
+  std::optional<Condition> worthwhile{};
   /// The alternatives; most rules have one.
   std::vector<IaId> (*build)(IaStore&, const Match&) = nullptr;
   /// Whether the result lies as the broadcast or shuffle at the root of the pattern said: everywhere, or so that tuples

@@ -1,0 +1,53 @@
+#include "tra/repartition.h"
+
+#include <gtest/gtest.h>
+
+#include "support/compare.h"
+#include "support/random_einsum.h"
+#include "tra/infer.h"
+#include "tra/interpret.h"
+
+namespace einrel::test {
+namespace {
+
+/// A random cut of the extent, sometimes in units of several elements.
+DimensionCut random_cut(Random& random, std::int64_t extent) {
+  std::vector<std::int64_t> units;
+  for (std::int64_t unit = 1; unit <= extent; ++unit) {
+    if (extent % unit == 0) units.push_back(unit);
+  }
+  const std::int64_t unit =
+      units[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(units.size()) - 1))];
+  return {random.between(1, extent / unit), unit};
+}
+
+TEST(Repartition, IsTileReKeyAndConcat) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    Random random(seed);
+    Shape bound;
+    Repartition op;
+    for (std::int64_t d = random.between(1, 3); d > 0; --d) {
+      const std::int64_t extent = random.between(1, 12);
+      bound.emplace_back(extent);
+      op.from.push_back(random_cut(random, extent));
+      op.to.push_back(random_cut(random, extent));
+    }
+    const Tensor x = random_tensor(random, DType::f64, bound, false);
+    TraExpr program;
+    const TraId in = program.add(StoredRelation{"X", DType::f64, bound, cut_of_all(op.from)});
+    program.output("at_once", program.add(op, {in}));
+    program.output("step_by_step", expand_repartition(program, in, op, bound));
+    const auto relations = interpret(program, {{"X", x}}, {});
+    const Relation& at_once = relations.at("at_once");
+    const Relation& step_by_step = relations.at("step_by_step");
+    ASSERT_EQ(at_once.size(), step_by_step.size()) << "seed " << seed;
+    for (const auto& [key, chunk] : at_once) {
+      ASSERT_EQ(step_by_step.count(key), 1U) << "seed " << seed;
+      ASSERT_TRUE(agree(step_by_step.at(key), chunk, std::vector<double>(static_cast<std::size_t>(chunk.count()), 0)))
+          << "seed " << seed << " key " << to_string(key);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace einrel::test
