@@ -14,7 +14,10 @@ namespace {
 /// The largest number of parts that meet at one site; as a double, since it may exceed 63 bits.
 double most_parts_per_site(const std::vector<std::int64_t>& parts, const std::vector<std::int64_t>& grid) {
   double most = 1;
-  for (std::size_t i = 0; i < grid.size(); ++i) most *= static_cast<double>((parts[i] + grid[i] - 1) / grid[i]);
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const std::int64_t here = (parts[i] + grid[i] - 1) / grid[i];
+    most *= static_cast<double>(here);
+  }
   return most;
 }
 
