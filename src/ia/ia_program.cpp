@@ -126,6 +126,7 @@ PlanCost cost_of(const IaStore& store, const IaPlan& plan) {
     cost.moved += node.moved;
     cost.moved_each_key_once += node.moved_each_key_once;
     everywhere += node.work_everywhere;
+    cost.even_share += node.even_share;
     if (work.size() < node.work.size()) work.resize(node.work.size(), 0);
     for (std::size_t site = 0; site < node.work.size(); ++site) work[site] += node.work[site];
   }

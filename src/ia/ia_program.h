@@ -95,6 +95,8 @@ struct NodeCost {
   double moved_each_key_once = 0;  ///< the paper's count: copies of a partial aggregate count once
   std::vector<double> work;        ///< scalar operations on each site, up to the last one that has some of its own
   double work_everywhere = 0;      ///< those that every site does besides
+  /// What the busiest site would have, were the kernel calls spread evenly over as many sites as there are calls.
+  double even_share = 0;
 };
 
 struct IaNode {
@@ -154,9 +156,10 @@ std::string fault_of(const IaStore& store, const IaPlan& plan);
 struct PlanCost {
   double moved = 0;
   double moved_each_key_once = 0;
-  double work_once = 0;  ///< the work of all sites, what every site does counted once
-  double busiest = 0;    ///< the work of the site that has most of it
-  double work = 0;       ///< of all sites together
+  double even_share = 0;  ///< what the busiest site would have, were each operation spread evenly
+  double work_once = 0;   ///< the work of all sites, what every site does counted once
+  double busiest = 0;     ///< the work of the site that has most of it
+  double work = 0;        ///< of all sites together
 };
 /// Summed over the nodes, each counted once however many use it.
 PlanCost cost_of(const IaStore& store, const IaPlan& plan);

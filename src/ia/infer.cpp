@@ -137,6 +137,9 @@ class Inference {
  private:
   const PhysicalType& in(std::size_t i = 0) const { return inputs_[i]->type; }
   void work_at(std::optional<Site> site, double flops) {
+    work_ += flops;
+    ++calls_;
+    node_.cost.even_share = work_ / std::min(static_cast<double>(sites_), calls_);
     if (!site) {
       node_.cost.work_everywhere += flops;
       return;
@@ -157,6 +160,8 @@ class Inference {
   IaNode& node_;
   const std::vector<const IaNode*>& inputs_;
   std::int64_t sites_;
+  double work_ = 0;  ///< of all kernel calls, those that every site makes counted once
+  double calls_ = 0;
 };
 
 Placement Inference::joined_placement(const LocalJoin& op) const {

@@ -33,8 +33,7 @@ class Search {
   Search(IaStore& store, const IaPlan& start, const SearchBudget& budget)
       : store_(store), most_plans_(budget.plans), most_tuples_(store.tuples() + budget.tuples) {
     const PlanCost cost = cost_of(store, start);
-    const double share = cost.work_once / static_cast<double>(store.sites());
-    most_work_ = {2 * share, std::max(2 * share, cost.busiest)};
+    most_work_ = {2 * cost.even_share, std::max(2 * cost.even_share, cost.busiest)};
     tidy(admit({start, cost, 0, 0, nullptr, {}, {}}));
   }
 

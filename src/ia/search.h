@@ -40,7 +40,8 @@ struct SearchBudget {
 /// from there at once and comes back to the others later: choices in independent parts of a program are then made one
 /// after the other, not in all combinations. A plan is better when it moves fewer floats, or as many with less work on
 /// the busiest site. Moving everything to one site would often be cheapest, so plans whose busiest site has more than
-/// twice its share of the work of `start` come after all others (unless `start` itself is no better).
+/// twice what it would have in `start`, were each of its operations spread evenly, come after all others, and after
+/// those the plans where it has more than in `start` as it is.
 Derivation cheapest_plan(IaStore& store, const IaPlan& start, const SearchBudget& budget = {});
 
 }  // namespace einrel
