@@ -113,14 +113,21 @@ class PlanGenerator {
       bound.emplace_back(parts * random_.between(1, 2) + (random_.chance(0.4) ? random_.between(0, parts - 1) : 0));
       cuts.push_back({parts, 1});
     }
-    return refined(stored(bound, cut_of_all(cuts)));
+    TensorCut cut = cut_of_all(cuts);
+    if (random_.chance(0.15)) {  // some dimension is not in the key
+      const auto d = random_.between(0, static_cast<std::int64_t>(rank) - 1);
+      cut.dims.erase(cut.dims.begin() + d);
+      cut.cuts.erase(cut.cuts.begin() + d);
+    }
+    return refined(stored(bound, cut));
   }
 
   /// A relation that can be joined with `other`.
   std::optional<IaId> partner_of(IaId other) {
     const auto* placed = std::get_if<PlacedRelation>(&store_[source_of(other)].op);
     StoredRelation like = placed->stored;
-    if (random_.chance(0.4)) {  // a matrix that it can be multiplied with
+    const bool has_all_keys = like.cut.dims.size() == like.bound.size();
+    if (has_all_keys && random_.chance(0.4)) {  // a matrix that it can be multiplied with
       const std::size_t last = like.bound.size() - 1;
       const std::int64_t parts = random_.between(1, 3);
       const Shape bound{like.bound[last], Extent(parts * random_.between(1, 2))};
