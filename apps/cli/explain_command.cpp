@@ -41,14 +41,17 @@ bool wants_search(const std::string& planner) {
 }
 
 void explain_tra(const ExplainArguments& arguments) {
-  if (arguments.json || !arguments.inputs.empty() || !arguments.dims.empty())
-    throw UserError("--json, --in and --dim are for .ein programs; a .tra program says its extents itself");
+  if (!arguments.inputs.empty() || !arguments.dims.empty())
+    throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
   const std::int64_t sites = parse_sites(arguments.sites);
   const bool search = wants_search(arguments.planner);
   const SourceText source = read_program(arguments.program);
   ParsedTra parsed = parse_tra(source);
   const AlgebraPlan plan = plan_algebra(std::move(parsed.program), sites, parsed.layouts, search);
-  print(fmt::format("{}\n{}", printable(source.name(), 400), algebra_text(plan)));
+  if (arguments.json)
+    print(fmt::format("{}\n", explain_json(source.name(), plan)));
+  else
+    print(fmt::format("{}\n{}", printable(source.name(), 400), algebra_text(plan)));
 }
 
 /// The user has chosen the number of sites, not the chunks that follow from it.

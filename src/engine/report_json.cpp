@@ -92,22 +92,11 @@ std::string text_of(const ordered_json& json) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-}  // namespace
-
-std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
-  ordered_json json = base_json(compiled);
+/// What both algebras and a search say of a program.
+void add_algebra(ordered_json& json, const AlgebraPlan& plan) {
   json["sites"] = plan.ia.store.sites();
   json["planner"] = plan.derivation ? "ia-rules" : "table-1";
   json["cost"]["floats"] = cost_of(plan.ia.store, plan.ia.plan).moved;
-  if (plan.ia.store.sites() > 1) json["cost"]["bound"] = json["cost"]["bytes"] = nullptr;  // not modelled yet
-  const GraphCuts cuts = default_cuts(compiled.graph, plan.ia.store.sites());
-  std::size_t next = 0;
-  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
-    ordered_json& vertex = json["vertices"][next++];
-    for (std::size_t l = 0; l < vertex["labels"].size(); ++l)
-      vertex["parts"][vertex["labels"][l].get<std::string>()] = cuts.parts[v][l];
-  }
   json["tra"] = ordered_json::array();
   for (const OperationLine& line : tra_lines(plan.tra))
     json["tra"].push_back({{"text", line.text}, {"type", line.note}});
@@ -124,6 +113,28 @@ std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
                                   {"to", line.to},
                                   {"floats", line.floats}});
   }
+}
+
+}  // namespace
+
+std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
+  ordered_json json = base_json(compiled);
+  add_algebra(json, plan);
+  if (plan.ia.store.sites() > 1) json["cost"]["bound"] = json["cost"]["bytes"] = nullptr;  // not modelled yet
+  const GraphCuts cuts = default_cuts(compiled.graph, plan.ia.store.sites());
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
+    ordered_json& vertex = json["vertices"][next++];
+    for (std::size_t l = 0; l < vertex["labels"].size(); ++l)
+      vertex["parts"][vertex["labels"][l].get<std::string>()] = cuts.parts[v][l];
+  }
+  return text_of(json);
+}
+
+std::string explain_json(const std::string& program, const AlgebraPlan& plan) {
+  ordered_json json{{"program", program}};
+  add_algebra(json, plan);
   return text_of(json);
 }
 

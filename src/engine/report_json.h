@@ -15,4 +15,7 @@ std::string run_json(const Compiled& compiled, const RunReport& report,
 /// What `explain --json` prints: the same without measurements, but with both algebras and the derivation.
 std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan);
 
+/// The same for a program that was written in the TRA: it has no vertices.
+std::string explain_json(const std::string& program, const AlgebraPlan& plan);
+
 }  // namespace einrel

@@ -108,7 +108,7 @@ class TensorRelationalPrograms(AlgebraTest):
 
     def test_what_a_program_says_itself_cannot_be_given(self):
         program = self.text_file("p.tra", TRA)
-        for option in (("--dim", "i=3"), ("--in", "A=a.npy"), ("--json",)):
+        for option in (("--dim", "i=3"), ("--in", "A=a.npy")):
             self.refuse(1, "explain", program, *option, mentions=[option[0], ".tra"])
 
     def test_only_explain_takes_one(self):
@@ -176,6 +176,12 @@ class Json(AlgebraTest):
         report = parse_json(self.succeed("explain", self.program, "--sites", "4", "--json").out)
         self.assertEqual((report["planner"], report["derivation"]), ("table-1", []))
         self.assertEqual(report["cost"]["floats"], 8 * 400 * 400)
+        self.assertEqual(sum(line["floats"] for line in report["ia"]), report["cost"]["floats"])
+
+    def test_a_program_in_the_algebra_has_no_vertices(self):
+        report = parse_json(self.succeed("explain", self.text_file("p.tra", TRA), "--sites", "2", "--json").out)
+        self.assertEqual(set(report), {"program", "sites", "planner", "cost", "tra", "ia", "derivation"})
+        self.assertEqual(report["cost"]["floats"], 2 * 16 + 2 * 16)  # A to both sites, the products of both parts
         self.assertEqual(sum(line["floats"] for line in report["ia"]), report["cost"]["floats"])
 
     def test_rules_of_a_derivation_are_those_that_are_listed(self):
