@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tra/parse.h"
+#include "tra/mistakes.h"
 
 // Every kind of wrong program gets an error that says where and what.
 
@@ -15,25 +15,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
-
-/// "line:column message" of every error; empty when the program is right.
-std::vector<std::string> mistakes(const std::string& text) {
-  std::vector<std::string> found;
-  try {
-    parse_tra(SourceText("test.tra", text));
-  } catch (const ProgramError& error) {
-    const SourceText source("test.tra", text);
-    for (const Diagnostic& diagnostic : error.diagnostics()) {
-      std::string place;
-      if (!diagnostic.marks.empty()) {
-        const LineColumn at = source.locate(diagnostic.marks.front().begin);
-        place = fmt::format("{}:{} ", at.line, at.column);
-      }
-      found.push_back(place + diagnostic.message + (diagnostic.help.empty() ? "" : " | " + diagnostic.help));
-    }
-  }
-  return found;
-}
 
 /// The one error of a program whose inputs are A (two by two chunks of 4 x 4) and B (two chunks of 2 x 8).
 std::string mistake(const std::string& statements) {

@@ -7,6 +7,7 @@
 #include "support/random_einsum.h"
 #include "tra/from_einsum.h"
 #include "tra/infer.h"
+#include "tra/mistakes.h"
 #include "tra/named_kernels.h"
 #include "tra/parse.h"
 #include "tra/print.h"
@@ -18,25 +19,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 ParsedTra read(const std::string& text) { return parse_tra(SourceText("test.tra", text)); }
-
-/// "line:column message" of every error; empty when the program is right.
-std::vector<std::string> mistakes(const std::string& text) {
-  std::vector<std::string> found;
-  try {
-    read(text);
-  } catch (const ProgramError& error) {
-    const SourceText source("test.tra", text);
-    for (const Diagnostic& diagnostic : error.diagnostics()) {
-      std::string place;
-      if (!diagnostic.marks.empty()) {
-        const LineColumn at = source.locate(diagnostic.marks.front().begin);
-        place = fmt::format("{}:{} ", at.line, at.column);
-      }
-      found.push_back(place + diagnostic.message + (diagnostic.help.empty() ? "" : " | " + diagnostic.help));
-    }
-  }
-  return found;
-}
 
 /// The same operations over the same nodes, whatever the nodes are called and wherever they stand; kernels but for
 /// their names and the order of operands.

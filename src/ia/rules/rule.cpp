@@ -69,9 +69,5 @@ namespace rules {
 
 const Kernel* single_kernel(const LocalMap& map) { return std::get_if<Kernel>(&map.arrays); }
 
-bool keeps_keys(const LocalMap& map, const PhysicalType& in) {
-  return single_kernel(map) != nullptr && is_identity(map.key_map, in.relation.key_arity);
-}
-
 }  // namespace rules
 }  // namespace einrel
