@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "ia/from_tra.h"
+#include "kernel/workers.h"
 
 namespace einrel::cli {
 namespace {
@@ -71,6 +72,16 @@ std::int64_t parse_sites(const std::string& given) {
   const auto sites = parse_number<std::int64_t>("--sites ", given, wanted.c_str());
   if (sites < 1 || sites > most_sites) throw UserError(fmt::format("--sites {0}: '{0}' is not {1}", given, wanted));
   return sites;
+}
+
+std::size_t parse_threads(const std::string& given) {
+  if (given.empty()) return std::min(available_cores(), most_threads);
+  const std::string wanted = fmt::format("a whole number from 1 to {}", most_threads);
+  const auto threads = parse_number<std::size_t>("--threads ", given, wanted.c_str());
+  if (threads < 1 || threads > most_threads) {
+    throw UserError(fmt::format("--threads {0}: '{0}' is not {1}", given, wanted));
+  }
+  return threads;
 }
 
 std::map<std::string, double> parse_scalars(const std::vector<std::string>& given) {

@@ -22,6 +22,10 @@ std::map<std::string, double> parse_scalars(const std::vector<std::string>& give
 /// --sites N; throws UserError unless it is a whole number that plans can be made for.
 std::int64_t parse_sites(const std::string& given);
 
+/// --threads N; all cores that this process may use when nothing is given. Throws UserError unless it is a whole number
+/// of 1 or more.
+std::size_t parse_threads(const std::string& given);
+
 /// --random SEED; throws UserError unless it is a whole number from 0 to 2^64-1.
 std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given);
 

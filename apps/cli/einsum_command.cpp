@@ -43,7 +43,8 @@ void run_einsum(const EinsumArguments& arguments) {
     output = parse_file_ref(arguments.output);
     check_writable({{output, dtype}});
   }
-  const RunReport report = run(compiled, load_inputs(compiled.graph, files, std::nullopt), {});
+  Workers workers(available_cores());
+  const RunReport report = run(compiled, load_inputs(compiled.graph, files, std::nullopt), {}, workers);
   const Tensor& tensor = report.outputs.at(result);
   if (!arguments.output.empty()) write_tensors({{output, tensor}});
   if (arguments.json) {

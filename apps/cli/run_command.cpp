@@ -26,6 +26,7 @@ struct RunArguments {
   std::vector<std::string> dims;
   std::vector<std::string> scalars;
   std::optional<std::string> seed;
+  std::string threads;
   bool explain = false;
   bool json = false;
   std::string progress = "auto";
@@ -64,6 +65,7 @@ void run_program(const RunArguments& arguments) {
   Environment environment{parse_dims(arguments.dims), {}};
   for (const auto& [name, file] : files) environment.inputs[name] = describe(file);
   const ProgressListener progress = progress_listener(arguments.progress);
+  Workers workers(parse_threads(arguments.threads));
 
   CheckedProgram checked = parse_and_check(source, environment);
   std::vector<std::string> wanted;
@@ -74,7 +76,7 @@ void run_program(const RunArguments& arguments) {
   if (arguments.explain && !arguments.json) print(fmt::format("{}\n", explain_text(compiled)));
   TensorBindings inputs = load_inputs(compiled.graph, files, parse_seed(arguments.seed));
 
-  const RunReport report = run(compiled, std::move(inputs), scalars, progress);
+  const RunReport report = run(compiled, std::move(inputs), scalars, workers, progress);
   write_outputs(outputs, report);
   if (arguments.json) {
     std::map<std::string, std::string> sources;
@@ -109,6 +111,8 @@ void add_run_command(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--dim", arguments->dims, "LABEL=N: set the extent of a label")->allow_extra_args(false);
   command->add_option("--scalar", arguments->scalars, "NAME=X: set a scalar")->allow_extra_args(false);
+  command->add_option("--threads", arguments->threads,
+                      "N: compute on N threads; without it, on all cores this process may use");
   command->add_flag("--explain", arguments->explain, "show the program's vertices first (--json has them anyway)");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");
   command->add_option("--progress", arguments->progress, "auto, always or never");

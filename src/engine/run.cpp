@@ -60,7 +60,7 @@ ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given) 
   return bound;
 }
 
-RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindings& scalars,
+RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindings& scalars, Workers& workers,
               const ProgressListener& progress) {
   const EinGraph& graph = compiled.graph;
   LayoutBindings layouts;
@@ -87,7 +87,7 @@ RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindi
     } else {
       std::vector<Tensor> operands;
       for (const VertexId input : vertex.inputs) operands.push_back(*tensors[input.index]);
-      tensors[v] = evaluate(vertex, operands, scalars);
+      tensors[v] = evaluate(vertex, operands, scalars, workers);
     }
     report.vertex_seconds.push_back(seconds_since(start) - state.seconds);
     for (const VertexId input : vertex.inputs) {

@@ -9,6 +9,7 @@
 #include "einsum/ein_graph.h"
 #include "einsum/reference.h"
 #include "engine/compile.h"
+#include "kernel/workers.h"
 #include "tensor/tensor.h"
 
 namespace einrel {
@@ -36,9 +37,10 @@ struct RunReport {
 /// whole where it meets integers.
 ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given);
 
-/// Computes the outputs in this process. `inputs` has every Input vertex by name with the declared dtype and shape.
-/// Tensors are freed after their last use. Throws RunError when memory runs out; check_memory (memory.h) tells before.
-RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindings& scalars,
+/// Computes the outputs in this process, the same bits for any number of workers. `inputs` has every Input vertex by
+/// name with the declared dtype and shape. Tensors are freed after their last use. Throws RunError when memory runs
+/// out; check_memory (memory.h) tells before.
+RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindings& scalars, Workers& workers,
               const ProgressListener& progress = {});
 
 }  // namespace einrel

@@ -331,6 +331,45 @@ void Accumulators::fold(BlockValues values, std::size_t count, std::int64_t posi
   std::visit([&](const auto* block) { fold_lane(reducer_, state_, count, block, position); }, values);
 }
 
+Accumulators::Partial Accumulators::partial(std::size_t lane) const {
+  return {state_.real[lane], state_.whole[lane], state_.position[lane], state_.scaled[lane]};
+}
+
+void Accumulators::combine(std::size_t lane, const Partial& later) {
+  double& real = state_.real[lane];
+  std::int64_t& whole = state_.whole[lane];
+  const auto take_if = [&](bool better) {
+    if (!better) return;
+    real = later.real;
+    whole = later.whole;
+    state_.position[lane] = later.position;
+  };
+  switch (reducer_) {
+    case Reducer::sum:
+    case Reducer::mean:
+      real += later.real;
+      whole = plus(whole, later.whole);
+      return;
+    case Reducer::prod:
+      real *= later.real;
+      whole = times(whole, later.whole);
+      return;
+    case Reducer::any: whole |= later.whole; return;
+    case Reducer::all: whole &= later.whole; return;
+    case Reducer::max:
+    case Reducer::argmax: return take_if(in_double_ ? beats_maximum(later.real, real) : later.whole > whole);
+    case Reducer::min:
+    case Reducer::argmin: return take_if(in_double_ ? beats_minimum(later.real, real) : later.whole < whole);
+    case Reducer::logsumexp: {
+      const double e = std::exp(later.real == real ? 0 : -std::abs(later.real - real));
+      const bool above = later.real > real;
+      state_.scaled[lane] = above ? state_.scaled[lane] * e + later.scaled : state_.scaled[lane] + later.scaled * e;
+      real = above ? later.real : real;
+      return;
+    }
+  }
+}
+
 ReducedValues Accumulators::finish(std::int64_t count) {
   double* const real = state_.real.data();
   if (reducer_ == Reducer::mean) {

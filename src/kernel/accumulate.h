@@ -25,6 +25,16 @@ class Accumulators {
   void add(BlockValues values, std::int64_t position);
   /// `count` more values for lane 0, the first of them at `position`.
   void fold(BlockValues values, std::size_t count, std::int64_t position);
+  /// The reduction of one lane under way, to be gone on with elsewhere.
+  struct Partial {
+    double real = 0;
+    std::int64_t whole = 0;
+    std::int64_t position = 0;
+    double scaled = 0;
+  };
+  Partial partial(std::size_t lane) const;
+  /// The values behind `later` too, which come after those of this lane.
+  void combine(std::size_t lane, const Partial& later);
   /// The results after `count` values per lane. They stay until the next start.
   ReducedValues finish(std::int64_t count);
 

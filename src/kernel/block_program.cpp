@@ -20,6 +20,9 @@ bool may_leave_type(BinaryFunction function) {
   return !is_comparison(function) && function != BinaryFunction::maximum && function != BinaryFunction::minimum;
 }
 
+/// A block of the widest values. Two slots do not share cache lines.
+constexpr std::size_t slot_bytes = lanes_per_block * sizeof(double);
+
 /// The type that elements of an operand have once loaded.
 DType loaded_type(DType stored) { return stored == DType::bf16 || stored == DType::f16 ? DType::f32 : stored; }
 
@@ -48,7 +51,6 @@ class BlockProgram::Compiler {
     invariant(stack_.size() == 1, "a body leaves one value");
     program_.result_ = stack_.back().value;
     assign_slots();
-    spread_constants();
   }
 
  private:
@@ -57,7 +59,6 @@ class BlockProgram::Compiler {
     std::size_t value = 0;
     DType type = DType::f32;
   };
-  using Number = std::variant<double, std::int64_t>;
 
   static Kind kind_of(DType type) {
     switch (type) {
@@ -80,7 +81,7 @@ class BlockProgram::Compiler {
   }
 
   std::size_t new_value(Kind kind) {
-    program_.values_.push_back({kind, 0, 0, nullptr});
+    program_.values_.push_back({kind, 0, 0});
     return program_.values_.size() - 1;
   }
 
@@ -155,15 +156,15 @@ class BlockProgram::Compiler {
   Typed constant(Given given, DType type) {
     const Number number =
         with_stored_type(type, [&]<class Stored>() -> Number { return widen(narrow<Stored>(given)); });
-    for (const auto& [value, known] : constants_) {
+    for (const auto& [value, known] : program_.constants_) {
       if (program_.values_[value].kind == kind_of(type) && same_bits(known, number)) return {value, type};
     }
-    constants_.emplace_back(new_value(kind_of(type)), number);
-    return {constants_.back().first, type};
+    program_.constants_.emplace_back(new_value(kind_of(type)), number);
+    return {program_.constants_.back().first, type};
   }
 
   bool is_two(Typed typed) const {
-    return std::any_of(constants_.begin(), constants_.end(), [&](const auto& constant) {
+    return std::any_of(program_.constants_.begin(), program_.constants_.end(), [&](const auto& constant) {
       return constant.first == typed.value && std::visit([](auto number) { return number == 2; }, constant.second);
     });
   }
@@ -182,14 +183,14 @@ class BlockProgram::Compiler {
       }
     }
     program_.values_[program_.result_].last_use = instructions.size();
-    for (const auto& [value, number] : constants_) {
+    for (const auto& [value, number] : program_.constants_) {
       program_.values_[value].last_use = instructions.size();  // they stay for the next block
-      program_.values_[value].slot = slot_count_++;
+      program_.values_[value].slot = program_.slot_count_++;
     }
     std::vector<std::size_t> free;
     for (std::size_t i = 0; i < instructions.size(); ++i) {
       Instruction& instruction = instructions[i];
-      if (free.empty()) free.push_back(slot_count_++);
+      if (free.empty()) free.push_back(program_.slot_count_++);
       program_.values_[instruction.result].slot = free.back();
       free.pop_back();
       for (std::size_t a = 0; a < instruction.argument_count; ++a) {
@@ -201,64 +202,68 @@ class BlockProgram::Compiler {
     }
   }
 
-  void spread_constants() {
-    program_.slots_.resize(slot_count_);
-    for (const auto& entry : constants_) {
-      Value& constant = program_.values_[entry.first];
-      std::byte* const bytes = program_.slots_[constant.slot].bytes.data();
-      constant.data = bytes;
-      with_type(constant.kind, [&]<class T>() {
-        const T spread = std::visit([](auto given) { return static_cast<T>(given); }, entry.second);
-        std::fill_n(reinterpret_cast<T*>(bytes), lanes_per_block, spread);
-      });
-    }
-  }
-
   BlockProgram& program_;
   const ScalarBindings& scalars_;
   std::vector<Typed> stack_;
   std::map<std::size_t, std::size_t> operands_;  // values of what is loaded already
   std::map<std::size_t, std::size_t> labels_;
-  std::vector<std::pair<std::size_t, Number>> constants_;
-  std::size_t slot_count_ = 0;
 };
 
 BlockProgram::BlockProgram(const ScalarExpr& body, const LoopNest& nest, const ScalarBindings& scalars) : nest_(nest) {
   Compiler(*this, scalars).compile(body);
 }
 
+std::int64_t BlockProgram::workspace_bytes() const { return static_cast<std::int64_t>(slot_count_ * slot_bytes); }
+
+std::byte* BlockRun::slot_of(std::size_t value) const { return workspace_ + program_.values_[value].slot * slot_bytes; }
+
+BlockRun::BlockRun(const BlockProgram& program, const std::byte* const* operands, std::byte* workspace)
+    : program_(program), operands_(operands), workspace_(workspace), at_(program.values_.size(), nullptr) {
+  for (const auto& [value, number] : program_.constants_) {
+    std::byte* const bytes = slot_of(value);
+    at_[value] = bytes;
+    BlockProgram::with_type(program_.values_[value].kind, [&, &constant = number]<class T>() {
+      const T spread = std::visit([](auto given) { return static_cast<T>(given); }, constant);
+      std::fill_n(reinterpret_cast<T*>(bytes), lanes_per_block, spread);
+    });
+  }
+}
+
 /// Carries out one instruction.
-struct BlockProgram::Executor {
-  BlockProgram& program;
-  const Instruction& instruction;
+struct BlockRun::Executor {
+  BlockRun& block;
+  const BlockProgram::Instruction& instruction;
   std::byte* to;
   const Lanes& lanes;
   const std::int64_t* outer;
 
-  Kind result_kind() const { return program.values_[instruction.result].kind; }
-  Kind argument_kind(std::size_t i) const { return program.values_[instruction.arguments[i]].kind; }
+  BlockProgram::Kind result_kind() const { return block.program_.values_[instruction.result].kind; }
+  BlockProgram::Kind argument_kind(std::size_t i) const {
+    return block.program_.values_[instruction.arguments[i]].kind;
+  }
   template <class T>
   T* result() const {
     return reinterpret_cast<T*>(to);
   }
   template <class T>
   const T* argument(std::size_t i) const {
-    return reinterpret_cast<const T*>(program.values_[instruction.arguments[i]].data);
+    return reinterpret_cast<const T*>(block.at_[instruction.arguments[i]]);
   }
 
-  void operator()(const Load& load) const {
-    const Reading& reading = program.nest_.readings[load.operand];
-    with_type(result_kind(), [&]<class T>() {
+  void operator()(const BlockProgram::Load& load) const {
+    const Reading& reading = block.program_.nest_.readings[load.operand];
+    const std::byte* const data = block.operands_[load.operand];
+    BlockProgram::with_type(result_kind(), [&]<class T>() {
       const bool as_stored = reading.dtype == DType::f32 || reading.dtype == DType::f64 || reading.dtype == DType::i64;
-      if (const T* const there = as_stored ? in_place<T>(reading, lanes, outer) : nullptr) {
-        program.values_[instruction.result].data = reinterpret_cast<const std::byte*>(there);
+      if (const T* const there = as_stored ? in_place<T>(reading, data, lanes, outer) : nullptr) {
+        block.at_[instruction.result] = reinterpret_cast<const std::byte*>(there);
       } else {
-        read_block(reading, lanes, outer, result<T>());
+        read_block(reading, data, lanes, outer, result<T>());
       }
     });
   }
-  void operator()(const Ramp& ramp) const {
-    const std::size_t quantity = program.nest_.label_values[ramp.label];
+  void operator()(const BlockProgram::Ramp& ramp) const {
+    const std::size_t quantity = block.program_.nest_.label_values[ramp.label];
     for (std::size_t r = 0; r < lanes.runs().size(); ++r) {
       const Run run = lanes.runs()[r];
       std::int64_t value = lanes.at(r, quantity) + outer[quantity];
@@ -268,11 +273,11 @@ struct BlockProgram::Executor {
     }
   }
   void operator()(const ApplyUnary& unary) const {
-    with_type(result_kind(),
-              [&]<class T>() { apply_block(unary.function, argument<T>(0), result<T>(), lanes.count()); });
+    BlockProgram::with_type(
+        result_kind(), [&]<class T>() { apply_block(unary.function, argument<T>(0), result<T>(), lanes.count()); });
   }
   void operator()(const ApplyBinary& binary) const {
-    with_type(argument_kind(0), [&]<class T>() {
+    BlockProgram::with_type(argument_kind(0), [&]<class T>() {
       if (is_comparison(binary.function)) {
         compare_block(binary.function, argument<T>(0), argument<T>(1), result<std::int64_t>(), lanes.count());
       } else {
@@ -281,28 +286,31 @@ struct BlockProgram::Executor {
     });
   }
   void operator()(const ApplyWhere&) const {
-    with_type(result_kind(), [&]<class T>() {
+    BlockProgram::with_type(result_kind(), [&]<class T>() {
       select_block(argument<std::int64_t>(0), argument<T>(1), argument<T>(2), result<T>(), lanes.count());
     });
   }
-  void operator()(const ConvertTo& convert) const {
-    with_type(argument_kind(0), [&]<class From>() {
-      with_type(result_kind(),
-                [&]<class To>() { convert_block(convert.type, argument<From>(0), result<To>(), lanes.count()); });
+  void operator()(const BlockProgram::ConvertTo& convert) const {
+    BlockProgram::with_type(argument_kind(0), [&]<class From>() {
+      BlockProgram::with_type(result_kind(), [&]<class To>() {
+        convert_block(convert.type, argument<From>(0), result<To>(), lanes.count());
+      });
     });
   }
 };
 
-BlockValues BlockProgram::run(const Lanes& lanes, const std::int64_t* outer, std::byte* target) {
-  for (std::size_t i = 0; i < instructions_.size(); ++i) {
-    Value& value = values_[instructions_[i].result];
-    const bool is_last = i + 1 == instructions_.size() && instructions_[i].result == result_;
-    std::byte* const to = is_last && target != nullptr ? target : slots_[value.slot].bytes.data();
-    value.data = to;
-    std::visit(Executor{*this, instructions_[i], to, lanes, outer}, instructions_[i].op);
+BlockValues BlockRun::run(const Lanes& lanes, const std::int64_t* outer, std::byte* target) {
+  const std::vector<BlockProgram::Instruction>& instructions = program_.instructions_;
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    const std::size_t result = instructions[i].result;
+    const bool is_last = i + 1 == instructions.size() && result == program_.result_;
+    std::byte* const to = is_last && target != nullptr ? target : slot_of(result);
+    at_[result] = to;
+    std::visit(Executor{*this, instructions[i], to, lanes, outer}, instructions[i].op);
   }
-  const Value& result = values_[result_];
-  return with_type(result.kind, [&]<class T>() -> BlockValues { return reinterpret_cast<const T*>(result.data); });
+  const std::byte* const result = at_[program_.result_];
+  return BlockProgram::with_type(program_.values_[program_.result_].kind,
+                                 [&]<class T>() -> BlockValues { return reinterpret_cast<const T*>(result); });
 }
 
 }  // namespace einrel

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,18 +17,19 @@ namespace einrel {
 /// The values of a block, as they are computed: integers and bools as int64.
 using BlockValues = std::variant<const float*, const double*, const std::int64_t*>;
 
-/// The body of an EinSum, compiled to instructions over blocks. Constants and scalars are spread over blocks once.
+/// The body of an EinSum, compiled to instructions over blocks. Stays as it is; BlockRun executes it.
 class BlockProgram {
  public:
+  /// `nest` must stay where it is.
   BlockProgram(const ScalarExpr& body, const LoopNest& nest, const ScalarBindings& scalars);
 
-  /// The body at the lanes of a block, where the other loops have brought the quantities to `outer`. The values stay
-  /// until the next call. They are written to `target` where the last instruction can do so (`target` aligned for
-  /// them).
-  BlockValues run(const Lanes& lanes, const std::int64_t* outer, std::byte* target = nullptr);
+  /// Memory that a run needs, aligned to 64 bytes.
+  std::int64_t workspace_bytes() const;
 
  private:
+  friend class BlockRun;
   enum class Kind : std::uint8_t { float32, float64, integer };
+  using Number = std::variant<double, std::int64_t>;
   struct Load {
     std::size_t operand = 0;
   };
@@ -44,26 +46,44 @@ class BlockProgram {
     std::array<std::size_t, 3> arguments{};
     std::size_t argument_count = 0;
   };
-  /// Something computed: where it lies at the moment.
+  /// Something computed, and the slot of the workspace that holds it.
   struct Value {
     Kind kind = Kind::float32;
     std::size_t last_use = 0;  // instruction
     std::size_t slot = 0;
-    const std::byte* data = nullptr;
-  };
-  struct alignas(64) Slot {
-    std::array<std::byte, lanes_per_block * sizeof(double)> bytes;
   };
   class Compiler;
-  struct Executor;
 
   template <class Function>
   static decltype(auto) with_type(Kind kind, Function&& function);
+
   const LoopNest& nest_;
   std::vector<Instruction> instructions_;
   std::vector<Value> values_;
+  std::vector<std::pair<std::size_t, Number>> constants_;  // by value
   std::size_t result_ = 0;
-  std::vector<Slot> slots_;
+  std::size_t slot_count_ = 0;
+};
+
+/// A program under way on arrays of one call. Constants and scalars are spread over blocks once.
+class BlockRun {
+ public:
+  /// `workspace` has workspace_bytes().
+  BlockRun(const BlockProgram& program, const std::byte* const* operands, std::byte* workspace);
+
+  /// The body at the lanes of a block, where the other loops have brought the quantities to `outer`. The values stay
+  /// until the next call. They are written to `target` where the last instruction can do so (`target` aligned for
+  /// them).
+  BlockValues run(const Lanes& lanes, const std::int64_t* outer, std::byte* target = nullptr);
+
+ private:
+  struct Executor;
+  std::byte* slot_of(std::size_t value) const;
+
+  const BlockProgram& program_;
+  const std::byte* const* operands_;
+  std::byte* workspace_;
+  std::vector<const std::byte*> at_;  // where each value lies at the moment
 };
 
 }  // namespace einrel

@@ -5,18 +5,11 @@
 #include "base/error.h"
 #include "kernel/accumulate.h"
 #include "kernel/block_ops.h"
-#include "kernel/contraction.h"
-#include "kernel/interpreter.h"
-#include "kernel/nest.h"
+#include "kernel/registry.h"
 #include "kernel/view.h"
 
 namespace einrel {
 namespace {
-
-bool reduces_nothing(const EinSum& einsum) {
-  return std::any_of(einsum.reduced.begin(), einsum.reduced.end(),
-                     [&](std::size_t label) { return einsum.labels[label].extent == Extent(0); });
-}
 
 /// The same for every output element, whatever the body.
 Tensor reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) {
@@ -37,26 +30,45 @@ Tensor reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) {
 }
 
 Tensor evaluate_op(const Vertex& vertex, const EinSum& einsum, const std::vector<Tensor>& operands,
-                   const ScalarBindings& scalars) {
+                   const ScalarBindings& scalars, Workers& workers) {
   if (element_count(vertex.bound) == 0) return Tensor(vertex.dtype, vertex.bound);
-  if (reduces_nothing(einsum)) return reduction_of_nothing(vertex, einsum);
-  const LoopNest nest = make_nest(einsum, operands);
-  if (std::optional<Tensor> result = contract(vertex, einsum, nest)) return *std::move(result);
-  return interpret(vertex, einsum, nest, scalars);
+  if (!needs_kernel(einsum)) return reduction_of_nothing(vertex, einsum);
+  std::vector<ArrayLayout> layouts;
+  std::vector<const std::byte*> data;
+  for (const Tensor& operand : operands) {
+    layouts.push_back(layout_of(operand));
+    data.push_back(operand.data());
+  }
+  const Choice choice = choose_kernel(spec_of(vertex, std::move(layouts), scalars));
+  Tensor result(vertex.dtype, vertex.bound);
+  workers.run(choice.offer.prepare(), {data.data(), result.mutable_data()});
+  return result;
 }
 
-Tensor evaluate_op(const Vertex& vertex, const View& view, const std::vector<Tensor>& operands, const ScalarBindings&) {
+Tensor evaluate_op(const Vertex& vertex, const View& view, const std::vector<Tensor>& operands, const ScalarBindings&,
+                   Workers&) {
   return evaluate_view(vertex, view, operands.at(0));
 }
 
-Tensor evaluate_op(const Vertex&, const Input&, const std::vector<Tensor>&, const ScalarBindings&) {
+Tensor evaluate_op(const Vertex&, const Input&, const std::vector<Tensor>&, const ScalarBindings&, Workers&) {
   throw Bug("an input has nothing to evaluate");
 }
 
 }  // namespace
 
-Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars) {
-  return std::visit([&](const auto& op) { return evaluate_op(vertex, op, operands, scalars); }, vertex.op);
+bool needs_kernel(const EinSum& einsum) {
+  return std::none_of(einsum.labels.begin(), einsum.labels.end(),
+                      [](const Label& label) { return label.extent == Extent(0); });
+}
+
+KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, const ScalarBindings& scalars) {
+  return {std::get<EinSum>(vertex.op), std::move(operands), row_major_layout(vertex.dtype, vertex.bound), scalars,
+          false};
+}
+
+Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars,
+                Workers& workers) {
+  return std::visit([&](const auto& op) { return evaluate_op(vertex, op, operands, scalars, workers); }, vertex.op);
 }
 
 }  // namespace einrel

@@ -3,15 +3,25 @@
 #include <vector>
 
 #include "einsum/ein_graph.h"
+#include "kernel/spec.h"
+#include "kernel/workers.h"
 #include "tensor/tensor.h"
 
 namespace einrel {
 
 /// One EinSum or View vertex; `operands` in the order of vertex.inputs, of any strides and alignment. Agrees with
-/// evaluate_reference: exactly for integers, to the rounding of the output type for floats (a product of f32 summed by
-/// BLAS: of f32 sums). Needs memory for the result and a bounded workspace; a View shares its operand's memory where it
-/// can. The same operands give the same bits, whatever the number of cores. Throws RunError when there is no memory for
-/// the result, UserError when an index or the number of label bindings leaves 63 bits.
-Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars);
+/// evaluate_reference: exactly for integers, for floats to the bound that the chosen kernel states. Needs memory for
+/// the result and the workspaces of the kernel; a View shares its operand's memory where it can. The same operands give
+/// the same bits, whatever the number of workers. Throws RunError when there is no memory for the result, UserError
+/// when an index or the number of label bindings leaves 63 bits.
+Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars,
+                Workers& workers);
+
+/// The spec of an EinSum vertex on operands of these layouts, its result in row-major order.
+KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, const ScalarBindings& scalars);
+
+/// Whether a kernel has something to do: the result has elements, and each of them reduces at least one value. Else
+/// evaluate fills in what a reduction of nothing gives.
+bool needs_kernel(const EinSum& einsum);
 
 }  // namespace einrel

@@ -1,12 +1,16 @@
 #include "kernel/interpreter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
+#include <type_traits>
 
-#include "base/error.h"
 #include "kernel/accumulate.h"
 #include "kernel/block_program.h"
+#include "kernel/reading.h"
 
 namespace einrel {
 namespace {
@@ -17,6 +21,7 @@ struct Schedule {
   bool fold = false;
   std::vector<Loop> lanes;  ///< the last one innermost
   std::vector<Loop> outer;
+  double seconds = 0;  ///< modelled, on one thread
 };
 
 bool is_read(const Reading& reading) { return reading.quantity != output_quantity; }
@@ -58,19 +63,17 @@ std::vector<Loop> loops_of_kind(const LoopNest& nest, bool reduced) {
 }
 
 /// The cheapest of: blocks over output elements or reduced positions, any loop of those innermost.
-Schedule choose_schedule(const Vertex& vertex, const EinSum& einsum, const LoopNest& nest) {
+Schedule choose_schedule(const KernelSpec& spec, const LoopNest& nest) {
+  const EinSum& einsum = spec.einsum;
   const bool order_counts = einsum.reducer == Reducer::argmax || einsum.reducer == Reducer::argmin;
   std::optional<Schedule> best;
-  double best_cost = 0;
   const auto consider = [&](Schedule candidate) {
-    const double candidate_cost = cost(candidate, nest, einsum, vertex.dtype);
-    if (best && best_cost <= candidate_cost) return;
-    best = std::move(candidate);
-    best_cost = candidate_cost;
+    candidate.seconds = 1e-9 * cost(candidate, nest, einsum, spec.result.dtype);
+    if (!best || candidate.seconds < best->seconds) best = std::move(candidate);
   };
   for (const bool fold : {false, true}) {
     if (fold && !einsum.reducer) continue;
-    const Schedule as_given{fold, loops_of_kind(nest, fold), loops_of_kind(nest, !fold)};
+    const Schedule as_given{fold, loops_of_kind(nest, fold), loops_of_kind(nest, !fold), 0};
     consider(as_given);
     if (fold && order_counts) continue;
     for (std::size_t inner = 0; inner + 1 < as_given.lanes.size(); ++inner) {
@@ -83,86 +86,232 @@ Schedule choose_schedule(const Vertex& vertex, const EinSum& einsum, const LoopN
   return *std::move(best);
 }
 
-/// One evaluation under way.
-class Interpretation {
- public:
-  Interpretation(const Vertex& vertex, const EinSum& einsum, const LoopNest& nest, const ScalarBindings& scalars)
-      : einsum_(einsum),
-        schedule_(choose_schedule(vertex, einsum, nest)),
-        program_(einsum.body, nest, scalars),
-        lanes_(schedule_.lanes, nest.bases.size()),
-        outer_(schedule_.outer, nest.bases),
-        result_(vertex.dtype, vertex.bound) {}
+/// A half-open range of positions.
+struct Positions {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
 
-  Tensor run() && {
-    if (!einsum_.reducer) {
-      map();
-    } else if (schedule_.fold) {
-      fold();
+/// The i-th of `pieces` nearly equal ranges of [0, total), each but the last a multiple of `unit`.
+Positions piece_of(std::int64_t total, std::int64_t pieces, std::int64_t unit, std::int64_t i) {
+  const std::int64_t units = (total + unit - 1) / unit;
+  return {std::min(units * i / pieces * unit, total), std::min(units * (i + 1) / pieces * unit, total)};
+}
+
+constexpr auto block = static_cast<std::int64_t>(lanes_per_block);
+
+/// One EinSum made ready.
+class Interpreter {
+ public:
+  Interpreter(const KernelSpec& spec, LoopNest nest, Schedule schedule)
+      : reducer_(spec.einsum.reducer),
+        computed_(spec.einsum.body.type()),
+        accumulate_(spec.accumulate),
+        result_(spec.result),
+        nest_(std::move(nest)),
+        schedule_(std::move(schedule)),
+        program_(spec.einsum.body, nest_, spec.scalars),
+        lanes_(schedule_.lanes, nest_.bases.size()),
+        outer_(schedule_.outer, nest_.bases) {
+    cut();
+  }
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  std::int64_t own_bytes() const {
+    return program_.workspace_bytes() + block * static_cast<std::int64_t>(sizeof(double));
+  }
+  std::int64_t shared_bytes() const {
+    return pieces_ == 1 ? 0 : pieces_ * outputs() * static_cast<std::int64_t>(sizeof(Accumulators::Partial));
+  }
+  std::int64_t output_parts() const { return output_parts_; }
+  std::int64_t pieces() const { return pieces_; }
+
+  class Part;
+
+ private:
+  /// Parts of a tenth of a millisecond and more: over the output, and where that gives only a few, over what is
+  /// reduced as well.
+  void cut() {
+    constexpr double least_seconds = 1e-4;
+    constexpr double most_parts = 64;
+    constexpr std::int64_t enough = 8;
+    constexpr std::int64_t most_partials = 8192;
+    const auto wanted = static_cast<std::int64_t>(std::clamp(schedule_.seconds / least_seconds, 1.0, most_parts));
+    output_parts_ = std::min(wanted, schedule_.fold ? outputs() : (outputs() + block - 1) / block);
+    if (!reducer_ || output_parts_ >= enough || outputs() > most_partials / enough) return;
+    const std::int64_t reduced = schedule_.fold ? (lanes_.total() + block - 1) / block : outer_.count();
+    pieces_ =
+        std::clamp(std::min({wanted / output_parts_, reduced, most_partials / outputs()}), std::int64_t{1}, wanted);
+  }
+  std::int64_t outputs() const { return schedule_.fold ? outer_.count() : lanes_.total(); }
+  std::int64_t reduced() const { return schedule_.fold ? lanes_.total() : outer_.count(); }
+  /// Of outputs and of reduced positions, both for the same part.
+  Positions outputs_of(std::int64_t part) const {
+    return piece_of(outputs(), output_parts_, schedule_.fold ? 1 : block, part);
+  }
+  Positions reduced_of(std::int64_t piece) const {
+    return piece_of(reduced(), pieces_, schedule_.fold ? block : 1, piece);
+  }
+
+  std::optional<Reducer> reducer_;
+  DType computed_;
+  bool accumulate_;
+  ArrayLayout result_;
+  LoopNest nest_;
+  Schedule schedule_;
+  BlockProgram program_;
+  Lanes lanes_;
+  Odometer outer_;
+  std::int64_t output_parts_ = 1;
+  std::int64_t pieces_ = 1;  ///< that the reduced positions are cut into
+};
+
+/// A part under way.
+class Interpreter::Part {
+ public:
+  Part(const Interpreter& all, const Arrays& arrays, Workspace workspace)
+      : all_(all),
+        result_(arrays.result),
+        partials_(reinterpret_cast<Accumulators::Partial*>(workspace.shared)),
+        stored_(workspace.own + all.program_.workspace_bytes()),
+        run_(all.program_, arrays.operands, workspace.own),
+        lanes_(all.lanes_),
+        outer_(all.outer_) {}
+
+  void run(std::int64_t part) {
+    const Positions outputs = all_.outputs_of(part / all_.pieces_);
+    const std::int64_t piece = part % all_.pieces_;
+    if (!all_.reducer_) {
+      map(outputs);
+    } else if (all_.schedule_.fold) {
+      fold(outputs, piece);
     } else {
-      accumulate();
+      accumulate(outputs, piece);
     }
-    return std::move(result_);
+  }
+
+  /// The pieces of all reductions, in order.
+  void combine() {
+    Accumulators accumulators = new_accumulators();
+    const std::int64_t at_once = all_.schedule_.fold ? 1 : block;
+    outer_.seek(0);
+    for (std::int64_t begin = 0; begin < all_.outputs(); begin += at_once) {
+      const std::int64_t count = std::min(at_once, all_.outputs() - begin);
+      if (!all_.schedule_.fold) lanes_.select(begin, static_cast<std::size_t>(count));
+      start(accumulators, static_cast<std::size_t>(count));
+      for (std::int64_t piece = 0; piece < all_.pieces_; ++piece) {
+        for (std::int64_t i = 0; i < count; ++i) {
+          accumulators.combine(static_cast<std::size_t>(i), partials_[piece * all_.outputs() + begin + i]);
+        }
+      }
+      store_reduced(accumulators);
+      if (all_.schedule_.fold) outer_.advance();
+    }
   }
 
  private:
   /// Calls `use` with the begin of every block, after selecting it.
   template <class Use>
-  void for_each_block(Use&& use) {
-    constexpr auto block = static_cast<std::int64_t>(lanes_per_block);
-    for (std::int64_t begin = 0; begin < lanes_.total(); begin += block) {
-      lanes_.select(begin, static_cast<std::size_t>(std::min(block, lanes_.total() - begin)));
+  void for_each_block(Positions positions, Use&& use) {
+    for (std::int64_t begin = positions.begin; begin < positions.end; begin += block) {
+      lanes_.select(begin, static_cast<std::size_t>(std::min(block, positions.end - begin)));
       use(begin);
     }
   }
 
   const std::int64_t* outer() const { return outer_.quantities().data(); }
 
-  void map() {
-    for_each_block([&](std::int64_t) {
+  void map(Positions outputs) {
+    for_each_block(outputs, [&](std::int64_t) {
       std::byte* const target = direct_target();
-      const BlockValues values = program_.run(lanes_, outer(), target);
+      const BlockValues values = run_.run(lanes_, outer(), target);
       std::visit(
-          [&](const auto* block) {
-            if (reinterpret_cast<const std::byte*>(block) != target) store(block);
+          [&](const auto* computed) {
+            if (reinterpret_cast<const std::byte*>(computed) != target) store(computed);
           },
           values);
     });
   }
 
-  void accumulate() {
-    Accumulators accumulators(*einsum_.reducer, is_float(einsum_.body.type()));
-    for_each_block([&](std::int64_t) {
-      accumulators.start(lanes_.count());
-      for (std::int64_t position = 0; position < outer_.count(); ++position, outer_.advance()) {
-        accumulators.add(program_.run(lanes_, outer()), position);
+  void accumulate(Positions outputs, std::int64_t piece) {
+    const Positions reduced = all_.reduced_of(piece);
+    Accumulators accumulators = new_accumulators();
+    for_each_block(outputs, [&](std::int64_t begin) {
+      start(accumulators, lanes_.count());
+      outer_.seek(reduced.begin);
+      for (std::int64_t position = reduced.begin; position < reduced.end; ++position, outer_.advance()) {
+        accumulators.add(run_.run(lanes_, outer()), position);
       }
-      std::visit([&](const auto* reduced) { store(reduced); }, accumulators.finish(outer_.count()));
+      finish(accumulators, begin, piece);
     });
   }
 
-  void fold() {
-    Accumulators accumulators(*einsum_.reducer, is_float(einsum_.body.type()));
-    for (std::int64_t element = 0; element < outer_.count(); ++element, outer_.advance()) {
-      accumulators.start(1);
-      for_each_block(
-          [&](std::int64_t begin) { accumulators.fold(program_.run(lanes_, outer()), lanes_.count(), begin); });
-      std::visit(
-          [&](const auto* reduced) { store_block(result_.dtype(), reduced, at(outer()[output_quantity]), 0, 1); },
-          accumulators.finish(lanes_.total()));
+  void fold(Positions outputs, std::int64_t piece) {
+    Accumulators accumulators = new_accumulators();
+    outer_.seek(outputs.begin);
+    for (std::int64_t element = outputs.begin; element < outputs.end; ++element, outer_.advance()) {
+      start(accumulators, 1);
+      for_each_block(all_.reduced_of(piece),
+                     [&](std::int64_t begin) { accumulators.fold(run_.run(lanes_, outer()), lanes_.count(), begin); });
+      finish(accumulators, element, piece);
     }
   }
 
-  std::byte* at(std::int64_t offset) {
-    return result_.mutable_data() + offset * static_cast<std::int64_t>(size_of(result_.dtype()));
+  Accumulators new_accumulators() const { return {*all_.reducer_, is_float(all_.computed_)}; }
+
+  /// Over nothing, or over what the result holds.
+  void start(Accumulators& accumulators, std::size_t count) {
+    accumulators.start(count);
+    if (!all_.accumulate_ || all_.pieces_ > 1) return;
+    switch (all_.result_.dtype) {
+      case DType::f64: return add_stored<double>(accumulators);
+      case DType::f32:
+      case DType::bf16:
+      case DType::f16: return add_stored<float>(accumulators);
+      default: return add_stored<std::int64_t>(accumulators);
+    }
+  }
+  template <class T>
+  void add_stored(Accumulators& accumulators) {
+    const Reading reading{all_.result_.dtype, all_.result_.aligned, output_quantity, {}, 0};
+    auto* const values = reinterpret_cast<T*>(stored_);
+    if (all_.schedule_.fold) {
+      const ElementSpan element{outer()[output_quantity], 0, 1};
+      load_block(reading.dtype, result_, &element, 1, 0, values);
+    } else {
+      read_block(reading, result_, lanes_, all_.nest_.bases.data(), values);
+    }
+    accumulators.add(values, 0);
+  }
+
+  /// The result, or a piece of it to be combined with others.
+  void finish(Accumulators& accumulators, std::int64_t first_output, std::int64_t piece) {
+    if (all_.pieces_ == 1) return store_reduced(accumulators);
+    const std::size_t count = all_.schedule_.fold ? 1 : lanes_.count();
+    for (std::size_t i = 0; i < count; ++i) {
+      partials_[piece * all_.outputs() + first_output + static_cast<std::int64_t>(i)] = accumulators.partial(i);
+    }
+  }
+  void store_reduced(Accumulators& accumulators) {
+    std::visit(
+        [&](const auto* reduced) {
+          if (!all_.schedule_.fold) return store(reduced);
+          store_block(all_.result_.dtype, reduced, at(outer()[output_quantity]), 0, 1);
+        },
+        accumulators.finish(all_.reduced()));
+  }
+
+  std::byte* at(std::int64_t offset) const {
+    return result_ + offset * static_cast<std::int64_t>(size_of(all_.result_.dtype));
   }
 
   /// Where the block's values may be computed in place: contiguous in the result and stored as they are computed.
-  std::byte* direct_target() {
-    const DType dtype = result_.dtype();
+  std::byte* direct_target() const {
+    const DType dtype = all_.result_.dtype;
     const bool as_computed = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64;
     const bool contiguous = lanes_.runs().size() == 1 && lanes_.step(output_quantity) == 1;
-    if (!as_computed || dtype != einsum_.body.type() || !contiguous) return nullptr;
+    if (!as_computed || dtype != all_.computed_ || !contiguous || !all_.result_.aligned) return nullptr;
     return at(lanes_.at(0, output_quantity));
   }
 
@@ -170,23 +319,55 @@ class Interpretation {
   void store(const T* values) {
     for (std::size_t r = 0; r < lanes_.runs().size(); ++r) {
       const Run run = lanes_.runs()[r];
-      store_block(result_.dtype(), values + run.first, at(lanes_.at(r, output_quantity)), lanes_.step(output_quantity),
-                  run.count);
+      store_block(all_.result_.dtype, values + run.first, at(lanes_.at(r, output_quantity)),
+                  lanes_.step(output_quantity), run.count);
     }
   }
 
-  const EinSum& einsum_;
-  Schedule schedule_;
-  BlockProgram program_;
+  const Interpreter& all_;
+  std::byte* result_;
+  Accumulators::Partial* partials_;
+  std::byte* stored_;
+  BlockRun run_;
   Lanes lanes_;
   Odometer outer_;
-  Tensor result_;
 };
+
+PreparedKernel prepared(const std::shared_ptr<const Interpreter>& interpreter) {
+  PreparedKernel kernel{interpreter->own_bytes(), interpreter->shared_bytes(), {}};
+  kernel.stages.push_back({interpreter->output_parts() * interpreter->pieces(),
+                           [interpreter](const Arrays& arrays, Workspace workspace, std::int64_t part) {
+                             Interpreter::Part(*interpreter, arrays, workspace).run(part);
+                           }});
+  if (interpreter->pieces() > 1) {
+    kernel.stages.push_back({1, [interpreter](const Arrays& arrays, Workspace workspace, std::int64_t) {
+                               Interpreter::Part(*interpreter, arrays, workspace).combine();
+                             }});
+  }
+  return kernel;
+}
+
+std::string path_of(const KernelSpec& spec, const Schedule& schedule) {
+  if (!spec.einsum.reducer) return "one pass over the result";
+  return schedule.fold ? "blocks of what is reduced" : "blocks of results";
+}
+
+std::variant<Offer, Refusal> offer(const KernelSpec& spec, const LoopNest& nest) {
+  Schedule schedule = choose_schedule(spec, nest);
+  Offer offer;
+  offer.seconds = schedule.seconds;
+  offer.path = path_of(spec, schedule);
+  const auto interpreter = std::make_shared<const Interpreter>(spec, nest, std::move(schedule));
+  offer.own_bytes = interpreter->own_bytes();
+  offer.shared_bytes = interpreter->shared_bytes();
+  offer.prepare = [interpreter] { return prepared(interpreter); };
+  return offer;
+}
 
 }  // namespace
 
-Tensor interpret(const Vertex& vertex, const EinSum& einsum, const LoopNest& nest, const ScalarBindings& scalars) {
-  return Interpretation(vertex, einsum, nest, scalars).run();
+KernelInfo blocks_kernel() {
+  return {"blocks", "any join and reduction, element-wise chains in one pass", "own loops, libmvec", offer};
 }
 
 }  // namespace einrel

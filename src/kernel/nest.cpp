@@ -1,6 +1,7 @@
 #include "kernel/nest.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 
@@ -29,16 +30,16 @@ bool may_leave(const Affine& form, const std::vector<Label>& labels, std::int64_
 /// Collects the quantities of one EinSum as affine forms of its labels.
 class NestBuilder {
  public:
-  NestBuilder(const EinSum& einsum, const std::vector<Tensor>& operands) : einsum_(einsum) {
-    add_output();
-    nest_.readings.resize(operands.size());
-    nest_.label_values.resize(einsum.labels.size());
-    std::vector<bool> operand_seen(operands.size(), false);
-    std::vector<bool> label_seen(einsum.labels.size(), false);
-    for (const ScalarStep& step : einsum.body.steps) {
+  explicit NestBuilder(const KernelSpec& spec) : einsum_(spec.einsum) {
+    add_output(spec.result);
+    nest_.readings.resize(spec.operands.size());
+    nest_.label_values.resize(einsum_.labels.size());
+    std::vector<bool> operand_seen(spec.operands.size(), false);
+    std::vector<bool> label_seen(einsum_.labels.size(), false);
+    for (const ScalarStep& step : einsum_.body.steps) {
       if (const auto* value = std::get_if<OperandValue>(&step.op); value && !operand_seen[value->operand]) {
         operand_seen[value->operand] = true;
-        nest_.readings[value->operand] = reading(einsum.operands[value->operand], operands[value->operand]);
+        nest_.readings[value->operand] = reading(einsum_.operands[value->operand], spec.operands[value->operand]);
       }
       if (const auto* value = std::get_if<LabelValue>(&step.op); value && !label_seen[value->label]) {
         label_seen[value->label] = true;
@@ -64,33 +65,30 @@ class NestBuilder {
     return forms_.size() - 1;
   }
 
-  void add_output() {
+  void add_output(const ArrayLayout& result) {
     Affine form = zero();
-    std::int64_t stride = 1;
-    for (auto label = einsum_.output.rbegin(); label != einsum_.output.rend(); ++label) {
-      form.coefficients[*label] = stride;
-      stride = checked_multiply(stride, einsum_.labels[*label].extent.value());
-    }
+    invariant(result.strides.size() == einsum_.output.size(), "a result has one dimension per output label");
+    for (std::size_t d = 0; d < result.strides.size(); ++d) form.coefficients[einsum_.output[d]] = result.strides[d];
     invariant(add(form) == output_quantity, "the output is the first quantity");
   }
 
-  Reading reading(const Access& access, const Tensor& operand) {
-    invariant(access.indices.size() == operand.rank(), "an access has one index per dimension of its operand");
-    Reading result{operand.data(), operand.dtype(), 0, {}, access.pad.value_or(0)};
+  Reading reading(const Access& access, const ArrayLayout& operand) {
+    invariant(access.indices.size() == operand.shape.size(), "an access has one index per dimension of its operand");
+    Reading result{operand.dtype, operand.aligned, 0, {}, access.pad.value_or(0)};
     Affine offset = zero();
-    for (std::size_t d = 0; d < operand.rank(); ++d) {
+    for (std::size_t d = 0; d < operand.shape.size(); ++d) {
       Affine coordinate = zero();
       coordinate.base = access.indices[d].offset;
       for (const IndexTerm& term : access.indices[d].terms) {
         std::int64_t& coefficient = coordinate.coefficients[term.label];
         coefficient = checked_add(coefficient, term.coefficient);
       }
-      offset.base = add_wrapping(offset.base, multiply_wrapping(coordinate.base, operand.strides()[d]));
+      offset.base = add_wrapping(offset.base, multiply_wrapping(coordinate.base, operand.strides[d]));
       for (std::size_t label = 0; label < offset.coefficients.size(); ++label) {
         offset.coefficients[label] = add_wrapping(
-            offset.coefficients[label], multiply_wrapping(coordinate.coefficients[label], operand.strides()[d]));
+            offset.coefficients[label], multiply_wrapping(coordinate.coefficients[label], operand.strides[d]));
       }
-      const std::int64_t extent = operand.shape()[d].value();
+      const std::int64_t extent = operand.shape[d].value();
       if (may_leave(coordinate, einsum_.labels, extent)) {
         invariant(access.pad.has_value(), "an access without pad reads outside its operand");
         result.guards.push_back({add(coordinate), extent});
@@ -143,9 +141,10 @@ std::vector<Loop> without_innermost(std::vector<Loop> loops) {
 
 }  // namespace
 
-LoopNest make_nest(const EinSum& einsum, const std::vector<Tensor>& operands) {
-  LoopNest nest = NestBuilder(einsum, operands).build();
-  const bool keep_order = einsum.reducer == Reducer::argmax || einsum.reducer == Reducer::argmin;
+LoopNest make_nest(const KernelSpec& spec) {
+  LoopNest nest = NestBuilder(spec).build();
+  const std::optional<Reducer> reducer = spec.einsum.reducer;
+  const bool keep_order = reducer == Reducer::argmax || reducer == Reducer::argmin;
   while (merge_one(nest.loops, keep_order)) {
   }
   return nest;

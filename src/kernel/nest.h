@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "einsum/ein_graph.h"
-#include "tensor/tensor.h"
+#include "kernel/spec.h"
 
 namespace einrel {
 
@@ -28,8 +27,8 @@ struct Guard {
 
 /// How an operand is read: the element at the offset that `quantity` says, or `pad` where a guard fails.
 struct Reading {
-  const std::byte* data = nullptr;
   DType dtype = DType::f32;
+  bool aligned = true;  ///< every element lies at a multiple of its size
   std::size_t quantity = 0;
   std::vector<Guard> guards;
   double pad = 0;
@@ -42,12 +41,12 @@ struct LoopNest {
   std::vector<std::size_t> label_values;  ///< per label, the quantity that is its value, where the body uses it
 };
 
-/// The quantity that is the offset of the output element in its row-major tensor.
+/// The quantity that is the offset of the output element.
 inline constexpr std::size_t output_quantity = 0;
 
 /// The loops of an EinSum without empty labels, merged where strides allow. O(labels^2 * quantities) per merge.
 /// Throws UserError when an index or the number of positions leaves 63 bits.
-LoopNest make_nest(const EinSum& einsum, const std::vector<Tensor>& operands);
+LoopNest make_nest(const KernelSpec& spec);
 
 /// The number of positions of all loops together.
 std::int64_t position_count(const std::vector<Loop>& loops);

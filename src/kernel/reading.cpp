@@ -58,7 +58,8 @@ T pad_value(const Reading& reading) {
 }  // namespace
 
 template <class T>
-void read_block(const Reading& reading, const Lanes& lanes, const std::int64_t* outer, T* values) {
+void read_block(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer,
+                T* values) {
   const std::int64_t step = lanes.step(reading.quantity);
   std::array<ElementSpan, 64> spans;
   std::size_t span_count = 0;
@@ -77,28 +78,26 @@ void read_block(const Reading& reading, const Lanes& lanes, const std::int64_t* 
                              static_cast<std::size_t>(valid.end - valid.begin)};
     }
     if (span_count == spans.size() || r + 1 == lanes.runs().size()) {
-      load_block(reading.dtype, reading.data, spans.data(), span_count, step, values);
+      load_block(reading.dtype, data, spans.data(), span_count, step, values);
       span_count = 0;
     }
   }
 }
 
-template void read_block(const Reading&, const Lanes&, const std::int64_t*, float*);
-template void read_block(const Reading&, const Lanes&, const std::int64_t*, double*);
-template void read_block(const Reading&, const Lanes&, const std::int64_t*, std::int64_t*);
+template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, float*);
+template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, double*);
+template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, std::int64_t*);
 
 template <class T>
-const T* in_place(const Reading& reading, const Lanes& lanes, const std::int64_t* outer) {
-  if (lanes.runs().size() != 1 || !reading.guards.empty()) return nullptr;
+const T* in_place(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer) {
+  if (lanes.runs().size() != 1 || !reading.guards.empty() || !reading.aligned) return nullptr;
   if (lanes.step(reading.quantity) != 1 && lanes.count() != 1) return nullptr;
   const std::int64_t offset = add_wrapping(lanes.at(0, reading.quantity), outer[reading.quantity]);
-  const std::byte* const data = reading.data + offset * static_cast<std::int64_t>(sizeof(T));
-  if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) != 0) return nullptr;
-  return reinterpret_cast<const T*>(data);
+  return reinterpret_cast<const T*>(data + offset * static_cast<std::int64_t>(sizeof(T)));
 }
 
-template const float* in_place(const Reading&, const Lanes&, const std::int64_t*);
-template const double* in_place(const Reading&, const Lanes&, const std::int64_t*);
-template const std::int64_t* in_place(const Reading&, const Lanes&, const std::int64_t*);
+template const float* in_place(const Reading&, const std::byte*, const Lanes&, const std::int64_t*);
+template const double* in_place(const Reading&, const std::byte*, const Lanes&, const std::int64_t*);
+template const std::int64_t* in_place(const Reading&, const std::byte*, const Lanes&, const std::int64_t*);
 
 }  // namespace einrel

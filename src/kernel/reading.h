@@ -7,14 +7,15 @@
 
 namespace einrel {
 
-/// The values of an operand at the lanes of a block, where the loops outside the block have brought the quantities to
-/// `outer`. T is the type that the operand's elements load as (load_block).
+/// The values of the operand at `data` at the lanes of a block, where the loops outside the block have brought the
+/// quantities to `outer`. T is the type that the operand's elements load as (load_block).
 template <class T>
-void read_block(const Reading& reading, const Lanes& lanes, const std::int64_t* outer, T* values);
+void read_block(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer,
+                T* values);
 
 /// The same elements where they lie, when they are contiguous, aligned and all inside; else nullptr. T must be the
 /// type they are stored in.
 template <class T>
-const T* in_place(const Reading& reading, const Lanes& lanes, const std::int64_t* outer);
+const T* in_place(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer);
 
 }  // namespace einrel

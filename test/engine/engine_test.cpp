@@ -31,7 +31,8 @@ std::string scalar_error(const std::string& text, const ScalarBindings& given) {
 
 RunReport run_text(const std::string& text, TensorBindings inputs, const ScalarBindings& scalars = {}) {
   const Compiled compiled = compile("test.ein", graph_of(text));
-  return run(compiled, std::move(inputs), bind_scalars(compiled.graph, scalars));
+  Workers one;
+  return run(compiled, std::move(inputs), bind_scalars(compiled.graph, scalars), one);
 }
 
 TEST(MemoryForecast, CountsInputsOutputsAndLiveIntermediates) {
@@ -76,7 +77,8 @@ TEST(MemoryCheck, RefusesWhatCannotFitAndNamesTheVertex) {
 TEST(Run, ComputesOutputsAndTellsProgress) {
   const Compiled compiled = compile("test.ein", graph_of("dims i=3\ninput X[i]\nA[i] = X[i] * 2\nZ[] = sum[i] A[i]\n"));
   std::vector<std::size_t> done;
-  const RunReport report = run(compiled, {{"X", tensor_of(DType::f32, make_shape({3}), {1, 2, 3})}}, {},
+  Workers one;
+  const RunReport report = run(compiled, {{"X", tensor_of(DType::f32, make_shape({3}), {1, 2, 3})}}, {}, one,
                                [&](const RunProgress& progress) { done.push_back(progress.done); });
   EXPECT_EQ(values_of(report.outputs.at("Z")), std::vector<double>{12});
   EXPECT_EQ(done, (std::vector<std::size_t>{0, 1, 2}));

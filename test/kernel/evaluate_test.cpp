@@ -1,4 +1,4 @@
-#include "kernel/evaluate.h"
+#include "support/evaluate.h"
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ TEST_P(RandomEinsums, AgreeWithTheReference) {
     const RandomEinsum random = random_einsum(static_cast<std::uint64_t>(GetParam() * per_instance + i));
     ASSERT_NO_THROW(verify(graph_of(random))) << describe(random);
     const Tensor want = evaluate_reference(random.vertex, random.operands, random.scalars);
-    const Tensor got = evaluate(random.vertex, random.operands, random.scalars);
+    const Tensor got = evaluate_alone(random.vertex, random.operands, random.scalars);
     ASSERT_TRUE(agree(got, want, allowed_errors(random, want))) << describe(random);
   }
 }
@@ -108,7 +108,7 @@ TEST(Reductions, AreRightOverManyBlocksInEveryDirection) {
             if (dtype != DType::f32 && x.count() > 100000) continue;  // one type is enough for the large one
             const RandomEinsum random = reduction(static_cast<Reducer>(r), layout, along);
             const Tensor want = evaluate_reference(random.vertex, random.operands, random.scalars);
-            const Tensor got = evaluate(random.vertex, random.operands, random.scalars);
+            const Tensor got = evaluate_alone(random.vertex, random.operands, random.scalars);
             ASSERT_TRUE(agree(got, want, allowed_errors(random, want))) << describe(random);
           }
         }
@@ -125,11 +125,11 @@ TEST(Reductions, FindTheFirstNaNInALaterBlock) {
   }
   for (const Reducer reducer : {Reducer::argmax, Reducer::argmin}) {
     const RandomEinsum random = reduction(reducer, x, 1);
-    EXPECT_EQ(values_of(evaluate(random.vertex, random.operands, {})), std::vector<double>{1234});
+    EXPECT_EQ(values_of(evaluate_alone(random.vertex, random.operands, {})), std::vector<double>{1234});
   }
   for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::logsumexp, Reducer::sum}) {
     const RandomEinsum random = reduction(reducer, x, 1);
-    EXPECT_TRUE(std::isnan(values_of(evaluate(random.vertex, random.operands, {}))[0])) << name_of(reducer);
+    EXPECT_TRUE(std::isnan(values_of(evaluate_alone(random.vertex, random.operands, {}))[0])) << name_of(reducer);
   }
 }
 
@@ -139,18 +139,19 @@ TEST(Reductions, OfManyF32AreRoundedOnce) {
   const Tensor x = tensor_of(DType::f32, make_shape({count, 1}), std::vector<double>(count, 0.1));
   const double exact = static_cast<double>(0.1F) * static_cast<double>(count);
   const RandomEinsum random = reduction(Reducer::sum, x, 0);
-  EXPECT_EQ(values_of(evaluate(random.vertex, random.operands, {}))[0], static_cast<double>(static_cast<float>(exact)));
+  EXPECT_EQ(values_of(evaluate_alone(random.vertex, random.operands, {}))[0],
+            static_cast<double>(static_cast<float>(exact)));
 }
 
 TEST(Evaluate, RefusesInputs) {
   Vertex input;
   input.op = Input{};
-  EXPECT_THROW(evaluate(input, {}, {}), Bug);
+  EXPECT_THROW(evaluate_alone(input, {}, {}), Bug);
 }
 
 TEST(Evaluate, RefusesExtremesOfNothing) {
   const RandomEinsum random = reduction(Reducer::max, tensor_of(DType::f32, make_shape({2, 0}), {}), 1);
-  EXPECT_THROW(evaluate(random.vertex, random.operands, {}), Bug);
+  EXPECT_THROW(evaluate_alone(random.vertex, random.operands, {}), Bug);
 }
 
 TEST(Evaluate, RefusesIndicesBeyond63Bits) {
@@ -159,14 +160,14 @@ TEST(Evaluate, RefusesIndicesBeyond63Bits) {
   einsum.labels[0].extent = Extent(std::int64_t{1} << 33U);
   einsum.operands[0] = {{{0, {{std::int64_t{1} << 31U, 0}}}}, 0.0};  // pad(X[2^31 * a], 0) reaches 2^64 - 2^31
   random.vertex.op = einsum;
-  EXPECT_THROW(evaluate(random.vertex, random.operands, {}), UserError);
+  EXPECT_THROW(evaluate_alone(random.vertex, random.operands, {}), UserError);
 }
 
 TEST(Evaluate, GivesTheSameBitsEveryTime) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const RandomEinsum random = random_einsum(seed);
-    const Tensor once = evaluate(random.vertex, random.operands, random.scalars);
-    const Tensor again = evaluate(random.vertex, random.operands, random.scalars);
+    const Tensor once = evaluate_alone(random.vertex, random.operands, random.scalars);
+    const Tensor again = evaluate_alone(random.vertex, random.operands, random.scalars);
     ASSERT_TRUE(once.count() == 0 ||
                 std::memcmp(once.data(), again.data(), static_cast<std::size_t>(once.byte_count())) == 0)
         << describe(random);

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "einsum/reference.h"
-#include "kernel/evaluate.h"
 #include "support/compare.h"
+#include "support/evaluate.h"
 #include "support/random_einsum.h"
 
 namespace einrel::test {
@@ -37,11 +37,11 @@ Tensor counting(const Shape& shape) {
 TEST(Views, SplitAndMergeInPlace) {
   const Tensor x = counting(make_shape({4, 6}));
   const Vertex split = view_of(DType::i32, {4, 2, 3}, {{0}, {1, 2}}, {{0}, {1}, {2}});
-  const Tensor halves = evaluate(split, {x}, {});
+  const Tensor halves = evaluate_alone(split, {x}, {});
   EXPECT_EQ(halves.data(), x.data());
   EXPECT_EQ(values_of(halves), values_of(x));
   const Vertex merge = view_of(DType::i32, {4, 2, 3}, {{0}, {1}, {2}}, {{0, 1, 2}});
-  const Tensor flat = evaluate(merge, {halves}, {});
+  const Tensor flat = evaluate_alone(merge, {halves}, {});
   EXPECT_EQ(flat.data(), x.data());
   EXPECT_EQ(flat.shape(), make_shape({24}));
 }
@@ -49,7 +49,7 @@ TEST(Views, SplitAndMergeInPlace) {
 TEST(Views, PermuteAndSplitTransposedTensorsInPlace) {
   const Tensor x = counting(make_shape({4, 6})).permuted({1, 0});
   const Vertex split = view_of(DType::i32, {2, 3, 4}, {{0, 1}, {2}}, {{2}, {1}, {0}});
-  const Tensor got = evaluate(split, {x}, {});
+  const Tensor got = evaluate_alone(split, {x}, {});
   EXPECT_EQ(got.data(), x.data());
   EXPECT_TRUE(agree(got, evaluate_reference(split, {x}, {}), {}));
 }
@@ -57,7 +57,7 @@ TEST(Views, PermuteAndSplitTransposedTensorsInPlace) {
 TEST(Views, CopyWhenStridesDoNotContinueEachOther) {
   const Tensor x = counting(make_shape({4, 6}));
   const Vertex merge = view_of(DType::i32, {4, 6}, {{0}, {1}}, {{1, 0}});
-  const Tensor got = evaluate(merge, {x}, {});
+  const Tensor got = evaluate_alone(merge, {x}, {});
   EXPECT_NE(got.data(), x.data());
   EXPECT_TRUE(agree(got, evaluate_reference(merge, {x}, {}), {}));
 }
@@ -66,7 +66,7 @@ TEST(Views, KeepTheirElementsAlive) {
   Tensor view;
   {
     const Tensor x = counting(make_shape({4, 6}));
-    view = evaluate(view_of(DType::i32, {4, 6}, {{0}, {1}}, {{0, 1}}), {x}, {});
+    view = evaluate_alone(view_of(DType::i32, {4, 6}, {{0}, {1}}, {{0, 1}}), {x}, {});
   }
   EXPECT_EQ(values_of(view)[23], 23);
 }
@@ -100,7 +100,7 @@ TEST(Views, AgreeWithTheReferenceOnRandomGroupsAndLayouts) {
     const Tensor x = random_tensor(random, dtype, shape, true);
     const Tensor want = evaluate_reference(vertex, {x}, {});
     const std::vector<double> exactly(static_cast<std::size_t>(want.count()), 0);
-    ASSERT_TRUE(agree(evaluate(vertex, {x}, {}), want, exactly)) << "seed " << seed;
+    ASSERT_TRUE(agree(evaluate_alone(vertex, {x}, {}), want, exactly)) << "seed " << seed;
   }
 }
 

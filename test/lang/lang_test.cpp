@@ -37,7 +37,8 @@ Outputs reference_ordered(const EinGraph& graph, const TensorBindings& inputs, c
 }
 
 Outputs engine(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
-  return run(compile("document", graph), inputs, scalars).outputs;
+  Workers two(2);
+  return run(compile("document", graph), inputs, scalars, two).outputs;
 }
 
 Outputs assembled(const EinGraph& graph, const std::map<std::string, Relation>& relations) {

@@ -1,0 +1,173 @@
+#include "kernel/workers.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace einrel {
+namespace {
+
+/// Memory aligned to cache lines that grows to the largest need so far.
+class Scratch {
+ public:
+  std::byte* at_least(std::int64_t bytes) {
+    const auto needed = static_cast<std::size_t>(bytes);
+    if (needed <= size_) return memory_.get();
+    memory_.reset();
+    size_ = 0;
+    try {
+      memory_.reset(static_cast<std::byte*>(::operator new(needed, alignment)));
+    } catch (const std::bad_alloc&) {
+      throw RunError(
+          fmt::format("no memory for the workspace of a kernel: it needs {}", bytes_text(static_cast<double>(bytes))));
+    }
+    size_ = needed;
+    return memory_.get();
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
+/// The helpers sleep until a stage with several parts comes. Whoever is free takes the next part.
+struct Workers::Team {
+  explicit Team(std::size_t threads) : own(threads) {
+    try {
+      for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back([this, i] { help(i); });
+    } catch (...) {
+      stop();
+      throw;
+    }
+  }
+  ~Team() { stop(); }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    wake.notify_all();
+    for (std::thread& helper : helpers) helper.join();
+    helpers.clear();
+  }
+
+  void run(const Stage& of, const Arrays& given) {
+    {
+      const std::lock_guard lock(mutex);
+      stage = &of;
+      arrays = given;
+      next = 0;
+      failure = nullptr;
+      ++round;
+    }
+    if (of.parts > 1) wake.notify_all();
+    take_parts(0);
+    std::unique_lock lock(mutex);
+    idle.wait(lock, [this] { return busy == 0; });
+    stage = nullptr;
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  void help(std::size_t worker) {
+    std::int64_t seen = 0;
+    while (true) {
+      {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return stopping || (round != seen && stage != nullptr); });
+        if (stopping) return;
+        seen = round;
+        ++busy;
+      }
+      take_parts(worker);
+      {
+        const std::lock_guard lock(mutex);
+        --busy;
+      }
+      idle.notify_one();
+    }
+  }
+
+  /// The next part to compute, if any is left.
+  bool take(std::int64_t& part) {
+    const std::lock_guard lock(mutex);
+    if (stage == nullptr || failure || next >= stage->parts) return false;
+    part = next++;
+    return true;
+  }
+
+  void take_parts(std::size_t worker) {
+    for (std::int64_t part = 0; take(part);) {
+      try {
+        stage->run(arrays, {own[worker].at_least(own_bytes), shared_memory}, part);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    }
+  }
+
+  std::vector<Scratch> own;  ///< by worker
+  Scratch shared;
+  std::int64_t own_bytes = 0;
+  std::byte* shared_memory = nullptr;
+
+  std::mutex mutex;  ///< guards what follows
+  std::condition_variable wake;
+  std::condition_variable idle;
+  const Stage* stage = nullptr;
+  Arrays arrays;
+  std::int64_t next = 0;
+  std::int64_t round = 0;
+  std::size_t busy = 0;
+  bool stopping = false;
+  std::exception_ptr failure;
+  std::vector<std::thread> helpers;
+};
+
+Workers::Workers(std::size_t threads) {
+  invariant(threads >= 1 && threads <= most_threads, "a number of threads out of range");
+  try {
+    team_ = std::make_unique<Team>(threads);
+  } catch (const std::system_error& error) {
+    throw RunError(fmt::format("the system gives no {} threads: {}", threads, error.what()));
+  }
+}
+
+Workers::~Workers() = default;
+
+std::size_t Workers::threads() const { return team_->own.size(); }
+
+void Workers::run(const PreparedKernel& kernel, const Arrays& arrays) {
+  team_->own_bytes = kernel.own_bytes;
+  team_->shared_memory = team_->shared.at_least(kernel.shared_bytes);
+  for (const Stage& stage : kernel.stages) team_->run(stage, arrays);
+}
+
+std::size_t available_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return std::max(1U, std::thread::hardware_concurrency());
+  return static_cast<std::size_t>(std::max(CPU_COUNT(&allowed), 1));
+}
+
+}  // namespace einrel

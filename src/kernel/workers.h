@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "kernel/kernel.h"
+
+namespace einrel {
+
+inline constexpr std::size_t most_threads = 1024;
+
+/// Threads that compute the parts of kernels, and the workspaces they use, which are kept from call to call. The
+/// calling thread is one of them. One call at a time.
+class Workers {
+ public:
+  /// `threads` is 1 to most_threads. Throws RunError when the system does not give them.
+  explicit Workers(std::size_t threads = 1);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  std::size_t threads() const;
+
+  /// Runs all stages. What a part throws is thrown here, after the others have ended. Throws RunError when there is no
+  /// memory for the workspaces: own_bytes for each thread, shared_bytes once.
+  void run(const PreparedKernel& kernel, const Arrays& arrays);
+
+ private:
+  struct Team;
+  std::unique_ptr<Team> team_;
+};
+
+/// The cores that this process may use.
+std::size_t available_cores();
+
+}  // namespace einrel
