@@ -44,7 +44,7 @@ void run_einsum(const EinsumArguments& arguments) {
     check_writable({{output, dtype}});
   }
   Workers workers(available_cores());
-  const RunReport report = run(compiled, load_inputs(compiled.graph, files, std::nullopt), {}, workers);
+  const RunReport report = run(compiled, load_inputs(compiled, files, std::nullopt), {}, workers);
   const Tensor& tensor = report.outputs.at(result);
   if (!arguments.output.empty()) write_tensors({{output, tensor}});
   if (arguments.json) {

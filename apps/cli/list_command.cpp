@@ -5,6 +5,7 @@
 #include "einsum/functions.h"
 #include "einsum/macros.h"
 #include "engine/algebra.h"
+#include "engine/kernels.h"
 #include "output.h"
 
 namespace einrel::cli {
@@ -20,12 +21,15 @@ void list_functions() {
 void add_list_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("list", "list what Einrel knows");
   command->add_subcommand("functions", "functions, operators, reductions and macros")->callback(list_functions);
+  command->add_subcommand("kernels", "what computes one vertex, and by which library")->callback([] {
+    print(kernels_text());
+  });
   command->add_subcommand("rules", "the equivalence rules of the implementation algebra, with examples")->callback([] {
     print(rules_text());
   });
   command->callback([command] {
     if (command->get_subcommands().empty())
-      throw UserError("list what? write: einrel list functions, or einrel list rules");
+      throw UserError("list what? write: einrel list functions, einrel list kernels, or einrel list rules");
   });
 }
 

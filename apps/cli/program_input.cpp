@@ -82,7 +82,9 @@ EinGraph require_graph(CheckedProgram& checked, const SourceText& program) {
                               checked.unknown_extents.front()));
 }
 
-TensorBindings load_inputs(const EinGraph& graph, const OpenInputs& files, const std::optional<std::uint64_t>& seed) {
+TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files,
+                           const std::optional<std::uint64_t>& seed) {
+  const EinGraph& graph = compiled.graph;
   std::vector<std::string> missing;
   for (const Vertex& vertex : graph.vertices) {
     if (!std::holds_alternative<Input>(vertex.op) || files.count(vertex.name) != 0 || seed) continue;
@@ -100,7 +102,7 @@ TensorBindings load_inputs(const EinGraph& graph, const OpenInputs& files, const
     if (std::holds_alternative<Input>(vertex.op) && in_place(vertex))
       layouts[vertex.name] = files.at(vertex.name).strides;
   }
-  check_memory(graph, layouts, in_place);
+  check_memory(compiled, layouts, in_place);
   TensorBindings tensors;
   for (const Vertex& vertex : graph.vertices) {
     if (!std::holds_alternative<Input>(vertex.op)) continue;

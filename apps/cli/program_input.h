@@ -9,6 +9,7 @@
 #include "base/source.h"
 #include "einsum/check.h"
 #include "einsum/reference.h"
+#include "engine/compile.h"
 #include "tensor/stored_tensor.h"
 
 namespace einrel::cli {
@@ -35,6 +36,6 @@ EinGraph require_graph(CheckedProgram& checked, const SourceText& program);
 
 /// A tensor for every input of `graph`: from its file, else random when there is a seed. Throws UserError that lists
 /// the inputs that have neither, RunError when the run would not fit in memory.
-TensorBindings load_inputs(const EinGraph& graph, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
+TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
 
 }  // namespace einrel::cli

@@ -74,7 +74,7 @@ void run_program(const RunArguments& arguments) {
   const ScalarBindings scalars = bind_scalars(compiled.graph, parse_scalars(arguments.scalars));
   check_outputs(outputs, compiled.graph);
   if (arguments.explain && !arguments.json) print(fmt::format("{}\n", explain_text(compiled)));
-  TensorBindings inputs = load_inputs(compiled.graph, files, parse_seed(arguments.seed));
+  TensorBindings inputs = load_inputs(compiled, files, parse_seed(arguments.seed));
 
   const RunReport report = run(compiled, std::move(inputs), scalars, workers, progress);
   write_outputs(outputs, report);

@@ -17,6 +17,9 @@ std::string printable(std::string_view bytes, std::size_t most = 80);
 /// "999 B", "1.5 MB": three digits, powers of 1000.
 std::string bytes_text(double bytes);
 
+/// "1.2 ms", "350 us": three digits and a unit from ns to s.
+std::string seconds_text(double seconds);
+
 /// "1 input", "2 inputs".
 std::string counted(std::size_t count, std::string_view singular);
 

@@ -48,6 +48,7 @@ Compiled compile(std::string name, EinGraph graph, const std::vector<std::string
   verify(graph);
   graph = order_contractions(graph, compiled.contractions);
   verify(graph);
+  compiled.fusions = find_fusions(graph);
   compiled.graph = std::move(graph);
   compiled.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return compiled;

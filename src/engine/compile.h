@@ -7,6 +7,7 @@
 #include "einsum/check.h"
 #include "einsum/contraction_order.h"
 #include "einsum/ein_graph.h"
+#include "kernel/fusion/fusion.h"
 
 namespace einrel {
 
@@ -15,7 +16,8 @@ struct Compiled {
   std::string name;
   EinGraph graph;  ///< only what the outputs need, products ordered
   std::vector<OrderedContraction> contractions;
-  double seconds = 0;  ///< that compiling took
+  std::vector<Fusion> fusions;  ///< vertices that run together
+  double seconds = 0;           ///< that compiling took
 };
 
 /// Brings a checked graph into the form that runs: the visible list of passes, each verified.

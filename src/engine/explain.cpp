@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "einsum/print.h"
+#include "engine/kernels.h"
 #include "engine/memory.h"
 
 namespace einrel {
@@ -33,6 +34,15 @@ std::string labels_text(const Vertex& vertex) {
                         label_list(einsum->labels, einsum->reduced));
   }
   return text;
+}
+
+/// "by packed (14x32, AVX-512), 1.2 ms on one thread; together with M, E"
+std::string kernel_text(const VertexKernel& kernel) {
+  std::string text = fmt::format("      by {} ({}), {} on one thread, workspace {}", kernel.kernel, kernel.path,
+                                 seconds_text(kernel.seconds),
+                                 bytes_text(static_cast<double>(kernel.own_bytes + kernel.shared_bytes)));
+  if (!kernel.together.empty()) text += fmt::format("; in one pass with {}", fmt::join(kernel.together, ", "));
+  return text + "\n";
 }
 
 std::string vertex_text(const Vertex& vertex, const EinGraph& graph, double total_flops) {
@@ -73,7 +83,7 @@ std::string flops_text(double flops) {
 
 std::string explain_text(const Compiled& compiled) {
   const EinGraph& graph = compiled.graph;
-  const MemoryForecast memory = forecast_memory(graph);
+  const MemoryForecast memory = forecast_memory(compiled);
   double total = 0;
   std::size_t inputs = 0;
   for (const Vertex& vertex : graph.vertices) {
@@ -90,9 +100,12 @@ std::string explain_text(const Compiled& compiled) {
   for (const Vertex& vertex : graph.vertices) {
     if (std::holds_alternative<Input>(vertex.op)) text += vertex_text(vertex, graph, total);
   }
-  text += "\nvertices, in order of computation (type and bound; labels; flops and their share; bytes)\n";
-  for (const Vertex& vertex : graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op)) text += vertex_text(vertex, graph, total);
+  text += "\nvertices, in order of computation (type and bound; labels; flops and their share; bytes; kernel)\n";
+  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled);
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (std::holds_alternative<Input>(graph.vertices[v].op)) continue;
+    text += vertex_text(graph.vertices[v], graph, total);
+    if (kernels[v]) text += kernel_text(*kernels[v]);
   }
   if (!compiled.contractions.empty()) text += "\ncontraction order\n";
   for (const OrderedContraction& contraction : compiled.contractions) text += contraction_text(contraction, graph);

@@ -82,29 +82,56 @@ std::vector<std::size_t> memory_owners(const EinGraph& graph, const LayoutBindin
   return owner;
 }
 
+/// When each vertex is computed, and whether it never has a tensor.
+struct Fused {
+  std::vector<std::size_t> runs_at;
+  std::vector<bool> inside;
+};
+
+Fused fused_vertices(const Compiled& compiled) {
+  Fused fused{std::vector<std::size_t>(compiled.graph.vertices.size()),
+              std::vector<bool>(compiled.graph.vertices.size(), false)};
+  for (std::size_t v = 0; v < fused.runs_at.size(); ++v) fused.runs_at[v] = v;
+  for (const Fusion& fusion : compiled.fusions) {
+    for (const std::size_t member : fusion.members) {
+      fused.runs_at[member] = fusion.members.back();
+      fused.inside[member] = true;
+    }
+    for (const std::size_t result : fusion.results) fused.inside[result] = false;
+  }
+  return fused;
+}
+
 }  // namespace
 
-MemoryForecast forecast_memory(const EinGraph& graph, const LayoutBindings& layouts) {
+MemoryForecast forecast_memory(const Compiled& compiled, const LayoutBindings& layouts) {
+  const EinGraph& graph = compiled.graph;
   const std::size_t count = graph.vertices.size();
   const std::vector<std::size_t> owner = memory_owners(graph, layouts);
-  std::vector<std::size_t> last_use(count);
+  const Fused fused = fused_vertices(compiled);
+  std::vector<std::size_t> last_use(fused.runs_at);
   for (std::size_t v = 0; v < count; ++v) {
-    last_use[v] = v;
-    for (const VertexId input : graph.vertices[v].inputs) last_use[owner[input.index]] = v;
+    for (const VertexId input : graph.vertices[v].inputs) {
+      std::size_t& last = last_use[owner[input.index]];
+      last = std::max(last, fused.runs_at[v]);
+    }
   }
   for (const VertexId output : graph.outputs) last_use[owner[output.index]] = count;
   for (std::size_t v = 0; v < count; ++v) {
     if (is_input(graph.vertices[v])) last_use[v] = count;
   }
+  std::vector<std::vector<std::size_t>> made_at(count);
   std::vector<std::vector<std::size_t>> freed_after(count + 1);
   std::int64_t live = 0;
   for (std::size_t v = 0; v < count; ++v) {
     if (is_input(graph.vertices[v])) live = add_alive(live, graph.vertices[v]);  // there from the start
-    if (owner[v] == v) freed_after[last_use[v]].push_back(v);
+    if (owner[v] != v || fused.inside[v]) continue;
+    if (!is_input(graph.vertices[v])) made_at[fused.runs_at[v]].push_back(v);
+    freed_after[last_use[v]].push_back(v);
   }
   MemoryForecast forecast;
   for (std::size_t v = 0; v < count; ++v) {
-    if (!is_input(graph.vertices[v]) && owner[v] == v) live = add_alive(live, graph.vertices[v]);
+    for (const std::size_t made : made_at[v]) live = add_alive(live, graph.vertices[made]);
     if (live > forecast.peak_bytes) {
       forecast.peak_bytes = live;
       forecast.peak_vertex = v;
@@ -114,9 +141,10 @@ MemoryForecast forecast_memory(const EinGraph& graph, const LayoutBindings& layo
   return forecast;
 }
 
-void check_memory(const EinGraph& graph, const LayoutBindings& layouts,
+void check_memory(const Compiled& compiled, const LayoutBindings& layouts,
                   const std::function<bool(const Vertex&)>& in_place) {
-  const MemoryForecast forecast = forecast_memory(graph, layouts);
+  const EinGraph& graph = compiled.graph;
+  const MemoryForecast forecast = forecast_memory(compiled, layouts);
   std::int64_t needed = forecast.peak_bytes;
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex) && in_place(vertex)) needed -= bytes_of(vertex);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "einsum/ein_graph.h"
+#include "engine/compile.h"
 #include "tensor/tensor.h"
 
 namespace einrel {
@@ -14,20 +14,22 @@ namespace einrel {
 /// The strides of inputs that are not row-major, by name: they decide whether a view needs a copy.
 using LayoutBindings = std::map<std::string, Strides>;
 
-/// What a graph needs if its vertices are computed in order and each tensor is freed after its last use.
+/// What a program needs if its vertices are computed in order and each tensor is freed after its last use. Workspaces
+/// of kernels come on top (kernel.h).
 struct MemoryForecast {
   std::int64_t peak_bytes = 0;  ///< inputs, outputs and live intermediates together
   std::size_t peak_vertex = 0;  ///< while this one is computed
 };
 
 /// Inputs count all the time: their owner, or the mapping of their file, outlives the run. A view that shares its
-/// operand's memory costs nothing and keeps it alive. Throws UserError when the bytes of all living tensors together do
-/// not fit in 63 bits. O(vertices + edges).
-MemoryForecast forecast_memory(const EinGraph& graph, const LayoutBindings& layouts = {});
+/// operand's memory costs nothing and keeps it alive; so does a vertex that lives inside a fusion. Throws UserError
+/// when the bytes of all living tensors together do not fit in 63 bits. O(vertices + edges).
+MemoryForecast forecast_memory(const Compiled& compiled, const LayoutBindings& layouts = {});
 
-/// Throws RunError, naming need, vertex and what is there, when running `graph` needs more memory than the machine has
-/// left. `in_place` tells of an input whether it is there already (mapped from its file, say) and costs nothing more.
-void check_memory(const EinGraph& graph, const LayoutBindings& layouts,
+/// Throws RunError, naming need, vertex and what is there, when running a program needs more memory than the machine
+/// has left. `in_place` tells of an input whether it is there already (mapped from its file, say) and costs nothing
+/// more.
+void check_memory(const Compiled& compiled, const LayoutBindings& layouts,
                   const std::function<bool(const Vertex&)>& in_place);
 
 /// The largest memory this process has had so far, mapped files included, if the system says so.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "einsum/print.h"
+#include "engine/kernels.h"
 #include "engine/memory.h"
 #include "engine/summary.h"
 #include "tra/from_einsum.h"
@@ -18,7 +19,24 @@ ordered_json shape_json(const Shape& shape) {
   return extents;
 }
 
-ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph) {
+/// Which kernel computes a vertex, and what became of the others.
+ordered_json kernel_json(const VertexKernel& kernel) {
+  ordered_json considered = ordered_json::array();
+  for (const Considered& other : kernel.considered) {
+    ordered_json line{{"kernel", std::string(other.kernel)}};
+    if (const auto* const seconds = std::get_if<double>(&other.outcome)) line["seconds"] = *seconds;
+    if (const auto* const reason = std::get_if<std::string>(&other.outcome)) line["refused"] = *reason;
+    considered.push_back(std::move(line));
+  }
+  return {{"name", kernel.kernel},
+          {"path", kernel.path},
+          {"seconds", kernel.seconds},
+          {"workspace", {{"per_thread", kernel.own_bytes}, {"shared", kernel.shared_bytes}}},
+          {"together_with", kernel.together},
+          {"considered", considered}};
+}
+
+ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph, const std::optional<VertexKernel>& kernel) {
   ordered_json labels = ordered_json::array();
   ordered_json extents = ordered_json::object();
   ordered_json parts = ordered_json::object();
@@ -43,6 +61,7 @@ ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph) {
           {"parts", parts},
           {"sites", ordered_json::object()},
           {"flops", flops(vertex)},
+          {"kernel", kernel ? kernel_json(*kernel) : ordered_json()},
           {"bytes", 0}};
 }
 
@@ -59,16 +78,18 @@ ordered_json contractions_json(const Compiled& compiled) {
   return list;
 }
 
-ordered_json base_json(const Compiled& compiled) {
+ordered_json base_json(const Compiled& compiled, const LayoutBindings& layouts = {}) {
   const EinGraph& graph = compiled.graph;
+  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled, layouts);
   ordered_json inputs = ordered_json::object();
   ordered_json vertices = ordered_json::array();
   ordered_json outputs = ordered_json::object();
-  for (const Vertex& vertex : graph.vertices) {
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
     if (std::holds_alternative<Input>(vertex.op)) {
       inputs[vertex.name] = {{"shape", shape_json(vertex.bound)}, {"dtype", std::string(name_of(vertex.dtype))}};
     } else {
-      vertices.push_back(vertex_json(vertex, graph));
+      vertices.push_back(vertex_json(vertex, graph, kernels[v]));
     }
   }
   for (const VertexId output : graph.outputs) {
@@ -82,7 +103,7 @@ ordered_json base_json(const Compiled& compiled) {
           {"inputs", inputs},
           {"outputs", outputs},
           {"cost", {{"bound", 0}, {"floats", 0}, {"bytes", 0}, {"seconds", nullptr}}},
-          {"peak_memory", {{"predicted", forecast_memory(graph).peak_bytes}, {"measured", nullptr}}},
+          {"peak_memory", {{"predicted", forecast_memory(compiled).peak_bytes}, {"measured", nullptr}}},
           {"contractions", contractions_json(compiled)},
           {"vertices", vertices}};
 }
@@ -140,7 +161,7 @@ std::string explain_json(const std::string& program, const AlgebraPlan& plan) {
 
 std::string run_json(const Compiled& compiled, const RunReport& report,
                      const std::map<std::string, std::string>& sources) {
-  ordered_json json = base_json(compiled);
+  ordered_json json = base_json(compiled, report.layouts);
   for (const auto& [name, source] : sources) {
     if (json["inputs"].contains(name)) json["inputs"][name]["source"] = source;
   }

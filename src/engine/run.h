@@ -9,6 +9,7 @@
 #include "einsum/ein_graph.h"
 #include "einsum/reference.h"
 #include "engine/compile.h"
+#include "engine/memory.h"
 #include "kernel/workers.h"
 #include "tensor/tensor.h"
 
@@ -29,6 +30,7 @@ struct RunReport {
   std::map<std::string, Tensor> outputs;
   std::vector<double> vertex_seconds;  ///< in the order of the graph
   double seconds = 0;
+  LayoutBindings layouts;  ///< of the inputs
   std::int64_t predicted_peak_bytes = 0;
   std::int64_t measured_peak_bytes = 0;  ///< of the whole process, as the system counts it
 };

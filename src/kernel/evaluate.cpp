@@ -40,7 +40,7 @@ Tensor evaluate_op(const Vertex& vertex, const EinSum& einsum, const std::vector
     data.push_back(operand.data());
   }
   const Choice choice = choose_kernel(spec_of(vertex, std::move(layouts), scalars));
-  Tensor result(vertex.dtype, vertex.bound);
+  Tensor result(vertex.dtype, vertex.bound, workers.pool());
   workers.run(choice.offer.prepare(), {data.data(), result.mutable_data()});
   return result;
 }

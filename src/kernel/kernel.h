@@ -17,6 +17,7 @@ namespace einrel {
 struct Arrays {
   const std::byte* const* operands = nullptr;
   std::byte* result = nullptr;
+  std::byte* const* results = nullptr;  ///< of a fusion, which has any number of them, in place of `result`
 };
 
 /// Memory that a kernel has asked for, aligned to 64 bytes, contents unspecified: its own for each part, and one that
@@ -39,6 +40,9 @@ struct PreparedKernel {
   std::int64_t shared_bytes = 0;
   std::vector<Stage> stages;
 };
+
+/// Computes all parts on the calling thread, one after another.
+void run_alone(const PreparedKernel& kernel, const Arrays& arrays, Workspace workspace);
 
 /// No kernel asks for more of either workspace.
 inline constexpr std::int64_t most_workspace_bytes = std::int64_t{8} << 20;

@@ -6,13 +6,14 @@
 #include <memory>
 
 #include "kernel/kernel.h"
+#include "tensor/memory_pool.h"
 
 namespace einrel {
 
 inline constexpr std::size_t most_threads = 1024;
 
-/// Threads that compute the parts of kernels, and the workspaces they use, which are kept from call to call. The
-/// calling thread is one of them. One call at a time.
+/// Threads that compute the parts of kernels, the workspaces they use, and memory for results, which are kept from call
+/// to call. The calling thread is one of the threads. One call at a time.
 class Workers {
  public:
   /// `threads` is 1 to most_threads. Throws RunError when the system does not give them.
@@ -22,6 +23,8 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   std::size_t threads() const;
+  /// For results.
+  MemoryPool& pool() { return pool_; }
 
   /// Runs all stages. What a part throws is thrown here, after the others have ended. Throws RunError when there is no
   /// memory for the workspaces: own_bytes for each thread, shared_bytes once.
@@ -30,6 +33,7 @@ class Workers {
  private:
   struct Team;
   std::unique_ptr<Team> team_;
+  MemoryPool pool_;
 };
 
 /// The cores that this process may use.

@@ -1,7 +1,6 @@
 #include "tensor/tensor.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <new>
@@ -13,23 +12,9 @@
 namespace einrel {
 namespace {
 
-/// Asks for huge pages: the first touch of fresh memory costs as much as computing an element-wise result, and a
-/// quarter of that in huge pages. Small tensors are left alone, and where there are none nothing changes.
-void prefer_huge_pages(std::byte* begin, std::size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  constexpr std::size_t worth_it = std::size_t{4} << 20U;
-  if (bytes < worth_it) return;
-  constexpr std::size_t page = 4096;
-  const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
-  madvise(begin + before, (bytes - before) / page * page, MADV_HUGEPAGE);
-#endif
-}
-
-std::shared_ptr<std::byte[]> allocate(std::int64_t bytes, DType dtype, const Shape& shape) {
+std::shared_ptr<std::byte> allocate(std::int64_t bytes, DType dtype, const Shape& shape, MemoryPool& pool) {
   try {
-    std::shared_ptr<std::byte[]> memory(new std::byte[static_cast<std::size_t>(bytes)]);
-    prefer_huge_pages(memory.get(), static_cast<std::size_t>(bytes));
-    return memory;
+    return pool.allocate(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
     throw RunError(fmt::format("no memory for a tensor of shape {} and dtype {}: it needs {}", to_string(shape),
                                name_of(dtype), bytes_text(static_cast<double>(bytes))));
@@ -47,9 +32,11 @@ Strides row_major_strides(const Shape& shape) {
 
 Tensor::Tensor() : Tensor(DType::f32, {}) { std::fill_n(writable_, sizeof(float), std::byte{0}); }
 
-Tensor::Tensor(DType dtype, Shape shape)
+Tensor::Tensor(DType dtype, Shape shape) : Tensor(dtype, std::move(shape), MemoryPool()) {}
+
+Tensor::Tensor(DType dtype, Shape shape, MemoryPool pool)
     : dtype_(dtype), shape_(std::move(shape)), strides_(row_major_strides(shape_)), count_(element_count(shape_)) {
-  auto memory = allocate(checked_multiply(count_, static_cast<std::int64_t>(size_of(dtype))), dtype, shape_);
+  auto memory = allocate(checked_multiply(count_, static_cast<std::int64_t>(size_of(dtype))), dtype, shape_, pool);
   writable_ = memory.get();
   data_ = writable_;
   owner_ = std::move(memory);

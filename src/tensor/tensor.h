@@ -9,6 +9,7 @@
 
 #include "base/extent.h"
 #include "tensor/dtype.h"
+#include "tensor/memory_pool.h"
 
 namespace einrel {
 
@@ -27,6 +28,8 @@ class Tensor {
   Tensor();
   /// New memory in row-major order, contents unspecified. Throws RunError when it cannot be had.
   Tensor(DType dtype, Shape shape);
+  /// The same, in memory that goes back to the pool.
+  Tensor(DType dtype, Shape shape, MemoryPool pool);
   /// A view of bytes that `owner` keeps alive; `data` is the element with all coordinates 0. The caller
   /// has checked that every element lies inside those bytes.
   Tensor(DType dtype, Shape shape, Strides strides, const std::byte* data, std::shared_ptr<const void> owner);

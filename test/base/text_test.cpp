@@ -65,6 +65,14 @@ TEST(Printable, CutsLongTextsBetweenCharacters) {
   EXPECT_LT(printable(std::string(1'000'000, '\n')).size(), 400U);
 }
 
+TEST(SecondsText, HasThreeDigitsAndAUnit) {
+  EXPECT_EQ(seconds_text(0), "0 ns");
+  EXPECT_EQ(seconds_text(1.5e-9), "1.5 ns");
+  EXPECT_EQ(seconds_text(999.6e-9), "1 us");
+  EXPECT_EQ(seconds_text(0.0123), "12.3 ms");
+  EXPECT_EQ(seconds_text(4321), "4.32e+03 s");
+}
+
 TEST(BytesText, HasThreeDigitsAndAUnit) {
   EXPECT_EQ(bytes_text(0), "0 B");
   EXPECT_EQ(bytes_text(999), "999 B");

@@ -59,6 +59,10 @@ class MemoryTest(process.ProgramTest):
 
     def test_a_chain_frees_what_it_no_longer_needs(self):
         chain = "".join(f"Y{k + 1}[i,j] = sqrt(Y{k}[i,j]) + Y{k}[i,j]\n" for k in range(1, 6))
+        self.expect_peak(2 * MATRIX, f"input X[i,j]\nY1[i,j] = X[i,j] + 1\n{chain}output Y6\n", *self.matrix())
+
+    def test_a_chain_that_cannot_run_together_frees_what_it_no_longer_needs(self):
+        chain = "".join(f"Y{k + 1}[i,j] = sqrt(Y{k}[{ROWS - 1}-i,j]) + Y{k}[i,j]\n" for k in range(1, 6))
         self.expect_peak(3 * MATRIX, f"input X[i,j]\nY1[i,j] = X[i,j] + 1\n{chain}output Y6\n", *self.matrix())
 
     def test_a_chain_through_a_view_frees_what_lies_behind_it(self):

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 std::int64_t peak_of(const std::string& text, const LayoutBindings& layouts = {}) {
-  return forecast_memory(compile("test.ein", graph_of(text)).graph, layouts).peak_bytes;
+  return forecast_memory(compile("test.ein", graph_of(text)), layouts).peak_bytes;
 }
 
 std::string scalar_error(const std::string& text, const ScalarBindings& given) {
@@ -36,17 +36,25 @@ RunReport run_text(const std::string& text, TensorBindings inputs, const ScalarB
 }
 
 TEST(MemoryForecast, CountsInputsOutputsAndLiveIntermediates) {
-  // X, A, B and C take 400 bytes each; while C is computed A is gone, but B is needed.
-  EXPECT_EQ(peak_of("dims i=100\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[i] + 1\nC[i] = B[i] + 1\n"), 1200);
+  // X, A, B and C take 400 bytes each; while C is computed A is gone, but B is needed. Reversed, they cannot run
+  // together.
+  EXPECT_EQ(peak_of("dims i=100\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[99-i] + 1\nC[i] = B[99-i] + 1\n"), 1200);
   // Here A is needed to the end.
-  EXPECT_EQ(peak_of("dims i=100\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[i] + 1\nC[i] = B[i] + A[i]\n"), 1600);
+  EXPECT_EQ(peak_of("dims i=100\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[99-i] + 1\nC[i] = B[99-i] + A[i]\n"), 1600);
   EXPECT_EQ(peak_of("dims i=100\ninput X[i]\nA[i] = X[i] + 1\nB[i] = X[i] + 2\n"), 1200);
+}
+
+TEST(MemoryForecast, CountsNoTensorForWhatLivesInsideAFusion) {
+  const std::string chain = "dims i=100\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[i] + 1\nC[i] = B[i] + A[i]\n";
+  EXPECT_EQ(peak_of(chain), 800);
+  EXPECT_EQ(peak_of(chain + "output A, C\n"), 1200);
+  EXPECT_EQ(peak_of(chain + "D[i] = A[99-i]\noutput C, D\n"), 1600);
 }
 
 TEST(MemoryForecast, KnowsThatAViewSharesItsOperandAndKeepsItAlive) {
   const std::string view = "dims i=10 j=10\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nV[(i j)] = view A[i,j]\n";
   EXPECT_EQ(peak_of(view + "C[k] = V[k] + 1\n"), 1200);
-  EXPECT_EQ(peak_of(view + "C[k] = V[k] + 1\nD[k] = C[k] + V[k]\n"), 1600);
+  EXPECT_EQ(peak_of(view + "C[k] = V[k] + 1\nD[k] = C[99-k] + V[k]\n"), 1600);
 }
 
 TEST(MemoryForecast, CountsTheCopyThatAViewOfScatteredElementsTakes) {
@@ -65,9 +73,9 @@ TEST(MemoryForecast, NamesTheTensorWhoseBytesAreBeyondCounting) {
 }
 
 TEST(MemoryCheck, RefusesWhatCannotFitAndNamesTheVertex) {
-  const EinGraph graph = graph_of("dims i=100000000000000\ninput X[i]\nY[i] = X[i] + 1\n");
+  const Compiled compiled = compile("test.ein", graph_of("dims i=100000000000000\ninput X[i]\nY[i] = X[i] + 1\n"));
   try {
-    check_memory(graph, {}, [](const Vertex&) { return true; });
+    check_memory(compiled, {}, [](const Vertex&) { return true; });
     FAIL() << "no machine has 400 TB";
   } catch (const RunError& error) {
     EXPECT_THAT(error.what(), HasSubstr("computing 'Y' needs 400 TB"));

@@ -1,0 +1,80 @@
+#include "engine/kernels.h"
+
+#include <fmt/format.h>
+
+#include "kernel/evaluate.h"
+#include "kernel/view.h"
+
+namespace einrel {
+namespace {
+
+/// How each tensor lies if nothing runs together.
+std::vector<ArrayLayout> layouts_of(const EinGraph& graph, const LayoutBindings& inputs) {
+  std::vector<ArrayLayout> layouts;
+  for (const Vertex& vertex : graph.vertices) {
+    ArrayLayout layout = row_major_layout(vertex.dtype, vertex.bound);
+    if (std::holds_alternative<Input>(vertex.op)) {
+      const auto given = inputs.find(vertex.name);
+      if (given != inputs.end()) layout.strides = given->second;
+    }
+    if (const auto* const view = std::get_if<View>(&vertex.op)) {
+      if (auto shared = view_strides(*view, layouts[vertex.inputs[0].index].strides)) layout.strides = *shared;
+    }
+    layouts.push_back(std::move(layout));
+  }
+  return layouts;
+}
+
+ScalarBindings some_scalars(const EinGraph& graph) {
+  ScalarBindings scalars;
+  for (const ScalarDeclaration& scalar : graph.scalars) scalars[scalar.name] = scalar.value.value_or(1);
+  return scalars;
+}
+
+}  // namespace
+
+std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const LayoutBindings& layouts) {
+  const EinGraph& graph = compiled.graph;
+  const std::vector<ArrayLayout> all = layouts_of(graph, layouts);
+  const ScalarBindings scalars = some_scalars(graph);
+  std::vector<std::optional<VertexKernel>> kernels(graph.vertices.size());
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+    if (einsum == nullptr || !needs_kernel(*einsum)) continue;
+    std::vector<ArrayLayout> operands;
+    for (const VertexId input : vertex.inputs) operands.push_back(all[input.index]);
+    Choice choice = choose_kernel(spec_of(vertex, std::move(operands), scalars));
+    kernels[v] = {std::string(choice.kernel),
+                  choice.offer.path,
+                  choice.offer.seconds,
+                  choice.offer.own_bytes,
+                  choice.offer.shared_bytes,
+                  std::move(choice.considered),
+                  {}};
+  }
+  for (const Fusion& fusion : compiled.fusions) {
+    for (const std::size_t member : fusion.members) {
+      for (const std::size_t other : fusion.members) {
+        if (other != member && kernels[member]) kernels[member]->together.push_back(graph.vertices[other].name);
+      }
+    }
+  }
+  return kernels;
+}
+
+std::string kernels_text() {
+  std::string text;
+  for (const KernelInfo& kernel : all_kernels()) {
+    text += fmt::format("{:<10} {}\n{:<10} by {}\n", kernel.name, kernel.computes, "", kernel.library);
+  }
+  text +=
+      "\nThe kernel of the lowest modelled time computes a vertex; `einrel explain PROGRAM --json` says for each "
+      "vertex what the\n"
+      "others would take, or why they do not apply. Vertices that work in proportion to their data run together: slab "
+      "by slab,\n"
+      "so that what lies between them stays in the cache.\n";
+  return text;
+}
+
+}  // namespace einrel

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/compile.h"
+#include "engine/memory.h"
+#include "kernel/registry.h"
+
+namespace einrel {
+
+/// How a vertex is computed when inputs lie as `layouts` says.
+struct VertexKernel {
+  std::string kernel;                  ///< a name of all_kernels()
+  std::string path;                    ///< what that kernel does here
+  double seconds = 0;                  ///< modelled, on one thread
+  std::int64_t own_bytes = 0;          ///< workspace per thread
+  std::int64_t shared_bytes = 0;       ///< workspace in common
+  std::vector<Considered> considered;  ///< all kernels, with seconds or the reason why not
+  std::vector<std::string> together;   ///< in one pass over memory with these vertices, if any
+};
+
+/// Per vertex; nothing for inputs, views and reductions of nothing. Scalars without a value count as 1.
+std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const LayoutBindings& layouts = {});
+
+/// `einrel list kernels`.
+std::string kernels_text();
+
+}  // namespace einrel

@@ -1,0 +1,232 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "kernel/evaluate.h"
+#include "kernel/fusion/fusion.h"
+#include "kernel/fusion/share.h"
+#include "kernel/fusion/slab.h"
+
+namespace einrel {
+namespace {
+
+/// Longer ones gain nothing more, and the search stays linear.
+constexpr std::size_t most_members = 32;
+constexpr std::size_t longest_span = 128;
+
+/// Of what lies between the members; beyond it nothing stays in a cache anyway.
+constexpr std::int64_t most_slab_bytes = std::int64_t{4} << 20;
+
+/// Members of a growing fusion, and every way of cutting it: per member a dimension.
+struct Group {
+  std::vector<std::size_t> members;
+  std::vector<std::vector<std::size_t>> cuts;
+};
+
+double positions_of(const EinSum& einsum) {
+  double positions = 1;
+  for (const Label& label : einsum.labels) positions *= static_cast<double>(label.extent.value());
+  return positions;
+}
+
+bool is_plain(const Index& index, std::size_t label) {
+  return index.offset == 0 && index.terms.size() == 1 && index.terms[0] == IndexTerm{1, label};
+}
+
+bool mentions(const Index& index, std::size_t label) {
+  return std::any_of(index.terms.begin(), index.terms.end(),
+                     [label](const IndexTerm& term) { return term.label == label; });
+}
+
+/// Whether an EinSum can be computed for a range of one of its labels by shifting where arrays begin: no value and no
+/// bound that is checked depends on the label.
+bool can_be_cut(const EinSum& einsum, std::size_t label) {
+  const auto shifts = [label](const Access& access) {
+    return !access.pad || std::none_of(access.indices.begin(), access.indices.end(),
+                                       [label](const Index& index) { return mentions(index, label); });
+  };
+  return std::all_of(einsum.operands.begin(), einsum.operands.end(), shifts) &&
+         std::none_of(einsum.body.steps.begin(), einsum.body.steps.end(), [label](const ScalarStep& step) {
+           const auto* const value = std::get_if<LabelValue>(&step.op);
+           return value != nullptr && value->label == label;
+         });
+}
+
+class Finder {
+ public:
+  explicit Finder(const EinGraph& graph) : graph_(graph), group_of_(graph.vertices.size()) {
+    readers_.resize(graph.vertices.size());
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      for (const VertexId input : graph.vertices[v].inputs) readers_[input.index].push_back(v);
+    }
+  }
+
+  std::vector<Fusion> run() {
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      const auto* const einsum = std::get_if<EinSum>(&graph_.vertices[v].op);
+      if (einsum != nullptr && is_light(*einsum, graph_.vertices[v])) add(v, *einsum);
+    }
+    std::vector<Fusion> fusions;
+    for (const auto& [id, group] : groups_) {
+      if (group.members.size() < 2) continue;
+      Fusion fusion = fusion_of(group);
+      if (slab_bytes(fusion) <= most_slab_bytes) fusions.push_back(std::move(fusion));
+    }
+    return fusions;
+  }
+
+ private:
+  /// Work in proportion to the data: not a matrix multiplication.
+  bool is_light(const EinSum& einsum, const Vertex& vertex) const {
+    if (einsum.output.empty() || !needs_kernel(einsum)) return false;
+    double largest = static_cast<double>(element_count(vertex.bound));
+    for (const VertexId input : vertex.inputs) {
+      largest = std::max(largest, static_cast<double>(element_count(graph_[input].bound)));
+    }
+    return positions_of(einsum) <= 2 * largest;
+  }
+
+  void add(std::size_t v, const EinSum& einsum) {
+    std::vector<std::size_t> producers;  // groups
+    for (const VertexId input : graph_.vertices[v].inputs) {
+      const auto group = group_of_[input.index];
+      if (group && std::find(producers.begin(), producers.end(), *group) == producers.end())
+        producers.push_back(*group);
+    }
+    std::optional<Group> joined = join(v, einsum, producers);
+    for (auto one = producers.rbegin(); one != producers.rend() && !joined; ++one) {
+      joined = join(v, einsum, {*one});
+      if (joined) producers = {*one};
+    }
+    if (!joined) {
+      producers.clear();
+      joined = join(v, einsum, {});
+    }
+    if (!joined) return;
+    for (const std::size_t producer : producers) groups_.erase(producer);
+    for (const std::size_t member : joined->members) group_of_[member] = v;
+    groups_[v] = std::move(*joined);
+  }
+
+  /// These groups and v as one; nullopt when there is no common cut or something else must run in between.
+  std::optional<Group> join(std::size_t v, const EinSum& einsum, const std::vector<std::size_t>& producers) const {
+    Group all;
+    for (const std::size_t producer : producers) {
+      const Group& group = groups_.at(producer);
+      all.members.insert(all.members.end(), group.members.begin(), group.members.end());
+    }
+    all.members.push_back(v);
+    if (all.members.size() > most_members || !runs_undisturbed(all.members)) return std::nullopt;
+    for (std::size_t d = 0; d < einsum.output.size(); ++d) {
+      const std::size_t label = einsum.output[d];
+      if (!can_be_cut(einsum, label) || einsum.labels[label].extent.value() < 2) continue;
+      std::vector<std::size_t> cut;
+      const bool fits = std::all_of(producers.begin(), producers.end(), [&](std::size_t producer) {
+        const auto of_group = cut_for(groups_.at(producer), graph_.vertices[v], einsum, label);
+        if (of_group) cut.insert(cut.end(), of_group->begin(), of_group->end());
+        return of_group.has_value();
+      });
+      if (!fits) continue;
+      cut.push_back(d);
+      all.cuts.push_back(std::move(cut));
+    }
+    if (all.cuts.empty()) return std::nullopt;
+    return all;
+  }
+
+  /// The cut of the group that gives a reader, for a range of its label, exactly what it reads.
+  static std::optional<std::vector<std::size_t>> cut_for(const Group& group, const Vertex& reader, const EinSum& einsum,
+                                                         std::size_t label) {
+    const auto gives_all = [&](const std::vector<std::size_t>& cut) {
+      for (std::size_t o = 0; o < reader.inputs.size(); ++o) {
+        const auto member = std::find(group.members.begin(), group.members.end(), reader.inputs[o].index);
+        if (member == group.members.end()) continue;
+        const std::size_t slabbed = cut[static_cast<std::size_t>(member - group.members.begin())];
+        const std::vector<Index>& indices = einsum.operands[o].indices;
+        for (std::size_t d = 0; d < indices.size(); ++d) {
+          if (d == slabbed ? !is_plain(indices[d], label) : mentions(indices[d], label)) return false;
+        }
+      }
+      return true;
+    };
+    const auto found = std::find_if(group.cuts.begin(), group.cuts.end(), gives_all);
+    return found == group.cuts.end() ? std::nullopt : std::optional(*found);
+  }
+
+  /// Whether all can run where the last one stands: nothing before it depends on them.
+  bool runs_undisturbed(const std::vector<std::size_t>& members) const {
+    const auto [first, last] = std::minmax_element(members.begin(), members.end());
+    if (*last - *first > longest_span) return false;
+    const std::set<std::size_t> all(members.begin(), members.end());
+    for (const std::size_t member : members) {
+      for (const std::size_t reader : readers_[member]) {
+        if (reader < *last && all.count(reader) == 0) return false;
+      }
+    }
+    return true;
+  }
+
+  Fusion fusion_of(const Group& group) const {
+    std::map<std::size_t, std::size_t> cut;  // per member, ascending
+    for (std::size_t i = 0; i < group.members.size(); ++i) cut[group.members[i]] = best_cut(group)[i];
+    Fusion fusion;
+    std::map<std::size_t, std::size_t> place;  // in the program, of vertices of the graph
+    for (const auto& [member, dimension] : cut) {
+      fusion.members.push_back(member);
+      for (const VertexId input : graph_.vertices[member].inputs) {
+        if (cut.count(input.index) != 0 || !place.emplace(input.index, fusion.operands.size()).second) continue;
+        fusion.operands.push_back(input.index);
+        const Vertex& operand = graph_.vertices[input.index];
+        fusion.program.vertices.push_back({operand.name, operand.dtype, operand.bound, {}, Input{}, operand.where});
+        fusion.slabbed.push_back(0);
+      }
+    }
+    for (const auto& [member, dimension] : cut) {
+      Vertex vertex = graph_.vertices[member];
+      for (VertexId& input : vertex.inputs) input = VertexId{place.at(input.index)};
+      place[member] = fusion.program.vertices.size();
+      fusion.program.vertices.push_back(std::move(vertex));
+      fusion.slabbed.push_back(dimension);
+      if (!is_kept(member, cut)) continue;
+      fusion.results.push_back(member);
+      fusion.program.outputs.push_back(VertexId{place[member]});
+    }
+    fusion.program.scalars = graph_.scalars;
+    share_subexpressions(fusion);
+    return fusion;
+  }
+
+  bool is_kept(std::size_t member, const std::map<std::size_t, std::size_t>& members) const {
+    return std::any_of(readers_[member].begin(), readers_[member].end(),
+                       [&](std::size_t reader) { return members.count(reader) == 0; }) ||
+           std::find(graph_.outputs.begin(), graph_.outputs.end(), VertexId{member}) != graph_.outputs.end();
+  }
+
+  /// Cutting outer dimensions leaves long contiguous pieces. The one with the most elements behind it counts.
+  const std::vector<std::size_t>& best_cut(const Group& group) const {
+    const auto inner_elements = [&](const std::vector<std::size_t>& cut) {
+      double elements = 0;
+      for (std::size_t i = 0; i < cut.size(); ++i) {
+        double behind = 1;
+        const Shape& bound = graph_.vertices[group.members[i]].bound;
+        for (std::size_t d = cut[i] + 1; d < bound.size(); ++d) behind *= static_cast<double>(bound[d].value());
+        elements = std::max(elements, behind);
+      }
+      return elements;
+    };
+    return *std::max_element(group.cuts.begin(), group.cuts.end(),
+                             [&](const auto& a, const auto& b) { return inner_elements(a) < inner_elements(b); });
+  }
+
+  const EinGraph& graph_;
+  std::vector<std::vector<std::size_t>> readers_;
+  std::vector<std::optional<std::size_t>> group_of_;
+  std::map<std::size_t, Group> groups_;  // by the last member
+};
+
+}  // namespace
+
+std::vector<Fusion> find_fusions(const EinGraph& graph) { return Finder(graph).run(); }
+
+}  // namespace einrel

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "einsum/ein_graph.h"
+#include "kernel/kernel.h"
+
+namespace einrel {
+
+/// Vertices that run as one kernel, slab by slab: one label that all of them keep is cut into short ranges, and for
+/// each range all members are computed before the next range begins, so that what lies between them stays in the cache.
+/// The three vertices of softmax[j](X[i,j]), maximum, sum of exponentials and quotient, run a few rows i at a time and
+/// read and write memory once.
+struct Fusion {
+  std::vector<std::size_t> members;   ///< positions in the graph, ascending; it runs where the last one stands
+  std::vector<std::size_t> operands;  ///< positions in the graph of what members read from outside
+  std::vector<std::size_t> results;   ///< the members that others read or that are outputs; the rest have no tensor
+  /// What is computed: an input for each operand, then the members, and values that several of them share. Its outputs
+  /// are the results.
+  EinGraph program;
+  /// Per vertex of the program that is no input, the dimension of its bound that is cut (0 for inputs).
+  std::vector<std::size_t> slabbed;
+};
+
+/// The vertices worth running together: element-wise ones, reductions and broadcasts that work in proportion to their
+/// data. O(vertices), since fusions are short.
+std::vector<Fusion> find_fusions(const EinGraph& graph);
+
+/// A fusion made ready, for operands of these layouts. The call's operands and results are the fusion's, in order.
+PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
+                              const ScalarBindings& scalars);
+
+}  // namespace einrel

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <memory>
+
+#include "kernel/fusion/fusion.h"
+#include "kernel/fusion/slab.h"
+#include "kernel/registry.h"
+
+namespace einrel {
+namespace {
+
+/// An array of one slab: where it begins for slab position 0, and how far it moves per position.
+struct SlabArray {
+  enum class Where : std::uint8_t { operand, result, workspace };
+  Where where = Where::operand;
+  std::size_t index = 0;        ///< of the call's operands or results
+  std::int64_t offset = 0;      ///< in the workspace, bytes
+  std::int64_t bytes_step = 0;  ///< per position of the slab label
+};
+
+/// A member for one length of slab.
+struct SlabStep {
+  PreparedKernel kernel;
+  std::vector<SlabArray> operands;
+  SlabArray result;
+};
+
+/// All members for one length of slab.
+struct SlabProgram {
+  std::vector<SlabStep> steps;
+  std::int64_t temporary_bytes = 0;
+  std::int64_t own_bytes = 0;  ///< of the kernels inside
+  std::int64_t shared_bytes = 0;
+};
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+class SlabCompiler {
+ public:
+  SlabCompiler(const Fusion& fusion, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars)
+      : fusion_(fusion), vertices_(fusion.program.vertices), operands_(operands), scalars_(scalars) {}
+
+  SlabProgram compile(std::int64_t length) {
+    SlabProgram program;
+    length_ = length;
+    arrays_.clear();
+    for (std::size_t v = 0; v < vertices_.size(); ++v) {
+      if (v < operands_.size()) {
+        arrays_.push_back({operands_[v], {SlabArray::Where::operand, v, 0, 0}});
+        continue;
+      }
+      arrays_.push_back(member(v, program));
+      add_step(v, program);
+    }
+    return program;
+  }
+
+ private:
+  struct Known {
+    ArrayLayout layout;
+    SlabArray array;
+  };
+
+  /// Where the slab of a member goes: into its tensor, or into the workspace.
+  Known member(std::size_t v, SlabProgram& program) const {
+    const Vertex& vertex = vertices_[v];
+    const auto size = static_cast<std::int64_t>(size_of(vertex.dtype));
+    Shape shape = vertex.bound;
+    shape[fusion_.slabbed[v]] = Extent(length_);
+    const std::vector<VertexId>& results = fusion_.program.outputs;
+    const auto result = std::find(results.begin(), results.end(), VertexId{v});
+    if (result != results.end()) {
+      const Strides strides = row_major_strides(vertex.bound);
+      const std::int64_t step = strides[fusion_.slabbed[v]] * size;
+      const auto index = static_cast<std::size_t>(result - results.begin());
+      return {{vertex.dtype, shape, strides, true}, {SlabArray::Where::result, index, 0, step}};
+    }
+    const Known known{row_major_layout(vertex.dtype, shape),
+                      {SlabArray::Where::workspace, 0, program.temporary_bytes, 0}};
+    program.temporary_bytes += aligned(element_count(shape) * size);
+    return known;
+  }
+
+  void add_step(std::size_t v, SlabProgram& program) {
+    const Vertex& vertex = vertices_[v];
+    KernelSpec spec{std::get<EinSum>(vertex.op), {}, arrays_[v].layout, scalars_, false};
+    const std::size_t label = spec.einsum.output[fusion_.slabbed[v]];
+    spec.einsum.labels[label].extent = Extent(length_);
+    SlabStep step;
+    step.result = arrays_[v].array;
+    for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+      Known known = arrays_[vertex.inputs[o].index];
+      if (known.array.where == SlabArray::Where::operand) {
+        known.array.bytes_step = bytes_step(spec.einsum.operands[o], label, known.layout);
+      }
+      spec.operands.push_back(std::move(known.layout));
+      step.operands.push_back(known.array);
+    }
+    step.kernel = choose_kernel(spec).offer.prepare();
+    program.own_bytes = std::max(program.own_bytes, aligned(step.kernel.own_bytes));
+    program.shared_bytes = std::max(program.shared_bytes, aligned(step.kernel.shared_bytes));
+    program.steps.push_back(std::move(step));
+  }
+
+  static std::int64_t bytes_step(const Access& access, std::size_t label, const ArrayLayout& layout) {
+    std::int64_t step = 0;
+    for (std::size_t d = 0; d < access.indices.size(); ++d) {
+      for (const IndexTerm& term : access.indices[d].terms) {
+        if (term.label == label) step += term.coefficient * layout.strides[d];
+      }
+    }
+    return step * static_cast<std::int64_t>(size_of(layout.dtype));
+  }
+
+  const Fusion& fusion_;
+  const std::vector<Vertex>& vertices_;
+  const std::vector<ArrayLayout>& operands_;
+  const ScalarBindings& scalars_;
+  std::int64_t length_ = 1;
+  std::vector<Known> arrays_;  // per vertex of the program
+};
+
+/// Runs one slab after another in whatever order it is asked to.
+struct SlabRun {
+  SlabProgram full;
+  SlabProgram last;  ///< what remains for the last slab, shorter than the others
+  std::int64_t extent = 1;
+  std::int64_t length = 1;
+
+  void operator()(const Arrays& arrays, Workspace workspace, std::int64_t slab) const {
+    const std::int64_t begin = slab * length;
+    const SlabProgram& program = begin + length <= extent ? full : last;
+    const auto place = [&](const SlabArray& array) -> std::byte* {
+      return array.where == SlabArray::Where::result ? arrays.results[array.index] + begin * array.bytes_step
+                                                     : workspace.own + array.offset;
+    };
+    std::byte* const inner = workspace.own + std::max(full.temporary_bytes, last.temporary_bytes);
+    std::vector<const std::byte*> operands;
+    for (const SlabStep& step : program.steps) {
+      operands.clear();
+      for (const SlabArray& array : step.operands) {
+        operands.push_back(array.where == SlabArray::Where::operand
+                               ? arrays.operands[array.index] + begin * array.bytes_step
+                               : place(array));
+      }
+      run_alone(step.kernel, {operands.data(), place(step.result)},
+                {inner, inner + std::max(full.own_bytes, last.own_bytes)});
+    }
+  }
+};
+
+}  // namespace
+
+PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
+                              const ScalarBindings& scalars) {
+  const auto run = std::make_shared<SlabRun>();
+  run->extent = slab_extent(fusion);
+  run->length = slab_length(fusion);
+  SlabCompiler compiler(fusion, operands, scalars);
+  run->full = compiler.compile(run->length);
+  const std::int64_t rest = run->extent % run->length;
+  if (rest != 0) run->last = compiler.compile(rest);
+  PreparedKernel kernel;
+  kernel.own_bytes = std::max(run->full.temporary_bytes, run->last.temporary_bytes) +
+                     std::max(run->full.own_bytes, run->last.own_bytes) +
+                     std::max(run->full.shared_bytes, run->last.shared_bytes);
+  const std::int64_t slabs = (run->extent + run->length - 1) / run->length;
+  kernel.stages.push_back({slabs, [run](const Arrays& arrays, Workspace workspace, std::int64_t slab) {
+                             (*run)(arrays, workspace, slab);
+                           }});
+  return kernel;
+}
+
+}  // namespace einrel

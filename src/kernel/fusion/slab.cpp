@@ -1,0 +1,75 @@
+#include "kernel/fusion/slab.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace einrel {
+namespace {
+
+/// Of a slab: a share of the second-level cache, which has 256 KiB to 2 MiB on the processors of today.
+constexpr double cache_bytes = 256 << 10;
+
+bool mentions(const Access& access, std::size_t label) {
+  return std::any_of(access.indices.begin(), access.indices.end(), [label](const Index& index) {
+    return std::any_of(index.terms.begin(), index.terms.end(),
+                       [label](const IndexTerm& term) { return term.label == label; });
+  });
+}
+
+/// Of a slab of length 1: all members, and what they read from outside that shares the label.
+double bytes_per_position(const Fusion& fusion) {
+  const std::vector<Vertex>& vertices = fusion.program.vertices;
+  double sum = 0;
+  std::set<std::size_t> counted;
+  const auto count = [&](std::size_t v) {
+    if (!counted.insert(v).second) return;
+    sum += static_cast<double>(element_count(vertices[v].bound)) * static_cast<double>(size_of(vertices[v].dtype));
+  };
+  for (std::size_t v = 0; v < vertices.size(); ++v) {
+    const auto* const einsum = std::get_if<EinSum>(&vertices[v].op);
+    if (einsum == nullptr) continue;
+    count(v);
+    for (std::size_t o = 0; o < einsum->operands.size(); ++o) {
+      if (mentions(einsum->operands[o], einsum->output[fusion.slabbed[v]])) count(vertices[v].inputs[o].index);
+    }
+  }
+  return sum / static_cast<double>(slab_extent(fusion));
+}
+
+bool is_last_dimension(const Fusion& fusion, std::size_t v) {
+  const Shape& bound = fusion.program.vertices[v].bound;
+  return bound.size() > 1 && fusion.slabbed[v] + 1 == bound.size();
+}
+
+}  // namespace
+
+std::int64_t slab_extent(const Fusion& fusion) {
+  return fusion.program.vertices.back().bound[fusion.slabbed.back()].value();
+}
+
+std::int64_t slab_length(const Fusion& fusion) {
+  constexpr double least_lanes = 64;
+  double least = 1;
+  for (std::size_t v = fusion.operands.size(); v < fusion.program.vertices.size(); ++v) {
+    if (is_last_dimension(fusion, v)) least = least_lanes;
+  }
+  const auto extent = static_cast<double>(slab_extent(fusion));
+  const double fitting = std::floor(cache_bytes / std::max(bytes_per_position(fusion), 1.0));
+  return static_cast<std::int64_t>(std::min(std::max(fitting, least), extent));
+}
+
+std::int64_t slab_bytes(const Fusion& fusion) {
+  const std::int64_t extent = slab_extent(fusion);
+  const std::int64_t length = slab_length(fusion);
+  std::int64_t bytes = 0;
+  const std::vector<VertexId>& kept = fusion.program.outputs;
+  for (std::size_t v = fusion.operands.size(); v < fusion.program.vertices.size(); ++v) {
+    if (std::find(kept.begin(), kept.end(), VertexId{v}) != kept.end()) continue;
+    const Vertex& vertex = fusion.program.vertices[v];
+    bytes += element_count(vertex.bound) / extent * length * static_cast<std::int64_t>(size_of(vertex.dtype)) + 64;
+  }
+  return bytes;
+}
+
+}  // namespace einrel

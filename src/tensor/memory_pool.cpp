@@ -1,0 +1,119 @@
+#include "tensor/memory_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <new>
+
+namespace einrel {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+/// Smaller ones are left to the C++ library, which keeps their memory by itself.
+constexpr std::size_t least_kept = std::size_t{256} << 10;
+
+/// A block serves a request of not much less than its size.
+std::size_t largest_block_for(std::size_t bytes) { return bytes + bytes / 8; }
+
+/// Asks for huge pages: the first touch of fresh memory costs as much as computing an element-wise result, and a
+/// quarter of that in huge pages. Where there are none nothing changes.
+void prefer_huge_pages(std::byte* begin, std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::size_t worth_it = std::size_t{4} << 20U;
+  if (bytes < worth_it) return;
+  constexpr std::size_t page = 4096;
+  const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
+  madvise(begin + before, (bytes - before) / page * page, MADV_HUGEPAGE);
+#endif
+}
+
+std::byte* fresh(std::size_t bytes) {
+  auto* const memory = static_cast<std::byte*>(::operator new(bytes, alignment));
+  prefer_huge_pages(memory, bytes);
+  return memory;
+}
+
+void release(std::byte* memory) { ::operator delete(memory, alignment); }
+
+}  // namespace
+
+struct MemoryPool::State {
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    for (const auto& [bytes, memory] : kept) release(memory);
+  }
+
+  /// A kept block that fits, or nothing; either way room for it is made. Returns the block's size in `bytes`.
+  std::byte* take(std::size_t& bytes) {
+    const std::lock_guard lock(mutex);
+    std::byte* memory = nullptr;
+    const auto found = kept.lower_bound(bytes);
+    if (found != kept.end() && found->first <= largest_block_for(bytes)) {
+      bytes = found->first;
+      memory = found->second;
+      kept_bytes -= bytes;
+      kept.erase(found);
+    }
+    used_bytes += bytes;
+    most_used = std::max(most_used, used_bytes);
+    shrink();
+    return memory;
+  }
+
+  void forget(std::size_t bytes) {
+    const std::lock_guard lock(mutex);
+    used_bytes -= bytes;
+  }
+
+  void give_back(std::byte* memory, std::size_t bytes) {
+    const std::lock_guard lock(mutex);
+    used_bytes -= bytes;
+    try {
+      kept.emplace(bytes, memory);
+    } catch (const std::bad_alloc&) {
+      release(memory);
+      return;
+    }
+    kept_bytes += bytes;
+    shrink();
+  }
+
+  /// The largest go first: they are the least likely to fit.
+  void shrink() {
+    while (!kept.empty() && used_bytes + kept_bytes > most_used) {
+      const auto largest = std::prev(kept.end());
+      kept_bytes -= largest->first;
+      release(largest->second);
+      kept.erase(largest);
+    }
+  }
+
+  std::mutex mutex;
+  std::multimap<std::size_t, std::byte*> kept;  ///< by size
+  std::size_t kept_bytes = 0;
+  std::size_t used_bytes = 0;
+  std::size_t most_used = 0;
+};
+
+MemoryPool::MemoryPool() : state_(std::make_shared<State>()) {}
+
+std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
+  if (bytes < least_kept) return {fresh(bytes), release};
+  std::byte* memory = state_->take(bytes);
+  if (memory == nullptr) {
+    try {
+      memory = fresh(bytes);
+    } catch (...) {
+      state_->forget(bytes);
+      throw;
+    }
+  }
+  return {memory, [state = state_, bytes](std::byte* given) { state->give_back(given, bytes); }};
+}
+
+}  // namespace einrel

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace einrel {
+
+/// Keeps the memory of large tensors that are gone for those to come: fresh memory must be cleared page by page, which
+/// takes longer than filling it. What is kept and what is in use together never exceed the most that was in use at one
+/// time. Tensors may outlive the pool. Any thread may give memory back.
+class MemoryPool {
+ public:
+  MemoryPool();
+
+  /// At least `bytes`, contents unspecified, aligned to cache lines. Throws std::bad_alloc.
+  std::shared_ptr<std::byte> allocate(std::size_t bytes);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace einrel

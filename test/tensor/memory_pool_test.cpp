@@ -1,0 +1,67 @@
+#include "tensor/memory_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace einrel {
+namespace {
+
+constexpr std::size_t large = 1 << 20;
+
+TEST(MemoryPool, GivesTheMemoryOfWhatIsGoneToWhatComes) {
+  MemoryPool pool;
+  auto first = pool.allocate(large);
+  const std::byte* const place = first.get();
+  first.reset();
+  EXPECT_EQ(pool.allocate(large).get(), place);
+  EXPECT_EQ(pool.allocate(large - large / 16).get(), place);
+}
+
+TEST(MemoryPool, GivesTwoThatLiveAtOnceDifferentMemory) {
+  MemoryPool pool;
+  const auto a = pool.allocate(large);
+  const auto b = pool.allocate(large);
+  EXPECT_GE(std::max(a.get(), b.get()) - std::min(a.get(), b.get()), static_cast<std::ptrdiff_t>(large));
+}
+
+TEST(MemoryPool, KeepsNoBlockForAMuchSmallerRequest) {
+  MemoryPool pool;
+  const std::byte* const place = pool.allocate(16 * large).get();
+  const auto small = pool.allocate(large);
+  EXPECT_TRUE(small.get() < place || small.get() >= place + 16 * large || small.get() == place);
+  std::memset(small.get(), 1, large);
+}
+
+TEST(MemoryPool, OutlivesItsTensors) {
+  std::optional<Tensor> tensor;
+  {
+    MemoryPool pool;
+    tensor = Tensor(DType::f32, {Extent(1024), Extent(1024)}, pool);
+  }
+  std::memset(tensor->mutable_data(), 0, static_cast<std::size_t>(tensor->byte_count()));
+  EXPECT_EQ(tensor->load<float>(1024 * 1024 - 1), 0);
+}
+
+TEST(MemoryPool, TakesMemoryBackFromAnyThread) {
+  MemoryPool pool;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&pool, t] {
+      for (int i = 0; i < 200; ++i) {
+        const auto memory = pool.allocate(large + static_cast<std::size_t>(i % 7) * 4096);
+        std::memset(memory.get(), t, 4096);
+        EXPECT_EQ(std::to_integer<int>(memory.get()[4095]), t);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace einrel
