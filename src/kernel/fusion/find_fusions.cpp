@@ -39,18 +39,25 @@ bool mentions(const Index& index, std::size_t label) {
                      [label](const IndexTerm& term) { return term.label == label; });
 }
 
+/// Whether the index of a padded access may leave an operand of this extent for some value of the label.
+bool is_guarded(const Index& index, const EinSum& einsum, std::size_t label, Extent extent) {
+  return mentions(index, label) && !(is_plain(index, label) && einsum.labels[label].extent <= extent);
+}
+
 /// Whether an EinSum can be computed for a range of one of its labels by shifting where arrays begin: no value and no
 /// bound that is checked depends on the label.
-bool can_be_cut(const EinSum& einsum, std::size_t label) {
-  const auto shifts = [label](const Access& access) {
-    return !access.pad || std::none_of(access.indices.begin(), access.indices.end(),
-                                       [label](const Index& index) { return mentions(index, label); });
-  };
-  return std::all_of(einsum.operands.begin(), einsum.operands.end(), shifts) &&
-         std::none_of(einsum.body.steps.begin(), einsum.body.steps.end(), [label](const ScalarStep& step) {
-           const auto* const value = std::get_if<LabelValue>(&step.op);
-           return value != nullptr && value->label == label;
-         });
+bool can_be_cut(const EinGraph& graph, const Vertex& vertex, const EinSum& einsum, std::size_t label) {
+  for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+    const Access& access = einsum.operands[o];
+    const Shape& bound = graph[vertex.inputs[o]].bound;
+    for (std::size_t d = 0; access.pad && d < bound.size(); ++d) {
+      if (is_guarded(access.indices[d], einsum, label, bound[d])) return false;
+    }
+  }
+  return std::none_of(einsum.body.steps.begin(), einsum.body.steps.end(), [label](const ScalarStep& step) {
+    const auto* const value = std::get_if<LabelValue>(&step.op);
+    return value != nullptr && value->label == label;
+  });
 }
 
 class Finder {
@@ -120,7 +127,7 @@ class Finder {
     if (all.members.size() > most_members || !runs_undisturbed(all.members)) return std::nullopt;
     for (std::size_t d = 0; d < einsum.output.size(); ++d) {
       const std::size_t label = einsum.output[d];
-      if (!can_be_cut(einsum, label) || einsum.labels[label].extent.value() < 2) continue;
+      if (!can_be_cut(graph_, graph_.vertices[v], einsum, label) || einsum.labels[label].extent.value() < 2) continue;
       std::vector<std::size_t> cut;
       const bool fits = std::all_of(producers.begin(), producers.end(), [&](std::size_t producer) {
         const auto of_group = cut_for(groups_.at(producer), graph_.vertices[v], einsum, label);

@@ -1,0 +1,136 @@
+#include "kernel/fusion/fusion.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "einsum/reference.h"
+#include "engine/compile.h"
+#include "engine/random_input.h"
+#include "engine/run.h"
+#include "support/compare.h"
+#include "support/program.h"
+
+namespace einrel::test {
+namespace {
+
+/// The members of every fusion, by name.
+std::vector<std::vector<std::string>> fusions_of(const std::string& text) {
+  const EinGraph graph = graph_of(text);
+  std::vector<std::vector<std::string>> names;
+  for (const Fusion& fusion : find_fusions(graph)) {
+    names.emplace_back();
+    for (const std::size_t member : fusion.members) names.back().push_back(graph.vertices[member].name);
+  }
+  return names;
+}
+
+/// Runs the program on random inputs and compares every output with the reference, to 16 units in the last place of the
+/// largest value.
+void expect_right(const std::string& text, std::size_t threads) {
+  const Compiled compiled = compile("test.ein", graph_of(text));
+  TensorBindings inputs;
+  for (const Vertex& vertex : compiled.graph.vertices) {
+    if (std::holds_alternative<Input>(vertex.op)) {
+      inputs[vertex.name] = random_tensor(1, vertex.name, vertex.dtype, vertex.bound);
+    }
+  }
+  const ScalarBindings scalars = bind_scalars(compiled.graph, {});
+  Workers workers(threads);
+  const RunReport report = run(compiled, inputs, scalars, workers);
+  const std::vector<Tensor> want = evaluate_reference(compiled.graph, inputs, scalars);
+  for (std::size_t o = 0; o < want.size(); ++o) {
+    const std::vector<double> values = values_of(want[o]);
+    double largest = 0;
+    for (const double value : values) largest = std::max(largest, std::abs(value));
+    const std::vector<double> allowed(values.size(), 16 * epsilon(want[o].dtype()) * largest);
+    EXPECT_TRUE(agree(report.outputs.at(compiled.graph[compiled.graph.outputs[o]].name), want[o], allowed)) << text;
+  }
+}
+
+using Names = std::vector<std::vector<std::string>>;
+
+const char* const normalised =
+    "dims i=301 j=777\ninput X[i,j], G[j]\nM[i] = mean[j] X[i,j]\nC[i,j] = X[i,j] - M[i]\nV[i] = mean[j] sq(C[i,j])\n"
+    "Z[i,j] = C[i,j] * rsqrt(V[i] + 1e-5) * G[j]\noutput Z\n";
+
+TEST(Fusions, HoldWhatWorksInProportionToItsData) {
+  EXPECT_EQ(fusions_of(normalised), (Names{{"M", "C", "V", "Z"}}));
+  EXPECT_EQ(fusions_of("dims i=9\ninput X[i]\nA[i] = X[i] + 1\nB[i] = exp(A[i])\n"), (Names{{"A", "B"}}));
+}
+
+TEST(Fusions, LeaveMatrixMultiplicationsOut) {
+  EXPECT_EQ(
+      fusions_of("dims i=90 j=90 k=90\ninput X[i,j], Y[j,k]\nA[i,k] = sum[j] X[i,j] * Y[j,k]\nB[i,k] = relu(A[i,k])\n"),
+      (Names{}));
+}
+
+TEST(Fusions, NeedOneLabelThatAllKeepInPlace) {
+  EXPECT_EQ(fusions_of("dims i=9 j=9\ninput X[i,j]\nA[i] = sum[j] X[i,j]\nB[] = sum[i] A[i]\n"), (Names{}));
+  EXPECT_EQ(fusions_of("dims i=9\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[8-i]\n"), (Names{}));
+  EXPECT_EQ(fusions_of("dims i=9 j=9\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nB[j,i] = A[i,j] + A[j,i]\n"), (Names{}));
+  EXPECT_EQ(fusions_of("dims i=9 j=9\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nB[j,i] = A[i,j] * 2\n"), (Names{{"A", "B"}}));
+}
+
+TEST(Fusions, AreNotCutAlongALabelWhoseValueCounts) {
+  EXPECT_EQ(fusions_of("dims i=9\ninput X[i]\nA[i] = X[i] + i\nB[i] = A[i] * 2\n"), (Names{}));
+  const EinGraph graph =
+      graph_of("dims s=9 t=9\ninput X[s,t]\nA[s,t] = where(t < 4, X[s,t], 0)\nB[s,t] = A[s,t] * 2\n");
+  const std::vector<Fusion> fusions = find_fusions(graph);
+  ASSERT_EQ(fusions.size(), 1U);
+  EXPECT_EQ(fusions[0].slabbed.back(), 0U);
+}
+
+TEST(Fusions, AreNotCutAlongAWindowWithPadding) {
+  const std::string blur = "B[y,x] = pad(X[y-1,x], 0) + X[y,x]\nC[y,x] = B[y,x] * 2\n";
+  const std::vector<Fusion> fusions = find_fusions(graph_of("dims y=9 x=9\ninput X[y,x]\n" + blur));
+  ASSERT_EQ(fusions.size(), 1U);
+  EXPECT_EQ(fusions[0].slabbed.back(), 1U);
+}
+
+TEST(Fusions, RunWhereTheLastMemberStandsAndSoNotAroundWhatDependsOnThem) {
+  // S needs all of A, and B needs S.
+  EXPECT_EQ(
+      fusions_of("dims i=9\ninput X[i]\nA[i] = X[i] + 1\nS[] = sum[i] A[i]\nB[i] = A[i] / S[]\nC[i] = B[i] + 1\n"),
+      (Names{{"B", "C"}}));
+}
+
+TEST(Fusions, ShareWhatIsCostly) {
+  const EinGraph graph = graph_of("dims i=9 j=9\ninput X[i,j]\nZ[i,j] = softmax[j](X[i,j])\n");
+  const std::vector<Fusion> fusions = find_fusions(graph);
+  ASSERT_EQ(fusions.size(), 1U);
+  std::size_t exponentials = 0;
+  for (const Vertex& vertex : fusions[0].program.vertices) {
+    const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+    if (einsum == nullptr) continue;
+    for (const ScalarStep& step : einsum->body.steps) {
+      const auto* const unary = std::get_if<ApplyUnary>(&step.op);
+      exponentials += unary != nullptr && unary->function == UnaryFunction::exp ? 1U : 0U;
+    }
+  }
+  EXPECT_EQ(exponentials, 1U);
+}
+
+TEST(Fusions, AgreeWithTheReference) {
+  const std::vector<std::string> programs{
+      normalised,
+      "dims i=301 j=777\ninput X[i,j]\nZ[i,j] = softmax[j](X[i,j])\n",
+      "dims i=777 j=301\ninput X[i,j]\nZ[i,j] = softmax[i](X[i,j])\n",
+      "dims b=3 i=123 j=501\ninput X[b,i,j]\nZ[j,b,i] = softmax[i](X[b,i,j])\n",
+      "dims i=200000\ninput X[i], Y[i]\nA[i] = X[i] * Y[i]\nB[i] = exp(A[i])\nC[i] = B[i] + A[i]\noutput A, C\n",
+      "dims i=100000\ninput X[i] : bf16\nA[i] = X[i] * X[i]\nB[i] = A[i] + 1\n",
+      "dims i=100000\ninput X[i] : i32\nA[i] = X[i] * X[i]\nB[i] = where(A[i] > 2, A[i], -X[i])\n",
+      "dims s=211 t=999\ninput X[s,t]\nM[s,t] = where(t <= 500, X[s,t], -inf)\nZ[s,t] = softmax[t](M[s,t])\n",
+      "dims y=400 x=500\ninput X[y,x]\nB[y,x] = pad(X[y-1,x], 0) + X[y,x]\nC[y,x] = B[y,x] * 2\n",
+      "dims i=300 j=400 k=4\ninput X[i,j,k]\nA[i,k] = max[j] X[i,j,k]\nB[k,i] = A[i,k] + 1\nC[i,k] = B[k,i] * A[i,k]\n",
+  };
+  for (const std::string& program : programs) {
+    expect_right(program, 1);
+    expect_right(program, 3);
+  }
+}
+
+}  // namespace
+}  // namespace einrel::test
