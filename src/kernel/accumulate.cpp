@@ -1,12 +1,11 @@
 #include "kernel/accumulate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
-#include "kernel/block_ops.h"
+#include "kernel/log_sum_exp.h"
 #include "kernel/vector_clones.h"
 
 namespace einrel {
@@ -59,52 +58,33 @@ template <class A, class V, class Combine>
   for (std::size_t i = 0; i < n; ++i) held[i] = combine(held[i], static_cast<A>(values[i]));
 }
 
-template <class A, class V, class Beats>
-[[gnu::always_inline]] inline void add_extremes(std::size_t n, A* __restrict held, std::int64_t* __restrict positions,
+template <class V, class Beats>
+[[gnu::always_inline]] inline void add_extremes(std::size_t n, V* __restrict held, std::int64_t* __restrict positions,
                                                 const V* __restrict values, std::int64_t position, Beats beats) {
   for (std::size_t i = 0; i < n; ++i) {
-    const auto value = static_cast<A>(values[i]);
-    const bool better = beats(value, held[i]);
-    held[i] = better ? value : held[i];
+    const bool better = beats(values[i], held[i]);
+    held[i] = better ? values[i] : held[i];
     positions[i] = better ? position : positions[i];
   }
 }
 
-/// logsumexp, first part: exp's argument, -|value - held|, where equal infinities differ by 0.
-template <class V>
-[[gnu::always_inline]] inline void distances(std::size_t n, const double* __restrict held, const V* __restrict values,
-                                             double* __restrict distance) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto value = static_cast<double>(values[i]);
-    distance[i] = value == held[i] ? 0 : -std::abs(value - held[i]);
-  }
-}
-
-/// logsumexp, second part: with e = exp(-|value - held|), rescale to the larger one and add the other.
-template <class V>
-[[gnu::always_inline]] inline void add_exponentials(std::size_t n, double* __restrict held, double* __restrict scaled,
-                                                    const V* __restrict values, const double* __restrict e) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto value = static_cast<double>(values[i]);
-    const bool above = value > held[i];
-    scaled[i] = above ? scaled[i] * e[i] + 1 : scaled[i] + e[i];
-    held[i] = above ? value : held[i];
-  }
-}
-
 /// Values enough at once to fill the widest vector registers several times.
-constexpr std::size_t fold_width = 64;
+template <class A>
+constexpr std::size_t fold_width = 256 / sizeof(A);
 
 /// All values combined into one, in an order that depends on n alone.
 template <class A, class V, class Combine>
-[[gnu::always_inline]] inline A fold_all(std::size_t n, A identity, const V* values, Combine combine) {
-  alignas(64) std::array<A, fold_width> partial;
-  partial.fill(identity);
-  for (std::size_t i = 0; i < n; i += fold_width) {
-    add_each(std::min(fold_width, n - i), partial.data(), values + i, combine);
+[[gnu::always_inline]] inline A fold_all(std::size_t n, A identity, const V* __restrict values, Combine combine) {
+  constexpr std::size_t width = fold_width<A>;
+  A partial[width];
+  std::fill_n(partial, width, identity);
+  const std::size_t whole = n - n % width;
+  for (std::size_t i = 0; i < whole; i += width) {
+    for (std::size_t j = 0; j < width; ++j) partial[j] = combine(partial[j], static_cast<A>(values[i + j]));
   }
-  for (std::size_t width = fold_width / 2; width > 0; width /= 2) {
-    for (std::size_t j = 0; j < width; ++j) partial[j] = combine(partial[j], partial[j + width]);
+  for (std::size_t i = whole; i < n; ++i) partial[i - whole] = combine(partial[i - whole], static_cast<A>(values[i]));
+  for (std::size_t half = width / 2; half > 0; half /= 2) {
+    for (std::size_t j = 0; j < half; ++j) partial[j] = combine(partial[j], partial[j + half]);
   }
   return partial[0];
 }
@@ -114,29 +94,38 @@ std::int64_t truth(V value) {
   return static_cast<std::int64_t>(value != 0);
 }
 
-/// The array that values of type V reduce into.
+/// The arrays that sums and products, and extremes, of values of type V are in.
 template <class V>
-auto& held(Accumulators::State& state) {
+auto& sums(Accumulators::State& state) {
   if constexpr (std::is_floating_point_v<V>) {
     return state.real;
   } else {
     return state.whole;
   }
 }
+template <class V>
+auto& extremes(Accumulators::State& state) {
+  if constexpr (std::is_same_v<V, float>) {
+    return state.single;
+  } else {
+    return sums<V>(state);
+  }
+}
 
 template <class V>
 [[gnu::always_inline]] inline void add_lanes(Reducer reducer, Accumulators::State& state, std::size_t n,
                                              const V* values, std::int64_t position) {
-  auto* const at = held<V>(state).data();
-  using A = std::remove_pointer_t<decltype(at)>;
+  auto* const sum = sums<V>(state).data();
+  V* const extreme = extremes<V>(state).data();
+  using A = std::remove_pointer_t<decltype(sum)>;
   std::int64_t* const whole = state.whole.data();
   std::int64_t* const positions = state.position.data();
   switch (reducer) {
-    case Reducer::sum: return add_each(n, at, values, [](A a, A b) { return plus(a, b); });
-    case Reducer::prod: return add_each(n, at, values, [](A a, A b) { return times(a, b); });
-    case Reducer::max: return add_each(n, at, values, [](A a, A b) { return larger(a, b); });
-    case Reducer::min: return add_each(n, at, values, [](A a, A b) { return smaller(a, b); });
+    case Reducer::sum: return add_each(n, sum, values, [](A a, A b) { return plus(a, b); });
+    case Reducer::prod: return add_each(n, sum, values, [](A a, A b) { return times(a, b); });
     case Reducer::mean: return add_each(n, state.real.data(), values, [](double a, double b) { return a + b; });
+    case Reducer::max: return add_each(n, extreme, values, [](V a, V b) { return larger(a, b); });
+    case Reducer::min: return add_each(n, extreme, values, [](V a, V b) { return smaller(a, b); });
     case Reducer::any:
       for (std::size_t i = 0; i < n; ++i) whole[i] |= truth(values[i]);
       return;
@@ -144,9 +133,9 @@ template <class V>
       for (std::size_t i = 0; i < n; ++i) whole[i] &= truth(values[i]);
       return;
     case Reducer::argmax:
-      return add_extremes(n, at, positions, values, position, [](A v, A best) { return beats_maximum(v, best); });
+      return add_extremes(n, extreme, positions, values, position, [](V v, V best) { return beats_maximum(v, best); });
     case Reducer::argmin:
-      return add_extremes(n, at, positions, values, position, [](A v, A best) { return beats_minimum(v, best); });
+      return add_extremes(n, extreme, positions, values, position, [](V v, V best) { return beats_minimum(v, best); });
     case Reducer::logsumexp: break;
   }
   throw Bug("a reducer without a loop over lanes");
@@ -171,14 +160,23 @@ template <class V>
 /// The first value that is `extreme` (one of them is), a NaN being any NaN. A chunk at a time, which vectorises.
 template <class V>
 [[gnu::always_inline]] inline std::size_t first_of(V extreme, std::size_t n, const V* values) {
+  constexpr std::size_t chunk = 64;
   const auto matches = [extreme](V value) { return (value == extreme) | ((extreme != extreme) & (value != value)); };
-  for (std::size_t begin = 0; begin < n; begin += fold_width) {
-    const std::size_t end = std::min(begin + fold_width, n);
+  for (std::size_t begin = 0; begin < n; begin += chunk) {
+    const std::size_t end = std::min(begin + chunk, n);
     int found = 0;
     for (std::size_t i = begin; i < end; ++i) found |= static_cast<int>(matches(values[i]));
     if (found != 0) return static_cast<std::size_t>(std::find_if(values + begin, values + end, matches) - values);
   }
   throw Bug("the extreme of a block is not in it");
+}
+
+/// Whether a value is true (`wanted`), or false.
+template <class V>
+[[gnu::always_inline]] inline bool contains(bool wanted, std::size_t n, const V* values) {
+  int found = 0;
+  for (std::size_t i = 0; i < n; ++i) found |= static_cast<int>((values[i] != 0) == wanted);
+  return found != 0;
 }
 
 // The inner loops once more for each instruction set. (Clones cannot be templates.)
@@ -227,13 +225,14 @@ EINREL_VECTOR_CLONES std::size_t first_clone(std::int64_t extreme, std::size_t n
   return first_of(extreme, n, values);
 }
 
-template <class V>
-void add_logsumexp(Accumulators::State& state, std::size_t n, const V* values) {
-  alignas(64) std::array<double, lanes_per_block> distance{};
-  alignas(64) std::array<double, lanes_per_block> e{};
-  distances(n, state.real.data(), values, distance.data());
-  apply_block(UnaryFunction::exp, distance.data(), e.data(), n);
-  add_exponentials(n, state.real.data(), state.scaled.data(), values, e.data());
+EINREL_VECTOR_CLONES bool contains_clone(bool wanted, std::size_t n, const float* values) {
+  return contains(wanted, n, values);
+}
+EINREL_VECTOR_CLONES bool contains_clone(bool wanted, std::size_t n, const double* values) {
+  return contains(wanted, n, values);
+}
+EINREL_VECTOR_CLONES bool contains_clone(bool wanted, std::size_t n, const std::int64_t* values) {
+  return contains(wanted, n, values);
 }
 
 /// Rescales to the block's largest value once, then adds all exponentials.
@@ -243,85 +242,95 @@ void fold_logsumexp(double& largest, double& scaled, std::size_t n, const V* val
   const double above = larger(largest, static_cast<double>(extreme_clone(true, n, lowest, values)));
   if (above != largest) scaled *= std::exp(largest - above);
   largest = above;
-  alignas(64) std::array<double, lanes_per_block> distance{};
-  alignas(64) std::array<double, lanes_per_block> e{};
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto value = static_cast<double>(values[i]);
-    distance[i] = value == largest ? 0 : value - largest;
-  }
-  apply_block(UnaryFunction::exp, distance.data(), e.data(), n);
-  scaled += real_fold_clone(Reducer::sum, n, e.data());
+  scaled += sum_exponentials(largest, values, n);
 }
 
 /// argmax and argmin: where the extreme of the block first stands, if it beats what is held.
-template <class A, class V>
-void fold_position(bool largest, A& held, std::int64_t& position, std::size_t n, const V* values, std::int64_t begin) {
-  const V extreme = extreme_clone(largest, n, static_cast<V>(held), values);
-  const auto value = static_cast<A>(extreme);
-  if (!(largest ? beats_maximum(value, held) : beats_minimum(value, held))) return;
-  held = value;
+template <class V>
+void fold_position(bool largest, V& held, std::int64_t& position, std::size_t n, const V* values, std::int64_t begin) {
+  const V extreme = extreme_clone(largest, n, held, values);
+  if (!(largest ? beats_maximum(extreme, held) : beats_minimum(extreme, held))) return;
+  held = extreme;
   position = begin + static_cast<std::int64_t>(first_clone(extreme, n, values));
 }
 
 template <class V>
 void fold_lane(Reducer reducer, Accumulators::State& state, std::size_t n, const V* values, std::int64_t position) {
-  auto& at = held<V>(state)[0];
-  using A = std::remove_reference_t<decltype(at)>;
-  const auto is_true = [](V value) { return value != 0; };
+  auto& sum = sums<V>(state)[0];
+  V& extreme = extremes<V>(state)[0];
+  std::int64_t& whole = state.whole[0];
   const auto arithmetic = [&] {
-    if constexpr (std::is_floating_point_v<A>) {
+    if constexpr (std::is_floating_point_v<V>) {
       return real_fold_clone(reducer, n, values);
     } else {
       return whole_fold_clone(reducer, n, values);
     }
   };
   switch (reducer) {
-    case Reducer::sum: at = plus(at, arithmetic()); return;
-    case Reducer::prod: at = times(at, arithmetic()); return;
+    case Reducer::sum: sum = plus(sum, arithmetic()); return;
+    case Reducer::prod: sum = times(sum, arithmetic()); return;
     case Reducer::mean: state.real[0] += real_fold_clone(Reducer::sum, n, values); return;
     case Reducer::max:
-    case Reducer::min: at = extreme_clone(reducer == Reducer::max, n, static_cast<V>(at), values); return;
-    case Reducer::any: state.whole[0] |= static_cast<std::int64_t>(std::any_of(values, values + n, is_true)); return;
-    case Reducer::all: state.whole[0] &= static_cast<std::int64_t>(std::all_of(values, values + n, is_true)); return;
+    case Reducer::min: extreme = extreme_clone(reducer == Reducer::max, n, extreme, values); return;
+    case Reducer::any: whole = whole != 0 || contains_clone(true, n, values) ? 1 : 0; return;
+    case Reducer::all: whole = whole == 0 || contains_clone(false, n, values) ? 0 : 1; return;
     case Reducer::argmax:
-    case Reducer::argmin: return fold_position(reducer == Reducer::argmax, at, state.position[0], n, values, position);
+    case Reducer::argmin:
+      return fold_position(reducer == Reducer::argmax, extreme, state.position[0], n, values, position);
     case Reducer::logsumexp: return fold_logsumexp(state.real[0], state.scaled[0], n, values);
   }
 }
 
 }  // namespace
 
-Accumulators::Accumulators(Reducer reducer, bool floats)
-    : reducer_(reducer), in_double_(reducer == Reducer::mean || reducer == Reducer::logsumexp || floats) {
-  if (reducer == Reducer::any || reducer == Reducer::all) in_double_ = false;
+Accumulators::Accumulators(Reducer reducer, DType values) : reducer_(reducer), held_(held_by(reducer, values)) {}
+
+Accumulators::Held Accumulators::held_by(Reducer reducer, DType values) {
+  switch (reducer) {
+    case Reducer::mean:
+    case Reducer::logsumexp: return Held::real;
+    case Reducer::any:
+    case Reducer::all: return Held::whole;
+    case Reducer::sum:
+    case Reducer::prod: return is_float(values) ? Held::real : Held::whole;
+    case Reducer::max:
+    case Reducer::min:
+    case Reducer::argmax:
+    case Reducer::argmin: break;
+  }
+  if (!is_float(values)) return Held::whole;
+  return values == DType::f64 ? Held::real : Held::single;
 }
 
 void Accumulators::start(std::size_t lanes) {
   lanes_ = lanes;
   const auto fill = [&](double real, std::int64_t whole) {
-    std::fill_n(state_.real.begin(), lanes, real);
-    std::fill_n(state_.whole.begin(), lanes, whole);
+    switch (held_) {
+      case Held::single: std::fill_n(state_.single.begin(), lanes, static_cast<float>(real)); return;
+      case Held::real: std::fill_n(state_.real.begin(), lanes, real); return;
+      case Held::whole: std::fill_n(state_.whole.begin(), lanes, whole); return;
+    }
   };
   switch (reducer_) {
     case Reducer::sum:
     case Reducer::mean:
-    case Reducer::any: fill(0, 0); break;
+    case Reducer::any: return fill(0, 0);
     case Reducer::prod:
-    case Reducer::all: fill(1, 1); break;
-    case Reducer::max:
-    case Reducer::argmax:
-    case Reducer::logsumexp: fill(-infinity, std::numeric_limits<std::int64_t>::min()); break;
-    case Reducer::min:
-    case Reducer::argmin: fill(infinity, std::numeric_limits<std::int64_t>::max()); break;
+    case Reducer::all: return fill(1, 1);
+    case Reducer::argmax: std::fill_n(state_.position.begin(), lanes, 0); [[fallthrough]];
+    case Reducer::max: return fill(-infinity, std::numeric_limits<std::int64_t>::min());
+    case Reducer::argmin: std::fill_n(state_.position.begin(), lanes, 0); [[fallthrough]];
+    case Reducer::min: return fill(infinity, std::numeric_limits<std::int64_t>::max());
+    case Reducer::logsumexp: std::fill_n(state_.scaled.begin(), lanes, 0); return fill(-infinity, 0);
   }
-  std::fill_n(state_.position.begin(), lanes, 0);
-  std::fill_n(state_.scaled.begin(), lanes, 0);
 }
 
 void Accumulators::add(BlockValues values, std::int64_t position) {
   std::visit(
       [&](const auto* block) {
-        if (reducer_ == Reducer::logsumexp) return add_logsumexp(state_, lanes_, block);
+        if (reducer_ == Reducer::logsumexp) {
+          return add_exponentials(state_.real.data(), state_.scaled.data(), block, lanes_);
+        }
         lanes_clone(reducer_, state_, lanes_, block, position);
       },
       values);
@@ -332,42 +341,52 @@ void Accumulators::fold(BlockValues values, std::size_t count, std::int64_t posi
 }
 
 Accumulators::Partial Accumulators::partial(std::size_t lane) const {
-  return {state_.real[lane], state_.whole[lane], state_.position[lane], state_.scaled[lane]};
+  const double real = held_ == Held::single ? static_cast<double>(state_.single[lane]) : state_.real[lane];
+  return {real, state_.whole[lane], state_.position[lane], state_.scaled[lane]};
+}
+
+void Accumulators::set(std::size_t lane, const Partial& partial) {
+  state_.single[lane] = static_cast<float>(partial.real);
+  state_.real[lane] = partial.real;
+  state_.whole[lane] = partial.whole;
+  state_.position[lane] = partial.position;
+  state_.scaled[lane] = partial.scaled;
 }
 
 void Accumulators::combine(std::size_t lane, const Partial& later) {
-  double& real = state_.real[lane];
-  std::int64_t& whole = state_.whole[lane];
+  Partial both = partial(lane);
   const auto take_if = [&](bool better) {
-    if (!better) return;
-    real = later.real;
-    whole = later.whole;
-    state_.position[lane] = later.position;
+    if (better) both = later;
   };
   switch (reducer_) {
     case Reducer::sum:
     case Reducer::mean:
-      real += later.real;
-      whole = plus(whole, later.whole);
-      return;
+      both.real += later.real;
+      both.whole = plus(both.whole, later.whole);
+      break;
     case Reducer::prod:
-      real *= later.real;
-      whole = times(whole, later.whole);
-      return;
-    case Reducer::any: whole |= later.whole; return;
-    case Reducer::all: whole &= later.whole; return;
+      both.real *= later.real;
+      both.whole = times(both.whole, later.whole);
+      break;
+    case Reducer::any: both.whole |= later.whole; break;
+    case Reducer::all: both.whole &= later.whole; break;
     case Reducer::max:
-    case Reducer::argmax: return take_if(in_double_ ? beats_maximum(later.real, real) : later.whole > whole);
+    case Reducer::argmax:
+      take_if(held_ == Held::whole ? later.whole > both.whole : beats_maximum(later.real, both.real));
+      break;
     case Reducer::min:
-    case Reducer::argmin: return take_if(in_double_ ? beats_minimum(later.real, real) : later.whole < whole);
+    case Reducer::argmin:
+      take_if(held_ == Held::whole ? later.whole < both.whole : beats_minimum(later.real, both.real));
+      break;
     case Reducer::logsumexp: {
-      const double e = std::exp(later.real == real ? 0 : -std::abs(later.real - real));
-      const bool above = later.real > real;
-      state_.scaled[lane] = above ? state_.scaled[lane] * e + later.scaled : state_.scaled[lane] + later.scaled * e;
-      real = above ? later.real : real;
-      return;
+      const double e = std::exp(later.real == both.real ? 0 : -std::abs(later.real - both.real));
+      const bool above = later.real > both.real;
+      both.scaled = above ? both.scaled * e + later.scaled : both.scaled + later.scaled * e;
+      both.real = above ? later.real : both.real;
+      break;
     }
   }
+  set(lane, both);
 }
 
 ReducedValues Accumulators::finish(std::int64_t count) {
@@ -379,8 +398,12 @@ ReducedValues Accumulators::finish(std::int64_t count) {
     for (std::size_t i = 0; i < lanes_; ++i) real[i] += std::log(state_.scaled[i]);
   }
   if (reducer_ == Reducer::argmax || reducer_ == Reducer::argmin) return state_.position.data();
-  if (in_double_) return state_.real.data();
-  return state_.whole.data();
+  switch (held_) {
+    case Held::single: return state_.single.data();
+    case Held::real: return state_.real.data();
+    case Held::whole: return state_.whole.data();
+  }
+  throw Bug("reductions held in no array");
 }
 
 }  // namespace einrel

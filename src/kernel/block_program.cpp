@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernel/kernel.h"
 #include "kernel/reading.h"
 #include "tensor/convert.h"
 
@@ -20,8 +21,16 @@ bool may_leave_type(BinaryFunction function) {
   return !is_comparison(function) && function != BinaryFunction::maximum && function != BinaryFunction::minimum;
 }
 
-/// A block of the widest values. Two slots do not share cache lines.
-constexpr std::size_t slot_bytes = lanes_per_block * sizeof(double);
+/// Of the widest values.
+constexpr std::int64_t bytes_per_lane = sizeof(double);
+
+/// What fits, in whole cache lines, so that two slots do not share one.
+std::int64_t lanes_for(std::size_t slots) {
+  constexpr std::int64_t lanes_per_line = 64 / bytes_per_lane;
+  constexpr std::int64_t budget = most_workspace_bytes / 2 / bytes_per_lane;
+  const std::int64_t fitting = budget / std::max(static_cast<std::int64_t>(slots), std::int64_t{1});
+  return std::clamp(fitting / lanes_per_line * lanes_per_line, lanes_per_line, std::int64_t{lanes_per_block});
+}
 
 /// The type that elements of an operand have once loaded.
 DType loaded_type(DType stored) { return stored == DType::bf16 || stored == DType::f16 ? DType::f32 : stored; }
@@ -211,11 +220,16 @@ class BlockProgram::Compiler {
 
 BlockProgram::BlockProgram(const ScalarExpr& body, const LoopNest& nest, const ScalarBindings& scalars) : nest_(nest) {
   Compiler(*this, scalars).compile(body);
+  most_lanes_ = lanes_for(slot_count_);
 }
 
-std::int64_t BlockProgram::workspace_bytes() const { return static_cast<std::int64_t>(slot_count_ * slot_bytes); }
+std::int64_t BlockProgram::workspace_bytes() const {
+  return static_cast<std::int64_t>(slot_count_) * most_lanes_ * bytes_per_lane;
+}
 
-std::byte* BlockRun::slot_of(std::size_t value) const { return workspace_ + program_.values_[value].slot * slot_bytes; }
+std::byte* BlockRun::slot_of(std::size_t value) const {
+  return workspace_ + static_cast<std::int64_t>(program_.values_[value].slot) * program_.most_lanes() * bytes_per_lane;
+}
 
 BlockRun::BlockRun(const BlockProgram& program, const std::byte* const* operands, std::byte* workspace)
     : program_(program), operands_(operands), workspace_(workspace), at_(program.values_.size(), nullptr) {
@@ -224,7 +238,7 @@ BlockRun::BlockRun(const BlockProgram& program, const std::byte* const* operands
     at_[value] = bytes;
     BlockProgram::with_type(program_.values_[value].kind, [&, &constant = number]<class T>() {
       const T spread = std::visit([](auto given) { return static_cast<T>(given); }, constant);
-      std::fill_n(reinterpret_cast<T*>(bytes), lanes_per_block, spread);
+      std::fill_n(reinterpret_cast<T*>(bytes), program_.most_lanes(), spread);
     });
   }
 }

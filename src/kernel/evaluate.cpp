@@ -6,6 +6,7 @@
 #include "kernel/accumulate.h"
 #include "kernel/block_ops.h"
 #include "kernel/registry.h"
+#include "kernel/streaming.h"
 #include "kernel/view.h"
 
 namespace einrel {
@@ -18,7 +19,7 @@ Tensor reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) {
       reducer != Reducer::max && reducer != Reducer::min && reducer != Reducer::argmax && reducer != Reducer::argmin,
       "an extreme needs at least one value");
   Tensor result(vertex.dtype, vertex.bound);
-  Accumulators accumulators(reducer, is_float(einsum.body.type()));
+  Accumulators accumulators(reducer, einsum.body.type());
   accumulators.start(1);
   const ReducedValues nothing = accumulators.finish(0);
   const std::size_t size = size_of(vertex.dtype);
@@ -59,6 +60,10 @@ Tensor evaluate_op(const Vertex&, const Input&, const std::vector<Tensor>&, cons
 bool needs_kernel(const EinSum& einsum) {
   return std::none_of(einsum.labels.begin(), einsum.labels.end(),
                       [](const Label& label) { return label.extent == Extent(0); });
+}
+
+bool stays_in_no_cache(const Vertex& vertex) {
+  return element_count(vertex.bound) >= least_streamed_bytes / static_cast<std::int64_t>(size_of(vertex.dtype));
 }
 
 KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, const ScalarBindings& scalars) {

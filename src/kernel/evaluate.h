@@ -20,6 +20,9 @@ Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const
 /// The spec of an EinSum vertex on operands of these layouts, its result in row-major order.
 KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, const ScalarBindings& scalars);
 
+/// KernelSpec::large_result of a vertex.
+bool stays_in_no_cache(const Vertex& vertex);
+
 /// Whether a kernel has something to do: the result has elements, and each of them reduces at least one value. Else
 /// evaluate fills in what a reduction of nothing gives.
 bool needs_kernel(const EinSum& einsum);

@@ -11,6 +11,7 @@
 #include "kernel/accumulate.h"
 #include "kernel/block_program.h"
 #include "kernel/reading.h"
+#include "kernel/streaming.h"
 
 namespace einrel {
 namespace {
@@ -98,7 +99,11 @@ Positions piece_of(std::int64_t total, std::int64_t pieces, std::int64_t unit, s
   return {std::min(units * i / pieces * unit, total), std::min(units * (i + 1) / pieces * unit, total)};
 }
 
-constexpr auto block = static_cast<std::int64_t>(lanes_per_block);
+bool stored_as_computed(const KernelSpec& spec) {
+  const DType dtype = spec.result.dtype;
+  const bool is_block_type = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64;
+  return is_block_type && dtype == spec.einsum.body.type();
+}
 
 /// One EinSum made ready.
 class Interpreter {
@@ -107,6 +112,8 @@ class Interpreter {
       : reducer_(spec.einsum.reducer),
         computed_(spec.einsum.body.type()),
         accumulate_(spec.accumulate),
+        as_computed_(stored_as_computed(spec)),
+        streams_(spec.large_result && as_computed_ && !reducer_),
         result_(spec.result),
         nest_(std::move(nest)),
         schedule_(std::move(schedule)),
@@ -119,7 +126,7 @@ class Interpreter {
   Interpreter& operator=(const Interpreter&) = delete;
 
   std::int64_t own_bytes() const {
-    return program_.workspace_bytes() + block * static_cast<std::int64_t>(sizeof(double));
+    return program_.workspace_bytes() + block() * static_cast<std::int64_t>(sizeof(double));
   }
   std::int64_t shared_bytes() const {
     return pieces_ == 1 ? 0 : pieces_ * outputs() * static_cast<std::int64_t>(sizeof(Accumulators::Partial));
@@ -138,25 +145,29 @@ class Interpreter {
     constexpr std::int64_t enough = 8;
     constexpr std::int64_t most_partials = 8192;
     const auto wanted = static_cast<std::int64_t>(std::clamp(schedule_.seconds / least_seconds, 1.0, most_parts));
-    output_parts_ = std::min(wanted, schedule_.fold ? outputs() : (outputs() + block - 1) / block);
+    output_parts_ = std::min(wanted, schedule_.fold ? outputs() : blocks_of(lanes_.total()));
     if (!reducer_ || output_parts_ >= enough || outputs() > most_partials / enough) return;
-    const std::int64_t reduced = schedule_.fold ? (lanes_.total() + block - 1) / block : outer_.count();
+    const std::int64_t reduced = schedule_.fold ? blocks_of(lanes_.total()) : outer_.count();
     pieces_ =
         std::clamp(std::min({wanted / output_parts_, reduced, most_partials / outputs()}), std::int64_t{1}, wanted);
   }
+  std::int64_t block() const { return program_.most_lanes(); }
+  std::int64_t blocks_of(std::int64_t lanes) const { return lanes / block() + (lanes % block() == 0 ? 0 : 1); }
   std::int64_t outputs() const { return schedule_.fold ? outer_.count() : lanes_.total(); }
   std::int64_t reduced() const { return schedule_.fold ? lanes_.total() : outer_.count(); }
   /// Of outputs and of reduced positions, both for the same part.
   Positions outputs_of(std::int64_t part) const {
-    return piece_of(outputs(), output_parts_, schedule_.fold ? 1 : block, part);
+    return piece_of(outputs(), output_parts_, schedule_.fold ? 1 : block(), part);
   }
   Positions reduced_of(std::int64_t piece) const {
-    return piece_of(reduced(), pieces_, schedule_.fold ? block : 1, piece);
+    return piece_of(reduced(), pieces_, schedule_.fold ? block() : 1, piece);
   }
 
   std::optional<Reducer> reducer_;
   DType computed_;
   bool accumulate_;
+  bool as_computed_;  ///< the result is stored in the type that blocks are computed in
+  bool streams_;
   ArrayLayout result_;
   LoopNest nest_;
   Schedule schedule_;
@@ -194,12 +205,13 @@ class Interpreter::Part {
   /// The pieces of all reductions, in order.
   void combine() {
     Accumulators accumulators = new_accumulators();
-    const std::int64_t at_once = all_.schedule_.fold ? 1 : block;
+    const std::int64_t at_once = all_.schedule_.fold ? 1 : all_.block();
     outer_.seek(0);
     for (std::int64_t begin = 0; begin < all_.outputs(); begin += at_once) {
       const std::int64_t count = std::min(at_once, all_.outputs() - begin);
       if (!all_.schedule_.fold) lanes_.select(begin, static_cast<std::size_t>(count));
-      start(accumulators, static_cast<std::size_t>(count));
+      accumulators.start(static_cast<std::size_t>(count));
+      add_result(accumulators);
       for (std::int64_t piece = 0; piece < all_.pieces_; ++piece) {
         for (std::int64_t i = 0; i < count; ++i) {
           accumulators.combine(static_cast<std::size_t>(i), partials_[piece * all_.outputs() + begin + i]);
@@ -214,6 +226,7 @@ class Interpreter::Part {
   /// Calls `use` with the begin of every block, after selecting it.
   template <class Use>
   void for_each_block(Positions positions, Use&& use) {
+    const std::int64_t block = all_.block();
     for (std::int64_t begin = positions.begin; begin < positions.end; begin += block) {
       lanes_.select(begin, static_cast<std::size_t>(std::min(block, positions.end - begin)));
       use(begin);
@@ -232,6 +245,7 @@ class Interpreter::Part {
           },
           values);
     });
+    if (all_.streams_) finish_streaming();
   }
 
   void accumulate(Positions outputs, std::int64_t piece) {
@@ -258,22 +272,25 @@ class Interpreter::Part {
     }
   }
 
-  Accumulators new_accumulators() const { return {*all_.reducer_, is_float(all_.computed_)}; }
+  Accumulators new_accumulators() const { return {*all_.reducer_, all_.computed_}; }
 
-  /// Over nothing, or over what the result holds.
+  /// Over nothing, or over what the result holds; of several pieces, `combine` adds that.
   void start(Accumulators& accumulators, std::size_t count) {
     accumulators.start(count);
-    if (!all_.accumulate_ || all_.pieces_ > 1) return;
+    if (all_.pieces_ == 1) add_result(accumulators);
+  }
+  void add_result(Accumulators& accumulators) {
+    if (!all_.accumulate_) return;
     switch (all_.result_.dtype) {
-      case DType::f64: return add_stored<double>(accumulators);
+      case DType::f64: return add_result_as<double>(accumulators);
       case DType::f32:
       case DType::bf16:
-      case DType::f16: return add_stored<float>(accumulators);
-      default: return add_stored<std::int64_t>(accumulators);
+      case DType::f16: return add_result_as<float>(accumulators);
+      default: return add_result_as<std::int64_t>(accumulators);
     }
   }
   template <class T>
-  void add_stored(Accumulators& accumulators) {
+  void add_result_as(Accumulators& accumulators) {
     const Reading reading{all_.result_.dtype, all_.result_.aligned, output_quantity, {}, 0};
     auto* const values = reinterpret_cast<T*>(stored_);
     if (all_.schedule_.fold) {
@@ -308,10 +325,8 @@ class Interpreter::Part {
 
   /// Where the block's values may be computed in place: contiguous in the result and stored as they are computed.
   std::byte* direct_target() const {
-    const DType dtype = all_.result_.dtype;
-    const bool as_computed = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64;
     const bool contiguous = lanes_.runs().size() == 1 && lanes_.step(output_quantity) == 1;
-    if (!as_computed || dtype != all_.computed_ || !contiguous || !all_.result_.aligned) return nullptr;
+    if (!all_.as_computed_ || all_.streams_ || !contiguous || !all_.result_.aligned) return nullptr;
     return at(lanes_.at(0, output_quantity));
   }
 
@@ -319,8 +334,12 @@ class Interpreter::Part {
   void store(const T* values) {
     for (std::size_t r = 0; r < lanes_.runs().size(); ++r) {
       const Run run = lanes_.runs()[r];
-      store_block(all_.result_.dtype, values + run.first, at(lanes_.at(r, output_quantity)),
-                  lanes_.step(output_quantity), run.count);
+      std::byte* const to = at(lanes_.at(r, output_quantity));
+      if (all_.streams_ && lanes_.step(output_quantity) == 1) {
+        stream_copy(to, reinterpret_cast<const std::byte*>(values + run.first), run.count * sizeof(T));
+      } else {
+        store_block(all_.result_.dtype, values + run.first, to, lanes_.step(output_quantity), run.count);
+      }
     }
   }
 

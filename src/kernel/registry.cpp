@@ -1,12 +1,15 @@
 #include "kernel/registry.h"
 
 #include "base/error.h"
+#include "kernel/cpu/contraction/contraction.h"
+#include "kernel/cpu/copy.h"
 #include "kernel/interpreter.h"
 
 namespace einrel {
 
 const std::vector<KernelInfo>& all_kernels() {
-  static const std::vector<KernelInfo> kernels{blocks_kernel()};
+  static const std::vector<KernelInfo> kernels{copy_kernel(), direct_kernel(), dot_kernel(), packed_kernel(),
+                                               blocks_kernel()};
   return kernels;
 }
 

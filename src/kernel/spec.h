@@ -27,6 +27,8 @@ struct KernelSpec {
   /// Z = Z (+) the reduction, instead of Z = the reduction: partial sums of one chunk come one after another. Only for
   /// reducers that go on from a value (sum, prod, max, min, any, all) and a result of their own type.
   bool accumulate = false;
+  /// The result belongs to a tensor that stays in no cache (streaming.h).
+  bool large_result = false;
 };
 
 }  // namespace einrel

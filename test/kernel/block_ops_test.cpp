@@ -36,30 +36,83 @@ class FloatBlocks : public testing::Test {
   static testing::AssertionResult is_close(T got, double want, double factor = 0) {
     const auto rounded = static_cast<double>(static_cast<T>(want));
     const auto least = static_cast<double>(std::numeric_limits<T>::denorm_min());
-    const double allowed = 8 * epsilon * std::abs(want) + least * (8 + std::abs(factor));
+    const double allowed = 4 * epsilon * std::abs(want) + least * (4 + std::abs(factor));
     if (same(static_cast<double>(got), rounded) || std::abs(static_cast<double>(got) - want) <= allowed) {
       return testing::AssertionSuccess();
     }
     return testing::AssertionFailure() << "got " << got << ", want " << want;
+  }
+
+  static void expect_close(UnaryFunction function, const std::vector<T>& x) {
+    for (std::size_t begin = 0; begin < x.size(); begin += lanes_per_block) {
+      const std::size_t n = std::min(lanes_per_block, x.size() - begin);
+      std::vector<T> z(n);
+      apply_block(function, x.data() + begin, z.data(), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto argument = static_cast<double>(x[begin + i]);
+        ASSERT_TRUE(is_close(z[i], apply(function, argument), argument)) << name_of(function) << " of " << argument;
+      }
+    }
   }
 };
 
 using FloatTypes = testing::Types<float, double>;
 TYPED_TEST_SUITE(FloatBlocks, FloatTypes);
 
-TYPED_TEST(FloatBlocks, ComputeEveryFunctionToAFewUnitsInTheLastPlace) {
+TYPED_TEST(FloatBlocks, ComputeEveryFunctionToFourUnitsInTheLastPlace) {
   const std::vector<TypeParam> x = this->arguments();
   for (int f = 0; f <= static_cast<int>(UnaryFunction::floor); ++f) {
-    const auto function = static_cast<UnaryFunction>(f);
-    for (std::size_t begin = 0; begin < x.size(); begin += lanes_per_block) {
-      const std::size_t n = std::min(lanes_per_block, x.size() - begin);
-      std::vector<TypeParam> z(n);
-      apply_block(function, x.data() + begin, z.data(), n);
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto argument = static_cast<double>(x[begin + i]);
-        EXPECT_TRUE(this->is_close(z[i], apply(function, argument), argument))
-            << name_of(function) << " of " << argument;
-      }
+    ASSERT_NO_FATAL_FAILURE(this->expect_close(static_cast<UnaryFunction>(f), x));
+  }
+}
+
+TYPED_TEST(FloatBlocks, ComputeEveryFunctionOfNumbersOfEveryExponent) {
+  using Limits = std::numeric_limits<TypeParam>;
+  std::vector<TypeParam> x;
+  const int mantissas = sizeof(TypeParam) == sizeof(float) ? 24 : 3;
+  for (int exponent = Limits::min_exponent - Limits::digits; exponent < Limits::max_exponent; ++exponent) {
+    for (int i = 0; i < mantissas; ++i) {
+      const double mantissa = 1 + std::fmod(0.618033988749895 * static_cast<double>(x.size() + 1), 1.0);
+      x.push_back(std::ldexp(static_cast<TypeParam>(mantissa), exponent));
+      x.push_back(-x.back());
+    }
+  }
+  for (int f = 0; f <= static_cast<int>(UnaryFunction::floor); ++f) {
+    ASSERT_NO_FATAL_FAILURE(this->expect_close(static_cast<UnaryFunction>(f), x));
+  }
+}
+
+TYPED_TEST(FloatBlocks, ComputePowersOfAnySigns) {
+  using Limits = std::numeric_limits<TypeParam>;
+  std::vector<TypeParam> numbers{0,
+                                 1,
+                                 2,
+                                 3,
+                                 4,
+                                 0.5,
+                                 1.5,
+                                 0.1F,
+                                 7,
+                                 63,
+                                 64,
+                                 1e9F,
+                                 1e-9F,
+                                 Limits::infinity(),
+                                 Limits::min(),
+                                 Limits::denorm_min(),
+                                 Limits::max(),
+                                 1 / Limits::epsilon(),
+                                 Limits::quiet_NaN()};
+  const std::size_t positive = numbers.size();
+  for (std::size_t i = 0; i < positive; ++i) numbers.push_back(-numbers[i]);
+  for (const TypeParam exponent : numbers) {
+    const std::vector<TypeParam> b(numbers.size(), exponent);
+    std::vector<TypeParam> z(numbers.size());
+    apply_block(BinaryFunction::power, numbers.data(), b.data(), z.data(), z.size());
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const double want = std::pow(static_cast<double>(numbers[i]), static_cast<double>(exponent));
+      EXPECT_TRUE(this->is_close(z[i], want)) << numbers[i] << " ** " << exponent;
+      EXPECT_TRUE(std::isnan(want) || std::signbit(z[i]) == std::signbit(want)) << numbers[i] << " ** " << exponent;
     }
   }
 }
@@ -102,6 +155,27 @@ TYPED_TEST(FloatBlocks, ComputeBinaryFunctionsAndComparisons) {
           << a[i] << " " << name_of(function) << " " << b[i];
     }
   }
+}
+
+template <class T>
+void expect_selects() {
+  std::vector<std::int64_t> c;
+  std::vector<T> a;
+  std::vector<T> b;
+  for (int i = 0; i < 100; ++i) {
+    c.push_back(i % 3 == 0 ? 0 : i % 3 == 1 ? 1 : std::int64_t{1} << 40U);
+    a.push_back(static_cast<T>(i));
+    b.push_back(static_cast<T>(-i - 1));
+  }
+  std::vector<T> z(c.size());
+  select_block(c.data(), a.data(), b.data(), z.data(), z.size());
+  for (std::size_t i = 0; i < z.size(); ++i) EXPECT_EQ(z[i], c[i] != 0 ? a[i] : b[i]);
+}
+
+TEST(Selecting, TakesTheFirstWhereTheConditionIsNotZero) {
+  expect_selects<float>();
+  expect_selects<double>();
+  expect_selects<std::int64_t>();
 }
 
 TEST(IntegerBlocks, ComputeModulo64Bits) {

@@ -9,62 +9,31 @@
 #include "base/error.h"
 #include "einsum/reference.h"
 #include "support/compare.h"
+#include "support/error_bound.h"
 #include "support/random_einsum.h"
 
 namespace einrel::test {
 namespace {
 
-/// The sum of |body| for each output element, to which rounding errors of a sum are proportional.
-std::vector<double> sums_of_magnitudes(const RandomEinsum& random) {
-  Vertex vertex = random.vertex;
-  EinSum einsum = random.einsum();
-  einsum.reducer = Reducer::sum;
-  einsum.body.steps.push_back({einsum.body.type(), ApplyUnary{UnaryFunction::abs}});
-  vertex.dtype = DType::f64;
-  vertex.op = einsum;
-  return values_of(evaluate_reference(vertex, random.operands, random.scalars));
-}
-
-/// What a right result may differ by from the reference.
-std::vector<double> allowed_errors(const RandomEinsum& random, const Tensor& want) {
-  const EinSum& einsum = random.einsum();
-  const DType computed = einsum.body.type();
-  std::vector<double> allowed(static_cast<std::size_t>(want.count()), 0);
-  if (!is_float(want.dtype())) return allowed;
-  const std::vector<double> values = values_of(want);
-  const Reducer reducer = einsum.reducer.value_or(Reducer::max);
-  const bool order_matters =
-      reducer == Reducer::sum || reducer == Reducer::mean || reducer == Reducer::prod || reducer == Reducer::logsumexp;
-  // A few units in the last place of what was computed, and one of what is stored where a rounding may tip over.
-  const double body = random.exact ? 0 : 200 * epsilon(computed == DType::f32 ? DType::f32 : DType::f64);
-  const double stored = order_matters || !random.exact ? 1.01 * epsilon(want.dtype()) : 0;
-  const std::vector<double> magnitudes =
-      order_matters && (reducer == Reducer::sum || reducer == Reducer::mean) ? sums_of_magnitudes(random) : values;
-  for (std::size_t i = 0; i < allowed.size(); ++i) {
-    const double scale = std::abs(magnitudes[i]) + (random.exact ? 0 : 1);
-    allowed[i] = std::abs(values[i]) * stored + scale * (body + (order_matters ? 1e-12 : 0));
-    if (reducer == Reducer::logsumexp) allowed[i] += 1e-12;
-    if (reducer == Reducer::prod && !random.exact) allowed[i] += 1e-3 * std::abs(values[i]) + 1e-30;
-    // The least distance of neighbours in f16 and in f32.
-    if (stored > 0) allowed[i] += want.dtype() == DType::f16 ? 0x1p-24 : want.dtype() == DType::f64 ? 0 : 0x1p-149;
-  }
-  return allowed;
+/// Whatever kernel is chosen.
+std::vector<double> allowed(const RandomEinsum& random, const Tensor& want) {
+  return allowed_errors(random, want, DType::f32);
 }
 
 class RandomEinsums : public testing::TestWithParam<int> {};
 
 TEST_P(RandomEinsums, AgreeWithTheReference) {
-  constexpr int per_instance = 400;
+  constexpr int per_instance = 300;
   for (int i = 0; i < per_instance; ++i) {
     const RandomEinsum random = random_einsum(static_cast<std::uint64_t>(GetParam() * per_instance + i));
     ASSERT_NO_THROW(verify(graph_of(random))) << describe(random);
     const Tensor want = evaluate_reference(random.vertex, random.operands, random.scalars);
     const Tensor got = evaluate_alone(random.vertex, random.operands, random.scalars);
-    ASSERT_TRUE(agree(got, want, allowed_errors(random, want))) << describe(random);
+    ASSERT_TRUE(agree(got, want, allowed(random, want))) << describe(random);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomEinsums, testing::Range(0, 10));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomEinsums, testing::Range(0, 4));
 
 /// Z = reducer over dimension `along` of X.
 RandomEinsum reduction(Reducer reducer, const Tensor& x, std::size_t along) {
@@ -101,15 +70,16 @@ Tensor rising(DType dtype, std::int64_t rows, std::int64_t columns) {
 
 TEST(Reductions, AreRightOverManyBlocksInEveryDirection) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
-    for (const Tensor& x : {rising(dtype, 3, 1700), rising(dtype, 1700, 3), rising(dtype, 700, 700)}) {
+    for (const Tensor& x : {rising(dtype, 3, 1700), rising(dtype, 1700, 3), rising(dtype, 520, 520)}) {
       for (int r = 0; r <= static_cast<int>(Reducer::logsumexp); ++r) {
         for (const std::size_t along : {std::size_t{0}, std::size_t{1}}) {
           for (const Tensor& layout : {x, x.permuted({1, 0})}) {
-            if (dtype != DType::f32 && x.count() > 100000) continue;  // one type is enough for the large one
+            // One type and one order of the labels are enough for the large one.
+            if (x.count() > 100000 && (dtype != DType::f32 || !layout.is_row_major())) continue;
             const RandomEinsum random = reduction(static_cast<Reducer>(r), layout, along);
             const Tensor want = evaluate_reference(random.vertex, random.operands, random.scalars);
             const Tensor got = evaluate_alone(random.vertex, random.operands, random.scalars);
-            ASSERT_TRUE(agree(got, want, allowed_errors(random, want))) << describe(random);
+            ASSERT_TRUE(agree(got, want, allowed(random, want))) << describe(random);
           }
         }
       }

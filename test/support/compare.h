@@ -23,7 +23,8 @@ inline std::vector<std::int64_t> integers_of(const Tensor& tensor) {
 /// Equal, or both NaN.
 inline bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// |got - want| <= allowed[i] for every element; NaN and infinities exactly; integers exactly whatever is allowed.
+/// |got - want| <= allowed[i] for every element; NaN and infinities exactly, unless an infinite error is allowed;
+/// integers exactly whatever is allowed.
 inline testing::AssertionResult agree(const Tensor& got, const Tensor& want, const std::vector<double>& allowed) {
   if (got.dtype() != want.dtype() || got.shape() != want.shape()) {
     return testing::AssertionFailure() << "got " << name_of(got.dtype()) << to_string(got.shape()) << ", want "
@@ -41,7 +42,8 @@ inline testing::AssertionResult agree(const Tensor& got, const Tensor& want, con
   const auto got_values = values_of(got);
   const auto want_values = values_of(want);
   for (std::size_t i = 0; i < want_values.size(); ++i) {
-    if (same(got_values[i], want_values[i]) || std::abs(got_values[i] - want_values[i]) <= allowed[i]) continue;
+    if (same(got_values[i], want_values[i]) || std::isinf(allowed[i])) continue;
+    if (std::abs(got_values[i] - want_values[i]) <= allowed[i]) continue;
     return testing::AssertionFailure() << "element " << i << ": got " << got_values[i] << ", want " << want_values[i]
                                        << ", allowed " << allowed[i];
   }

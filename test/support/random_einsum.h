@@ -153,7 +153,8 @@ class EinsumGenerator {
     auto reducer = static_cast<Reducer>(random_.between(0, static_cast<std::int64_t>(Reducer::logsumexp)));
     const bool is_arg = reducer == Reducer::argmax || reducer == Reducer::argmin;
     const bool is_extreme = is_arg || reducer == Reducer::max || reducer == Reducer::min;
-    if ((empty && is_extreme) || (!result_.exact && is_arg)) reducer = Reducer::sum;
+    const bool may_jump = is_arg || reducer == Reducer::any || reducer == Reducer::all;
+    if ((empty && is_extreme) || (!result_.exact && may_jump)) reducer = Reducer::sum;
     einsum_.reducer = reducer;
   }
 
@@ -185,7 +186,7 @@ class EinsumGenerator {
     }
     const DType dtype = random_.one_of(all_dtypes);
     if (pad) access.pad = static_cast<double>(random_.between(-2, 2));
-    while (element_count(shape) > 50000) drop_largest(access, shape);
+    while (memory_of(shape) > 50000) drop_largest(access, shape);
     result_.operands.push_back(random_tensor(random_, dtype, shape, specials_));
     einsum_.operands.push_back(std::move(access));
   }
@@ -204,6 +205,13 @@ class EinsumGenerator {
       (term.coefficient < 0 ? low : high) += term.coefficient * last;
     }
     return {low, high};
+  }
+
+  /// The elements that random_tensor allocates at least, also for a tensor without any.
+  static std::int64_t memory_of(const Shape& shape) {
+    std::int64_t count = 1;
+    for (const Extent extent : shape) count *= std::max<std::int64_t>(extent.value(), 1);
+    return count;
   }
 
   static void drop_largest(Access& access, Shape& shape) {

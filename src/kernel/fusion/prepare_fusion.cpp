@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "kernel/evaluate.h"
 #include "kernel/fusion/fusion.h"
 #include "kernel/fusion/slab.h"
 #include "kernel/registry.h"
@@ -82,7 +83,8 @@ class SlabCompiler {
 
   void add_step(std::size_t v, SlabProgram& program) {
     const Vertex& vertex = vertices_[v];
-    KernelSpec spec{std::get<EinSum>(vertex.op), {}, arrays_[v].layout, scalars_, false};
+    KernelSpec spec{std::get<EinSum>(vertex.op), {}, arrays_[v].layout, scalars_, false, false};
+    spec.large_result = arrays_[v].array.where == SlabArray::Where::result && stays_in_no_cache(vertex);
     const std::size_t label = spec.einsum.output[fusion_.slabbed[v]];
     spec.einsum.labels[label].extent = Extent(length_);
     SlabStep step;

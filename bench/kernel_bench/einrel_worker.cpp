@@ -1,0 +1,93 @@
+// Einrel's side of bench/kernels: makes the inputs of a program, runs it, and times it. Nothing else is linked to this
+// process, so that Einrel loads its libraries as it does for a user.
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "einsum/check.h"
+#include "engine/compile.h"
+#include "engine/random_input.h"
+#include "engine/run.h"
+#include "tensor/tensor_file.h"
+#include "worker.h"
+
+namespace einrel::bench {
+namespace {
+
+constexpr std::uint64_t seed = 1;
+
+Json describe(const Vertex& vertex) {
+  std::vector<std::int64_t> shape;
+  for (const Extent extent : vertex.bound) shape.push_back(extent.value());
+  return {{"name", vertex.name}, {"dtype", name_of(vertex.dtype)}, {"shape", shape}};
+}
+
+class EinrelWorker {
+ public:
+  explicit EinrelWorker(std::size_t threads) : workers_(threads) {}
+
+  /// Compiles request["program"], writes its inputs and its one output as NAME.npy into request["folder"], and says
+  /// what they are.
+  Json load(const Json& request) {
+    timed_.reset();
+    const SourceText source(request.at("case"), request.at("program"));
+    CheckedProgram checked = parse_and_check(source, {});
+    if (!checked.graph) throw UserError(fmt::format("{}: an extent is missing", source.name()));
+    const Compiled compiled = compile(source.name(), std::move(*checked.graph));
+    const EinGraph& graph = compiled.graph;
+    if (graph.outputs.size() != 1) throw UserError(fmt::format("{}: not one output", source.name()));
+
+    const std::string folder = request.at("folder");
+    TensorBindings inputs;
+    Json described = Json::array();
+    double operations = 0;
+    for (const Vertex& vertex : graph.vertices) {
+      operations += flops(vertex);
+      if (!std::holds_alternative<Input>(vertex.op)) continue;
+      const Tensor tensor = random_tensor(seed, vertex.name, vertex.dtype, vertex.bound);
+      write_tensors({{{folder + "/" + vertex.name + ".npy", ""}, tensor}});
+      inputs[vertex.name] = tensor;
+      described.push_back(describe(vertex));
+    }
+    const Vertex& output = graph[graph.outputs.front()];
+    const auto compute = [this, compiled, inputs, name = output.name] {
+      return run(compiled, inputs, {}, workers_).outputs.at(name);
+    };
+    timed_.emplace(compute, [&](const Tensor& result) {
+      write_tensors({{{folder + "/" + output.name + ".npy", ""}, result}});
+    });
+    return {{"inputs", described},
+            {"output", describe(output)},
+            {"flops", operations},
+            {"first", {{"Einrel", timed_->first_seconds()}}}};
+  }
+
+  Json sample() const { return {{"seconds", timed_.value().sample()}}; }
+
+ private:
+  Workers workers_;
+  std::optional<Timed> timed_;
+};
+
+}  // namespace
+}  // namespace einrel::bench
+
+int main(int count, char** arguments) {
+  std::size_t threads = 0;
+  if (count == 2) {
+    const std::string_view given = arguments[1];
+    std::from_chars(given.data(), given.data() + given.size(), threads);
+  }
+  if (threads == 0) {
+    std::cerr << "einrel_worker THREADS: started by bench/kernels\n";
+    return 1;
+  }
+  einrel::bench::EinrelWorker worker(threads);
+  einrel::bench::serve({{"load", [&](const auto& request) { return worker.load(request); }},
+                        {"sample", [&](const auto&) { return worker.sample(); }}});
+}

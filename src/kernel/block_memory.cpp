@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "kernel/block_ops.h"
+#include "kernel/half_floats.h"
+#include "kernel/vector_clones.h"
+#include "tensor/convert.h"
+
+namespace einrel {
+namespace {
+
+// What the clones call must be inlined into each of them.
+
+template <class Stored>
+Stored element(const std::byte* at) {
+  Stored value;
+  std::memcpy(&value, at, sizeof(Stored));
+  return value;
+}
+
+/// bf16 and f16 are computed in f32, not in double.
+template <class Stored>
+auto loaded(Stored value) {
+  if constexpr (std::is_same_v<Stored, BFloat16> || std::is_same_v<Stored, Float16>) {
+    return to_float(value);
+  } else if constexpr (std::is_same_v<Stored, float>) {
+    return value;
+  } else {
+    return widen(value);
+  }
+}
+
+/// Elements side by side as values.
+template <class Stored, class T>
+[[gnu::always_inline]] inline void widen_values(const std::byte* __restrict from, T* __restrict z, std::size_t n) {
+  if constexpr (std::is_same_v<Stored, Float16>) {
+    widen_halves(from, z, n);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) z[i] = loaded(element<Stored>(from + i * sizeof(Stored)));
+  }
+}
+
+/// Values as elements side by side.
+template <class Stored, class T>
+[[gnu::always_inline]] inline void narrow_values(const T* __restrict x, std::byte* __restrict to, std::size_t n) {
+  if constexpr (std::is_same_v<Stored, Float16> && std::is_same_v<T, float>) {
+    narrow_to_halves(x, to, n);
+  } else if constexpr (std::is_same_v<Stored, Float16>) {
+    float floats[lanes_per_block] = {};
+    for (std::size_t i = 0; i < n; ++i) floats[i] = round_to_odd(static_cast<double>(x[i]));
+    narrow_to_halves(floats, to, n);
+  } else if constexpr (std::is_same_v<Stored, Bool8>) {
+    for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<std::byte>(x[i] != 0);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) {
+      Stored value;
+      if constexpr (std::is_same_v<Stored, BFloat16> && std::is_same_v<T, float>) {
+        value = to_bfloat16(x[i]);
+      } else {
+        value = narrow<Stored>(x[i]);
+      }
+      std::memcpy(to + i * sizeof(Stored), &value, sizeof(Stored));
+    }
+  }
+}
+
+/// Copies n elements, `from_stride` and `to_stride` bytes apart. All four loads come before the stores, and the
+/// compiler is kept from making vectors of them: building one from single elements takes twice as long.
+template <class Stored>
+[[gnu::always_inline]] inline void copy_apart(const std::byte* from, std::int64_t from_stride, std::byte* to,
+                                              std::int64_t to_stride, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    Stored four[4];
+    for (int j = 0; j < 4; ++j) four[j] = element<Stored>(from + j * from_stride);
+    from += 4 * from_stride;
+    for (int j = 0; j < 4; ++j) {
+      std::memcpy(to + j * to_stride, &four[j], sizeof(Stored));
+      asm volatile("" ::: "memory");
+    }
+    to += 4 * to_stride;
+  }
+  for (; i < n; ++i, from += from_stride, to += to_stride) std::memcpy(to, from, sizeof(Stored));
+}
+
+template <class Stored, std::size_t step>
+[[gnu::always_inline]] inline void pack_every(const std::byte* __restrict from, std::byte* __restrict to,
+                                              std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    std::memcpy(to + i * sizeof(Stored), from + i * step * sizeof(Stored), sizeof(Stored));
+  }
+}
+
+/// Elements that are `step` apart, put side by side.
+template <class Stored>
+[[gnu::always_inline]] inline void pack(const std::byte* from, std::int64_t step, std::byte* to, std::size_t n) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
+  switch (step) {  // short steps load whole vectors and pick
+    case 2: return pack_every<Stored, 2>(from, to, n);
+    case 3: return pack_every<Stored, 3>(from, to, n);
+    case 4: return pack_every<Stored, 4>(from, to, n);
+    default: return copy_apart<Stored>(from, step * size, to, size, n);
+  }
+}
+
+template <class Stored, class T>
+[[gnu::always_inline]] inline void load_span(const std::byte* from, std::int64_t step, T* z, std::size_t n) {
+  if (step == 1) {
+    widen_values<Stored>(from, z, n);
+  } else if (step == 0) {
+    std::fill_n(z, n, loaded(element<Stored>(from)));
+  } else if constexpr (std::is_same_v<Stored, T>) {
+    pack<Stored>(from, step, reinterpret_cast<std::byte*>(z), n);
+  } else {
+    std::byte packed[lanes_per_block * sizeof(Stored)];
+    pack<Stored>(from, step, packed, n);
+    widen_values<Stored>(packed, z, n);
+  }
+}
+
+template <class Stored, class T>
+[[gnu::always_inline]] inline void load_spans(const std::byte* data, const ElementSpan* spans, std::size_t span_count,
+                                              std::int64_t step, T* z) {
+  for (const ElementSpan* span = spans; span != spans + span_count; ++span) {
+    const std::byte* const from = data + span->offset * static_cast<std::int64_t>(sizeof(Stored));
+    load_span<Stored>(from, step, z + span->first, span->count);
+  }
+}
+
+template <class Stored, class T>
+[[gnu::always_inline]] inline void store_as(const T* x, std::byte* to, std::int64_t step, std::size_t n) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
+  if (step == 1 || n == 1) {
+    narrow_values<Stored>(x, to, n);
+  } else if constexpr (std::is_same_v<Stored, T>) {
+    copy_apart<Stored>(reinterpret_cast<const std::byte*>(x), size, to, step * size, n);
+  } else {
+    std::byte packed[lanes_per_block * sizeof(Stored)];
+    narrow_values<Stored>(x, packed, n);
+    copy_apart<Stored>(packed, size, to, step * size, n);
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void store(DType stored, const T* x, std::byte* to, std::int64_t step, std::size_t n) {
+  switch (stored) {
+    case DType::f32: return store_as<float>(x, to, step, n);
+    case DType::f64: return store_as<double>(x, to, step, n);
+    case DType::bf16: return store_as<BFloat16>(x, to, step, n);
+    case DType::f16: return store_as<Float16>(x, to, step, n);
+    case DType::i32: return store_as<std::int32_t>(x, to, step, n);
+    case DType::i64: return store_as<std::int64_t>(x, to, step, n);
+    case DType::boolean: return store_as<Bool8>(x, to, step, n);
+  }
+}
+
+[[noreturn]] void wrong_block() { throw Bug("an element loaded into a block of another type"); }
+
+}  // namespace
+
+EINREL_VECTOR_CLONES void load_block(DType stored, const std::byte* data, const ElementSpan* spans,
+                                     std::size_t span_count, std::int64_t step, float* z) {
+  switch (stored) {
+    case DType::f32: return load_spans<float>(data, spans, span_count, step, z);
+    case DType::bf16: return load_spans<BFloat16>(data, spans, span_count, step, z);
+    case DType::f16: return load_spans<Float16>(data, spans, span_count, step, z);
+    default: wrong_block();
+  }
+}
+EINREL_VECTOR_CLONES void load_block(DType stored, const std::byte* data, const ElementSpan* spans,
+                                     std::size_t span_count, std::int64_t step, double* z) {
+  if (stored != DType::f64) wrong_block();
+  load_spans<double>(data, spans, span_count, step, z);
+}
+EINREL_VECTOR_CLONES void load_block(DType stored, const std::byte* data, const ElementSpan* spans,
+                                     std::size_t span_count, std::int64_t step, std::int64_t* z) {
+  switch (stored) {
+    case DType::i32: return load_spans<std::int32_t>(data, spans, span_count, step, z);
+    case DType::i64: return load_spans<std::int64_t>(data, spans, span_count, step, z);
+    case DType::boolean: return load_spans<Bool8>(data, spans, span_count, step, z);
+    default: wrong_block();
+  }
+}
+
+EINREL_VECTOR_CLONES void store_block(DType stored, const float* x, std::byte* to, std::int64_t step, std::size_t n) {
+  store(stored, x, to, step, n);
+}
+EINREL_VECTOR_CLONES void store_block(DType stored, const double* x, std::byte* to, std::int64_t step, std::size_t n) {
+  store(stored, x, to, step, n);
+}
+EINREL_VECTOR_CLONES void store_block(DType stored, const std::int64_t* x, std::byte* to, std::int64_t step,
+                                      std::size_t n) {
+  store(stored, x, to, step, n);
+}
+
+}  // namespace einrel

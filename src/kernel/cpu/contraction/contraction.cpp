@@ -1,0 +1,88 @@
+#include "kernel/cpu/contraction/contraction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/cpu/contraction/direct.h"
+#include "kernel/cpu/contraction/dot.h"
+#include "kernel/cpu/contraction/packed.h"
+#include "kernel/cpu/contraction/split.h"
+
+namespace einrel {
+namespace {
+
+using namespace contraction;
+
+template <class Plan>
+using PlanFunction = std::variant<Plan, std::string> (*)(const Product&);
+
+template <class Plan>
+Offer offer_whole(Plan plan) {
+  const std::int64_t count = parts(plan);
+  return {plan.seconds, describe(plan) + (count == 1 ? "" : fmt::format(", {} parts", count)), own_bytes(plan), 0,
+          [plan = std::move(plan)] { return prepare(plan); }};
+}
+
+/// Cut along a reduced loop; nothing when that cannot be done in this way.
+template <class Plan>
+std::optional<Offer> offer_split(PlanFunction<Plan> make_plan, const Product& product, std::int64_t pieces) {
+  std::optional<Split> cut = split(product, pieces);
+  if (!cut) return std::nullopt;
+  std::variant<Plan, std::string> equal = make_plan(cut->equal);
+  std::optional<std::variant<Plan, std::string>> last;
+  if (cut->last) last = make_plan(*cut->last);
+  if (!std::holds_alternative<Plan>(equal) || (last && !std::holds_alternative<Plan>(*last))) return std::nullopt;
+  std::optional<Plan> last_plan;
+  if (last) last_plan = std::get<Plan>(std::move(*last));
+  Plan equal_plan = std::get<Plan>(std::move(equal));
+  Offer offer;
+  offer.seconds = equal_plan.seconds + (last_plan ? last_plan->seconds : 0) +
+                  2e-9 * static_cast<double>(cut->pieces * cut->results);
+  offer.path = fmt::format("{}, {} pieces of the reduction", describe(equal_plan), cut->pieces);
+  offer.own_bytes = std::max(own_bytes(equal_plan), last_plan ? own_bytes(*last_plan) : 0);
+  offer.shared_bytes = shared_bytes(*cut);
+  offer.prepare = [cut = std::move(*cut), equal_plan = std::move(equal_plan), last_plan = std::move(last_plan)] {
+    std::optional<PreparedKernel> prepared_last;
+    if (last_plan) prepared_last = prepare(*last_plan);
+    return prepare_split(cut, prepare(equal_plan), std::move(prepared_last));
+  };
+  return offer;
+}
+
+template <class Plan>
+std::variant<Offer, Refusal> offer_with(PlanFunction<Plan> make_plan, const KernelSpec& spec, const LoopNest& nest) {
+  const std::variant<Product, std::string> found = as_product(spec, nest);
+  if (const auto* const reason = std::get_if<std::string>(&found)) return Refusal{*reason};
+  const Product& product = std::get<Product>(found);
+  std::variant<Plan, std::string> planned = make_plan(product);
+  if (auto* const reason = std::get_if<std::string>(&planned)) return Refusal{std::move(*reason)};
+  Plan& plan = std::get<Plan>(planned);
+  constexpr double least_seconds = 2e-4;  // of a piece
+  const auto pieces = static_cast<std::int64_t>(std::min(plan.seconds / least_seconds, 16.0));
+  if (parts(plan) == 1 && pieces >= 2) {
+    if (std::optional<Offer> offer = offer_split(make_plan, product, pieces)) return std::move(*offer);
+  }
+  return offer_whole(std::move(plan));
+}
+
+std::variant<PackedPlan, std::string> plan_always(const Product& product) { return plan_packed(product); }
+
+}  // namespace
+
+KernelInfo packed_kernel() {
+  return {"packed", "reductions of x*y, x+y, (x-y)^2, |x-y|, max(x,y) or min(x,y), through packed panels", "Highway",
+          [](const KernelSpec& spec, const LoopNest& nest) { return offer_with(plan_always, spec, nest); }};
+}
+
+KernelInfo direct_kernel() {
+  return {"direct", "sums of x*y of f32 or f64, read where they lie", "Highway",
+          [](const KernelSpec& spec, const LoopNest& nest) { return offer_with(plan_direct, spec, nest); }};
+}
+
+KernelInfo dot_kernel() {
+  return {"dot", "reductions as of packed, of few columns or rows, with vectors along a reduced loop", "Highway",
+          [](const KernelSpec& spec, const LoopNest& nest) { return offer_with(plan_dot, spec, nest); }};
+}
+
+}  // namespace einrel

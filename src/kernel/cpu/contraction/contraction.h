@@ -1,0 +1,27 @@
+#pragma once
+
+#include "kernel/kernel.h"
+
+namespace einrel {
+
+// Z = reduce of join(X, Y) of two operands: contractions (sums of x * y), distances (sums of (x - y)^2 or |x - y|, the
+// largest |x - y|), shortest and longest paths (min or max of x + y), and every other combination of the joins
+// x * y, x + y, (x - y)^2, |x - y|, max(x, y), min(x, y) with the reducers sum, mean, max, min.
+//
+// Sums of f32, bf16 and f16 are computed in f32, of f64 in f64; with u the rounding error of that type (2^-24, 2^-53),
+// a sum of n terms t is within (n + 4) * u * sum |t| of the exact one, and then rounded to the type of the result.
+// Integers are exact modulo 2^32 or 2^64. max and min are exact, and NaN if any value is. The bits depend on the spec
+// and on the instruction set, not on the number of threads.
+
+/// Through packed panels: operands of any strides, windows, padding and types. The fastest for large products.
+KernelInfo packed_kernel();
+
+/// In place, where the columns, rows or batch lie side by side in an operand and the result. The fastest for small
+/// products, batches of them, and thin ones.
+KernelInfo direct_kernel();
+
+/// With vectors along a reduced loop that is contiguous in one operand, where the other has few columns or rows: as
+/// matrices times vectors, at the speed of memory.
+KernelInfo dot_kernel();
+
+}  // namespace einrel

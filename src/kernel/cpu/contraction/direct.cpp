@@ -1,0 +1,454 @@
+#include "kernel/cpu/contraction/direct.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "kernel/cpu/contraction/direct_tile.h"
+
+namespace einrel::contraction {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Tiles of one size that follow each other along the rows, or along the lanes.
+struct TileGroup {
+  std::int64_t begin = 0;
+  std::int64_t size = 0;  ///< of each tile, in rows or lanes
+  std::int64_t count = 0;
+};
+
+/// Tiles of at most `most` rows, as even as can be: at most two groups.
+std::vector<TileGroup> row_groups(std::int64_t rows, std::int64_t most) {
+  const std::int64_t tiles = ceil_div(rows, most);
+  const std::int64_t height = ceil_div(rows, tiles);
+  const std::int64_t higher = rows - tiles * (height - 1);
+  std::vector<TileGroup> groups{{0, height, higher}};
+  if (higher < tiles) groups.push_back({higher * height, height - 1, tiles - higher});
+  return groups;
+}
+
+/// Tiles of 4, 2 and 1 vectors; the last lanes of all may fill a vector in part.
+std::vector<TileGroup> lane_groups(std::int64_t lanes, std::int64_t vector, std::int64_t most_vectors) {
+  std::vector<TileGroup> groups;
+  std::int64_t begin = 0;
+  for (std::int64_t vectors = most_vectors; vectors >= 1 && begin < lanes; vectors /= 2) {
+    const std::int64_t size = vectors * vector;
+    const std::int64_t whole = (lanes - begin) / size;
+    if (whole > 0) groups.push_back({begin, size, whole});
+    begin += whole * size;
+    const std::int64_t rest = lanes - begin;
+    if (rest > size - vector) {  // all of its vectors are used
+      groups.push_back({begin, rest, 1});
+      begin = lanes;
+    }
+  }
+  return groups;
+}
+
+std::int64_t total(const std::vector<TileGroup>& groups) {
+  std::int64_t tiles = 0;
+  for (const TileGroup& group : groups) tiles += group.count;
+  return tiles;
+}
+
+Loop single_loop(const Product& product) { return {1, false, std::vector<std::int64_t>(product.bases.size(), 0)}; }
+
+/// How many vectors a tile of so many rows has at most.
+std::int64_t most_vectors(const DirectPlan& plan, std::int64_t rows, std::int64_t most_rows) {
+  if (plan.a_by_lanes) return 2;
+  return rows * 4 <= most_rows * 2 ? 4 : 2;
+}
+
+struct KernelShape {
+  std::int64_t rows = 0;
+  std::int64_t vector = 0;
+  const char* instructions = "";
+};
+
+KernelShape kernel_shape(const DirectPlan& plan) {
+  const auto shape = [&](const auto& kernels) {
+    const auto rows = plan.a_by_lanes ? static_cast<std::int64_t>(kernels.a_by_lanes.size()) : kernels.rows;
+    return KernelShape{rows, kernels.vector, kernels.instructions};
+  };
+  return plan.product.match.type == DType::f32 ? shape(direct_kernels<float>()) : shape(direct_kernels<double>());
+}
+
+// --- the plan ---
+
+/// Why an operand or the result cannot be used where it lies; "" if it can.
+std::string obstacle(const Product& product) {
+  const Match& match = product.match;
+  if (match.combination != Combination{} || !is_float(match.type)) return "it is no sum of a product of two floats";
+  for (const Side* side : {&product.a, &product.b}) {
+    if (side->reading.dtype != match.type) return "an operand is stored in another type";
+    if (!side->reading.guards.empty()) return "an operand is padded";
+    if (!side->reading.aligned) return "an operand is misaligned";
+    if (side->factor != 1) return "an operand has a factor";
+  }
+  if (product.result != match.type) return "its result is stored in another type";
+  return product.result_aligned ? "" : "its result is misaligned";
+}
+
+std::vector<Loop> without(std::vector<Loop> loops, std::size_t index) {
+  loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(index));
+  return loops;
+}
+
+std::size_t longest(const std::vector<Loop>& loops) {
+  const auto found =
+      std::max_element(loops.begin(), loops.end(), [](const Loop& x, const Loop& y) { return x.extent < y.extent; });
+  return static_cast<std::size_t>(found - loops.begin());
+}
+
+double positions(const std::vector<Loop>& loops) { return static_cast<double>(position_count(loops)); }
+
+double inner_count(const DirectPlan& plan) {
+  return static_cast<double>(plan.inner.extent) * positions(plan.outer_inner);
+}
+
+/// Bytes that one position of the rest and of `repeated` reads and writes.
+double product_bytes(const DirectPlan& plan) {
+  const auto m = static_cast<double>(plan.row.extent);
+  const auto n = static_cast<double>(plan.lanes.extent);
+  const double k = inner_count(plan);
+  const double of_a = m * k * (plan.a_by_lanes ? n : 1);
+  return static_cast<double>(size_of(plan.product.match.type)) * (of_a + k * n + m * n);
+}
+
+double modelled_seconds(const DirectPlan& plan) {
+  constexpr double cycle = 0.36e-9;
+  const KernelShape shape = kernel_shape(plan);
+  const double k = inner_count(plan);
+  double cycles = 0;
+  double calls = 0;
+  for (const TileGroup& rows : row_groups(plan.row.extent, shape.rows)) {
+    for (const TileGroup& lanes :
+         lane_groups(plan.lanes.extent, shape.vector, most_vectors(plan, rows.size, shape.rows))) {
+      const auto r = static_cast<double>(rows.size);
+      const auto v = static_cast<double>(ceil_div(lanes.size, shape.vector));
+      const double loads = plan.a_by_lanes ? r * v + v : r + v;
+      const double tiles = static_cast<double>(rows.count * lanes.count);
+      cycles += tiles * (k * std::max({r * v, loads, 2.0}) / 2 + r * v + 8);
+      calls += static_cast<double>(std::min(rows.count, lanes.count));
+    }
+  }
+  const auto repeated = static_cast<double>(plan.repeated.extent);
+  const double calls_per_repeat = calls / static_cast<double>(plan.repeated_block);
+  const double bytes = product_bytes(plan);
+  // Whole rows of B that lie far apart, again for each few lanes: the further from the processor, the slower.
+  const bool is_large = plan.row.extent > shape.rows && bytes > 5e5;
+  const double one = cycle * cycles * (is_large ? 1.5 : 1.0) + 15e-9 * calls_per_repeat;
+  const double products = positions(plan.rest) * repeated;
+  const double memory = products * bytes < 1e6 ? 0 : products * bytes / 1.5e10;
+  return 2e-7 + std::max(products * one, memory) + 5e-8 * products / static_cast<double>(plan.repeated_block);
+}
+
+std::int64_t unit_count(const DirectPlan& plan) {
+  return position_count(plan.rest) * ceil_div(plan.repeated.extent, plan.repeated_block) *
+         ceil_div(plan.row.extent, plan.row_block) * ceil_div(plan.lanes.extent, plan.lane_block);
+}
+
+/// Blocks and parts, for chosen loops.
+void finish(DirectPlan& plan) {
+  const KernelShape shape = kernel_shape(plan);
+  const std::vector<TileGroup> rows = row_groups(plan.row.extent, shape.rows);
+  const std::int64_t vectors = most_vectors(plan, rows.front().size, shape.rows);
+  const bool one_tile = total(rows) == 1 && total(lane_groups(plan.lanes.extent, shape.vector, vectors)) == 1;
+  // Several tiles of a product one after another, while its operands are in the first-level cache.
+  const double most = one_tile ? 4096 : 16384 / product_bytes(plan);
+  plan.repeated_block = std::clamp<std::int64_t>(static_cast<std::int64_t>(most), 1, plan.repeated.extent);
+  plan.seconds = modelled_seconds(plan);
+
+  // A few inner positions at a time, so that B is read in a few long stretches; the result stays in the cache.
+  const double k = inner_count(plan);
+  const bool small = product_bytes(plan) < 32768;
+  plan.inner_block = small ? static_cast<std::int64_t>(k) : total(rows) == 1 ? 16 : 128;
+  const std::int64_t unit = 4 * shape.vector;
+  plan.lane_block = plan.lanes.extent;
+  if (!small) {
+    const std::int64_t most_lanes = 32768 / plan.row.extent;
+    const std::int64_t fair = plan.seconds > 4e-4 ? ceil_div(plan.lanes.extent, 8) : plan.lanes.extent;
+    plan.lane_block = ceil_div(std::max<std::int64_t>(std::min(most_lanes, fair), 256), unit) * unit;
+  }
+  // Many rows are cut where there is nothing else to cut.
+  const auto wanted = std::clamp<std::int64_t>(static_cast<std::int64_t>(plan.seconds / 2e-4), 1, 64);
+  plan.row_block = plan.row.extent;
+  const std::int64_t row_blocks = wanted / unit_count(plan);
+  if (row_blocks >= 2) {
+    const std::int64_t height = rows.front().size;
+    plan.row_block = std::max<std::int64_t>(64, ceil_div(ceil_div(plan.row.extent, row_blocks), height) * height);
+  }
+  plan.parts = std::min(wanted, unit_count(plan));
+}
+
+/// The plan for these loops; nullopt when an offset table would be too long.
+std::optional<DirectPlan> plan_of(const Product& product, const Loop& lanes, bool a_by_lanes, std::vector<Loop> rest) {
+  constexpr std::int64_t longest_table = 1 << 16;
+  DirectPlan plan{product, a_by_lanes, lanes, single_loop(product), {}, {}, std::move(rest), single_loop(product)};
+  std::vector<Loop> rows = product.rows;
+  if (!rows.empty()) {
+    const std::size_t row = longest(rows);
+    plan.row = rows[row];
+    rows = without(std::move(rows), row);
+    plan.rest.insert(plan.rest.end(), rows.begin(), rows.end());
+  }
+  const std::size_t inner = longest(product.inner);
+  plan.inner = product.inner[inner];
+  plan.outer_inner = without(product.inner, inner);
+  if (position_count(plan.outer_inner) > longest_table) return std::nullopt;
+  if (!plan.rest.empty()) {
+    const std::size_t repeated = longest(plan.rest);
+    plan.repeated = plan.rest[repeated];
+    plan.rest = without(std::move(plan.rest), repeated);
+  }
+  finish(plan);
+  return plan;
+}
+
+std::vector<Loop> joined(std::vector<Loop> x, const std::vector<Loop>& y) {
+  x.insert(x.end(), y.begin(), y.end());
+  return x;
+}
+
+/// Every plan for one orientation.
+std::vector<DirectPlan> plans_of(const Product& product) {
+  const std::size_t a = product.a.reading.quantity;
+  const std::size_t b = product.b.reading.quantity;
+  std::vector<DirectPlan> plans;
+  const auto add = [&](std::optional<DirectPlan> plan) {
+    if (plan) plans.push_back(std::move(*plan));
+  };
+  for (std::size_t c = 0; c < product.columns.size(); ++c) {
+    const Loop& lanes = product.columns[c];
+    if (lanes.steps[b] != 1 || lanes.steps[output_quantity] != 1) continue;
+    add(plan_of(product, lanes, false, joined(product.batch, without(product.columns, c))));
+  }
+  for (std::size_t l = 0; l < product.batch.size(); ++l) {
+    const Loop& lanes = product.batch[l];
+    if (lanes.steps[a] != 1 || lanes.steps[b] != 1 || lanes.steps[output_quantity] != 1) continue;
+    add(plan_of(product, lanes, true, joined(without(product.batch, l), product.columns)));
+  }
+  return plans;
+}
+
+// --- running it ---
+
+/// What all parts share: offsets of the inner positions but those of the innermost loop.
+struct OuterOffsets {
+  std::vector<std::int64_t> a;
+  std::vector<std::int64_t> b;
+};
+
+OuterOffsets outer_offsets(const DirectPlan& plan) {
+  const auto count = static_cast<std::size_t>(position_count(plan.outer_inner));
+  OuterOffsets offsets{std::vector<std::int64_t>(count), std::vector<std::int64_t>(count)};
+  const auto fill = [&](const Side& side, std::vector<std::int64_t>& to) {
+    fill_offsets(plan.outer_inner, side.reading.quantity, 0, static_cast<std::int64_t>(count), to.data());
+  };
+  fill(plan.product.a, offsets.a);
+  fill(plan.product.b, offsets.b);
+  return offsets;
+}
+
+/// Computes units of one part.
+template <class T>
+class DirectPart {
+ public:
+  DirectPart(const DirectPlan& plan, const OuterOffsets& offsets, const Arrays& arrays)
+      : plan_(plan),
+        kernels_(direct_kernels<T>()),
+        shape_(kernel_shape(plan)),
+        a_(reinterpret_cast<const T*>(arrays.operands[plan.product.a.operand])),
+        b_(reinterpret_cast<const T*>(arrays.operands[plan.product.b.operand])),
+        z_(reinterpret_cast<T*>(arrays.result)),
+        a_quantity_(plan.product.a.reading.quantity),
+        b_quantity_(plan.product.b.reading.quantity),
+        block_rows_(row_groups(plan.row_block, shape_.rows)),
+        last_rows_(row_groups((plan.row.extent - 1) % plan.row_block + 1, shape_.rows)) {
+    base_.a_row = plan.row.steps[a_quantity_];
+    base_.z_row = plan.row.steps[output_quantity];
+    base_.a_inner = plan.inner.steps[a_quantity_];
+    base_.b_inner = plan.inner.steps[b_quantity_];
+    base_.a_outer = offsets.a.data();
+    base_.b_outer = offsets.b.data();
+    base_.scale = static_cast<T>(plan.product.match.scale);
+    outer_ = static_cast<std::int64_t>(offsets.a.size());
+  }
+
+  void run(std::int64_t part) {
+    const std::int64_t lane_blocks = ceil_div(plan_.lanes.extent, plan_.lane_block);
+    const std::int64_t row_blocks = ceil_div(plan_.row.extent, plan_.row_block);
+    const std::int64_t repeats = ceil_div(plan_.repeated.extent, plan_.repeated_block);
+    const std::int64_t per_position = repeats * row_blocks * lane_blocks;
+    const std::int64_t units = unit_count(plan_);
+    const std::int64_t begin = units * part / plan_.parts;
+    const std::int64_t end = units * (part + 1) / plan_.parts;
+    Odometer rest(plan_.rest, plan_.product.bases);
+    std::int64_t position = begin / per_position;
+    rest.seek(position);
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      for (; position < unit / per_position; ++position) rest.advance();
+      const std::int64_t row_block = unit / lane_blocks % row_blocks;
+      rows_ = row_block + 1 < row_blocks ? &block_rows_ : &last_rows_;
+      compute_unit(rest.quantities(), {unit / lane_blocks / row_blocks % repeats * plan_.repeated_block,
+                                       row_block * plan_.row_block, unit % lane_blocks * plan_.lane_block});
+    }
+  }
+
+ private:
+  /// Where a unit begins.
+  struct Start {
+    std::int64_t repeat = 0;
+    std::int64_t row = 0;
+    std::int64_t lane = 0;
+  };
+
+  void compute_unit(const std::vector<std::int64_t>& at, Start start) {
+    repeats_ = std::min(plan_.repeated_block, plan_.repeated.extent - start.repeat);
+    lanes_ = std::min(plan_.lane_block, plan_.lanes.extent - start.lane);
+    const auto offset = [&](std::size_t quantity) {
+      return at[quantity] + start.repeat * plan_.repeated.steps[quantity] + start.row * plan_.row.steps[quantity] +
+             start.lane * plan_.lanes.steps[quantity];
+    };
+    DirectTiles<T> tiles = base_;
+    tiles.a = a_ + offset(a_quantity_);
+    tiles.b = b_ + offset(b_quantity_);
+    tiles.z = z_ + offset(output_quantity);
+    tiles.accumulate = plan_.product.accumulate;
+    if (outer_ == 1) {
+      tiles.outer = 1;
+      for (std::int64_t p = 0; p < plan_.inner.extent; p += plan_.inner_block) {
+        tiles.inner = std::min(plan_.inner_block, plan_.inner.extent - p);
+        compute_tiles(tiles);
+        tiles.a += tiles.inner * tiles.a_inner;
+        tiles.b += tiles.inner * tiles.b_inner;
+        tiles.accumulate = true;
+      }
+    } else {
+      const std::int64_t block = std::max<std::int64_t>(1, plan_.inner_block / plan_.inner.extent);
+      tiles.inner = plan_.inner.extent;
+      for (std::int64_t o = 0; o < outer_; o += block) {
+        tiles.outer = std::min(block, outer_ - o);
+        compute_tiles(tiles);
+        tiles.a_outer += tiles.outer;
+        tiles.b_outer += tiles.outer;
+        tiles.accumulate = true;
+      }
+    }
+  }
+
+  /// All rows and lanes of a unit for some inner positions. One call of a kernel goes over repeated products, over the
+  /// rows while B is in the cache, or over the lanes.
+  void compute_tiles(const DirectTiles<T>& of_unit) {
+    const bool over_rows = rows_->size() > 1 || rows_->front().count > 1;
+    const std::int64_t vectors = most_vectors(plan_, rows_->front().size, shape_.rows);
+    for (const TileGroup& lanes : lane_groups(lanes_, shape_.vector, vectors)) {
+      const std::int64_t lane_calls = repeats_ > 1 || over_rows ? lanes.count : 1;
+      for (std::int64_t l = 0; l < lane_calls; ++l) {
+        for (const TileGroup& rows : *rows_) {
+          const std::int64_t row_calls = repeats_ > 1 ? rows.count : 1;
+          for (std::int64_t r = 0; r < row_calls; ++r) {
+            call(of_unit, rows, r, lanes, l, over_rows);
+          }
+        }
+      }
+    }
+  }
+
+  void call(DirectTiles<T> tiles, const TileGroup& rows, std::int64_t row_tile, const TileGroup& lanes,
+            std::int64_t lane_tile, bool over_rows) const {
+    const std::int64_t row = rows.begin + row_tile * rows.size;
+    const std::int64_t lane = lanes.begin + lane_tile * lanes.size;
+    tiles.a += row * tiles.a_row + (plan_.a_by_lanes ? lane : 0);
+    tiles.b += lane;
+    tiles.z += row * tiles.z_row + lane;
+    tiles.lanes = lanes.size;
+    if (repeats_ > 1) {
+      tiles.count = repeats_;
+      tiles.a_tile = plan_.repeated.steps[a_quantity_];
+      tiles.b_tile = plan_.repeated.steps[b_quantity_];
+      tiles.z_tile = plan_.repeated.steps[output_quantity];
+    } else if (over_rows) {
+      tiles.count = rows.count;
+      tiles.a_tile = rows.size * tiles.a_row;
+      tiles.z_tile = rows.size * tiles.z_row;
+    } else {
+      tiles.count = lanes.count;
+      tiles.a_tile = plan_.a_by_lanes ? lanes.size : 0;
+      tiles.b_tile = lanes.size;
+      tiles.z_tile = lanes.size;
+    }
+    (is_quad(rows, tiles) ? kernels_.quads : function(rows.size, lanes.size))(tiles);
+  }
+
+  bool is_quad(const TileGroup& rows, const DirectTiles<T>& tiles) const {
+    return kernels_.quads != nullptr && !plan_.a_by_lanes && rows.size == 4 && tiles.lanes == 4 && tiles.inner == 4 &&
+           tiles.outer == 1 && tiles.a_inner == 1 && tiles.a_row == 4 && tiles.z_row == 4;
+  }
+
+  DirectFunction<T> function(std::int64_t rows, std::int64_t lanes) const {
+    const auto row = static_cast<std::size_t>(rows - 1);
+    const std::int64_t vectors = ceil_div(lanes, shape_.vector);
+    if (plan_.a_by_lanes) return kernels_.a_by_lanes[row][vectors == 1 ? 0 : 1];
+    const std::size_t width = lanes <= 4 ? 0 : lanes <= 8 && vectors == 1 ? 1 : vectors == 1 ? 2 : vectors == 2 ? 3 : 4;
+    return kernels_.constant_a[row][width];
+  }
+
+  const DirectPlan& plan_;
+  const DirectKernels<T>& kernels_;
+  KernelShape shape_;
+  const T* a_;
+  const T* b_;
+  T* z_;
+  std::size_t a_quantity_;
+  std::size_t b_quantity_;
+  std::vector<TileGroup> block_rows_;
+  std::vector<TileGroup> last_rows_;
+  const std::vector<TileGroup>* rows_ = nullptr;  ///< of the unit at hand
+  DirectTiles<T> base_;
+  std::int64_t outer_ = 1;
+  std::int64_t repeats_ = 1;
+  std::int64_t lanes_ = 1;
+};
+
+}  // namespace
+
+std::variant<DirectPlan, std::string> plan_direct(const Product& product) {
+  if (std::string reason = obstacle(product); !reason.empty()) return reason;
+  std::vector<DirectPlan> plans = plans_of(product);
+  for (DirectPlan& plan : plans_of(transposed(product))) plans.push_back(std::move(plan));
+  if (plans.empty()) return "no loop is contiguous in an operand and the result";
+  return *std::min_element(plans.begin(), plans.end(),
+                           [](const DirectPlan& x, const DirectPlan& y) { return x.seconds < y.seconds; });
+}
+
+PreparedKernel prepare(DirectPlan plan) {
+  struct State {
+    DirectPlan plan;
+    OuterOffsets offsets;
+  };
+  OuterOffsets offsets = outer_offsets(plan);
+  const auto state = std::make_shared<const State>(State{std::move(plan), std::move(offsets)});
+  const auto run = [state](const Arrays& arrays, Workspace, std::int64_t part) {
+    if (state->plan.product.match.type == DType::f32) {
+      DirectPart<float>(state->plan, state->offsets, arrays).run(part);
+    } else {
+      DirectPart<double>(state->plan, state->offsets, arrays).run(part);
+    }
+  };
+  return {0, 0, {Stage{state->plan.parts, run}}};
+}
+
+std::string describe(const DirectPlan& plan) {
+  const KernelShape shape = kernel_shape(plan);
+  const std::vector<TileGroup> rows = row_groups(plan.row.extent, shape.rows);
+  const std::int64_t vectors = most_vectors(plan, rows.front().size, shape.rows);
+  const std::int64_t lanes = lane_groups(plan.lanes.extent, shape.vector, vectors).front().size;
+  return fmt::format("direct {}x{} ({})", rows.front().size, lanes, shape.instructions);
+}
+
+}  // namespace einrel::contraction

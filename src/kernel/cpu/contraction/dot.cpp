@@ -1,0 +1,329 @@
+#include "kernel/cpu/contraction/dot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+#include "base/error.h"
+#include "kernel/cpu/contraction/dot_tile.h"
+#include "kernel/cpu/contraction/pack.h"
+#include "kernel/cpu/contraction/store.h"
+
+namespace einrel::contraction {
+namespace {
+
+constexpr std::int64_t most_columns = 8;
+constexpr std::int64_t most_rows = 8;  // of a tile
+constexpr std::int64_t most_packed_bytes = std::int64_t{4} << 20;
+constexpr std::int64_t longest_table = 1 << 16;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t inner_count(const DotPlan& plan) { return plan.inner.extent * position_count(plan.outer_inner); }
+
+std::vector<Loop> without(std::vector<Loop> loops, std::size_t index) {
+  loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(index));
+  return loops;
+}
+
+// --- the plan ---
+
+/// Calls `use` with the types that a product computes in and that A is stored in; what it gives for a pair that has no
+/// kernels otherwise.
+template <class Use>
+decltype(auto) with_types(const Product& product, Use&& use) {
+  switch (product.match.type) {
+    case DType::f32:
+      if (product.a.reading.dtype == DType::bf16) return use.template operator()<float, BFloat16>();
+      if (product.a.reading.dtype == DType::f16) return use.template operator()<float, Float16>();
+      return use.template operator()<float, float>();
+    case DType::f64: return use.template operator()<double, double>();
+    case DType::i32: return use.template operator()<std::int32_t, std::int32_t>();
+    case DType::i64: return use.template operator()<std::int64_t, std::int64_t>();
+    default: throw Bug("a contraction computes in a type that it refuses");
+  }
+}
+
+/// Why A cannot be used where it lies; "" if it can.
+std::string obstacle(const Product& product) {
+  const Reading& a = product.a.reading;
+  const bool is_narrow = product.match.type == DType::f32 && (a.dtype == DType::bf16 || a.dtype == DType::f16);
+  if (a.dtype != product.match.type && !(is_narrow && product.match.combination == Combination{})) {
+    return "an operand is stored in another type";
+  }
+  if (!a.guards.empty()) return "an operand is padded";
+  if (!a.aligned) return "an operand is misaligned";
+  return product.a.factor == 1 ? "" : "an operand has a factor";
+}
+
+/// B's inner positions lie side by side as A's do, and no two loops of columns are in the way.
+bool can_use_b(const DotPlan& plan) {
+  const Side& b = plan.product.b;
+  return b.reading.dtype == plan.product.match.type && b.reading.guards.empty() && b.reading.aligned && b.factor == 1 &&
+         plan.inner.steps[b.reading.quantity] == 1 && plan.product.columns.size() <= 1;
+}
+
+double modelled_seconds(const DotPlan& plan) {
+  constexpr double cycle = 0.36e-9;
+  const DType type = plan.product.match.type;
+  const double vector = 64.0 / static_cast<double>(size_of(type));
+  const auto k = static_cast<double>(inner_count(plan));
+  const auto n = static_cast<double>(plan.columns);
+  const auto stretches = static_cast<double>(position_count(plan.outer_inner));
+  const double steps = stretches * (static_cast<double>(plan.inner.extent) / vector + 1);
+  const bool plain = plan.product.match.combination == Combination{} && is_float(type);
+  const double per_step = plain ? 0.5 * n + 0.5 : 3 * n;
+  const double rows = static_cast<double>(plan.row.extent);
+  const auto products = static_cast<double>(position_count(plan.rest));
+  const double one_row = steps * per_step + 12 * n + 6;
+  const double packing = plan.packs_b ? n * k * 2 : 0;
+  const double memory = rows * k * static_cast<double>(size_of(plan.product.a.reading.dtype)) / 1.8e10;
+  const double computing = cycle * (rows * one_row + packing + 100);
+  return 3e-7 + products * (products * rows * k * 4 < 1e6 ? computing : std::max(computing, memory));
+}
+
+/// Blocks and parts, for chosen loops.
+void finish(DotPlan& plan) {
+  plan.seconds = modelled_seconds(plan);
+  const auto wanted = std::clamp<std::int64_t>(static_cast<std::int64_t>(plan.seconds / 2e-4), 1, 64);
+  const std::int64_t rest = position_count(plan.rest);
+  const std::int64_t blocks = ceil_div(wanted, rest);
+  plan.row_block = std::min<std::int64_t>(256, ceil_div(ceil_div(plan.row.extent, blocks), most_rows) * most_rows);
+  plan.parts = std::min(wanted, rest * ceil_div(plan.row.extent, plan.row_block));
+}
+
+std::variant<DotPlan, std::string> plan_oriented(const Product& product) {
+  if (std::string reason = obstacle(product); !reason.empty()) return reason;
+  DotPlan plan{product, {1, false, std::vector<std::int64_t>(product.bases.size(), 0)}, {}, {}, product.batch};
+  plan.columns = position_count(product.columns);
+  if (plan.columns > most_columns) return "it has many columns and rows";
+  const auto contiguous = std::find_if(product.inner.begin(), product.inner.end(),
+                                       [&](const Loop& loop) { return loop.steps[product.a.reading.quantity] == 1; });
+  if (contiguous == product.inner.end()) return "no reduced loop is contiguous in an operand";
+  plan.inner = *contiguous;
+  plan.outer_inner = without(product.inner, static_cast<std::size_t>(contiguous - product.inner.begin()));
+  if (position_count(plan.outer_inner) > longest_table) return "it has too many reduced loops";
+  if (!product.rows.empty()) {
+    const auto longest = std::max_element(product.rows.begin(), product.rows.end(),
+                                          [](const Loop& x, const Loop& y) { return x.extent < y.extent; });
+    plan.row = *longest;
+    const std::vector<Loop> others = without(product.rows, static_cast<std::size_t>(longest - product.rows.begin()));
+    plan.rest.insert(plan.rest.end(), others.begin(), others.end());
+  }
+  plan.packs_b = !can_use_b(plan);
+  const auto size = static_cast<std::int64_t>(size_of(product.match.type));
+  if (plan.packs_b && inner_count(plan) > most_packed_bytes / size / plan.columns) {
+    return "the operand of few columns is too large to be copied";
+  }
+  finish(plan);
+  return plan;
+}
+
+// --- running it ---
+
+/// What all parts share: offsets of the inner positions but those of the innermost loop.
+struct OuterOffsets {
+  std::vector<std::int64_t> a;
+  std::vector<std::int64_t> b;
+};
+
+OuterOffsets outer_offsets(const DotPlan& plan) {
+  const std::int64_t count = position_count(plan.outer_inner);
+  const auto size = static_cast<std::size_t>(count);
+  OuterOffsets offsets{std::vector<std::int64_t>(size), std::vector<std::int64_t>(size)};
+  fill_offsets(plan.outer_inner, plan.product.a.reading.quantity, 0, count, offsets.a.data());
+  if (plan.packs_b) {
+    for (std::int64_t o = 0; o < count; ++o) offsets.b[static_cast<std::size_t>(o)] = o * plan.inner.extent;
+  } else {
+    fill_offsets(plan.outer_inner, plan.product.b.reading.quantity, 0, count, offsets.b.data());
+  }
+  return offsets;
+}
+
+/// The inner loops in the order in which B is packed.
+std::vector<Loop> packed_inner(const DotPlan& plan) {
+  std::vector<Loop> loops = plan.outer_inner;
+  loops.push_back(plan.inner);
+  return loops;
+}
+
+template <class T, class Stored>
+class DotPart {
+ public:
+  DotPart(const DotPlan& plan, const OuterOffsets& offsets, const Arrays& arrays, std::byte* workspace)
+      : plan_(plan),
+        kernels_(dot_kernels<T, Stored>(plan.product.match.combination)),
+        arrays_(arrays),
+        results_(reinterpret_cast<T*>(workspace)),
+        packed_b_(results_ + plan.row_block * plan.columns) {
+    const Side& a = plan.product.a;
+    tile_.a_row = plan.row.steps[a.reading.quantity];
+    tile_.inner = plan.inner.extent;
+    tile_.a_outer = offsets.a.data();
+    tile_.b_outer = offsets.b.data();
+    tile_.outer = static_cast<std::int64_t>(offsets.a.size());
+    tile_.b_column = plan.packs_b                   ? inner_count(plan)
+                     : plan.product.columns.empty() ? 0
+                                                    : plan.product.columns[0].steps[plan.product.b.reading.quantity];
+    if (plan.packs_b) {
+      packer_.emplace(plan.product.b, plan.product.columns, packed_inner(plan), plan.product.match.type);
+      packer_->select_lines(0, plan.columns);
+      packer_->select_inner(0, inner_count(plan));
+    }
+    column_offsets_.resize(static_cast<std::size_t>(plan.columns));
+    fill_offsets(plan.product.columns, output_quantity, 0, plan.columns, column_offsets_.data());
+    row_offsets_.resize(static_cast<std::size_t>(plan.row_block));
+  }
+
+  void run(std::int64_t part) {
+    const std::int64_t blocks = ceil_div(plan_.row.extent, plan_.row_block);
+    const std::int64_t units = position_count(plan_.rest) * blocks;
+    const std::int64_t begin = units * part / plan_.parts;
+    const std::int64_t end = units * (part + 1) / plan_.parts;
+    Odometer rest(plan_.rest, plan_.product.bases);
+    std::int64_t position = begin / blocks;
+    rest.seek(position);
+    select(rest.quantities());
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      if (unit / blocks != position) {
+        rest.advance();
+        ++position;
+        select(rest.quantities());
+      }
+      compute_rows(unit % blocks * plan_.row_block, rest.quantities());
+    }
+  }
+
+ private:
+  /// The operands at a position of the rest.
+  void select(const std::vector<std::int64_t>& at) {
+    const Side& a = plan_.product.a;
+    const Side& b = plan_.product.b;
+    a_ = reinterpret_cast<const Stored*>(arrays_.operands[a.operand]) + at[a.reading.quantity];
+    if (!packer_) {
+      b_ = reinterpret_cast<const T*>(arrays_.operands[b.operand]) + at[b.reading.quantity];
+      return;
+    }
+    packer_->select_batch(arrays_.operands[b.operand], at.data());
+    for (std::int64_t c = 0; c < plan_.columns; ++c) packer_->pack(c, 1, 1, packed_b_ + c * tile_.b_column);
+    b_ = packed_b_;
+  }
+
+  void compute_rows(std::int64_t begin, const std::vector<std::int64_t>& at) {
+    const std::int64_t count = std::min(plan_.row_block, plan_.row.extent - begin);
+    for (std::int64_t r = 0; r < count; r += most_rows) {
+      const std::int64_t height = std::min(most_rows, count - r);
+      for (std::int64_t c = 0; c < plan_.columns;) {
+        const std::int64_t width = plan_.columns - c >= 4 ? 4 : plan_.columns - c >= 2 ? 2 : 1;
+        compute_tile(begin + r, height, r, c, width);
+        c += width;
+      }
+    }
+    const std::int64_t step = plan_.row.steps[output_quantity];
+    for (std::int64_t r = 0; r < count; ++r) row_offsets_[static_cast<std::size_t>(r)] = (begin + r) * step;
+    const Product& product = plan_.product;
+    std::byte* const result = arrays_.result + at[output_quantity] * static_cast<std::int64_t>(size_of(product.result));
+    store_block(BlockStore<T>{results_, plan_.columns, count, plan_.columns, result, product.result,
+                              row_offsets_.data(), column_offsets_.data(), static_cast<T>(product.match.scale),
+                              product.accumulate, product.match.combination.reduce});
+  }
+
+  /// Some rows and columns, by the largest kernels there are.
+  void compute_tile(std::int64_t row, std::int64_t rows, std::int64_t to_row, std::int64_t column,
+                    std::int64_t columns) {
+    for (std::int64_t c = 0; c < columns;) {
+      std::int64_t width = columns - c;
+      if (width == 3) width = 2;
+      for (std::int64_t r = 0; r < rows;) {
+        const auto [height, wide] = largest_kernel(rows - r, width);
+        width = wide;
+        std::array<T, most_rows * 4> values{};
+        tile_.a = a_ + (row + r) * tile_.a_row;
+        tile_.b = b_ + (column + c) * tile_.b_column;
+        tile_.results = values.data();
+        kernels_.functions[index_of(height)][index_of(width)](tile_);
+        for (std::int64_t i = 0; i < height; ++i) {
+          std::copy_n(values.data() + i * width, width, results_ + (to_row + r + i) * plan_.columns + column + c);
+        }
+        r += height;
+      }
+      c += width;
+    }
+  }
+
+  struct Shape {
+    std::int64_t rows = 1;
+    std::int64_t columns = 1;
+  };
+
+  /// Of the kernels with at most so many rows and columns, one of the most rows among those of the most columns.
+  Shape largest_kernel(std::int64_t rows, std::int64_t columns) const {
+    for (std::int64_t width = columns; width > 1; width /= 2) {
+      for (std::int64_t height = most_rows; height >= 1; height /= 2) {
+        if (height <= rows && kernels_.functions[index_of(height)][index_of(width)] != nullptr) return {height, width};
+      }
+    }
+    for (std::int64_t height = most_rows; height > 1; height /= 2) {
+      if (height <= rows && kernels_.functions[index_of(height)][0] != nullptr) return {height, 1};
+    }
+    return {1, 1};
+  }
+
+  /// Of 1, 2, 4, 8.
+  static std::size_t index_of(std::int64_t count) { return count == 8 ? 3 : static_cast<std::size_t>(count / 2); }
+
+  const DotPlan& plan_;
+  const DotKernels<T, Stored>& kernels_;
+  const Arrays& arrays_;
+  T* results_;   ///< [row][column] of a unit
+  T* packed_b_;  ///< [column][inner]
+  DotTile<T, Stored> tile_;
+  const Stored* a_ = nullptr;
+  const T* b_ = nullptr;
+  std::optional<Packer<T>> packer_;
+  std::vector<std::int64_t> row_offsets_;
+  std::vector<std::int64_t> column_offsets_;
+};
+
+}  // namespace
+
+std::variant<DotPlan, std::string> plan_dot(const Product& product) {
+  std::variant<DotPlan, std::string> plan = plan_oriented(product);
+  std::variant<DotPlan, std::string> other = plan_oriented(transposed(product));
+  if (std::holds_alternative<std::string>(plan)) return other;
+  if (std::holds_alternative<std::string>(other)) return plan;
+  return std::get<DotPlan>(plan).seconds <= std::get<DotPlan>(other).seconds ? plan : other;
+}
+
+std::int64_t own_bytes(const DotPlan& plan) {
+  const auto size = static_cast<std::int64_t>(size_of(plan.product.match.type));
+  const std::int64_t results = plan.row_block * plan.columns;
+  return size * (results + (plan.packs_b ? plan.columns * inner_count(plan) : 0));
+}
+
+PreparedKernel prepare(DotPlan plan) {
+  struct State {
+    DotPlan plan;
+    OuterOffsets offsets;
+  };
+  OuterOffsets offsets = outer_offsets(plan);
+  const auto state = std::make_shared<const State>(State{std::move(plan), std::move(offsets)});
+  const auto run = [state](const Arrays& arrays, Workspace workspace, std::int64_t part) {
+    with_types(state->plan.product, [&]<class T, class Stored>() {
+      DotPart<T, Stored>(state->plan, state->offsets, arrays, workspace.own).run(part);
+    });
+  };
+  return {own_bytes(state->plan), 0, {Stage{state->plan.parts, run}}};
+}
+
+std::string describe(const DotPlan& plan) {
+  const char* const instructions = with_types(plan.product, [&]<class T, class Stored>() {
+    return dot_kernels<T, Stored>(plan.product.match.combination).instructions;
+  });
+  return fmt::format("dot products of {} columns ({})", plan.columns, instructions);
+}
+
+}  // namespace einrel::contraction

@@ -1,0 +1,156 @@
+// The kernels of dot products. Highway includes this once for each instruction set.
+
+#include <algorithm>
+#include <type_traits>
+
+#include "kernel/cpu/contraction/dot_tile.h"
+#include "kernel/cpu/contraction/partial_vector-inl.h"
+#include "kernel/cpu/contraction/stored_vector-inl.h"
+#include "kernel/cpu/contraction/vector_ops-inl.h"
+
+#if defined(EINREL_CONTRACTION_DOT_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef EINREL_CONTRACTION_DOT_TILE_INL_H
+#undef EINREL_CONTRACTION_DOT_TILE_INL_H
+#else
+#define EINREL_CONTRACTION_DOT_TILE_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace einrel::contraction::HWY_NAMESPACE {
+
+/// All lanes as one value, always in the same order.
+template <Reduce reduce, class T>
+HWY_INLINE T across_lanes(Vector<T> values) {
+  const Tag<T> d;
+  if constexpr (reduce == Reduce::sum) {
+    return hn::GetLane(hn::SumOfLanes(d, values));
+  } else {
+    HWY_ALIGN T lanes[vector_lanes<T>];
+    hn::Store(values, d, lanes);
+    const hn::CappedTag<T, 1> one;
+    auto held = hn::LoadU(one, lanes);
+    for (std::size_t l = 1; l < vector_lanes<T>; ++l) held = reduced<reduce, true>(held, hn::LoadU(one, lanes + l));
+    return hn::GetLane(held);
+  }
+}
+
+/// The last elements of a line, less than a vector of them; the other lanes are 0.
+template <class T, class Stored>
+HWY_INLINE Vector<T> load_rest(const Stored* from, const FirstLanes<Tag<T>>& rest, std::int64_t count) {
+  if constexpr (std::is_same_v<T, Stored>) {
+    return rest.load(from);
+  } else {
+    HWY_ALIGN T lanes[vector_lanes<T>] = {};
+    for (std::int64_t l = 0; l < count; ++l) lanes[l] = load_one(from + l);
+    return hn::Load(Tag<T>(), lanes);
+  }
+}
+
+template <class T, class Stored, Join join, Reduce reduce, std::size_t rows, std::size_t columns>
+void dot_tile(const DotTile<T, Stored>& task) {
+  const Tag<T> d;
+  constexpr std::int64_t lanes = vector_lanes<T>;
+  Vector<T> held[rows][columns];
+  HWY_UNROLL(8)
+  for (std::size_t r = 0; r < rows; ++r) {
+    HWY_UNROLL(4)
+    for (std::size_t c = 0; c < columns; ++c) held[r][c] = hn::Set(d, identity<T, reduce>());
+  }
+  const std::int64_t whole = task.inner / lanes * lanes;
+  const FirstLanes<Tag<T>> rest(task.inner - whole);
+  for (std::int64_t o = 0; o < task.outer; ++o) {
+    const Stored* const a = task.a + task.a_outer[o];
+    const T* const b = task.b + task.b_outer[o];
+    for (std::int64_t p = 0; p < whole; p += lanes) {
+      Vector<T> of_b[columns];
+      HWY_UNROLL(4)
+      for (std::int64_t c = 0; c < std::int64_t{columns}; ++c) of_b[c] = hn::LoadU(d, b + c * task.b_column + p);
+      HWY_UNROLL(8)
+      for (std::int64_t r = 0; r < std::int64_t{rows}; ++r) {
+        const Vector<T> of_a = load_vector(d, a + r * task.a_row + p);
+        HWY_UNROLL(4)
+        for (std::size_t c = 0; c < columns; ++c) held[r][c] = step<join, reduce, true>(held[r][c], of_a, of_b[c]);
+      }
+    }
+    if (whole == task.inner) continue;
+    Vector<T> of_b[columns];
+    HWY_UNROLL(4)
+    for (std::int64_t c = 0; c < std::int64_t{columns}; ++c) of_b[c] = rest.load(b + c * task.b_column + whole);
+    HWY_UNROLL(8)
+    for (std::int64_t r = 0; r < std::int64_t{rows}; ++r) {
+      const Vector<T> of_a = load_rest<T>(a + r * task.a_row + whole, rest, task.inner - whole);
+      HWY_UNROLL(4)
+      for (std::size_t c = 0; c < columns; ++c) {
+        held[r][c] = rest.select(step<join, reduce, true>(held[r][c], of_a, of_b[c]), held[r][c]);
+      }
+    }
+  }
+  HWY_UNROLL(8)
+  for (std::size_t r = 0; r < rows; ++r) {
+    HWY_UNROLL(4)
+    for (std::size_t c = 0; c < columns; ++c) task.results[r * columns + c] = across_lanes<reduce, T>(held[r][c]);
+  }
+}
+
+template <class T, class Stored, Join join, Reduce reduce>
+DotKernels<T, Stored> new_dot_kernels() {
+  DotKernels<T, Stored> kernels;
+  kernels.instructions = instruction_set();
+  kernels.functions[0][0] = dot_tile<T, Stored, join, reduce, 1, 1>;
+  if constexpr (join == Join::multiply && reduce == Reduce::sum && hwy::IsFloat<T>()) {
+    kernels.functions[0] = {kernels.functions[0][0], dot_tile<T, Stored, join, reduce, 1, 2>,
+                            dot_tile<T, Stored, join, reduce, 1, 4>};
+    kernels.functions[1] = {dot_tile<T, Stored, join, reduce, 2, 1>, dot_tile<T, Stored, join, reduce, 2, 2>,
+                            dot_tile<T, Stored, join, reduce, 2, 4>};
+    kernels.functions[2] = {dot_tile<T, Stored, join, reduce, 4, 1>, dot_tile<T, Stored, join, reduce, 4, 2>, nullptr};
+    kernels.functions[3] = {dot_tile<T, Stored, join, reduce, 8, 1>, nullptr, nullptr};
+    if constexpr (tile_rows > 6) {
+      kernels.functions[2][2] = dot_tile<T, Stored, join, reduce, 4, 4>;
+      kernels.functions[3][1] = dot_tile<T, Stored, join, reduce, 8, 2>;
+    }
+  } else {
+    kernels.functions[2][0] = dot_tile<T, Stored, join, reduce, 4, 1>;
+  }
+  return kernels;
+}
+
+template <class T, class Stored, Join join, Reduce reduce>
+const DotKernels<T, Stored>& dot_kernels_of() {
+  static const DotKernels<T, Stored> kernels = new_dot_kernels<T, Stored, join, reduce>();
+  return kernels;
+}
+
+template <class T, Join join>
+const DotKernels<T, T>& dot_kernels_for_reduce(Reduce reduce) {
+  switch (reduce) {
+    case Reduce::sum: return dot_kernels_of<T, T, join, Reduce::sum>();
+    case Reduce::max: return dot_kernels_of<T, T, join, Reduce::max>();
+    case Reduce::min: break;
+  }
+  return dot_kernels_of<T, T, join, Reduce::min>();
+}
+
+template <class T, class Stored>
+const DotKernels<T, Stored>& dot_kernels_for(Combination combination) {
+  if constexpr (!std::is_same_v<T, Stored>) {
+    if (combination == Combination{}) return dot_kernels_of<T, Stored, Join::multiply, Reduce::sum>();
+    static const DotKernels<T, Stored> none;
+    return none;
+  } else {
+    const Reduce reduce = combination.reduce;
+    switch (combination.join) {
+      case Join::multiply: return dot_kernels_for_reduce<T, Join::multiply>(reduce);
+      case Join::add: return dot_kernels_for_reduce<T, Join::add>(reduce);
+      case Join::square_difference: return dot_kernels_for_reduce<T, Join::square_difference>(reduce);
+      case Join::absolute_difference: return dot_kernels_for_reduce<T, Join::absolute_difference>(reduce);
+      case Join::maximum: return dot_kernels_for_reduce<T, Join::maximum>(reduce);
+      case Join::minimum: break;
+    }
+    return dot_kernels_for_reduce<T, Join::minimum>(reduce);
+  }
+}
+
+}  // namespace einrel::contraction::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,287 @@
+#include "kernel/cpu/contraction/pack_ops.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+
+#include "kernel/cpu/contraction/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/cpu/contraction/pack_ops.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernel/cpu/contraction/stored_vector-inl.h"
+
+#ifndef EINREL_CONTRACTION_PACK_OPS
+#define EINREL_CONTRACTION_PACK_OPS
+namespace einrel::contraction {
+
+template <class T, class Stored>
+using CopyLines = void (*)(const LineCopy<T, Stored>&);
+template <class T>
+using TransposeLines = void (*)(const T* const*, std::int64_t, std::int64_t, T*);
+template <class Stored>
+using ConvertLine = void (*)(const Stored*, std::int64_t, float*);
+template <class Stored>
+using NarrowLine = void (*)(const float*, std::int64_t, Stored*);
+template <class T>
+using SpecialsIn = Specials (*)(const T*, std::int64_t);
+
+/// Every loop for one instruction set; std::get finds one by its type.
+struct PackOps {
+  std::tuple<CopyLines<float, float>, CopyLines<double, double>, CopyLines<std::int32_t, std::int32_t>,
+             CopyLines<std::int64_t, std::int64_t>, CopyLines<float, BFloat16>, CopyLines<float, Float16>>
+      copy;
+  std::tuple<TransposeLines<float>, TransposeLines<double>, TransposeLines<std::int32_t>, TransposeLines<std::int64_t>>
+      transpose;
+  std::tuple<ConvertLine<BFloat16>, ConvertLine<Float16>> convert;
+  std::tuple<NarrowLine<BFloat16>, NarrowLine<Float16>> narrow;
+  std::tuple<SpecialsIn<float>, SpecialsIn<double>> specials;
+};
+
+}  // namespace einrel::contraction
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace einrel::contraction::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Loads and stores of less than a vector must not touch what lies behind: with masks where the processor has them.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+constexpr bool has_masks = true;
+#else
+constexpr bool has_masks = false;
+#endif
+
+template <class T, class Stored>
+HWY_INLINE void copy_rest(const LineCopy<T, Stored>& copy, std::int64_t done) {
+  const std::int64_t rest = copy.lanes - done;
+  if (rest == 0) return;
+  if constexpr (has_masks && std::is_same_v<T, Stored>) {
+    const hn::ScalableTag<T> d;
+    const auto mask = hn::FirstN(d, static_cast<std::size_t>(rest));
+    for (std::int64_t i = 0; i < copy.count; ++i) {
+      const std::int64_t p = copy.positions[i];
+      const T* const from = copy.source + copy.offsets[p] + done;
+      hn::BlendedStore(hn::MaskedLoad(mask, d, from), mask, d, copy.to + p * copy.width + done);
+    }
+  } else {
+    for (std::int64_t i = 0; i < copy.count; ++i) {
+      const std::int64_t p = copy.positions[i];
+      const Stored* const from = copy.source + copy.offsets[p] + done;
+      T* const to = copy.to + p * copy.width + done;
+      for (std::int64_t l = 0; l < rest; ++l) to[l] = load_one(from + l);
+    }
+  }
+}
+
+template <class T, class Stored>
+void copy_lines_of(const LineCopy<T, Stored>& copy) {
+  const hn::ScalableTag<T> d;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  std::int64_t done = 0;
+  {
+    for (; done + 2 * vector <= copy.lanes; done += 2 * vector) {
+      for (std::int64_t i = 0; i < copy.count; ++i) {
+        const std::int64_t p = copy.positions[i];
+        const Stored* const from = copy.source + copy.offsets[p] + done;
+        T* const to = copy.to + p * copy.width + done;
+        const auto first = load_vector(d, from);
+        const auto second = load_vector(d, from + vector);
+        hn::StoreU(first, d, to);
+        hn::StoreU(second, d, to + vector);
+      }
+    }
+    for (; done + vector <= copy.lanes; done += vector) {
+      for (std::int64_t i = 0; i < copy.count; ++i) {
+        const std::int64_t p = copy.positions[i];
+        hn::StoreU(load_vector(d, copy.source + copy.offsets[p] + done), d, copy.to + p * copy.width + done);
+      }
+    }
+  }
+  copy_rest(copy, done);
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <class T>
+void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
+  for (std::int64_t p = 0; p < count; ++p) {
+    for (std::int64_t l = 0; l < width; ++l) to[p * width + l] = lines[l][p];
+  }
+}
+
+#else
+
+/// Four lines of 4 bytes, `count` a multiple of 4.
+template <class T>
+HWY_INLINE void transpose_block(hwy::SizeTag<4>, const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
+  const hn::FixedTag<T, 4> d;
+  const hn::FixedTag<std::uint64_t, 2> pairs;
+  for (std::int64_t p = 0; p < count; p += 4) {
+    const auto a = hn::LoadU(d, lines[0] + p);
+    const auto b = hn::LoadU(d, lines[1] + p);
+    const auto e = hn::LoadU(d, lines[2] + p);
+    const auto f = hn::LoadU(d, lines[3] + p);
+    const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
+    const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+    const auto ef_low = hn::BitCast(pairs, hn::InterleaveLower(d, e, f));
+    const auto ef_high = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ef_low)), d, to + p * width);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ef_low)), d, to + (p + 1) * width);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ef_high)), d, to + (p + 2) * width);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ef_high)), d, to + (p + 3) * width);
+  }
+}
+
+/// Two lines of 8 bytes, `count` a multiple of 2.
+template <class T>
+HWY_INLINE void transpose_block(hwy::SizeTag<8>, const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
+  const hn::FixedTag<T, 2> d;
+  for (std::int64_t p = 0; p < count; p += 2) {
+    const auto a = hn::LoadU(d, lines[0] + p);
+    const auto b = hn::LoadU(d, lines[1] + p);
+    hn::StoreU(hn::InterleaveLower(d, a, b), d, to + p * width);
+    hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + (p + 1) * width);
+  }
+}
+
+template <class T>
+void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
+  constexpr std::int64_t side = 16 / sizeof(T);
+  const std::int64_t whole = width < side ? 0 : count / side * side;
+  for (std::int64_t l = 0; whole > 0 && l < width; l += side) {
+    const std::int64_t first = std::min(l, width - side);  // the last block may overlap the one before
+    transpose_block(hwy::SizeTag<sizeof(T)>(), lines + first, width, whole, to + first);
+  }
+  for (std::int64_t p = whole; p < count; ++p) {
+    for (std::int64_t l = 0; l < width; ++l) to[p * width + l] = lines[l][p];
+  }
+}
+
+#endif
+
+template <class Stored>
+void convert_line_of(const Stored* from, std::int64_t count, float* to) {
+  const hn::ScalableTag<float> d;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  std::int64_t i = 0;
+  for (; i + vector <= count; i += vector) hn::StoreU(load_vector(d, from + i), d, to + i);
+  for (; i < count; ++i) to[i] = load_one(from + i);
+}
+
+HWY_INLINE void narrow_one(float value, BFloat16& to) { to = to_bfloat16(value); }
+HWY_INLINE void narrow_one(float value, Float16& to) { to = to_float16(value); }
+
+template <class Stored>
+void narrow_line_of(const float* from, std::int64_t count, Stored* to) {
+  std::int64_t i = 0;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  if constexpr (std::is_same_v<Stored, Float16>) {
+    const hn::ScalableTag<float> d;
+    const hn::Rebind<hwy::float16_t, decltype(d)> narrow;
+    const hn::Rebind<std::uint16_t, decltype(d)> bits;
+    constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+    for (; i + vector <= count; i += vector) {
+      hn::StoreU(hn::BitCast(bits, hn::DemoteTo(narrow, hn::LoadU(d, from + i))), bits, &to[i].bits);
+    }
+  }
+#endif
+  for (; i < count; ++i) narrow_one(from[i], to[i]);
+}
+
+template <class T>
+Specials specials_of(const T* values, std::int64_t count) {
+  const hn::ScalableTag<T> d;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const auto infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+  auto nan = hn::IsNaN(infinity);
+  auto plus = nan;
+  auto minus = nan;
+  std::int64_t i = 0;
+  for (; i + vector <= count; i += vector) {
+    const auto v = hn::LoadU(d, values + i);
+    nan = hn::Or(nan, hn::IsNaN(v));
+    plus = hn::Or(plus, hn::Eq(v, infinity));
+    minus = hn::Or(minus, hn::Eq(v, hn::Neg(infinity)));
+  }
+  Specials found{!hn::AllFalse(d, nan), !hn::AllFalse(d, plus), !hn::AllFalse(d, minus)};
+  for (; i < count; ++i) {
+    found.nan = found.nan || values[i] != values[i];
+    found.plus_infinity = found.plus_infinity || values[i] == std::numeric_limits<T>::infinity();
+    found.minus_infinity = found.minus_infinity || values[i] == -std::numeric_limits<T>::infinity();
+  }
+  return found;
+}
+
+const PackOps& pack_ops_of() {
+  static constexpr PackOps ops{
+      {copy_lines_of<float, float>, copy_lines_of<double, double>, copy_lines_of<std::int32_t, std::int32_t>,
+       copy_lines_of<std::int64_t, std::int64_t>, copy_lines_of<float, BFloat16>, copy_lines_of<float, Float16>},
+      {transpose_lines_of<float>, transpose_lines_of<double>, transpose_lines_of<std::int32_t>,
+       transpose_lines_of<std::int64_t>},
+      {convert_line_of<BFloat16>, convert_line_of<Float16>},
+      {narrow_line_of<BFloat16>, narrow_line_of<Float16>},
+      {specials_of<float>, specials_of<double>}};
+  return ops;
+}
+
+}  // namespace
+}  // namespace einrel::contraction::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace einrel::contraction {
+namespace {
+
+HWY_EXPORT(pack_ops_of);
+const PackOps& pack_ops() { return HWY_DYNAMIC_DISPATCH(pack_ops_of)(); }
+
+}  // namespace
+
+template <class T, class Stored>
+void copy_lines(const LineCopy<T, Stored>& copy) {
+  std::get<CopyLines<T, Stored>>(pack_ops().copy)(copy);
+}
+template void copy_lines(const LineCopy<float, float>&);
+template void copy_lines(const LineCopy<double, double>&);
+template void copy_lines(const LineCopy<std::int32_t, std::int32_t>&);
+template void copy_lines(const LineCopy<std::int64_t, std::int64_t>&);
+template void copy_lines(const LineCopy<float, BFloat16>&);
+template void copy_lines(const LineCopy<float, Float16>&);
+
+template <class T>
+void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
+  std::get<TransposeLines<T>>(pack_ops().transpose)(lines, width, count, to);
+}
+template void transpose_lines(const float* const*, std::int64_t, std::int64_t, float*);
+template void transpose_lines(const double* const*, std::int64_t, std::int64_t, double*);
+template void transpose_lines(const std::int32_t* const*, std::int64_t, std::int64_t, std::int32_t*);
+template void transpose_lines(const std::int64_t* const*, std::int64_t, std::int64_t, std::int64_t*);
+
+template <class Stored>
+void convert_line(const Stored* from, std::int64_t count, float* to) {
+  std::get<ConvertLine<Stored>>(pack_ops().convert)(from, count, to);
+}
+template void convert_line(const BFloat16*, std::int64_t, float*);
+template void convert_line(const Float16*, std::int64_t, float*);
+
+template <class Stored>
+void narrow_line(const float* from, std::int64_t count, Stored* to) {
+  std::get<NarrowLine<Stored>>(pack_ops().narrow)(from, count, to);
+}
+template void narrow_line(const float*, std::int64_t, BFloat16*);
+template void narrow_line(const float*, std::int64_t, Float16*);
+
+template <class T>
+Specials specials_in(const T* values, std::int64_t count) {
+  return std::get<SpecialsIn<T>>(pack_ops().specials)(values, count);
+}
+template Specials specials_in(const float*, std::int64_t);
+template Specials specials_in(const double*, std::int64_t);
+
+}  // namespace einrel::contraction
+#endif

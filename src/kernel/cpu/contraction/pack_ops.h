@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace einrel::contraction {
+
+// The loops that packing spends its time in, for the instruction set of this processor.
+
+/// Lines that lie side by side: for each of `count` inner positions p = positions[i], copies `lanes` elements from
+/// source[offsets[p]] on to `to[p * width]` on.
+template <class T, class Stored>
+struct LineCopy {
+  const Stored* source = nullptr;
+  const std::int64_t* offsets = nullptr;
+  const std::int32_t* positions = nullptr;
+  std::int64_t count = 0;
+  std::int64_t lanes = 0;
+  T* to = nullptr;
+  std::int64_t width = 0;
+};
+
+/// T is float, double, int32_t or int64_t, Stored the same or, of float, bf16 or f16.
+template <class T, class Stored>
+void copy_lines(const LineCopy<T, Stored>& copy);
+
+/// to[p * width + l] = lines[l][p] for p below count, l below width. T as above.
+template <class T>
+void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to);
+
+/// Stored is bf16 or f16.
+template <class Stored>
+void convert_line(const Stored* from, std::int64_t count, float* to);
+
+/// The other way: rounded to nearest, ties to even.
+template <class Stored>
+void narrow_line(const float* from, std::int64_t count, Stored* to);
+
+/// Which values that are no finite numbers occur among some; T is float or double.
+struct Specials {
+  bool nan = false;
+  bool plus_infinity = false;
+  bool minus_infinity = false;
+};
+template <class T>
+Specials specials_in(const T* values, std::int64_t count);
+
+}  // namespace einrel::contraction

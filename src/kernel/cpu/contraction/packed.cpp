@@ -1,0 +1,272 @@
+#include "kernel/cpu/contraction/packed.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/cpu/contraction/pack.h"
+#include "kernel/cpu/contraction/store.h"
+#include "kernel/cpu/contraction/tile.h"
+
+namespace einrel::contraction {
+namespace {
+
+/// A half-open range of flattened positions.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t count() const { return end - begin; }
+};
+
+/// The piece of [0, total) that starts `index` pieces in.
+Range piece(std::int64_t total, std::int64_t size, std::int64_t index) {
+  return {index * size, std::min(total, (index + 1) * size)};
+}
+
+std::int64_t piece_count(std::int64_t total, std::int64_t size) { return (total + size - 1) / size; }
+
+Specials both(Specials x, Specials y) {
+  return {x.nan || y.nan, x.plus_infinity || y.plus_infinity, x.minus_infinity || y.minus_infinity};
+}
+
+/// Whether join may give NaN.
+bool may_give_nan(Join join, Specials a, Specials b) {
+  if (a.nan || b.nan) return true;
+  const bool infinity = a.plus_infinity || a.minus_infinity || b.plus_infinity || b.minus_infinity;
+  switch (join) {
+    case Join::add: return (a.plus_infinity && b.minus_infinity) || (a.minus_infinity && b.plus_infinity);
+    case Join::maximum:
+    case Join::minimum: return false;
+    case Join::multiply:
+    case Join::square_difference:
+    case Join::absolute_difference: return infinity;
+  }
+  return infinity;
+}
+
+/// Computes one part.
+template <class T>
+class PackedPart {
+ public:
+  PackedPart(const PackedPlan& plan, const Arrays& arrays, std::byte* workspace, std::int64_t part)
+      : plan_(plan),
+        arrays_(arrays),
+        a_(plan.product.a, plan.product.rows, plan.product.inner, plan.product.match.type),
+        b_(plan.product.b, plan.product.columns, plan.product.inner, plan.product.match.type),
+        kernels_(&tile_kernels<T>(plan.product.match.combination, false)) {
+    const PackedWorkspace offsets = workspace_of(plan);
+    a_panels_ = reinterpret_cast<T*>(workspace + offsets.a);
+    b_panels_ = reinterpret_cast<T*>(workspace + offsets.b);
+    block_ = reinterpret_cast<T*>(workspace + offsets.block);
+    const std::int64_t column_parts = piece_count(plan.columns, plan.part_columns);
+    const std::int64_t row_parts = piece_count(plan.rows, plan.part_rows);
+    columns_ = piece(plan.columns, plan.part_columns, part % column_parts);
+    rows_ = piece(plan.rows, plan.part_rows, part / column_parts % row_parts);
+    batch_ = piece(plan.batch, plan.part_batch, part / column_parts / row_parts);
+  }
+
+  void run() {
+    const Product& product = plan_.product;
+    row_offsets_.assign(static_cast<std::size_t>(rows_.count() + plan_.tile_rows), 0);
+    fill_offsets(product.rows, output_quantity, rows_.begin, rows_.count(), row_offsets_.data());
+    if (plan_.through_block) {
+      column_offsets_.resize(static_cast<std::size_t>(columns_.count()));
+      fill_offsets(product.columns, output_quantity, columns_.begin, columns_.count(), column_offsets_.data());
+      block_rows_.resize(row_offsets_.size());
+      for (std::size_t r = 0; r < block_rows_.size(); ++r) {
+        block_rows_[r] = static_cast<std::int64_t>(r) * columns_.count();
+      }
+    }
+    a_.select_lines(rows_.begin, rows_.count());
+    Odometer batch(product.batch, product.bases);
+    batch.seek(batch_.begin);
+    for (std::int64_t i = batch_.begin; i < batch_.end; ++i, batch.advance()) {
+      a_.select_batch(arrays_.operands[product.a.operand], batch.quantities().data());
+      b_.select_batch(arrays_.operands[product.b.operand], batch.quantities().data());
+      result_ =
+          arrays_.result + batch.quantities()[output_quantity] * static_cast<std::int64_t>(size_of(product.result));
+      multiply();
+    }
+  }
+
+ private:
+  void multiply() {
+    for (std::int64_t p = 0; p < plan_.inner; p += plan_.inner_block) {
+      inner_ = {p, std::min(p + plan_.inner_block, plan_.inner)};
+      a_.select_inner(inner_.begin, inner_.count());
+      b_.select_inner(inner_.begin, inner_.count());
+      pack_rows();
+      for (std::int64_t c = columns_.begin; c < columns_.end; c += plan_.column_block) {
+        block_columns_ = {c, std::min(c + plan_.column_block, columns_.end)};
+        pack_columns();
+        if (!plan_.through_block) find_contiguous_panels();
+        compute_tiles();
+      }
+    }
+    if (plan_.through_block) store_whole_block();
+  }
+
+  void pack_rows() {
+    const std::int64_t height = plan_.tile_rows;
+    for (std::int64_t r = 0; r < rows_.count(); r += height) {
+      a_.pack(r, std::min(height, rows_.count() - r), height, a_panels_ + r * inner_.count());
+    }
+    if (needs_specials()) a_specials_ = specials(a_panels_, piece_count(rows_.count(), height) * height);
+  }
+
+  void pack_columns() {
+    b_.select_lines(block_columns_.begin, block_columns_.count());
+    for (std::int64_t c = 0; c < block_columns_.count(); c += plan_.tile_lanes) {
+      const std::int64_t count = std::min(plan_.tile_lanes, block_columns_.count() - c);
+      b_.pack(c, count, vectors_for(count) * kernels_->vector, b_panels_ + c * inner_.count());
+    }
+    if (needs_specials()) choose_kernels();
+  }
+
+  /// A last panel of few columns is one vector wide, where there is a kernel for it.
+  std::int64_t vectors_for(std::int64_t columns) const {
+    const bool narrow = columns <= kernels_->vector && kernels_->functions[height_index()][0] != nullptr;
+    return narrow ? 1 : 2;
+  }
+  std::size_t height_index() const { return static_cast<std::size_t>(plan_.tile_rows - 1); }
+
+  bool needs_specials() const {
+    const Combination c = plan_.product.match.combination;
+    return std::is_floating_point_v<T> &&
+           (c.reduce != Reduce::sum || c.join == Join::maximum || c.join == Join::minimum);
+  }
+
+  Specials specials(const T* panels, std::int64_t lines) const {
+    if constexpr (std::is_floating_point_v<T>) return specials_in(panels, lines * inner_.count());
+    return {};
+  }
+
+  void choose_kernels() {
+    Specials b;
+    for (std::int64_t c = 0; c < block_columns_.count(); c += plan_.tile_lanes) {
+      const std::int64_t count = std::min(plan_.tile_lanes, block_columns_.count() - c);
+      b = both(b, specials(b_panels_ + c * inner_.count(), vectors_for(count) * kernels_->vector));
+    }
+    const Combination combination = plan_.product.match.combination;
+    kernels_ = &tile_kernels<T>(combination, may_give_nan(combination.join, a_specials_, b));
+  }
+
+  /// Where the columns of a panel lie side by side in the result, tiles are stored there at once.
+  void find_contiguous_panels() {
+    column_offsets_.resize(static_cast<std::size_t>(block_columns_.count()));
+    fill_offsets(plan_.product.columns, output_quantity, block_columns_.begin, block_columns_.count(),
+                 column_offsets_.data());
+    contiguous_.clear();
+    for (auto c = column_offsets_.begin(); c < column_offsets_.end();) {
+      const auto end = c + std::min(column_offsets_.end() - c, static_cast<std::ptrdiff_t>(plan_.tile_lanes));
+      contiguous_.push_back(std::adjacent_find(c, end, [](std::int64_t x, std::int64_t y) { return y != x + 1; }) ==
+                            end);
+      c = end;
+    }
+  }
+
+  void compute_tiles() {
+    const std::int64_t panel = plan_.tile_lanes * inner_.count();
+    for (std::int64_t r = 0; r < rows_.count(); r += plan_.tile_rows) {
+      Tile<T> tile;
+      tile.a = a_panels_ + r * inner_.count();
+      tile.inner = inner_.count();
+      tile.rows = std::min(plan_.tile_rows, rows_.count() - r);
+      tile.next = tile.a + plan_.tile_rows * inner_.count();
+      for (std::int64_t c = 0; c < block_columns_.count(); c += plan_.tile_lanes) {
+        tile.b = b_panels_ + c / plan_.tile_lanes * panel;
+        tile.lanes = std::min(plan_.tile_lanes, block_columns_.count() - c);
+        compute(tile, r, c);
+        // The next rows of A come into the cache while these ones meet all columns.
+        tile.next += (inner_.count() + 15) / 16 * static_cast<std::int64_t>(64 / sizeof(T));
+      }
+    }
+  }
+
+  void compute(Tile<T>& tile, std::int64_t row, std::int64_t column) {
+    const TileFunction<T> function =
+        kernels_->functions[height_index()][static_cast<std::size_t>(vectors_for(tile.lanes) - 1)];
+    if (plan_.through_block) {
+      tile.z = block_ + block_columns_.begin - columns_.begin + column;
+      tile.z_rows = block_rows_.data() + row;
+      tile.accumulate = inner_.begin > 0;
+      function(tile);
+      return;
+    }
+    const bool accumulate = inner_.begin > 0 || plan_.product.accumulate;
+    const std::int64_t* const columns = column_offsets_.data() + column;
+    const std::int64_t* const rows = row_offsets_.data() + row;
+    if (contiguous_[static_cast<std::size_t>(column / plan_.tile_lanes)]) {
+      tile.z = reinterpret_cast<T*>(result_) + columns[0];
+      tile.z_rows = rows;
+      tile.accumulate = accumulate;
+      tile.scale = static_cast<T>(plan_.product.match.scale);
+      function(tile);
+      return;
+    }
+    std::array<std::int64_t, most_tile_rows> tile_rows{};
+    for (std::size_t r = 0; r < tile_rows.size(); ++r) tile_rows[r] = static_cast<std::int64_t>(r) * plan_.tile_lanes;
+    tile.z = block_;
+    tile.z_rows = tile_rows.data();
+    tile.accumulate = false;
+    tile.scale = 1;
+    function(tile);
+    store(block_, plan_.tile_lanes, {tile.rows, tile.lanes}, rows, columns, accumulate);
+  }
+
+  struct Extents {
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+  };
+
+  void store(const T* values, std::int64_t stride, Extents extents, const std::int64_t* rows,
+             const std::int64_t* columns, bool accumulate) const {
+    store_block(BlockStore<T>{values, stride, extents.rows, extents.columns, result_, plan_.product.result, rows,
+                              columns, static_cast<T>(plan_.product.match.scale), accumulate,
+                              plan_.product.match.combination.reduce});
+  }
+
+  void store_whole_block() const {
+    store(block_, columns_.count(), {rows_.count(), columns_.count()}, row_offsets_.data(), column_offsets_.data(),
+          plan_.product.accumulate);
+  }
+
+  const PackedPlan& plan_;
+  const Arrays& arrays_;
+  Packer<T> a_;
+  Packer<T> b_;
+  const TileKernels<T>* kernels_;
+  T* a_panels_ = nullptr;
+  T* b_panels_ = nullptr;
+  T* block_ = nullptr;  ///< a block of the result, or one tile
+  Range batch_;
+  Range rows_;
+  Range columns_;
+  Range block_columns_;
+  Range inner_;
+  Specials a_specials_;
+  std::byte* result_ = nullptr;               ///< at the position of the batch
+  std::vector<std::int64_t> row_offsets_;     ///< in the result
+  std::vector<std::int64_t> column_offsets_;  ///< of all columns through a block, else of the ones packed
+  std::vector<std::int64_t> block_rows_;      ///< in the block
+  std::vector<bool> contiguous_;              ///< per panel
+};
+
+}  // namespace
+
+PreparedKernel prepare(PackedPlan plan) {
+  const auto shared = std::make_shared<const PackedPlan>(std::move(plan));
+  const auto run = [shared](const Arrays& arrays, Workspace workspace, std::int64_t part) {
+    switch (shared->product.match.type) {
+      case DType::f32: return PackedPart<float>(*shared, arrays, workspace.own, part).run();
+      case DType::f64: return PackedPart<double>(*shared, arrays, workspace.own, part).run();
+      case DType::i32: return PackedPart<std::int32_t>(*shared, arrays, workspace.own, part).run();
+      case DType::i64: return PackedPart<std::int64_t>(*shared, arrays, workspace.own, part).run();
+      default: throw Bug("a contraction computes in a type that it refuses");
+    }
+  };
+  return {own_bytes(*shared), 0, {Stage{parts(*shared), run}}};
+}
+
+}  // namespace einrel::contraction

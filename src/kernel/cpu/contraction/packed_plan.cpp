@@ -1,0 +1,203 @@
+#include "kernel/cpu/contraction/packed_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "kernel/cpu/contraction/pack.h"
+#include "kernel/cpu/contraction/tile.h"
+#include "kernel/kernel.h"
+
+namespace einrel::contraction {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+/// What a plan needs to know of the tile kernels.
+struct TileShape {
+  std::int64_t most_rows = 0;
+  std::int64_t vector = 0;
+  bool any_rows = false;  ///< there are kernels of fewer rows, and of one vector
+  const char* instructions = "";
+};
+
+template <class T>
+TileShape tile_shape(Combination combination) {
+  const TileKernels<T>& kernels = tile_kernels<T>(combination, false);
+  return {kernels.rows, kernels.vector, kernels.functions[0][0] != nullptr, kernels.instructions};
+}
+
+TileShape tile_shape(const Match& match) {
+  switch (match.type) {
+    case DType::f32: return tile_shape<float>(match.combination);
+    case DType::f64: return tile_shape<double>(match.combination);
+    case DType::i32: return tile_shape<std::int32_t>(match.combination);
+    case DType::i64: return tile_shape<std::int64_t>(match.combination);
+    default: throw Bug("a contraction computes in a type that it refuses");
+  }
+}
+
+bool has_step(const std::vector<Loop>& loops, std::size_t quantity, std::int64_t step) {
+  return std::any_of(loops.begin(), loops.end(), [&](const Loop& loop) { return loop.steps[quantity] == step; });
+}
+
+/// Puts the loops of each role in the order in which their positions are numbered: lines of panels so that the result
+/// (columns) or the operand is contiguous, inner positions so that `leading` is.
+void order_loops(Product& product, const Side& leading) {
+  const std::size_t a = product.a.reading.quantity;
+  const std::size_t b = product.b.reading.quantity;
+  order_by_step(product.rows, has_step(product.rows, a, 1) ? a : output_quantity);
+  order_by_step(product.columns, has_step(product.columns, output_quantity, 1) ? output_quantity : b);
+  order_by_step(product.inner, leading.reading.quantity);
+  order_by_step(product.batch, output_quantity);
+}
+
+/// Cycles of one vector operation of a combination, where two start in a cycle.
+double vector_cycles(const Match& match) {
+  const Combination c = match.combination;
+  const bool fused = c.reduce == Reduce::sum && c.join == Join::multiply && is_float(match.type);
+  const bool slow = c.join == Join::multiply && is_integer(match.type);
+  return fused ? 0.5 : slow ? (match.type == DType::i32 ? 1.5 : 4) : c.join == Join::absolute_difference ? 1.5 : 1;
+}
+
+constexpr double nanoseconds_per_cycle = 0.36;
+
+/// Cycles of one tile for all inner positions.
+double tile_cycles(const PackedPlan& plan, std::int64_t rows, std::int64_t vectors) {
+  const auto height = static_cast<double>(rows);
+  const auto width = static_cast<double>(vectors);
+  const double loads = (height + width) / 2;
+  constexpr double latency = 4;
+  const double step = std::max({height * width * vector_cycles(plan.product.match), loads, latency});
+  const auto passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
+  return step * static_cast<double>(plan.inner) + passes * (25 + 1.5 * height * width);
+}
+
+/// Cycles of all tiles of one product, if its tiles are so high.
+double all_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t rows) {
+  const std::int64_t vectors = plan.tile_lanes / shape.vector;
+  const std::int64_t rest = plan.columns % plan.tile_lanes;
+  double row_of_tiles = static_cast<double>(plan.columns / plan.tile_lanes) * tile_cycles(plan, rows, vectors);
+  if (rest > 0) row_of_tiles += tile_cycles(plan, rows, shape.any_rows ? ceil_div(rest, shape.vector) : vectors);
+  return static_cast<double>(ceil_div(plan.rows, rows)) * row_of_tiles;
+}
+
+/// The height that wastes least in the last tile.
+std::int64_t best_tile_rows(const PackedPlan& plan, const TileShape& shape) {
+  if (!shape.any_rows) return shape.most_rows;
+  std::int64_t best = std::min(plan.rows, shape.most_rows);
+  for (std::int64_t rows = best - 1; rows >= 1; --rows) {
+    if (all_tiles_cycles(plan, shape, rows) < all_tiles_cycles(plan, shape, best)) best = rows;
+  }
+  return best;
+}
+
+double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
+  const Product& product = plan.product;
+  const DType type = product.match.type;
+  const auto m = static_cast<double>(plan.rows);
+  const auto n = static_cast<double>(plan.columns);
+  const auto k = static_cast<double>(plan.inner);
+  const double row_parts = static_cast<double>(ceil_div(plan.rows, plan.part_rows));
+  const double column_parts = static_cast<double>(ceil_div(plan.columns, plan.part_columns));
+  const PackingWay a = packing_way(product.a, product.rows, product.inner, type);
+  const PackingWay b = packing_way(product.b, product.columns, product.inner, type);
+  double nanoseconds = nanoseconds_per_cycle * all_tiles_cycles(plan, shape, plan.tile_rows);
+  nanoseconds += m * k * column_parts * packing_nanoseconds(a, type);
+  nanoseconds += n * k * row_parts * packing_nanoseconds(b, type);
+  if (plan.through_block) nanoseconds += 1.2 * m * n;
+  nanoseconds += 300 * row_parts * column_parts;
+  return 1e-9 * (nanoseconds * static_cast<double>(plan.batch) + 1000 * static_cast<double>(parts(plan)));
+}
+
+/// Cuts the result into parts: enough of them for several threads, where there is enough to do, but not so many that
+/// packing the same lines again and again costs much.
+void cut_into_parts(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
+  constexpr double least_seconds = 3e-4;
+  const auto wanted = static_cast<std::int64_t>(std::clamp(seconds / least_seconds, 1.0, 64.0));
+  plan.part_batch = ceil_div(plan.batch, std::min(plan.batch, wanted));
+  const std::int64_t most_rows = round_up(std::max(sizes.rows, plan.tile_rows), plan.tile_rows);
+  // A block of the result, and packed rows of A beside it, must fit into the workspace.
+  const std::int64_t most_block = (std::int64_t{2} << 20) / static_cast<std::int64_t>(size_of(plan.product.match.type));
+  plan.part_rows = plan.rows;
+  plan.part_columns = plan.columns;
+  const auto too_large = [&] {
+    return plan.part_rows > most_rows || (plan.through_block && plan.part_rows * plan.part_columns > most_block);
+  };
+  for (;;) {
+    const bool by_rows = plan.part_rows > most_rows || plan.part_rows >= plan.part_columns;
+    const std::int64_t side = by_rows ? plan.part_rows : plan.part_columns;
+    const std::int64_t unit = by_rows ? plan.tile_rows : plan.tile_lanes;
+    const std::int64_t least = parts(plan) < 2 ? 256 : parts(plan) < 4 ? 512 : 1024;
+    const bool worthwhile = parts(plan) < std::min<std::int64_t>(wanted, 16) && side / 2 >= least;
+    if (side <= unit || !(too_large() || worthwhile)) break;
+    (by_rows ? plan.part_rows : plan.part_columns) = round_up(ceil_div(side, 2), unit);
+  }
+}
+
+PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes& sizes) {
+  order_loops(product, leading);
+  const TileShape shape = tile_shape(product.match);
+  PackedPlan plan;
+  plan.batch = position_count(product.batch);
+  plan.rows = position_count(product.rows);
+  plan.columns = position_count(product.columns);
+  plan.inner = position_count(product.inner);
+  plan.product = std::move(product);
+  plan.tile_lanes = 2 * shape.vector;
+  const std::int64_t most_inner = sizes.inner_bytes / static_cast<std::int64_t>(size_of(plan.product.match.type));
+  plan.inner_block = ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
+  plan.tile_rows = best_tile_rows(plan, shape);
+  const bool contiguous = plan.columns == 1 || plan.product.columns.back().steps[output_quantity] == 1;
+  plan.through_block = plan.product.result != plan.product.match.type || !plan.product.result_aligned || !contiguous;
+  plan.part_batch = plan.batch;
+  plan.part_rows = plan.rows;
+  plan.part_columns = plan.columns;
+  cut_into_parts(plan, sizes, modelled_seconds(plan, shape));
+  const std::int64_t blocks = ceil_div(plan.part_columns, std::max(sizes.columns, plan.tile_lanes));
+  plan.column_block = round_up(ceil_div(plan.part_columns, blocks), plan.tile_lanes);
+  plan.seconds = modelled_seconds(plan, shape);
+  return plan;
+}
+
+}  // namespace
+
+std::int64_t parts(const PackedPlan& plan) {
+  return ceil_div(plan.batch, plan.part_batch) * ceil_div(plan.rows, plan.part_rows) *
+         ceil_div(plan.columns, plan.part_columns);
+}
+
+std::int64_t own_bytes(const PackedPlan& plan) { return workspace_of(plan).total; }
+
+PackedPlan plan_packed(const Product& product, const BlockSizes& sizes) {
+  const Product other = transposed(product);
+  PackedPlan best = plan_oriented(product, product.a, sizes);
+  for (PackedPlan& plan : std::array{plan_oriented(product, product.b, sizes), plan_oriented(other, other.a, sizes),
+                                     plan_oriented(other, other.b, sizes)}) {
+    if (plan.seconds < best.seconds) best = std::move(plan);
+  }
+  return best;
+}
+
+PackedWorkspace workspace_of(const PackedPlan& plan) {
+  const auto size = static_cast<std::int64_t>(size_of(plan.product.match.type));
+  constexpr std::int64_t line = 64;  // panels begin at cache lines
+  PackedWorkspace workspace;
+  const std::int64_t rows = round_up(std::min(plan.rows, plan.part_rows), plan.tile_rows);
+  const std::int64_t columns = round_up(std::min(plan.part_columns, plan.column_block), plan.tile_lanes);
+  workspace.b = round_up(rows * plan.inner_block * size, line) + line;
+  workspace.block = workspace.b + round_up(columns * plan.inner_block * size, line) + line;
+  const std::int64_t block = plan.through_block ? plan.part_rows * plan.part_columns : plan.tile_rows * plan.tile_lanes;
+  workspace.total = workspace.block + round_up(block * size, line);
+  invariant(workspace.total <= most_workspace_bytes, "a packed product needs more workspace than a kernel may have");
+  return workspace;
+}
+
+std::string describe(const PackedPlan& plan) {
+  return fmt::format("packed {}x{} ({})", plan.tile_rows, plan.tile_lanes, tile_shape(plan.product.match).instructions);
+}
+
+}  // namespace einrel::contraction

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+
+#include "kernel/cpu/contraction/product.h"
+
+namespace einrel::contraction {
+
+/// At most so many rows and columns of a product, and so many inner positions, are packed at a time.
+struct BlockSizes {
+  std::int64_t rows = 1536;         ///< of A, packed for one part: at best they stay in the third-level cache
+  std::int64_t columns = 512;       ///< of B, packed at a time: they stay in the second-level cache
+  std::int64_t inner_bytes = 1536;  ///< of one line: a tile's lines of A and B stay in the first-level cache
+};
+
+/// How a product is computed in packed tiles.
+struct PackedPlan {
+  Product product;  ///< with columns that are contiguous in the result, where there are such
+  std::int64_t batch = 1;
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  std::int64_t inner = 1;
+
+  std::int64_t tile_rows = 1;
+  std::int64_t tile_lanes = 1;
+  std::int64_t inner_block = 1;
+  std::int64_t column_block = 1;
+  /// Whole blocks of the result are computed in the workspace: it is narrower than what is computed, misaligned, or no
+  /// two columns lie side by side in it.
+  bool through_block = false;
+
+  /// Each part computes so many at most.
+  std::int64_t part_batch = 1;
+  std::int64_t part_rows = 1;
+  std::int64_t part_columns = 1;
+
+  double seconds = 0;  ///< modelled, on one thread
+};
+
+/// The cheaper one of the two orientations of a product.
+PackedPlan plan_packed(const Product& product, const BlockSizes& sizes = {});
+
+/// The workspace of one part, as offsets in bytes.
+struct PackedWorkspace {
+  std::int64_t a = 0;
+  std::int64_t b = 0;
+  std::int64_t block = 0;  ///< of the result
+  std::int64_t total = 0;
+};
+PackedWorkspace workspace_of(const PackedPlan& plan);
+
+std::int64_t own_bytes(const PackedPlan& plan);
+std::int64_t parts(const PackedPlan& plan);
+
+/// "packed 14x32 (AVX-512)"
+std::string describe(const PackedPlan& plan);
+
+}  // namespace einrel::contraction

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "kernel/cpu/contraction/match.h"
+#include "kernel/nest.h"
+#include "kernel/spec.h"
+
+namespace einrel::contraction {
+
+/// An operand: which one, how it is read, and what each element is multiplied with.
+struct Side {
+  std::size_t operand = 0;
+  Reading reading;
+  double factor = 1;
+};
+
+/// Z[batch, row, column] = reduce over inner of join(A[batch, row, inner], B[batch, inner, column]), where each of the
+/// four stands for any number of loops. By what depends on it, a loop is
+///   a row     (the output and A),     a column (the output and B),
+///   inner     (reduced),              or batch (the output, and both or neither of A and B).
+struct Product {
+  Match match;
+  Side a;
+  Side b;
+  DType result = DType::f32;
+  bool result_aligned = true;
+  bool accumulate = false;
+  std::vector<Loop> rows;
+  std::vector<Loop> columns;
+  std::vector<Loop> inner;
+  std::vector<Loop> batch;
+  std::vector<std::int64_t> bases;  ///< of the nest
+};
+
+/// The product, or why the spec is none.
+std::variant<Product, std::string> as_product(const KernelSpec& spec, const LoopNest& nest);
+
+/// Z^T = B^T A^T: every join is symmetric.
+Product transposed(Product product);
+
+/// Sorts loops so that the one of the smallest step in a quantity is innermost; steps of 0 go outside.
+void order_by_step(std::vector<Loop>& loops, std::size_t quantity);
+
+/// What the loops add to a quantity at the positions [begin, begin + count), the last loop running fastest.
+void fill_offsets(const std::vector<Loop>& loops, std::size_t quantity, std::int64_t begin, std::int64_t count,
+                  std::int64_t* offsets);
+
+}  // namespace einrel::contraction

@@ -1,0 +1,149 @@
+#include "kernel/cpu/contraction/split.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "kernel/cpu/contraction/store.h"
+
+namespace einrel::contraction {
+namespace {
+
+constexpr std::int64_t most_shared_bytes = std::int64_t{4} << 20;
+
+/// Lays the result out in row-major order of batch, rows and columns, from offset 0 on. Gives its size.
+std::int64_t lay_out(Product& product) {
+  std::int64_t step = 1;
+  for (std::vector<Loop>* loops : {&product.columns, &product.rows, &product.batch}) {
+    for (auto loop = loops->rbegin(); loop != loops->rend(); ++loop) {
+      loop->steps[output_quantity] = step;
+      step *= loop->extent;
+    }
+  }
+  product.bases[output_quantity] = 0;
+  return step;
+}
+
+/// A product whose results are partial ones.
+Product partial(Product product) {
+  product.result = product.match.type;
+  product.result_aligned = true;
+  product.accumulate = false;
+  product.match.scale = 1;
+  return product;
+}
+
+/// Reduces the partial results into the first one and stores it.
+template <class T>
+void combine(const Split& split, std::byte* result, std::byte* shared) {
+  T* const values = reinterpret_cast<T*>(shared);
+  const Product& product = split.whole;
+  const std::int64_t rows = position_count(product.rows);
+  const std::int64_t columns = position_count(product.columns);
+  const std::vector<std::int64_t> one_row{0};
+  std::vector<std::int64_t> all(static_cast<std::size_t>(split.results));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+  BlockStore<T> add{nullptr,
+                    0,
+                    1,
+                    split.results,
+                    shared,
+                    product.match.type,
+                    one_row.data(),
+                    all.data(),
+                    1,
+                    true,
+                    product.match.combination.reduce};
+  for (std::int64_t piece = 1; piece < split.pieces; ++piece) {
+    add.values = values + piece * split.results;
+    store_block(add);
+  }
+  std::vector<std::int64_t> row_offsets(static_cast<std::size_t>(rows));
+  std::vector<std::int64_t> column_offsets(static_cast<std::size_t>(columns));
+  fill_offsets(product.rows, output_quantity, 0, rows, row_offsets.data());
+  fill_offsets(product.columns, output_quantity, 0, columns, column_offsets.data());
+  Odometer batch(product.batch, product.bases);
+  for (std::int64_t i = 0; i < batch.count(); ++i, batch.advance()) {
+    std::byte* const to =
+        result + batch.quantities()[output_quantity] * static_cast<std::int64_t>(size_of(product.result));
+    store_block(BlockStore<T>{values + i * rows * columns, columns, rows, columns, to, product.result,
+                              row_offsets.data(), column_offsets.data(), static_cast<T>(product.match.scale),
+                              product.accumulate, product.match.combination.reduce});
+  }
+}
+
+void combine(const Split& split, std::byte* result, std::byte* shared) {
+  switch (split.whole.match.type) {
+    case DType::f32: return combine<float>(split, result, shared);
+    case DType::f64: return combine<double>(split, result, shared);
+    case DType::i32: return combine<std::int32_t>(split, result, shared);
+    case DType::i64: return combine<std::int64_t>(split, result, shared);
+    default: throw Bug("a contraction computes in a type that it refuses");
+  }
+}
+
+}  // namespace
+
+std::optional<Split> split(const Product& product, std::int64_t pieces) {
+  const auto longest = std::max_element(product.inner.begin(), product.inner.end(),
+                                        [](const Loop& x, const Loop& y) { return x.extent < y.extent; });
+  const auto index = static_cast<std::size_t>(longest - product.inner.begin());
+  constexpr std::int64_t shortest = 64;
+  const std::int64_t length = std::max(shortest, (longest->extent + pieces - 1) / pieces);
+  const std::int64_t equal = longest->extent / length;
+  if (equal < 2) return std::nullopt;
+  Split result{product, partial(product), std::nullopt, equal, 0};
+  result.results = lay_out(result.equal);
+
+  Loop piece = *longest;
+  piece.reduced = false;
+  piece.extent = equal;
+  for (std::int64_t& step : piece.steps) step = multiply_wrapping(step, length);
+  piece.steps[output_quantity] = result.results;
+  if (equal * length < longest->extent) {
+    result.last = result.equal;
+    Loop& rest = result.last->inner[index];
+    rest.extent -= equal * length;
+    for (std::size_t q = 0; q < piece.steps.size(); ++q) {
+      result.last->bases[q] = add_wrapping(result.last->bases[q], multiply_wrapping(piece.steps[q], equal));
+    }
+    ++result.pieces;
+  }
+  result.equal.inner[index].extent = length;
+  result.equal.batch.insert(result.equal.batch.begin(), std::move(piece));
+  const auto size = static_cast<std::int64_t>(size_of(product.match.type));
+  if (result.results > most_shared_bytes / size / result.pieces) return std::nullopt;
+  return result;
+}
+
+std::int64_t shared_bytes(const Split& split) {
+  return split.pieces * split.results * static_cast<std::int64_t>(size_of(split.whole.match.type));
+}
+
+PreparedKernel prepare_split(Split split, PreparedKernel equal, std::optional<PreparedKernel> last) {
+  struct State {
+    Split split;
+    Stage equal;
+    std::optional<Stage> last;
+  };
+  PreparedKernel prepared;
+  prepared.own_bytes = std::max(equal.own_bytes, last ? last->own_bytes : 0);
+  prepared.shared_bytes = shared_bytes(split);
+  invariant(equal.stages.size() == 1 && (!last || last->stages.size() == 1), "a product is computed in one stage");
+  auto state = std::make_shared<State>(State{std::move(split), std::move(equal.stages[0]), std::nullopt});
+  if (last) state->last = std::move(last->stages[0]);
+  const std::int64_t equal_parts = state->equal.parts;
+  const auto compute = [state, equal_parts](const Arrays& arrays, Workspace workspace, std::int64_t part) {
+    Arrays to_shared = arrays;
+    to_shared.result = workspace.shared;
+    if (part < equal_parts) return state->equal.run(to_shared, workspace, part);
+    state->last->run(to_shared, workspace, part - equal_parts);
+  };
+  const auto finish = [state](const Arrays& arrays, Workspace workspace, std::int64_t) {
+    combine(state->split, arrays.result, workspace.shared);
+  };
+  prepared.stages = {{equal_parts + (state->last ? state->last->parts : 0), compute}, {1, finish}};
+  return prepared;
+}
+
+}  // namespace einrel::contraction

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+
+#include "kernel/cpu/contraction/product.h"
+#include "kernel/kernel.h"
+
+namespace einrel::contraction {
+
+/// A product cut along a reduced loop, for results so small that there is nothing else to cut: partial results of equal
+/// pieces, and of a shorter last one, are computed into a workspace that all parts share and then reduced in order.
+struct Split {
+  Product whole;
+  Product equal;                ///< of all pieces but the last, as one more loop of its batch
+  std::optional<Product> last;  ///< unless it is as long as the others
+  std::int64_t pieces = 0;
+  std::int64_t results = 0;  ///< elements of one partial result
+};
+
+/// Into at most `pieces` pieces; nullopt when no loop is that long or the partial results would take too much memory.
+std::optional<Split> split(const Product& product, std::int64_t pieces);
+
+std::int64_t shared_bytes(const Split& split);
+
+/// `equal` and `last` are made from the products of the split, whose results are the shared workspace.
+PreparedKernel prepare_split(Split split, PreparedKernel equal, std::optional<PreparedKernel> last);
+
+}  // namespace einrel::contraction

@@ -1,0 +1,167 @@
+// Joins and reductions of vectors, for every instruction set. No include guard in the usual sense: Highway includes
+// this once for each of them.
+
+#include <limits>
+
+#include "hwy/highway.h"
+#include "kernel/cpu/contraction/combination.h"
+
+#if defined(EINREL_CONTRACTION_VECTOR_OPS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef EINREL_CONTRACTION_VECTOR_OPS_INL_H
+#undef EINREL_CONTRACTION_VECTOR_OPS_INL_H
+#else
+#define EINREL_CONTRACTION_VECTOR_OPS_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace einrel::contraction::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// How many rows of two vectors each stay in registers beside two vectors of B, one of A and one to compute with.
+#if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
+inline constexpr std::size_t tile_rows = 14;
+#elif HWY_TARGET == HWY_SCALAR
+inline constexpr std::size_t tile_rows = 2;
+#else
+inline constexpr std::size_t tile_rows = 6;
+#endif
+
+template <class T>
+using Tag = hn::ScalableTag<T>;
+template <class T>
+using Vector = hn::Vec<Tag<T>>;
+template <class T>
+inline constexpr std::size_t vector_lanes = hn::MaxLanes(Tag<T>());
+
+// Integers wrap: they are added and multiplied as unsigned ones.
+
+template <class V>
+HWY_INLINE V wrapping_add(V a, V b) {
+  const hn::DFromV<V> d;
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
+    return hn::Add(a, b);
+  } else {
+    const hn::RebindToUnsigned<decltype(d)> u;
+    return hn::BitCast(d, hn::Add(hn::BitCast(u, a), hn::BitCast(u, b)));
+  }
+}
+
+template <class V>
+HWY_INLINE V wrapping_subtract(V a, V b) {
+  const hn::DFromV<V> d;
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
+    return hn::Sub(a, b);
+  } else {
+    const hn::RebindToUnsigned<decltype(d)> u;
+    return hn::BitCast(d, hn::Sub(hn::BitCast(u, a), hn::BitCast(u, b)));
+  }
+}
+
+template <class V>
+HWY_INLINE V wrapping_multiply(V a, V b) {
+  const hn::DFromV<V> d;
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
+    return hn::Mul(a, b);
+  } else {
+    const hn::RebindToUnsigned<decltype(d)> u;
+    return hn::BitCast(d, hn::BitCast(u, a) * hn::BitCast(u, b));
+  }
+}
+
+/// The larger one, `held` among equals, NaN if either is; without `careful`, of two numbers.
+template <bool careful, class V>
+HWY_INLINE V maximum(V held, V value) {
+  if constexpr (careful && hwy::IsFloat<hn::TFromV<V>>()) {
+    return hn::IfThenElse(hn::Or(hn::Gt(value, held), hn::IsNaN(value)), value, held);
+  } else {
+    return hn::Max(value, held);
+  }
+}
+
+template <bool careful, class V>
+HWY_INLINE V minimum(V held, V value) {
+  if constexpr (careful && hwy::IsFloat<hn::TFromV<V>>()) {
+    return hn::IfThenElse(hn::Or(hn::Lt(value, held), hn::IsNaN(value)), value, held);
+  } else {
+    return hn::Min(value, held);
+  }
+}
+
+template <Join join, bool careful, class V>
+HWY_INLINE V joined(V a, V b) {
+  if constexpr (join == Join::multiply) {
+    return wrapping_multiply(a, b);
+  } else if constexpr (join == Join::add) {
+    return wrapping_add(a, b);
+  } else if constexpr (join == Join::square_difference) {
+    const V difference = wrapping_subtract(a, b);
+    return wrapping_multiply(difference, difference);
+  } else if constexpr (join == Join::absolute_difference) {
+    return hn::Abs(wrapping_subtract(a, b));
+  } else if constexpr (join == Join::maximum) {
+    return maximum<careful>(a, b);
+  } else {
+    return minimum<careful>(a, b);
+  }
+}
+
+template <Reduce reduce, bool careful, class V>
+HWY_INLINE V reduced(V held, V value) {
+  if constexpr (reduce == Reduce::sum) {
+    return wrapping_add(held, value);
+  } else if constexpr (reduce == Reduce::max) {
+    return maximum<careful>(held, value);
+  } else {
+    return minimum<careful>(held, value);
+  }
+}
+
+/// reduce(held, join(a, b)), of floats with one rounding where that is faster.
+template <Join join, Reduce reduce, bool careful, class V>
+HWY_INLINE V step(V held, V a, V b) {
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>() && reduce == Reduce::sum && join == Join::multiply) {
+    return hn::MulAdd(a, b, held);
+  } else if constexpr (hwy::IsFloat<hn::TFromV<V>>() && reduce == Reduce::sum && join == Join::square_difference) {
+    const V difference = hn::Sub(a, b);
+    return hn::MulAdd(difference, difference, held);
+  } else {
+    return reduced<reduce, careful>(held, joined<join, careful>(a, b));
+  }
+}
+
+/// What reducing starts from.
+template <class T, Reduce reduce>
+constexpr T identity() {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (reduce == Reduce::sum) {
+    return 0;
+  } else if constexpr (reduce == Reduce::max) {
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  } else {
+    return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  }
+}
+
+constexpr bool needs_care(Join join, Reduce reduce) {
+  return join == Join::maximum || join == Join::minimum || reduce != Reduce::sum;
+}
+
+constexpr const char* instruction_set() {
+#if HWY_TARGET == HWY_AVX3
+  return "AVX-512";
+#elif HWY_TARGET == HWY_AVX2
+  return "AVX2";
+#elif HWY_TARGET == HWY_SSE4
+  return "SSE4";
+#elif HWY_ARCH_ARM
+  return "NEON";
+#else
+  return "no vectors";
+#endif
+}
+
+}  // namespace einrel::contraction::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

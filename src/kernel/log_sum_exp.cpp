@@ -1,0 +1,69 @@
+#include "kernel/log_sum_exp.h"
+
+#include "kernel/vector_clones.h"
+#include "kernel/vector_math.h"
+
+namespace einrel {
+namespace {
+
+/// -|x - largest|, where equal infinities differ by 0.
+[[gnu::always_inline]] inline double distance(double x, double largest) {
+  return x == largest ? 0 : -std::abs(x - largest);
+}
+
+/// Rescales to the larger argument and adds the other.
+template <class V>
+[[gnu::always_inline]] inline void add(double* __restrict largest, double* __restrict scaled, const V* __restrict x,
+                                       std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto value = static_cast<double>(x[i]);
+    const double e = exponential_below(distance(value, largest[i]));
+    const bool above = value > largest[i];
+    scaled[i] = (above ? scaled[i] * e : scaled[i]) + (above ? 1 : e);
+    largest[i] = above ? value : largest[i];
+  }
+}
+
+template <class V>
+[[gnu::always_inline]] inline double sum(double largest, const V* x, std::size_t n) {
+  constexpr std::size_t width = 32;
+  double partial[width] = {};
+  const std::size_t whole = n - n % width;
+  for (std::size_t i = 0; i < whole; i += width) {
+    for (std::size_t j = 0; j < width; ++j) {
+      partial[j] += exponential_below(distance(static_cast<double>(x[i + j]), largest));
+    }
+  }
+  for (std::size_t i = whole; i < n; ++i) {
+    partial[i - whole] += exponential_below(distance(static_cast<double>(x[i]), largest));
+  }
+  for (std::size_t half = width / 2; half > 0; half /= 2) {
+    for (std::size_t j = 0; j < half; ++j) partial[j] += partial[j + half];
+  }
+  return partial[0];
+}
+
+}  // namespace
+
+// Clones cannot be templates.
+
+EINREL_VECTOR_CLONES void add_exponentials(double* largest, double* scaled, const float* x, std::size_t n) {
+  add(largest, scaled, x, n);
+}
+EINREL_VECTOR_CLONES void add_exponentials(double* largest, double* scaled, const double* x, std::size_t n) {
+  add(largest, scaled, x, n);
+}
+EINREL_VECTOR_CLONES void add_exponentials(double* largest, double* scaled, const std::int64_t* x, std::size_t n) {
+  add(largest, scaled, x, n);
+}
+EINREL_VECTOR_CLONES double sum_exponentials(double largest, const float* x, std::size_t n) {
+  return sum(largest, x, n);
+}
+EINREL_VECTOR_CLONES double sum_exponentials(double largest, const double* x, std::size_t n) {
+  return sum(largest, x, n);
+}
+EINREL_VECTOR_CLONES double sum_exponentials(double largest, const std::int64_t* x, std::size_t n) {
+  return sum(largest, x, n);
+}
+
+}  // namespace einrel
