@@ -4,7 +4,10 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +18,7 @@ namespace einrel {
 namespace {
 
 template <class T>
-std::vector<T> values(std::size_t count) {
+std::vector<T> random_values(std::size_t count) {
   std::vector<T> all(count);
   std::uint32_t state = 1;
   for (T& value : all) {
@@ -49,24 +52,17 @@ void time(const std::string& name, std::size_t count, Work work) {
   });
 }
 
-/// Values that start where a cache line does.
 template <class T>
-class Block {
- public:
-  Block() : bytes_((lanes_per_block + 8) * sizeof(double)) { std::ranges::copy(values<T>(lanes_per_block), begin()); }
-  T* begin() {
-    const auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
-    return reinterpret_cast<T*>(bytes_.data() + (64 - address % 64) % 64);
-  }
-
- private:
-  std::vector<std::byte> bytes_;
+struct Block {
+  alignas(64) std::array<T, lanes_per_block> values{};
 };
 
-/// They live as long as the program.
+/// Random values, kept until the program ends.
 template <class T>
 T* block() {
-  return (new Block<T>)->begin();
+  static std::deque<Block<T>> kept;
+  std::ranges::copy(random_values<T>(lanes_per_block), kept.emplace_back().values.begin());
+  return kept.back().values.data();
 }
 
 constexpr std::size_t n = lanes_per_block;
@@ -108,9 +104,9 @@ void time_conversion(DType to) {
 template <class T>
 void time_memory(DType stored, std::int64_t step) {
   const std::size_t bytes = n * static_cast<std::size_t>(step) * size_of(stored);
-  auto* const memory = new std::vector<std::byte>(bytes);
-  for (std::size_t i = 0; i < n; ++i) store_block(stored, values<T>(n).data() + i, memory->data(), step, 1);
+  const auto memory = std::make_shared<std::vector<std::byte>>(bytes);
   T* const x = block<T>();
+  store_block(stored, x, memory->data(), step, n);
   const std::string what = std::string(name_of(stored)) + " step " + std::to_string(step);
   time("load " + what, n, [=] {
     const ElementSpan span{0, 0, n};
@@ -123,11 +119,11 @@ template <class T>
 void time_reductions() {
   constexpr std::size_t large = std::size_t{1} << 24U;
   const T* const in_cache = block<T>();
-  static const std::vector<T> in_memory = values<T>(large);
+  static const std::vector<T> in_memory = random_values<T>(large);
   for (int r = 0; r <= static_cast<int>(Reducer::logsumexp); ++r) {
     const auto reducer = static_cast<Reducer>(r);
     const std::string name = name_of_type<T>() + " " + std::string(name_of(reducer));
-    auto* const accumulators = new Accumulators(reducer, dtype_of<T>);
+    const auto accumulators = std::make_shared<Accumulators>(reducer, dtype_of<T>);
     time("add " + name, n * 16, [=] {
       accumulators->start(n);
       for (std::int64_t i = 0; i < 16; ++i) accumulators->add(in_cache, i);

@@ -11,6 +11,7 @@
 
 #include "einsum/check.h"
 #include "engine/compile.h"
+#include "engine/kernels.h"
 #include "engine/random_input.h"
 #include "engine/run.h"
 #include "tensor/tensor_file.h"
@@ -25,6 +26,15 @@ Json describe(const Vertex& vertex) {
   std::vector<std::int64_t> shape;
   for (const Extent extent : vertex.bound) shape.push_back(extent.value());
   return {{"name", vertex.name}, {"dtype", name_of(vertex.dtype)}, {"shape", shape}};
+}
+
+/// What computes each vertex, and in how many seconds by its model.
+Json kernels(const Compiled& compiled) {
+  Json chosen = Json::array();
+  for (const std::optional<VertexKernel>& vertex : chosen_kernels(compiled)) {
+    if (vertex) chosen.push_back({{"name", vertex->kernel}, {"path", vertex->path}, {"modelled", vertex->seconds}});
+  }
+  return chosen;
 }
 
 class EinrelWorker {
@@ -63,6 +73,7 @@ class EinrelWorker {
     });
     return {{"inputs", described},
             {"output", describe(output)},
+            {"kernels", kernels(compiled)},
             {"flops", operations},
             {"first", {{"Einrel", timed_->first_seconds()}}}};
   }

@@ -64,8 +64,8 @@ class Table:
 class CaseTable:
     def __init__(self, settings):
         self.settings, self.peers, self.group = settings, peer_columns(settings), None
-        heads = ["case", "Einrel", "rate", "of roof", *self.peers, *(f"× {setting}" for setting in settings)]
-        self.table = Table(heads, [46, 8, 13, 7, *(14 for _ in self.peers), *(11 for _ in settings)])
+        heads = ["case", "Einrel", "rate", "of roof", *self.peers, *(f"× {setting}" for setting in settings), "kernels"]
+        self.table = Table(heads, [46, 8, 13, 7, *(14 for _ in self.peers), *(11 for _ in settings), 22])
 
     def _group(self, group):
         if group != self.group:
@@ -79,7 +79,8 @@ class CaseTable:
             value = ratio(result, peer)
             cells.append("" if value is None else f"{duration(result['seconds'][peer])} {value:.2f}")
         ratios = [against_libraries(result, setting) for setting in self.settings]
-        self.table.row([*cells, *("" if value is None else f"{value:.2f}" for value in ratios)])
+        kernels = dict.fromkeys(kernel["name"] for kernel in result["kernels"])
+        self.table.row([*cells, *("" if value is None else f"{value:.2f}" for value in ratios), ", ".join(kernels)])
 
     def failure(self, case, message):
         self._group(case.group)
@@ -151,7 +152,8 @@ def must_reach(results, settings, threads):
     for setting, target in (("installed", 1.5), ("best", 1.0)):
         ratios = [value for result in results if (value := against_libraries(result, setting)) is not None]
         if setting in settings and ratios:
-            lines.append((f"geometric mean, {setting}", target, (geometric_mean(ratios), f"{len(ratios)} case{'s' if len(ratios) > 1 else ''}")))
+            cases = f"{len(ratios)} case{'s' if len(ratios) > 1 else ''}"
+            lines.append((f"geometric mean, {setting}", target, (geometric_mean(ratios), cases)))
             lines.append((f"every case, {setting}", 0.7,
                           _lowest(results, lambda result, s=setting: against_libraries(result, s))))
     lines += [

@@ -120,7 +120,7 @@ class Workers:
         dtype = told["inputs"][0]["dtype"]
         told["bytes"] = sum(_size(tensor) for tensor in (*told["inputs"], told["output"]))
         result = {"name": case.name, "group": case.group, "beyond_cache": case.beyond_cache, "flops": told["flops"],
-                  "bytes": told["bytes"], "wrong": {}, "refused": {}}
+                  "bytes": told["bytes"], "kernels": told["kernels"], "wrong": {}, "refused": {}}
         peers = {"Einrel": (lambda: self.einrel.ask(do="sample"), told["first"]["Einrel"])}
         given = {"case": case.name, "folder": folder, "inputs": told["inputs"], "output": told["output"]}
         differences = self._load_libraries(case, given, peers, result["refused"])

@@ -220,19 +220,24 @@ class BlockProgram::Compiler {
 
 BlockProgram::BlockProgram(const ScalarExpr& body, const LoopNest& nest, const ScalarBindings& scalars) : nest_(nest) {
   Compiler(*this, scalars).compile(body);
-  most_lanes_ = lanes_for(slot_count_);
 }
 
+std::int64_t BlockProgram::most_lanes() const { return lanes_for(slot_count_); }
+
 std::int64_t BlockProgram::workspace_bytes() const {
-  return static_cast<std::int64_t>(slot_count_) * most_lanes_ * bytes_per_lane;
+  return static_cast<std::int64_t>(slot_count_) * most_lanes() * bytes_per_lane;
 }
 
 std::byte* BlockRun::slot_of(std::size_t value) const {
-  return workspace_ + static_cast<std::int64_t>(program_.values_[value].slot) * program_.most_lanes() * bytes_per_lane;
+  return workspace_ + static_cast<std::int64_t>(program_.values_[value].slot) * slot_bytes_;
 }
 
 BlockRun::BlockRun(const BlockProgram& program, const std::byte* const* operands, std::byte* workspace)
-    : program_(program), operands_(operands), workspace_(workspace), at_(program.values_.size(), nullptr) {
+    : program_(program),
+      operands_(operands),
+      workspace_(workspace),
+      slot_bytes_(program.most_lanes() * bytes_per_lane),
+      at_(program.values_.size(), nullptr) {
   for (const auto& [value, number] : program_.constants_) {
     std::byte* const bytes = slot_of(value);
     at_[value] = bytes;

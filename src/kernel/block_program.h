@@ -25,7 +25,7 @@ class BlockProgram {
 
   /// How many lanes its blocks may have: lanes_per_block, or fewer where so many values of a long body are under way at
   /// once that workspace_bytes would grow beyond half of most_workspace_bytes.
-  std::int64_t most_lanes() const { return most_lanes_; }
+  std::int64_t most_lanes() const;
   /// Memory that a run needs, aligned to 64 bytes.
   std::int64_t workspace_bytes() const;
 
@@ -66,7 +66,6 @@ class BlockProgram {
   std::vector<std::pair<std::size_t, Number>> constants_;  // by value
   std::size_t result_ = 0;
   std::size_t slot_count_ = 0;
-  std::int64_t most_lanes_ = 0;
 };
 
 /// A program under way on arrays of one call. Constants and scalars are spread over blocks once.
@@ -87,6 +86,7 @@ class BlockRun {
   const BlockProgram& program_;
   const std::byte* const* operands_;
   std::byte* workspace_;
+  std::int64_t slot_bytes_;
   std::vector<const std::byte*> at_;  // where each value lies at the moment
 };
 

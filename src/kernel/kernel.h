@@ -50,7 +50,7 @@ inline constexpr std::int64_t most_workspace_bytes = std::int64_t{8} << 20;
 /// How a kernel would compute a spec.
 struct Offer {
   double seconds = 0;  ///< modelled, on one thread
-  std::string path;    ///< what it would do, for people: "sgemm 512x512x256 by OpenBLAS (SkylakeX), 8 calls"
+  std::string path;    ///< what it would do, for people: "packed 14x32 (AVX-512), 4 parts"
   std::int64_t own_bytes = 0;
   std::int64_t shared_bytes = 0;
   std::function<PreparedKernel()> prepare;

@@ -75,8 +75,7 @@ class SlabCompiler {
       const auto index = static_cast<std::size_t>(result - results.begin());
       return {{vertex.dtype, shape, strides, true}, {SlabArray::Where::result, index, 0, step}};
     }
-    const Known known{row_major_layout(vertex.dtype, shape),
-                      {SlabArray::Where::workspace, 0, program.temporary_bytes, 0}};
+    Known known{row_major_layout(vertex.dtype, shape), {SlabArray::Where::workspace, 0, program.temporary_bytes, 0}};
     program.temporary_bytes += aligned(element_count(shape) * size);
     return known;
   }

@@ -268,7 +268,8 @@ class DirectPart {
         a_quantity_(plan.product.a.reading.quantity),
         b_quantity_(plan.product.b.reading.quantity),
         block_rows_(row_groups(plan.row_block, shape_.rows)),
-        last_rows_(row_groups((plan.row.extent - 1) % plan.row_block + 1, shape_.rows)) {
+        last_rows_(row_groups((plan.row.extent - 1) % plan.row_block + 1, shape_.rows)),
+        outer_(static_cast<std::int64_t>(offsets.a.size())) {
     base_.a_row = plan.row.steps[a_quantity_];
     base_.z_row = plan.row.steps[output_quantity];
     base_.a_inner = plan.inner.steps[a_quantity_];
@@ -276,7 +277,6 @@ class DirectPart {
     base_.a_outer = offsets.a.data();
     base_.b_outer = offsets.b.data();
     base_.scale = static_cast<T>(plan.product.match.scale);
-    outer_ = static_cast<std::int64_t>(offsets.a.size());
   }
 
   void run(std::int64_t part) {

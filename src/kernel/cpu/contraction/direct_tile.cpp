@@ -40,6 +40,8 @@ HWY_INLINE void store_lanes(hn::Vec<D> (&sums)[vectors], const FirstLanes<D>& la
   last.store(sums[vectors - 1], z + (vectors - 1) * hn::MaxLanes(d));
 }
 
+// Loops around values that must stay in registers: as functions of their own they would be spilled.
+// NOLINTBEGIN(readability-function-cognitive-complexity)
 template <class D, std::size_t rows, std::size_t vectors, bool a_by_lanes>
 void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
   using T = hn::TFromD<D>;
@@ -85,6 +87,7 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
     z_tile += task.z_tile;
   }
 }
+// NOLINTEND(readability-function-cognitive-complexity)
 
 #if HWY_TARGET == HWY_SCALAR
 constexpr DirectFunction<float> quad_kernel = nullptr;

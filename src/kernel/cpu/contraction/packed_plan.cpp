@@ -80,7 +80,8 @@ double tile_cycles(const PackedPlan& plan, std::int64_t rows, std::int64_t vecto
 double all_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t rows) {
   const std::int64_t vectors = plan.tile_lanes / shape.vector;
   const std::int64_t rest = plan.columns % plan.tile_lanes;
-  double row_of_tiles = static_cast<double>(plan.columns / plan.tile_lanes) * tile_cycles(plan, rows, vectors);
+  const std::int64_t full = plan.columns / plan.tile_lanes;
+  double row_of_tiles = static_cast<double>(full) * tile_cycles(plan, rows, vectors);
   if (rest > 0) row_of_tiles += tile_cycles(plan, rows, shape.any_rows ? ceil_div(rest, shape.vector) : vectors);
   return static_cast<double>(ceil_div(plan.rows, rows)) * row_of_tiles;
 }
