@@ -104,6 +104,19 @@ std::size_t longest(const std::vector<Loop>& loops) {
   return static_cast<std::size_t>(found - loops.begin());
 }
 
+/// The one whose neighbours lie closest together in a quantity, among those that are long enough to fill tiles: rows that
+/// lie far apart may evict one another from the cache.
+std::size_t closest(const std::vector<Loop>& loops, std::size_t quantity) {
+  constexpr std::int64_t long_enough = 24;
+  const std::int64_t least = std::min(long_enough, loops[longest(loops)].extent);
+  std::optional<std::size_t> best;
+  for (std::size_t l = 0; l < loops.size(); ++l) {
+    if (loops[l].extent < least) continue;
+    if (!best || std::abs(loops[l].steps[quantity]) < std::abs(loops[*best].steps[quantity])) best = l;
+  }
+  return *best;
+}
+
 double positions(const std::vector<Loop>& loops) { return static_cast<double>(position_count(loops)); }
 
 double inner_count(const DirectPlan& plan) {
@@ -120,7 +133,6 @@ double product_bytes(const DirectPlan& plan) {
 }
 
 double modelled_seconds(const DirectPlan& plan) {
-  constexpr double cycle = 0.36e-9;
   const KernelShape shape = kernel_shape(plan);
   const double k = inner_count(plan);
   double cycles = 0;
@@ -141,9 +153,11 @@ double modelled_seconds(const DirectPlan& plan) {
   const double bytes = product_bytes(plan);
   // Whole rows of B that lie far apart, again for each few lanes: the further from the processor, the slower.
   const bool is_large = plan.row.extent > shape.rows && bytes > 5e5;
-  const double one = cycle * cycles * (is_large ? 1.5 : 1.0) + 15e-9 * calls_per_repeat;
+  const double one = seconds_per_cycle * cycles * (is_large ? 1.6 : 1.0) + 15e-9 * calls_per_repeat;
   const double products = positions(plan.rest) * repeated;
-  const double memory = products * bytes < 1e6 ? 0 : products * bytes / 1.5e10;
+  const double results = products * static_cast<double>(plan.row.extent * plan.lanes.extent) *
+                         static_cast<double>(size_of(plan.product.match.type));
+  const double memory = transfer_seconds(products * bytes) + transfer_seconds(results);
   return 2e-7 + std::max(products * one, memory) + 5e-8 * products / static_cast<double>(plan.repeated_block);
 }
 
@@ -191,7 +205,7 @@ std::optional<DirectPlan> plan_of(const Product& product, const Loop& lanes, boo
   DirectPlan plan{product, a_by_lanes, lanes, single_loop(product), {}, {}, std::move(rest), single_loop(product)};
   std::vector<Loop> rows = product.rows;
   if (!rows.empty()) {
-    const std::size_t row = longest(rows);
+    const std::size_t row = closest(rows, product.a.reading.quantity);
     plan.row = rows[row];
     rows = without(std::move(rows), row);
     plan.rest.insert(plan.rest.end(), rows.begin(), rows.end());

@@ -67,7 +67,6 @@ bool can_use_b(const DotPlan& plan) {
 }
 
 double modelled_seconds(const DotPlan& plan) {
-  constexpr double cycle = 0.36e-9;
   const DType type = plan.product.match.type;
   const double vector = 64.0 / static_cast<double>(size_of(type));
   const auto k = static_cast<double>(inner_count(plan));
@@ -80,9 +79,9 @@ double modelled_seconds(const DotPlan& plan) {
   const auto products = static_cast<double>(position_count(plan.rest));
   const double one_row = steps * per_step + 12 * n + 6;
   const double packing = plan.packs_b ? n * k * 2 : 0;
-  const double memory = rows * k * static_cast<double>(size_of(plan.product.a.reading.dtype)) / 1.8e10;
-  const double computing = cycle * (rows * one_row + packing + 100);
-  return 3e-7 + products * (products * rows * k * 4 < 1e6 ? computing : std::max(computing, memory));
+  const double bytes = products * rows * k * static_cast<double>(size_of(plan.product.a.reading.dtype));
+  const double computing = products * seconds_per_cycle * (rows * one_row + packing + 100);
+  return 3e-7 + std::max(computing, transfer_seconds(bytes));
 }
 
 /// Blocks and parts, for chosen loops.

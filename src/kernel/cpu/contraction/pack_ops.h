@@ -9,8 +9,8 @@ namespace einrel::contraction {
 
 // The loops that packing spends its time in, for the instruction set of this processor.
 
-/// Lines that lie side by side: for each of `count` inner positions p = positions[i], copies `lanes` elements from
-/// source[offsets[p]] on to `to[p * width]` on.
+/// Lines that lie side by side: for each of `count` inner positions p = positions[i] and each panel q, copies `lanes`
+/// elements from source[offsets[p] + q * lanes] on to `to[q * panel + p * width]` on.
 template <class T, class Stored>
 struct LineCopy {
   const Stored* source = nullptr;
@@ -18,17 +18,19 @@ struct LineCopy {
   const std::int32_t* positions = nullptr;
   std::int64_t count = 0;
   std::int64_t lanes = 0;
+  std::int64_t panels = 1;
   T* to = nullptr;
   std::int64_t width = 0;
+  std::int64_t panel = 0;
 };
 
 /// T is float, double, int32_t or int64_t, Stored the same or, of float, bf16 or f16.
 template <class T, class Stored>
 void copy_lines(const LineCopy<T, Stored>& copy);
 
-/// to[p * width + l] = lines[l][p] for p below count, l below width. T as above.
+/// to[p * step + l] = lines[l][p] for p below count, l below width. T as above.
 template <class T>
-void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to);
+void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step);
 
 /// Stored is bf16 or f16.
 template <class Stored>

@@ -109,17 +109,16 @@ class PackedPart {
 
   void pack_rows() {
     const std::int64_t height = plan_.tile_rows;
-    for (std::int64_t r = 0; r < rows_.count(); r += height) {
-      a_.pack(r, std::min(height, rows_.count() - r), height, a_panels_ + r * inner_.count());
-    }
+    a_.pack(0, rows_.count(), height, a_panels_);
     if (needs_specials()) a_specials_ = specials(a_panels_, piece_count(rows_.count(), height) * height);
   }
 
   void pack_columns() {
     b_.select_lines(block_columns_.begin, block_columns_.count());
-    for (std::int64_t c = 0; c < block_columns_.count(); c += plan_.tile_lanes) {
-      const std::int64_t count = std::min(plan_.tile_lanes, block_columns_.count() - c);
-      b_.pack(c, count, vectors_for(count) * kernels_->vector, b_panels_ + c * inner_.count());
+    const std::int64_t whole = block_columns_.count() / plan_.tile_lanes * plan_.tile_lanes;
+    if (whole > 0) b_.pack(0, whole, plan_.tile_lanes, b_panels_);
+    if (const std::int64_t rest = block_columns_.count() - whole; rest > 0) {
+      b_.pack(whole, rest, vectors_for(rest) * kernels_->vector, b_panels_ + whole * inner_.count());
     }
     if (needs_specials()) choose_kernels();
   }

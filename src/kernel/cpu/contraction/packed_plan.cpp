@@ -63,8 +63,6 @@ double vector_cycles(const Match& match) {
   return fused ? 0.5 : slow ? (match.type == DType::i32 ? 1.5 : 4) : c.join == Join::absolute_difference ? 1.5 : 1;
 }
 
-constexpr double nanoseconds_per_cycle = 0.36;
-
 /// Cycles of one tile for all inner positions.
 double tile_cycles(const PackedPlan& plan, std::int64_t rows, std::int64_t vectors) {
   const auto height = static_cast<double>(rows);
@@ -106,12 +104,18 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   const double column_parts = static_cast<double>(ceil_div(plan.columns, plan.part_columns));
   const PackingWay a = packing_way(product.a, product.rows, product.inner, type);
   const PackingWay b = packing_way(product.b, product.columns, product.inner, type);
-  double nanoseconds = nanoseconds_per_cycle * all_tiles_cycles(plan, shape, plan.tile_rows);
-  nanoseconds += m * k * column_parts * packing_nanoseconds(a, type);
-  nanoseconds += n * k * row_parts * packing_nanoseconds(b, type);
-  if (plan.through_block) nanoseconds += 1.2 * m * n;
-  nanoseconds += 300 * row_parts * column_parts;
-  return 1e-9 * (nanoseconds * static_cast<double>(plan.batch) + 1000 * static_cast<double>(parts(plan)));
+  const auto packing = [&](const Side& side, PackingWay way, double elements) {
+    const double bytes = elements * static_cast<double>(size_of(side.reading.dtype));
+    return 1e-9 * elements * packing_nanoseconds(way, type) + 2 * transfer_seconds(bytes);
+  };
+  const double passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
+  double seconds = seconds_per_cycle * all_tiles_cycles(plan, shape, plan.tile_rows);
+  seconds += packing(product.a, a, m * k) * column_parts;
+  seconds += packing(product.b, b, n * k) * row_parts;
+  seconds += 2 * passes * transfer_seconds(m * n * static_cast<double>(size_of(product.result)));
+  if (plan.through_block) seconds += 1.0e-9 * m * n;
+  seconds += 3e-7 * row_parts * column_parts;
+  return seconds * static_cast<double>(plan.batch) + 1e-6 * static_cast<double>(parts(plan));
 }
 
 /// Cuts the result into parts: enough of them for several threads, where there is enough to do, but not so many that
@@ -139,8 +143,34 @@ void cut_into_parts(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
   }
 }
 
+/// Where the operands lie side by side along two different inner loops, cuts the outer one, so that a short piece of it
+/// is innermost: then both have neighbours to transpose. Returns how many inner positions a block of a whole number of
+/// neighbours has; 1 where nothing was cut.
+std::int64_t interleave(std::vector<Loop>& inner, std::size_t other, std::int64_t most_inner) {
+  constexpr std::int64_t least = 6;
+  constexpr std::int64_t most = 16;
+  for (std::size_t l = 0; l + 1 < inner.size(); ++l) {
+    if (inner[l].steps[other] != 1) continue;
+    std::int64_t length = most;
+    while (length >= least && inner[l].extent % length != 0) --length;
+    if (length < least) return 1;
+    const std::int64_t neighbours = inner.back().extent;
+    Loop piece = inner[l];
+    piece.extent = length;
+    inner[l].extent /= length;
+    for (std::int64_t& step : inner[l].steps) step *= length;
+    inner.push_back(std::move(piece));
+    return length * (length * neighbours <= most_inner ? neighbours : most);
+  }
+  return 1;
+}
+
 PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes& sizes) {
   order_loops(product, leading);
+  const bool leads_a = leading.operand == product.a.operand;
+  const std::int64_t most_inner = sizes.inner_bytes / static_cast<std::int64_t>(size_of(product.match.type));
+  const std::int64_t unit =
+      interleave(product.inner, (leads_a ? product.b : product.a).reading.quantity, most_inner + most_inner / 3);
   const TileShape shape = tile_shape(product.match);
   PackedPlan plan;
   plan.batch = position_count(product.batch);
@@ -149,8 +179,8 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.inner = position_count(product.inner);
   plan.product = std::move(product);
   plan.tile_lanes = 2 * shape.vector;
-  const std::int64_t most_inner = sizes.inner_bytes / static_cast<std::int64_t>(size_of(plan.product.match.type));
-  plan.inner_block = ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
+  plan.inner_block = unit > 1 ? std::max(unit, most_inner / unit * unit)
+                              : ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
   plan.tile_rows = best_tile_rows(plan, shape);
   const bool contiguous = plan.columns == 1 || plan.product.columns.back().steps[output_quantity] == 1;
   plan.through_block = plan.product.result != plan.product.match.type || !plan.product.result_aligned || !contiguous;
