@@ -104,8 +104,8 @@ std::size_t longest(const std::vector<Loop>& loops) {
   return static_cast<std::size_t>(found - loops.begin());
 }
 
-/// The one whose neighbours lie closest together in a quantity, among those that are long enough to fill tiles: rows that
-/// lie far apart may evict one another from the cache.
+/// The one whose neighbours lie closest together in a quantity, among those that are long enough to fill tiles: rows
+/// that lie far apart may evict one another from the cache.
 std::size_t closest(const std::vector<Loop>& loops, std::size_t quantity) {
   constexpr std::int64_t long_enough = 24;
   const std::int64_t least = std::min(long_enough, loops[longest(loops)].extent);

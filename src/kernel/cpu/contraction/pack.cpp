@@ -300,9 +300,8 @@ template <class T>
 template <class Stored>
 const T* Packer<T>::line_of(const Group& group, std::int64_t line, T* room) const {
   const auto count = static_cast<std::int64_t>(group.end - group.begin);
-  const std::int64_t begin =
-      add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(line)]),
-                   inner_offsets_[static_cast<std::size_t>(order_[group.begin])]);
+  const std::int64_t begin = add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(line)]),
+                                          inner_offsets_[static_cast<std::size_t>(order_[group.begin])]);
   // Coordinates grow evenly along a group.
   if (is_inside(line, order_[group.begin]) && is_inside(line, order_[group.end - 1])) {
     const Stored* const from = reinterpret_cast<const Stored*>(operand_) + begin;

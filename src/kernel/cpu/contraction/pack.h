@@ -18,7 +18,8 @@ enum class PackingWay : std::uint8_t {
 };
 PackingWay packing_way(const Side& side, const std::vector<Loop>& lines, const std::vector<Loop>& inner, DType type);
 
-/// How many neighbours in memory can be packed at a time along inner positions of which some hundred are packed at once.
+/// How many neighbours in memory can be packed at a time along inner positions of which some hundred are packed at
+/// once.
 std::int64_t inner_run(const std::vector<Loop>& inner, std::size_t quantity);
 
 /// Nanoseconds per element, roughly, of an operand that is in the second or third cache.

@@ -179,8 +179,8 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.inner = position_count(product.inner);
   plan.product = std::move(product);
   plan.tile_lanes = 2 * shape.vector;
-  plan.inner_block = unit > 1 ? std::max(unit, most_inner / unit * unit)
-                              : ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
+  plan.inner_block =
+      unit > 1 ? std::max(unit, most_inner / unit * unit) : ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
   plan.tile_rows = best_tile_rows(plan, shape);
   const bool contiguous = plan.columns == 1 || plan.product.columns.back().steps[output_quantity] == 1;
   plan.through_block = plan.product.result != plan.product.match.type || !plan.product.result_aligned || !contiguous;
