@@ -321,36 +321,33 @@ const T* Packer<T>::line_of(const Group& group, std::int64_t line, T* room) cons
 
 template <class T>
 template <class Stored>
-void Packer<T>::pack_inner(const Lines& panel, T* to) {
-  std::array<const T*, most_lines> lines{};
+void Packer<T>::pack_inner(const Lines& lines, T* to) {
+  std::array<const T*, most_lines> panel{};
   for (const Group& group : groups_) {
     const auto count = static_cast<std::int64_t>(group.end - group.begin);
-    for (std::int64_t l = 0; l < panel.width; ++l) {
-      T* const room = room_.empty() ? nullptr : room_.data() + l * count;
-      lines[static_cast<std::size_t>(l)] =
-          l < panel.count ? line_of<Stored>(group, panel.first + l, room) : zeros_.data();
+    for (std::int64_t begin = 0; begin < lines.count; begin += lines.width) {
+      for (std::int64_t l = 0; l < lines.width; ++l) {
+        T* const room = room_.empty() ? nullptr : room_.data() + l * count;
+        panel[static_cast<std::size_t>(l)] =
+            begin + l < lines.count ? line_of<Stored>(group, lines.first + begin + l, room) : zeros_.data();
+      }
+      transpose_lines(panel.data(), lines.width, count, place(lines, begin, to) + order_[group.begin] * lines.width,
+                      group.step * lines.width);
     }
-    transpose_lines(lines.data(), panel.width, count, to + order_[group.begin] * panel.width, group.step * panel.width);
   }
 }
 
 template <class T>
 void Packer<T>::pack(std::int64_t first, std::int64_t count, std::int64_t width, T* to) {
   invariant(width <= most_lines, "a panel is wider than any tile kernel");
-  const auto positions = static_cast<std::int64_t>(inner_offsets_.size());
   with_stored_type(side_.reading.dtype, [&]<class Stored>() {
     if constexpr (is_fast_pair<T, Stored>) {
-      if (way_ == PackingWay::inner) {
-        for (std::int64_t l = 0; l < count; l += width) {
-          pack_inner<Stored>({first + l, std::min(width, count - l), width}, to + l * positions);
-        }
-        return;
-      }
+      if (way_ == PackingWay::inner) return pack_inner<Stored>({first, count, width}, to);
     }
     pack_lines<Stored>({first, count, width}, to);
   });
   if (side_.factor != 1) {
-    const std::int64_t size = (count + width - 1) / width * width * positions;
+    const std::int64_t size = (count + width - 1) / width * width * static_cast<std::int64_t>(inner_offsets_.size());
     for (std::int64_t i = 0; i < size; ++i) to[i] *= static_cast<T>(side_.factor);
   }
 }

@@ -80,7 +80,7 @@ class Packer {
   template <class Stored>
   const T* line_of(const Group& group, std::int64_t line, T* room) const;
   template <class Stored>
-  void pack_inner(const Lines& panel, T* to);
+  void pack_inner(const Lines& lines, T* to);
 
   Side side_;
   std::vector<Loop> lines_;

@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "kernel/cpu/contraction/pack_ops.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernel/cpu/contraction/partial_vector-inl.h"
 #include "kernel/cpu/contraction/stored_vector-inl.h"
 
 #ifndef EINREL_CONTRACTION_PACK_OPS
@@ -26,6 +27,8 @@ using ConvertLine = void (*)(const Stored*, std::int64_t, float*);
 template <class Stored>
 using NarrowLine = void (*)(const float*, std::int64_t, Stored*);
 template <class T>
+using StoreLines = void (*)(const LineStore<T>&);
+template <class T>
 using SpecialsIn = Specials (*)(const T*, std::int64_t);
 
 /// Every loop for one instruction set; std::get finds one by its type.
@@ -37,6 +40,7 @@ struct PackOps {
       transpose;
   std::tuple<ConvertLine<BFloat16>, ConvertLine<Float16>> convert;
   std::tuple<NarrowLine<BFloat16>, NarrowLine<Float16>> narrow;
+  std::tuple<StoreLines<float>, StoreLines<double>> store;
   std::tuple<SpecialsIn<float>, SpecialsIn<double>> specials;
 };
 
@@ -193,6 +197,28 @@ void narrow_line_of(const float* from, std::int64_t count, Stored* to) {
 }
 
 template <class T>
+void store_lines_of(const LineStore<T>& store) {
+  const hn::ScalableTag<T> d;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const auto scale = hn::Set(d, store.scale);
+  const std::int64_t whole = store.count / vector * vector;
+  for (std::int64_t r = 0; r < store.rows; ++r) {
+    const T* const values = store.values + r * store.stride;
+    T* const to = store.to + store.offsets[r];
+    for (std::int64_t i = 0; i < whole; i += vector) {
+      auto v = hn::Mul(hn::LoadU(d, values + i), scale);
+      if (store.accumulate) v = hn::Add(hn::LoadU(d, to + i), v);
+      hn::StoreU(v, d, to + i);
+    }
+    if (whole == store.count) continue;
+    const FirstLanes<decltype(d)> rest(store.count - whole);
+    auto v = hn::Mul(rest.load(values + whole), scale);
+    if (store.accumulate) v = hn::Add(rest.load(to + whole), v);
+    rest.store(v, to + whole);
+  }
+}
+
+template <class T>
 Specials specials_of(const T* values, std::int64_t count) {
   const hn::ScalableTag<T> d;
   constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
@@ -224,6 +250,7 @@ const PackOps& pack_ops_of() {
        transpose_lines_of<std::int64_t>},
       {convert_line_of<BFloat16>, convert_line_of<Float16>},
       {narrow_line_of<BFloat16>, narrow_line_of<Float16>},
+      {store_lines_of<float>, store_lines_of<double>},
       {specials_of<float>, specials_of<double>}};
   return ops;
 }
@@ -274,6 +301,13 @@ void narrow_line(const float* from, std::int64_t count, Stored* to) {
 }
 template void narrow_line(const float*, std::int64_t, BFloat16*);
 template void narrow_line(const float*, std::int64_t, Float16*);
+
+template <class T>
+void store_lines(const LineStore<T>& store) {
+  std::get<StoreLines<T>>(pack_ops().store)(store);
+}
+template void store_lines(const LineStore<float>&);
+template void store_lines(const LineStore<double>&);
 
 template <class T>
 Specials specials_in(const T* values, std::int64_t count) {

@@ -40,6 +40,24 @@ void convert_line(const Stored* from, std::int64_t count, float* to);
 template <class Stored>
 void narrow_line(const float* from, std::int64_t count, Stored* to);
 
+/// Finished values on their way to lines of the result: `count` values from values[r * stride] on, each multiplied with
+/// `scale`, go to `to[offsets[r]]` on for every row r, where they are added to what is there if `accumulate` says so.
+template <class T>
+struct LineStore {
+  const T* values = nullptr;
+  std::int64_t stride = 0;
+  std::int64_t rows = 0;
+  std::int64_t count = 0;
+  T* to = nullptr;
+  const std::int64_t* offsets = nullptr;
+  T scale = 1;
+  bool accumulate = false;
+};
+
+/// T is float or double.
+template <class T>
+void store_lines(const LineStore<T>& store);
+
 /// Which values that are no finite numbers occur among some; T is float or double.
 struct Specials {
   bool nan = false;

@@ -100,8 +100,10 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   const auto m = static_cast<double>(plan.rows);
   const auto n = static_cast<double>(plan.columns);
   const auto k = static_cast<double>(plan.inner);
-  const double row_parts = static_cast<double>(ceil_div(plan.rows, plan.part_rows));
-  const double column_parts = static_cast<double>(ceil_div(plan.columns, plan.part_columns));
+  const bool shares = plan.shared_columns > 0;
+  const double row_parts = shares ? 1 : static_cast<double>(ceil_div(plan.rows, plan.part_rows));
+  const double column_parts =
+      static_cast<double>(ceil_div(plan.columns, shares ? plan.shared_columns : plan.part_columns));
   const PackingWay a = packing_way(product.a, product.rows, product.inner, type);
   const PackingWay b = packing_way(product.b, product.columns, product.inner, type);
   const auto packing = [&](const Side& side, PackingWay way, double elements) {
@@ -118,10 +120,33 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   return seconds * static_cast<double>(plan.batch) + 1e-6 * static_cast<double>(parts(plan));
 }
 
+/// Whether tile kernels are chosen by what the panels hold: a NaN may make max and min slower.
+bool is_choosy(const Match& match) {
+  const Combination c = match.combination;
+  return is_float(match.type) && (c.reduce != Reduce::sum || c.join == Join::maximum || c.join == Join::minimum);
+}
+
+/// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay.
+bool share_columns(PackedPlan& plan) {
+  constexpr std::int64_t least_columns = 96;
+  constexpr std::int64_t tiles_per_part = 10;  // their rows of A stay in the second-level cache
+  const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
+  if (plan.batch > 1 || plan.through_block || is_choosy(plan.product.match)) return false;
+  if (plan.columns < least_columns || tiles <= tiles_per_part) return false;
+  const std::int64_t line = plan.inner_block * static_cast<std::int64_t>(size_of(plan.product.match.type));
+  const std::int64_t most = (most_workspace_bytes - 64) / line / plan.tile_lanes * plan.tile_lanes;
+  constexpr std::int64_t most_blocks = 10000;  // each is two stages
+  if (ceil_div(plan.inner, plan.inner_block) > most_blocks / ceil_div(plan.columns, most)) return false;
+  plan.shared_columns = round_up(ceil_div(plan.columns, ceil_div(plan.columns, most)), plan.tile_lanes);
+  plan.part_rows = ceil_div(tiles, ceil_div(tiles, tiles_per_part)) * plan.tile_rows;
+  return true;
+}
+
 /// Cuts the result into parts: enough of them for several threads, where there is enough to do, but not so many that
 /// packing the same lines again and again costs much.
 void cut_into_parts(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
   constexpr double least_seconds = 3e-4;
+  if (seconds > 2 * least_seconds && share_columns(plan)) return;
   const auto wanted = static_cast<std::int64_t>(std::clamp(seconds / least_seconds, 1.0, 64.0));
   plan.part_batch = ceil_div(plan.batch, std::min(plan.batch, wanted));
   const std::int64_t most_rows = round_up(std::max(sizes.rows, plan.tile_rows), plan.tile_rows);
@@ -188,7 +213,9 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.part_rows = plan.rows;
   plan.part_columns = plan.columns;
   cut_into_parts(plan, sizes, modelled_seconds(plan, shape));
-  const std::int64_t blocks = ceil_div(plan.part_columns, std::max(sizes.columns, plan.tile_lanes));
+  // Columns that are shared are packed by several threads: in smaller blocks.
+  const std::int64_t block = plan.shared_columns > 0 ? sizes.columns / 2 : sizes.columns;
+  const std::int64_t blocks = ceil_div(plan.part_columns, std::max(block, plan.tile_lanes));
   plan.column_block = round_up(ceil_div(plan.part_columns, blocks), plan.tile_lanes);
   plan.seconds = modelled_seconds(plan, shape);
   return plan;
@@ -202,6 +229,10 @@ std::int64_t parts(const PackedPlan& plan) {
 }
 
 std::int64_t own_bytes(const PackedPlan& plan) { return workspace_of(plan).total; }
+
+std::int64_t shared_bytes(const PackedPlan& plan) {
+  return plan.shared_columns * plan.inner_block * static_cast<std::int64_t>(size_of(plan.product.match.type));
+}
 
 PackedPlan plan_packed(const Product& product, const BlockSizes& sizes) {
   const Product other = transposed(product);
@@ -218,7 +249,8 @@ PackedWorkspace workspace_of(const PackedPlan& plan) {
   constexpr std::int64_t line = 64;  // panels begin at cache lines
   PackedWorkspace workspace;
   const std::int64_t rows = round_up(std::min(plan.rows, plan.part_rows), plan.tile_rows);
-  const std::int64_t columns = round_up(std::min(plan.part_columns, plan.column_block), plan.tile_lanes);
+  const std::int64_t packed = plan.shared_columns > 0 ? 0 : std::min(plan.part_columns, plan.column_block);
+  const std::int64_t columns = round_up(packed, plan.tile_lanes);
   workspace.b = round_up(rows * plan.inner_block * size, line) + line;
   workspace.block = workspace.b + round_up(columns * plan.inner_block * size, line) + line;
   const std::int64_t block = plan.through_block ? plan.part_rows * plan.part_columns : plan.tile_rows * plan.tile_lanes;

@@ -29,6 +29,10 @@ struct PackedPlan {
   /// two columns lie side by side in it.
   bool through_block = false;
 
+  /// Where not 0, so many columns of B are packed for all parts together, at some inner positions at a time; then parts
+  /// are of rows. Else each part packs what it needs.
+  std::int64_t shared_columns = 0;
+
   /// Each part computes so many at most.
   std::int64_t part_batch = 1;
   std::int64_t part_rows = 1;
@@ -50,6 +54,7 @@ struct PackedWorkspace {
 PackedWorkspace workspace_of(const PackedPlan& plan);
 
 std::int64_t own_bytes(const PackedPlan& plan);
+std::int64_t shared_bytes(const PackedPlan& plan);
 std::int64_t parts(const PackedPlan& plan);
 
 /// "packed 14x32 (AVX-512)"
