@@ -414,7 +414,7 @@ class DirectPart {
     const auto row = static_cast<std::size_t>(rows - 1);
     const std::int64_t vectors = ceil_div(lanes, shape_.vector);
     if (plan_.a_by_lanes) return kernels_.a_by_lanes[row][vectors == 1 ? 0 : 1];
-    const std::size_t width = lanes <= 4 ? 0 : lanes <= 8 && vectors == 1 ? 1 : vectors == 1 ? 2 : vectors == 2 ? 3 : 4;
+    const std::size_t width = vectors > 1 ? (vectors == 2 ? 3 : 4) : lanes <= 4 ? 0 : lanes <= 8 ? 1 : 2;
     return kernels_.constant_a[row][width];
   }
 

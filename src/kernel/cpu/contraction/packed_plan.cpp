@@ -127,27 +127,24 @@ bool is_choosy(const Match& match) {
 }
 
 /// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay.
-bool share_columns(PackedPlan& plan) {
-  constexpr std::int64_t least_columns = 96;
-  constexpr std::int64_t tiles_per_part = 10;  // their rows of A stay in the second-level cache
+bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
   if (plan.batch > 1 || plan.through_block || is_choosy(plan.product.match)) return false;
-  if (plan.columns < least_columns || tiles <= tiles_per_part) return false;
+  if (plan.columns < 3 * plan.tile_lanes || tiles <= sizes.shared_tiles) return false;
   const std::int64_t line = plan.inner_block * static_cast<std::int64_t>(size_of(plan.product.match.type));
   const std::int64_t most = (most_workspace_bytes - 64) / line / plan.tile_lanes * plan.tile_lanes;
   constexpr std::int64_t most_blocks = 10000;  // each is two stages
   if (ceil_div(plan.inner, plan.inner_block) > most_blocks / ceil_div(plan.columns, most)) return false;
   plan.shared_columns = round_up(ceil_div(plan.columns, ceil_div(plan.columns, most)), plan.tile_lanes);
-  plan.part_rows = ceil_div(tiles, ceil_div(tiles, tiles_per_part)) * plan.tile_rows;
+  plan.part_rows = ceil_div(tiles, ceil_div(tiles, sizes.shared_tiles)) * plan.tile_rows;
   return true;
 }
 
 /// Cuts the result into parts: enough of them for several threads, where there is enough to do, but not so many that
 /// packing the same lines again and again costs much.
 void cut_into_parts(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
-  constexpr double least_seconds = 3e-4;
-  if (seconds > 2 * least_seconds && share_columns(plan)) return;
-  const auto wanted = static_cast<std::int64_t>(std::clamp(seconds / least_seconds, 1.0, 64.0));
+  if (seconds > 2 * sizes.part_seconds && share_columns(plan, sizes)) return;
+  const auto wanted = static_cast<std::int64_t>(std::clamp(seconds / sizes.part_seconds, 1.0, 64.0));
   plan.part_batch = ceil_div(plan.batch, std::min(plan.batch, wanted));
   const std::int64_t most_rows = round_up(std::max(sizes.rows, plan.tile_rows), plan.tile_rows);
   // A block of the result, and packed rows of A beside it, must fit into the workspace.
