@@ -3,27 +3,9 @@
 #include <fmt/format.h>
 
 #include "kernel/evaluate.h"
-#include "kernel/view.h"
 
 namespace einrel {
 namespace {
-
-/// How each tensor lies if nothing runs together.
-std::vector<ArrayLayout> layouts_of(const EinGraph& graph, const LayoutBindings& inputs) {
-  std::vector<ArrayLayout> layouts;
-  for (const Vertex& vertex : graph.vertices) {
-    ArrayLayout layout = row_major_layout(vertex.dtype, vertex.bound);
-    if (std::holds_alternative<Input>(vertex.op)) {
-      const auto given = inputs.find(vertex.name);
-      if (given != inputs.end()) layout.strides = given->second;
-    }
-    if (const auto* const view = std::get_if<View>(&vertex.op)) {
-      if (auto shared = view_strides(*view, layouts[vertex.inputs[0].index].strides)) layout.strides = *shared;
-    }
-    layouts.push_back(std::move(layout));
-  }
-  return layouts;
-}
 
 ScalarBindings some_scalars(const EinGraph& graph) {
   ScalarBindings scalars;
@@ -35,7 +17,7 @@ ScalarBindings some_scalars(const EinGraph& graph) {
 
 std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const LayoutBindings& layouts) {
   const EinGraph& graph = compiled.graph;
-  const std::vector<ArrayLayout> all = layouts_of(graph, layouts);
+  const std::vector<ArrayLayout> all = plan_memory(compiled, input_layouts(graph, layouts)).layouts;
   const ScalarBindings scalars = some_scalars(graph);
   std::vector<std::optional<VertexKernel>> kernels(graph.vertices.size());
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {

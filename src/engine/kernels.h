@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/compile.h"
-#include "engine/memory.h"
+#include "engine/memory_plan.h"
 #include "kernel/registry.h"
 
 namespace einrel {

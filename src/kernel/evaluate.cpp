@@ -13,47 +13,38 @@ namespace einrel {
 namespace {
 
 /// The same for every output element, whatever the body.
-Tensor reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) {
+PreparedKernel reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) {
   const Reducer reducer = *einsum.reducer;
   invariant(
       reducer != Reducer::max && reducer != Reducer::min && reducer != Reducer::argmax && reducer != Reducer::argmin,
       "an extreme needs at least one value");
-  Tensor result(vertex.dtype, vertex.bound);
-  Accumulators accumulators(reducer, einsum.body.type());
-  accumulators.start(1);
-  const ReducedValues nothing = accumulators.finish(0);
-  const std::size_t size = size_of(vertex.dtype);
-  for (std::int64_t i = 0; i < result.count(); ++i) {
-    std::byte* const to = result.mutable_data() + static_cast<std::size_t>(i) * size;
-    std::visit([&](const auto* value) { store_block(vertex.dtype, value, to, 0, 1); }, nothing);
+  const auto fill = [reducer, computed = einsum.body.type(), dtype = vertex.dtype, count = element_count(vertex.bound)](
+                        const Arrays& arrays, Workspace, std::int64_t) {
+    Accumulators accumulators(reducer, computed);
+    accumulators.start(1);
+    const ReducedValues nothing = accumulators.finish(0);
+    const auto size = static_cast<std::int64_t>(size_of(dtype));
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::visit([&](const auto* value) { store_block(dtype, value, arrays.result + i * size, 0, 1); }, nothing);
+    }
+  };
+  return {0, 0, {Stage{1, fill}}};
+}
+
+struct Prepare {
+  const Vertex& vertex;
+  const std::vector<ArrayLayout>& operands;
+  const ScalarBindings& scalars;
+
+  PreparedKernel operator()(const EinSum& einsum) const {
+    if (!needs_kernel(einsum)) return reduction_of_nothing(vertex, einsum);
+    return choose_kernel(spec_of(vertex, operands, scalars)).offer.prepare();
   }
-  return result;
-}
-
-Tensor evaluate_op(const Vertex& vertex, const EinSum& einsum, const std::vector<Tensor>& operands,
-                   const ScalarBindings& scalars, Workers& workers) {
-  if (element_count(vertex.bound) == 0) return Tensor(vertex.dtype, vertex.bound);
-  if (!needs_kernel(einsum)) return reduction_of_nothing(vertex, einsum);
-  std::vector<ArrayLayout> layouts;
-  std::vector<const std::byte*> data;
-  for (const Tensor& operand : operands) {
-    layouts.push_back(layout_of(operand));
-    data.push_back(operand.data());
+  PreparedKernel operator()(const View& view) const {
+    return choose_kernel(view_copy(view, operands.at(0))).offer.prepare();
   }
-  const Choice choice = choose_kernel(spec_of(vertex, std::move(layouts), scalars));
-  Tensor result(vertex.dtype, vertex.bound, workers.pool());
-  workers.run(choice.offer.prepare(), {data.data(), result.mutable_data()});
-  return result;
-}
-
-Tensor evaluate_op(const Vertex& vertex, const View& view, const std::vector<Tensor>& operands, const ScalarBindings&,
-                   Workers&) {
-  return evaluate_view(vertex, view, operands.at(0));
-}
-
-Tensor evaluate_op(const Vertex&, const Input&, const std::vector<Tensor>&, const ScalarBindings&, Workers&) {
-  throw Bug("an input has nothing to evaluate");
-}
+  PreparedKernel operator()(const Input&) const { throw Bug("an input has nothing to evaluate"); }
+};
 
 }  // namespace
 
@@ -71,9 +62,27 @@ KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, cons
           false};
 }
 
+PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars) {
+  if (element_count(vertex.bound) == 0) return {};
+  return std::visit(Prepare{vertex, operands, scalars}, vertex.op);
+}
+
 Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars,
                 Workers& workers) {
-  return std::visit([&](const auto& op) { return evaluate_op(vertex, op, operands, scalars, workers); }, vertex.op);
+  std::vector<ArrayLayout> layouts;
+  std::vector<const std::byte*> data;
+  for (const Tensor& operand : operands) {
+    layouts.push_back(layout_of(operand));
+    data.push_back(operand.data());
+  }
+  if (const auto* const view = std::get_if<View>(&vertex.op)) {
+    auto shared = view_strides(*view, layouts.at(0).strides);
+    if (shared) return operands[0].restrided(vertex.bound, std::move(*shared));
+  }
+  const PreparedKernel kernel = prepare(vertex, layouts, scalars);
+  Tensor result(vertex.dtype, vertex.bound, workers.pool());
+  workers.run(kernel, {data.data(), result.mutable_data()});
+  return result;
 }
 
 }  // namespace einrel

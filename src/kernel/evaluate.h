@@ -17,6 +17,10 @@ namespace einrel {
 Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars,
                 Workers& workers);
 
+/// One EinSum, or the copy that a View takes where view_strides are none, made ready for operands of these layouts and
+/// a row-major result. Throws UserError as evaluate does.
+PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars);
+
 /// The spec of an EinSum vertex on operands of these layouts, its result in row-major order.
 KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, const ScalarBindings& scalars);
 
@@ -24,7 +28,7 @@ KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, cons
 bool stays_in_no_cache(const Vertex& vertex);
 
 /// Whether a kernel has something to do: the result has elements, and each of them reduces at least one value. Else
-/// evaluate fills in what a reduction of nothing gives.
+/// the result of a reduction of nothing is filled in.
 bool needs_kernel(const EinSum& einsum);
 
 }  // namespace einrel

@@ -17,7 +17,7 @@ namespace einrel {
 struct Arrays {
   const std::byte* const* operands = nullptr;
   std::byte* result = nullptr;
-  std::byte* const* results = nullptr;  ///< of a fusion, which has any number of them, in place of `result`
+  std::byte* const* results = nullptr;  ///< of what has several, in place of `result`
 };
 
 /// Memory that a kernel has asked for, aligned to 64 bytes, contents unspecified: its own for each part, and one that
