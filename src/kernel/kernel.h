@@ -27,11 +27,13 @@ struct Workspace {
   std::byte* shared = nullptr;
 };
 
+using PartFunction = std::function<void(const Arrays&, Workspace, std::int64_t part)>;
+
 /// Parts that may be computed in any order and at the same time: they write to different places. How many there are
 /// depends on the spec alone, so that the result does not depend on the number of threads.
 struct Stage {
   std::int64_t parts = 1;
-  std::function<void(const Arrays&, Workspace, std::int64_t part)> run;
+  PartFunction run;
 };
 
 /// A kernel made ready for one spec: it may run many times, on several threads at once. Stages run one after another.

@@ -260,6 +260,7 @@ struct PreparedDirect {
         block_rows(row_groups(plan.row_block, shape.rows)),
         last_rows(row_groups((plan.row.extent - 1) % plan.row_block + 1, shape.rows)),
         units(unit_count(plan)) {
+    if (!plan.rest.empty()) rest.emplace(plan.rest, plan.product.bases);
     const std::int64_t count = position_count(plan.outer_inner);
     const auto fill = [&](const Side& side, std::vector<std::int64_t>& to) {
       to.resize(static_cast<std::size_t>(count));
@@ -274,6 +275,7 @@ struct PreparedDirect {
   TileGroups block_rows;
   TileGroups last_rows;
   std::int64_t units = 1;
+  std::optional<Odometer> rest;  ///< most small products have none
   /// Of the inner positions but those of the innermost loop.
   std::vector<std::int64_t> a_outer;
   std::vector<std::int64_t> b_outer;
@@ -310,8 +312,8 @@ class DirectPart {
     const std::int64_t begin = prepared_.units * part / plan_.parts;
     const std::int64_t end = prepared_.units * (part + 1) / plan_.parts;
     std::int64_t position = begin / per_position;
-    std::optional<Odometer> rest;  // most small products have none
-    if (!plan_.rest.empty()) rest.emplace(plan_.rest, plan_.product.bases).seek(position);
+    std::optional<Odometer> rest = prepared_.rest;
+    if (rest) rest->seek(position);
     for (std::int64_t unit = begin; unit < end; ++unit) {
       for (; position < unit / per_position; ++position) rest->advance();
       const std::int64_t row_block = unit / lane_blocks % row_blocks;
