@@ -31,40 +31,34 @@ PreparedKernel reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) 
   return {0, 0, {Stage{1, fill}}};
 }
 
-struct Prepare {
-  const Vertex& vertex;
-  const std::vector<ArrayLayout>& operands;
-  const ScalarBindings& scalars;
-
-  PreparedKernel operator()(const EinSum& einsum) const {
-    if (!needs_kernel(einsum)) return reduction_of_nothing(vertex, einsum);
-    return choose_kernel(spec_of(vertex, operands, scalars)).offer.prepare();
-  }
-  PreparedKernel operator()(const View& view) const {
-    return choose_kernel(view_copy(view, operands.at(0))).offer.prepare();
-  }
-  PreparedKernel operator()(const Input&) const { throw Bug("an input has nothing to evaluate"); }
-};
+bool has_bindings(const std::vector<Label>& labels) {
+  return std::none_of(labels.begin(), labels.end(), [](const Label& label) { return label.extent == Extent(0); });
+}
 
 }  // namespace
 
-bool needs_kernel(const EinSum& einsum) {
-  return std::none_of(einsum.labels.begin(), einsum.labels.end(),
-                      [](const Label& label) { return label.extent == Extent(0); });
-}
+bool needs_kernel(const EinSum& einsum) { return has_bindings(einsum.labels); }
 
 bool stays_in_no_cache(const Vertex& vertex) {
   return element_count(vertex.bound) >= least_streamed_bytes / static_cast<std::int64_t>(size_of(vertex.dtype));
 }
 
-KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, const ScalarBindings& scalars) {
-  return {std::get<EinSum>(vertex.op), std::move(operands), row_major_layout(vertex.dtype, vertex.bound), scalars,
-          false};
+std::optional<KernelSpec> spec_of(const Vertex& vertex, const std::vector<ArrayLayout>& operands,
+                                  const ScalarBindings& scalars) {
+  if (const auto* const view = std::get_if<View>(&vertex.op)) {
+    if (!has_bindings(view->labels)) return std::nullopt;
+    return view_copy(*view, operands.at(0));
+  }
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum == nullptr) throw Bug("an input has nothing to evaluate");
+  if (!needs_kernel(*einsum)) return std::nullopt;
+  return KernelSpec{*einsum, operands, row_major_layout(vertex.dtype, vertex.bound), scalars, false, false};
 }
 
 PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars) {
+  if (const auto spec = spec_of(vertex, operands, scalars)) return choose_kernel(*spec).offer.prepare();
   if (element_count(vertex.bound) == 0) return {};
-  return std::visit(Prepare{vertex, operands, scalars}, vertex.op);
+  return reduction_of_nothing(vertex, std::get<EinSum>(vertex.op));
 }
 
 Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars,
