@@ -341,8 +341,15 @@ void Accumulators::fold(BlockValues values, std::size_t count, std::int64_t posi
 }
 
 Accumulators::Partial Accumulators::partial(std::size_t lane) const {
-  const double real = held_ == Held::single ? static_cast<double>(state_.single[lane]) : state_.real[lane];
-  return {real, state_.whole[lane], state_.position[lane], state_.scaled[lane]};
+  Partial partial;
+  switch (held_) {
+    case Held::single: partial.real = static_cast<double>(state_.single[lane]); break;
+    case Held::real: partial.real = state_.real[lane]; break;
+    case Held::whole: partial.whole = state_.whole[lane]; break;
+  }
+  if (reducer_ == Reducer::argmax || reducer_ == Reducer::argmin) partial.position = state_.position[lane];
+  if (reducer_ == Reducer::logsumexp) partial.scaled = state_.scaled[lane];
+  return partial;
 }
 
 void Accumulators::set(std::size_t lane, const Partial& partial) {

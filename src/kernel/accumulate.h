@@ -40,15 +40,16 @@ class Accumulators {
   ReducedValues finish(std::int64_t count);
 
   /// Entries per lane, aligned to cache lines: vector stores that straddle two are several times slower. Which are
-  /// used depends on the reducer and on the type of the values.
+  /// used depends on the reducer and on the type of the values; `start` sets those. The rest stays as it is: clearing
+  /// all would take longer than a small reduction.
   struct State {
     template <class T>
     using PerLane = std::array<T, lanes_per_block>;
-    alignas(64) PerLane<float> single{};           ///< maximum or minimum of f32 so far
-    alignas(64) PerLane<double> real{};            ///< the same of f64; sum, product
-    alignas(64) PerLane<std::int64_t> whole{};     ///< the same of integers; any and all
-    alignas(64) PerLane<std::int64_t> position{};  ///< argmax, argmin: where the extreme stands
-    alignas(64) PerLane<double> scaled{};          ///< logsumexp: the sum of exp(x - real)
+    alignas(64) PerLane<float> single;           ///< maximum or minimum of f32 so far
+    alignas(64) PerLane<double> real;            ///< the same of f64; sum, product
+    alignas(64) PerLane<std::int64_t> whole;     ///< the same of integers; any and all
+    alignas(64) PerLane<std::int64_t> position;  ///< argmax, argmin: where the extreme stands
+    alignas(64) PerLane<double> scaled;          ///< logsumexp: the sum of exp(x - real)
   };
 
  private:
