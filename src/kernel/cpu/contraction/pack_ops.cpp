@@ -77,11 +77,15 @@ template <class T, class Stored>
 void copy_lines_of(const LineCopy<T, Stored>& copy) {
   const hn::ScalableTag<T> d;
   constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  constexpr std::int64_t ahead = 8;  // positions
   for (std::int64_t i = 0; i < copy.count; ++i) {
     const std::int64_t p = copy.positions[i];
     const Stored* from = copy.source + copy.offsets[p];
+    const Stored* soon = copy.source + copy.offsets[copy.positions[std::min(i + ahead, copy.count - 1)]];
     T* to = copy.to + p * copy.width;
-    for (std::int64_t q = 0; q < copy.panels; ++q, from += copy.lanes, to += copy.panel) {
+    for (std::int64_t q = 0; q < copy.panels; ++q, from += copy.lanes, soon += copy.lanes, to += copy.panel) {
+      __builtin_prefetch(soon, 0, 3);
+      __builtin_prefetch(soon + copy.lanes - 1, 0, 3);
       std::int64_t done = 0;
       for (; done + vector <= copy.lanes; done += vector) hn::StoreU(load_vector(d, from + done), d, to + done);
       if (done < copy.lanes) copy_rest(from + done, copy.lanes - done, to + done);
