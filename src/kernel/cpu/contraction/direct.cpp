@@ -176,8 +176,8 @@ double modelled_seconds(const DirectPlan& plan) {
   // Rows of B that lie a multiple of a page apart evict one another before the next rows of A meet them.
   constexpr std::int64_t page = 4096;
   const std::int64_t distance = plan.inner.steps[plan.product.b.reading.quantity];
-  const bool collides =
-      k > 4 && distance != 0 && distance * static_cast<std::int64_t>(size_of(plan.product.match.type)) % page == 0;
+  const bool collides = plan.row.extent > shape.rows && k > 4 && distance != 0 &&
+                        distance * static_cast<std::int64_t>(size_of(plan.product.match.type)) % page == 0;
   const double memory = (collides ? 3 : 1) * transfer_seconds(products * bytes) + transfer_seconds(results);
   return 2e-7 + std::max(products * one, memory) + 5e-8 * products / static_cast<double>(plan.repeated_block);
 }

@@ -180,9 +180,10 @@ void Packer<T>::group_same_bounds() {
   if (!bounds_.empty()) std::stable_sort(order_.begin(), order_.end(), compare);
   groups_.clear();
   for (std::size_t i = 0; i < order_.size(); ++i) {
-    if (i == 0 || compare(order_[i - 1], order_[i])) groups_.push_back({i, i, 1});
+    if (i == 0 || compare(order_[i - 1], order_[i])) groups_.push_back({i, i, 1, 0});
     groups_.back().end = i + 1;
   }
+  find_reaches();
 }
 
 /// Whether the coordinates that are checked differ as much from x to y as from y to z.
@@ -213,8 +214,37 @@ void Packer<T>::group_neighbours() {
         continue;
       }
     }
-    groups_.push_back({i, i + 1, 1});
+    groups_.push_back({i, i + 1, 1, 0});
   }
+  find_reaches();
+}
+
+/// Coordinates are the same in all of a group, or grow evenly: they are lowest and highest at its ends.
+template <class T>
+void Packer<T>::find_reaches() {
+  reaches_.clear();
+  for (Group& group : groups_) {
+    group.reach = reaches_.size();
+    for (const Bound& bound : bounds_) {
+      const std::int64_t first = bound.of_inner[static_cast<std::size_t>(order_[group.begin])];
+      const std::int64_t last = bound.of_inner[static_cast<std::size_t>(order_[group.end - 1])];
+      reaches_.push_back(std::min(first, last));
+      reaches_.push_back(std::max(first, last));
+    }
+  }
+}
+
+/// Bit l is set where line first + l lies outside of the operand somewhere in a group.
+template <class T>
+std::uint64_t Packer<T>::lines_outside(const Group& group, std::int64_t first, std::int64_t count) const {
+  const std::int64_t* reach = reaches_.data() + group.reach;
+  std::uint64_t bits = 0;
+  for (const Bound& bound : bounds_) {
+    bits |= outside(bound.of_lines.data() + first, count, -(bound.base + reach[0]),
+                    bound.extent - 1 - (bound.base + reach[1]));
+    reach += 2;
+  }
+  return bits;
 }
 
 /// Where a line's elements go, at inner position 0.
@@ -276,12 +306,21 @@ void Packer<T>::pack_lines(const Lines& lines, T* to) const {
   const bool side_by_side = way_ == PackingWay::lines;
   for (const Group& group : groups_) {
     fill(group, lines, lines.count, whole, T{0}, to);
+    std::uint64_t outside = 0;  // of 64 lines
+    const auto is_inside = [&](std::int64_t line) {
+      constexpr std::int64_t at_once = 64;
+      if (line % at_once == 0) {
+        outside = lines_outside(group, lines.first + line, std::min(at_once, lines.count - line));
+      }
+      return (outside >> static_cast<unsigned>(line % at_once) & 1U) == 0;
+    };
+    bool next_inside = is_inside(0);
     for (std::int64_t l = 0; l < lines.count;) {
-      const bool inside = is_inside(lines.first + l, order_[group.begin]);
+      const bool inside = next_inside;
       std::int64_t end = l + 1;
-      while (end < lines.count && (!inside || !side_by_side || offsets[end] == offsets[end - 1] + 1) &&
-             is_inside(lines.first + end, order_[group.begin]) == inside) {
-        ++end;
+      for (; end < lines.count; ++end) {
+        next_inside = is_inside(end);
+        if (next_inside != inside || (inside && side_by_side && offsets[end] != offsets[end - 1] + 1)) break;
       }
       if (!inside) {
         fill(group, lines, l, end, pad_, to);
@@ -298,12 +337,11 @@ void Packer<T>::pack_lines(const Lines& lines, T* to) const {
 /// The elements of a line at the positions of a group, side by side: where they lie, or copied into `room`.
 template <class T>
 template <class Stored>
-const T* Packer<T>::line_of(const Group& group, std::int64_t line, T* room) const {
+const T* Packer<T>::line_of(const Group& group, std::int64_t line, bool reaches_out, T* room) const {
   const auto count = static_cast<std::int64_t>(group.end - group.begin);
   const std::int64_t begin = add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(line)]),
                                           inner_offsets_[static_cast<std::size_t>(order_[group.begin])]);
-  // Coordinates grow evenly along a group.
-  if (is_inside(line, order_[group.begin]) && is_inside(line, order_[group.end - 1])) {
+  if (!reaches_out) {
     const Stored* const from = reinterpret_cast<const Stored*>(operand_) + begin;
     if constexpr (std::is_same_v<T, Stored>) {
       return from;
@@ -326,10 +364,12 @@ void Packer<T>::pack_inner(const Lines& lines, T* to) {
   for (const Group& group : groups_) {
     const auto count = static_cast<std::int64_t>(group.end - group.begin);
     for (std::int64_t begin = 0; begin < lines.count; begin += lines.width) {
-      for (std::int64_t l = 0; l < lines.width; ++l) {
+      const std::int64_t existing = std::min(lines.width, lines.count - begin);
+      std::uint64_t outside = lines_outside(group, lines.first + begin, existing);
+      for (std::int64_t l = 0; l < lines.width; ++l, outside >>= 1U) {
         T* const room = room_.empty() ? nullptr : room_.data() + l * count;
         panel[static_cast<std::size_t>(l)] =
-            begin + l < lines.count ? line_of<Stored>(group, lines.first + begin + l, room) : zeros_.data();
+            l < existing ? line_of<Stored>(group, lines.first + begin + l, (outside & 1U) != 0, room) : zeros_.data();
       }
       transpose_lines(panel.data(), lines.width, count, place(lines, begin, to) + order_[group.begin] * lines.width,
                       group.step * lines.width);

@@ -58,6 +58,7 @@ class Packer {
     std::size_t begin = 0;
     std::size_t end = 0;
     std::int64_t step = 1;
+    std::size_t reach = 0;  ///< where its lowest and highest coordinates begin in reaches_
   };
   struct Lines {
     std::int64_t first = 0;  ///< of the selected ones
@@ -66,9 +67,11 @@ class Packer {
   };
 
   bool is_inside(std::int64_t line, std::int64_t position) const;
+  std::uint64_t lines_outside(const Group& group, std::int64_t first, std::int64_t count) const;
   bool grow_evenly(std::int64_t x, std::int64_t y, std::int64_t z) const;
   void group_same_bounds();
   void group_neighbours();
+  void find_reaches();
   T* place(const Lines& lines, std::int64_t line, T* to) const;
   void fill(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T value, T* to) const;
   template <class Stored>
@@ -78,7 +81,7 @@ class Packer {
   template <class Stored>
   void pack_lines(const Lines& lines, T* to) const;
   template <class Stored>
-  const T* line_of(const Group& group, std::int64_t line, T* room) const;
+  const T* line_of(const Group& group, std::int64_t line, bool reaches_out, T* room) const;
   template <class Stored>
   void pack_inner(const Lines& lines, T* to);
 
@@ -94,6 +97,7 @@ class Packer {
   std::vector<Bound> bounds_;
   std::vector<std::int32_t> order_;  ///< inner positions
   std::vector<Group> groups_;
+  std::vector<std::int64_t> reaches_;
   std::vector<T> zeros_;  ///< a line that does not exist
   std::vector<T> room_;   ///< lines that are converted, or reach beyond the operand
   const std::byte* operand_ = nullptr;

@@ -26,6 +26,7 @@ template <class Stored>
 using ConvertLine = void (*)(const Stored*, std::int64_t, float*);
 template <class Stored>
 using NarrowLine = void (*)(const float*, std::int64_t, Stored*);
+using Outside = std::uint64_t (*)(const std::int64_t*, std::int64_t, std::int64_t, std::int64_t);
 template <class T>
 using StoreLines = void (*)(const LineStore<T>&);
 template <class T>
@@ -40,6 +41,7 @@ struct PackOps {
       transpose;
   std::tuple<ConvertLine<BFloat16>, ConvertLine<Float16>> convert;
   std::tuple<NarrowLine<BFloat16>, NarrowLine<Float16>> narrow;
+  Outside outside;
   std::tuple<StoreLines<float>, StoreLines<double>> store;
   std::tuple<SpecialsIn<float>, SpecialsIn<double>> specials;
 };
@@ -200,6 +202,27 @@ void narrow_line_of(const float* from, std::int64_t count, Stored* to) {
   for (; i < count; ++i) narrow_one(from[i], to[i]);
 }
 
+std::uint64_t outside_of(const std::int64_t* values, std::int64_t count, std::int64_t low, std::int64_t high) {
+  std::uint64_t bits = 0;
+  std::int64_t l = 0;
+#if HWY_TARGET == HWY_AVX3
+  const hn::ScalableTag<std::int64_t> d;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const auto lowest = hn::Set(d, low);
+  const auto highest = hn::Set(d, high);
+  for (; l + vector <= count; l += vector) {
+    const auto v = hn::LoadU(d, values + l);
+    std::uint8_t found = 0;
+    hn::StoreMaskBits(d, hn::Or(hn::Lt(v, lowest), hn::Gt(v, highest)), &found);
+    bits |= std::uint64_t{found} << static_cast<unsigned>(l);
+  }
+#endif
+  for (; l < count; ++l) {
+    bits |= static_cast<std::uint64_t>(values[l] < low || values[l] > high) << static_cast<unsigned>(l);
+  }
+  return bits;
+}
+
 template <class T>
 void store_lines_of(const LineStore<T>& store) {
   const hn::ScalableTag<T> d;
@@ -254,6 +277,7 @@ const PackOps& pack_ops_of() {
        transpose_lines_of<std::int64_t>},
       {convert_line_of<BFloat16>, convert_line_of<Float16>},
       {narrow_line_of<BFloat16>, narrow_line_of<Float16>},
+      outside_of,
       {store_lines_of<float>, store_lines_of<double>},
       {specials_of<float>, specials_of<double>}};
   return ops;
@@ -305,6 +329,10 @@ void narrow_line(const float* from, std::int64_t count, Stored* to) {
 }
 template void narrow_line(const float*, std::int64_t, BFloat16*);
 template void narrow_line(const float*, std::int64_t, Float16*);
+
+std::uint64_t outside(const std::int64_t* values, std::int64_t count, std::int64_t low, std::int64_t high) {
+  return pack_ops().outside(values, count, low, high);
+}
 
 template <class T>
 void store_lines(const LineStore<T>& store) {

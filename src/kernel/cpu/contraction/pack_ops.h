@@ -40,6 +40,9 @@ void convert_line(const Stored* from, std::int64_t count, float* to);
 template <class Stored>
 void narrow_line(const float* from, std::int64_t count, Stored* to);
 
+/// Bit l is set where values[l] lies outside of [low, high], for l below count; count is at most 64.
+std::uint64_t outside(const std::int64_t* values, std::int64_t count, std::int64_t low, std::int64_t high);
+
 /// Finished values on their way to lines of the result: `count` values from values[r * stride] on, each multiplied with
 /// `scale`, go to `to[offsets[r]]` on for every row r, where they are added to what is there if `accumulate` says so.
 template <class T>
