@@ -15,8 +15,6 @@
 namespace einrel::contraction {
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Tiles of one size that follow each other along the rows, or along the lanes.
 struct TileGroup {
   std::int64_t begin = 0;
@@ -71,8 +69,6 @@ TileGroups lane_groups(std::int64_t lanes, std::int64_t vector, std::int64_t mos
   return groups;
 }
 
-Loop single_loop(const Product& product) { return {1, false, std::vector<std::int64_t>(product.bases.size(), 0)}; }
-
 /// How many vectors a tile of so many rows has at most.
 std::int64_t most_vectors(const DirectPlan& plan, std::int64_t rows, std::int64_t most_rows) {
   if (plan.a_by_lanes) return 2;
@@ -107,17 +103,6 @@ std::string obstacle(const Product& product) {
   }
   if (product.result != match.type) return "its result is stored in another type";
   return product.result_aligned ? "" : "its result is misaligned";
-}
-
-std::vector<Loop> without(std::vector<Loop> loops, std::size_t index) {
-  loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(index));
-  return loops;
-}
-
-std::size_t longest(const std::vector<Loop>& loops) {
-  const auto found =
-      std::max_element(loops.begin(), loops.end(), [](const Loop& x, const Loop& y) { return x.extent < y.extent; });
-  return static_cast<std::size_t>(found - loops.begin());
 }
 
 /// The one whose neighbours lie closest together in a quantity, among those that are long enough to fill tiles: rows

@@ -20,14 +20,7 @@ constexpr std::int64_t most_rows = 8;  // of a tile
 constexpr std::int64_t most_packed_bytes = std::int64_t{4} << 20;
 constexpr std::int64_t longest_table = 1 << 16;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 std::int64_t inner_count(const DotPlan& plan) { return plan.inner.extent * position_count(plan.outer_inner); }
-
-std::vector<Loop> without(std::vector<Loop> loops, std::size_t index) {
-  loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(index));
-  return loops;
-}
 
 // --- the plan ---
 

@@ -24,8 +24,6 @@ Range piece(std::int64_t total, std::int64_t size, std::int64_t index) {
   return {index * size, std::min(total, (index + 1) * size)};
 }
 
-std::int64_t piece_count(std::int64_t total, std::int64_t size) { return (total + size - 1) / size; }
-
 Specials both(Specials x, Specials y) {
   return {x.nan || y.nan, x.plus_infinity || y.plus_infinity, x.minus_infinity || y.minus_infinity};
 }
@@ -64,8 +62,8 @@ class PackedPart {
 
   void run(std::int64_t part) {
     const Product& product = plan_.product;
-    const std::int64_t column_parts = piece_count(plan_.columns, plan_.part_columns);
-    const std::int64_t row_parts = piece_count(plan_.rows, plan_.part_rows);
+    const std::int64_t column_parts = ceil_div(plan_.columns, plan_.part_columns);
+    const std::int64_t row_parts = ceil_div(plan_.rows, plan_.part_rows);
     columns_ = piece(plan_.columns, plan_.part_columns, part % column_parts);
     select_rows(part / column_parts % row_parts);
     batch_ = piece(plan_.batch, plan_.part_batch, part / column_parts / row_parts);
@@ -145,7 +143,7 @@ class PackedPart {
   void pack_rows() {
     const std::int64_t height = plan_.tile_rows;
     a_.pack(0, rows_.count(), height, a_panels_);
-    if (needs_specials()) a_specials_ = specials(a_panels_, piece_count(rows_.count(), height) * height);
+    if (needs_specials()) a_specials_ = specials(a_panels_, ceil_div(rows_.count(), height) * height);
   }
 
   void pack_columns() {
@@ -307,7 +305,7 @@ std::vector<Stage> shared_stages(const std::shared_ptr<const PackedPlan>& plan) 
     const Range columns{c, std::min(c + plan->shared_columns, plan->columns)};
     for (std::int64_t p = 0; p < plan->inner; p += plan->inner_block) {
       const Range inner{p, std::min(p + plan->inner_block, plan->inner)};
-      stages.push_back({piece_count(columns.count(), plan->column_block),
+      stages.push_back({ceil_div(columns.count(), plan->column_block),
                         [plan, columns, inner](const Arrays& arrays, Workspace workspace, std::int64_t block) {
                           with_part(*plan, arrays, workspace,
                                     [&](auto part) { part.pack_shared(columns, inner, block); });

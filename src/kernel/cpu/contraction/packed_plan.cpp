@@ -13,7 +13,6 @@
 namespace einrel::contraction {
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 /// What a plan needs to know of the tile kernels.

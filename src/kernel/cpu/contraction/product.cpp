@@ -56,6 +56,19 @@ Product transposed(Product product) {
   return product;
 }
 
+Loop single_loop(const Product& product) { return {1, false, std::vector<std::int64_t>(product.bases.size(), 0)}; }
+
+std::vector<Loop> without(std::vector<Loop> loops, std::size_t index) {
+  loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(index));
+  return loops;
+}
+
+std::size_t longest(const std::vector<Loop>& loops) {
+  const auto found =
+      std::max_element(loops.begin(), loops.end(), [](const Loop& x, const Loop& y) { return x.extent < y.extent; });
+  return static_cast<std::size_t>(found - loops.begin());
+}
+
 void order_by_step(std::vector<Loop>& loops, std::size_t quantity) {
   const auto distance = [&](const Loop& loop) {
     const std::int64_t step = loop.steps[quantity];

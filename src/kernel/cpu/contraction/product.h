@@ -48,6 +48,17 @@ double transfer_seconds(double bytes);
 /// Z^T = B^T A^T: every join is symmetric.
 Product transposed(Product product);
 
+/// a / b, rounded up.
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// A loop of one position, for a role that has none.
+Loop single_loop(const Product& product);
+
+std::vector<Loop> without(std::vector<Loop> loops, std::size_t index);
+
+/// The index of the longest loop of at least one.
+std::size_t longest(const std::vector<Loop>& loops);
+
 /// Sorts loops so that the one of the smallest step in a quantity is innermost; steps of 0 go outside.
 void order_by_step(std::vector<Loop>& loops, std::size_t quantity);
 
