@@ -89,7 +89,7 @@ void finish(DotPlan& plan) {
 
 std::variant<DotPlan, std::string> plan_oriented(const Product& product) {
   if (std::string reason = obstacle(product); !reason.empty()) return reason;
-  DotPlan plan{product, {1, false, std::vector<std::int64_t>(product.bases.size(), 0)}, {}, {}, product.batch};
+  DotPlan plan{product, single_loop(product), {}, {}, product.batch};
   plan.columns = position_count(product.columns);
   if (plan.columns > most_columns) return "it has many columns and rows";
   const auto contiguous = std::find_if(product.inner.begin(), product.inner.end(),
