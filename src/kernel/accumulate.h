@@ -1,9 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <variant>
+#include <vector>
 
 #include "einsum/functions.h"
 #include "kernel/block_program.h"
@@ -13,19 +13,24 @@ namespace einrel {
 /// What a reduction has come to, per lane: extremes as they came, other floats in double, integers exactly in int64.
 using ReducedValues = std::variant<const float*, const double*, const std::int64_t*>;
 
-/// The reductions of up to lanes_per_block output elements that are under way.
+/// Reductions that are under way, one per lane.
 class Accumulators {
  public:
   /// `values`: the type of the values that come, as they are computed.
-  Accumulators(Reducer reducer, DType values);
+  Accumulators(Reducer reducer, DType values, std::size_t most_lanes = lanes_per_block);
 
-  /// Forgets everything: `lanes` reductions over nothing.
-  void start(std::size_t lanes);
-  /// One more value for each lane. `position` counts the values of a lane from 0.
-  void add(BlockValues values, std::int64_t position);
-  /// `count` more values for lane 0, the first of them at `position`. They are reduced to one value first, in an order
-  /// that depends on `count` alone.
-  void fold(BlockValues values, std::size_t count, std::int64_t position);
+  /// A range of lanes.
+  struct Range {
+    std::size_t first = 0;
+    std::size_t count = 1;
+  };
+  /// Forgets everything: reductions over nothing.
+  void start(Range lanes);
+  /// One more value for each lane, and again for each of `rows` rows. `position` counts the values of a lane from 0.
+  void add(BlockValues values, Range lanes, std::size_t rows, std::int64_t position);
+  /// `count` more values for each lane, those of a lane side by side; the first of them is at `position`. They are
+  /// reduced to one value first, in an order that depends on `count` alone.
+  void fold(BlockValues values, Range lanes, std::size_t count, std::int64_t position);
   /// The reduction of one lane under way, to be gone on with elsewhere.
   struct Partial {
     double real = 0;
@@ -37,18 +42,16 @@ class Accumulators {
   /// The values behind `later` too, which come after those of this lane.
   void combine(std::size_t lane, const Partial& later);
   /// The results after `count` values per lane. They stay until the next start.
-  ReducedValues finish(std::int64_t count);
+  ReducedValues finish(Range lanes, std::int64_t count);
 
-  /// Entries per lane, aligned to cache lines: vector stores that straddle two are several times slower. Which are
-  /// used depends on the reducer and on the type of the values.
+  /// Entries per lane, aligned to cache lines: vector stores that straddle two are several times slower. Null where
+  /// the reducer and the type of the values need none.
   struct State {
-    template <class T>
-    using PerLane = std::array<T, lanes_per_block>;
-    alignas(64) PerLane<float> single{};           ///< maximum or minimum of f32 so far
-    alignas(64) PerLane<double> real{};            ///< the same of f64; sum, product
-    alignas(64) PerLane<std::int64_t> whole{};     ///< the same of integers; any and all
-    alignas(64) PerLane<std::int64_t> position{};  ///< argmax, argmin: where the extreme stands
-    alignas(64) PerLane<double> scaled{};          ///< logsumexp: the sum of exp(x - real)
+    float* single = nullptr;           ///< maximum or minimum of f32 so far
+    double* real = nullptr;            ///< the same of f64; sum, product
+    std::int64_t* whole = nullptr;     ///< the same of integers; any and all
+    std::int64_t* position = nullptr;  ///< argmax, argmin: where the extreme stands
+    double* scaled = nullptr;          ///< logsumexp: the sum of exp(x - real)
   };
 
  private:
@@ -56,9 +59,13 @@ class Accumulators {
   static Held held_by(Reducer reducer, DType values);
   void set(std::size_t lane, const Partial& partial);
 
+  struct alignas(64) CacheLine {
+    std::byte bytes[64];
+  };
+
   Reducer reducer_;
   Held held_;  // which array the reductions are in
-  std::size_t lanes_ = 0;
+  std::vector<CacheLine> memory_;
   State state_;
 };
 

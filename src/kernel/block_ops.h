@@ -46,11 +46,14 @@ void convert_block(DType to, const std::int64_t* x, double* z, std::size_t n);
 void convert_block(DType to, const std::int64_t* x, std::int64_t* z, std::size_t n);
 
 /// Elements that lie evenly spaced: `count` values of a block from lane `first` on, of which the first one is the
-/// element `offset` of an operand.
+/// element `offset` of an operand. Or several rows of them, `row_step` elements apart and one after another in the
+/// block.
 struct ElementSpan {
   std::int64_t offset = 0;
   std::size_t first = 0;
   std::size_t count = 0;
+  std::size_t rows = 1;
+  std::int64_t row_step = 0;
 };
 
 /// Loads spans whose elements are `step` apart, of type `stored`, at any alignment. bf16 and f16 load as float, f32 and

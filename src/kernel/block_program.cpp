@@ -283,11 +283,12 @@ struct BlockRun::Executor {
   }
   void operator()(const BlockProgram::Ramp& ramp) const {
     const std::size_t quantity = block.program_.nest_.label_values[ramp.label];
-    for (std::size_t r = 0; r < lanes.runs().size(); ++r) {
-      const Run run = lanes.runs()[r];
-      std::int64_t value = lanes.at(r, quantity) + outer[quantity];
-      for (std::size_t i = 0; i < run.count; ++i, value += lanes.step(quantity)) {
-        result<std::int64_t>()[run.first + i] = value;
+    auto* z = result<std::int64_t>();
+    for (std::size_t p = 0; p < lanes.patches(); ++p) {
+      std::int64_t row = lanes.at(p, quantity) + outer[quantity];
+      for (std::size_t r = 0; r < lanes.rows(); ++r, z += lanes.columns(), row += lanes.row_step(quantity)) {
+        const std::int64_t step = lanes.step(quantity);
+        for (std::size_t i = 0; i < lanes.columns(); ++i) z[i] = row + static_cast<std::int64_t>(i) * step;
       }
     }
   }

@@ -10,7 +10,7 @@
 #include "einsum/ein_graph.h"
 #include "einsum/scalar_expr.h"
 #include "kernel/block_ops.h"
-#include "kernel/nest.h"
+#include "kernel/lanes.h"
 
 namespace einrel {
 

@@ -10,93 +10,29 @@
 
 #include "kernel/accumulate.h"
 #include "kernel/block_program.h"
+#include "kernel/lanes.h"
 #include "kernel/reading.h"
+#include "kernel/schedule.h"
 #include "kernel/streaming.h"
 
 namespace einrel {
 namespace {
 
-/// How the loops of a nest are walked. Blocks run either over output elements, each lane with its own reduction
-/// ("accumulate"), or over the reduced positions of one output element ("fold").
-struct Schedule {
-  bool fold = false;
-  std::vector<Loop> lanes;  ///< the last one innermost
-  std::vector<Loop> outer;
-  double seconds = 0;  ///< modelled, on one thread
-};
-
-bool is_read(const Reading& reading) { return reading.quantity != output_quantity; }
-
-/// Nanoseconds to bring one element in (or out) when the next one is `step` further. Strides waste cache lines.
-double element_cost(std::int64_t step, DType dtype) {
-  if (step == 0) return 0.05;
-  const double distance = std::abs(static_cast<double>(step)) * static_cast<double>(size_of(dtype));
-  if (step == 1) return 0.03 * distance;
-  return 0.3 + 1.5 * std::min(distance, 64.0) / 64;
-}
-
-/// A rough estimate in nanoseconds: only the order of the candidates matters.
-double cost(const Schedule& schedule, const LoopNest& nest, const EinSum& einsum, DType output) {
-  const auto lane_count = static_cast<double>(position_count(schedule.lanes));
-  const auto outer_count = static_cast<double>(position_count(schedule.outer));
-  const double blocks = outer_count * std::ceil(lane_count / static_cast<double>(lanes_per_block));
-  const Loop* const inner = schedule.lanes.empty() ? nullptr : &schedule.lanes.back();
-  const auto step = [&](std::size_t quantity) { return inner == nullptr ? 0 : inner->steps[quantity]; };
-  const double runs = inner == nullptr ? outer_count : lane_count * outer_count / static_cast<double>(inner->extent);
-
-  double per_element = schedule.fold ? 0.15 : 0.4;
-  double per_run = 0;
-  for (const Reading& reading : nest.readings) {
-    if (!is_read(reading)) continue;
-    per_element += element_cost(step(reading.quantity), reading.dtype);
-    per_run += 5 + 10 * static_cast<double>(reading.guards.size());
-  }
-  const double per_block = 10 + 10 * static_cast<double>(einsum.body.steps.size());
-  const double stores = schedule.fold ? 40 * outer_count : lane_count * element_cost(step(output_quantity), output);
-  return lane_count * outer_count * per_element + (runs + blocks) * per_run + blocks * per_block + stores;
-}
-
-std::vector<Loop> loops_of_kind(const LoopNest& nest, bool reduced) {
-  std::vector<Loop> loops;
-  std::copy_if(nest.loops.begin(), nest.loops.end(), std::back_inserter(loops),
-               [reduced](const Loop& loop) { return loop.reduced == reduced; });
-  return loops;
-}
-
-/// The cheapest of: blocks over output elements or reduced positions, any loop of those innermost.
-Schedule choose_schedule(const KernelSpec& spec, const LoopNest& nest) {
-  const EinSum& einsum = spec.einsum;
-  const bool order_counts = einsum.reducer == Reducer::argmax || einsum.reducer == Reducer::argmin;
-  std::optional<Schedule> best;
-  const auto consider = [&](Schedule candidate) {
-    candidate.seconds = 1e-9 * cost(candidate, nest, einsum, spec.result.dtype);
-    if (!best || candidate.seconds < best->seconds) best = std::move(candidate);
-  };
-  for (const bool fold : {false, true}) {
-    if (fold && !einsum.reducer) continue;
-    const Schedule as_given{fold, loops_of_kind(nest, fold), loops_of_kind(nest, !fold), 0};
-    consider(as_given);
-    if (fold && order_counts) continue;
-    for (std::size_t inner = 0; inner + 1 < as_given.lanes.size(); ++inner) {
-      Schedule candidate = as_given;
-      const auto moved = candidate.lanes.begin() + static_cast<std::ptrdiff_t>(inner);
-      std::rotate(moved, moved + 1, candidate.lanes.end());
-      consider(std::move(candidate));
-    }
-  }
-  return *std::move(best);
-}
-
-/// A half-open range of positions.
-struct Positions {
+/// A half-open range.
+struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
-/// The i-th of `pieces` nearly equal ranges of [0, total), each but the last a multiple of `unit`.
-Positions piece_of(std::int64_t total, std::int64_t pieces, std::int64_t unit, std::int64_t i) {
-  const std::int64_t units = (total + unit - 1) / unit;
-  return {std::min(units * i / pieces * unit, total), std::min(units * (i + 1) / pieces * unit, total)};
+/// The i-th of `pieces` nearly equal ranges of [0, total).
+Range piece_of(std::int64_t total, std::int64_t pieces, std::int64_t i) {
+  const auto end_of = [&](std::int64_t piece) { return total / pieces * piece + total % pieces * piece / pieces; };
+  return {end_of(i), end_of(i + 1)};
+}
+
+std::vector<Loop> joined(std::vector<Loop> loops, const std::vector<Loop>& more) {
+  loops.insert(loops.end(), more.begin(), more.end());
+  return loops;
 }
 
 bool stored_as_computed(const KernelSpec& spec) {
@@ -105,10 +41,11 @@ bool stored_as_computed(const KernelSpec& spec) {
   return is_block_type && dtype == spec.einsum.body.type();
 }
 
-/// One EinSum made ready.
+/// One EinSum made ready. Its results come in units: blocks of results or of rows, or one position of outer_results;
+/// what is reduced into a unit comes in steps.
 class Interpreter {
  public:
-  Interpreter(const KernelSpec& spec, LoopNest nest, Schedule schedule)
+  Interpreter(const KernelSpec& spec, LoopNest nest)
       : reducer_(spec.einsum.reducer),
         computed_(spec.einsum.body.type()),
         accumulate_(spec.accumulate),
@@ -116,17 +53,19 @@ class Interpreter {
         streams_(spec.large_result && as_computed_ && !reducer_),
         result_(spec.result),
         nest_(std::move(nest)),
-        schedule_(std::move(schedule)),
         program_(spec.einsum.body, nest_, spec.scalars),
-        lanes_(schedule_.lanes, nest_.bases.size()),
-        outer_(schedule_.outer, nest_.bases) {
+        schedule_(choose_schedule(spec, nest_, program_.most_lanes())),
+        lanes_(schedule_.lanes, nest_.bases.size(), program_.most_lanes()),
+        reduced_count_(position_count(schedule_.outer_reduced)),
+        outer_(joined(schedule_.outer_results, schedule_.outer_reduced), nest_.bases) {
     cut();
   }
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
+  const Schedule& schedule() const { return schedule_; }
   std::int64_t own_bytes() const {
-    return program_.workspace_bytes() + block() * static_cast<std::int64_t>(sizeof(double));
+    return program_.workspace_bytes() + program_.most_lanes() * static_cast<std::int64_t>(sizeof(double));
   }
   std::int64_t shared_bytes() const {
     return pieces_ == 1 ? 0 : pieces_ * outputs() * static_cast<std::int64_t>(sizeof(Accumulators::Partial));
@@ -137,30 +76,68 @@ class Interpreter {
   class Part;
 
  private:
+  using Kind = Schedule::Kind;
+
   /// Parts of a tenth of a millisecond and more: over the output, and where that gives only a few, over what is
   /// reduced as well.
   void cut() {
     constexpr double least_seconds = 1e-4;
     constexpr double most_parts = 64;
     constexpr std::int64_t enough = 8;
-    constexpr std::int64_t most_partials = 8192;
+    constexpr std::int64_t most_partials = 32768;
     const auto wanted = static_cast<std::int64_t>(std::clamp(schedule_.seconds / least_seconds, 1.0, most_parts));
-    output_parts_ = std::min(wanted, schedule_.fold ? outputs() : blocks_of(lanes_.total()));
+    output_parts_ = std::clamp(units() / units_at_once(), std::int64_t{1}, wanted);
     if (!reducer_ || output_parts_ >= enough || outputs() > most_partials / enough) return;
-    const std::int64_t reduced = schedule_.fold ? blocks_of(lanes_.total()) : outer_.count();
     pieces_ =
-        std::clamp(std::min({wanted / output_parts_, reduced, most_partials / outputs()}), std::int64_t{1}, wanted);
+        std::clamp(std::min({wanted / output_parts_, steps(), most_partials / outputs()}), std::int64_t{1}, wanted);
   }
-  std::int64_t block() const { return program_.most_lanes(); }
-  std::int64_t blocks_of(std::int64_t lanes) const { return lanes / block() + (lanes % block() == 0 ? 0 : 1); }
-  std::int64_t outputs() const { return schedule_.fold ? outer_.count() : lanes_.total(); }
-  std::int64_t reduced() const { return schedule_.fold ? lanes_.total() : outer_.count(); }
-  /// Of outputs and of reduced positions, both for the same part.
-  Positions outputs_of(std::int64_t part) const {
-    return piece_of(outputs(), output_parts_, schedule_.fold ? 1 : block(), part);
+
+  bool by_result() const { return schedule_.is_by_result(); }
+  /// The innermost loop of a block of rows, which is reduced; of columns, which is not.
+  std::int64_t inner_extent() const { return schedule_.lanes.back().extent; }
+  /// Of the reduction to one result.
+  std::int64_t values_per_result() const {
+    std::int64_t count = reduced_count_;
+    for (const Loop& loop : schedule_.lanes) count *= loop.reduced ? loop.extent : 1;
+    return count;
   }
-  Positions reduced_of(std::int64_t piece) const {
-    return piece_of(reduced(), pieces_, schedule_.fold ? block() : 1, piece);
+  std::int64_t units() const { return by_result() ? outer_.count() / reduced_count_ : lanes_.blocks(); }
+  std::int64_t steps() const { return by_result() ? reduced_count_ * lanes_.blocks() : reduced_count_; }
+  std::int64_t outputs() const { return first_output(units() - 1) + last_unit_outputs(); }
+  std::int64_t first_output(std::int64_t unit) const {
+    switch (schedule_.kind) {
+      case Kind::map:
+      case Kind::results: return lanes_.begin_of(unit);
+      case Kind::rows: return lanes_.begin_of(unit) / inner_extent();
+      case Kind::columns: return unit * inner_extent();
+      case Kind::fold: return unit;
+    }
+    return 0;
+  }
+  std::int64_t last_unit_outputs() const {
+    switch (schedule_.kind) {
+      case Kind::map:
+      case Kind::results: return lanes_.total() - lanes_.begin_of(units() - 1);
+      case Kind::rows: return (lanes_.total() - lanes_.begin_of(units() - 1)) / inner_extent();
+      case Kind::columns: return inner_extent();
+      case Kind::fold: return 1;
+    }
+    return 0;
+  }
+  /// How many results a unit has at most.
+  std::int64_t most_unit_outputs() const {
+    switch (schedule_.kind) {
+      case Kind::map:
+      case Kind::results: return lanes_.longest();
+      case Kind::rows: return lanes_.longest() / inner_extent();
+      case Kind::columns: return inner_extent();
+      case Kind::fold: return 1;
+    }
+    return 0;
+  }
+  /// Units whose reductions are under way at once.
+  std::int64_t units_at_once() const {
+    return std::clamp(schedule_.results_together / most_unit_outputs(), std::int64_t{1}, units());
   }
 
   std::optional<Reducer> reducer_;
@@ -170,12 +147,13 @@ class Interpreter {
   bool streams_;
   ArrayLayout result_;
   LoopNest nest_;
-  Schedule schedule_;
   BlockProgram program_;
+  Schedule schedule_;
   Lanes lanes_;
+  std::int64_t reduced_count_;  ///< positions of outer_reduced
   Odometer outer_;
   std::int64_t output_parts_ = 1;
-  std::int64_t pieces_ = 1;  ///< that the reduced positions are cut into
+  std::int64_t pieces_ = 1;  ///< that the steps are cut into
 };
 
 /// A part under way.
@@ -191,52 +169,40 @@ class Interpreter::Part {
         outer_(all.outer_) {}
 
   void run(std::int64_t part) {
-    const Positions outputs = all_.outputs_of(part / all_.pieces_);
+    const Range units = piece_of(all_.units(), all_.output_parts_, part / all_.pieces_);
+    if (!all_.reducer_) return map(units);
     const std::int64_t piece = part % all_.pieces_;
-    if (!all_.reducer_) {
-      map(outputs);
-    } else if (all_.schedule_.fold) {
-      fold(outputs, piece);
-    } else {
-      accumulate(outputs, piece);
+    const Range steps = piece_of(all_.steps(), all_.pieces_, piece);
+    Accumulators accumulators = new_accumulators(all_.units_at_once());
+    for (std::int64_t unit = units.begin; unit < units.end; unit += all_.units_at_once()) {
+      const Range together{unit, std::min(unit + all_.units_at_once(), units.end)};
+      start(accumulators, together, all_.pieces_ == 1);
+      all_.by_result() ? reduce_one(accumulators, unit, steps) : reduce_together(accumulators, together, steps);
+      finish(accumulators, together, piece);
     }
   }
 
   /// The pieces of all reductions, in order.
   void combine() {
-    Accumulators accumulators = new_accumulators();
-    const std::int64_t at_once = all_.schedule_.fold ? 1 : all_.block();
-    outer_.seek(0);
-    for (std::int64_t begin = 0; begin < all_.outputs(); begin += at_once) {
-      const std::int64_t count = std::min(at_once, all_.outputs() - begin);
-      if (!all_.schedule_.fold) lanes_.select(begin, static_cast<std::size_t>(count));
-      accumulators.start(static_cast<std::size_t>(count));
-      add_result(accumulators);
+    Accumulators accumulators = new_accumulators(1);
+    for (std::int64_t unit = 0; unit < all_.units(); ++unit) {
+      start(accumulators, {unit, unit + 1}, true);
+      const std::int64_t first = all_.first_output(unit);
       for (std::int64_t piece = 0; piece < all_.pieces_; ++piece) {
-        for (std::int64_t i = 0; i < count; ++i) {
-          accumulators.combine(static_cast<std::size_t>(i), partials_[piece * all_.outputs() + begin + i]);
+        for (std::size_t i = 0; i < result_count(); ++i) {
+          accumulators.combine(i, partials_[piece * all_.outputs() + first + static_cast<std::int64_t>(i)]);
         }
       }
-      store_reduced(accumulators);
-      if (all_.schedule_.fold) outer_.advance();
+      store_reduced(accumulators, {0, result_count()});
     }
   }
 
  private:
-  /// Calls `use` with the begin of every block, after selecting it.
-  template <class Use>
-  void for_each_block(Positions positions, Use&& use) {
-    const std::int64_t block = all_.block();
-    for (std::int64_t begin = positions.begin; begin < positions.end; begin += block) {
-      lanes_.select(begin, static_cast<std::size_t>(std::min(block, positions.end - begin)));
-      use(begin);
-    }
-  }
-
   const std::int64_t* outer() const { return outer_.quantities().data(); }
 
-  void map(Positions outputs) {
-    for_each_block(outputs, [&](std::int64_t) {
+  void map(Range blocks) {
+    for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
+      lanes_.select(block);
       std::byte* const target = direct_target();
       const BlockValues values = run_.run(lanes_, outer(), target);
       std::visit(
@@ -244,79 +210,149 @@ class Interpreter::Part {
             if (reinterpret_cast<const std::byte*>(computed) != target) store(computed);
           },
           values);
-    });
+    }
     if (all_.streams_) finish_streaming();
   }
 
-  void accumulate(Positions outputs, std::int64_t piece) {
-    const Positions reduced = all_.reduced_of(piece);
-    Accumulators accumulators = new_accumulators();
-    for_each_block(outputs, [&](std::int64_t begin) {
-      start(accumulators, lanes_.count());
-      outer_.seek(reduced.begin);
-      for (std::int64_t position = reduced.begin; position < reduced.end; ++position, outer_.advance()) {
-        accumulators.add(run_.run(lanes_, outer()), position);
+  /// For every position of what is reduced outside of blocks, all these blocks.
+  void reduce_together(Accumulators& accumulators, Range blocks, Range positions) {
+    outer_.seek(positions.begin);
+    for (std::int64_t position = positions.begin; position < positions.end; ++position, outer_.advance()) {
+      Accumulators::Range into;
+      for (std::int64_t block = blocks.begin; block < blocks.end; ++block, into.first += into.count) {
+        lanes_.select(block);
+        into.count = result_count();
+        const BlockValues values = run_.run(lanes_, outer());
+        if (all_.schedule_.kind == Kind::results) {
+          accumulators.add(values, into, 1, position);
+        } else {
+          accumulators.fold(values, into, lanes_.columns(), position * all_.inner_extent());
+        }
       }
-      finish(accumulators, begin, piece);
-    });
-  }
-
-  void fold(Positions outputs, std::int64_t piece) {
-    Accumulators accumulators = new_accumulators();
-    outer_.seek(outputs.begin);
-    for (std::int64_t element = outputs.begin; element < outputs.end; ++element, outer_.advance()) {
-      start(accumulators, 1);
-      for_each_block(all_.reduced_of(piece),
-                     [&](std::int64_t begin) { accumulators.fold(run_.run(lanes_, outer()), lanes_.count(), begin); });
-      finish(accumulators, element, piece);
     }
   }
 
-  Accumulators new_accumulators() const { return {*all_.reducer_, all_.computed_}; }
+  /// Blocks of what is reduced into the results of one position of outer_results.
+  void reduce_one(Accumulators& accumulators, std::int64_t unit, Range steps) {
+    const std::int64_t blocks = lanes_.blocks();
+    std::int64_t block = steps.begin % blocks;
+    std::int64_t position = steps.begin / blocks;
+    outer_.seek(unit * all_.reduced_count_ + position);
+    for (std::int64_t step = steps.begin; step < steps.end; ++step) {
+      lanes_.select(block);
+      reduce_block(accumulators, position * lanes_.total() + lanes_.begin_of(block));
+      if (++block < blocks) continue;
+      block = 0;
+      ++position;
+      outer_.advance();
+    }
+  }
+  void reduce_block(Accumulators& accumulators, std::int64_t first_lane) {
+    const BlockValues values = run_.run(lanes_, outer());
+    if (all_.schedule_.kind == Kind::columns) {
+      const Accumulators::Range all{0, lanes_.columns()};
+      accumulators.add(values, all, lanes_.rows(), first_lane / all_.inner_extent());
+    } else {
+      accumulators.fold(values, {0, 1}, lanes_.count(), first_lane);
+    }
+  }
+
+  Accumulators new_accumulators(std::int64_t units) const {
+    return {*all_.reducer_, all_.computed_, static_cast<std::size_t>(units * all_.most_unit_outputs())};
+  }
+
+  /// Brings what results depend on to a unit.
+  void select(std::int64_t unit) {
+    if (all_.by_result()) {
+      lanes_.select(0);
+      outer_.seek(unit * all_.reduced_count_);
+    } else {
+      lanes_.select(unit);
+      outer_.seek(0);
+    }
+  }
+  /// Of the unit that is selected.
+  std::size_t result_count() const {
+    switch (all_.schedule_.kind) {
+      case Kind::map:
+      case Kind::results: return lanes_.count();
+      case Kind::rows: return lanes_.count() / lanes_.columns();
+      case Kind::columns: return lanes_.columns();
+      case Kind::fold: return 1;
+    }
+    return 0;
+  }
+  /// Calls `use` for spans of the results of the unit that is selected, with the step between their elements.
+  template <class Use>
+  void for_each_span(Use use) const {
+    constexpr std::size_t q = output_quantity;
+    const std::size_t patches = lanes_.patches();
+    const std::size_t columns = lanes_.columns();
+    switch (all_.schedule_.kind) {
+      case Kind::map:
+      case Kind::results: break;
+      case Kind::rows:
+        for (std::size_t p = 0; p < patches; ++p) {
+          const std::int64_t offset = lanes_.at(p, q) + outer()[q];
+          use(ElementSpan{offset, p * lanes_.rows(), lanes_.rows()}, lanes_.row_step(q));
+        }
+        return;
+      case Kind::columns: return use(ElementSpan{lanes_.at(0, q) + outer()[q], 0, columns}, lanes_.step(q));
+      case Kind::fold: return use(ElementSpan{outer()[q], 0, 1}, 0);
+    }
+    if (lanes_.is_even(q)) return use(ElementSpan{lanes_.at(0, q) + outer()[q], 0, lanes_.count()}, lanes_.step(q));
+    for (std::size_t p = 0, first = 0; p < patches; ++p) {
+      std::int64_t offset = lanes_.at(p, q) + outer()[q];
+      for (std::size_t r = 0; r < lanes_.rows(); ++r, first += columns, offset += lanes_.row_step(q)) {
+        use(ElementSpan{offset, first, columns}, lanes_.step(q));
+      }
+    }
+  }
 
   /// Over nothing, or over what the result holds; of several pieces, `combine` adds that.
-  void start(Accumulators& accumulators, std::size_t count) {
-    accumulators.start(count);
-    if (all_.pieces_ == 1) add_result(accumulators);
+  void start(Accumulators& accumulators, Range units, bool onto_result) {
+    Accumulators::Range into;
+    for (std::int64_t unit = units.begin; unit < units.end; ++unit, into.first += into.count) {
+      select(unit);
+      into.count = result_count();
+      accumulators.start(into);
+      if (onto_result && all_.accumulate_) add_result(accumulators, into);
+    }
   }
-  void add_result(Accumulators& accumulators) {
-    if (!all_.accumulate_) return;
+  void add_result(Accumulators& accumulators, Accumulators::Range into) {
     switch (all_.result_.dtype) {
-      case DType::f64: return add_result_as<double>(accumulators);
+      case DType::f64: return add_result_as<double>(accumulators, into);
       case DType::f32:
       case DType::bf16:
-      case DType::f16: return add_result_as<float>(accumulators);
-      default: return add_result_as<std::int64_t>(accumulators);
+      case DType::f16: return add_result_as<float>(accumulators, into);
+      default: return add_result_as<std::int64_t>(accumulators, into);
     }
   }
   template <class T>
-  void add_result_as(Accumulators& accumulators) {
-    const Reading reading{all_.result_.dtype, all_.result_.aligned, output_quantity, {}, 0};
+  void add_result_as(Accumulators& accumulators, Accumulators::Range into) {
     auto* const values = reinterpret_cast<T*>(stored_);
-    if (all_.schedule_.fold) {
-      const ElementSpan element{outer()[output_quantity], 0, 1};
-      load_block(reading.dtype, result_, &element, 1, 0, values);
-    } else {
-      read_block(reading, result_, lanes_, all_.nest_.bases.data(), values);
-    }
-    accumulators.add(values, 0);
+    for_each_span([&](const ElementSpan& span, std::int64_t step) {
+      load_block(all_.result_.dtype, result_, &span, 1, step, values);
+    });
+    accumulators.add(values, into, 1, 0);
   }
 
-  /// The result, or a piece of it to be combined with others.
-  void finish(Accumulators& accumulators, std::int64_t first_output, std::int64_t piece) {
-    if (all_.pieces_ == 1) return store_reduced(accumulators);
-    const std::size_t count = all_.schedule_.fold ? 1 : lanes_.count();
-    for (std::size_t i = 0; i < count; ++i) {
-      partials_[piece * all_.outputs() + first_output + static_cast<std::int64_t>(i)] = accumulators.partial(i);
+  /// The results, or pieces of them to be combined with others.
+  void finish(Accumulators& accumulators, Range units, std::int64_t piece) {
+    Accumulators::Range lanes;
+    for (std::int64_t unit = units.begin; unit < units.end; ++unit, lanes.first += lanes.count) {
+      select(unit);
+      lanes.count = result_count();
+      if (all_.pieces_ == 1) {
+        store_reduced(accumulators, lanes);
+        continue;
+      }
+      Accumulators::Partial* const to = partials_ + piece * all_.outputs() + all_.first_output(unit);
+      for (std::size_t i = 0; i < lanes.count; ++i) to[i] = accumulators.partial(lanes.first + i);
     }
   }
-  void store_reduced(Accumulators& accumulators) {
-    std::visit(
-        [&](const auto* reduced) {
-          if (!all_.schedule_.fold) return store(reduced);
-          store_block(all_.result_.dtype, reduced, at(outer()[output_quantity]), 0, 1);
-        },
-        accumulators.finish(all_.reduced()));
+  void store_reduced(Accumulators& accumulators, Accumulators::Range lanes) {
+    std::visit([&](const auto* reduced) { store(reduced); }, accumulators.finish(lanes, all_.values_per_result()));
   }
 
   std::byte* at(std::int64_t offset) const {
@@ -325,22 +361,21 @@ class Interpreter::Part {
 
   /// Where the block's values may be computed in place: contiguous in the result and stored as they are computed.
   std::byte* direct_target() const {
-    const bool contiguous = lanes_.runs().size() == 1 && lanes_.step(output_quantity) == 1;
+    const bool contiguous = lanes_.is_even(output_quantity) && lanes_.step(output_quantity) == 1;
     if (!all_.as_computed_ || all_.streams_ || !contiguous || !all_.result_.aligned) return nullptr;
-    return at(lanes_.at(0, output_quantity));
+    return at(lanes_.at(0, output_quantity) + outer()[output_quantity]);
   }
 
   template <class T>
   void store(const T* values) {
-    for (std::size_t r = 0; r < lanes_.runs().size(); ++r) {
-      const Run run = lanes_.runs()[r];
-      std::byte* const to = at(lanes_.at(r, output_quantity));
-      if (all_.streams_ && lanes_.step(output_quantity) == 1) {
-        stream_copy(to, reinterpret_cast<const std::byte*>(values + run.first), run.count * sizeof(T));
+    for_each_span([&](const ElementSpan& span, std::int64_t step) {
+      std::byte* const to = at(span.offset);
+      if (all_.streams_ && step == 1) {
+        stream_copy(to, reinterpret_cast<const std::byte*>(values + span.first), span.count * sizeof(T));
       } else {
-        store_block(all_.result_.dtype, values + run.first, to, lanes_.step(output_quantity), run.count);
+        store_block(all_.result_.dtype, values + span.first, to, step, span.count);
       }
-    }
+    });
   }
 
   const Interpreter& all_;
@@ -366,17 +401,22 @@ PreparedKernel prepared(const std::shared_ptr<const Interpreter>& interpreter) {
   return kernel;
 }
 
-std::string path_of(const KernelSpec& spec, const Schedule& schedule) {
-  if (!spec.einsum.reducer) return "one pass over the result";
-  return schedule.fold ? "blocks of what is reduced" : "blocks of results";
+std::string path_of(const Schedule& schedule) {
+  switch (schedule.kind) {
+    case Schedule::Kind::map: return "one pass over the result";
+    case Schedule::Kind::results: return "blocks of results";
+    case Schedule::Kind::rows: return "blocks of rows";
+    case Schedule::Kind::columns: return "blocks of columns";
+    case Schedule::Kind::fold: return "blocks of what is reduced";
+  }
+  return "";
 }
 
 std::variant<Offer, Refusal> offer(const KernelSpec& spec, const LoopNest& nest) {
-  Schedule schedule = choose_schedule(spec, nest);
+  const auto interpreter = std::make_shared<const Interpreter>(spec, nest);
   Offer offer;
-  offer.seconds = schedule.seconds;
-  offer.path = path_of(spec, schedule);
-  const auto interpreter = std::make_shared<const Interpreter>(spec, nest, std::move(schedule));
+  offer.seconds = interpreter->schedule().seconds;
+  offer.path = path_of(interpreter->schedule());
   offer.own_bytes = interpreter->own_bytes();
   offer.shared_bytes = interpreter->shared_bytes();
   offer.prepare = [interpreter] { return prepared(interpreter); };

@@ -28,13 +28,15 @@ Range inside(std::int64_t start, std::int64_t step, std::int64_t extent, std::in
   return {begin, std::clamp(last + 1, begin, count)};
 }
 
-/// The lanes of a run where all guards hold.
-Range valid_lanes(const Reading& reading, const Lanes& lanes, std::size_t run, const std::int64_t* outer) {
-  const auto count = static_cast<std::int64_t>(lanes.runs()[run].count);
+/// The lanes of a row where all guards hold.
+Range valid_lanes(const Reading& reading, const Lanes& lanes, std::size_t patch, std::size_t row,
+                  const std::int64_t* outer) {
+  const auto count = static_cast<std::int64_t>(lanes.columns());
   Range valid{0, count};
   for (const Guard& guard : reading.guards) {
-    const std::int64_t start = lanes.at(run, guard.quantity) + outer[guard.quantity];
-    const Range range = inside(start, lanes.step(guard.quantity), guard.extent, count);
+    const std::size_t q = guard.quantity;
+    const std::int64_t start = lanes.at(patch, q) + static_cast<std::int64_t>(row) * lanes.row_step(q) + outer[q];
+    const Range range = inside(start, lanes.step(q), guard.extent, count);
     valid.begin = std::max(valid.begin, range.begin);
     valid.end = std::min(valid.end, range.end);
   }
@@ -55,33 +57,71 @@ T pad_value(const Reading& reading) {
   }
 }
 
+/// Spans that are loaded together.
+template <class T>
+class Spans {
+ public:
+  Spans(const Reading& reading, const std::byte* data, std::int64_t step, T* values)
+      : reading_(reading), data_(data), step_(step), values_(values) {}
+
+  void add(ElementSpan span) {
+    spans_[count_++] = span;
+    if (count_ == spans_.size()) load();
+  }
+  void load() {
+    load_block(reading_.dtype, data_, spans_.data(), count_, step_, values_);
+    count_ = 0;
+  }
+
+ private:
+  const Reading& reading_;
+  const std::byte* data_;
+  std::int64_t step_;
+  T* values_;
+  std::array<ElementSpan, 32> spans_;
+  std::size_t count_ = 0;
+};
+
+/// Rows of which some lanes may lie outside of the operand.
+template <class T>
+void read_guarded(const Reading& reading, const Lanes& lanes, const std::int64_t* outer, Spans<T>& spans, T* values) {
+  const std::size_t q = reading.quantity;
+  const T pad = pad_value<T>(reading);
+  std::size_t first = 0;
+  for (std::size_t p = 0; p < lanes.patches(); ++p) {
+    for (std::size_t r = 0; r < lanes.rows(); ++r, first += lanes.columns()) {
+      const Range valid = valid_lanes(reading, lanes, p, r, outer);
+      std::fill_n(values + first, valid.begin, pad);
+      std::fill(values + first + valid.end, values + first + lanes.columns(), pad);
+      if (valid.begin == valid.end) continue;
+      const std::int64_t row =
+          add_wrapping(lanes.at(p, q), multiply_wrapping(static_cast<std::int64_t>(r), lanes.row_step(q)));
+      const std::int64_t offset =
+          add_wrapping(add_wrapping(row, outer[q]), multiply_wrapping(lanes.step(q), valid.begin));
+      spans.add({offset, first + static_cast<std::size_t>(valid.begin),
+                 static_cast<std::size_t>(valid.end - valid.begin), 1, 0});
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
 void read_block(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer,
                 T* values) {
-  const std::int64_t step = lanes.step(reading.quantity);
-  std::array<ElementSpan, 64> spans;
-  std::size_t span_count = 0;
-  for (std::size_t r = 0; r < lanes.runs().size(); ++r) {
-    const Run run = lanes.runs()[r];
-    Range valid{0, static_cast<std::int64_t>(run.count)};
-    if (!reading.guards.empty()) {
-      valid = valid_lanes(reading, lanes, r, outer);
-      std::fill_n(values + run.first, valid.begin, pad_value<T>(reading));
-      std::fill(values + run.first + valid.end, values + run.first + run.count, pad_value<T>(reading));
-    }
-    const std::int64_t offset = add_wrapping(add_wrapping(lanes.at(r, reading.quantity), outer[reading.quantity]),
-                                             multiply_wrapping(step, valid.begin));
-    if (valid.begin < valid.end) {
-      spans[span_count++] = {offset, run.first + static_cast<std::size_t>(valid.begin),
-                             static_cast<std::size_t>(valid.end - valid.begin)};
-    }
-    if (span_count == spans.size() || r + 1 == lanes.runs().size()) {
-      load_block(reading.dtype, data, spans.data(), span_count, step, values);
-      span_count = 0;
+  const std::size_t q = reading.quantity;
+  Spans<T> spans(reading, data, lanes.step(q), values);
+  if (!reading.guards.empty()) {
+    read_guarded(reading, lanes, outer, spans, values);
+  } else if (lanes.is_even(q)) {
+    spans.add({lanes.at(0, q) + outer[q], 0, lanes.count(), 1, 0});
+  } else {
+    const std::size_t lanes_per_patch = lanes.rows() * lanes.columns();
+    for (std::size_t p = 0; p < lanes.patches(); ++p) {
+      spans.add({lanes.at(p, q) + outer[q], p * lanes_per_patch, lanes.columns(), lanes.rows(), lanes.row_step(q)});
     }
   }
+  spans.load();
 }
 
 template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, float*);
@@ -90,7 +130,7 @@ template void read_block(const Reading&, const std::byte*, const Lanes&, const s
 
 template <class T>
 const T* in_place(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer) {
-  if (lanes.runs().size() != 1 || !reading.guards.empty() || !reading.aligned) return nullptr;
+  if (!lanes.is_even(reading.quantity) || !reading.guards.empty() || !reading.aligned) return nullptr;
   if (lanes.step(reading.quantity) != 1 && lanes.count() != 1) return nullptr;
   const std::int64_t offset = add_wrapping(lanes.at(0, reading.quantity), outer[reading.quantity]);
   return reinterpret_cast<const T*>(data + offset * static_cast<std::int64_t>(sizeof(T)));

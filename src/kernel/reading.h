@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernel/nest.h"
+#include "kernel/lanes.h"
 
 namespace einrel {
 
