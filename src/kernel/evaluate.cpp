@@ -67,8 +67,9 @@ bool stays_in_no_cache(const Vertex& vertex) {
 }
 
 KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, const ScalarBindings& scalars) {
-  return {std::get<EinSum>(vertex.op), std::move(operands), row_major_layout(vertex.dtype, vertex.bound), scalars,
-          false};
+  return {
+      std::get<EinSum>(vertex.op), std::move(operands), row_major_layout(vertex.dtype, vertex.bound), scalars, false,
+      stays_in_no_cache(vertex)};
 }
 
 Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars,

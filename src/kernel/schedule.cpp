@@ -83,10 +83,10 @@ class Pricing {
     return around * static_cast<double>(cut.ranges);
   }
 
-  /// To reduce one value.
+  /// To carry one value through the block, and to reduce it.
   static double per_value(const Schedule& schedule) {
     switch (schedule.kind) {
-      case Schedule::Kind::map: return 0;
+      case Schedule::Kind::map: return 0.3;
       case Schedule::Kind::results: return 0.1;
       case Schedule::Kind::rows: return 0.05 + 3 / static_cast<double>(schedule.lanes.back().extent);
       case Schedule::Kind::columns: return 0.1 + 8 / static_cast<double>(schedule.lanes.back().extent);
