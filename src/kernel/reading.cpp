@@ -84,8 +84,10 @@ class Spans {
 
 /// Rows of which some lanes may lie outside of the operand.
 template <class T>
-void read_guarded(const Reading& reading, const Lanes& lanes, const std::int64_t* outer, Spans<T>& spans, T* values) {
+void read_guarded(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer,
+                  T* values) {
   const std::size_t q = reading.quantity;
+  Spans<T> spans(reading, data, lanes.step(q), values);
   const T pad = pad_value<T>(reading);
   std::size_t first = 0;
   for (std::size_t p = 0; p < lanes.patches(); ++p) {
@@ -102,6 +104,7 @@ void read_guarded(const Reading& reading, const Lanes& lanes, const std::int64_t
                  static_cast<std::size_t>(valid.end - valid.begin), 1, 0});
     }
   }
+  spans.load();
 }
 
 }  // namespace
@@ -110,18 +113,18 @@ template <class T>
 void read_block(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer,
                 T* values) {
   const std::size_t q = reading.quantity;
-  Spans<T> spans(reading, data, lanes.step(q), values);
-  if (!reading.guards.empty()) {
-    read_guarded(reading, lanes, outer, spans, values);
-  } else if (lanes.is_even(q)) {
-    spans.add({lanes.at(0, q) + outer[q], 0, lanes.count(), 1, 0});
-  } else {
-    const std::size_t lanes_per_patch = lanes.rows() * lanes.columns();
-    for (std::size_t p = 0; p < lanes.patches(); ++p) {
-      spans.add({lanes.at(p, q) + outer[q], p * lanes_per_patch, lanes.columns(), lanes.rows(), lanes.row_step(q)});
-    }
+  const std::int64_t step = lanes.step(q);
+  if (!reading.guards.empty()) return read_guarded(reading, data, lanes, outer, values);
+  if (lanes.is_even(q)) {
+    const ElementSpan span{lanes.at(0, q) + outer[q], 0, lanes.count(), 1, 0};
+    return load_block(reading.dtype, data, &span, 1, step, values);
   }
-  spans.load();
+  const std::size_t lanes_per_patch = lanes.rows() * lanes.columns();
+  for (std::size_t p = 0; p < lanes.patches(); ++p) {
+    const ElementSpan span{lanes.at(p, q) + outer[q], p * lanes_per_patch, lanes.columns(), lanes.rows(),
+                           lanes.row_step(q)};
+    load_block(reading.dtype, data, &span, 1, step, values);
+  }
 }
 
 template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, float*);

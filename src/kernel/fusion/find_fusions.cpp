@@ -17,6 +17,8 @@ constexpr std::size_t longest_span = 128;
 
 /// Of what lies between the members; beyond it nothing stays in a cache anyway.
 constexpr std::int64_t most_slab_bytes = std::int64_t{4} << 20;
+/// As much of it stays in the second-level cache.
+constexpr std::int64_t most_cached_bytes = std::int64_t{512} << 10;
 
 /// Members of a growing fusion, and every way of cutting it: per member a dimension.
 struct Group {
@@ -77,8 +79,7 @@ class Finder {
     std::vector<Fusion> fusions;
     for (const auto& [id, group] : groups_) {
       if (group.members.size() < 2) continue;
-      Fusion fusion = fusion_of(group);
-      if (slab_bytes(fusion) <= most_slab_bytes) fusions.push_back(std::move(fusion));
+      if (std::optional<Fusion> fusion = fusion_of(group)) fusions.push_back(*std::move(fusion));
     }
     return fusions;
   }
@@ -174,9 +175,25 @@ class Finder {
     return true;
   }
 
-  Fusion fusion_of(const Group& group) const {
+  /// Cut along the dimension with the most elements behind it whose slabs fit into the cache, which leaves the longest
+  /// contiguous pieces; if none fits, along the one of the least slabs, unless they are too large for any gain.
+  std::optional<Fusion> fusion_of(const Group& group) const {
+    std::vector<std::vector<std::size_t>> cuts = group.cuts;
+    std::stable_sort(cuts.begin(), cuts.end(),
+                     [&](const auto& a, const auto& b) { return inner_elements(group, a) > inner_elements(group, b); });
+    std::optional<Fusion> best;
+    for (const std::vector<std::size_t>& cut : cuts) {
+      Fusion fusion = fusion_of(group, cut);
+      if (!best || slab_bytes(fusion) < slab_bytes(*best)) best = std::move(fusion);
+      if (slab_bytes(*best) <= most_cached_bytes) break;
+    }
+    if (slab_bytes(*best) > most_slab_bytes) return std::nullopt;
+    return best;
+  }
+
+  Fusion fusion_of(const Group& group, const std::vector<std::size_t>& dimensions) const {
     std::map<std::size_t, std::size_t> cut;  // per member, ascending
-    for (std::size_t i = 0; i < group.members.size(); ++i) cut[group.members[i]] = best_cut(group)[i];
+    for (std::size_t i = 0; i < group.members.size(); ++i) cut[group.members[i]] = dimensions[i];
     Fusion fusion;
     std::map<std::size_t, std::size_t> place;  // in the program, of vertices of the graph
     for (const auto& [member, dimension] : cut) {
@@ -210,20 +227,16 @@ class Finder {
            std::find(graph_.outputs.begin(), graph_.outputs.end(), VertexId{member}) != graph_.outputs.end();
   }
 
-  /// Cutting outer dimensions leaves long contiguous pieces. The one with the most elements behind it counts.
-  const std::vector<std::size_t>& best_cut(const Group& group) const {
-    const auto inner_elements = [&](const std::vector<std::size_t>& cut) {
-      double elements = 0;
-      for (std::size_t i = 0; i < cut.size(); ++i) {
-        double behind = 1;
-        const Shape& bound = graph_.vertices[group.members[i]].bound;
-        for (std::size_t d = cut[i] + 1; d < bound.size(); ++d) behind *= static_cast<double>(bound[d].value());
-        elements = std::max(elements, behind);
-      }
-      return elements;
-    };
-    return *std::max_element(group.cuts.begin(), group.cuts.end(),
-                             [&](const auto& a, const auto& b) { return inner_elements(a) < inner_elements(b); });
+  /// The most that any member has behind the dimension that is cut.
+  double inner_elements(const Group& group, const std::vector<std::size_t>& cut) const {
+    double elements = 0;
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+      double behind = 1;
+      const Shape& bound = graph_.vertices[group.members[i]].bound;
+      for (std::size_t d = cut[i] + 1; d < bound.size(); ++d) behind *= static_cast<double>(bound[d].value());
+      elements = std::max(elements, behind);
+    }
+    return elements;
   }
 
   const EinGraph& graph_;
