@@ -175,44 +175,45 @@ class Finder {
     return true;
   }
 
-  /// Cut along the dimension with the most elements behind it whose slabs fit into the cache, which leaves the longest
-  /// contiguous pieces; if none fits, along the one of the least slabs, unless they are too large for any gain.
+  /// Cut along the dimension with the most elements behind it, which leaves the longest contiguous pieces, and inside
+  /// of that along the next ones, until slabs fit into the cache. Nothing where they stay too large for any gain.
   std::optional<Fusion> fusion_of(const Group& group) const {
     std::vector<std::vector<std::size_t>> cuts = group.cuts;
     std::stable_sort(cuts.begin(), cuts.end(),
                      [&](const auto& a, const auto& b) { return inner_elements(group, a) > inner_elements(group, b); });
-    std::optional<Fusion> best;
-    for (const std::vector<std::size_t>& cut : cuts) {
-      Fusion fusion = fusion_of(group, cut);
-      if (!best || slab_bytes(fusion) < slab_bytes(*best)) best = std::move(fusion);
-      if (slab_bytes(*best) <= most_cached_bytes) break;
+    for (std::size_t count = 1;; ++count) {
+      Fusion fusion = fusion_of(group, {cuts.begin(), cuts.begin() + static_cast<std::ptrdiff_t>(count)});
+      const std::int64_t bytes = slab_bytes(fusion);
+      if (bytes > most_cached_bytes && count < cuts.size()) continue;
+      if (bytes > most_slab_bytes) return std::nullopt;
+      return fusion;
     }
-    if (slab_bytes(*best) > most_slab_bytes) return std::nullopt;
-    return best;
   }
 
-  Fusion fusion_of(const Group& group, const std::vector<std::size_t>& dimensions) const {
-    std::map<std::size_t, std::size_t> cut;  // per member, ascending
-    for (std::size_t i = 0; i < group.members.size(); ++i) cut[group.members[i]] = dimensions[i];
+  Fusion fusion_of(const Group& group, const std::vector<std::vector<std::size_t>>& cuts) const {
+    const std::vector<std::size_t>& members = group.members;
+    std::map<std::size_t, std::size_t> order;  // of the members, ascending: where they stand in the group
+    for (std::size_t i = 0; i < members.size(); ++i) order[members[i]] = i;
     Fusion fusion;
+    fusion.cuts.resize(cuts.size());
     std::map<std::size_t, std::size_t> place;  // in the program, of vertices of the graph
-    for (const auto& [member, dimension] : cut) {
+    for (const auto& [member, at] : order) {
       fusion.members.push_back(member);
       for (const VertexId input : graph_.vertices[member].inputs) {
-        if (cut.count(input.index) != 0 || !place.emplace(input.index, fusion.operands.size()).second) continue;
+        if (order.count(input.index) != 0 || !place.emplace(input.index, fusion.operands.size()).second) continue;
         fusion.operands.push_back(input.index);
         const Vertex& operand = graph_.vertices[input.index];
         fusion.program.vertices.push_back({operand.name, operand.dtype, operand.bound, {}, Input{}, operand.where});
-        fusion.slabbed.push_back(0);
+        for (auto& cut : fusion.cuts) cut.push_back(0);
       }
     }
-    for (const auto& [member, dimension] : cut) {
+    for (const auto& [member, at] : order) {
       Vertex vertex = graph_.vertices[member];
       for (VertexId& input : vertex.inputs) input = VertexId{place.at(input.index)};
       place[member] = fusion.program.vertices.size();
       fusion.program.vertices.push_back(std::move(vertex));
-      fusion.slabbed.push_back(dimension);
-      if (!is_kept(member, cut)) continue;
+      for (std::size_t c = 0; c < cuts.size(); ++c) fusion.cuts[c].push_back(cuts[c][at]);
+      if (!is_kept(member, order)) continue;
       fusion.results.push_back(member);
       fusion.program.outputs.push_back(VertexId{place[member]});
     }
