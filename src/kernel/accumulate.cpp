@@ -388,7 +388,7 @@ void Accumulators::start(Range lanes) {
   }
 }
 
-void Accumulators::add(BlockValues values, Range lanes, std::size_t rows, std::int64_t position) {
+void Accumulators::add(const BlockValues& values, Range lanes, std::size_t rows, std::int64_t position) {
   const State state = from_lane(state_, lanes.first);
   std::visit(
       [&](const auto* block) {
@@ -402,7 +402,7 @@ void Accumulators::add(BlockValues values, Range lanes, std::size_t rows, std::i
       values);
 }
 
-void Accumulators::fold(BlockValues values, Range lanes, std::size_t count, std::int64_t position) {
+void Accumulators::fold(const BlockValues& values, Range lanes, std::size_t count, std::int64_t position) {
   const State state = from_lane(state_, lanes.first);
   std::visit([&](const auto* block) { fold_lanes(reducer_, state, lanes.count, count, block, position); }, values);
 }
@@ -461,7 +461,7 @@ void Accumulators::combine(std::size_t lane, const Partial& later) {
   set(lane, both);
 }
 
-ReducedValues Accumulators::finish(Range lanes, std::int64_t count) {
+const ReducedValues& Accumulators::finish(Range lanes, std::int64_t count) {
   const State state = from_lane(state_, lanes.first);
   if (reducer_ == Reducer::mean) {
     for (std::size_t i = 0; i < lanes.count; ++i) state.real[i] /= static_cast<double>(count);
@@ -469,13 +469,16 @@ ReducedValues Accumulators::finish(Range lanes, std::int64_t count) {
   if (reducer_ == Reducer::logsumexp) {
     for (std::size_t i = 0; i < lanes.count; ++i) state.real[i] += std::log(state.scaled[i]);
   }
-  if (state.position != nullptr) return state.position;
-  switch (held_) {
-    case Held::single: return state.single;
-    case Held::real: return state.real;
-    case Held::whole: return state.whole;
+  if (state.position != nullptr) {
+    finished_ = state.position;
+    return finished_;
   }
-  throw Bug("reductions held in no array");
+  switch (held_) {
+    case Held::single: finished_ = state.single; break;
+    case Held::real: finished_ = state.real; break;
+    case Held::whole: finished_ = state.whole; break;
+  }
+  return finished_;
 }
 
 }  // namespace einrel

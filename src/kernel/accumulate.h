@@ -27,10 +27,10 @@ class Accumulators {
   /// Forgets everything: reductions over nothing.
   void start(Range lanes);
   /// One more value for each lane, and again for each of `rows` rows. `position` counts the values of a lane from 0.
-  void add(BlockValues values, Range lanes, std::size_t rows, std::int64_t position);
+  void add(const BlockValues& values, Range lanes, std::size_t rows, std::int64_t position);
   /// `count` more values for each lane, those of a lane side by side; the first of them is at `position`. They are
   /// reduced to one value first, in an order that depends on `count` alone.
-  void fold(BlockValues values, Range lanes, std::size_t count, std::int64_t position);
+  void fold(const BlockValues& values, Range lanes, std::size_t count, std::int64_t position);
   /// The reduction of one lane under way, to be gone on with elsewhere.
   struct Partial {
     double real = 0;
@@ -42,7 +42,7 @@ class Accumulators {
   /// The values behind `later` too, which come after those of this lane.
   void combine(std::size_t lane, const Partial& later);
   /// The results after `count` values per lane. They stay until the next start.
-  ReducedValues finish(Range lanes, std::int64_t count);
+  const ReducedValues& finish(Range lanes, std::int64_t count);
 
   /// Entries per lane, aligned to cache lines: vector stores that straddle two are several times slower. Null where
   /// the reducer and the type of the values need none.
@@ -67,6 +67,7 @@ class Accumulators {
   Held held_;  // which array the reductions are in
   std::vector<CacheLine> memory_;
   State state_;
+  ReducedValues finished_;
 };
 
 }  // namespace einrel

@@ -266,6 +266,10 @@ EINREL_VECTOR_CLONES void select_block(const std::int64_t* c, const std::int64_t
   select(c, a, b, z, n);
 }
 
+EINREL_VECTOR_CLONES void ramp_block(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i, first += step) z[i] = first;
+}
+
 EINREL_VECTOR_CLONES void convert_block(DType to, const float* x, float* z, std::size_t n) { convert(to, x, z, n); }
 EINREL_VECTOR_CLONES void convert_block(DType to, const float* x, double* z, std::size_t n) { convert(to, x, z, n); }
 EINREL_VECTOR_CLONES void convert_block(DType to, const float* x, std::int64_t* z, std::size_t n) {

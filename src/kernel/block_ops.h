@@ -34,6 +34,9 @@ void select_block(const std::int64_t* c, const float* a, const float* b, float* 
 void select_block(const std::int64_t* c, const double* a, const double* b, double* z, std::size_t n);
 void select_block(const std::int64_t* c, const std::int64_t* a, const std::int64_t* b, std::int64_t* z, std::size_t n);
 
+/// first, first + step, first + 2 * step, ...
+void ramp_block(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n);
+
 /// x as a step of type `to` leaves it (f32 into floats, f64 into doubles, else into int64).
 void convert_block(DType to, const float* x, float* z, std::size_t n);
 void convert_block(DType to, const float* x, double* z, std::size_t n);

@@ -287,8 +287,7 @@ struct BlockRun::Executor {
     for (std::size_t p = 0; p < lanes.patches(); ++p) {
       std::int64_t row = lanes.at(p, quantity) + outer[quantity];
       for (std::size_t r = 0; r < lanes.rows(); ++r, z += lanes.columns(), row += lanes.row_step(quantity)) {
-        const std::int64_t step = lanes.step(quantity);
-        for (std::size_t i = 0; i < lanes.columns(); ++i) z[i] = row + static_cast<std::int64_t>(i) * step;
+        ramp_block(row, lanes.step(quantity), z, lanes.columns());
       }
     }
   }
@@ -319,7 +318,7 @@ struct BlockRun::Executor {
   }
 };
 
-BlockValues BlockRun::run(const Lanes& lanes, const std::int64_t* outer, std::byte* target) {
+const BlockValues& BlockRun::run(const Lanes& lanes, const std::int64_t* outer, std::byte* target) {
   const std::vector<BlockProgram::Instruction>& instructions = program_.instructions_;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const std::size_t result = instructions[i].result;
@@ -329,8 +328,9 @@ BlockValues BlockRun::run(const Lanes& lanes, const std::int64_t* outer, std::by
     std::visit(Executor{*this, instructions[i], to, lanes, outer}, instructions[i].op);
   }
   const std::byte* const result = at_[program_.result_];
-  return BlockProgram::with_type(program_.values_[program_.result_].kind,
-                                 [&]<class T>() -> BlockValues { return reinterpret_cast<const T*>(result); });
+  BlockProgram::with_type(program_.values_[program_.result_].kind,
+                          [&]<class T>() { values_ = reinterpret_cast<const T*>(result); });
+  return values_;
 }
 
 }  // namespace einrel

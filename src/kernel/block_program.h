@@ -76,8 +76,9 @@ class BlockRun {
 
   /// The body at the lanes of a block, where the other loops have brought the quantities to `outer`. The values stay
   /// until the next call. They are written to `target` where the last instruction can do so (`target` aligned for
-  /// them).
-  BlockValues run(const Lanes& lanes, const std::int64_t* outer, std::byte* target = nullptr);
+  /// them). By reference: a variant that is copied when it has just been written makes the processor wait until the
+  /// whole block is stored.
+  const BlockValues& run(const Lanes& lanes, const std::int64_t* outer, std::byte* target = nullptr);
 
  private:
   struct Executor;
@@ -88,6 +89,7 @@ class BlockRun {
   std::byte* workspace_;
   std::int64_t slot_bytes_;
   std::vector<const std::byte*> at_;  // where each value lies at the moment
+  BlockValues values_;
 };
 
 }  // namespace einrel

@@ -21,7 +21,7 @@ Tensor reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) {
   Tensor result(vertex.dtype, vertex.bound);
   Accumulators accumulators(reducer, einsum.body.type(), 1);
   accumulators.start({});
-  const ReducedValues nothing = accumulators.finish({}, 0);
+  const ReducedValues& nothing = accumulators.finish({}, 0);
   const std::size_t size = size_of(vertex.dtype);
   for (std::int64_t i = 0; i < result.count(); ++i) {
     std::byte* const to = result.mutable_data() + static_cast<std::size_t>(i) * size;

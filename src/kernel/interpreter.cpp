@@ -204,7 +204,7 @@ class Interpreter::Part {
     for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
       lanes_.select(block);
       std::byte* const target = direct_target();
-      const BlockValues values = run_.run(lanes_, outer(), target);
+      const BlockValues& values = run_.run(lanes_, outer(), target);
       std::visit(
           [&](const auto* computed) {
             if (reinterpret_cast<const std::byte*>(computed) != target) store(computed);
@@ -222,7 +222,7 @@ class Interpreter::Part {
       for (std::int64_t block = blocks.begin; block < blocks.end; ++block, into.first += into.count) {
         lanes_.select(block);
         into.count = result_count();
-        const BlockValues values = run_.run(lanes_, outer());
+        const BlockValues& values = run_.run(lanes_, outer());
         if (all_.schedule_.kind == Kind::results) {
           accumulators.add(values, into, 1, position);
         } else {
@@ -248,7 +248,7 @@ class Interpreter::Part {
     }
   }
   void reduce_block(Accumulators& accumulators, std::int64_t first_lane) {
-    const BlockValues values = run_.run(lanes_, outer());
+    const BlockValues& values = run_.run(lanes_, outer());
     if (all_.schedule_.kind == Kind::columns) {
       const Accumulators::Range all{0, lanes_.columns()};
       accumulators.add(values, all, lanes_.rows(), first_lane / all_.inner_extent());

@@ -157,6 +157,16 @@ TYPED_TEST(FloatBlocks, ComputeBinaryFunctionsAndComparisons) {
   }
 }
 
+TEST(Ramps, CountByEveryStep) {
+  for (const std::int64_t step : {0, 1, -1, 3, -1000}) {
+    for (const std::size_t count : {1U, 15U, 16U, 17U, 63U, 512U}) {
+      std::vector<std::int64_t> z(count);
+      ramp_block(-7, step, z.data(), count);
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(z[i], -7 + static_cast<std::int64_t>(i) * step) << i;
+    }
+  }
+}
+
 template <class T>
 void expect_selects() {
   std::vector<std::int64_t> c;
