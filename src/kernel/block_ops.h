@@ -23,6 +23,12 @@ void apply_block(BinaryFunction function, const float* a, const float* b, float*
 void apply_block(BinaryFunction function, const double* a, const double* b, double* z, std::size_t n);
 void apply_block(BinaryFunction function, const std::int64_t* a, const std::int64_t* b, std::int64_t* z, std::size_t n);
 
+/// The same functions, except powers, of one number and every value of a block.
+void apply_block(BinaryFunction function, const float* a, float b, float* z, std::size_t n);
+void apply_block(BinaryFunction function, const double* a, double b, double* z, std::size_t n);
+void apply_block(BinaryFunction function, float a, const float* b, float* z, std::size_t n);
+void apply_block(BinaryFunction function, double a, const double* b, double* z, std::size_t n);
+
 /// The comparisons: 1 or 0.
 void compare_block(BinaryFunction function, const float* a, const float* b, std::int64_t* z, std::size_t n);
 void compare_block(BinaryFunction function, const double* a, const double* b, std::int64_t* z, std::size_t n);

@@ -82,13 +82,19 @@ class BlockRun {
 
  private:
   struct Executor;
+  /// What of a value is stored: every lane; or, where all are equal, a few of them; or every lane although all are
+  /// equal.
+  enum class Stored : std::uint8_t { all, few, all_equal };
   std::byte* slot_of(std::size_t value) const;
+  bool is_equal_over(const BlockProgram::Instruction& instruction, const Lanes& lanes) const;
+  void spread(std::size_t value, std::size_t lanes);
 
   const BlockProgram& program_;
   const std::byte* const* operands_;
   std::byte* workspace_;
   std::int64_t slot_bytes_;
   std::vector<const std::byte*> at_;  // where each value lies at the moment
+  std::vector<Stored> stored_;
   BlockValues values_;
 };
 
