@@ -8,7 +8,7 @@ namespace einrel {
 namespace {
 
 /// Of a slab: a share of the second-level cache, which has 256 KiB to 2 MiB on the processors of today.
-constexpr double cache_bytes = 256 << 10;
+constexpr double cache_bytes = 512 << 10;
 
 bool mentions(const Access& access, std::size_t label) {
   return std::any_of(access.indices.begin(), access.indices.end(), [label](const Index& index) {
