@@ -424,7 +424,7 @@ Accumulators::Partial Accumulators::partial(std::size_t lane) const {
   return partial;
 }
 
-void Accumulators::set(std::size_t lane, const Partial& partial) {
+void Accumulators::set(std::size_t lane, const Partial& partial) const {
   if (state_.single != nullptr) state_.single[lane] = static_cast<float>(partial.real);
   if (state_.real != nullptr) state_.real[lane] = partial.real;
   if (state_.whole != nullptr) state_.whole[lane] = partial.whole;

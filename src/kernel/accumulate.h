@@ -57,7 +57,7 @@ class Accumulators {
  private:
   enum class Held : std::uint8_t { single, real, whole };
   static Held held_by(Reducer reducer, DType values);
-  void set(std::size_t lane, const Partial& partial);
+  void set(std::size_t lane, const Partial& partial) const;
 
   struct alignas(64) CacheLine {
     std::byte bytes[64];
