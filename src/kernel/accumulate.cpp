@@ -145,7 +145,8 @@ template <class V>
 /// What comes from memory often goes on behind the block, where the processor does not look by itself.
 template <class V>
 [[gnu::always_inline]] inline void look_ahead(const V* values, std::size_t n) {
-  for (std::size_t i = 0; i < n; i += 64 / sizeof(V)) __builtin_prefetch(values + 3 * n + i);
+  constexpr std::size_t distance = 6144;
+  for (std::size_t i = 0; i < n; i += 64 / sizeof(V)) __builtin_prefetch(values + distance / sizeof(V) + i);
 }
 
 /// Rows that come one after another.

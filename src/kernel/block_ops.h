@@ -12,7 +12,7 @@ namespace einrel {
 // A value is computed as float, double or int64 (bool and i32 too), and does not depend on its place in the block.
 
 /// How many values are computed at a time: few enough that all intermediate results stay in the first-level cache.
-inline constexpr std::size_t lanes_per_block = 512;
+inline constexpr std::size_t lanes_per_block = 1024;
 
 void apply_block(UnaryFunction function, const float* x, float* z, std::size_t n);
 void apply_block(UnaryFunction function, const double* x, double* z, std::size_t n);

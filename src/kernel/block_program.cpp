@@ -24,12 +24,14 @@ bool may_leave_type(BinaryFunction function) {
 /// Of the widest values.
 constexpr std::int64_t bytes_per_lane = sizeof(double);
 
-/// What fits, in whole cache lines, so that two slots do not share one.
-std::int64_t lanes_for(std::size_t slots) {
+/// What fits, in whole cache lines, so that two slots do not share one. Where values of 8 bytes are among them, half of
+/// lanes_per_block, for the first-level cache.
+std::int64_t lanes_for(std::size_t slots, bool wide) {
   constexpr std::int64_t lanes_per_line = 64 / bytes_per_lane;
   constexpr std::int64_t budget = most_workspace_bytes / 2 / bytes_per_lane;
   const std::int64_t fitting = budget / std::max(static_cast<std::int64_t>(slots), std::int64_t{1});
-  return std::clamp(fitting / lanes_per_line * lanes_per_line, lanes_per_line, std::int64_t{lanes_per_block});
+  constexpr auto most = static_cast<std::int64_t>(lanes_per_block);
+  return std::clamp(fitting / lanes_per_line * lanes_per_line, lanes_per_line, wide ? most / 2 : most);
 }
 
 /// A value that is equal in all lanes is computed for so many: what every slot has.
@@ -225,7 +227,11 @@ BlockProgram::BlockProgram(const ScalarExpr& body, const LoopNest& nest, const S
   Compiler(*this, scalars).compile(body);
 }
 
-std::int64_t BlockProgram::most_lanes() const { return lanes_for(slot_count_); }
+std::int64_t BlockProgram::most_lanes() const {
+  const bool wide =
+      std::any_of(values_.begin(), values_.end(), [](const Value& value) { return value.kind != Kind::float32; });
+  return lanes_for(slot_count_, wide);
+}
 
 std::int64_t BlockProgram::workspace_bytes() const {
   return static_cast<std::int64_t>(slot_count_) * most_lanes() * bytes_per_lane;

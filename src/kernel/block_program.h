@@ -23,8 +23,9 @@ class BlockProgram {
   /// `nest` must stay where it is.
   BlockProgram(const ScalarExpr& body, const LoopNest& nest, const ScalarBindings& scalars);
 
-  /// How many lanes its blocks may have: lanes_per_block, or fewer where so many values of a long body are under way at
-  /// once that workspace_bytes would grow beyond half of most_workspace_bytes.
+  /// How many lanes its blocks may have: lanes_per_block, half as many where some values take 8 bytes, or fewer where
+  /// so many values of a long body are under way at once that workspace_bytes would grow beyond half of
+  /// most_workspace_bytes.
   std::int64_t most_lanes() const;
   /// Memory that a run needs, aligned to 64 bytes.
   std::int64_t workspace_bytes() const;
