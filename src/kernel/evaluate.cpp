@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernel/accumulate.h"
-#include "kernel/block_ops.h"
+#include "kernel/cpu/blocks/accumulate.h"
+#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/cpu/blocks/streaming.h"
 #include "kernel/registry.h"
-#include "kernel/streaming.h"
 #include "kernel/view.h"
 
 namespace einrel {

@@ -1,4 +1,4 @@
-#include "kernel/accumulate.h"
+#include "kernel/cpu/blocks/accumulate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kernel/block_ops.h"
+#include "kernel/cpu/blocks/block_ops.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <optional>
 
+#include "kernel/cpu/blocks/streaming.h"
 #include "kernel/cpu/contraction/pack_ops.h"
-#include "kernel/streaming.h"
 
 namespace einrel {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernel/lanes.h"
+#include "kernel/cpu/blocks/lanes.h"
 
 #include <algorithm>
 

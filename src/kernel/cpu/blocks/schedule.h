@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernel/lanes.h"
+#include "kernel/cpu/blocks/lanes.h"
 
 namespace einrel {
 

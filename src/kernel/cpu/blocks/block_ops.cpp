@@ -1,4 +1,4 @@
-#include "kernel/block_ops.h"
+#include "kernel/cpu/blocks/block_ops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "kernel/block_math.h"
-#include "kernel/vector_clones.h"
+#include "kernel/cpu/blocks/block_math.h"
+#include "kernel/cpu/blocks/vector_clones.h"
 #include "tensor/convert.h"
 
 namespace einrel {

@@ -1,9 +1,9 @@
-#include "kernel/reading.h"
+#include "kernel/cpu/blocks/reading.h"
 
 #include <algorithm>
 #include <array>
 
-#include "kernel/block_ops.h"
+#include "kernel/cpu/blocks/block_ops.h"
 #include "tensor/convert.h"
 
 namespace einrel {

@@ -2,9 +2,9 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "kernel/block_ops.h"
-#include "kernel/half_floats.h"
-#include "kernel/vector_clones.h"
+#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/cpu/blocks/half_floats.h"
+#include "kernel/cpu/blocks/vector_clones.h"
 #include "tensor/convert.h"
 
 namespace einrel {

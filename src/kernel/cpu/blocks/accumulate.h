@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "einsum/functions.h"
-#include "kernel/block_program.h"
+#include "kernel/cpu/blocks/block_program.h"
 
 namespace einrel {
 

@@ -1,4 +1,4 @@
-#include "kernel/row_folds.h"
+#include "kernel/cpu/blocks/row_folds.h"
 
 #include <cstdint>
 #include <limits>
@@ -6,7 +6,7 @@
 #include "kernel/cpu/contraction/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernel/row_folds.cpp"
+#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/row_folds.cpp"
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"

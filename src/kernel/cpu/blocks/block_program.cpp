@@ -1,4 +1,4 @@
-#include "kernel/block_program.h"
+#include "kernel/cpu/blocks/block_program.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernel/cpu/blocks/reading.h"
 #include "kernel/kernel.h"
-#include "kernel/reading.h"
 #include "tensor/convert.h"
 
 namespace einrel {

@@ -9,8 +9,8 @@
 
 #include "einsum/ein_graph.h"
 #include "einsum/scalar_expr.h"
-#include "kernel/block_ops.h"
-#include "kernel/lanes.h"
+#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/cpu/blocks/lanes.h"
 
 namespace einrel {
 

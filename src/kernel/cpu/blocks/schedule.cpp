@@ -1,4 +1,4 @@
-#include "kernel/schedule.h"
+#include "kernel/cpu/blocks/schedule.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,13 @@
-#include "kernel/accumulate.h"
+#include "kernel/cpu/blocks/accumulate.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
-#include "kernel/log_sum_exp.h"
-#include "kernel/row_folds.h"
-#include "kernel/vector_clones.h"
+#include "kernel/cpu/blocks/log_sum_exp.h"
+#include "kernel/cpu/blocks/row_folds.h"
+#include "kernel/cpu/blocks/vector_clones.h"
 
 namespace einrel {
 namespace {

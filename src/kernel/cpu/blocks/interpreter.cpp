@@ -1,4 +1,4 @@
-#include "kernel/interpreter.h"
+#include "kernel/cpu/blocks/interpreter.h"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,12 @@
 #include <optional>
 #include <type_traits>
 
-#include "kernel/accumulate.h"
-#include "kernel/block_program.h"
-#include "kernel/lanes.h"
-#include "kernel/reading.h"
-#include "kernel/schedule.h"
-#include "kernel/streaming.h"
+#include "kernel/cpu/blocks/accumulate.h"
+#include "kernel/cpu/blocks/block_program.h"
+#include "kernel/cpu/blocks/lanes.h"
+#include "kernel/cpu/blocks/reading.h"
+#include "kernel/cpu/blocks/schedule.h"
+#include "kernel/cpu/blocks/streaming.h"
 
 namespace einrel {
 namespace {
