@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "einsum/einsum_notation.h"
 #include "engine/compile.h"
+#include "engine/memory.h"
 #include "engine/report_json.h"
 #include "engine/run.h"
 #include "engine/summary.h"
@@ -45,10 +46,11 @@ void run_einsum(const EinsumArguments& arguments) {
   }
   Workers workers(available_cores());
   const RunReport report = run(compiled, load_inputs(compiled, files, std::nullopt), {}, workers);
+  const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
   const Tensor& tensor = report.outputs.at(result);
   if (!arguments.output.empty()) write_tensors({{output, tensor}});
   if (arguments.json) {
-    print(fmt::format("{}\n", run_json(compiled, report, sources)));
+    print(fmt::format("{}\n", run_json(compiled, report, peak_bytes, sources)));
   } else if (arguments.output.empty()) {
     print(fmt::format("{}\n", summary_line(result, tensor)));
   } else {

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "engine/compile.h"
 #include "engine/explain.h"
+#include "engine/memory.h"
 #include "engine/report_json.h"
 #include "engine/run.h"
 #include "engine/summary.h"
@@ -77,11 +78,12 @@ void run_program(const RunArguments& arguments) {
   TensorBindings inputs = load_inputs(compiled, files, parse_seed(arguments.seed));
 
   const RunReport report = run(compiled, std::move(inputs), scalars, workers, progress);
+  const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
   write_outputs(outputs, report);
   if (arguments.json) {
     std::map<std::string, std::string> sources;
     for (const auto& [name, file] : files) sources[name] = file.name;
-    print(fmt::format("{}\n", run_json(compiled, report, sources)));
+    print(fmt::format("{}\n", run_json(compiled, report, peak_bytes, sources)));
     return;
   }
   for (const VertexId output : compiled.graph.outputs) {

@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -53,7 +54,7 @@ class EinrelWorker {
     if (graph.outputs.size() != 1) throw UserError(fmt::format("{}: not one output", source.name()));
 
     const std::string folder = request.at("folder");
-    TensorBindings inputs;
+    std::vector<Tensor> inputs;
     Json described = Json::array();
     double operations = 0;
     for (const Vertex& vertex : graph.vertices) {
@@ -61,12 +62,12 @@ class EinrelWorker {
       if (!std::holds_alternative<Input>(vertex.op)) continue;
       const Tensor tensor = random_tensor(seed, vertex.name, vertex.dtype, vertex.bound);
       write_tensors({{{folder + "/" + vertex.name + ".npy", ""}, tensor}});
-      inputs[vertex.name] = tensor;
+      inputs.push_back(tensor);
       described.push_back(describe(vertex));
     }
     const Vertex& output = graph[graph.outputs.front()];
-    const auto compute = [this, compiled, inputs, name = output.name] {
-      return run(compiled, inputs, {}, workers_).outputs.at(name);
+    const auto compute = [this, runner = std::make_shared<Runner>(compiled), inputs] {
+      return runner->run(inputs, {}, workers_).front();
     };
     timed_.emplace(compute, [&](const Tensor& result) {
       write_tensors({{{folder + "/" + output.name + ".npy", ""}, result}});

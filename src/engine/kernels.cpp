@@ -3,27 +3,9 @@
 #include <fmt/format.h>
 
 #include "kernel/evaluate.h"
-#include "kernel/view.h"
 
 namespace einrel {
 namespace {
-
-/// How each tensor lies if nothing runs together.
-std::vector<ArrayLayout> layouts_of(const EinGraph& graph, const LayoutBindings& inputs) {
-  std::vector<ArrayLayout> layouts;
-  for (const Vertex& vertex : graph.vertices) {
-    ArrayLayout layout = row_major_layout(vertex.dtype, vertex.bound);
-    if (std::holds_alternative<Input>(vertex.op)) {
-      const auto given = inputs.find(vertex.name);
-      if (given != inputs.end()) layout.strides = given->second;
-    }
-    if (const auto* const view = std::get_if<View>(&vertex.op)) {
-      if (auto shared = view_strides(*view, layouts[vertex.inputs[0].index].strides)) layout.strides = *shared;
-    }
-    layouts.push_back(std::move(layout));
-  }
-  return layouts;
-}
 
 ScalarBindings some_scalars(const EinGraph& graph) {
   ScalarBindings scalars;
@@ -35,16 +17,18 @@ ScalarBindings some_scalars(const EinGraph& graph) {
 
 std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const LayoutBindings& layouts) {
   const EinGraph& graph = compiled.graph;
-  const std::vector<ArrayLayout> all = layouts_of(graph, layouts);
+  const MemoryPlan memory = plan_memory(compiled, input_layouts(graph, layouts));
   const ScalarBindings scalars = some_scalars(graph);
   std::vector<std::optional<VertexKernel>> kernels(graph.vertices.size());
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    const auto* const einsum = std::get_if<EinSum>(&vertex.op);
-    if (einsum == nullptr || !needs_kernel(*einsum)) continue;
+    const bool is_shared = memory.owners[v] != v;
+    if (std::holds_alternative<Input>(vertex.op) || is_shared) continue;
     std::vector<ArrayLayout> operands;
-    for (const VertexId input : vertex.inputs) operands.push_back(all[input.index]);
-    Choice choice = choose_kernel(spec_of(vertex, std::move(operands), scalars));
+    for (const VertexId input : vertex.inputs) operands.push_back(memory.layouts[input.index]);
+    const std::optional<KernelSpec> spec = spec_of(vertex, operands, scalars);
+    if (!spec) continue;
+    Choice choice = choose_kernel(*spec);
     kernels[v] = {std::string(choice.kernel),
                   choice.offer.path,
                   choice.offer.seconds,

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/compile.h"
-#include "engine/memory.h"
+#include "engine/memory_plan.h"
 #include "kernel/registry.h"
 
 namespace einrel {
@@ -21,7 +21,8 @@ struct VertexKernel {
   std::vector<std::string> together;   ///< in one pass over memory with these vertices, if any
 };
 
-/// Per vertex; nothing for inputs, views and reductions of nothing. Scalars without a value count as 1.
+/// Per vertex; nothing for inputs, views that share memory and reductions of nothing. Scalars without a value count
+/// as 1.
 std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const LayoutBindings& layouts = {});
 
 /// `einrel list kernels`.

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "base/text.h"
-#include "kernel/view.h"
 #include "tensor/dtype.h"
 
 namespace einrel {
@@ -63,80 +62,27 @@ std::int64_t add_alive(std::int64_t alive, const Vertex& vertex) {
 
 bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
 
-/// Whose memory each vertex uses: its own, or that of the vertex it is a view of.
-std::vector<std::size_t> memory_owners(const EinGraph& graph, const LayoutBindings& layouts) {
-  std::vector<std::size_t> owner(graph.vertices.size());
-  std::vector<Strides> strides(graph.vertices.size());
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const Vertex& vertex = graph.vertices[v];
-    owner[v] = v;
-    const auto layout = is_input(vertex) ? layouts.find(vertex.name) : layouts.end();
-    strides[v] = layout != layouts.end() ? layout->second : row_major_strides(vertex.bound);
-    const auto* view = std::get_if<View>(&vertex.op);
-    if (view == nullptr) continue;
-    if (auto shared = view_strides(*view, strides[vertex.inputs[0].index])) {
-      strides[v] = std::move(*shared);
-      owner[v] = owner[vertex.inputs[0].index];
-    }
-  }
-  return owner;
-}
-
-/// When each vertex is computed, and whether it never has a tensor.
-struct Fused {
-  std::vector<std::size_t> runs_at;
-  std::vector<bool> inside;
-};
-
-Fused fused_vertices(const Compiled& compiled) {
-  Fused fused{std::vector<std::size_t>(compiled.graph.vertices.size()),
-              std::vector<bool>(compiled.graph.vertices.size(), false)};
-  for (std::size_t v = 0; v < fused.runs_at.size(); ++v) fused.runs_at[v] = v;
-  for (const Fusion& fusion : compiled.fusions) {
-    for (const std::size_t member : fusion.members) {
-      fused.runs_at[member] = fusion.members.back();
-      fused.inside[member] = true;
-    }
-    for (const std::size_t result : fusion.results) fused.inside[result] = false;
-  }
-  return fused;
-}
-
 }  // namespace
 
 MemoryForecast forecast_memory(const Compiled& compiled, const LayoutBindings& layouts) {
-  const EinGraph& graph = compiled.graph;
-  const std::size_t count = graph.vertices.size();
-  const std::vector<std::size_t> owner = memory_owners(graph, layouts);
-  const Fused fused = fused_vertices(compiled);
-  std::vector<std::size_t> last_use(fused.runs_at);
-  for (std::size_t v = 0; v < count; ++v) {
-    for (const VertexId input : graph.vertices[v].inputs) {
-      std::size_t& last = last_use[owner[input.index]];
-      last = std::max(last, fused.runs_at[v]);
-    }
-  }
-  for (const VertexId output : graph.outputs) last_use[owner[output.index]] = count;
-  for (std::size_t v = 0; v < count; ++v) {
-    if (is_input(graph.vertices[v])) last_use[v] = count;
-  }
-  std::vector<std::vector<std::size_t>> made_at(count);
-  std::vector<std::vector<std::size_t>> freed_after(count + 1);
-  std::int64_t live = 0;
-  for (std::size_t v = 0; v < count; ++v) {
-    if (is_input(graph.vertices[v])) live = add_alive(live, graph.vertices[v]);  // there from the start
-    if (owner[v] != v || fused.inside[v]) continue;
-    if (!is_input(graph.vertices[v])) made_at[fused.runs_at[v]].push_back(v);
-    freed_after[last_use[v]].push_back(v);
-  }
+  return forecast_memory(compiled.graph, plan_memory(compiled, input_layouts(compiled.graph, layouts)));
+}
+
+MemoryForecast forecast_memory(const EinGraph& graph, const MemoryPlan& plan) {
   MemoryForecast forecast;
-  for (std::size_t v = 0; v < count; ++v) {
-    for (const std::size_t made : made_at[v]) live = add_alive(live, graph.vertices[made]);
+  std::int64_t live = 0;
+  for (const Vertex& vertex : graph.vertices) {
+    if (is_input(vertex)) live = add_alive(live, vertex);  // there from the start
+  }
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    for (const std::size_t made : plan.made[v]) live = add_alive(live, graph.vertices[made]);
     if (live > forecast.peak_bytes) {
       forecast.peak_bytes = live;
       forecast.peak_vertex = v;
     }
-    for (const std::size_t freed : freed_after[v]) live -= bytes_of(graph.vertices[freed]);
+    for (const std::size_t freed : plan.freed[v]) {
+      if (!is_input(graph.vertices[freed])) live -= bytes_of(graph.vertices[freed]);
+    }
   }
   return forecast;
 }

@@ -2,17 +2,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
-#include <string>
 
 #include "engine/compile.h"
-#include "tensor/tensor.h"
+#include "engine/memory_plan.h"
 
 namespace einrel {
-
-/// The strides of inputs that are not row-major, by name: they decide whether a view needs a copy.
-using LayoutBindings = std::map<std::string, Strides>;
 
 /// What a program needs if its vertices are computed in order and each tensor is freed after its last use. Workspaces
 /// of kernels come on top (kernel.h).
@@ -25,6 +20,7 @@ struct MemoryForecast {
 /// operand's memory costs nothing and keeps it alive; so does a vertex that lives inside a fusion. Throws UserError
 /// when the bytes of all living tensors together do not fit in 63 bits. O(vertices + edges).
 MemoryForecast forecast_memory(const Compiled& compiled, const LayoutBindings& layouts = {});
+MemoryForecast forecast_memory(const EinGraph& graph, const MemoryPlan& plan);
 
 /// Throws RunError, naming need, vertex and what is there, when running a program needs more memory than the machine
 /// has left. `in_place` tells of an input whether it is there already (mapped from its file, say) and costs nothing

@@ -159,7 +159,7 @@ std::string explain_json(const std::string& program, const AlgebraPlan& plan) {
   return text_of(json);
 }
 
-std::string run_json(const Compiled& compiled, const RunReport& report,
+std::string run_json(const Compiled& compiled, const RunReport& report, std::optional<std::int64_t> peak_bytes,
                      const std::map<std::string, std::string>& sources) {
   ordered_json json = base_json(compiled, report.layouts);
   for (const auto& [name, source] : sources) {
@@ -170,7 +170,7 @@ std::string run_json(const Compiled& compiled, const RunReport& report,
     json["outputs"][name].update(
         {{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}});
   }
-  json["peak_memory"] = {{"predicted", report.predicted_peak_bytes}, {"measured", report.measured_peak_bytes}};
+  json["peak_memory"] = {{"predicted", report.predicted_peak_bytes}, {"measured", peak_bytes.value_or(0)}};
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
     if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "engine/algebra.h"
@@ -8,8 +10,9 @@
 
 namespace einrel {
 
-/// What `run --json` prints (docs/language.md, "JSON"), as text. `sources` says for each input where it came from.
-std::string run_json(const Compiled& compiled, const RunReport& report,
+/// What `run --json` prints (docs/language.md, "JSON"), as text. `peak_bytes` are peak_resident_bytes after the run;
+/// `sources` says for each input where it came from.
+std::string run_json(const Compiled& compiled, const RunReport& report, std::optional<std::int64_t> peak_bytes,
                      const std::map<std::string, std::string>& sources);
 
 /// What `explain --json` prints: the same without measurements, but with both algebras and the derivation.

@@ -9,9 +9,6 @@
 #include <optional>
 
 #include "base/suggest.h"
-#include "engine/memory.h"
-#include "kernel/evaluate.h"
-#include "kernel/fusion/fusion.h"
 
 namespace einrel {
 namespace {
@@ -20,77 +17,91 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// A run under way: the tensors that are there, and the steps of it.
+bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
+
+/// Which input stands at a place of the graph, if one does.
+std::optional<std::size_t> input_at(const PreparedProgram& program, std::size_t place) {
+  const std::vector<std::size_t>& places = program.input_places;
+  const auto found = std::lower_bound(places.begin(), places.end(), place);
+  if (found == places.end() || *found != place) return std::nullopt;
+  return static_cast<std::size_t>(found - places.begin());
+}
+
+RunProgress nothing_done(const EinGraph& graph) {
+  RunProgress progress;
+  for (const Vertex& vertex : graph.vertices) {
+    progress.flops_total += flops(vertex);
+    progress.total += is_input(vertex) ? 0U : 1U;
+  }
+  return progress;
+}
+
+/// A run under way: the memory that there is.
 class Running {
  public:
-  Running(const Compiled& compiled, TensorBindings inputs, const ScalarBindings& scalars, Workers& workers)
-      : graph_(compiled.graph),
-        scalars_(scalars),
-        workers_(workers),
-        tensors_(graph_.vertices.size()),
-        readers_left_(graph_.vertices.size(), 0),
-        fusion_of_(graph_.vertices.size(), nullptr) {
-    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      const Vertex& vertex = graph_.vertices[v];
-      for (const VertexId input : vertex.inputs) ++readers_left_[input.index];
-      if (is_input(v)) tensors_[v] = std::move(inputs.at(vertex.name));
-    }
-    for (const VertexId output : graph_.outputs) ++readers_left_[output.index];  // the report
-    for (const Fusion& fusion : compiled.fusions) {
-      for (const std::size_t member : fusion.members) fusion_of_[member] = &fusion;
-    }
+  Running(const PreparedProgram& program, std::span<const Tensor> inputs, Workers& workers)
+      : program_(program), inputs_(inputs), workers_(workers), places_(program.vertex_count) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) places_[program.input_places[i]].data = inputs[i].data();
   }
 
-  bool is_input(std::size_t v) const { return std::holds_alternative<Input>(graph_.vertices[v].op); }
-  /// A member of a fusion is computed with the last one.
-  bool is_computed_later(std::size_t v) const { return fusion_of_[v] != nullptr && fusion_of_[v]->members.back() != v; }
-
-  void compute(std::size_t v) {
-    if (fusion_of_[v] != nullptr) {
-      run_fusion(*fusion_of_[v]);
-      for (const std::size_t member : fusion_of_[v]->members) free_operands(member);
-      return;
+  void compute(const PreparedStep& step) {
+    operands_.clear();
+    operands_.reserve(step.operands.size());
+    for (const std::size_t operand : step.operands) operands_.push_back(places_[operand].data);
+    if (step.results.size() == 1) {
+      workers_.run(step.kernel, {operands_.data(), make(step.results.front())});
+    } else {
+      std::vector<std::byte*> results;
+      for (const PlacedTensor& result : step.results) results.push_back(make(result));
+      workers_.run(step.kernel, {operands_.data(), nullptr, results.data()});
     }
-    const Vertex& vertex = graph_.vertices[v];
-    std::vector<Tensor> operands;
-    for (const VertexId input : vertex.inputs) operands.push_back(*tensors_[input.index]);
-    tensors_[v] = evaluate(vertex, operands, scalars_, workers_);
-    free_operands(v);
+    for (const std::size_t owner : step.freed) places_[owner].memory.reset();
   }
 
-  const Tensor& tensor(VertexId id) const { return *tensors_[id.index]; }
+  std::vector<Tensor> outputs() const {
+    std::vector<Tensor> outputs;
+    outputs.reserve(program_.outputs.size());
+    for (const auto& [owner, layout] : program_.outputs) {
+      if (const auto input = input_at(program_, owner)) {
+        outputs.push_back(inputs_[*input].restrided(layout.shape, layout.strides));
+      } else {
+        outputs.emplace_back(layout.dtype, layout.shape, layout.strides, places_[owner].data, places_[owner].memory);
+      }
+    }
+    return outputs;
+  }
 
  private:
-  void run_fusion(const Fusion& fusion) {
-    std::vector<ArrayLayout> layouts;
-    std::vector<const std::byte*> operands;
-    for (const std::size_t operand : fusion.operands) {
-      layouts.push_back(layout_of(*tensors_[operand]));
-      operands.push_back(tensors_[operand]->data());
-    }
-    std::vector<std::byte*> results;
-    for (const std::size_t result : fusion.results) {
-      const Vertex& vertex = graph_.vertices[result];
-      tensors_[result] = Tensor(vertex.dtype, vertex.bound, workers_.pool());
-      results.push_back(tensors_[result]->mutable_data());
-    }
-    workers_.run(prepare_fusion(fusion, layouts, scalars_), {operands.data(), nullptr, results.data()});
+  struct Place {
+    const std::byte* data = nullptr;
+    std::shared_ptr<std::byte> memory;  ///< of inputs none
+  };
+
+  std::byte* make(const PlacedTensor& tensor) {
+    Place& place = places_[tensor.owner];
+    place.memory = allocate_elements(tensor.layout.dtype, tensor.layout.shape, workers_.pool());
+    place.data = place.memory.get();
+    return place.memory.get();
   }
 
-  /// After the last use. Views keep what they share alive.
-  void free_operands(std::size_t v) {
-    for (const VertexId input : graph_.vertices[v].inputs) {
-      if (--readers_left_[input.index] == 0) tensors_[input.index].reset();
-    }
-  }
-
-  const EinGraph& graph_;
-  const ScalarBindings& scalars_;
+  const PreparedProgram& program_;
+  std::span<const Tensor> inputs_;
   Workers& workers_;
-  std::vector<std::optional<Tensor>> tensors_;
-  std::vector<std::size_t> readers_left_;
-  std::vector<const Fusion*> fusion_of_;
+  std::vector<Place> places_;               // by vertex
+  std::vector<const std::byte*> operands_;  // of the step at hand
 };
+
+std::vector<ArrayLayout> layouts_of(std::span<const Tensor> tensors) {
+  std::vector<ArrayLayout> layouts;
+  for (const Tensor& tensor : tensors) layouts.push_back(layout_of(tensor));
+  return layouts;
+}
+
+bool is_for(const PreparedProgram& program, std::span<const Tensor> inputs, const ScalarBindings& scalars) {
+  const auto fits = [](const ArrayLayout& layout, const Tensor& input) { return has_layout(input, layout); };
+  return std::equal(program.inputs.begin(), program.inputs.end(), inputs.begin(), inputs.end(), fits) &&
+         program.scalars == scalars;
+}
 
 }  // namespace
 
@@ -128,31 +139,59 @@ RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindi
   const EinGraph& graph = compiled.graph;
   const auto start = std::chrono::steady_clock::now();
   RunReport report;
-  for (const auto& [name, tensor] : inputs) report.layouts[name] = tensor.strides();
-  report.predicted_peak_bytes = forecast_memory(compiled, report.layouts).peak_bytes;
-  Running running(compiled, std::move(inputs), scalars, workers);
-  RunProgress state;
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    state.flops_total += flops(graph.vertices[v]);
-    state.total += running.is_input(v) ? 0U : 1U;
+  std::vector<Tensor> tensors;
+  for (const Vertex& vertex : graph.vertices) {
+    if (!is_input(vertex)) continue;
+    tensors.push_back(std::move(inputs.at(vertex.name)));
+    report.layouts[vertex.name] = tensors.back().strides();
   }
+  const PreparedProgram program = prepare(compiled, layouts_of(tensors), scalars);
+  report.predicted_peak_bytes = program.peak_bytes;
+  Running running(program, tensors, workers);
+  RunProgress state = nothing_done(graph);
+  auto step = program.steps.begin();
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     state.vertex = graph.vertices[v].name;
     state.seconds = seconds_since(start);
-    if (!running.is_input(v)) {
-      if (progress) progress(state);
-      if (!running.is_computed_later(v)) running.compute(v);
-      ++state.done;
+    if (progress && !is_input(graph.vertices[v])) progress(state);
+    if (step != program.steps.end() && step->vertex == v) {
+      running.compute(*step);
+      for (const std::size_t freed : step->freed) {
+        if (const auto input = input_at(program, freed)) const Tensor gone = std::move(tensors[*input]);
+      }
+      ++step;
     }
-    report.vertex_seconds.push_back(seconds_since(start) - state.seconds);
+    state.done += is_input(graph.vertices[v]) ? 0U : 1U;
     state.flops_done += flops(graph.vertices[v]);
+    report.vertex_seconds.push_back(seconds_since(start) - state.seconds);
   }
-  for (const VertexId output : graph.outputs) report.outputs.insert({graph[output].name, running.tensor(output)});
+  const std::vector<Tensor> outputs = running.outputs();
+  for (std::size_t i = 0; i < outputs.size(); ++i) report.outputs.insert({graph[graph.outputs[i]].name, outputs[i]});
   report.seconds = seconds_since(start);
-  report.measured_peak_bytes = peak_resident_bytes().value_or(0);
   state.seconds = report.seconds;
   if (progress) progress(state);
   return report;
+}
+
+std::vector<Tensor> Runner::run(std::span<const Tensor> inputs, const ScalarBindings& scalars, Workers& workers) {
+  const PreparedProgram& program = prepared_for(inputs, scalars);
+  Running running(program, inputs, workers);
+  for (const PreparedStep& step : program.steps) running.compute(step);
+  return running.outputs();
+}
+
+const PreparedProgram& Runner::prepared_for(std::span<const Tensor> inputs, const ScalarBindings& scalars) {
+  constexpr std::size_t most_kept = 8;
+  const auto found = std::find_if(prepared_.rbegin(), prepared_.rend(),
+                                  [&](const PreparedProgram& program) { return is_for(program, inputs, scalars); });
+  if (found == prepared_.rend()) {
+    PreparedProgram program = prepare(compiled_, layouts_of(inputs), scalars);
+    if (prepared_.size() == most_kept) prepared_.erase(prepared_.begin());
+    prepared_.push_back(std::move(program));
+  } else {
+    std::rotate(found.base() - 1, found.base(), prepared_.end());
+  }
+  return prepared_.back();
 }
 
 }  // namespace einrel

@@ -3,13 +3,15 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "einsum/ein_graph.h"
 #include "einsum/reference.h"
 #include "engine/compile.h"
-#include "engine/memory.h"
+#include "engine/memory_plan.h"
+#include "engine/prepare.h"
 #include "kernel/workers.h"
 #include "tensor/tensor.h"
 
@@ -32,17 +34,36 @@ struct RunReport {
   double seconds = 0;
   LayoutBindings layouts;  ///< of the inputs
   std::int64_t predicted_peak_bytes = 0;
-  std::int64_t measured_peak_bytes = 0;  ///< of the whole process, as the system counts it
 };
 
 /// The scalars of the graph with the given values; throws UserError naming every one that is unknown, missing, or not
 /// whole where it meets integers.
 ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given);
 
-/// Computes the outputs in this process, the same bits for any number of workers. `inputs` has every Input vertex by
-/// name with the declared dtype and shape. Tensors are freed after their last use. Throws RunError when memory runs
-/// out; check_memory (memory.h) tells before.
+/// Computes the outputs once, in this process, the same bits for any number of workers. `inputs` has every Input vertex
+/// by name. Tensors are freed after their last use. Throws RunError when memory runs out; check_memory (memory.h) tells
+/// before. Throws UserError when an input is not of the declared dtype and shape.
 RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindings& scalars, Workers& workers,
               const ProgressListener& progress = {});
+
+/// The same, again and again: a program is prepared when inputs of new layouts or new values of scalars come, and run
+/// as it is when they have come before. One call at a time.
+///   Runner runner(compile("z.ein", graph));
+///   const std::vector<Tensor> outputs = runner.run({{x, y}}, {}, workers);
+class Runner {
+ public:
+  explicit Runner(Compiled compiled) : compiled_(std::move(compiled)) {}
+
+  const Compiled& compiled() const { return compiled_; }
+  /// The outputs as graph.outputs has them; inputs in the order of the graph, scalars from bind_scalars. Throws what
+  /// run throws.
+  std::vector<Tensor> run(std::span<const Tensor> inputs, const ScalarBindings& scalars, Workers& workers);
+
+ private:
+  const PreparedProgram& prepared_for(std::span<const Tensor> inputs, const ScalarBindings& scalars);
+
+  Compiled compiled_;
+  std::vector<PreparedProgram> prepared_;  // few; the last one ran last
+};
 
 }  // namespace einrel

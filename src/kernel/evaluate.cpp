@@ -13,68 +13,71 @@ namespace einrel {
 namespace {
 
 /// The same for every output element, whatever the body.
-Tensor reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) {
+PreparedKernel reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) {
   const Reducer reducer = *einsum.reducer;
   invariant(
       reducer != Reducer::max && reducer != Reducer::min && reducer != Reducer::argmax && reducer != Reducer::argmin,
       "an extreme needs at least one value");
-  Tensor result(vertex.dtype, vertex.bound);
-  Accumulators accumulators(reducer, einsum.body.type(), 1);
-  accumulators.start({});
-  const ReducedValues& nothing = accumulators.finish({}, 0);
-  const std::size_t size = size_of(vertex.dtype);
-  for (std::int64_t i = 0; i < result.count(); ++i) {
-    std::byte* const to = result.mutable_data() + static_cast<std::size_t>(i) * size;
-    std::visit([&](const auto* value) { store_block(vertex.dtype, value, to, 0, 1); }, nothing);
-  }
-  return result;
+  const auto fill = [reducer, computed = einsum.body.type(), dtype = vertex.dtype, count = element_count(vertex.bound)](
+                        const Arrays& arrays, Workspace, std::int64_t) {
+    Accumulators accumulators(reducer, computed, 1);
+    accumulators.start({});
+    const ReducedValues& nothing = accumulators.finish({}, 0);
+    const auto size = static_cast<std::int64_t>(size_of(dtype));
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::visit([&](const auto* value) { store_block(dtype, value, arrays.result + i * size, 0, 1); }, nothing);
+    }
+  };
+  return {0, 0, {Stage{1, fill}}};
 }
 
-Tensor evaluate_op(const Vertex& vertex, const EinSum& einsum, const std::vector<Tensor>& operands,
-                   const ScalarBindings& scalars, Workers& workers) {
-  if (element_count(vertex.bound) == 0) return Tensor(vertex.dtype, vertex.bound);
-  if (!needs_kernel(einsum)) return reduction_of_nothing(vertex, einsum);
+bool has_bindings(const std::vector<Label>& labels) {
+  return std::none_of(labels.begin(), labels.end(), [](const Label& label) { return label.extent == Extent(0); });
+}
+
+}  // namespace
+
+bool needs_kernel(const EinSum& einsum) { return has_bindings(einsum.labels); }
+
+bool stays_in_no_cache(const Vertex& vertex) {
+  return element_count(vertex.bound) >= least_streamed_bytes / static_cast<std::int64_t>(size_of(vertex.dtype));
+}
+
+std::optional<KernelSpec> spec_of(const Vertex& vertex, const std::vector<ArrayLayout>& operands,
+                                  const ScalarBindings& scalars) {
+  if (const auto* const view = std::get_if<View>(&vertex.op)) {
+    if (!has_bindings(view->labels)) return std::nullopt;
+    return view_copy(*view, operands.at(0));
+  }
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum == nullptr) throw Bug("an input has nothing to evaluate");
+  if (!needs_kernel(*einsum)) return std::nullopt;
+  return KernelSpec{*einsum, operands, row_major_layout(vertex.dtype, vertex.bound),
+                    scalars, false,    stays_in_no_cache(vertex)};
+}
+
+PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars) {
+  if (const auto spec = spec_of(vertex, operands, scalars)) return choose_kernel(*spec).offer.prepare();
+  if (element_count(vertex.bound) == 0) return {};
+  return reduction_of_nothing(vertex, std::get<EinSum>(vertex.op));
+}
+
+Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars,
+                Workers& workers) {
   std::vector<ArrayLayout> layouts;
   std::vector<const std::byte*> data;
   for (const Tensor& operand : operands) {
     layouts.push_back(layout_of(operand));
     data.push_back(operand.data());
   }
-  const Choice choice = choose_kernel(spec_of(vertex, std::move(layouts), scalars));
+  if (const auto* const view = std::get_if<View>(&vertex.op)) {
+    auto shared = view_strides(*view, layouts.at(0).strides);
+    if (shared) return operands[0].restrided(vertex.bound, std::move(*shared));
+  }
+  const PreparedKernel kernel = prepare(vertex, layouts, scalars);
   Tensor result(vertex.dtype, vertex.bound, workers.pool());
-  workers.run(choice.offer.prepare(), {data.data(), result.mutable_data()});
+  workers.run(kernel, {data.data(), result.mutable_data()});
   return result;
-}
-
-Tensor evaluate_op(const Vertex& vertex, const View& view, const std::vector<Tensor>& operands, const ScalarBindings&,
-                   Workers&) {
-  return evaluate_view(vertex, view, operands.at(0));
-}
-
-Tensor evaluate_op(const Vertex&, const Input&, const std::vector<Tensor>&, const ScalarBindings&, Workers&) {
-  throw Bug("an input has nothing to evaluate");
-}
-
-}  // namespace
-
-bool needs_kernel(const EinSum& einsum) {
-  return std::none_of(einsum.labels.begin(), einsum.labels.end(),
-                      [](const Label& label) { return label.extent == Extent(0); });
-}
-
-bool stays_in_no_cache(const Vertex& vertex) {
-  return element_count(vertex.bound) >= least_streamed_bytes / static_cast<std::int64_t>(size_of(vertex.dtype));
-}
-
-KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, const ScalarBindings& scalars) {
-  return {
-      std::get<EinSum>(vertex.op), std::move(operands), row_major_layout(vertex.dtype, vertex.bound), scalars, false,
-      stays_in_no_cache(vertex)};
-}
-
-Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars,
-                Workers& workers) {
-  return std::visit([&](const auto& op) { return evaluate_op(vertex, op, operands, scalars, workers); }, vertex.op);
 }
 
 }  // namespace einrel

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "einsum/ein_graph.h"
@@ -17,14 +18,19 @@ namespace einrel {
 Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const ScalarBindings& scalars,
                 Workers& workers);
 
-/// The spec of an EinSum vertex on operands of these layouts, its result in row-major order.
-KernelSpec spec_of(const Vertex& vertex, std::vector<ArrayLayout> operands, const ScalarBindings& scalars);
+/// One EinSum, or the copy that a View takes where view_strides are none, made ready for operands of these layouts and
+/// a row-major result. Throws UserError as evaluate does.
+PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars);
+
+/// What a kernel computes for that. Nothing where there is nothing to compute: the result has no elements, or each of
+/// them is a reduction of nothing.
+std::optional<KernelSpec> spec_of(const Vertex& vertex, const std::vector<ArrayLayout>& operands,
+                                  const ScalarBindings& scalars);
+
+/// Whether an EinSum has a spec: the result has elements, and each of them reduces at least one value.
+bool needs_kernel(const EinSum& einsum);
 
 /// KernelSpec::large_result of a vertex.
 bool stays_in_no_cache(const Vertex& vertex);
-
-/// Whether a kernel has something to do: the result has elements, and each of them reduces at least one value. Else
-/// evaluate fills in what a reduction of nothing gives.
-bool needs_kernel(const EinSum& einsum);
 
 }  // namespace einrel

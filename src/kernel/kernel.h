@@ -17,7 +17,7 @@ namespace einrel {
 struct Arrays {
   const std::byte* const* operands = nullptr;
   std::byte* result = nullptr;
-  std::byte* const* results = nullptr;  ///< of a fusion, which has any number of them, in place of `result`
+  std::byte* const* results = nullptr;  ///< of what has several, in place of `result`
 };
 
 /// Memory that a kernel has asked for, aligned to 64 bytes, contents unspecified: its own for each part, and one that
@@ -27,11 +27,13 @@ struct Workspace {
   std::byte* shared = nullptr;
 };
 
+using PartFunction = std::function<void(const Arrays&, Workspace, std::int64_t part)>;
+
 /// Parts that may be computed in any order and at the same time: they write to different places. How many there are
 /// depends on the spec alone, so that the result does not depend on the number of threads.
 struct Stage {
   std::int64_t parts = 1;
-  std::function<void(const Arrays&, Workspace, std::int64_t part)> run;
+  PartFunction run;
 };
 
 /// A kernel made ready for one spec: it may run many times, on several threads at once. Stages run one after another.

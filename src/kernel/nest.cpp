@@ -152,15 +152,14 @@ std::int64_t position_count(const std::vector<Loop>& loops) {
 }
 
 Odometer::Odometer(std::vector<Loop> loops, std::vector<std::int64_t> bases)
-    : loops_(std::move(loops)),
-      bases_(std::move(bases)),
-      count_(position_count(loops_)),
-      positions_(loops_.size(), 0),
-      quantities_(bases_) {}
+    : path_(std::make_shared<const Path>(Path{std::move(loops), std::move(bases)})),
+      count_(position_count(path_->loops)),
+      positions_(path_->loops.size(), 0),
+      quantities_(path_->bases) {}
 
 void Odometer::advance() {
-  for (std::size_t l = loops_.size(); l-- > 0;) {
-    const Loop& loop = loops_[l];
+  for (std::size_t l = positions_.size(); l-- > 0;) {
+    const Loop& loop = path_->loops[l];
     if (++positions_[l] < loop.extent) {
       for (std::size_t q = 0; q < quantities_.size(); ++q) {
         quantities_[q] = add_wrapping(quantities_[q], loop.steps[q]);
@@ -175,9 +174,9 @@ void Odometer::advance() {
 }
 
 void Odometer::seek(std::int64_t position) {
-  quantities_ = bases_;
-  for (std::size_t l = loops_.size(); l-- > 0;) {
-    const Loop& loop = loops_[l];
+  quantities_ = path_->bases;
+  for (std::size_t l = positions_.size(); l-- > 0;) {
+    const Loop& loop = path_->loops[l];
     positions_[l] = position % loop.extent;
     position /= loop.extent;
     for (std::size_t q = 0; q < quantities_.size(); ++q) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernel/spec.h"
@@ -59,7 +60,7 @@ inline std::int64_t multiply_wrapping(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
-/// Walks loops in row-major order and keeps all quantities up to date.
+/// Walks loops in row-major order and keeps all quantities up to date. Copies share the loops.
 class Odometer {
  public:
   /// At position 0; `bases` are the quantities there.
@@ -73,8 +74,11 @@ class Odometer {
   void seek(std::int64_t position);
 
  private:
-  std::vector<Loop> loops_;
-  std::vector<std::int64_t> bases_;
+  struct Path {
+    std::vector<Loop> loops;
+    std::vector<std::int64_t> bases;
+  };
+  std::shared_ptr<const Path> path_;
   std::int64_t count_;
   std::vector<std::int64_t> positions_;
   std::vector<std::int64_t> quantities_;

@@ -16,6 +16,8 @@ struct ArrayLayout {
 };
 
 ArrayLayout layout_of(const Tensor& tensor);
+/// Whether layout_of(tensor) is this one.
+bool has_layout(const Tensor& tensor, const ArrayLayout& layout);
 ArrayLayout row_major_layout(DType dtype, const Shape& shape);
 
 /// What runs on one chunk: an EinSum on arrays of known shapes and strides.

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "einsum/typing.h"
 
 namespace einrel {
 namespace {
@@ -35,12 +36,6 @@ std::optional<std::int64_t> merged_stride(const View& view, const Strides& strid
   return stride.value_or(1);
 }
 
-Shape label_extents(const View& view) {
-  Shape shape;
-  for (const Label& label : view.labels) shape.push_back(label.extent);
-  return shape;
-}
-
 }  // namespace
 
 std::optional<Strides> view_strides(const View& view, const Strides& operand) {
@@ -54,16 +49,22 @@ std::optional<Strides> view_strides(const View& view, const Strides& operand) {
   return strides;
 }
 
-Tensor evaluate_view(const Vertex& vertex, const View& view, const Tensor& operand) {
-  if (operand.count() == 0) return Tensor(vertex.dtype, vertex.bound);
-  if (auto strides = view_strides(view, operand.strides())) return operand.restrided(vertex.bound, std::move(*strides));
-  const Tensor labelled = operand.restrided(label_extents(view), label_strides(view, operand.strides()));
-
-  std::vector<std::size_t> order;
-  for (const std::vector<std::size_t>& group : view.to) order.insert(order.end(), group.begin(), group.end());
-  const std::optional<Tensor> copy = labelled.permuted(order).row_major().reshaped(vertex.bound);
-  invariant(copy.has_value(), "a row-major tensor takes any shape");
-  return *copy;
+KernelSpec view_copy(const View& view, const ArrayLayout& operand) {
+  EinSum copy{view.labels, {}, {}, std::nullopt, {{}}, {{{compute_type(operand.dtype), OperandValue{0}}}}};
+  Shape shape;
+  for (std::size_t label = 0; label < view.labels.size(); ++label) {
+    copy.operands[0].indices.push_back({0, {{1, label}}});
+    shape.push_back(view.labels[label].extent);
+  }
+  Shape copied;
+  for (const std::vector<std::size_t>& group : view.to) {
+    for (const std::size_t label : group) {
+      copy.output.push_back(label);
+      copied.push_back(view.labels[label].extent);
+    }
+  }
+  ArrayLayout labelled{operand.dtype, std::move(shape), label_strides(view, operand.strides), operand.aligned};
+  return {std::move(copy), {std::move(labelled)}, row_major_layout(operand.dtype, copied), {}, false, false};
 }
 
 }  // namespace einrel

@@ -47,7 +47,8 @@ class Scratch {
 
 }  // namespace
 
-/// The helpers sleep until a stage with several parts comes. Whoever is free takes the next part.
+/// The helpers sleep until a stage with several parts comes. Whoever is free takes the next part. What has one part, or
+/// no helpers, runs at once.
 struct Workers::Team {
   explicit Team(std::size_t threads) : own(threads) {
     try {
@@ -72,6 +73,12 @@ struct Workers::Team {
   }
 
   void run(const Stage& of, const Arrays& given) {
+    if (of.parts > 1 && !helpers.empty()) return run_together(of, given);
+    const Workspace workspace{own[0].at_least(own_bytes), shared_memory};
+    for (std::int64_t part = 0; part < of.parts; ++part) of.run(given, workspace, part);
+  }
+
+  void run_together(const Stage& of, const Arrays& given) {
     {
       const std::lock_guard lock(mutex);
       stage = &of;
@@ -80,7 +87,7 @@ struct Workers::Team {
       failure = nullptr;
       ++round;
     }
-    if (of.parts > 1) wake.notify_all();
+    wake.notify_all();
     take_parts(0);
     std::unique_lock lock(mutex);
     idle.wait(lock, [this] { return busy == 0; });

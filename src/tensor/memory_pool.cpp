@@ -30,6 +30,14 @@ void prefer_huge_pages(std::byte* begin, std::size_t bytes) {
 #endif
 }
 
+/// In one piece with its count of owners, since small results come often.
+std::shared_ptr<std::byte> small(std::size_t bytes) {
+  constexpr auto line = static_cast<std::size_t>(alignment);
+  auto owner = std::make_shared_for_overwrite<std::byte[]>(bytes + line - 1);
+  std::byte* const begin = owner.get() + (line - reinterpret_cast<std::uintptr_t>(owner.get()) % line) % line;
+  return {std::move(owner), begin};
+}
+
 std::byte* fresh(std::size_t bytes) {
   auto* const memory = static_cast<std::byte*>(::operator new(bytes, alignment));
   prefer_huge_pages(memory, bytes);
@@ -103,7 +111,7 @@ struct MemoryPool::State {
 MemoryPool::MemoryPool() : state_(std::make_shared<State>()) {}
 
 std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
-  if (bytes < least_kept) return {fresh(bytes), release};
+  if (bytes < least_kept) return small(bytes);
   std::byte* memory = state_->take(bytes);
   if (memory == nullptr) {
     try {

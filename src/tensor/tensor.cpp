@@ -10,9 +10,8 @@
 #include "tensor/convert.h"
 
 namespace einrel {
-namespace {
-
-std::shared_ptr<std::byte> allocate(std::int64_t bytes, DType dtype, const Shape& shape, MemoryPool& pool) {
+std::shared_ptr<std::byte> allocate_elements(DType dtype, const Shape& shape, MemoryPool& pool) {
+  const std::int64_t bytes = checked_multiply(element_count(shape), static_cast<std::int64_t>(size_of(dtype)));
   try {
     return pool.allocate(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
@@ -20,8 +19,6 @@ std::shared_ptr<std::byte> allocate(std::int64_t bytes, DType dtype, const Shape
                                name_of(dtype), bytes_text(static_cast<double>(bytes))));
   }
 }
-
-}  // namespace
 
 Strides row_major_strides(const Shape& shape) {
   Strides strides(shape.size(), 1);
@@ -36,7 +33,7 @@ Tensor::Tensor(DType dtype, Shape shape) : Tensor(dtype, std::move(shape), Memor
 
 Tensor::Tensor(DType dtype, Shape shape, MemoryPool pool)
     : dtype_(dtype), shape_(std::move(shape)), strides_(row_major_strides(shape_)), count_(element_count(shape_)) {
-  auto memory = allocate(checked_multiply(count_, static_cast<std::int64_t>(size_of(dtype))), dtype, shape_, pool);
+  auto memory = allocate_elements(dtype, shape_, pool);
   writable_ = memory.get();
   data_ = writable_;
   owner_ = std::move(memory);

@@ -19,6 +19,9 @@ using Strides = std::vector<std::int64_t>;
 /// Row-major ("C") strides of a shape: the last dimension has stride 1.
 Strides row_major_strides(const Shape& shape);
 
+/// Memory for the elements of a tensor, contents unspecified. Throws RunError when it cannot be had.
+std::shared_ptr<std::byte> allocate_elements(DType dtype, const Shape& shape, MemoryPool& pool);
+
 /// A strided view of elements in memory, kept alive by shared ownership. Copies are cheap and share the
 /// elements; the bytes may live in this process' memory or in a mapped file. Elements are in native byte
 /// order but need not be aligned (a mapped file puts them anywhere): read them with `load`.

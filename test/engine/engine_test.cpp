@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/compile.h"
+#include "engine/kernels.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
 #include "engine/run.h"
@@ -125,6 +126,16 @@ TEST(Compile, SurvivesFlopsBeyondTheRangeOfDoubles) {
   const Compiled compiled =
       compile("test.ein", graph_of(dims + "\nZ[] = sum[" + labels + "] (" + sum + ")*(" + sum + ")*(" + sum + ")\n"));
   verify(compiled.graph);
+}
+
+TEST(ChosenKernels, NameWhatCopiesAViewAndNothingForOneThatShares) {
+  const Compiled compiled = compile("test.ein", graph_of("dims i=10 j=10\ninput X[i,j]\nS[(i j)] = view X[i,j]\n"
+                                                         "C[(j i)] = view X[i,j]\noutput S, C\n"));
+  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled);
+  ASSERT_EQ(kernels.size(), 3U);
+  EXPECT_FALSE(kernels[1]);
+  ASSERT_TRUE(kernels[2]);
+  EXPECT_EQ(kernels[2]->kernel, "copy");
 }
 
 TEST(Scalars, AreCheckedTogether) {

@@ -124,8 +124,7 @@ inline std::vector<TypicalSpec> typical_specs() {
       for (const VertexId input : vertex.inputs) {
         operands.push_back(row_major_layout(graph[input].dtype, graph[input].bound));
       }
-      specs.push_back(
-          {std::string(program.name) + ", " + vertex.name, vertex, spec_of(vertex, std::move(operands), {})});
+      specs.push_back({std::string(program.name) + ", " + vertex.name, vertex, *spec_of(vertex, operands, {})});
     }
   }
   return specs;

@@ -99,7 +99,7 @@ void transpose_tile(const CopyPlan& plan, const std::array<const std::byte*, mos
       std::array<const T*, most_columns> typed;
       std::transform(lines.begin(), lines.begin() + columns, typed.begin(),
                      [](const std::byte* line) { return reinterpret_cast<const T*>(line); });
-      return contraction::transpose_lines(typed.data(), columns, rows, to);
+      return contraction::transpose_lines(typed.data(), columns, rows, to, columns);
     }
   }
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));

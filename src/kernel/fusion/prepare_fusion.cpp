@@ -34,6 +34,7 @@ struct SlabProgram {
   std::int64_t temporary_bytes = 0;
   std::int64_t own_bytes = 0;  ///< of the kernels inside
   std::int64_t shared_bytes = 0;
+  double seconds = 0;  ///< modelled, on one thread
 };
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -109,7 +110,9 @@ class SlabCompiler {
       spec.operands.push_back(std::move(known.layout));
       step.operands.push_back(known.array);
     }
-    step.kernel = choose_kernel(spec).offer.prepare();
+    const Offer offer = choose_kernel(spec).offer;
+    step.kernel = offer.prepare();
+    program.seconds += offer.seconds;
     program.own_bytes = std::max(program.own_bytes, aligned(step.kernel.own_bytes));
     program.shared_bytes = std::max(program.shared_bytes, aligned(step.kernel.shared_bytes));
     program.steps.push_back(std::move(step));
@@ -133,12 +136,13 @@ class SlabCompiler {
   std::vector<Known> arrays_;  // per vertex of the program
 };
 
-/// Runs one slab after another in whatever order it is asked to.
+/// Runs slabs in whatever order it is asked to.
 struct SlabRun {
   SlabProgram full;
   SlabProgram last;                   ///< what remains for the last slab, shorter than the others
   std::vector<std::int64_t> extents;  ///< of the labels that are cut
   std::int64_t length = 1;            ///< of the last of them at a time
+  std::int64_t parts = 1;             ///< that the slabs are shared out among
 
   std::int64_t ranges() const { return (extents.back() + length - 1) / length; }
   std::int64_t slabs() const {
@@ -153,15 +157,21 @@ struct SlabRun {
     return begin;
   }
 
-  void operator()(const Arrays& arrays, Workspace workspace, std::int64_t slab) const {
+  void run_part(const Arrays& arrays, Workspace workspace, std::int64_t part) const {
+    const std::int64_t end = slabs() * (part + 1) / parts;
+    for (std::int64_t slab = slabs() * part / parts; slab < end; ++slab) run_slab(arrays, workspace, slab);
+  }
+
+  void run_slab(const Arrays& arrays, Workspace workspace, std::int64_t slab) const {
     const std::vector<std::int64_t> begin = begin_of(slab);
     const SlabProgram& program = begin.back() + length <= extents.back() ? full : last;
     const auto moved = [&](const SlabArray& array) {
       return std::inner_product(begin.begin(), begin.end(), array.bytes_steps.begin(), std::int64_t{0});
     };
     const auto place = [&](const SlabArray& array) -> std::byte* {
-      return array.where == SlabArray::Where::result ? arrays.results[array.index] + moved(array)
-                                                     : workspace.own + array.offset;
+      if (array.where == SlabArray::Where::workspace) return workspace.own + array.offset;
+      std::byte* const result = arrays.results == nullptr ? arrays.result : arrays.results[array.index];
+      return result + moved(array);
     };
     std::byte* const inner = workspace.own + std::max(full.temporary_bytes, last.temporary_bytes);
     std::vector<const std::byte*> operands;
@@ -192,8 +202,13 @@ PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayou
   kernel.own_bytes = std::max(run->full.temporary_bytes, run->last.temporary_bytes) +
                      std::max(run->full.own_bytes, run->last.own_bytes) +
                      std::max(run->full.shared_bytes, run->last.shared_bytes);
-  kernel.stages.push_back({run->slabs(), [run](const Arrays& arrays, Workspace workspace, std::int64_t slab) {
-                             (*run)(arrays, workspace, slab);
+  // Several slabs a part where they are short: a part costs more than a microsecond, and waking a thread several.
+  constexpr double least_seconds = 2e-5;
+  const std::int64_t slabs = run->slabs();
+  const double seconds = run->full.seconds * static_cast<double>(slabs);
+  run->parts = static_cast<std::int64_t>(std::clamp(seconds / least_seconds, 1.0, static_cast<double>(slabs)));
+  kernel.stages.push_back({run->parts, [run](const Arrays& arrays, Workspace workspace, std::int64_t part) {
+                             run->run_part(arrays, workspace, part);
                            }});
   return kernel;
 }

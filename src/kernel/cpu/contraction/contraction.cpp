@@ -20,8 +20,8 @@ using PlanFunction = std::variant<Plan, std::string> (*)(const Product&);
 template <class Plan>
 Offer offer_whole(Plan plan) {
   const std::int64_t count = parts(plan);
-  return {plan.seconds, describe(plan) + (count == 1 ? "" : fmt::format(", {} parts", count)), own_bytes(plan), 0,
-          [plan = std::move(plan)] { return prepare(plan); }};
+  return {plan.seconds, describe(plan) + (count == 1 ? "" : fmt::format(", {} parts", count)), own_bytes(plan),
+          shared_bytes(plan), [plan = std::move(plan)] { return prepare(plan); }};
 }
 
 /// Cut along a reduced loop; nothing when that cannot be done in this way.

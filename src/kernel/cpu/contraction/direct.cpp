@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "base/error.h"
@@ -21,38 +24,51 @@ struct TileGroup {
   std::int64_t count = 0;
 };
 
+/// A few groups, one after another.
+class TileGroups {
+ public:
+  void add(TileGroup group) { groups_.at(count_++) = group; }
+  const TileGroup* begin() const { return groups_.data(); }
+  const TileGroup* end() const { return groups_.data() + count_; }
+  const TileGroup& front() const { return groups_.front(); }
+
+  std::int64_t tiles() const {
+    return std::accumulate(begin(), end(), std::int64_t{0},
+                           [](std::int64_t tiles, const TileGroup& group) { return tiles + group.count; });
+  }
+
+ private:
+  std::array<TileGroup, 4> groups_{};
+  std::size_t count_ = 0;
+};
+
 /// Tiles of at most `most` rows, as even as can be: at most two groups.
-std::vector<TileGroup> row_groups(std::int64_t rows, std::int64_t most) {
+TileGroups row_groups(std::int64_t rows, std::int64_t most) {
   const std::int64_t tiles = ceil_div(rows, most);
   const std::int64_t height = ceil_div(rows, tiles);
   const std::int64_t higher = rows - tiles * (height - 1);
-  std::vector<TileGroup> groups{{0, height, higher}};
-  if (higher < tiles) groups.push_back({higher * height, height - 1, tiles - higher});
+  TileGroups groups;
+  groups.add({0, height, higher});
+  if (higher < tiles) groups.add({higher * height, height - 1, tiles - higher});
   return groups;
 }
 
-/// Tiles of 4, 2 and 1 vectors; the last lanes of all may fill a vector in part.
-std::vector<TileGroup> lane_groups(std::int64_t lanes, std::int64_t vector, std::int64_t most_vectors) {
-  std::vector<TileGroup> groups;
+/// Tiles of 4, 2 and 1 vectors, and one for the last lanes of all, which may fill a vector in part.
+TileGroups lane_groups(std::int64_t lanes, std::int64_t vector, std::int64_t most_vectors) {
+  TileGroups groups;
   std::int64_t begin = 0;
   for (std::int64_t vectors = most_vectors; vectors >= 1 && begin < lanes; vectors /= 2) {
     const std::int64_t size = vectors * vector;
     const std::int64_t whole = (lanes - begin) / size;
-    if (whole > 0) groups.push_back({begin, size, whole});
+    if (whole > 0) groups.add({begin, size, whole});
     begin += whole * size;
     const std::int64_t rest = lanes - begin;
     if (rest > size - vector) {  // all of its vectors are used
-      groups.push_back({begin, rest, 1});
+      groups.add({begin, rest, 1});
       begin = lanes;
     }
   }
   return groups;
-}
-
-std::int64_t total(const std::vector<TileGroup>& groups) {
-  std::int64_t tiles = 0;
-  for (const TileGroup& group : groups) tiles += group.count;
-  return tiles;
 }
 
 Loop single_loop(const Product& product) { return {1, false, std::vector<std::int64_t>(product.bases.size(), 0)}; }
@@ -104,6 +120,19 @@ std::size_t longest(const std::vector<Loop>& loops) {
   return static_cast<std::size_t>(found - loops.begin());
 }
 
+/// The one whose neighbours lie closest together in a quantity, among those that are long enough to fill tiles: rows
+/// that lie far apart may evict one another from the cache.
+std::size_t closest(const std::vector<Loop>& loops, std::size_t quantity) {
+  constexpr std::int64_t long_enough = 24;
+  const std::int64_t least = std::min(long_enough, loops[longest(loops)].extent);
+  std::optional<std::size_t> best;
+  for (std::size_t l = 0; l < loops.size(); ++l) {
+    if (loops[l].extent < least) continue;
+    if (!best || std::abs(loops[l].steps[quantity]) < std::abs(loops[*best].steps[quantity])) best = l;
+  }
+  return *best;
+}
+
 double positions(const std::vector<Loop>& loops) { return static_cast<double>(position_count(loops)); }
 
 double inner_count(const DirectPlan& plan) {
@@ -120,7 +149,6 @@ double product_bytes(const DirectPlan& plan) {
 }
 
 double modelled_seconds(const DirectPlan& plan) {
-  constexpr double cycle = 0.36e-9;
   const KernelShape shape = kernel_shape(plan);
   const double k = inner_count(plan);
   double cycles = 0;
@@ -141,9 +169,16 @@ double modelled_seconds(const DirectPlan& plan) {
   const double bytes = product_bytes(plan);
   // Whole rows of B that lie far apart, again for each few lanes: the further from the processor, the slower.
   const bool is_large = plan.row.extent > shape.rows && bytes > 5e5;
-  const double one = cycle * cycles * (is_large ? 1.5 : 1.0) + 15e-9 * calls_per_repeat;
+  const double one = seconds_per_cycle * cycles * (is_large ? 1.6 : 1.0) + 15e-9 * calls_per_repeat;
   const double products = positions(plan.rest) * repeated;
-  const double memory = products * bytes < 1e6 ? 0 : products * bytes / 1.5e10;
+  const double results = products * static_cast<double>(plan.row.extent * plan.lanes.extent) *
+                         static_cast<double>(size_of(plan.product.match.type));
+  // Rows of B that lie a multiple of a page apart evict one another before the next rows of A meet them.
+  constexpr std::int64_t page = 4096;
+  const std::int64_t distance = plan.inner.steps[plan.product.b.reading.quantity];
+  const bool collides =
+      k > 4 && distance != 0 && distance * static_cast<std::int64_t>(size_of(plan.product.match.type)) % page == 0;
+  const double memory = (collides ? 3 : 1) * transfer_seconds(products * bytes) + transfer_seconds(results);
   return 2e-7 + std::max(products * one, memory) + 5e-8 * products / static_cast<double>(plan.repeated_block);
 }
 
@@ -155,9 +190,9 @@ std::int64_t unit_count(const DirectPlan& plan) {
 /// Blocks and parts, for chosen loops.
 void finish(DirectPlan& plan) {
   const KernelShape shape = kernel_shape(plan);
-  const std::vector<TileGroup> rows = row_groups(plan.row.extent, shape.rows);
+  const TileGroups rows = row_groups(plan.row.extent, shape.rows);
   const std::int64_t vectors = most_vectors(plan, rows.front().size, shape.rows);
-  const bool one_tile = total(rows) == 1 && total(lane_groups(plan.lanes.extent, shape.vector, vectors)) == 1;
+  const bool one_tile = rows.tiles() == 1 && lane_groups(plan.lanes.extent, shape.vector, vectors).tiles() == 1;
   // Several tiles of a product one after another, while its operands are in the first-level cache.
   const double most = one_tile ? 4096 : 16384 / product_bytes(plan);
   plan.repeated_block = std::clamp<std::int64_t>(static_cast<std::int64_t>(most), 1, plan.repeated.extent);
@@ -166,7 +201,7 @@ void finish(DirectPlan& plan) {
   // A few inner positions at a time, so that B is read in a few long stretches; the result stays in the cache.
   const double k = inner_count(plan);
   const bool small = product_bytes(plan) < 32768;
-  plan.inner_block = small ? static_cast<std::int64_t>(k) : total(rows) == 1 ? 16 : 128;
+  plan.inner_block = small ? static_cast<std::int64_t>(k) : rows.tiles() == 1 ? 16 : 128;
   const std::int64_t unit = 4 * shape.vector;
   plan.lane_block = plan.lanes.extent;
   if (!small) {
@@ -191,7 +226,7 @@ std::optional<DirectPlan> plan_of(const Product& product, const Loop& lanes, boo
   DirectPlan plan{product, a_by_lanes, lanes, single_loop(product), {}, {}, std::move(rest), single_loop(product)};
   std::vector<Loop> rows = product.rows;
   if (!rows.empty()) {
-    const std::size_t row = longest(rows);
+    const std::size_t row = closest(rows, product.a.reading.quantity);
     plan.row = rows[row];
     rows = without(std::move(rows), row);
     plan.rest.insert(plan.rest.end(), rows.begin(), rows.end());
@@ -237,46 +272,56 @@ std::vector<DirectPlan> plans_of(const Product& product) {
 
 // --- running it ---
 
-/// What all parts share: offsets of the inner positions but those of the innermost loop.
-struct OuterOffsets {
-  std::vector<std::int64_t> a;
-  std::vector<std::int64_t> b;
-};
+/// What all parts share.
+struct PreparedDirect {
+  explicit PreparedDirect(DirectPlan of)
+      : plan(std::move(of)),
+        shape(kernel_shape(plan)),
+        block_rows(row_groups(plan.row_block, shape.rows)),
+        last_rows(row_groups((plan.row.extent - 1) % plan.row_block + 1, shape.rows)),
+        units(unit_count(plan)) {
+    if (!plan.rest.empty()) rest.emplace(plan.rest, plan.product.bases);
+    const std::int64_t count = position_count(plan.outer_inner);
+    const auto fill = [&](const Side& side, std::vector<std::int64_t>& to) {
+      to.resize(static_cast<std::size_t>(count));
+      fill_offsets(plan.outer_inner, side.reading.quantity, 0, count, to.data());
+    };
+    fill(plan.product.a, a_outer);
+    fill(plan.product.b, b_outer);
+  }
 
-OuterOffsets outer_offsets(const DirectPlan& plan) {
-  const auto count = static_cast<std::size_t>(position_count(plan.outer_inner));
-  OuterOffsets offsets{std::vector<std::int64_t>(count), std::vector<std::int64_t>(count)};
-  const auto fill = [&](const Side& side, std::vector<std::int64_t>& to) {
-    fill_offsets(plan.outer_inner, side.reading.quantity, 0, static_cast<std::int64_t>(count), to.data());
-  };
-  fill(plan.product.a, offsets.a);
-  fill(plan.product.b, offsets.b);
-  return offsets;
-}
+  DirectPlan plan;
+  KernelShape shape;
+  TileGroups block_rows;
+  TileGroups last_rows;
+  std::int64_t units = 1;
+  std::optional<Odometer> rest;  ///< most small products have none
+  /// Of the inner positions but those of the innermost loop.
+  std::vector<std::int64_t> a_outer;
+  std::vector<std::int64_t> b_outer;
+};
 
 /// Computes units of one part.
 template <class T>
 class DirectPart {
  public:
-  DirectPart(const DirectPlan& plan, const OuterOffsets& offsets, const Arrays& arrays)
-      : plan_(plan),
+  DirectPart(const PreparedDirect& prepared, const Arrays& arrays)
+      : prepared_(prepared),
+        plan_(prepared.plan),
         kernels_(direct_kernels<T>()),
-        shape_(kernel_shape(plan)),
-        a_(reinterpret_cast<const T*>(arrays.operands[plan.product.a.operand])),
-        b_(reinterpret_cast<const T*>(arrays.operands[plan.product.b.operand])),
+        a_(reinterpret_cast<const T*>(arrays.operands[plan_.product.a.operand])),
+        b_(reinterpret_cast<const T*>(arrays.operands[plan_.product.b.operand])),
         z_(reinterpret_cast<T*>(arrays.result)),
-        a_quantity_(plan.product.a.reading.quantity),
-        b_quantity_(plan.product.b.reading.quantity),
-        block_rows_(row_groups(plan.row_block, shape_.rows)),
-        last_rows_(row_groups((plan.row.extent - 1) % plan.row_block + 1, shape_.rows)),
-        outer_(static_cast<std::int64_t>(offsets.a.size())) {
-    base_.a_row = plan.row.steps[a_quantity_];
-    base_.z_row = plan.row.steps[output_quantity];
-    base_.a_inner = plan.inner.steps[a_quantity_];
-    base_.b_inner = plan.inner.steps[b_quantity_];
-    base_.a_outer = offsets.a.data();
-    base_.b_outer = offsets.b.data();
-    base_.scale = static_cast<T>(plan.product.match.scale);
+        a_quantity_(plan_.product.a.reading.quantity),
+        b_quantity_(plan_.product.b.reading.quantity),
+        outer_(static_cast<std::int64_t>(prepared.a_outer.size())) {
+    base_.a_row = plan_.row.steps[a_quantity_];
+    base_.z_row = plan_.row.steps[output_quantity];
+    base_.a_inner = plan_.inner.steps[a_quantity_];
+    base_.b_inner = plan_.inner.steps[b_quantity_];
+    base_.a_outer = prepared.a_outer.data();
+    base_.b_outer = prepared.b_outer.data();
+    base_.scale = static_cast<T>(plan_.product.match.scale);
   }
 
   void run(std::int64_t part) {
@@ -284,18 +329,18 @@ class DirectPart {
     const std::int64_t row_blocks = ceil_div(plan_.row.extent, plan_.row_block);
     const std::int64_t repeats = ceil_div(plan_.repeated.extent, plan_.repeated_block);
     const std::int64_t per_position = repeats * row_blocks * lane_blocks;
-    const std::int64_t units = unit_count(plan_);
-    const std::int64_t begin = units * part / plan_.parts;
-    const std::int64_t end = units * (part + 1) / plan_.parts;
-    Odometer rest(plan_.rest, plan_.product.bases);
+    const std::int64_t begin = prepared_.units * part / plan_.parts;
+    const std::int64_t end = prepared_.units * (part + 1) / plan_.parts;
     std::int64_t position = begin / per_position;
-    rest.seek(position);
+    std::optional<Odometer> rest = prepared_.rest;
+    if (rest) rest->seek(position);
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      for (; position < unit / per_position; ++position) rest.advance();
+      for (; position < unit / per_position; ++position) rest->advance();
       const std::int64_t row_block = unit / lane_blocks % row_blocks;
-      rows_ = row_block + 1 < row_blocks ? &block_rows_ : &last_rows_;
-      compute_unit(rest.quantities(), {unit / lane_blocks / row_blocks % repeats * plan_.repeated_block,
-                                       row_block * plan_.row_block, unit % lane_blocks * plan_.lane_block});
+      rows_ = row_block + 1 < row_blocks ? &prepared_.block_rows : &prepared_.last_rows;
+      compute_unit(rest ? rest->quantities() : plan_.product.bases,
+                   {unit / lane_blocks / row_blocks % repeats * plan_.repeated_block, row_block * plan_.row_block,
+                    unit % lane_blocks * plan_.lane_block});
     }
   }
 
@@ -344,9 +389,9 @@ class DirectPart {
   /// All rows and lanes of a unit for some inner positions. One call of a kernel goes over repeated products, over the
   /// rows while B is in the cache, or over the lanes.
   void compute_tiles(const DirectTiles<T>& of_unit) {
-    const bool over_rows = rows_->size() > 1 || rows_->front().count > 1;
-    const std::int64_t vectors = most_vectors(plan_, rows_->front().size, shape_.rows);
-    for (const TileGroup& lanes : lane_groups(lanes_, shape_.vector, vectors)) {
+    const bool over_rows = rows_->tiles() > 1;
+    const std::int64_t vectors = most_vectors(plan_, rows_->front().size, prepared_.shape.rows);
+    for (const TileGroup& lanes : lane_groups(lanes_, prepared_.shape.vector, vectors)) {
       const std::int64_t lane_calls = repeats_ > 1 || over_rows ? lanes.count : 1;
       for (std::int64_t l = 0; l < lane_calls; ++l) {
         for (const TileGroup& rows : *rows_) {
@@ -392,23 +437,21 @@ class DirectPart {
 
   DirectFunction<T> function(std::int64_t rows, std::int64_t lanes) const {
     const auto row = static_cast<std::size_t>(rows - 1);
-    const std::int64_t vectors = ceil_div(lanes, shape_.vector);
+    const std::int64_t vectors = ceil_div(lanes, prepared_.shape.vector);
     if (plan_.a_by_lanes) return kernels_.a_by_lanes[row][vectors == 1 ? 0 : 1];
-    const std::size_t width = lanes <= 4 ? 0 : lanes <= 8 && vectors == 1 ? 1 : vectors == 1 ? 2 : vectors == 2 ? 3 : 4;
+    const std::size_t width = vectors > 1 ? (vectors == 2 ? 3 : 4) : lanes <= 4 ? 0 : lanes <= 8 ? 1 : 2;
     return kernels_.constant_a[row][width];
   }
 
+  const PreparedDirect& prepared_;
   const DirectPlan& plan_;
   const DirectKernels<T>& kernels_;
-  KernelShape shape_;
   const T* a_;
   const T* b_;
   T* z_;
   std::size_t a_quantity_;
   std::size_t b_quantity_;
-  std::vector<TileGroup> block_rows_;
-  std::vector<TileGroup> last_rows_;
-  const std::vector<TileGroup>* rows_ = nullptr;  ///< of the unit at hand
+  const TileGroups* rows_ = nullptr;  ///< of the unit at hand
   DirectTiles<T> base_;
   std::int64_t outer_ = 1;
   std::int64_t repeats_ = 1;
@@ -427,25 +470,20 @@ std::variant<DirectPlan, std::string> plan_direct(const Product& product) {
 }
 
 PreparedKernel prepare(DirectPlan plan) {
-  struct State {
-    DirectPlan plan;
-    OuterOffsets offsets;
-  };
-  OuterOffsets offsets = outer_offsets(plan);
-  const auto state = std::make_shared<const State>(State{std::move(plan), std::move(offsets)});
-  const auto run = [state](const Arrays& arrays, Workspace, std::int64_t part) {
-    if (state->plan.product.match.type == DType::f32) {
-      DirectPart<float>(state->plan, state->offsets, arrays).run(part);
+  const auto prepared = std::make_shared<const PreparedDirect>(std::move(plan));
+  const auto run = [prepared](const Arrays& arrays, Workspace, std::int64_t part) {
+    if (prepared->plan.product.match.type == DType::f32) {
+      DirectPart<float>(*prepared, arrays).run(part);
     } else {
-      DirectPart<double>(state->plan, state->offsets, arrays).run(part);
+      DirectPart<double>(*prepared, arrays).run(part);
     }
   };
-  return {0, 0, {Stage{state->plan.parts, run}}};
+  return {0, 0, {Stage{prepared->plan.parts, run}}};
 }
 
 std::string describe(const DirectPlan& plan) {
   const KernelShape shape = kernel_shape(plan);
-  const std::vector<TileGroup> rows = row_groups(plan.row.extent, shape.rows);
+  const TileGroups rows = row_groups(plan.row.extent, shape.rows);
   const std::int64_t vectors = most_vectors(plan, rows.front().size, shape.rows);
   const std::int64_t lanes = lane_groups(plan.lanes.extent, shape.vector, vectors).front().size;
   return fmt::format("direct {}x{} ({})", rows.front().size, lanes, shape.instructions);

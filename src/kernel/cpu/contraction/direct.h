@@ -33,6 +33,7 @@ struct DirectPlan {
 std::variant<DirectPlan, std::string> plan_direct(const Product& product);
 
 inline std::int64_t own_bytes(const DirectPlan&) { return 0; }
+inline std::int64_t shared_bytes(const DirectPlan&) { return 0; }
 inline std::int64_t parts(const DirectPlan& plan) { return plan.parts; }
 PreparedKernel prepare(DirectPlan plan);
 

@@ -52,6 +52,8 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
   const T* a_tile = task.a;
   const T* b_tile = task.b;
   T* z_tile = task.z;
+  const std::int64_t a_ahead = task.inner * task.a_inner;
+  const std::int64_t b_ahead = task.inner * task.b_inner;
   for (std::int64_t t = 0; t < task.count; ++t) {
     hn::Vec<D> sums[rows][vectors];
     HWY_UNROLL(14)
@@ -65,6 +67,10 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
       for (std::int64_t left = task.inner; left > 0; --left, a += task.a_inner, b += task.b_inner) {
         hn::Vec<D> b_lanes[vectors];
         load_lanes(b, last, b_lanes);
+        // Where inner positions come in blocks, the next block reads this. Processors do not foresee it.
+        __builtin_prefetch(a + a_ahead, 0, 3);
+        HWY_UNROLL(4)
+        for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + b_ahead + v * hn::MaxLanes(d), 0, 3);
         HWY_UNROLL(14)
         for (std::int64_t r = 0; r < std::int64_t{rows}; ++r) {
           hn::Vec<D> a_lanes[vectors];

@@ -67,7 +67,6 @@ bool can_use_b(const DotPlan& plan) {
 }
 
 double modelled_seconds(const DotPlan& plan) {
-  constexpr double cycle = 0.36e-9;
   const DType type = plan.product.match.type;
   const double vector = 64.0 / static_cast<double>(size_of(type));
   const auto k = static_cast<double>(inner_count(plan));
@@ -80,9 +79,9 @@ double modelled_seconds(const DotPlan& plan) {
   const auto products = static_cast<double>(position_count(plan.rest));
   const double one_row = steps * per_step + 12 * n + 6;
   const double packing = plan.packs_b ? n * k * 2 : 0;
-  const double memory = rows * k * static_cast<double>(size_of(plan.product.a.reading.dtype)) / 1.8e10;
-  const double computing = cycle * (rows * one_row + packing + 100);
-  return 3e-7 + products * (products * rows * k * 4 < 1e6 ? computing : std::max(computing, memory));
+  const double bytes = products * rows * k * static_cast<double>(size_of(plan.product.a.reading.dtype));
+  const double computing = products * seconds_per_cycle * (rows * one_row + packing + 100);
+  return 3e-7 + std::max(computing, transfer_seconds(bytes));
 }
 
 /// Blocks and parts, for chosen loops.
@@ -124,25 +123,6 @@ std::variant<DotPlan, std::string> plan_oriented(const Product& product) {
 
 // --- running it ---
 
-/// What all parts share: offsets of the inner positions but those of the innermost loop.
-struct OuterOffsets {
-  std::vector<std::int64_t> a;
-  std::vector<std::int64_t> b;
-};
-
-OuterOffsets outer_offsets(const DotPlan& plan) {
-  const std::int64_t count = position_count(plan.outer_inner);
-  const auto size = static_cast<std::size_t>(count);
-  OuterOffsets offsets{std::vector<std::int64_t>(size), std::vector<std::int64_t>(size)};
-  fill_offsets(plan.outer_inner, plan.product.a.reading.quantity, 0, count, offsets.a.data());
-  if (plan.packs_b) {
-    for (std::int64_t o = 0; o < count; ++o) offsets.b[static_cast<std::size_t>(o)] = o * plan.inner.extent;
-  } else {
-    fill_offsets(plan.outer_inner, plan.product.b.reading.quantity, 0, count, offsets.b.data());
-  }
-  return offsets;
-}
-
 /// The inner loops in the order in which B is packed.
 std::vector<Loop> packed_inner(const DotPlan& plan) {
   std::vector<Loop> loops = plan.outer_inner;
@@ -150,32 +130,58 @@ std::vector<Loop> packed_inner(const DotPlan& plan) {
   return loops;
 }
 
+/// What all parts share.
+template <class T>
+struct PreparedDot {
+  explicit PreparedDot(DotPlan of)
+      : plan(std::move(of)),
+        column_offsets(static_cast<std::size_t>(plan.columns)),
+        rest(plan.rest, plan.product.bases) {
+    const Side& b = plan.product.b;
+    const std::int64_t count = position_count(plan.outer_inner);
+    a_outer.resize(static_cast<std::size_t>(count));
+    b_outer.resize(static_cast<std::size_t>(count));
+    fill_offsets(plan.outer_inner, plan.product.a.reading.quantity, 0, count, a_outer.data());
+    if (plan.packs_b) {
+      for (std::int64_t o = 0; o < count; ++o) b_outer[static_cast<std::size_t>(o)] = o * plan.inner.extent;
+      packer.emplace(b, plan.product.columns, packed_inner(plan), plan.product.match.type);
+      packer->select_lines(0, plan.columns);
+      packer->select_inner(0, inner_count(plan));
+    } else {
+      fill_offsets(plan.outer_inner, b.reading.quantity, 0, count, b_outer.data());
+    }
+    fill_offsets(plan.product.columns, output_quantity, 0, plan.columns, column_offsets.data());
+  }
+
+  DotPlan plan;
+  /// Offsets of the inner positions but those of the innermost loop.
+  std::vector<std::int64_t> a_outer;
+  std::vector<std::int64_t> b_outer;
+  std::vector<std::int64_t> column_offsets;
+  std::optional<Packer<T>> packer;
+  Odometer rest;
+};
+
 template <class T, class Stored>
 class DotPart {
  public:
-  DotPart(const DotPlan& plan, const OuterOffsets& offsets, const Arrays& arrays, std::byte* workspace)
-      : plan_(plan),
-        kernels_(dot_kernels<T, Stored>(plan.product.match.combination)),
+  DotPart(const PreparedDot<T>& prepared, const Arrays& arrays, std::byte* workspace)
+      : prepared_(prepared),
+        plan_(prepared.plan),
+        kernels_(dot_kernels<T, Stored>(plan_.product.match.combination)),
         arrays_(arrays),
         results_(reinterpret_cast<T*>(workspace)),
-        packed_b_(results_ + plan.row_block * plan.columns) {
-    const Side& a = plan.product.a;
-    tile_.a_row = plan.row.steps[a.reading.quantity];
-    tile_.inner = plan.inner.extent;
-    tile_.a_outer = offsets.a.data();
-    tile_.b_outer = offsets.b.data();
-    tile_.outer = static_cast<std::int64_t>(offsets.a.size());
-    tile_.b_column = plan.packs_b                   ? inner_count(plan)
-                     : plan.product.columns.empty() ? 0
-                                                    : plan.product.columns[0].steps[plan.product.b.reading.quantity];
-    if (plan.packs_b) {
-      packer_.emplace(plan.product.b, plan.product.columns, packed_inner(plan), plan.product.match.type);
-      packer_->select_lines(0, plan.columns);
-      packer_->select_inner(0, inner_count(plan));
-    }
-    column_offsets_.resize(static_cast<std::size_t>(plan.columns));
-    fill_offsets(plan.product.columns, output_quantity, 0, plan.columns, column_offsets_.data());
-    row_offsets_.resize(static_cast<std::size_t>(plan.row_block));
+        packed_b_(results_ + plan_.row_block * plan_.columns),
+        packer_(prepared.packer),
+        row_offsets_(static_cast<std::size_t>(plan_.row_block)) {
+    tile_.a_row = plan_.row.steps[plan_.product.a.reading.quantity];
+    tile_.inner = plan_.inner.extent;
+    tile_.a_outer = prepared.a_outer.data();
+    tile_.b_outer = prepared.b_outer.data();
+    tile_.outer = static_cast<std::int64_t>(prepared.a_outer.size());
+    tile_.b_column = plan_.packs_b                   ? inner_count(plan_)
+                     : plan_.product.columns.empty() ? 0
+                                                     : plan_.product.columns[0].steps[plan_.product.b.reading.quantity];
   }
 
   void run(std::int64_t part) {
@@ -183,7 +189,7 @@ class DotPart {
     const std::int64_t units = position_count(plan_.rest) * blocks;
     const std::int64_t begin = units * part / plan_.parts;
     const std::int64_t end = units * (part + 1) / plan_.parts;
-    Odometer rest(plan_.rest, plan_.product.bases);
+    Odometer rest = prepared_.rest;
     std::int64_t position = begin / blocks;
     rest.seek(position);
     select(rest.quantities());
@@ -227,7 +233,7 @@ class DotPart {
     const Product& product = plan_.product;
     std::byte* const result = arrays_.result + at[output_quantity] * static_cast<std::int64_t>(size_of(product.result));
     store_block(BlockStore<T>{results_, plan_.columns, count, plan_.columns, result, product.result,
-                              row_offsets_.data(), column_offsets_.data(), static_cast<T>(product.match.scale),
+                              row_offsets_.data(), prepared_.column_offsets.data(), static_cast<T>(product.match.scale),
                               product.accumulate, product.match.combination.reduce});
   }
 
@@ -275,6 +281,7 @@ class DotPart {
   /// Of 1, 2, 4, 8.
   static std::size_t index_of(std::int64_t count) { return count == 8 ? 3 : static_cast<std::size_t>(count / 2); }
 
+  const PreparedDot<T>& prepared_;
   const DotPlan& plan_;
   const DotKernels<T, Stored>& kernels_;
   const Arrays& arrays_;
@@ -285,7 +292,6 @@ class DotPart {
   const T* b_ = nullptr;
   std::optional<Packer<T>> packer_;
   std::vector<std::int64_t> row_offsets_;
-  std::vector<std::int64_t> column_offsets_;
 };
 
 }  // namespace
@@ -305,18 +311,15 @@ std::int64_t own_bytes(const DotPlan& plan) {
 }
 
 PreparedKernel prepare(DotPlan plan) {
-  struct State {
-    DotPlan plan;
-    OuterOffsets offsets;
-  };
-  OuterOffsets offsets = outer_offsets(plan);
-  const auto state = std::make_shared<const State>(State{std::move(plan), std::move(offsets)});
-  const auto run = [state](const Arrays& arrays, Workspace workspace, std::int64_t part) {
-    with_types(state->plan.product, [&]<class T, class Stored>() {
-      DotPart<T, Stored>(state->plan, state->offsets, arrays, workspace.own).run(part);
-    });
-  };
-  return {own_bytes(state->plan), 0, {Stage{state->plan.parts, run}}};
+  const std::int64_t bytes = own_bytes(plan);
+  const std::int64_t parts = plan.parts;
+  const auto run = with_types(plan.product, [&]<class T, class Stored>() -> PartFunction {
+    return [prepared = std::make_shared<const PreparedDot<T>>(std::move(plan))](
+               const Arrays& arrays, Workspace workspace, std::int64_t part) {
+      DotPart<T, Stored>(*prepared, arrays, workspace.own).run(part);
+    };
+  });
+  return {bytes, 0, {Stage{parts, run}}};
 }
 
 std::string describe(const DotPlan& plan) {

@@ -29,6 +29,7 @@ struct DotPlan {
 std::variant<DotPlan, std::string> plan_dot(const Product& product);
 
 std::int64_t own_bytes(const DotPlan& plan);
+inline std::int64_t shared_bytes(const DotPlan&) { return 0; }
 inline std::int64_t parts(const DotPlan& plan) { return plan.parts; }
 PreparedKernel prepare(DotPlan plan);
 

@@ -25,19 +25,6 @@ std::int64_t stretch(const std::vector<Loop>& loops, std::size_t quantity) {
   return length;
 }
 
-/// How many of them share all coordinates that are checked.
-std::int64_t stretch_inside(const std::vector<Loop>& loops, const Reading& reading) {
-  std::int64_t length = stretch(loops, reading.quantity);
-  for (const Guard& guard : reading.guards) {
-    std::int64_t shared = 1;
-    for (auto loop = loops.rbegin(); loop != loops.rend() && loop->steps[guard.quantity] == 0; ++loop) {
-      shared = multiply_wrapping(shared, loop->extent);
-    }
-    length = std::min(length, shared);
-  }
-  return length;
-}
-
 bool can_copy_fast(const Reading& reading, DType type) {
   const bool is_narrow = reading.dtype == DType::bf16 || reading.dtype == DType::f16;
   return reading.aligned && (reading.dtype == type || (type == DType::f32 && is_narrow));
@@ -88,22 +75,37 @@ T element(const std::byte* operand, std::int64_t offset) {
 
 }  // namespace
 
+std::int64_t inner_run(const std::vector<Loop>& inner, std::size_t quantity) {
+  constexpr std::int64_t packed_at_once = 256;
+  std::int64_t inside = 1;
+  for (auto loop = inner.rbegin(); loop != inner.rend(); ++loop) {
+    if (loop->steps[quantity] == 1) {
+      const std::int64_t whole = inside == 1 ? stretch(inner, quantity) : loop->extent;
+      return std::min(whole, std::max<std::int64_t>(packed_at_once / inside, 1));
+    }
+    if (loop->extent >= packed_at_once) break;
+    inside *= loop->extent;
+  }
+  return 1;
+}
+
 PackingWay packing_way(const Side& side, const std::vector<Loop>& lines, const std::vector<Loop>& inner, DType type) {
   const Reading& reading = side.reading;
-  if (!can_copy_fast(reading, type)) return PackingWay::one_by_one;
+  if (!can_copy_fast(reading, type)) return PackingWay::converted;
   constexpr std::int64_t worthwhile = 4;
   if (stretch(lines, reading.quantity) >= worthwhile) return PackingWay::lines;
-  return stretch_inside(inner, reading) >= worthwhile ? PackingWay::inner : PackingWay::one_by_one;
+  return inner_run(inner, reading.quantity) >= worthwhile ? PackingWay::inner : PackingWay::gathered;
 }
 
 double packing_nanoseconds(PackingWay way, DType type) {
   const double size = static_cast<double>(size_of(type));
   switch (way) {
-    case PackingWay::lines: return 0.025 * size;
-    case PackingWay::inner: return 0.04 * size;
-    case PackingWay::one_by_one: break;
+    case PackingWay::lines: return 0.04 * size;
+    case PackingWay::inner: return 0.05 * size;
+    case PackingWay::gathered: return 0.12 * size;
+    case PackingWay::converted: break;
   }
-  return 0.15 * size;
+  return 0.4 * size;
 }
 
 template <class T>
@@ -138,11 +140,13 @@ void Packer<T>::select_inner(std::int64_t begin, std::int64_t count) {
     bound.of_inner.resize(static_cast<std::size_t>(count));
     fill_offsets(inner_, bound.quantity, begin, count, bound.of_inner.data());
   }
-  group_inner();
-  if (way_ == PackingWay::inner) {
-    pads_.assign(static_cast<std::size_t>(count), pad_);
-    zeros_.assign(static_cast<std::size_t>(count), T{0});
-    if (side_.reading.dtype != dtype_of<T>()) converted_.resize(static_cast<std::size_t>(count * most_lines));
+  order_.resize(inner_offsets_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  if (way_ != PackingWay::inner) return group_same_bounds();
+  group_neighbours();
+  zeros_.assign(static_cast<std::size_t>(count), T{0});
+  if (side_.reading.dtype != dtype_of<T>() || !bounds_.empty()) {
+    room_.resize(static_cast<std::size_t>(count * most_lines));
   }
 }
 
@@ -155,140 +159,182 @@ void Packer<T>::select_batch(const std::byte* operand, const std::int64_t* quant
 
 template <class T>
 bool Packer<T>::is_inside(std::int64_t line, std::int64_t position) const {
-  return std::all_of(bounds_.begin(), bounds_.end(), [&](const Bound& bound) {
+  for (const Bound& bound : bounds_) {
     const std::int64_t coordinate = bound.base + bound.of_lines[static_cast<std::size_t>(line)] +
                                     bound.of_inner[static_cast<std::size_t>(position)];
-    return coordinate >= 0 && coordinate < bound.extent;
-  });
-}
-
-template <class T>
-bool Packer<T>::same_bounds(std::int64_t position, std::int64_t other) const {
-  return std::all_of(bounds_.begin(), bounds_.end(), [&](const Bound& bound) {
-    return bound.of_inner[static_cast<std::size_t>(position)] == bound.of_inner[static_cast<std::size_t>(other)];
-  });
-}
-
-/// Copying side by side, groups are of all positions with the same coordinates; transposing, of neighbours in memory.
-template <class T>
-void Packer<T>::group_inner() {
-  order_.resize(inner_offsets_.size());
-  std::iota(order_.begin(), order_.end(), 0);
-  if (way_ == PackingWay::lines && !bounds_.empty()) {
-    std::stable_sort(order_.begin(), order_.end(), [&](std::int32_t a, std::int32_t b) {
-      for (const Bound& bound : bounds_) {
-        const std::int64_t of_a = bound.of_inner[static_cast<std::size_t>(a)];
-        const std::int64_t of_b = bound.of_inner[static_cast<std::size_t>(b)];
-        if (of_a != of_b) return of_a < of_b;
-      }
-      return false;
-    });
+    if (static_cast<std::uint64_t>(coordinate) >= static_cast<std::uint64_t>(bound.extent)) return false;
   }
+  return true;
+}
+
+template <class T>
+void Packer<T>::group_same_bounds() {
+  const auto compare = [&](std::int32_t a, std::int32_t b) {
+    for (const Bound& bound : bounds_) {
+      const std::int64_t of_a = bound.of_inner[static_cast<std::size_t>(a)];
+      const std::int64_t of_b = bound.of_inner[static_cast<std::size_t>(b)];
+      if (of_a != of_b) return of_a < of_b;
+    }
+    return false;
+  };
+  if (!bounds_.empty()) std::stable_sort(order_.begin(), order_.end(), compare);
   groups_.clear();
   for (std::size_t i = 0; i < order_.size(); ++i) {
-    const bool goes_on = i > 0 && same_bounds(order_[i - 1], order_[i]) &&
-                         (way_ != PackingWay::inner || inner_offsets_[i] == inner_offsets_[i - 1] + 1);
-    if (!goes_on) groups_.push_back({i, i});
+    if (i == 0 || compare(order_[i - 1], order_[i])) groups_.push_back({i, i, 1});
     groups_.back().end = i + 1;
   }
 }
 
+/// Whether the coordinates that are checked differ as much from x to y as from y to z.
 template <class T>
-void Packer<T>::fill(const Group& group, std::int64_t first, std::int64_t end, std::int64_t width, T value,
+bool Packer<T>::grow_evenly(std::int64_t x, std::int64_t y, std::int64_t z) const {
+  return std::all_of(bounds_.begin(), bounds_.end(), [&](const Bound& bound) {
+    const auto at = [&](std::int64_t position) { return bound.of_inner[static_cast<std::size_t>(position)]; };
+    return at(y) - at(x) == at(z) - at(y);
+  });
+}
+
+template <class T>
+void Packer<T>::group_neighbours() {
+  const auto offset = [&](std::int32_t position) { return inner_offsets_[static_cast<std::size_t>(position)]; };
+  if (!inner_.empty() && inner_.back().steps[side_.reading.quantity] != 1) {
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::int32_t a, std::int32_t b) { return offset(a) < offset(b); });
+  }
+  groups_.clear();
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    if (!groups_.empty() && offset(order_[i]) == offset(order_[i - 1]) + 1) {
+      Group& group = groups_.back();
+      const std::int64_t step = order_[i] - order_[i - 1];
+      const bool second = i == group.begin + 1;
+      if (second || (step == group.step && grow_evenly(order_[i - 2], order_[i - 1], order_[i]))) {
+        group.step = step;
+        group.end = i + 1;
+        continue;
+      }
+    }
+    groups_.push_back({i, i + 1, 1});
+  }
+}
+
+/// Where a line's elements go, at inner position 0.
+template <class T>
+T* Packer<T>::place(const Lines& lines, std::int64_t line, T* to) const {
+  const auto positions = static_cast<std::int64_t>(inner_offsets_.size());
+  return to + line / lines.width * lines.width * positions + line % lines.width;
+}
+
+template <class T>
+void Packer<T>::fill(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T value,
                      T* to) const {
-  for (std::size_t i = group.begin; i < group.end; ++i) {
-    T* const row = to + order_[i] * width;
-    for (std::int64_t l = first; l < end; ++l) row[l] = value;
+  for (std::int64_t l = begin; l < end; ++l) {
+    T* const line = place(lines, l, to);
+    for (std::size_t i = group.begin; i < group.end; ++i) line[order_[i] * lines.width] = value;
+  }
+}
+
+/// Lines [begin, end), which lie side by side: all whole panels at once.
+template <class T>
+template <class Stored>
+void Packer<T>::copy(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T* to) const {
+  LineCopy<T, Stored> copy;
+  copy.offsets = inner_offsets_.data();
+  copy.positions = order_.data() + group.begin;
+  copy.count = static_cast<std::int64_t>(group.end - group.begin);
+  copy.width = lines.width;
+  copy.panel = lines.width * static_cast<std::int64_t>(inner_offsets_.size());
+  const Stored* const source = reinterpret_cast<const Stored*>(operand_) + base_;
+  while (begin < end) {
+    copy.lanes = std::min(lines.width - begin % lines.width, end - begin);
+    copy.panels = copy.lanes == lines.width ? (end - begin) / lines.width : 1;
+    copy.source = source + line_offsets_[static_cast<std::size_t>(lines.first + begin)];
+    copy.to = place(lines, begin, to);
+    copy_lines(copy);
+    begin += copy.panels * copy.lanes;
   }
 }
 
 template <class T>
 template <class Stored>
-void Packer<T>::pack_lines(std::int64_t first, std::int64_t count, std::int64_t width, T* to) const {
-  const Stored* const source = reinterpret_cast<const Stored*>(operand_) + base_;
-  const std::int64_t* const offsets = line_offsets_.data() + first;
+void Packer<T>::gather(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T* to) const {
+  const std::int64_t* const offsets = line_offsets_.data() + lines.first;
+  for (std::size_t i = group.begin; i < group.end; ++i) {
+    const std::int64_t start = add_wrapping(base_, inner_offsets_[static_cast<std::size_t>(order_[i])]);
+    for (std::int64_t l = begin; l < end;) {
+      const std::int64_t stop = std::min(l / lines.width * lines.width + lines.width, end);
+      T* const line = place(lines, l, to) + order_[i] * lines.width - l;
+      for (; l < stop; ++l) line[l] = element<T, Stored>(operand_, add_wrapping(start, offsets[l]));
+    }
+  }
+}
+
+template <class T>
+template <class Stored>
+void Packer<T>::pack_lines(const Lines& lines, T* to) const {
+  const std::int64_t* const offsets = line_offsets_.data() + lines.first;
+  const std::int64_t whole = (lines.count + lines.width - 1) / lines.width * lines.width;
+  const bool side_by_side = way_ == PackingWay::lines;
   for (const Group& group : groups_) {
-    fill(group, count, width, width, T{0}, to);
-    LineCopy<T, Stored> copy{nullptr,
-                             inner_offsets_.data(),
-                             order_.data() + group.begin,
-                             static_cast<std::int64_t>(group.end - group.begin),
-                             0,
-                             nullptr,
-                             width};
-    for (std::int64_t l = 0; l < count;) {
-      const bool inside = is_inside(first + l, order_[group.begin]);
+    fill(group, lines, lines.count, whole, T{0}, to);
+    for (std::int64_t l = 0; l < lines.count;) {
+      const bool inside = is_inside(lines.first + l, order_[group.begin]);
       std::int64_t end = l + 1;
-      while (end < count && is_inside(first + end, order_[group.begin]) == inside &&
-             (!inside || offsets[end] == offsets[end - 1] + 1)) {
+      while (end < lines.count && (!inside || !side_by_side || offsets[end] == offsets[end - 1] + 1) &&
+             is_inside(lines.first + end, order_[group.begin]) == inside) {
         ++end;
       }
-      if (inside) {
-        copy.source = source + offsets[l];
-        copy.lanes = end - l;
-        copy.to = to + l;
-        copy_lines(copy);
+      if (!inside) {
+        fill(group, lines, l, end, pad_, to);
+      } else if constexpr (is_fast_pair<T, Stored>) {
+        side_by_side ? copy<Stored>(group, lines, l, end, to) : gather<Stored>(group, lines, l, end, to);
       } else {
-        fill(group, l, end, width, pad_, to);
+        gather<Stored>(group, lines, l, end, to);
       }
       l = end;
     }
   }
 }
 
+/// The elements of a line at the positions of a group, side by side: where they lie, or copied into `room`.
 template <class T>
 template <class Stored>
-void Packer<T>::pack_inner(std::int64_t first, std::int64_t count, std::int64_t width, T* to) {
-  std::array<const T*, most_lines> lines{};
-  const Stored* const source = reinterpret_cast<const Stored*>(operand_) + base_;
-  for (const Group& group : groups_) {
-    const auto begin = static_cast<std::int64_t>(group.begin);
-    const auto length = static_cast<std::int64_t>(group.end - group.begin);
-    for (std::int64_t l = 0; l < width; ++l) {
-      const T*& line = lines[static_cast<std::size_t>(l)];
-      if (l >= count) {
-        line = zeros_.data();
-      } else if (!is_inside(first + l, begin)) {
-        line = pads_.data();
-      } else {
-        const Stored* const from =
-            source + line_offsets_[static_cast<std::size_t>(first + l)] + inner_offsets_[group.begin];
-        if constexpr (std::is_same_v<T, Stored>) {
-          line = from;
-        } else {
-          T* const values = converted_.data() + l * length;
-          convert_line(from, length, values);
-          line = values;
-        }
-      }
+const T* Packer<T>::line_of(const Group& group, std::int64_t line, T* room) const {
+  const auto count = static_cast<std::int64_t>(group.end - group.begin);
+  const std::int64_t begin = add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(line)]),
+                                          inner_offsets_[static_cast<std::size_t>(order_[group.begin])]);
+  // Coordinates grow evenly along a group.
+  if (is_inside(line, order_[group.begin]) && is_inside(line, order_[group.end - 1])) {
+    const Stored* const from = reinterpret_cast<const Stored*>(operand_) + begin;
+    if constexpr (std::is_same_v<T, Stored>) {
+      return from;
+    } else {
+      convert_line(from, count, room);
+      return room;
     }
-    transpose_lines(lines.data(), width, length, to + begin * width);
   }
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int32_t position = order_[group.begin + static_cast<std::size_t>(i)];
+    room[i] = is_inside(line, position) ? element<T, Stored>(operand_, add_wrapping(begin, i)) : pad_;
+  }
+  return room;
 }
 
 template <class T>
 template <class Stored>
-void Packer<T>::pack_one_by_one(std::int64_t first, std::int64_t count, std::int64_t width, T* to) const {
-  const auto positions = static_cast<std::int64_t>(inner_offsets_.size());
-  const auto copy = [&](std::int64_t line, std::int64_t position) {
-    T& target = to[position * width + line];
-    const std::int64_t offset = add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(first + line)]),
-                                             inner_offsets_[static_cast<std::size_t>(position)]);
-    target = is_inside(first + line, position) ? element<T, Stored>(operand_, offset) : pad_;
-  };
-  const auto distance = [&](const std::vector<Loop>& loops) {
-    return loops.empty() ? 0.0 : std::abs(static_cast<double>(loops.back().steps[side_.reading.quantity]));
-  };
-  if (distance(lines_) <= distance(inner_)) {
-    for (std::int64_t p = 0; p < positions; ++p) {
-      for (std::int64_t l = 0; l < count; ++l) copy(l, p);
-    }
-  } else {
-    for (std::int64_t l = 0; l < count; ++l) {
-      for (std::int64_t p = 0; p < positions; ++p) copy(l, p);
+void Packer<T>::pack_inner(const Lines& lines, T* to) {
+  std::array<const T*, most_lines> panel{};
+  for (const Group& group : groups_) {
+    const auto count = static_cast<std::int64_t>(group.end - group.begin);
+    for (std::int64_t begin = 0; begin < lines.count; begin += lines.width) {
+      for (std::int64_t l = 0; l < lines.width; ++l) {
+        T* const room = room_.empty() ? nullptr : room_.data() + l * count;
+        panel[static_cast<std::size_t>(l)] =
+            begin + l < lines.count ? line_of<Stored>(group, lines.first + begin + l, room) : zeros_.data();
+      }
+      transpose_lines(panel.data(), lines.width, count, place(lines, begin, to) + order_[group.begin] * lines.width,
+                      group.step * lines.width);
     }
   }
-  for (std::int64_t p = 0; p < positions; ++p) std::fill(to + p * width + count, to + (p + 1) * width, T{0});
 }
 
 template <class T>
@@ -296,13 +342,12 @@ void Packer<T>::pack(std::int64_t first, std::int64_t count, std::int64_t width,
   invariant(width <= most_lines, "a panel is wider than any tile kernel");
   with_stored_type(side_.reading.dtype, [&]<class Stored>() {
     if constexpr (is_fast_pair<T, Stored>) {
-      if (way_ == PackingWay::lines) return pack_lines<Stored>(first, count, width, to);
-      if (way_ == PackingWay::inner) return pack_inner<Stored>(first, count, width, to);
+      if (way_ == PackingWay::inner) return pack_inner<Stored>({first, count, width}, to);
     }
-    pack_one_by_one<Stored>(first, count, width, to);
+    pack_lines<Stored>({first, count, width}, to);
   });
   if (side_.factor != 1) {
-    const auto size = width * static_cast<std::int64_t>(inner_offsets_.size());
+    const std::int64_t size = (count + width - 1) / width * width * static_cast<std::int64_t>(inner_offsets_.size());
     for (std::int64_t i = 0; i < size; ++i) to[i] *= static_cast<T>(side_.factor);
   }
 }

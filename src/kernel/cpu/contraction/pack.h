@@ -11,13 +11,18 @@ namespace einrel::contraction {
 
 /// How an operand is copied into panels.
 enum class PackingWay : std::uint8_t {
-  lines,      ///< neighbouring lines lie side by side in memory: copied together
-  inner,      ///< neighbouring inner positions do: blocks are transposed
-  one_by_one  ///< neither, or the elements are converted from a type that is rare here
+  lines,     ///< neighbouring lines lie side by side in memory: copied together
+  inner,     ///< neighbours along an inner loop do: blocks are transposed
+  gathered,  ///< neither
+  converted  ///< one by one, from a type that is rare here, or misaligned
 };
 PackingWay packing_way(const Side& side, const std::vector<Loop>& lines, const std::vector<Loop>& inner, DType type);
 
-/// Nanoseconds per element, roughly.
+/// How many neighbours in memory can be packed at a time along inner positions of which some hundred are packed at
+/// once.
+std::int64_t inner_run(const std::vector<Loop>& inner, std::size_t quantity);
+
+/// Nanoseconds per element, roughly, of an operand that is in the second or third cache.
 double packing_nanoseconds(PackingWay way, DType type);
 
 /// Copies an operand into panels that tiles are computed from: some of its lines (rows or columns) at some inner
@@ -33,8 +38,9 @@ class Packer {
   /// Where the operand lies, and every quantity at the position of the batch.
   void select_batch(const std::byte* operand, const std::int64_t* quantities);
 
-  /// to[p * width + l] = element p of line first + l, counted from the selected ones, for all selected inner positions.
-  /// Of the panel's lines only `count` exist; the others are 0.
+  /// Packs `count` of the selected lines from `first` on, at all selected inner positions, into panels of `width` lines
+  /// that follow one another: element p of line first + l of the first panel goes to to[p * width + l]. Lines that the
+  /// last panel lacks are 0.
   void pack(std::int64_t first, std::int64_t count, std::int64_t width, T* to);
 
  private:
@@ -46,22 +52,35 @@ class Packer {
     std::vector<std::int64_t> of_lines;
     std::vector<std::int64_t> of_inner;
   };
-  /// Inner positions where the same lines are inside all bounds: order_[begin, end).
+  /// Inner positions that are packed together, order_[begin, end): for transposing, neighbours in memory, each `step`
+  /// positions after the one before, whose coordinates grow evenly; else those whose coordinates are the same.
   struct Group {
     std::size_t begin = 0;
     std::size_t end = 0;
+    std::int64_t step = 1;
+  };
+  struct Lines {
+    std::int64_t first = 0;  ///< of the selected ones
+    std::int64_t count = 0;
+    std::int64_t width = 0;  ///< of a panel
   };
 
   bool is_inside(std::int64_t line, std::int64_t position) const;
-  bool same_bounds(std::int64_t position, std::int64_t other) const;
-  void group_inner();
+  bool grow_evenly(std::int64_t x, std::int64_t y, std::int64_t z) const;
+  void group_same_bounds();
+  void group_neighbours();
+  T* place(const Lines& lines, std::int64_t line, T* to) const;
+  void fill(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T value, T* to) const;
   template <class Stored>
-  void pack_lines(std::int64_t first, std::int64_t count, std::int64_t width, T* to) const;
+  void copy(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T* to) const;
   template <class Stored>
-  void pack_inner(std::int64_t first, std::int64_t count, std::int64_t width, T* to);
+  void gather(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T* to) const;
   template <class Stored>
-  void pack_one_by_one(std::int64_t first, std::int64_t count, std::int64_t width, T* to) const;
-  void fill(const Group& group, std::int64_t first, std::int64_t end, std::int64_t width, T value, T* to) const;
+  void pack_lines(const Lines& lines, T* to) const;
+  template <class Stored>
+  const T* line_of(const Group& group, std::int64_t line, T* room) const;
+  template <class Stored>
+  void pack_inner(const Lines& lines, T* to);
 
   Side side_;
   std::vector<Loop> lines_;
@@ -75,9 +94,8 @@ class Packer {
   std::vector<Bound> bounds_;
   std::vector<std::int32_t> order_;  ///< inner positions
   std::vector<Group> groups_;
-  std::vector<T> pads_;       ///< a line of the pad
-  std::vector<T> zeros_;      ///< a line that does not exist
-  std::vector<T> converted_;  ///< lines of bf16 or f16 as f32
+  std::vector<T> zeros_;  ///< a line that does not exist
+  std::vector<T> room_;   ///< lines that are converted, or reach beyond the operand
   const std::byte* operand_ = nullptr;
   std::int64_t base_ = 0;
 };

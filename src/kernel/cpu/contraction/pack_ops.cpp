@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "kernel/cpu/contraction/pack_ops.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernel/cpu/contraction/partial_vector-inl.h"
 #include "kernel/cpu/contraction/stored_vector-inl.h"
 
 #ifndef EINREL_CONTRACTION_PACK_OPS
@@ -20,11 +21,13 @@ namespace einrel::contraction {
 template <class T, class Stored>
 using CopyLines = void (*)(const LineCopy<T, Stored>&);
 template <class T>
-using TransposeLines = void (*)(const T* const*, std::int64_t, std::int64_t, T*);
+using TransposeLines = void (*)(const T* const*, std::int64_t, std::int64_t, T*, std::int64_t);
 template <class Stored>
 using ConvertLine = void (*)(const Stored*, std::int64_t, float*);
 template <class Stored>
 using NarrowLine = void (*)(const float*, std::int64_t, Stored*);
+template <class T>
+using StoreLines = void (*)(const LineStore<T>&);
 template <class T>
 using SpecialsIn = Specials (*)(const T*, std::int64_t);
 
@@ -37,6 +40,7 @@ struct PackOps {
       transpose;
   std::tuple<ConvertLine<BFloat16>, ConvertLine<Float16>> convert;
   std::tuple<NarrowLine<BFloat16>, NarrowLine<Float16>> narrow;
+  std::tuple<StoreLines<float>, StoreLines<double>> store;
   std::tuple<SpecialsIn<float>, SpecialsIn<double>> specials;
 };
 
@@ -56,110 +60,113 @@ constexpr bool has_masks = true;
 constexpr bool has_masks = false;
 #endif
 
+/// The last lanes of a panel, less than a vector of them.
 template <class T, class Stored>
-HWY_INLINE void copy_rest(const LineCopy<T, Stored>& copy, std::int64_t done) {
-  const std::int64_t rest = copy.lanes - done;
-  if (rest == 0) return;
+HWY_INLINE void copy_rest(const Stored* from, std::int64_t rest, T* to) {
   if constexpr (has_masks && std::is_same_v<T, Stored>) {
     const hn::ScalableTag<T> d;
     const auto mask = hn::FirstN(d, static_cast<std::size_t>(rest));
-    for (std::int64_t i = 0; i < copy.count; ++i) {
-      const std::int64_t p = copy.positions[i];
-      const T* const from = copy.source + copy.offsets[p] + done;
-      hn::BlendedStore(hn::MaskedLoad(mask, d, from), mask, d, copy.to + p * copy.width + done);
-    }
+    hn::BlendedStore(hn::MaskedLoad(mask, d, from), mask, d, to);
   } else {
-    for (std::int64_t i = 0; i < copy.count; ++i) {
-      const std::int64_t p = copy.positions[i];
-      const Stored* const from = copy.source + copy.offsets[p] + done;
-      T* const to = copy.to + p * copy.width + done;
-      for (std::int64_t l = 0; l < rest; ++l) to[l] = load_one(from + l);
-    }
+    for (std::int64_t l = 0; l < rest; ++l) to[l] = load_one(from + l);
   }
 }
 
+/// Position by position, since what lies side by side comes fastest from memory.
 template <class T, class Stored>
 void copy_lines_of(const LineCopy<T, Stored>& copy) {
   const hn::ScalableTag<T> d;
   constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
-  std::int64_t done = 0;
-  {
-    for (; done + 2 * vector <= copy.lanes; done += 2 * vector) {
-      for (std::int64_t i = 0; i < copy.count; ++i) {
-        const std::int64_t p = copy.positions[i];
-        const Stored* const from = copy.source + copy.offsets[p] + done;
-        T* const to = copy.to + p * copy.width + done;
-        const auto first = load_vector(d, from);
-        const auto second = load_vector(d, from + vector);
-        hn::StoreU(first, d, to);
-        hn::StoreU(second, d, to + vector);
-      }
-    }
-    for (; done + vector <= copy.lanes; done += vector) {
-      for (std::int64_t i = 0; i < copy.count; ++i) {
-        const std::int64_t p = copy.positions[i];
-        hn::StoreU(load_vector(d, copy.source + copy.offsets[p] + done), d, copy.to + p * copy.width + done);
-      }
+  constexpr std::int64_t ahead = 8;  // positions
+  for (std::int64_t i = 0; i < copy.count; ++i) {
+    const std::int64_t p = copy.positions[i];
+    const Stored* from = copy.source + copy.offsets[p];
+    const Stored* soon = copy.source + copy.offsets[copy.positions[std::min(i + ahead, copy.count - 1)]];
+    T* to = copy.to + p * copy.width;
+    for (std::int64_t q = 0; q < copy.panels; ++q, from += copy.lanes, soon += copy.lanes, to += copy.panel) {
+      __builtin_prefetch(soon, 0, 3);
+      __builtin_prefetch(soon + copy.lanes - 1, 0, 3);
+      std::int64_t done = 0;
+      for (; done + vector <= copy.lanes; done += vector) hn::StoreU(load_vector(d, from + done), d, to + done);
+      if (done < copy.lanes) copy_rest(from + done, copy.lanes - done, to + done);
     }
   }
-  copy_rest(copy, done);
 }
 
 #if HWY_TARGET == HWY_SCALAR
 
 template <class T>
-void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
+void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step) {
   for (std::int64_t p = 0; p < count; ++p) {
-    for (std::int64_t l = 0; l < width; ++l) to[p * width + l] = lines[l][p];
+    for (std::int64_t l = 0; l < width; ++l) to[p * step + l] = lines[l][p];
   }
 }
 
 #else
 
-/// Four lines of 4 bytes, `count` a multiple of 4.
-template <class T>
-HWY_INLINE void transpose_block(hwy::SizeTag<4>, const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
-  const hn::FixedTag<T, 4> d;
-  const hn::FixedTag<std::uint64_t, 2> pairs;
-  for (std::int64_t p = 0; p < count; p += 4) {
-    const auto a = hn::LoadU(d, lines[0] + p);
-    const auto b = hn::LoadU(d, lines[1] + p);
+/// Stores the blocks of 16 bytes of a vector `step` apart.
+template <class D>
+HWY_INLINE void store_blocks(D d, hn::Vec<D> v, hn::TFromD<D>* to, std::int64_t step) {
+  if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) == 16) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    store_blocks(half, hn::LowerHalf(half, v), to, step);
+    store_blocks(half, hn::UpperHalf(half, v), to + static_cast<std::int64_t>(hn::MaxLanes(half)) * step, step);
+  }
+}
+
+/// As many positions as a vector has lanes, of four lines of 4 bytes or two lines of 8 bytes. Interleaving stays within
+/// blocks of 16 bytes, of which each comes from neighbouring positions.
+template <class D, class T>
+HWY_INLINE void transpose_strip(D d, const T* const* lines, std::int64_t p, T* to, std::int64_t step) {
+  const auto a = hn::LoadU(d, lines[0] + p);
+  const auto b = hn::LoadU(d, lines[1] + p);
+  T* const z = to + p * step;
+  if constexpr (sizeof(T) == 8) {
+    store_blocks(d, hn::InterleaveLower(d, a, b), z, step);
+    store_blocks(d, hn::InterleaveUpper(d, a, b), z + step, step);
+  } else {
+    const hn::RepartitionToWide<hn::RebindToUnsigned<D>> pairs;
     const auto e = hn::LoadU(d, lines[2] + p);
     const auto f = hn::LoadU(d, lines[3] + p);
     const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
     const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
     const auto ef_low = hn::BitCast(pairs, hn::InterleaveLower(d, e, f));
     const auto ef_high = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ef_low)), d, to + p * width);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ef_low)), d, to + (p + 1) * width);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ef_high)), d, to + (p + 2) * width);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ef_high)), d, to + (p + 3) * width);
+    store_blocks(d, hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ef_low)), z, step);
+    store_blocks(d, hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ef_low)), z + step, step);
+    store_blocks(d, hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ef_high)), z + 2 * step, step);
+    store_blocks(d, hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ef_high)), z + 3 * step, step);
   }
 }
 
-/// Two lines of 8 bytes, `count` a multiple of 2.
-template <class T>
-HWY_INLINE void transpose_block(hwy::SizeTag<8>, const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
-  const hn::FixedTag<T, 2> d;
-  for (std::int64_t p = 0; p < count; p += 2) {
-    const auto a = hn::LoadU(d, lines[0] + p);
-    const auto b = hn::LoadU(d, lines[1] + p);
-    hn::StoreU(hn::InterleaveLower(d, a, b), d, to + p * width);
-    hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + (p + 1) * width);
+/// By strips; the last ones may overlap the ones before.
+template <class D, class T>
+HWY_INLINE void transpose_by_strips(D d, const T* const* lines, std::int64_t width, std::int64_t count, T* to,
+                                    std::int64_t step) {
+  constexpr std::int64_t height = 16 / sizeof(T);
+  constexpr auto length = static_cast<std::int64_t>(hn::MaxLanes(D()));
+  if constexpr (length > height) {
+    if (count < length) return transpose_by_strips(hn::Half<D>(), lines, width, count, to, step);
+  }
+  if (width < height || count < length) {
+    for (std::int64_t p = 0; p < count; ++p) {
+      for (std::int64_t l = 0; l < width; ++l) to[p * step + l] = lines[l][p];
+    }
+    return;
+  }
+  for (std::int64_t l = 0; l < width; l += height) {
+    const std::int64_t first = std::min(l, width - height);
+    std::int64_t p = 0;
+    for (; p + length <= count; p += length) transpose_strip(d, lines + first, p, to + first, step);
+    if (p < count) transpose_strip(d, lines + first, count - length, to + first, step);
   }
 }
 
 template <class T>
-void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
-  constexpr std::int64_t side = 16 / sizeof(T);
-  const std::int64_t whole = width < side ? 0 : count / side * side;
-  for (std::int64_t l = 0; whole > 0 && l < width; l += side) {
-    const std::int64_t first = std::min(l, width - side);  // the last block may overlap the one before
-    transpose_block(hwy::SizeTag<sizeof(T)>(), lines + first, width, whole, to + first);
-  }
-  for (std::int64_t p = whole; p < count; ++p) {
-    for (std::int64_t l = 0; l < width; ++l) to[p * width + l] = lines[l][p];
-  }
+void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step) {
+  transpose_by_strips(hn::ScalableTag<T>(), lines, width, count, to, step);
 }
 
 #endif
@@ -194,6 +201,28 @@ void narrow_line_of(const float* from, std::int64_t count, Stored* to) {
 }
 
 template <class T>
+void store_lines_of(const LineStore<T>& store) {
+  const hn::ScalableTag<T> d;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const auto scale = hn::Set(d, store.scale);
+  const std::int64_t whole = store.count / vector * vector;
+  for (std::int64_t r = 0; r < store.rows; ++r) {
+    const T* const values = store.values + r * store.stride;
+    T* const to = store.to + store.offsets[r];
+    for (std::int64_t i = 0; i < whole; i += vector) {
+      auto v = hn::Mul(hn::LoadU(d, values + i), scale);
+      if (store.accumulate) v = hn::Add(hn::LoadU(d, to + i), v);
+      hn::StoreU(v, d, to + i);
+    }
+    if (whole == store.count) continue;
+    const FirstLanes<decltype(d)> rest(store.count - whole);
+    auto v = hn::Mul(rest.load(values + whole), scale);
+    if (store.accumulate) v = hn::Add(rest.load(to + whole), v);
+    rest.store(v, to + whole);
+  }
+}
+
+template <class T>
 Specials specials_of(const T* values, std::int64_t count) {
   const hn::ScalableTag<T> d;
   constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
@@ -225,6 +254,7 @@ const PackOps& pack_ops_of() {
        transpose_lines_of<std::int64_t>},
       {convert_line_of<BFloat16>, convert_line_of<Float16>},
       {narrow_line_of<BFloat16>, narrow_line_of<Float16>},
+      {store_lines_of<float>, store_lines_of<double>},
       {specials_of<float>, specials_of<double>}};
   return ops;
 }
@@ -254,13 +284,13 @@ template void copy_lines(const LineCopy<float, BFloat16>&);
 template void copy_lines(const LineCopy<float, Float16>&);
 
 template <class T>
-void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to) {
-  std::get<TransposeLines<T>>(pack_ops().transpose)(lines, width, count, to);
+void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step) {
+  std::get<TransposeLines<T>>(pack_ops().transpose)(lines, width, count, to, step);
 }
-template void transpose_lines(const float* const*, std::int64_t, std::int64_t, float*);
-template void transpose_lines(const double* const*, std::int64_t, std::int64_t, double*);
-template void transpose_lines(const std::int32_t* const*, std::int64_t, std::int64_t, std::int32_t*);
-template void transpose_lines(const std::int64_t* const*, std::int64_t, std::int64_t, std::int64_t*);
+template void transpose_lines(const float* const*, std::int64_t, std::int64_t, float*, std::int64_t);
+template void transpose_lines(const double* const*, std::int64_t, std::int64_t, double*, std::int64_t);
+template void transpose_lines(const std::int32_t* const*, std::int64_t, std::int64_t, std::int32_t*, std::int64_t);
+template void transpose_lines(const std::int64_t* const*, std::int64_t, std::int64_t, std::int64_t*, std::int64_t);
 
 template <class Stored>
 void convert_line(const Stored* from, std::int64_t count, float* to) {
@@ -275,6 +305,13 @@ void narrow_line(const float* from, std::int64_t count, Stored* to) {
 }
 template void narrow_line(const float*, std::int64_t, BFloat16*);
 template void narrow_line(const float*, std::int64_t, Float16*);
+
+template <class T>
+void store_lines(const LineStore<T>& store) {
+  std::get<StoreLines<T>>(pack_ops().store)(store);
+}
+template void store_lines(const LineStore<float>&);
+template void store_lines(const LineStore<double>&);
 
 template <class T>
 Specials specials_in(const T* values, std::int64_t count) {

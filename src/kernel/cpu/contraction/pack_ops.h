@@ -9,8 +9,8 @@ namespace einrel::contraction {
 
 // The loops that packing spends its time in, for the instruction set of this processor.
 
-/// Lines that lie side by side: for each of `count` inner positions p = positions[i], copies `lanes` elements from
-/// source[offsets[p]] on to `to[p * width]` on.
+/// Lines that lie side by side: for each of `count` inner positions p = positions[i] and each panel q, copies `lanes`
+/// elements from source[offsets[p] + q * lanes] on to `to[q * panel + p * width]` on.
 template <class T, class Stored>
 struct LineCopy {
   const Stored* source = nullptr;
@@ -18,17 +18,19 @@ struct LineCopy {
   const std::int32_t* positions = nullptr;
   std::int64_t count = 0;
   std::int64_t lanes = 0;
+  std::int64_t panels = 1;
   T* to = nullptr;
   std::int64_t width = 0;
+  std::int64_t panel = 0;
 };
 
 /// T is float, double, int32_t or int64_t, Stored the same or, of float, bf16 or f16.
 template <class T, class Stored>
 void copy_lines(const LineCopy<T, Stored>& copy);
 
-/// to[p * width + l] = lines[l][p] for p below count, l below width. T as above.
+/// to[p * step + l] = lines[l][p] for p below count, l below width. T as above.
 template <class T>
-void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to);
+void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step);
 
 /// Stored is bf16 or f16.
 template <class Stored>
@@ -37,6 +39,24 @@ void convert_line(const Stored* from, std::int64_t count, float* to);
 /// The other way: rounded to nearest, ties to even.
 template <class Stored>
 void narrow_line(const float* from, std::int64_t count, Stored* to);
+
+/// Finished values on their way to lines of the result: `count` values from values[r * stride] on, each multiplied with
+/// `scale`, go to `to[offsets[r]]` on for every row r, where they are added to what is there if `accumulate` says so.
+template <class T>
+struct LineStore {
+  const T* values = nullptr;
+  std::int64_t stride = 0;
+  std::int64_t rows = 0;
+  std::int64_t count = 0;
+  T* to = nullptr;
+  const std::int64_t* offsets = nullptr;
+  T scale = 1;
+  bool accumulate = false;
+};
+
+/// T is float or double.
+template <class T>
+void store_lines(const LineStore<T>& store);
 
 /// Which values that are no finite numbers occur among some; T is float or double.
 struct Specials {

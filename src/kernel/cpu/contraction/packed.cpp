@@ -45,31 +45,30 @@ bool may_give_nan(Join join, Specials a, Specials b) {
   return infinity;
 }
 
-/// Computes one part.
+/// Computes one part, or a share of the work on columns that all parts use.
 template <class T>
 class PackedPart {
  public:
-  PackedPart(const PackedPlan& plan, const Arrays& arrays, std::byte* workspace, std::int64_t part)
+  PackedPart(const PackedPlan& plan, const Arrays& arrays, Workspace workspace)
       : plan_(plan),
         arrays_(arrays),
         a_(plan.product.a, plan.product.rows, plan.product.inner, plan.product.match.type),
         b_(plan.product.b, plan.product.columns, plan.product.inner, plan.product.match.type),
         kernels_(&tile_kernels<T>(plan.product.match.combination, false)) {
     const PackedWorkspace offsets = workspace_of(plan);
-    a_panels_ = reinterpret_cast<T*>(workspace + offsets.a);
-    b_panels_ = reinterpret_cast<T*>(workspace + offsets.b);
-    block_ = reinterpret_cast<T*>(workspace + offsets.block);
-    const std::int64_t column_parts = piece_count(plan.columns, plan.part_columns);
-    const std::int64_t row_parts = piece_count(plan.rows, plan.part_rows);
-    columns_ = piece(plan.columns, plan.part_columns, part % column_parts);
-    rows_ = piece(plan.rows, plan.part_rows, part / column_parts % row_parts);
-    batch_ = piece(plan.batch, plan.part_batch, part / column_parts / row_parts);
+    a_panels_ = reinterpret_cast<T*>(workspace.own + offsets.a);
+    b_panels_ = reinterpret_cast<T*>(workspace.own + offsets.b);
+    block_ = reinterpret_cast<T*>(workspace.own + offsets.block);
+    shared_ = reinterpret_cast<T*>(workspace.shared);
   }
 
-  void run() {
+  void run(std::int64_t part) {
     const Product& product = plan_.product;
-    row_offsets_.assign(static_cast<std::size_t>(rows_.count() + plan_.tile_rows), 0);
-    fill_offsets(product.rows, output_quantity, rows_.begin, rows_.count(), row_offsets_.data());
+    const std::int64_t column_parts = piece_count(plan_.columns, plan_.part_columns);
+    const std::int64_t row_parts = piece_count(plan_.rows, plan_.part_rows);
+    columns_ = piece(plan_.columns, plan_.part_columns, part % column_parts);
+    select_rows(part / column_parts % row_parts);
+    batch_ = piece(plan_.batch, plan_.part_batch, part / column_parts / row_parts);
     if (plan_.through_block) {
       column_offsets_.resize(static_cast<std::size_t>(columns_.count()));
       fill_offsets(product.columns, output_quantity, columns_.begin, columns_.count(), column_offsets_.data());
@@ -78,7 +77,6 @@ class PackedPart {
         block_rows_[r] = static_cast<std::int64_t>(r) * columns_.count();
       }
     }
-    a_.select_lines(rows_.begin, rows_.count());
     Odometer batch(product.batch, product.bases);
     batch.seek(batch_.begin);
     for (std::int64_t i = batch_.begin; i < batch_.end; ++i, batch.advance()) {
@@ -90,7 +88,44 @@ class PackedPart {
     }
   }
 
+  /// Packs one block of the columns that are shared.
+  void pack_shared(Range columns, Range inner, std::int64_t block) {
+    inner_ = inner;
+    b_.select_inner(inner_.begin, inner_.count());
+    b_.select_batch(arrays_.operands[plan_.product.b.operand], plan_.product.bases.data());
+    select_shared(columns, columns.begin + block * plan_.column_block);
+    pack_columns();
+  }
+
+  /// One part of the rows times all columns that are shared.
+  void multiply_shared(Range columns, Range inner, std::int64_t part) {
+    inner_ = inner;
+    select_rows(part);
+    a_.select_inner(inner_.begin, inner_.count());
+    a_.select_batch(arrays_.operands[plan_.product.a.operand], plan_.product.bases.data());
+    result_ = arrays_.result +
+              plan_.product.bases[output_quantity] * static_cast<std::int64_t>(size_of(plan_.product.result));
+    pack_rows();
+    for (std::int64_t c = columns.begin; c < columns.end; c += plan_.column_block) {
+      select_shared(columns, c);
+      find_contiguous_panels();
+      compute_tiles();
+    }
+  }
+
  private:
+  void select_rows(std::int64_t part) {
+    rows_ = piece(plan_.rows, plan_.part_rows, part);
+    row_offsets_.assign(static_cast<std::size_t>(rows_.count() + plan_.tile_rows), 0);
+    fill_offsets(plan_.product.rows, output_quantity, rows_.begin, rows_.count(), row_offsets_.data());
+    a_.select_lines(rows_.begin, rows_.count());
+  }
+
+  void select_shared(Range columns, std::int64_t begin) {
+    block_columns_ = {begin, std::min(begin + plan_.column_block, columns.end)};
+    b_panels_ = shared_ + (begin - columns.begin) * inner_.count();
+  }
+
   void multiply() {
     for (std::int64_t p = 0; p < plan_.inner; p += plan_.inner_block) {
       inner_ = {p, std::min(p + plan_.inner_block, plan_.inner)};
@@ -109,17 +144,16 @@ class PackedPart {
 
   void pack_rows() {
     const std::int64_t height = plan_.tile_rows;
-    for (std::int64_t r = 0; r < rows_.count(); r += height) {
-      a_.pack(r, std::min(height, rows_.count() - r), height, a_panels_ + r * inner_.count());
-    }
+    a_.pack(0, rows_.count(), height, a_panels_);
     if (needs_specials()) a_specials_ = specials(a_panels_, piece_count(rows_.count(), height) * height);
   }
 
   void pack_columns() {
     b_.select_lines(block_columns_.begin, block_columns_.count());
-    for (std::int64_t c = 0; c < block_columns_.count(); c += plan_.tile_lanes) {
-      const std::int64_t count = std::min(plan_.tile_lanes, block_columns_.count() - c);
-      b_.pack(c, count, vectors_for(count) * kernels_->vector, b_panels_ + c * inner_.count());
+    const std::int64_t whole = block_columns_.count() / plan_.tile_lanes * plan_.tile_lanes;
+    if (whole > 0) b_.pack(0, whole, plan_.tile_lanes, b_panels_);
+    if (const std::int64_t rest = block_columns_.count() - whole; rest > 0) {
+      b_.pack(whole, rest, vectors_for(rest) * kernels_->vector, b_panels_ + whole * inner_.count());
     }
     if (needs_specials()) choose_kernels();
   }
@@ -240,6 +274,7 @@ class PackedPart {
   T* a_panels_ = nullptr;
   T* b_panels_ = nullptr;
   T* block_ = nullptr;  ///< a block of the result, or one tile
+  T* shared_ = nullptr;
   Range batch_;
   Range rows_;
   Range columns_;
@@ -253,18 +288,46 @@ class PackedPart {
   std::vector<bool> contiguous_;              ///< per panel
 };
 
+/// Calls f with a part of the plan's element type.
+template <class F>
+void with_part(const PackedPlan& plan, const Arrays& arrays, Workspace workspace, F f) {
+  switch (plan.product.match.type) {
+    case DType::f32: return f(PackedPart<float>(plan, arrays, workspace));
+    case DType::f64: return f(PackedPart<double>(plan, arrays, workspace));
+    case DType::i32: return f(PackedPart<std::int32_t>(plan, arrays, workspace));
+    case DType::i64: return f(PackedPart<std::int64_t>(plan, arrays, workspace));
+    default: throw Bug("a contraction computes in a type that it refuses");
+  }
+}
+
+/// For each block of shared columns and inner positions: a stage that packs, and one that multiplies.
+std::vector<Stage> shared_stages(const std::shared_ptr<const PackedPlan>& plan) {
+  std::vector<Stage> stages;
+  for (std::int64_t c = 0; c < plan->columns; c += plan->shared_columns) {
+    const Range columns{c, std::min(c + plan->shared_columns, plan->columns)};
+    for (std::int64_t p = 0; p < plan->inner; p += plan->inner_block) {
+      const Range inner{p, std::min(p + plan->inner_block, plan->inner)};
+      stages.push_back({piece_count(columns.count(), plan->column_block),
+                        [plan, columns, inner](const Arrays& arrays, Workspace workspace, std::int64_t block) {
+                          with_part(*plan, arrays, workspace,
+                                    [&](auto part) { part.pack_shared(columns, inner, block); });
+                        }});
+      stages.push_back(
+          {parts(*plan), [plan, columns, inner](const Arrays& arrays, Workspace workspace, std::int64_t index) {
+             with_part(*plan, arrays, workspace, [&](auto part) { part.multiply_shared(columns, inner, index); });
+           }});
+    }
+  }
+  return stages;
+}
+
 }  // namespace
 
 PreparedKernel prepare(PackedPlan plan) {
   const auto shared = std::make_shared<const PackedPlan>(std::move(plan));
-  const auto run = [shared](const Arrays& arrays, Workspace workspace, std::int64_t part) {
-    switch (shared->product.match.type) {
-      case DType::f32: return PackedPart<float>(*shared, arrays, workspace.own, part).run();
-      case DType::f64: return PackedPart<double>(*shared, arrays, workspace.own, part).run();
-      case DType::i32: return PackedPart<std::int32_t>(*shared, arrays, workspace.own, part).run();
-      case DType::i64: return PackedPart<std::int64_t>(*shared, arrays, workspace.own, part).run();
-      default: throw Bug("a contraction computes in a type that it refuses");
-    }
+  if (shared->shared_columns > 0) return {own_bytes(*shared), shared_bytes(*shared), shared_stages(shared)};
+  const auto run = [shared](const Arrays& arrays, Workspace workspace, std::int64_t index) {
+    with_part(*shared, arrays, workspace, [&](auto part) { part.run(index); });
   };
   return {own_bytes(*shared), 0, {Stage{parts(*shared), run}}};
 }

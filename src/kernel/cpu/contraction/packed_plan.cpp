@@ -63,8 +63,6 @@ double vector_cycles(const Match& match) {
   return fused ? 0.5 : slow ? (match.type == DType::i32 ? 1.5 : 4) : c.join == Join::absolute_difference ? 1.5 : 1;
 }
 
-constexpr double nanoseconds_per_cycle = 0.36;
-
 /// Cycles of one tile for all inner positions.
 double tile_cycles(const PackedPlan& plan, std::int64_t rows, std::int64_t vectors) {
   const auto height = static_cast<double>(rows);
@@ -102,23 +100,51 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   const auto m = static_cast<double>(plan.rows);
   const auto n = static_cast<double>(plan.columns);
   const auto k = static_cast<double>(plan.inner);
-  const double row_parts = static_cast<double>(ceil_div(plan.rows, plan.part_rows));
-  const double column_parts = static_cast<double>(ceil_div(plan.columns, plan.part_columns));
+  const bool shares = plan.shared_columns > 0;
+  const double row_parts = shares ? 1 : static_cast<double>(ceil_div(plan.rows, plan.part_rows));
+  const double column_parts =
+      static_cast<double>(ceil_div(plan.columns, shares ? plan.shared_columns : plan.part_columns));
   const PackingWay a = packing_way(product.a, product.rows, product.inner, type);
   const PackingWay b = packing_way(product.b, product.columns, product.inner, type);
-  double nanoseconds = nanoseconds_per_cycle * all_tiles_cycles(plan, shape, plan.tile_rows);
-  nanoseconds += m * k * column_parts * packing_nanoseconds(a, type);
-  nanoseconds += n * k * row_parts * packing_nanoseconds(b, type);
-  if (plan.through_block) nanoseconds += 1.2 * m * n;
-  nanoseconds += 300 * row_parts * column_parts;
-  return 1e-9 * (nanoseconds * static_cast<double>(plan.batch) + 1000 * static_cast<double>(parts(plan)));
+  const auto packing = [&](const Side& side, PackingWay way, double elements) {
+    const double bytes = elements * static_cast<double>(size_of(side.reading.dtype));
+    return 1e-9 * elements * packing_nanoseconds(way, type) + 2 * transfer_seconds(bytes);
+  };
+  const double passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
+  double seconds = seconds_per_cycle * all_tiles_cycles(plan, shape, plan.tile_rows);
+  seconds += packing(product.a, a, m * k) * column_parts;
+  seconds += packing(product.b, b, n * k) * row_parts;
+  seconds += 2 * passes * transfer_seconds(m * n * static_cast<double>(size_of(product.result)));
+  if (plan.through_block) seconds += 1.0e-9 * m * n;
+  seconds += 3e-7 * row_parts * column_parts;
+  return seconds * static_cast<double>(plan.batch) + 1e-6 * static_cast<double>(parts(plan));
+}
+
+/// Whether tile kernels are chosen by what the panels hold: a NaN may make max and min slower.
+bool is_choosy(const Match& match) {
+  const Combination c = match.combination;
+  return is_float(match.type) && (c.reduce != Reduce::sum || c.join == Join::maximum || c.join == Join::minimum);
+}
+
+/// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay.
+bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
+  const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
+  if (plan.batch > 1 || plan.through_block || is_choosy(plan.product.match)) return false;
+  if (plan.columns < 3 * plan.tile_lanes || tiles <= sizes.shared_tiles) return false;
+  const std::int64_t line = plan.inner_block * static_cast<std::int64_t>(size_of(plan.product.match.type));
+  const std::int64_t most = (most_workspace_bytes - 64) / line / plan.tile_lanes * plan.tile_lanes;
+  constexpr std::int64_t most_blocks = 10000;  // each is two stages
+  if (ceil_div(plan.inner, plan.inner_block) > most_blocks / ceil_div(plan.columns, most)) return false;
+  plan.shared_columns = round_up(ceil_div(plan.columns, ceil_div(plan.columns, most)), plan.tile_lanes);
+  plan.part_rows = ceil_div(tiles, ceil_div(tiles, sizes.shared_tiles)) * plan.tile_rows;
+  return true;
 }
 
 /// Cuts the result into parts: enough of them for several threads, where there is enough to do, but not so many that
 /// packing the same lines again and again costs much.
 void cut_into_parts(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
-  constexpr double least_seconds = 3e-4;
-  const auto wanted = static_cast<std::int64_t>(std::clamp(seconds / least_seconds, 1.0, 64.0));
+  if (seconds > 2 * sizes.part_seconds && share_columns(plan, sizes)) return;
+  const auto wanted = static_cast<std::int64_t>(std::clamp(seconds / sizes.part_seconds, 1.0, 64.0));
   plan.part_batch = ceil_div(plan.batch, std::min(plan.batch, wanted));
   const std::int64_t most_rows = round_up(std::max(sizes.rows, plan.tile_rows), plan.tile_rows);
   // A block of the result, and packed rows of A beside it, must fit into the workspace.
@@ -139,8 +165,34 @@ void cut_into_parts(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
   }
 }
 
+/// Where the operands lie side by side along two different inner loops, cuts the outer one, so that a short piece of it
+/// is innermost: then both have neighbours to transpose. Returns how many inner positions a block of a whole number of
+/// neighbours has; 1 where nothing was cut.
+std::int64_t interleave(std::vector<Loop>& inner, std::size_t other, std::int64_t most_inner) {
+  constexpr std::int64_t least = 6;
+  constexpr std::int64_t most = 16;
+  for (std::size_t l = 0; l + 1 < inner.size(); ++l) {
+    if (inner[l].steps[other] != 1) continue;
+    std::int64_t length = most;
+    while (length >= least && inner[l].extent % length != 0) --length;
+    if (length < least) return 1;
+    const std::int64_t neighbours = inner.back().extent;
+    Loop piece = inner[l];
+    piece.extent = length;
+    inner[l].extent /= length;
+    for (std::int64_t& step : inner[l].steps) step *= length;
+    inner.push_back(std::move(piece));
+    return length * (length * neighbours <= most_inner ? neighbours : most);
+  }
+  return 1;
+}
+
 PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes& sizes) {
   order_loops(product, leading);
+  const bool leads_a = leading.operand == product.a.operand;
+  const std::int64_t most_inner = sizes.inner_bytes / static_cast<std::int64_t>(size_of(product.match.type));
+  const std::int64_t unit =
+      interleave(product.inner, (leads_a ? product.b : product.a).reading.quantity, most_inner + most_inner / 3);
   const TileShape shape = tile_shape(product.match);
   PackedPlan plan;
   plan.batch = position_count(product.batch);
@@ -149,8 +201,8 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.inner = position_count(product.inner);
   plan.product = std::move(product);
   plan.tile_lanes = 2 * shape.vector;
-  const std::int64_t most_inner = sizes.inner_bytes / static_cast<std::int64_t>(size_of(plan.product.match.type));
-  plan.inner_block = ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
+  plan.inner_block =
+      unit > 1 ? std::max(unit, most_inner / unit * unit) : ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
   plan.tile_rows = best_tile_rows(plan, shape);
   const bool contiguous = plan.columns == 1 || plan.product.columns.back().steps[output_quantity] == 1;
   plan.through_block = plan.product.result != plan.product.match.type || !plan.product.result_aligned || !contiguous;
@@ -158,7 +210,9 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.part_rows = plan.rows;
   plan.part_columns = plan.columns;
   cut_into_parts(plan, sizes, modelled_seconds(plan, shape));
-  const std::int64_t blocks = ceil_div(plan.part_columns, std::max(sizes.columns, plan.tile_lanes));
+  // Columns that are shared are packed by several threads: in smaller blocks.
+  const std::int64_t block = plan.shared_columns > 0 ? sizes.columns / 2 : sizes.columns;
+  const std::int64_t blocks = ceil_div(plan.part_columns, std::max(block, plan.tile_lanes));
   plan.column_block = round_up(ceil_div(plan.part_columns, blocks), plan.tile_lanes);
   plan.seconds = modelled_seconds(plan, shape);
   return plan;
@@ -172,6 +226,10 @@ std::int64_t parts(const PackedPlan& plan) {
 }
 
 std::int64_t own_bytes(const PackedPlan& plan) { return workspace_of(plan).total; }
+
+std::int64_t shared_bytes(const PackedPlan& plan) {
+  return plan.shared_columns * plan.inner_block * static_cast<std::int64_t>(size_of(plan.product.match.type));
+}
 
 PackedPlan plan_packed(const Product& product, const BlockSizes& sizes) {
   const Product other = transposed(product);
@@ -188,7 +246,8 @@ PackedWorkspace workspace_of(const PackedPlan& plan) {
   constexpr std::int64_t line = 64;  // panels begin at cache lines
   PackedWorkspace workspace;
   const std::int64_t rows = round_up(std::min(plan.rows, plan.part_rows), plan.tile_rows);
-  const std::int64_t columns = round_up(std::min(plan.part_columns, plan.column_block), plan.tile_lanes);
+  const std::int64_t packed = plan.shared_columns > 0 ? 0 : std::min(plan.part_columns, plan.column_block);
+  const std::int64_t columns = round_up(packed, plan.tile_lanes);
   workspace.b = round_up(rows * plan.inner_block * size, line) + line;
   workspace.block = workspace.b + round_up(columns * plan.inner_block * size, line) + line;
   const std::int64_t block = plan.through_block ? plan.part_rows * plan.part_columns : plan.tile_rows * plan.tile_lanes;

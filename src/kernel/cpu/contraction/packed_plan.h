@@ -6,11 +6,13 @@
 
 namespace einrel::contraction {
 
-/// At most so many rows and columns of a product, and so many inner positions, are packed at a time.
+/// How a product is cut: at most so many rows and columns, and so many inner positions, are packed at a time.
 struct BlockSizes {
   std::int64_t rows = 1536;         ///< of A, packed for one part: at best they stay in the third-level cache
   std::int64_t columns = 512;       ///< of B, packed at a time: they stay in the second-level cache
   std::int64_t inner_bytes = 1536;  ///< of one line: a tile's lines of A and B stay in the first-level cache
+  std::int64_t shared_tiles = 10;   ///< rows of tiles of one part that shares B: they stay in the second-level cache
+  double part_seconds = 3e-4;       ///< modelled, of a part at least
 };
 
 /// How a product is computed in packed tiles.
@@ -28,6 +30,10 @@ struct PackedPlan {
   /// Whole blocks of the result are computed in the workspace: it is narrower than what is computed, misaligned, or no
   /// two columns lie side by side in it.
   bool through_block = false;
+
+  /// Where not 0, so many columns of B are packed for all parts together, at some inner positions at a time; then parts
+  /// are of rows. Else each part packs what it needs.
+  std::int64_t shared_columns = 0;
 
   /// Each part computes so many at most.
   std::int64_t part_batch = 1;
@@ -50,6 +56,7 @@ struct PackedWorkspace {
 PackedWorkspace workspace_of(const PackedPlan& plan);
 
 std::int64_t own_bytes(const PackedPlan& plan);
+std::int64_t shared_bytes(const PackedPlan& plan);
 std::int64_t parts(const PackedPlan& plan);
 
 /// "packed 14x32 (AVX-512)"

@@ -45,6 +45,11 @@ std::variant<Product, std::string> as_product(const KernelSpec& spec, const Loop
   return product;
 }
 
+double transfer_seconds(double bytes) {
+  constexpr double cached = 1.6e7;
+  return bytes < cached ? bytes / 1e11 : bytes / 2.5e10;
+}
+
 Product transposed(Product product) {
   std::swap(product.a, product.b);
   std::swap(product.rows, product.columns);

@@ -38,6 +38,13 @@ struct Product {
 /// The product, or why the spec is none.
 std::variant<Product, std::string> as_product(const KernelSpec& spec, const LoopNest& nest);
 
+// What modelled seconds are made of, on a processor of today. Only their order decides.
+
+inline constexpr double seconds_per_cycle = 0.28e-9;
+
+/// Seconds to read so many bytes once, or to write them, which takes two transfers; less is in a cache.
+double transfer_seconds(double bytes);
+
 /// Z^T = B^T A^T: every join is symmetric.
 Product transposed(Product product);
 

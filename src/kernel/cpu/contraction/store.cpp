@@ -86,6 +86,15 @@ template <class T, class Stored>
 void store_stretches(const BlockStore<T>& store) {
   for (std::int64_t c = 0; c < store.column_count;) {
     const std::int64_t length = stretch(store, c);
+    if constexpr (std::is_same_v<T, Stored> && std::is_floating_point_v<T>) {
+      if (store.reduce == Reduce::sum) {
+        store_lines(LineStore<T>{store.values + c, store.stride, store.row_count, length,
+                                 reinterpret_cast<T*>(store.result) + store.columns[c], store.rows, store.scale,
+                                 store.accumulate});
+        c += length;
+        continue;
+      }
+    }
     for (std::int64_t r = 0; r < store.row_count; ++r) {
       const T* const values = store.values + r * store.stride + c;
       Stored* const to = reinterpret_cast<Stored*>(store.result) + store.rows[r] + store.columns[c];

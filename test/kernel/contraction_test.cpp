@@ -1,0 +1,391 @@
+#include "kernel/cpu/contraction/contraction.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hwy/targets.h"
+#include "kernel/cpu/contraction/direct.h"
+#include "kernel/cpu/contraction/dot.h"
+#include "kernel/cpu/contraction/packed.h"
+#include "kernel/cpu/contraction/split.h"
+#include "kernel/cpu/contraction/targets.h"
+#include "kernel/evaluate.h"
+#include "support/kernel_check.h"
+#include "support/random_join.h"
+
+namespace einrel::test {
+namespace {
+
+using namespace contraction;
+
+/// Lets kernels see a processor with one instruction set, until the end of the scope.
+class OnlyTarget {
+ public:
+  explicit OnlyTarget(std::int64_t target) { set(target); }
+  ~OnlyTarget() { set(0); }
+  OnlyTarget(const OnlyTarget&) = delete;
+  OnlyTarget& operator=(const OnlyTarget&) = delete;
+
+ private:
+  static void set(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().DeInit();
+  }
+};
+
+Access access_of(const std::vector<std::size_t>& labels) {
+  Access access;
+  for (const std::size_t label : labels) access.indices.push_back({0, {{1, label}}});
+  return access;
+}
+
+/// What is computed of x and y, both of this type.
+ScalarExpr body_of(DType type, Join join) {
+  ScalarExpr body{{{type, OperandValue{0}}, {type, OperandValue{1}}}};
+  const auto binary = [&](BinaryFunction function) { body.steps.push_back({type, ApplyBinary{function}}); };
+  switch (join) {
+    case Join::multiply: binary(BinaryFunction::multiply); break;
+    case Join::add: binary(BinaryFunction::add); break;
+    case Join::maximum: binary(BinaryFunction::maximum); break;
+    case Join::minimum: binary(BinaryFunction::minimum); break;
+    case Join::square_difference:
+      binary(BinaryFunction::subtract);
+      body.steps.push_back({type, ApplyUnary{UnaryFunction::sq}});
+      break;
+    case Join::absolute_difference:
+      binary(BinaryFunction::subtract);
+      body.steps.push_back({type, ApplyUnary{UnaryFunction::abs}});
+      break;
+  }
+  return body;
+}
+
+constexpr std::array all_joins{Join::multiply, Join::add,    Join::square_difference, Join::absolute_difference,
+                               Join::maximum,  Join::minimum};
+
+/// Which labels the operands and the result have, as positions among the extents.
+struct Layout {
+  std::vector<std::int64_t> extents;
+  std::vector<std::size_t> x;
+  std::vector<std::size_t> y;
+  std::vector<std::size_t> z;
+};
+
+/// Z = reducer over the labels that are not in z of body(X, Y), with operands of small random numbers.
+RandomEinsum joining(const Layout& layout, DType stored, Join join, Reducer reducer) {
+  RandomEinsum result;
+  EinSum einsum;
+  for (std::size_t label = 0; label < layout.extents.size(); ++label) {
+    einsum.labels.push_back({std::string(1, static_cast<char>('a' + label)), Extent(layout.extents[label])});
+    if (std::find(layout.z.begin(), layout.z.end(), label) == layout.z.end()) einsum.reduced.push_back(label);
+  }
+  einsum.output = layout.z;
+  einsum.reducer = reducer;
+  einsum.operands = {access_of(layout.x), access_of(layout.y)};
+  einsum.body = body_of(stored == DType::bf16 || stored == DType::f16 ? DType::f32 : stored, join);
+  result.scalars["s"] = 0;
+  Random random(11);
+  for (const Access& access : einsum.operands) {
+    Shape shape;
+    for (const Index& index : access.indices) shape.push_back(einsum.labels[index.terms[0].label].extent);
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < element_count(shape); ++i) values.push_back(random_number(random, stored, false));
+    result.operands.push_back(tensor_of(stored, shape, values));
+  }
+  result.vertex.dtype = stored;
+  for (const std::size_t label : einsum.output) result.vertex.bound.push_back(einsum.labels[label].extent);
+  result.vertex.op = std::move(einsum);
+  return result;
+}
+
+RandomEinsum product(const Layout& layout, DType stored) {
+  return joining(layout, stored, Join::multiply, Reducer::sum);
+}
+
+Product as_product(const RandomEinsum& random, const ArrayLayout& result) {
+  const KernelSpec spec = kernel_spec(random, result, false);
+  return std::get<Product>(contraction::as_product(spec, make_nest(spec)));
+}
+
+/// Runs what `prepare` makes of the product and compares with the reference.
+template <class Prepare>
+testing::AssertionResult agrees(const RandomEinsum& random, const Prepare& prepare) {
+  Random noise(5);
+  ResultMemory result(noise, random.vertex.dtype, random.vertex.bound, true);
+  const PreparedKernel prepared = prepare(as_product(random, result.layout()));
+  const std::vector<const std::byte*> operands = data_of(random.operands);
+  const std::vector<std::byte> before = result.snapshot();
+  Arrays arrays{operands.data(), result.data()};
+  testing::AssertionResult ran = run_guarded(prepared, arrays, noise);
+  if (!ran) return ran << "\n" << describe(random);
+  if (result.changes_outside(before) != 0) {
+    return testing::AssertionFailure() << "it wrote outside of its result\n" << describe(random);
+  }
+  const Tensor want = evaluate_reference(random.vertex, random.operands, random.scalars);
+  testing::AssertionResult same = agree(result.tensor(), want, allowed_errors(random, want, DType::f32));
+  return same ? same : same << "\n" << describe(random);
+}
+
+TEST(Contraction, AgreesWithTheReferenceOnEveryInstructionSet) {
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const OnlyTarget only(target);
+    std::map<std::string_view, int> taken;
+    for (std::uint64_t seed = 0; seed < 150; ++seed) {
+      const RandomEinsum random = random_join(seed, seed % 10 == 0 ? 100000 : 5000);
+      if (!needs_kernel(random.einsum())) continue;
+      ASSERT_TRUE(KernelCheck(random, {seed % 2 == 0, false}).run(taken)) << hwy::TargetName(target);
+    }
+    for (const std::string_view kernel : {"packed", "direct", "dot"}) EXPECT_GT(taken[kernel], 0) << kernel;
+  }
+}
+
+TEST(Contraction, ComputesEveryCombinationInEveryType) {
+  const Layout layout{{9, 37, 21}, {0, 2}, {1, 2}, {0, 1}};
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
+    for (const Join join : all_joins) {
+      for (const Reducer reducer : {Reducer::sum, Reducer::max, Reducer::min}) {
+        const RandomEinsum random = joining(layout, dtype, join, reducer);
+        const RandomEinsum vector = joining({{21, 37}, {1, 0}, {0}, {1}}, dtype, join, reducer);
+        EXPECT_TRUE(agrees(random, [](const Product& p) { return prepare(plan_packed(p)); }));
+        EXPECT_TRUE(agrees(vector, [](const Product& p) { return prepare(std::get<DotPlan>(plan_dot(p))); }));
+      }
+    }
+  }
+}
+
+TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
+  // Blocks as small as they can be, so that extents just below and above their multiples stay small. Parts share the
+  // columns in the one case, and not in the other.
+  const std::array<BlockSizes, 2> small{{{28, 32, 64, 1, 0}, {28, 32, 64, 1000, 0}}};
+  Random random(1);
+  const std::array<std::int64_t, 16> outer{1, 2, 5, 6, 7, 13, 14, 15, 28, 29, 43, 57, 65, 96, 97, 131};
+  const std::array<std::int64_t, 9> inner{2, 7, 8, 9, 15, 16, 17, 33, 70};
+  for (int i = 0; i < 150; ++i) {
+    const auto order = [&](std::size_t first, std::size_t second) {
+      return random.chance(0.5) ? std::vector{first, second} : std::vector{second, first};
+    };
+    const Layout layout{
+        {random.one_of(outer), random.one_of(outer), random.one_of(inner)}, order(0, 2), order(2, 1), order(0, 1)};
+    const DType dtype = random.one_of(std::array{DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32});
+    const Join join = random.chance(0.7) ? Join::multiply : Join::square_difference;
+    ASSERT_TRUE(agrees(joining(layout, dtype, join, Reducer::sum),
+                       [&](const Product& p) { return prepare(plan_packed(p, random.one_of(small))); }));
+  }
+}
+
+TEST(Packed, ReadsSeveralLoopsPerRoleInAnyOrder) {
+  const std::array<BlockSizes, 2> small{{{28, 32, 64, 1, 0}, {28, 32, 64, 1000, 0}}};
+  Random random(2);
+  for (int i = 0; i < 60; ++i) {
+    // Two labels each for rows, columns and inner positions, and sometimes a batch.
+    Layout layout{{3, 7, 5, 9, 4, 6, 2}, {0, 1, 4, 5}, {2, 3, 4, 5}, {0, 1, 2, 3}};
+    if (random.chance(0.3)) {
+      for (std::vector<std::size_t>* labels : {&layout.x, &layout.y, &layout.z}) labels->push_back(6);
+    } else {
+      layout.extents.pop_back();
+    }
+    for (std::vector<std::size_t>* labels : {&layout.x, &layout.y, &layout.z}) random.shuffle(*labels);
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      ASSERT_TRUE(agrees(product(layout, dtype),
+                         [&](const Product& p) { return prepare(plan_packed(p, random.one_of(small))); }));
+    }
+  }
+}
+
+TEST(Direct, IsRightForAllSmallExtents) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (std::int64_t rows = 1; rows <= 30; ++rows) {
+      for (const std::int64_t columns : {2, 3, 4, 5, 8, 9, 16, 17, 31, 33, 64, 100}) {
+        const Layout layout{{3, rows, columns, 4}, {0, 1, 3}, {0, 3, 2}, {0, 1, 2}};
+        ASSERT_TRUE(agrees(product(layout, dtype),
+                           [](const Product& p) { return prepare(std::get<DirectPlan>(plan_direct(p))); }));
+      }
+    }
+  }
+}
+
+TEST(Direct, RunsAlongABatchThatIsInnermostEverywhere) {
+  for (const std::int64_t batch : {2, 15, 16, 33, 500}) {
+    const Layout layout{{batch, 5, 7, 6}, {1, 3, 0}, {3, 2, 0}, {1, 2, 0}};
+    EXPECT_TRUE(agrees(product(layout, DType::f32),
+                       [](const Product& p) { return prepare(std::get<DirectPlan>(plan_direct(p))); }));
+  }
+}
+
+TEST(Dot, IsRightForAnyNumberOfRowsColumnsAndLengths) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32}) {
+    for (const std::int64_t rows : {1, 7, 8, 9, 19}) {
+      for (std::int64_t columns = 1; columns <= 8; ++columns) {
+        for (const std::int64_t length : {2, 15, 16, 33, 100}) {
+          for (const auto& y : {std::vector<std::size_t>{1, 2}, {2, 1}}) {
+            const Layout layout{{rows, columns, length}, {0, 2}, y, {0, 1}};
+            ASSERT_TRUE(agrees(product(layout, dtype),
+                               [](const Product& p) { return prepare(std::get<DotPlan>(plan_dot(p))); }));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Split, AddsUpPiecesOfLongReductions) {
+  for (const std::int64_t length : {128, 64 * 5, 64 * 5 + 13, 1000}) {
+    for (const DType dtype : {DType::f32, DType::i64}) {
+      const RandomEinsum random = product({{3, 5, length, 2}, {3, 0, 2}, {2, 3, 1}, {0, 1, 3}}, dtype);
+      EXPECT_TRUE(agrees(random, [](const Product& whole) {
+        const Split cut = *split(whole, 5);
+        EXPECT_GE(cut.pieces, 2);
+        std::optional<PreparedKernel> last;
+        if (cut.last) last = prepare(plan_packed(*cut.last));
+        return prepare_split(cut, prepare(plan_packed(cut.equal)), std::move(last));
+      }));
+    }
+  }
+}
+
+TEST(Split, IsOfferedWhereOnlyTheReductionIsLong) {
+  RandomEinsum random;
+  random.vertex = product({{16, 16, 2}, {0, 2}, {2, 1}, {0, 1}}, DType::f32).vertex;
+  EinSum einsum = random.einsum();
+  einsum.labels[2].extent = Extent(1000000);
+  random.vertex.op = einsum;
+  KernelSpec spec{einsum, {}, row_major_layout(DType::f32, random.vertex.bound), {}};
+  spec.operands = {row_major_layout(DType::f32, make_shape({16, 1000000})),
+                   row_major_layout(DType::f32, make_shape({1000000, 16}))};
+  for (const KernelInfo& kernel : {packed_kernel(), direct_kernel()}) {
+    const Offer offer = std::get<Offer>(kernel.offer(spec, make_nest(spec)));
+    const PreparedKernel prepared = offer.prepare();
+    EXPECT_GT(offer.shared_bytes, 0) << offer.path;
+    ASSERT_EQ(prepared.stages.size(), 2U) << offer.path;
+    EXPECT_GE(prepared.stages[0].parts, 4) << offer.path;
+  }
+}
+
+/// Every row of X and every column of Y is the same one.
+RandomEinsum of_equal_rows(std::int64_t rows, std::int64_t columns, std::int64_t inner, Join join, Reducer reducer) {
+  RandomEinsum random = joining({{rows, columns, inner}, {0, 2}, {1, 2}, {0, 1}}, DType::f32, join, reducer);
+  for (Tensor& operand : random.operands) {
+    for (std::int64_t r = 1; r < operand.shape()[0].value(); ++r) {
+      std::memcpy(operand.mutable_data() + r * inner * 4, operand.data(), static_cast<std::size_t>(inner) * 4);
+    }
+  }
+  return random;
+}
+
+TEST(Contraction, GivesTheSameBitsWhereverARowOrColumnStands) {
+  for (const Join join : all_joins) {
+    for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{37, 77}, {19, 7}, {3, 130}}) {
+      for (const bool transposed_y : {false, true}) {
+        RandomEinsum random = of_equal_rows(rows, columns, 450, join, Reducer::mean);
+        if (transposed_y) {  // columns side by side
+          EinSum einsum = random.einsum();
+          std::swap(einsum.operands[1].indices[0], einsum.operands[1].indices[1]);
+          random.vertex.op = einsum;
+          random.operands[1] = random.operands[1].permuted({1, 0}).row_major();
+        }
+        for (const KernelInfo& kernel : {packed_kernel(), direct_kernel(), dot_kernel()}) {
+          const KernelSpec spec = kernel_spec(random, row_major_layout(DType::f32, random.vertex.bound), false);
+          const std::variant<Offer, Refusal> answer = kernel.offer(spec, make_nest(spec));
+          if (std::holds_alternative<Refusal>(answer)) continue;
+          Tensor result(DType::f32, random.vertex.bound);
+          const std::vector<const std::byte*> operands = data_of(random.operands);
+          Random order(3);
+          ASSERT_TRUE(run_guarded(std::get<Offer>(answer).prepare(), {operands.data(), result.mutable_data()}, order));
+          const std::vector<double> values = values_of(result);
+          EXPECT_EQ(values, std::vector<double>(values.size(), values[0])) << kernel.name << "\n" << describe(random);
+        }
+      }
+    }
+  }
+}
+
+/// Puts numbers into an operand at random places.
+void scatter(Random& random, Tensor& operand, const std::vector<float>& numbers) {
+  for (const float number : numbers) {
+    std::memcpy(operand.mutable_data() + random.between(0, operand.count() - 1) * 4, &number, 4);
+  }
+}
+
+TEST(Contraction, KeepsNaNAndInfinitiesInExtremesWhereTheyBelong) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::vector<float>> cases{
+      {infinity, infinity, infinity}, {-infinity, -infinity}, {infinity, -infinity}, {nan}, {nan, infinity, -infinity}};
+  Random random(4);
+  for (const Join join : all_joins) {
+    for (const Reducer reducer : {Reducer::sum, Reducer::max, Reducer::min}) {
+      for (const std::vector<float>& in_x : cases) {
+        for (const std::vector<float>& in_y : cases) {
+          RandomEinsum sample = joining({{15, 33, 20}, {0, 2}, {1, 2}, {0, 1}}, DType::f32, join, reducer);
+          scatter(random, sample.operands[0], in_x);
+          scatter(random, sample.operands[1], in_y);
+          ASSERT_TRUE(agrees(sample, [](const Product& p) { return prepare(plan_packed(p)); }));
+        }
+      }
+    }
+  }
+}
+
+ScalarStep step(decltype(ScalarStep::op) op) { return {DType::f32, std::move(op)}; }
+
+std::variant<Match, std::string> match_of(std::vector<ScalarStep> steps, Reducer reducer = Reducer::sum) {
+  EinSum einsum = product({{2, 2, 4}, {0, 2}, {1, 2}, {0, 1}}, DType::f32).einsum();
+  einsum.body.steps = std::move(steps);
+  einsum.reducer = reducer;
+  return match(einsum, {{"s", 0.25}});
+}
+
+TEST(Match, FindsProductsWithFactors) {
+  const ScalarStep x = step(OperandValue{0});
+  const ScalarStep y = step(OperandValue{1});
+  const ScalarStep two = step(Constant{2.0});
+  const ScalarStep s = step(ScalarValue{"s"});
+  const ScalarStep times = step(ApplyBinary{BinaryFunction::multiply});
+  const auto in_front = std::get<Match>(match_of({two, x, times, y, times}));
+  EXPECT_EQ(in_front.factors, (std::array<double, 2>{2, 1}));
+  EXPECT_EQ(in_front.scale, 1);
+  const auto behind = std::get<Match>(match_of({y, x, times, s, times}));
+  EXPECT_EQ(behind.operands, (std::array<std::size_t, 2>{1, 0}));
+  EXPECT_EQ(behind.scale, 0.25);
+  const auto negative = std::get<Match>(match_of({x, step(ApplyUnary{UnaryFunction::negate}), y, times}));
+  EXPECT_EQ(negative.factors, (std::array<double, 2>{1, 1}));
+  EXPECT_EQ(negative.scale, -1);
+  EXPECT_EQ(std::get<Match>(match_of({x, y, times}, Reducer::mean)).scale, 0.25);
+}
+
+TEST(Match, FindsDistancesHoweverTheyAreWritten) {
+  const ScalarStep x = step(OperandValue{0});
+  const ScalarStep y = step(OperandValue{1});
+  const ScalarStep minus = step(ApplyBinary{BinaryFunction::subtract});
+  const std::vector<std::vector<ScalarStep>> squares{
+      {x, y, minus, step(ApplyUnary{UnaryFunction::sq})},
+      {x, y, minus, x, y, minus, step(ApplyBinary{BinaryFunction::multiply})},
+      {x, y, minus, step(Constant{2.0}), step(ApplyBinary{BinaryFunction::power})}};
+  for (const std::vector<ScalarStep>& steps : squares) {
+    EXPECT_EQ(std::get<Match>(match_of(steps)).combination, (Combination{Join::square_difference, Reduce::sum}));
+  }
+  EXPECT_EQ(std::get<Match>(match_of({x, y, minus, step(ApplyUnary{UnaryFunction::abs})}, Reducer::max)).combination,
+            (Combination{Join::absolute_difference, Reduce::max}));
+}
+
+TEST(Match, SaysWhyThereIsNone) {
+  const ScalarStep x = step(OperandValue{0});
+  const ScalarStep y = step(OperandValue{1});
+  const ScalarStep times = step(ApplyBinary{BinaryFunction::multiply});
+  const auto reason = [](const std::variant<Match, std::string>& found) { return std::get<std::string>(found); };
+  EXPECT_EQ(reason(match_of({x, y, times}, Reducer::prod)), "it reduces by prod");
+  EXPECT_EQ(reason(match_of({x, x, times})), "it reads only one operand");
+  EXPECT_EQ(reason(match_of({x, y, times, step(Constant{2.0}), times}, Reducer::max)),
+            "it has a factor beside its operands");
+  EXPECT_EQ(reason(match_of({x, step(ApplyUnary{UnaryFunction::exp}), y, times})),
+            "its body is no x*y, x+y, max(x,y), min(x,y), abs(x-y) or sq(x-y)");
+}
+
+}  // namespace
+}  // namespace einrel::test
