@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "kernel/accumulate.h"
-#include "kernel/block_ops.h"
+#include "kernel/cpu/blocks/accumulate.h"
+#include "kernel/cpu/blocks/block_ops.h"
 
 namespace einrel {
 namespace {
@@ -125,17 +125,17 @@ void time_reductions() {
     const std::string name = name_of_type<T>() + " " + std::string(name_of(reducer));
     const auto accumulators = std::make_shared<Accumulators>(reducer, dtype_of<T>);
     time("add " + name, n * 16, [=] {
-      accumulators->start(n);
-      for (std::int64_t i = 0; i < 16; ++i) accumulators->add(in_cache, i);
+      accumulators->start({0, n});
+      for (std::int64_t i = 0; i < 16; ++i) accumulators->add(in_cache, {0, n}, 1, i);
     });
     time("fold " + name, n * 16, [=] {
-      accumulators->start(1);
-      for (std::int64_t i = 0; i < 16; ++i) accumulators->fold(in_cache, n, i * static_cast<std::int64_t>(n));
+      accumulators->start({0, 1});
+      for (std::int64_t i = 0; i < 16; ++i) accumulators->fold(in_cache, {0, 1}, n, i * static_cast<std::int64_t>(n));
     });
     time("memory " + name, large, [=] {
-      accumulators->start(1);
+      accumulators->start({0, 1});
       for (std::size_t i = 0; i < large; i += n) {
-        accumulators->fold(in_memory.data() + i, n, static_cast<std::int64_t>(i));
+        accumulators->fold(in_memory.data() + i, {0, 1}, n, static_cast<std::int64_t>(i));
       }
     });
   }

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernel/accumulate.h"
-#include "kernel/block_ops.h"
+#include "kernel/cpu/blocks/accumulate.h"
+#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/cpu/blocks/streaming.h"
 #include "kernel/registry.h"
-#include "kernel/streaming.h"
 #include "kernel/view.h"
 
 namespace einrel {
@@ -20,9 +20,9 @@ PreparedKernel reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) 
       "an extreme needs at least one value");
   const auto fill = [reducer, computed = einsum.body.type(), dtype = vertex.dtype, count = element_count(vertex.bound)](
                         const Arrays& arrays, Workspace, std::int64_t) {
-    Accumulators accumulators(reducer, computed);
-    accumulators.start(1);
-    const ReducedValues nothing = accumulators.finish(0);
+    Accumulators accumulators(reducer, computed, 1);
+    accumulators.start({});
+    const ReducedValues& nothing = accumulators.finish({}, 0);
     const auto size = static_cast<std::int64_t>(size_of(dtype));
     for (std::int64_t i = 0; i < count; ++i) {
       std::visit([&](const auto* value) { store_block(dtype, value, arrays.result + i * size, 0, 1); }, nothing);
@@ -52,7 +52,8 @@ std::optional<KernelSpec> spec_of(const Vertex& vertex, const std::vector<ArrayL
   const auto* const einsum = std::get_if<EinSum>(&vertex.op);
   if (einsum == nullptr) throw Bug("an input has nothing to evaluate");
   if (!needs_kernel(*einsum)) return std::nullopt;
-  return KernelSpec{*einsum, operands, row_major_layout(vertex.dtype, vertex.bound), scalars, false, false};
+  return KernelSpec{*einsum, operands, row_major_layout(vertex.dtype, vertex.bound),
+                    scalars, false,    stays_in_no_cache(vertex)};
 }
 
 PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars) {

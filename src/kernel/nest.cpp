@@ -134,11 +134,6 @@ bool merge_one(std::vector<Loop>& loops, bool keep_order) {
   return false;
 }
 
-std::vector<Loop> without_innermost(std::vector<Loop> loops) {
-  if (!loops.empty()) loops.pop_back();
-  return loops;
-}
-
 }  // namespace
 
 LoopNest make_nest(const KernelSpec& spec) {
@@ -187,34 +182,6 @@ void Odometer::seek(std::int64_t position) {
     for (std::size_t q = 0; q < quantities_.size(); ++q) {
       quantities_[q] = add_wrapping(quantities_[q], multiply_wrapping(loop.steps[q], positions_[l]));
     }
-  }
-}
-
-Lanes::Lanes(std::vector<Loop> loops, std::size_t quantity_count)
-    : total_(position_count(loops)),
-      inner_extent_(loops.empty() ? 1 : loops.back().extent),
-      steps_(loops.empty() ? std::vector<std::int64_t>(quantity_count, 0) : loops.back().steps),
-      outer_(without_innermost(std::move(loops)), std::vector<std::int64_t>(quantity_count, 0)) {}
-
-void Lanes::select(std::int64_t begin, std::size_t count) {
-  if (begin == begin_ && count == count_) return;
-  begin_ = begin;
-  count_ = count;
-  runs_.clear();
-  starts_.clear();
-  starts_.reserve(steps_.size());
-  outer_.seek(begin / inner_extent_);
-  std::int64_t inner = begin % inner_extent_;
-  for (std::size_t lane = 0; lane < count;) {
-    const auto left_in_loop = static_cast<std::size_t>(inner_extent_ - inner);
-    const std::size_t length = std::min(left_in_loop, count - lane);
-    runs_.push_back({lane, length});
-    for (std::size_t q = 0; q < steps_.size(); ++q) {
-      starts_.push_back(add_wrapping(outer_.quantities()[q], multiply_wrapping(steps_[q], inner)));
-    }
-    lane += length;
-    inner = 0;
-    outer_.advance();
   }
 }
 

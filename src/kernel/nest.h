@@ -84,39 +84,4 @@ class Odometer {
   std::vector<std::int64_t> quantities_;
 };
 
-/// Consecutive lanes of a block along the innermost loop: quantities grow evenly from lane to lane.
-struct Run {
-  std::size_t first = 0;
-  std::size_t count = 0;
-};
-
-/// A block: up to some hundred consecutive positions ("lanes") of a group of loops that are computed together.
-class Lanes {
- public:
-  /// The last loop is the innermost.
-  Lanes(std::vector<Loop> loops, std::size_t quantity_count);
-
-  /// The number of positions of all loops.
-  std::int64_t total() const { return total_; }
-  /// Makes the block the positions [begin, begin + count), count at least 1. O(runs * quantities).
-  void select(std::int64_t begin, std::size_t count);
-
-  std::size_t count() const { return count_; }
-  const std::vector<Run>& runs() const { return runs_; }
-  /// What these loops contribute to a quantity at the first lane of a run.
-  std::int64_t at(std::size_t run, std::size_t quantity) const { return starts_[run * steps_.size() + quantity]; }
-  /// By how much a quantity grows from lane to lane inside a run.
-  std::int64_t step(std::size_t quantity) const { return steps_[quantity]; }
-
- private:
-  std::int64_t total_;
-  std::int64_t inner_extent_;
-  std::vector<std::int64_t> steps_;
-  Odometer outer_;  // all loops but the innermost
-  std::int64_t begin_ = 0;
-  std::size_t count_ = 0;
-  std::vector<Run> runs_;
-  std::vector<std::int64_t> starts_;
-};
-
 }  // namespace einrel

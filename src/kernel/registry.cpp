@@ -1,9 +1,9 @@
 #include "kernel/registry.h"
 
 #include "base/error.h"
+#include "kernel/cpu/blocks/interpreter.h"
 #include "kernel/cpu/contraction/contraction.h"
 #include "kernel/cpu/copy.h"
-#include "kernel/interpreter.h"
 
 namespace einrel {
 

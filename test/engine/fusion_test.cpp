@@ -80,14 +80,22 @@ TEST(Fusions, AreNotCutAlongALabelWhoseValueCounts) {
       graph_of("dims s=9 t=9\ninput X[s,t]\nA[s,t] = where(t < 4, X[s,t], 0)\nB[s,t] = A[s,t] * 2\n");
   const std::vector<Fusion> fusions = find_fusions(graph);
   ASSERT_EQ(fusions.size(), 1U);
-  EXPECT_EQ(fusions[0].slabbed.back(), 0U);
+  EXPECT_EQ(fusions[0].cuts.at(0).back(), 0U);
 }
 
 TEST(Fusions, AreNotCutAlongAWindowWithPadding) {
   const std::string blur = "B[y,x] = pad(X[y-1,x], 0) + X[y,x]\nC[y,x] = B[y,x] * 2\n";
   const std::vector<Fusion> fusions = find_fusions(graph_of("dims y=9 x=9\ninput X[y,x]\n" + blur));
   ASSERT_EQ(fusions.size(), 1U);
-  EXPECT_EQ(fusions[0].slabbed.back(), 1U);
+  EXPECT_EQ(fusions[0].cuts.at(0).back(), 1U);
+}
+
+TEST(Fusions, AreCutAlongSeveralLabelsWhereOnePositionIsTooMuchForTheCache) {
+  const std::vector<Fusion> fusions =
+      find_fusions(graph_of("dims b=2 h=3 s=201 t=700\ninput X[b,h,s,t]\nZ[b,h,s,t] = softmax[t](X[b,h,s,t])\n"));
+  ASSERT_EQ(fusions.size(), 1U);
+  ASSERT_EQ(fusions[0].cuts.size(), 3U);
+  for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(fusions[0].cuts[c].back(), c);
 }
 
 TEST(Fusions, RunWhereTheLastMemberStandsAndSoNotAroundWhatDependsOnThem) {
@@ -119,6 +127,7 @@ TEST(Fusions, AgreeWithTheReference) {
       "dims i=301 j=777\ninput X[i,j]\nZ[i,j] = softmax[j](X[i,j])\n",
       "dims i=777 j=301\ninput X[i,j]\nZ[i,j] = softmax[i](X[i,j])\n",
       "dims b=3 i=123 j=501\ninput X[b,i,j]\nZ[j,b,i] = softmax[i](X[b,i,j])\n",
+      "dims b=2 h=3 s=201 t=700\ninput X[b,h,s,t]\nZ[b,h,s,t] = softmax[t](X[b,h,s,t])\n",
       "dims i=200000\ninput X[i], Y[i]\nA[i] = X[i] * Y[i]\nB[i] = exp(A[i])\nC[i] = B[i] + A[i]\noutput A, C\n",
       "dims i=100000\ninput X[i] : bf16\nA[i] = X[i] * X[i]\nB[i] = A[i] + 1\n",
       "dims i=100000\ninput X[i] : i32\nA[i] = X[i] * X[i]\nB[i] = where(A[i] > 2, A[i], -X[i])\n",

@@ -1,4 +1,4 @@
-#include "kernel/accumulate.h"
+#include "kernel/cpu/blocks/accumulate.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ constexpr DType dtype_of = std::is_same_v<T, float>    ? DType::f32
 /// What a reduction has come to, as doubles: the test's integers are small.
 std::vector<double> finished(Accumulators& accumulators, std::size_t lanes, std::int64_t count) {
   return std::visit([lanes](const auto* values) { return std::vector<double>(values, values + lanes); },
-                    accumulators.finish(count));
+                    accumulators.finish({0, lanes}, count));
 }
 
 /// Reductions of the rows of a matrix of values: one lane per row.
@@ -36,13 +36,13 @@ struct Rows {
 
   Accumulators start() const {
     Accumulators accumulators(reducer, dtype_of<T>);
-    accumulators.start(lanes);
+    accumulators.start({0, lanes});
     return accumulators;
   }
   /// Positions [begin, end) for all lanes at once.
   void add(Accumulators& accumulators, std::size_t begin, std::size_t end) const {
     for (std::size_t position = begin; position < end; ++position) {
-      accumulators.add(values[position].data(), static_cast<std::int64_t>(position));
+      accumulators.add(values[position].data(), {0, lanes}, 1, static_cast<std::int64_t>(position));
     }
   }
   /// The same positions of one lane, in blocks, into lane 0.
@@ -50,7 +50,7 @@ struct Rows {
     for (; begin < end; begin += lanes_per_block) {
       std::vector<T> block;
       for (std::size_t i = begin; i < std::min(begin + lanes_per_block, end); ++i) block.push_back(values[i][lane]);
-      accumulators.fold(block.data(), block.size(), static_cast<std::int64_t>(begin));
+      accumulators.fold(block.data(), {0, 1}, block.size(), static_cast<std::int64_t>(begin));
     }
   }
   std::vector<double> undivided() const {
@@ -78,11 +78,11 @@ std::vector<double> by_folds(const Rows<T>& rows, const std::vector<std::size_t>
   std::vector<double> results;
   for (std::size_t lane = 0; lane < rows.lanes; ++lane) {
     Accumulators all(rows.reducer, dtype_of<T>);
-    all.start(1);
+    all.start({0, 1});
     std::size_t begin = 0;
     for (const std::size_t end : cuts) {
       Accumulators piece(rows.reducer, dtype_of<T>);
-      piece.start(1);
+      piece.start({0, 1});
       rows.fold(piece, lane, begin, end);
       all.combine(0, piece.partial(0));
       begin = end;

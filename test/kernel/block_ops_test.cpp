@@ -1,4 +1,4 @@
-#include "kernel/block_ops.h"
+#include "kernel/cpu/blocks/block_ops.h"
 
 #include <gtest/gtest.h>
 
@@ -153,6 +153,16 @@ TYPED_TEST(FloatBlocks, ComputeBinaryFunctionsAndComparisons) {
       const double want = apply(function, static_cast<double>(a[i]), static_cast<double>(b[i]));
       EXPECT_TRUE(is_comparison(function) ? static_cast<double>(truth[i]) == want : this->is_close(z[i], want))
           << a[i] << " " << name_of(function) << " " << b[i];
+    }
+  }
+}
+
+TEST(Ramps, CountByEveryStep) {
+  for (const std::int64_t step : {0, 1, -1, 3, -1000}) {
+    for (const std::size_t count : {1U, 15U, 16U, 17U, 63U, 512U}) {
+      std::vector<std::int64_t> z(count);
+      ramp_block(-7, step, z.data(), count);
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(z[i], -7 + static_cast<std::int64_t>(i) * step) << i;
     }
   }
 }

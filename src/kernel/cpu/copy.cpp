@@ -9,11 +9,18 @@
 #include <memory>
 #include <optional>
 
+#include "kernel/cpu/blocks/streaming.h"
+#include "kernel/cpu/contraction/pack_ops.h"
+
 namespace einrel {
 namespace {
 
-/// Squares of this many elements each way: rows of one or two cache lines on both sides.
-constexpr std::int64_t square = 32;
+/// Tiles that are transposed at a time: so many rows, which are read one cache line or more of each, and so many
+/// columns.
+constexpr std::int64_t tile_rows = 32;
+constexpr std::int64_t tile_columns = 32;
+/// Where all columns are so few, they are one tile.
+constexpr std::int64_t most_columns = 64;
 
 /// One loop of a copy: steps in elements.
 struct CopyLoop {
@@ -32,10 +39,14 @@ struct CopyPlan {
   std::vector<Loop> outer;
   std::vector<std::int64_t> bases;
   std::size_t from_quantity = 0;
-  std::int64_t bands = 1;  ///< that the rows are cut into, for each outer position
+  std::int64_t band = 1;   ///< rows, or in a transpose columns, that are copied together
+  std::int64_t bands = 1;  ///< that the rows or columns are cut into, for each outer position
+  bool aligned = true;     ///< every element lies at a multiple of its size
+  bool streams = false;
   std::int64_t parts = 1;
   double seconds = 0;
   bool is_transpose() const { return column.from != 1 && column.extent > 1; }
+  const CopyLoop& banded() const { return is_transpose() ? column : row; }
   std::int64_t units() const { return position_count(outer) * bands; }
 };
 
@@ -67,48 +78,89 @@ void cut(CopyPlan& plan) {
   const auto elements = static_cast<double>(position_count(plan.outer)) * static_cast<double>(plan.row.extent) *
                         static_cast<double>(plan.column.extent);
   const auto bytes = elements * static_cast<double>(plan.element_size);
-  plan.seconds = 1e-9 * (plan.is_transpose() ? std::max(0.9 * elements, 0.2 * bytes)
+  plan.seconds = 1e-9 * (plan.is_transpose() ? std::max(0.4 * elements, 0.12 * bytes)
                                              : 0.14 * bytes + 5 * elements / static_cast<double>(plan.column.extent));
   constexpr double least_seconds = 1e-4;
   constexpr double most_parts = 64;
-  plan.bands = (plan.row.extent + square - 1) / square;
+  plan.band = plan.is_transpose() && plan.column.extent <= most_columns ? plan.column.extent : tile_columns;
+  plan.bands = (plan.banded().extent + plan.band - 1) / plan.band;
   plan.parts =
       std::min(static_cast<std::int64_t>(std::clamp(plan.seconds / least_seconds, 1.0, most_parts)), plan.units());
 }
 
-template <std::size_t size>
-void move_elements(const CopyLoop& row, const CopyLoop& column, const std::byte* from, std::byte* to) {
-  constexpr auto bytes = static_cast<std::int64_t>(size);
-  for (std::int64_t r = 0; r < row.extent; ++r) {
-    const std::byte* const line = from + r * row.from * bytes;
-    std::byte* const target = to + r * row.to * bytes;
-    for (std::int64_t c = 0; c < column.extent; ++c) {
-      std::memcpy(target + c * bytes, line + c * column.from * bytes, size);
+void copy_row(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+/// to[r * columns + c] = the element r of line c.
+template <class T>
+void transpose_tile(const CopyPlan& plan, const std::array<const std::byte*, most_columns>& lines, std::int64_t columns,
+                    std::int64_t rows, T* to) {
+  if constexpr (sizeof(T) >= 4) {
+    if (plan.aligned) {
+      std::array<const T*, most_columns> typed;
+      std::transform(lines.begin(), lines.begin() + columns, typed.begin(),
+                     [](const std::byte* line) { return reinterpret_cast<const T*>(line); });
+      return contraction::transpose_lines(typed.data(), columns, rows, to, columns);
+    }
+  }
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      std::memcpy(to + r * columns + c, lines[static_cast<std::size_t>(c)] + r * size, sizeof(T));
     }
   }
 }
 
-template <std::size_t size>
-void transpose_band(const CopyLoop& band, const CopyLoop& column, const std::byte* from, std::byte* to) {
-  constexpr auto bytes = static_cast<std::int64_t>(size);
-  for (std::int64_t begin = 0; begin < column.extent; begin += square) {
-    const CopyLoop piece{std::min(square, column.extent - begin), column.from, 1};
-    move_elements<size>(band, piece, from + begin * column.from * bytes, to + begin * bytes);
+/// Brings what the next tile reads into the cache: the processor follows only a few lines by itself.
+void look_ahead(const std::array<const std::byte*, most_columns>& lines, std::int64_t columns, std::int64_t bytes) {
+  for (std::int64_t c = 0; c < columns; ++c) {
+    for (std::int64_t at = bytes; at < 2 * bytes; at += 64) {
+      __builtin_prefetch(lines[static_cast<std::size_t>(c)] + at);
+    }
   }
 }
 
-void copy_band(const CopyPlan& plan, const CopyLoop& band, const std::byte* from, std::byte* to) {
-  if (plan.is_transpose()) {
-    switch (plan.element_size) {
-      case 2: return transpose_band<2>(band, plan.column, from, to);
-      case 4: return transpose_band<4>(band, plan.column, from, to);
-      default: return transpose_band<8>(band, plan.column, from, to);
-    }
+/// All rows of a band of columns, tile after tile.
+template <class T>
+void transpose_band(const CopyPlan& plan, std::int64_t columns, const std::byte* from, std::byte* to) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  alignas(64) std::array<T, static_cast<std::size_t>(tile_rows * most_columns)> tile;
+  std::array<const std::byte*, most_columns> lines;
+  for (std::int64_t c = 0; c < columns; ++c) {
+    lines[static_cast<std::size_t>(c)] = from + c * plan.column.from * size;
   }
+  const std::int64_t row_bytes = columns * size;
+  for (std::int64_t begin = 0; begin < plan.row.extent; begin += tile_rows) {
+    const std::int64_t rows = std::min(tile_rows, plan.row.extent - begin);
+    look_ahead(lines, columns, rows * size);
+    transpose_tile(plan, lines, columns, rows, tile.data());
+    std::byte* const target = to + begin * plan.row.to * size;
+    const auto* const transposed = reinterpret_cast<const std::byte*>(tile.data());
+    if (plan.row.to == columns) {
+      std::memcpy(target, transposed, static_cast<std::size_t>(rows * row_bytes));
+    }
+    for (std::int64_t r = 0; r < rows && plan.row.to != columns; ++r) {
+      const auto copy = plan.streams ? stream_copy : copy_row;
+      copy(target + r * plan.row.to * size, transposed + r * row_bytes, static_cast<std::size_t>(row_bytes));
+    }
+    for (std::int64_t c = 0; c < columns; ++c) lines[static_cast<std::size_t>(c)] += rows * size;
+  }
+}
+
+/// The rows or columns [begin, begin + count).
+void copy_band(const CopyPlan& plan, std::int64_t begin, std::int64_t count, const std::byte* from, std::byte* to) {
   const auto size = static_cast<std::int64_t>(plan.element_size);
+  if (plan.is_transpose()) {
+    from += begin * plan.column.from * size;
+    to += begin * size;
+    switch (plan.element_size) {
+      case 2: return transpose_band<std::int16_t>(plan, count, from, to);
+      case 4: return transpose_band<std::int32_t>(plan, count, from, to);
+      default: return transpose_band<std::int64_t>(plan, count, from, to);
+    }
+  }
   const auto bytes = static_cast<std::size_t>(plan.column.extent * size);
-  for (std::int64_t r = 0; r < band.extent; ++r) {
-    std::memcpy(to + r * band.to * size, from + r * band.from * size, bytes);
+  for (std::int64_t r = begin; r < begin + count; ++r) {
+    std::memcpy(to + r * plan.row.to * size, from + r * plan.row.from * size, bytes);
   }
 }
 
@@ -119,13 +171,23 @@ void copy_part(const CopyPlan& plan, const Arrays& arrays, std::int64_t part) {
   Odometer outer(plan.outer, plan.bases);
   outer.seek(begin / plan.bands);
   for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::int64_t first_row = unit % plan.bands * square;
-    const CopyLoop band{std::min(square, plan.row.extent - first_row), plan.row.from, plan.row.to};
-    const std::int64_t from = outer.quantities()[plan.from_quantity] + first_row * plan.row.from;
-    const std::int64_t to = outer.quantities()[output_quantity] + first_row * plan.row.to;
-    copy_band(plan, band, arrays.operands[plan.operand] + from * size, arrays.result + to * size);
+    const std::int64_t first = unit % plan.bands * plan.band;
+    copy_band(plan, first, std::min(plan.band, plan.banded().extent - first),
+              arrays.operands[plan.operand] + outer.quantities()[plan.from_quantity] * size,
+              arrays.result + outer.quantities()[output_quantity] * size);
     if (unit % plan.bands == plan.bands - 1) outer.advance();
   }
+  if (plan.streams) finish_streaming();
+}
+
+/// Whether all rows of tiles are whole cache lines of a result that stays in no cache.
+bool can_stream(const KernelSpec& spec, const CopyPlan& plan) {
+  constexpr std::int64_t line = 64;
+  const auto size = static_cast<std::int64_t>(plan.element_size);
+  const auto is_whole = [&](std::int64_t elements) { return elements * size % line == 0; };
+  return spec.large_result && plan.is_transpose() && is_whole(plan.column.extent) && is_whole(plan.row.to) &&
+         std::all_of(plan.outer.begin(), plan.outer.end(),
+                     [&](const Loop& loop) { return is_whole(loop.steps[output_quantity]); });
 }
 
 std::variant<Offer, Refusal> offer(const KernelSpec& spec, const LoopNest& nest) {
@@ -153,10 +215,12 @@ std::variant<Offer, Refusal> offer(const KernelSpec& spec, const LoopNest& nest)
   } else {
     plan.row = take(plan.outer, longest(plan.outer), reading.quantity).value_or(CopyLoop{});
   }
+  plan.aligned = reading.aligned;
+  plan.streams = can_stream(spec, plan);
   cut(plan);
   Offer offer;
   offer.seconds = plan.seconds;
-  offer.path = plan.is_transpose() ? fmt::format("squares of {0} x {0}", square)
+  offer.path = plan.is_transpose() ? fmt::format("tiles of {} x {}", tile_rows, plan.band)
                                    : fmt::format("runs of {} elements", plan.column.extent);
   offer.prepare = [plan = std::make_shared<const CopyPlan>(std::move(plan))] {
     PreparedKernel kernel;

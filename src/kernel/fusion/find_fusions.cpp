@@ -17,6 +17,8 @@ constexpr std::size_t longest_span = 128;
 
 /// Of what lies between the members; beyond it nothing stays in a cache anyway.
 constexpr std::int64_t most_slab_bytes = std::int64_t{4} << 20;
+/// As much of it stays in the second-level cache.
+constexpr std::int64_t most_cached_bytes = std::int64_t{512} << 10;
 
 /// Members of a growing fusion, and every way of cutting it: per member a dimension.
 struct Group {
@@ -77,8 +79,7 @@ class Finder {
     std::vector<Fusion> fusions;
     for (const auto& [id, group] : groups_) {
       if (group.members.size() < 2) continue;
-      Fusion fusion = fusion_of(group);
-      if (slab_bytes(fusion) <= most_slab_bytes) fusions.push_back(std::move(fusion));
+      if (std::optional<Fusion> fusion = fusion_of(group)) fusions.push_back(*std::move(fusion));
     }
     return fusions;
   }
@@ -174,28 +175,45 @@ class Finder {
     return true;
   }
 
-  Fusion fusion_of(const Group& group) const {
-    std::map<std::size_t, std::size_t> cut;  // per member, ascending
-    for (std::size_t i = 0; i < group.members.size(); ++i) cut[group.members[i]] = best_cut(group)[i];
+  /// Cut along the dimension with the most elements behind it, which leaves the longest contiguous pieces, and inside
+  /// of that along the next ones, until slabs fit into the cache. Nothing where they stay too large for any gain.
+  std::optional<Fusion> fusion_of(const Group& group) const {
+    std::vector<std::vector<std::size_t>> cuts = group.cuts;
+    std::stable_sort(cuts.begin(), cuts.end(),
+                     [&](const auto& a, const auto& b) { return inner_elements(group, a) > inner_elements(group, b); });
+    for (std::size_t count = 1;; ++count) {
+      Fusion fusion = fusion_of(group, {cuts.begin(), cuts.begin() + static_cast<std::ptrdiff_t>(count)});
+      const std::int64_t bytes = slab_bytes(fusion);
+      if (bytes > most_cached_bytes && count < cuts.size()) continue;
+      if (bytes > most_slab_bytes) return std::nullopt;
+      return fusion;
+    }
+  }
+
+  Fusion fusion_of(const Group& group, const std::vector<std::vector<std::size_t>>& cuts) const {
+    const std::vector<std::size_t>& members = group.members;
+    std::map<std::size_t, std::size_t> order;  // of the members, ascending: where they stand in the group
+    for (std::size_t i = 0; i < members.size(); ++i) order[members[i]] = i;
     Fusion fusion;
+    fusion.cuts.resize(cuts.size());
     std::map<std::size_t, std::size_t> place;  // in the program, of vertices of the graph
-    for (const auto& [member, dimension] : cut) {
+    for (const auto& [member, at] : order) {
       fusion.members.push_back(member);
       for (const VertexId input : graph_.vertices[member].inputs) {
-        if (cut.count(input.index) != 0 || !place.emplace(input.index, fusion.operands.size()).second) continue;
+        if (order.count(input.index) != 0 || !place.emplace(input.index, fusion.operands.size()).second) continue;
         fusion.operands.push_back(input.index);
         const Vertex& operand = graph_.vertices[input.index];
         fusion.program.vertices.push_back({operand.name, operand.dtype, operand.bound, {}, Input{}, operand.where});
-        fusion.slabbed.push_back(0);
+        for (auto& cut : fusion.cuts) cut.push_back(0);
       }
     }
-    for (const auto& [member, dimension] : cut) {
+    for (const auto& [member, at] : order) {
       Vertex vertex = graph_.vertices[member];
       for (VertexId& input : vertex.inputs) input = VertexId{place.at(input.index)};
       place[member] = fusion.program.vertices.size();
       fusion.program.vertices.push_back(std::move(vertex));
-      fusion.slabbed.push_back(dimension);
-      if (!is_kept(member, cut)) continue;
+      for (std::size_t c = 0; c < cuts.size(); ++c) fusion.cuts[c].push_back(cuts[c][at]);
+      if (!is_kept(member, order)) continue;
       fusion.results.push_back(member);
       fusion.program.outputs.push_back(VertexId{place[member]});
     }
@@ -210,20 +228,16 @@ class Finder {
            std::find(graph_.outputs.begin(), graph_.outputs.end(), VertexId{member}) != graph_.outputs.end();
   }
 
-  /// Cutting outer dimensions leaves long contiguous pieces. The one with the most elements behind it counts.
-  const std::vector<std::size_t>& best_cut(const Group& group) const {
-    const auto inner_elements = [&](const std::vector<std::size_t>& cut) {
-      double elements = 0;
-      for (std::size_t i = 0; i < cut.size(); ++i) {
-        double behind = 1;
-        const Shape& bound = graph_.vertices[group.members[i]].bound;
-        for (std::size_t d = cut[i] + 1; d < bound.size(); ++d) behind *= static_cast<double>(bound[d].value());
-        elements = std::max(elements, behind);
-      }
-      return elements;
-    };
-    return *std::max_element(group.cuts.begin(), group.cuts.end(),
-                             [&](const auto& a, const auto& b) { return inner_elements(a) < inner_elements(b); });
+  /// The most that any member has behind the dimension that is cut.
+  double inner_elements(const Group& group, const std::vector<std::size_t>& cut) const {
+    double elements = 0;
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+      double behind = 1;
+      const Shape& bound = graph_.vertices[group.members[i]].bound;
+      for (std::size_t d = cut[i] + 1; d < bound.size(); ++d) behind *= static_cast<double>(bound[d].value());
+      elements = std::max(elements, behind);
+    }
+    return elements;
   }
 
   const EinGraph& graph_;

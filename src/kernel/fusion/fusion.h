@@ -10,10 +10,11 @@
 
 namespace einrel {
 
-/// Vertices that run as one kernel, slab by slab: one label that all of them keep is cut into short ranges, and for
-/// each range all members are computed before the next range begins, so that what lies between them stays in the cache.
-/// The three vertices of softmax[j](X[i,j]), maximum, sum of exponentials and quotient, run a few rows i at a time and
-/// read and write memory once.
+/// Vertices that run as one kernel, slab by slab: a label that all of them keep is cut into short ranges, and for each
+/// range all members are computed before the next range begins, so that what lies between them stays in the cache. The
+/// three vertices of softmax[j](X[i,j]), maximum, sum of exponentials and quotient, run a few rows i at a time and read
+/// and write memory once. Where one position of a label is too much for the cache, another label is cut inside of it:
+/// those of softmax[t](X[b,h,s,t]) run a few s of one b and h at a time.
 struct Fusion {
   std::vector<std::size_t> members;   ///< positions in the graph, ascending; it runs where the last one stands
   std::vector<std::size_t> operands;  ///< positions in the graph of what members read from outside
@@ -21,8 +22,9 @@ struct Fusion {
   /// What is computed: an input for each operand, then the members, and values that several of them share. Its outputs
   /// are the results.
   EinGraph program;
-  /// Per vertex of the program that is no input, the dimension of its bound that is cut (0 for inputs).
-  std::vector<std::size_t> slabbed;
+  /// Per label that is cut, and per vertex of the program that is no input, the dimension of its bound that the label
+  /// is (0 for inputs). The last label is cut into ranges, the others into single positions.
+  std::vector<std::vector<std::size_t>> cuts;
 };
 
 /// The vertices worth running together: element-wise ones, reductions and broadcasts that work in proportion to their

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <numeric>
 
 #include "kernel/evaluate.h"
 #include "kernel/fusion/fusion.h"
@@ -9,13 +11,14 @@
 namespace einrel {
 namespace {
 
-/// An array of one slab: where it begins for slab position 0, and how far it moves per position.
+/// An array of one slab: where it begins for the first slab, and how far it moves per position of each label that is
+/// cut.
 struct SlabArray {
   enum class Where : std::uint8_t { operand, result, workspace };
   Where where = Where::operand;
-  std::size_t index = 0;        ///< of the call's operands or results
-  std::int64_t offset = 0;      ///< in the workspace, bytes
-  std::int64_t bytes_step = 0;  ///< per position of the slab label
+  std::size_t index = 0;    ///< of the call's operands or results
+  std::int64_t offset = 0;  ///< in the workspace, bytes
+  std::vector<std::int64_t> bytes_steps;
 };
 
 /// A member for one length of slab.
@@ -47,7 +50,7 @@ class SlabCompiler {
     arrays_.clear();
     for (std::size_t v = 0; v < vertices_.size(); ++v) {
       if (v < operands_.size()) {
-        arrays_.push_back({operands_[v], {SlabArray::Where::operand, v, 0, 0}});
+        arrays_.push_back({operands_[v], {SlabArray::Where::operand, v, 0, {}}});
         continue;
       }
       arrays_.push_back(member(v, program));
@@ -62,21 +65,27 @@ class SlabCompiler {
     SlabArray array;
   };
 
+  /// Of a label in a slab.
+  Extent extent_of(const std::vector<std::size_t>& cut) const {
+    return Extent(&cut == &fusion_.cuts.back() ? length_ : 1);
+  }
+
   /// Where the slab of a member goes: into its tensor, or into the workspace.
   Known member(std::size_t v, SlabProgram& program) const {
     const Vertex& vertex = vertices_[v];
     const auto size = static_cast<std::int64_t>(size_of(vertex.dtype));
     Shape shape = vertex.bound;
-    shape[fusion_.slabbed[v]] = Extent(length_);
+    for (const std::vector<std::size_t>& cut : fusion_.cuts) shape[cut[v]] = extent_of(cut);
     const std::vector<VertexId>& results = fusion_.program.outputs;
     const auto result = std::find(results.begin(), results.end(), VertexId{v});
     if (result != results.end()) {
       const Strides strides = row_major_strides(vertex.bound);
-      const std::int64_t step = strides[fusion_.slabbed[v]] * size;
+      std::vector<std::int64_t> steps;
+      for (const std::vector<std::size_t>& cut : fusion_.cuts) steps.push_back(strides[cut[v]] * size);
       const auto index = static_cast<std::size_t>(result - results.begin());
-      return {{vertex.dtype, shape, strides, true}, {SlabArray::Where::result, index, 0, step}};
+      return {{vertex.dtype, shape, strides, true}, {SlabArray::Where::result, index, 0, std::move(steps)}};
     }
-    Known known{row_major_layout(vertex.dtype, shape), {SlabArray::Where::workspace, 0, program.temporary_bytes, 0}};
+    Known known{row_major_layout(vertex.dtype, shape), {SlabArray::Where::workspace, 0, program.temporary_bytes, {}}};
     program.temporary_bytes += aligned(element_count(shape) * size);
     return known;
   }
@@ -85,14 +94,18 @@ class SlabCompiler {
     const Vertex& vertex = vertices_[v];
     KernelSpec spec{std::get<EinSum>(vertex.op), {}, arrays_[v].layout, scalars_, false, false};
     spec.large_result = arrays_[v].array.where == SlabArray::Where::result && stays_in_no_cache(vertex);
-    const std::size_t label = spec.einsum.output[fusion_.slabbed[v]];
-    spec.einsum.labels[label].extent = Extent(length_);
+    for (const std::vector<std::size_t>& cut : fusion_.cuts) {
+      spec.einsum.labels[spec.einsum.output[cut[v]]].extent = extent_of(cut);
+    }
     SlabStep step;
     step.result = arrays_[v].array;
     for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
       Known known = arrays_[vertex.inputs[o].index];
       if (known.array.where == SlabArray::Where::operand) {
-        known.array.bytes_step = bytes_step(spec.einsum.operands[o], label, known.layout);
+        for (const std::vector<std::size_t>& cut : fusion_.cuts) {
+          const std::size_t label = spec.einsum.output[cut[v]];
+          known.array.bytes_steps.push_back(bytes_step(spec.einsum.operands[o], label, known.layout));
+        }
       }
       spec.operands.push_back(std::move(known.layout));
       step.operands.push_back(known.array);
@@ -126,13 +139,23 @@ class SlabCompiler {
 /// Runs slabs in whatever order it is asked to.
 struct SlabRun {
   SlabProgram full;
-  SlabProgram last;  ///< what remains for the last slab, shorter than the others
-  std::int64_t extent = 1;
-  std::int64_t length = 1;
+  SlabProgram last;                   ///< what remains for the last slab, shorter than the others
+  std::vector<std::int64_t> extents;  ///< of the labels that are cut
+  std::int64_t length = 1;            ///< of the last of them at a time
+  std::int64_t parts = 1;             ///< that the slabs are shared out among
 
-  std::int64_t parts = 1;
-
-  std::int64_t slabs() const { return (extent + length - 1) / length; }
+  std::int64_t ranges() const { return (extents.back() + length - 1) / length; }
+  std::int64_t slabs() const {
+    return std::accumulate(extents.begin(), extents.end() - 1, ranges(), std::multiplies<>());
+  }
+  /// Where a slab begins, per label that is cut.
+  std::vector<std::int64_t> begin_of(std::int64_t slab) const {
+    std::vector<std::int64_t> begin(extents.size());
+    begin.back() = slab % ranges() * length;
+    slab /= ranges();
+    for (std::size_t c = extents.size() - 1; c-- > 0; slab /= extents[c]) begin[c] = slab % extents[c];
+    return begin;
+  }
 
   void run_part(const Arrays& arrays, Workspace workspace, std::int64_t part) const {
     const std::int64_t end = slabs() * (part + 1) / parts;
@@ -140,21 +163,23 @@ struct SlabRun {
   }
 
   void run_slab(const Arrays& arrays, Workspace workspace, std::int64_t slab) const {
-    const std::int64_t begin = slab * length;
-    const SlabProgram& program = begin + length <= extent ? full : last;
+    const std::vector<std::int64_t> begin = begin_of(slab);
+    const SlabProgram& program = begin.back() + length <= extents.back() ? full : last;
+    const auto moved = [&](const SlabArray& array) {
+      return std::inner_product(begin.begin(), begin.end(), array.bytes_steps.begin(), std::int64_t{0});
+    };
     const auto place = [&](const SlabArray& array) -> std::byte* {
       if (array.where == SlabArray::Where::workspace) return workspace.own + array.offset;
       std::byte* const result = arrays.results == nullptr ? arrays.result : arrays.results[array.index];
-      return result + begin * array.bytes_step;
+      return result + moved(array);
     };
     std::byte* const inner = workspace.own + std::max(full.temporary_bytes, last.temporary_bytes);
     std::vector<const std::byte*> operands;
     for (const SlabStep& step : program.steps) {
       operands.clear();
       for (const SlabArray& array : step.operands) {
-        operands.push_back(array.where == SlabArray::Where::operand
-                               ? arrays.operands[array.index] + begin * array.bytes_step
-                               : place(array));
+        operands.push_back(array.where == SlabArray::Where::operand ? arrays.operands[array.index] + moved(array)
+                                                                    : place(array));
       }
       run_alone(step.kernel, {operands.data(), place(step.result)},
                 {inner, inner + std::max(full.own_bytes, last.own_bytes)});
@@ -167,11 +192,11 @@ struct SlabRun {
 PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
                               const ScalarBindings& scalars) {
   const auto run = std::make_shared<SlabRun>();
-  run->extent = slab_extent(fusion);
+  for (const std::vector<std::size_t>& cut : fusion.cuts) run->extents.push_back(cut_extent(fusion, cut));
   run->length = slab_length(fusion);
   SlabCompiler compiler(fusion, operands, scalars);
   run->full = compiler.compile(run->length);
-  const std::int64_t rest = run->extent % run->length;
+  const std::int64_t rest = run->extents.back() % run->length;
   if (rest != 0) run->last = compiler.compile(rest);
   PreparedKernel kernel;
   kernel.own_bytes = std::max(run->full.temporary_bytes, run->last.temporary_bytes) +

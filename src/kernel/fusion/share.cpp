@@ -131,7 +131,7 @@ void drop_unread_operands(Vertex& vertex) {
 }
 
 /// The same graph with one more vertex at `position`, and nobody reading it yet.
-void insert_vertex(Fusion& fusion, std::size_t position, Vertex vertex, std::size_t slabbed) {
+void insert_vertex(Fusion& fusion, std::size_t position, Vertex vertex, const std::vector<std::size_t>& dimensions) {
   const auto shift = [position](VertexId& id) {
     if (id.index >= position) ++id.index;
   };
@@ -140,28 +140,34 @@ void insert_vertex(Fusion& fusion, std::size_t position, Vertex vertex, std::siz
   std::for_each(program.outputs.begin(), program.outputs.end(), shift);
   const auto at = static_cast<std::ptrdiff_t>(position);
   program.vertices.insert(program.vertices.begin() + at, std::move(vertex));
-  fusion.slabbed.insert(fusion.slabbed.begin() + at, slabbed);
+  for (std::size_t c = 0; c < fusion.cuts.size(); ++c) {
+    fusion.cuts[c].insert(fusion.cuts[c].begin() + at, dimensions[c]);
+  }
 }
 
-/// Which dimension of the part is the label that the fusion cuts.
-std::optional<std::size_t> slab_dimension(const Fusion& fusion, const Occurrence& occurrence) {
+/// Which dimensions of the part are the labels that the fusion cuts; nullopt where it lacks one.
+std::optional<std::vector<std::size_t>> cut_dimensions(const Fusion& fusion, const Occurrence& occurrence) {
   const auto& einsum = std::get<EinSum>(fusion.program.vertices[occurrence.vertex].op);
-  const std::size_t label = einsum.output[fusion.slabbed[occurrence.vertex]];
-  const auto found = std::find(occurrence.part.labels.begin(), occurrence.part.labels.end(), label);
-  if (found == occurrence.part.labels.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - occurrence.part.labels.begin());
+  const std::vector<std::size_t>& labels = occurrence.part.labels;
+  std::vector<std::size_t> dimensions;
+  for (const std::vector<std::size_t>& cut : fusion.cuts) {
+    const auto found = std::find(labels.begin(), labels.end(), einsum.output[cut[occurrence.vertex]]);
+    if (found == labels.end()) return std::nullopt;
+    dimensions.push_back(static_cast<std::size_t>(found - labels.begin()));
+  }
+  return dimensions;
 }
 
 /// Shares the first subexpression that stands in two vertices; false when there is none.
 bool share_one(Fusion& fusion) {
   const std::vector<Occurrence> all = occurrences(fusion.program);
   for (const Occurrence& first : all) {
-    const auto dimension = slab_dimension(fusion, first);
-    if (!dimension) continue;
+    const auto dimensions = cut_dimensions(fusion, first);
+    if (!dimensions) continue;
     std::vector<Occurrence> same;
     for (const Occurrence& other : all) {
       const bool new_vertex = same.empty() || same.back().vertex != other.vertex;
-      if (new_vertex && same_value(first.part, other.part) && slab_dimension(fusion, other) == dimension) {
+      if (new_vertex && same_value(first.part, other.part) && cut_dimensions(fusion, other) == dimensions) {
         same.push_back(other);
       }
     }
@@ -175,7 +181,7 @@ bool share_one(Fusion& fusion) {
     shared.op = first.part.einsum;
     shared.where = origin.where;
     if (element_count(shared.bound) == 0) continue;
-    insert_vertex(fusion, first.vertex, std::move(shared), *dimension);
+    insert_vertex(fusion, first.vertex, std::move(shared), *dimensions);
     for (const Occurrence& occurrence : same) {
       Vertex& vertex = fusion.program.vertices[occurrence.vertex + 1];
       replace(vertex, occurrence, VertexId{first.vertex});

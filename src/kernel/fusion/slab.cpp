@@ -8,7 +8,7 @@ namespace einrel {
 namespace {
 
 /// Of a slab: a share of the second-level cache, which has 256 KiB to 2 MiB on the processors of today.
-constexpr double cache_bytes = 256 << 10;
+constexpr double cache_bytes = 512 << 10;
 
 bool mentions(const Access& access, std::size_t label) {
   return std::any_of(access.indices.begin(), access.indices.end(), [label](const Index& index) {
@@ -31,21 +31,22 @@ double bytes_per_position(const Fusion& fusion) {
     if (einsum == nullptr) continue;
     count(v);
     for (std::size_t o = 0; o < einsum->operands.size(); ++o) {
-      if (mentions(einsum->operands[o], einsum->output[fusion.slabbed[v]])) count(vertices[v].inputs[o].index);
+      if (mentions(einsum->operands[o], einsum->output[fusion.cuts.back()[v]])) count(vertices[v].inputs[o].index);
     }
   }
-  return sum / static_cast<double>(slab_extent(fusion));
+  for (const std::vector<std::size_t>& cut : fusion.cuts) sum /= static_cast<double>(cut_extent(fusion, cut));
+  return sum;
 }
 
 bool is_last_dimension(const Fusion& fusion, std::size_t v) {
   const Shape& bound = fusion.program.vertices[v].bound;
-  return bound.size() > 1 && fusion.slabbed[v] + 1 == bound.size();
+  return bound.size() > 1 && fusion.cuts.back()[v] + 1 == bound.size();
 }
 
 }  // namespace
 
-std::int64_t slab_extent(const Fusion& fusion) {
-  return fusion.program.vertices.back().bound[fusion.slabbed.back()].value();
+std::int64_t cut_extent(const Fusion& fusion, const std::vector<std::size_t>& cut) {
+  return fusion.program.vertices.back().bound[cut.back()].value();
 }
 
 std::int64_t slab_length(const Fusion& fusion) {
@@ -54,20 +55,21 @@ std::int64_t slab_length(const Fusion& fusion) {
   for (std::size_t v = fusion.operands.size(); v < fusion.program.vertices.size(); ++v) {
     if (is_last_dimension(fusion, v)) least = least_lanes;
   }
-  const auto extent = static_cast<double>(slab_extent(fusion));
+  const auto extent = static_cast<double>(cut_extent(fusion, fusion.cuts.back()));
   const double fitting = std::floor(cache_bytes / std::max(bytes_per_position(fusion), 1.0));
   return static_cast<std::int64_t>(std::min(std::max(fitting, least), extent));
 }
 
 std::int64_t slab_bytes(const Fusion& fusion) {
-  const std::int64_t extent = slab_extent(fusion);
+  std::int64_t slabs = 1;  // of length 1
+  for (const std::vector<std::size_t>& cut : fusion.cuts) slabs *= cut_extent(fusion, cut);
   const std::int64_t length = slab_length(fusion);
   std::int64_t bytes = 0;
   const std::vector<VertexId>& kept = fusion.program.outputs;
   for (std::size_t v = fusion.operands.size(); v < fusion.program.vertices.size(); ++v) {
     if (std::find(kept.begin(), kept.end(), VertexId{v}) != kept.end()) continue;
     const Vertex& vertex = fusion.program.vertices[v];
-    bytes += element_count(vertex.bound) / extent * length * static_cast<std::int64_t>(size_of(vertex.dtype)) + 64;
+    bytes += element_count(vertex.bound) / slabs * length * static_cast<std::int64_t>(size_of(vertex.dtype)) + 64;
   }
   return bytes;
 }

@@ -1,4 +1,4 @@
-#include "kernel/half_floats.h"
+#include "kernel/cpu/blocks/half_floats.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "kernel/block_ops.h"
+#include "kernel/cpu/blocks/block_ops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "kernel/block_math.h"
-#include "kernel/vector_clones.h"
+#include "kernel/cpu/blocks/block_math.h"
+#include "kernel/cpu/blocks/vector_clones.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -45,27 +45,28 @@ template <class T>
   }
 }
 
+/// One number in the place of many.
 template <class T>
-[[gnu::always_inline]] inline void apply_float(BinaryFunction function, const T* x, const T* y, T* z, std::size_t n) {
+struct Same {
+  T value;
+  T operator[](std::size_t) const { return value; }
+};
+
+/// z[i] = function(x[i], y[i]), where x and y are pointers or Same.
+template <class T, class X, class Y, class Function>
+[[gnu::always_inline]] inline void map_pairs(std::size_t n, T* __restrict z, X x, Y y, Function function) {
+  for (std::size_t i = 0; i < n; ++i) z[i] = function(x[i], y[i]);
+}
+
+template <class T, class X, class Y>
+[[gnu::always_inline]] inline void apply_float(BinaryFunction function, X x, Y y, T* z, std::size_t n) {
   switch (function) {
-    case BinaryFunction::add:
-      return map_values(
-          n, z, [](T a, T b) { return a + b; }, x, y);
-    case BinaryFunction::subtract:
-      return map_values(
-          n, z, [](T a, T b) { return a - b; }, x, y);
-    case BinaryFunction::multiply:
-      return map_values(
-          n, z, [](T a, T b) { return a * b; }, x, y);
-    case BinaryFunction::divide:
-      return map_values(
-          n, z, [](T a, T b) { return a / b; }, x, y);
-    case BinaryFunction::maximum:
-      return map_values(
-          n, z, [](T a, T b) { return a >= b || a != a ? a : b; }, x, y);
-    case BinaryFunction::minimum:
-      return map_values(
-          n, z, [](T a, T b) { return a <= b || a != a ? a : b; }, x, y);
+    case BinaryFunction::add: return map_pairs(n, z, x, y, [](T a, T b) { return a + b; });
+    case BinaryFunction::subtract: return map_pairs(n, z, x, y, [](T a, T b) { return a - b; });
+    case BinaryFunction::multiply: return map_pairs(n, z, x, y, [](T a, T b) { return a * b; });
+    case BinaryFunction::divide: return map_pairs(n, z, x, y, [](T a, T b) { return a / b; });
+    case BinaryFunction::maximum: return map_pairs(n, z, x, y, [](T a, T b) { return a >= b || a != a ? a : b; });
+    case BinaryFunction::minimum: return map_pairs(n, z, x, y, [](T a, T b) { return a <= b || a != a ? a : b; });
     default: throw Bug("a function of two floats without a loop");
   }
 }
@@ -228,6 +229,18 @@ EINREL_VECTOR_CLONES void apply_block(UnaryFunction function, const std::int64_t
   apply_integer(function, x, z, n);
 }
 
+EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const float* a, float b, float* z, std::size_t n) {
+  apply_float(function, a, Same<float>{b}, z, n);
+}
+EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, float a, const float* b, float* z, std::size_t n) {
+  apply_float(function, Same<float>{a}, b, z, n);
+}
+EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const double* a, double b, double* z, std::size_t n) {
+  apply_float(function, a, Same<double>{b}, z, n);
+}
+EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, double a, const double* b, double* z, std::size_t n) {
+  apply_float(function, Same<double>{a}, b, z, n);
+}
 void apply_block(BinaryFunction function, const float* a, const float* b, float* z, std::size_t n) {
   if (function == BinaryFunction::power) return approximate_powers(a, b, z, n);
   apply_simple(function, a, b, z, n);
@@ -264,6 +277,10 @@ EINREL_VECTOR_CLONES void select_block(const std::int64_t* c, const double* a, c
 EINREL_VECTOR_CLONES void select_block(const std::int64_t* c, const std::int64_t* a, const std::int64_t* b,
                                        std::int64_t* z, std::size_t n) {
   select(c, a, b, z, n);
+}
+
+EINREL_VECTOR_CLONES void ramp_block(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i, first += step) z[i] = first;
 }
 
 EINREL_VECTOR_CLONES void convert_block(DType to, const float* x, float* z, std::size_t n) { convert(to, x, z, n); }

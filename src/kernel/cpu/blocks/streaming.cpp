@@ -1,4 +1,4 @@
-#include "kernel/streaming.h"
+#include "kernel/cpu/blocks/streaming.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,11 +1,11 @@
-#include "kernel/block_math.h"
+#include "kernel/cpu/blocks/block_math.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
-#include "kernel/vector_clones.h"
-#include "kernel/vector_math.h"
+#include "kernel/cpu/blocks/vector_clones.h"
+#include "kernel/cpu/blocks/vector_math.h"
 
 namespace einrel {
 namespace {

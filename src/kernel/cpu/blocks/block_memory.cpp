@@ -2,9 +2,9 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "kernel/block_ops.h"
-#include "kernel/half_floats.h"
-#include "kernel/vector_clones.h"
+#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/cpu/blocks/half_floats.h"
+#include "kernel/cpu/blocks/vector_clones.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -120,11 +120,26 @@ template <class Stored, class T>
 }
 
 template <class Stored, class T>
+[[gnu::always_inline]] inline void load_rows(const std::byte* from, std::int64_t step, const ElementSpan& span, T* z) {
+  const std::size_t n = span.count;
+  if (span.rows > 1 && span.row_step == 0) {  // the same row again and again
+    load_span<Stored>(from, step, z, n);
+    for (std::size_t i = n; i < n * span.rows; i += n) std::copy_n(z, n, z + i);
+    return;
+  }
+  const std::int64_t row_bytes = span.row_step * static_cast<std::int64_t>(sizeof(Stored));
+  for (std::size_t r = 0; r < span.rows; ++r) {
+    load_span<Stored>(from + static_cast<std::int64_t>(r) * row_bytes, step, z + r * n, n);
+  }
+}
+
+template <class Stored, class T>
 [[gnu::always_inline]] inline void load_spans(const std::byte* data, const ElementSpan* spans, std::size_t span_count,
                                               std::int64_t step, T* z) {
   for (const ElementSpan* span = spans; span != spans + span_count; ++span) {
-    const std::byte* const from = data + span->offset * static_cast<std::int64_t>(sizeof(Stored));
-    load_span<Stored>(from, step, z + span->first, span->count);
+    constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
+    const std::byte* const from = data + span->offset * size;
+    load_rows<Stored>(from, step, *span, z + span->first);
   }
 }
 

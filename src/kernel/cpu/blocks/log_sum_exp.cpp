@@ -1,7 +1,7 @@
-#include "kernel/log_sum_exp.h"
+#include "kernel/cpu/blocks/log_sum_exp.h"
 
-#include "kernel/vector_clones.h"
-#include "kernel/vector_math.h"
+#include "kernel/cpu/blocks/vector_clones.h"
+#include "kernel/cpu/blocks/vector_math.h"
 
 namespace einrel {
 namespace {

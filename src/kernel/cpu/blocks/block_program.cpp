@@ -1,4 +1,4 @@
-#include "kernel/block_program.h"
+#include "kernel/cpu/blocks/block_program.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernel/cpu/blocks/reading.h"
 #include "kernel/kernel.h"
-#include "kernel/reading.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -24,13 +24,18 @@ bool may_leave_type(BinaryFunction function) {
 /// Of the widest values.
 constexpr std::int64_t bytes_per_lane = sizeof(double);
 
-/// What fits, in whole cache lines, so that two slots do not share one.
-std::int64_t lanes_for(std::size_t slots) {
+/// What fits, in whole cache lines, so that two slots do not share one. Where values of 8 bytes are among them, half of
+/// lanes_per_block, for the first-level cache.
+std::int64_t lanes_for(std::size_t slots, bool wide) {
   constexpr std::int64_t lanes_per_line = 64 / bytes_per_lane;
   constexpr std::int64_t budget = most_workspace_bytes / 2 / bytes_per_lane;
   const std::int64_t fitting = budget / std::max(static_cast<std::int64_t>(slots), std::int64_t{1});
-  return std::clamp(fitting / lanes_per_line * lanes_per_line, lanes_per_line, std::int64_t{lanes_per_block});
+  constexpr auto most = static_cast<std::int64_t>(lanes_per_block);
+  return std::clamp(fitting / lanes_per_line * lanes_per_line, lanes_per_line, wide ? most / 2 : most);
 }
+
+/// A value that is equal in all lanes is computed for so many: what every slot has.
+constexpr std::size_t few_lanes = 64 / bytes_per_lane;
 
 /// The type that elements of an operand have once loaded.
 DType loaded_type(DType stored) { return stored == DType::bf16 || stored == DType::f16 ? DType::f32 : stored; }
@@ -222,7 +227,11 @@ BlockProgram::BlockProgram(const ScalarExpr& body, const LoopNest& nest, const S
   Compiler(*this, scalars).compile(body);
 }
 
-std::int64_t BlockProgram::most_lanes() const { return lanes_for(slot_count_); }
+std::int64_t BlockProgram::most_lanes() const {
+  const bool wide =
+      std::any_of(values_.begin(), values_.end(), [](const Value& value) { return value.kind != Kind::float32; });
+  return lanes_for(slot_count_, wide);
+}
 
 std::int64_t BlockProgram::workspace_bytes() const {
   return static_cast<std::int64_t>(slot_count_) * most_lanes() * bytes_per_lane;
@@ -237,10 +246,12 @@ BlockRun::BlockRun(const BlockProgram& program, const std::byte* const* operands
       operands_(operands),
       workspace_(workspace),
       slot_bytes_(program.most_lanes() * bytes_per_lane),
-      at_(program.values_.size(), nullptr) {
+      at_(program.values_.size(), nullptr),
+      stored_(program.values_.size(), Stored::all) {
   for (const auto& [value, number] : program_.constants_) {
     std::byte* const bytes = slot_of(value);
     at_[value] = bytes;
+    stored_[value] = Stored::all_equal;
     BlockProgram::with_type(program_.values_[value].kind, [&, &constant = number]<class T>() {
       const T spread = std::visit([](auto given) { return static_cast<T>(given); }, constant);
       std::fill_n(reinterpret_cast<T*>(bytes), program_.most_lanes(), spread);
@@ -254,6 +265,7 @@ struct BlockRun::Executor {
   const BlockProgram::Instruction& instruction;
   std::byte* to;
   const Lanes& lanes;
+  std::size_t count;  ///< of lanes: all, or a few where the result is equal in all
   const std::int64_t* outer;
 
   BlockProgram::Kind result_kind() const { return block.program_.values_[instruction.result].kind; }
@@ -266,13 +278,25 @@ struct BlockRun::Executor {
   }
   template <class T>
   const T* argument(std::size_t i) const {
-    return reinterpret_cast<const T*>(block.at_[instruction.arguments[i]]);
+    const std::size_t value = instruction.arguments[i];
+    if (count == lanes.count()) block.spread(value, count);
+    return reinterpret_cast<const T*>(block.at_[value]);
+  }
+  /// The argument if it is one number for all lanes.
+  template <class T>
+  const T* same(std::size_t i) const {
+    const std::size_t value = instruction.arguments[i];
+    return block.stored_[value] == Stored::all ? nullptr : reinterpret_cast<const T*>(block.at_[value]);
   }
 
   void operator()(const BlockProgram::Load& load) const {
     const Reading& reading = block.program_.nest_.readings[load.operand];
     const std::byte* const data = block.operands_[load.operand];
     BlockProgram::with_type(result_kind(), [&]<class T>() {
+      if (count != lanes.count()) {
+        const ElementSpan span{lanes.at(0, reading.quantity) + outer[reading.quantity], 0, count};
+        return load_block(reading.dtype, data, &span, 1, 0, result<T>());
+      }
       const bool as_stored = reading.dtype == DType::f32 || reading.dtype == DType::f64 || reading.dtype == DType::i64;
       if (const T* const there = as_stored ? in_place<T>(reading, data, lanes, outer) : nullptr) {
         block.at_[instruction.result] = reinterpret_cast<const std::byte*>(there);
@@ -283,53 +307,95 @@ struct BlockRun::Executor {
   }
   void operator()(const BlockProgram::Ramp& ramp) const {
     const std::size_t quantity = block.program_.nest_.label_values[ramp.label];
-    for (std::size_t r = 0; r < lanes.runs().size(); ++r) {
-      const Run run = lanes.runs()[r];
-      std::int64_t value = lanes.at(r, quantity) + outer[quantity];
-      for (std::size_t i = 0; i < run.count; ++i, value += lanes.step(quantity)) {
-        result<std::int64_t>()[run.first + i] = value;
+    if (count != lanes.count()) {
+      return ramp_block(lanes.at(0, quantity) + outer[quantity], 0, result<std::int64_t>(), count);
+    }
+    auto* z = result<std::int64_t>();
+    for (std::size_t p = 0; p < lanes.patches(); ++p) {
+      std::int64_t row = lanes.at(p, quantity) + outer[quantity];
+      for (std::size_t r = 0; r < lanes.rows(); ++r, z += lanes.columns(), row += lanes.row_step(quantity)) {
+        ramp_block(row, lanes.step(quantity), z, lanes.columns());
       }
     }
   }
   void operator()(const ApplyUnary& unary) const {
-    BlockProgram::with_type(
-        result_kind(), [&]<class T>() { apply_block(unary.function, argument<T>(0), result<T>(), lanes.count()); });
+    BlockProgram::with_type(result_kind(),
+                            [&]<class T>() { apply_block(unary.function, argument<T>(0), result<T>(), count); });
   }
   void operator()(const ApplyBinary& binary) const {
     BlockProgram::with_type(argument_kind(0), [&]<class T>() {
       if (is_comparison(binary.function)) {
-        compare_block(binary.function, argument<T>(0), argument<T>(1), result<std::int64_t>(), lanes.count());
+        compare_block(binary.function, argument<T>(0), argument<T>(1), result<std::int64_t>(), count);
       } else {
-        apply_block(binary.function, argument<T>(0), argument<T>(1), result<T>(), lanes.count());
+        apply<T>(binary.function);
       }
     });
   }
+  template <class T>
+  void apply(BinaryFunction function) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T* const a = same<T>(0);
+      const T* const b = same<T>(1);
+      if (function != BinaryFunction::power && (a == nullptr) != (b == nullptr)) {
+        if (a != nullptr) return apply_block(function, *a, argument<T>(1), result<T>(), count);
+        return apply_block(function, argument<T>(0), *b, result<T>(), count);
+      }
+    }
+    apply_block(function, argument<T>(0), argument<T>(1), result<T>(), count);
+  }
   void operator()(const ApplyWhere&) const {
     BlockProgram::with_type(result_kind(), [&]<class T>() {
-      select_block(argument<std::int64_t>(0), argument<T>(1), argument<T>(2), result<T>(), lanes.count());
+      select_block(argument<std::int64_t>(0), argument<T>(1), argument<T>(2), result<T>(), count);
     });
   }
   void operator()(const BlockProgram::ConvertTo& convert) const {
     BlockProgram::with_type(argument_kind(0), [&]<class From>() {
-      BlockProgram::with_type(result_kind(), [&]<class To>() {
-        convert_block(convert.type, argument<From>(0), result<To>(), lanes.count());
-      });
+      BlockProgram::with_type(result_kind(),
+                              [&]<class To>() { convert_block(convert.type, argument<From>(0), result<To>(), count); });
     });
   }
 };
 
-BlockValues BlockRun::run(const Lanes& lanes, const std::int64_t* outer, std::byte* target) {
+bool BlockRun::is_equal_over(const BlockProgram::Instruction& instruction, const Lanes& lanes) const {
+  const auto is_fixed = [&](std::size_t quantity) { return lanes.is_even(quantity) && lanes.step(quantity) == 0; };
+  if (const auto* const load = std::get_if<BlockProgram::Load>(&instruction.op)) {
+    const Reading& reading = program_.nest_.readings[load->operand];
+    return reading.guards.empty() && is_fixed(reading.quantity);
+  }
+  if (const auto* const ramp = std::get_if<BlockProgram::Ramp>(&instruction.op)) {
+    return is_fixed(program_.nest_.label_values[ramp->label]);
+  }
+  const auto* const arguments = instruction.arguments.data();
+  return std::all_of(arguments, arguments + instruction.argument_count,
+                     [&](std::size_t value) { return stored_[value] != Stored::all; });
+}
+
+void BlockRun::spread(std::size_t value, std::size_t lanes) {
+  if (stored_[value] != Stored::few) return;
+  stored_[value] = Stored::all_equal;
+  BlockProgram::with_type(program_.values_[value].kind, [&]<class T>() {
+    auto* const values = reinterpret_cast<T*>(slot_of(value));
+    std::fill_n(values, lanes, values[0]);
+  });
+}
+
+const BlockValues& BlockRun::run(const Lanes& lanes, const std::int64_t* outer, std::byte* target) {
   const std::vector<BlockProgram::Instruction>& instructions = program_.instructions_;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const std::size_t result = instructions[i].result;
     const bool is_last = i + 1 == instructions.size() && result == program_.result_;
     std::byte* const to = is_last && target != nullptr ? target : slot_of(result);
     at_[result] = to;
-    std::visit(Executor{*this, instructions[i], to, lanes, outer}, instructions[i].op);
+    const bool is_equal =
+        lanes.count() > few_lanes && result != program_.result_ && is_equal_over(instructions[i], lanes);
+    stored_[result] = is_equal ? Stored::few : Stored::all;
+    const std::size_t count = is_equal ? few_lanes : lanes.count();
+    std::visit(Executor{*this, instructions[i], to, lanes, count, outer}, instructions[i].op);
   }
   const std::byte* const result = at_[program_.result_];
-  return BlockProgram::with_type(program_.values_[program_.result_].kind,
-                                 [&]<class T>() -> BlockValues { return reinterpret_cast<const T*>(result); });
+  BlockProgram::with_type(program_.values_[program_.result_].kind,
+                          [&]<class T>() { values_ = reinterpret_cast<const T*>(result); });
+  return values_;
 }
 
 }  // namespace einrel

@@ -12,7 +12,7 @@ namespace einrel {
 // A value is computed as float, double or int64 (bool and i32 too), and does not depend on its place in the block.
 
 /// How many values are computed at a time: few enough that all intermediate results stay in the first-level cache.
-inline constexpr std::size_t lanes_per_block = 512;
+inline constexpr std::size_t lanes_per_block = 1024;
 
 void apply_block(UnaryFunction function, const float* x, float* z, std::size_t n);
 void apply_block(UnaryFunction function, const double* x, double* z, std::size_t n);
@@ -22,6 +22,12 @@ void apply_block(UnaryFunction function, const std::int64_t* x, std::int64_t* z,
 void apply_block(BinaryFunction function, const float* a, const float* b, float* z, std::size_t n);
 void apply_block(BinaryFunction function, const double* a, const double* b, double* z, std::size_t n);
 void apply_block(BinaryFunction function, const std::int64_t* a, const std::int64_t* b, std::int64_t* z, std::size_t n);
+
+/// The same functions, except powers, of one number and every value of a block.
+void apply_block(BinaryFunction function, const float* a, float b, float* z, std::size_t n);
+void apply_block(BinaryFunction function, const double* a, double b, double* z, std::size_t n);
+void apply_block(BinaryFunction function, float a, const float* b, float* z, std::size_t n);
+void apply_block(BinaryFunction function, double a, const double* b, double* z, std::size_t n);
 
 /// The comparisons: 1 or 0.
 void compare_block(BinaryFunction function, const float* a, const float* b, std::int64_t* z, std::size_t n);
@@ -33,6 +39,9 @@ void compare_block(BinaryFunction function, const std::int64_t* a, const std::in
 void select_block(const std::int64_t* c, const float* a, const float* b, float* z, std::size_t n);
 void select_block(const std::int64_t* c, const double* a, const double* b, double* z, std::size_t n);
 void select_block(const std::int64_t* c, const std::int64_t* a, const std::int64_t* b, std::int64_t* z, std::size_t n);
+
+/// first, first + step, first + 2 * step, ...
+void ramp_block(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n);
 
 /// x as a step of type `to` leaves it (f32 into floats, f64 into doubles, else into int64).
 void convert_block(DType to, const float* x, float* z, std::size_t n);
@@ -46,11 +55,14 @@ void convert_block(DType to, const std::int64_t* x, double* z, std::size_t n);
 void convert_block(DType to, const std::int64_t* x, std::int64_t* z, std::size_t n);
 
 /// Elements that lie evenly spaced: `count` values of a block from lane `first` on, of which the first one is the
-/// element `offset` of an operand.
+/// element `offset` of an operand. Or several rows of them, `row_step` elements apart and one after another in the
+/// block.
 struct ElementSpan {
   std::int64_t offset = 0;
   std::size_t first = 0;
   std::size_t count = 0;
+  std::size_t rows = 1;
+  std::int64_t row_step = 0;
 };
 
 /// Loads spans whose elements are `step` apart, of type `stored`, at any alignment. bf16 and f16 load as float, f32 and

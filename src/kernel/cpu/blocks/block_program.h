@@ -9,8 +9,8 @@
 
 #include "einsum/ein_graph.h"
 #include "einsum/scalar_expr.h"
-#include "kernel/block_ops.h"
-#include "kernel/nest.h"
+#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/cpu/blocks/lanes.h"
 
 namespace einrel {
 
@@ -23,8 +23,9 @@ class BlockProgram {
   /// `nest` must stay where it is.
   BlockProgram(const ScalarExpr& body, const LoopNest& nest, const ScalarBindings& scalars);
 
-  /// How many lanes its blocks may have: lanes_per_block, or fewer where so many values of a long body are under way at
-  /// once that workspace_bytes would grow beyond half of most_workspace_bytes.
+  /// How many lanes its blocks may have: lanes_per_block, half as many where some values take 8 bytes, or fewer where
+  /// so many values of a long body are under way at once that workspace_bytes would grow beyond half of
+  /// most_workspace_bytes.
   std::int64_t most_lanes() const;
   /// Memory that a run needs, aligned to 64 bytes.
   std::int64_t workspace_bytes() const;
@@ -76,18 +77,26 @@ class BlockRun {
 
   /// The body at the lanes of a block, where the other loops have brought the quantities to `outer`. The values stay
   /// until the next call. They are written to `target` where the last instruction can do so (`target` aligned for
-  /// them).
-  BlockValues run(const Lanes& lanes, const std::int64_t* outer, std::byte* target = nullptr);
+  /// them). By reference: a variant that is copied when it has just been written makes the processor wait until the
+  /// whole block is stored.
+  const BlockValues& run(const Lanes& lanes, const std::int64_t* outer, std::byte* target = nullptr);
 
  private:
   struct Executor;
+  /// What of a value is stored: every lane; or, where all are equal, a few of them; or every lane although all are
+  /// equal.
+  enum class Stored : std::uint8_t { all, few, all_equal };
   std::byte* slot_of(std::size_t value) const;
+  bool is_equal_over(const BlockProgram::Instruction& instruction, const Lanes& lanes) const;
+  void spread(std::size_t value, std::size_t lanes);
 
   const BlockProgram& program_;
   const std::byte* const* operands_;
   std::byte* workspace_;
   std::int64_t slot_bytes_;
   std::vector<const std::byte*> at_;  // where each value lies at the moment
+  std::vector<Stored> stored_;
+  BlockValues values_;
 };
 
 }  // namespace einrel

@@ -1,12 +1,13 @@
-#include "kernel/accumulate.h"
+#include "kernel/cpu/blocks/accumulate.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
-#include "kernel/log_sum_exp.h"
-#include "kernel/vector_clones.h"
+#include "kernel/cpu/blocks/log_sum_exp.h"
+#include "kernel/cpu/blocks/row_folds.h"
+#include "kernel/cpu/blocks/vector_clones.h"
 
 namespace einrel {
 namespace {
@@ -96,7 +97,7 @@ std::int64_t truth(V value) {
 
 /// The arrays that sums and products, and extremes, of values of type V are in.
 template <class V>
-auto& sums(Accumulators::State& state) {
+auto* sums(const Accumulators::State& state) {
   if constexpr (std::is_floating_point_v<V>) {
     return state.real;
   } else {
@@ -104,7 +105,7 @@ auto& sums(Accumulators::State& state) {
   }
 }
 template <class V>
-auto& extremes(Accumulators::State& state) {
+auto* extremes(const Accumulators::State& state) {
   if constexpr (std::is_same_v<V, float>) {
     return state.single;
   } else {
@@ -113,17 +114,17 @@ auto& extremes(Accumulators::State& state) {
 }
 
 template <class V>
-[[gnu::always_inline]] inline void add_lanes(Reducer reducer, Accumulators::State& state, std::size_t n,
+[[gnu::always_inline]] inline void add_lanes(Reducer reducer, const Accumulators::State& state, std::size_t n,
                                              const V* values, std::int64_t position) {
-  auto* const sum = sums<V>(state).data();
-  V* const extreme = extremes<V>(state).data();
+  auto* const sum = sums<V>(state);
+  V* const extreme = extremes<V>(state);
   using A = std::remove_pointer_t<decltype(sum)>;
-  std::int64_t* const whole = state.whole.data();
-  std::int64_t* const positions = state.position.data();
+  std::int64_t* const whole = state.whole;
+  std::int64_t* const positions = state.position;
   switch (reducer) {
     case Reducer::sum: return add_each(n, sum, values, [](A a, A b) { return plus(a, b); });
     case Reducer::prod: return add_each(n, sum, values, [](A a, A b) { return times(a, b); });
-    case Reducer::mean: return add_each(n, state.real.data(), values, [](double a, double b) { return a + b; });
+    case Reducer::mean: return add_each(n, state.real, values, [](double a, double b) { return a + b; });
     case Reducer::max: return add_each(n, extreme, values, [](V a, V b) { return larger(a, b); });
     case Reducer::min: return add_each(n, extreme, values, [](V a, V b) { return smaller(a, b); });
     case Reducer::any:
@@ -139,6 +140,23 @@ template <class V>
     case Reducer::logsumexp: break;
   }
   throw Bug("a reducer without a loop over lanes");
+}
+
+/// What comes from memory often goes on behind the block, where the processor does not look by itself.
+template <class V>
+[[gnu::always_inline]] inline void look_ahead(const V* values, std::size_t n) {
+  constexpr std::size_t distance = 6144;
+  for (std::size_t i = 0; i < n; i += 64 / sizeof(V)) __builtin_prefetch(values + distance / sizeof(V) + i);
+}
+
+/// Rows that come one after another.
+template <class V>
+[[gnu::always_inline]] inline void add_rows(Reducer reducer, const Accumulators::State& state, std::size_t n,
+                                            std::size_t rows, const V* values, std::int64_t position) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    look_ahead(values + r * n, n);
+    add_lanes(reducer, state, n, values + r * n, position + static_cast<std::int64_t>(r));
+  }
 }
 
 template <class A, class V>
@@ -181,17 +199,17 @@ template <class V>
 
 // The inner loops once more for each instruction set. (Clones cannot be templates.)
 
-EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, Accumulators::State& state, std::size_t n, const float* values,
-                                      std::int64_t position) {
-  add_lanes(reducer, state, n, values, position);
+EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, const Accumulators::State& state, std::size_t n,
+                                      std::size_t rows, const float* values, std::int64_t position) {
+  add_rows(reducer, state, n, rows, values, position);
 }
-EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, Accumulators::State& state, std::size_t n, const double* values,
-                                      std::int64_t position) {
-  add_lanes(reducer, state, n, values, position);
+EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, const Accumulators::State& state, std::size_t n,
+                                      std::size_t rows, const double* values, std::int64_t position) {
+  add_rows(reducer, state, n, rows, values, position);
 }
-EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, Accumulators::State& state, std::size_t n,
-                                      const std::int64_t* values, std::int64_t position) {
-  add_lanes(reducer, state, n, values, position);
+EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, const Accumulators::State& state, std::size_t n,
+                                      std::size_t rows, const std::int64_t* values, std::int64_t position) {
+  add_rows(reducer, state, n, rows, values, position);
 }
 EINREL_VECTOR_CLONES double real_fold_clone(Reducer reducer, std::size_t n, const float* values) {
   return fold_arithmetic<double>(reducer, n, values);
@@ -204,12 +222,6 @@ EINREL_VECTOR_CLONES double real_fold_clone(Reducer reducer, std::size_t n, cons
 }
 EINREL_VECTOR_CLONES std::int64_t whole_fold_clone(Reducer reducer, std::size_t n, const std::int64_t* values) {
   return fold_arithmetic<std::int64_t>(reducer, n, values);
-}
-EINREL_VECTOR_CLONES float extreme_clone(bool largest, std::size_t n, float held, const float* values) {
-  return fold_extremes(largest, n, held, values);
-}
-EINREL_VECTOR_CLONES double extreme_clone(bool largest, std::size_t n, double held, const double* values) {
-  return fold_extremes(largest, n, held, values);
 }
 EINREL_VECTOR_CLONES std::int64_t extreme_clone(bool largest, std::size_t n, std::int64_t held,
                                                 const std::int64_t* values) {
@@ -235,11 +247,22 @@ EINREL_VECTOR_CLONES bool contains_clone(bool wanted, std::size_t n, const std::
   return contains(wanted, n, values);
 }
 
+/// The largest, or the least, of `held` and n values.
+template <class V>
+V extreme_of(bool largest, std::size_t n, V held, const V* values) {
+  if constexpr (std::is_floating_point_v<V>) {
+    take_row_extremes(largest, values, 1, n, &held);
+    return held;
+  } else {
+    return extreme_clone(largest, n, held, values);
+  }
+}
+
 /// Rescales to the block's largest value once, then adds all exponentials.
 template <class V>
 void fold_logsumexp(double& largest, double& scaled, std::size_t n, const V* values) {
   const V lowest = std::is_floating_point_v<V> ? static_cast<V>(-infinity) : std::numeric_limits<V>::lowest();
-  const double above = larger(largest, static_cast<double>(extreme_clone(true, n, lowest, values)));
+  const double above = larger(largest, static_cast<double>(extreme_of(true, n, lowest, values)));
   if (above != largest) scaled *= std::exp(largest - above);
   largest = above;
   scaled += sum_exponentials(largest, values, n);
@@ -248,17 +271,15 @@ void fold_logsumexp(double& largest, double& scaled, std::size_t n, const V* val
 /// argmax and argmin: where the extreme of the block first stands, if it beats what is held.
 template <class V>
 void fold_position(bool largest, V& held, std::int64_t& position, std::size_t n, const V* values, std::int64_t begin) {
-  const V extreme = extreme_clone(largest, n, held, values);
+  const V extreme = extreme_of(largest, n, held, values);
   if (!(largest ? beats_maximum(extreme, held) : beats_minimum(extreme, held))) return;
   held = extreme;
   position = begin + static_cast<std::int64_t>(first_clone(extreme, n, values));
 }
 
 template <class V>
-void fold_lane(Reducer reducer, Accumulators::State& state, std::size_t n, const V* values, std::int64_t position) {
-  auto& sum = sums<V>(state)[0];
-  V& extreme = extremes<V>(state)[0];
-  std::int64_t& whole = state.whole[0];
+void fold_lane(Reducer reducer, const Accumulators::State& state, std::size_t n, const V* values,
+               std::int64_t position) {
   const auto arithmetic = [&] {
     if constexpr (std::is_floating_point_v<V>) {
       return real_fold_clone(reducer, n, values);
@@ -267,23 +288,73 @@ void fold_lane(Reducer reducer, Accumulators::State& state, std::size_t n, const
     }
   };
   switch (reducer) {
-    case Reducer::sum: sum = plus(sum, arithmetic()); return;
-    case Reducer::prod: sum = times(sum, arithmetic()); return;
-    case Reducer::mean: state.real[0] += real_fold_clone(Reducer::sum, n, values); return;
+    case Reducer::sum: *sums<V>(state) = plus(*sums<V>(state), arithmetic()); return;
+    case Reducer::prod: *sums<V>(state) = times(*sums<V>(state), arithmetic()); return;
+    case Reducer::mean: *state.real += real_fold_clone(Reducer::sum, n, values); return;
     case Reducer::max:
-    case Reducer::min: extreme = extreme_clone(reducer == Reducer::max, n, extreme, values); return;
-    case Reducer::any: whole = whole != 0 || contains_clone(true, n, values) ? 1 : 0; return;
-    case Reducer::all: whole = whole == 0 || contains_clone(false, n, values) ? 0 : 1; return;
+    case Reducer::min:
+      *extremes<V>(state) = extreme_of(reducer == Reducer::max, n, *extremes<V>(state), values);
+      return;
+    case Reducer::any: *state.whole = *state.whole != 0 || contains_clone(true, n, values) ? 1 : 0; return;
+    case Reducer::all: *state.whole = *state.whole == 0 || contains_clone(false, n, values) ? 0 : 1; return;
     case Reducer::argmax:
     case Reducer::argmin:
-      return fold_position(reducer == Reducer::argmax, extreme, state.position[0], n, values, position);
-    case Reducer::logsumexp: return fold_logsumexp(state.real[0], state.scaled[0], n, values);
+      return fold_position(reducer == Reducer::argmax, *extremes<V>(state), *state.position, n, values, position);
+    case Reducer::logsumexp: return fold_logsumexp(*state.real, *state.scaled, n, values);
+  }
+}
+
+/// The same reductions from another lane on.
+Accumulators::State from_lane(Accumulators::State state, std::size_t lane) {
+  const auto move = [lane](auto*& array) {
+    if (array != nullptr) array += lane;
+  };
+  move(state.single);
+  move(state.real);
+  move(state.whole);
+  move(state.position);
+  move(state.scaled);
+  return state;
+}
+
+/// `count` values for each of some lanes, those of a lane side by side.
+template <class V>
+void fold_lanes(Reducer reducer, const Accumulators::State& state, std::size_t lanes, std::size_t count,
+                const V* values, std::int64_t position) {
+  if constexpr (std::is_floating_point_v<V>) {
+    switch (reducer) {
+      case Reducer::sum:
+      case Reducer::mean: return add_row_sums(values, lanes, count, state.real);
+      case Reducer::max:
+      case Reducer::min: return take_row_extremes(reducer == Reducer::max, values, lanes, count, extremes<V>(state));
+      default: break;
+    }
+  }
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    fold_lane(reducer, from_lane(state, lane), count, values + lane * count, position);
   }
 }
 
 }  // namespace
 
-Accumulators::Accumulators(Reducer reducer, DType values) : reducer_(reducer), held_(held_by(reducer, values)) {}
+Accumulators::Accumulators(Reducer reducer, DType values, std::size_t most_lanes)
+    : reducer_(reducer), held_(held_by(reducer, values)) {
+  const bool positions = reducer == Reducer::argmax || reducer == Reducer::argmin;
+  const bool scaled = reducer == Reducer::logsumexp;
+  const std::size_t held_size = held_ == Held::single ? sizeof(float) : sizeof(double);
+  const auto lines = [most_lanes](std::size_t size) { return (most_lanes * size + 63) / 64; };
+  const std::size_t more_lines = positions || scaled ? lines(sizeof(double)) : 0;
+  memory_.resize(lines(held_size) + more_lines);
+  std::byte* const held = memory_.front().bytes;
+  std::byte* const more = held + lines(held_size) * 64;
+  switch (held_) {
+    case Held::single: state_.single = reinterpret_cast<float*>(held); break;
+    case Held::real: state_.real = reinterpret_cast<double*>(held); break;
+    case Held::whole: state_.whole = reinterpret_cast<std::int64_t*>(held); break;
+  }
+  if (positions) state_.position = reinterpret_cast<std::int64_t*>(more);
+  if (scaled) state_.scaled = reinterpret_cast<double*>(more);
+}
 
 Accumulators::Held Accumulators::held_by(Reducer reducer, DType values) {
   switch (reducer) {
@@ -302,13 +373,13 @@ Accumulators::Held Accumulators::held_by(Reducer reducer, DType values) {
   return values == DType::f64 ? Held::real : Held::single;
 }
 
-void Accumulators::start(std::size_t lanes) {
-  lanes_ = lanes;
+void Accumulators::start(Range lanes) {
+  const State state = from_lane(state_, lanes.first);
   const auto fill = [&](double real, std::int64_t whole) {
     switch (held_) {
-      case Held::single: std::fill_n(state_.single.begin(), lanes, static_cast<float>(real)); return;
-      case Held::real: std::fill_n(state_.real.begin(), lanes, real); return;
-      case Held::whole: std::fill_n(state_.whole.begin(), lanes, whole); return;
+      case Held::single: std::fill_n(state.single, lanes.count, static_cast<float>(real)); return;
+      case Held::real: std::fill_n(state.real, lanes.count, real); return;
+      case Held::whole: std::fill_n(state.whole, lanes.count, whole); return;
     }
   };
   switch (reducer_) {
@@ -317,47 +388,49 @@ void Accumulators::start(std::size_t lanes) {
     case Reducer::any: return fill(0, 0);
     case Reducer::prod:
     case Reducer::all: return fill(1, 1);
-    case Reducer::argmax: std::fill_n(state_.position.begin(), lanes, 0); [[fallthrough]];
+    case Reducer::argmax: std::fill_n(state.position, lanes.count, 0); [[fallthrough]];
     case Reducer::max: return fill(-infinity, std::numeric_limits<std::int64_t>::min());
-    case Reducer::argmin: std::fill_n(state_.position.begin(), lanes, 0); [[fallthrough]];
+    case Reducer::argmin: std::fill_n(state.position, lanes.count, 0); [[fallthrough]];
     case Reducer::min: return fill(infinity, std::numeric_limits<std::int64_t>::max());
-    case Reducer::logsumexp: std::fill_n(state_.scaled.begin(), lanes, 0); return fill(-infinity, 0);
+    case Reducer::logsumexp: std::fill_n(state.scaled, lanes.count, 0); return fill(-infinity, 0);
   }
 }
 
-void Accumulators::add(BlockValues values, std::int64_t position) {
+void Accumulators::add(const BlockValues& values, Range lanes, std::size_t rows, std::int64_t position) {
+  const State state = from_lane(state_, lanes.first);
   std::visit(
       [&](const auto* block) {
-        if (reducer_ == Reducer::logsumexp) {
-          return add_exponentials(state_.real.data(), state_.scaled.data(), block, lanes_);
+        if (reducer_ != Reducer::logsumexp) {
+          return lanes_clone(reducer_, state, lanes.count, rows, block, position);
         }
-        lanes_clone(reducer_, state_, lanes_, block, position);
+        for (std::size_t r = 0; r < rows; ++r) {
+          add_exponentials(state.real, state.scaled, block + r * lanes.count, lanes.count);
+        }
       },
       values);
 }
 
-void Accumulators::fold(BlockValues values, std::size_t count, std::int64_t position) {
-  std::visit([&](const auto* block) { fold_lane(reducer_, state_, count, block, position); }, values);
+void Accumulators::fold(const BlockValues& values, Range lanes, std::size_t count, std::int64_t position) {
+  const State state = from_lane(state_, lanes.first);
+  std::visit([&](const auto* block) { fold_lanes(reducer_, state, lanes.count, count, block, position); }, values);
 }
 
 Accumulators::Partial Accumulators::partial(std::size_t lane) const {
   Partial partial;
-  switch (held_) {
-    case Held::single: partial.real = static_cast<double>(state_.single[lane]); break;
-    case Held::real: partial.real = state_.real[lane]; break;
-    case Held::whole: partial.whole = state_.whole[lane]; break;
-  }
-  if (reducer_ == Reducer::argmax || reducer_ == Reducer::argmin) partial.position = state_.position[lane];
-  if (reducer_ == Reducer::logsumexp) partial.scaled = state_.scaled[lane];
+  if (state_.single != nullptr) partial.real = static_cast<double>(state_.single[lane]);
+  if (state_.real != nullptr) partial.real = state_.real[lane];
+  if (state_.whole != nullptr) partial.whole = state_.whole[lane];
+  if (state_.position != nullptr) partial.position = state_.position[lane];
+  if (state_.scaled != nullptr) partial.scaled = state_.scaled[lane];
   return partial;
 }
 
-void Accumulators::set(std::size_t lane, const Partial& partial) {
-  state_.single[lane] = static_cast<float>(partial.real);
-  state_.real[lane] = partial.real;
-  state_.whole[lane] = partial.whole;
-  state_.position[lane] = partial.position;
-  state_.scaled[lane] = partial.scaled;
+void Accumulators::set(std::size_t lane, const Partial& partial) const {
+  if (state_.single != nullptr) state_.single[lane] = static_cast<float>(partial.real);
+  if (state_.real != nullptr) state_.real[lane] = partial.real;
+  if (state_.whole != nullptr) state_.whole[lane] = partial.whole;
+  if (state_.position != nullptr) state_.position[lane] = partial.position;
+  if (state_.scaled != nullptr) state_.scaled[lane] = partial.scaled;
 }
 
 void Accumulators::combine(std::size_t lane, const Partial& later) {
@@ -396,21 +469,24 @@ void Accumulators::combine(std::size_t lane, const Partial& later) {
   set(lane, both);
 }
 
-ReducedValues Accumulators::finish(std::int64_t count) {
-  double* const real = state_.real.data();
+const ReducedValues& Accumulators::finish(Range lanes, std::int64_t count) {
+  const State state = from_lane(state_, lanes.first);
   if (reducer_ == Reducer::mean) {
-    for (std::size_t i = 0; i < lanes_; ++i) real[i] /= static_cast<double>(count);
+    for (std::size_t i = 0; i < lanes.count; ++i) state.real[i] /= static_cast<double>(count);
   }
   if (reducer_ == Reducer::logsumexp) {
-    for (std::size_t i = 0; i < lanes_; ++i) real[i] += std::log(state_.scaled[i]);
+    for (std::size_t i = 0; i < lanes.count; ++i) state.real[i] += std::log(state.scaled[i]);
   }
-  if (reducer_ == Reducer::argmax || reducer_ == Reducer::argmin) return state_.position.data();
+  if (state.position != nullptr) {
+    finished_ = state.position;
+    return finished_;
+  }
   switch (held_) {
-    case Held::single: return state_.single.data();
-    case Held::real: return state_.real.data();
-    case Held::whole: return state_.whole.data();
+    case Held::single: finished_ = state.single; break;
+    case Held::real: finished_ = state.real; break;
+    case Held::whole: finished_ = state.whole; break;
   }
-  throw Bug("reductions held in no array");
+  return finished_;
 }
 
 }  // namespace einrel

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernel/nest.h"
+#include "kernel/cpu/blocks/lanes.h"
 
 namespace einrel {
 

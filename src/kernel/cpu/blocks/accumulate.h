@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "einsum/functions.h"
+#include "kernel/cpu/blocks/block_program.h"
+
+namespace einrel {
+
+/// What a reduction has come to, per lane: extremes as they came, other floats in double, integers exactly in int64.
+using ReducedValues = std::variant<const float*, const double*, const std::int64_t*>;
+
+/// Reductions that are under way, one per lane.
+class Accumulators {
+ public:
+  /// `values`: the type of the values that come, as they are computed.
+  Accumulators(Reducer reducer, DType values, std::size_t most_lanes = lanes_per_block);
+
+  /// A range of lanes.
+  struct Range {
+    std::size_t first = 0;
+    std::size_t count = 1;
+  };
+  /// Forgets everything: reductions over nothing.
+  void start(Range lanes);
+  /// One more value for each lane, and again for each of `rows` rows. `position` counts the values of a lane from 0.
+  void add(const BlockValues& values, Range lanes, std::size_t rows, std::int64_t position);
+  /// `count` more values for each lane, those of a lane side by side; the first of them is at `position`. They are
+  /// reduced to one value first, in an order that depends on `count` alone.
+  void fold(const BlockValues& values, Range lanes, std::size_t count, std::int64_t position);
+  /// The reduction of one lane under way, to be gone on with elsewhere.
+  struct Partial {
+    double real = 0;
+    std::int64_t whole = 0;
+    std::int64_t position = 0;
+    double scaled = 0;
+  };
+  Partial partial(std::size_t lane) const;
+  /// The values behind `later` too, which come after those of this lane.
+  void combine(std::size_t lane, const Partial& later);
+  /// The results after `count` values per lane. They stay until the next start.
+  const ReducedValues& finish(Range lanes, std::int64_t count);
+
+  /// Entries per lane, aligned to cache lines: vector stores that straddle two are several times slower. Null where
+  /// the reducer and the type of the values need none.
+  struct State {
+    float* single = nullptr;           ///< maximum or minimum of f32 so far
+    double* real = nullptr;            ///< the same of f64; sum, product
+    std::int64_t* whole = nullptr;     ///< the same of integers; any and all
+    std::int64_t* position = nullptr;  ///< argmax, argmin: where the extreme stands
+    double* scaled = nullptr;          ///< logsumexp: the sum of exp(x - real)
+  };
+
+ private:
+  enum class Held : std::uint8_t { single, real, whole };
+  static Held held_by(Reducer reducer, DType values);
+  void set(std::size_t lane, const Partial& partial) const;
+
+  struct alignas(64) CacheLine {
+    std::byte bytes[64];
+  };
+
+  Reducer reducer_;
+  Held held_;  // which array the reductions are in
+  std::vector<CacheLine> memory_;
+  State state_;
+  ReducedValues finished_;
+};
+
+}  // namespace einrel
