@@ -41,6 +41,17 @@ bool stored_as_computed(const KernelSpec& spec) {
   return is_block_type && dtype == spec.einsum.body.type();
 }
 
+/// Whether several operands are as large as the result. Beside fewer the memory keeps up with results that go through
+/// the caches, which spares a copy.
+bool reads_several(const LoopNest& nest) {
+  const auto as_large = [&](const Reading& reading) {
+    return reading.quantity != output_quantity &&
+           std::all_of(nest.loops.begin(), nest.loops.end(),
+                       [&](const Loop& loop) { return loop.steps[reading.quantity] != 0; });
+  };
+  return std::count_if(nest.readings.begin(), nest.readings.end(), as_large) > 1;
+}
+
 /// One EinSum made ready. Its results come in units: blocks of results or of rows, or one position of outer_results;
 /// what is reduced into a unit comes in steps.
 class Interpreter {
@@ -50,7 +61,7 @@ class Interpreter {
         computed_(spec.einsum.body.type()),
         accumulate_(spec.accumulate),
         as_computed_(stored_as_computed(spec)),
-        streams_(spec.large_result && as_computed_ && !reducer_),
+        streams_(spec.large_result && as_computed_ && !reducer_ && reads_several(nest)),
         result_(spec.result),
         nest_(std::move(nest)),
         program_(spec.einsum.body, nest_, spec.scalars),
