@@ -192,19 +192,54 @@ class VertexSplitter {
 
   /// A new vertex over the labels in `all` that `needed` has, and how to read it.
   Node intermediate(const ScalarExpr& body, const LabelSet& all, const LabelSet& needed) {
-    std::vector<std::size_t> output;
     LabelSet labels(all.size(), false);
-    for (std::size_t l = 0; l < all.size(); ++l) {
-      if (!all[l] || !needed[l]) continue;
-      output.push_back(l);
-      labels[l] = true;
-    }
+    for (std::size_t l = 0; l < all.size(); ++l) labels[l] = all[l] && needed[l];
+    const std::vector<std::size_t> output = order_of(body, labels);
     const VertexId id = add_vertex(body, all, output, unused_name(), body.type());
     Access access;
     for (const std::size_t label : output) access.indices.push_back({0, {{1, label}}});
     extra_operands_.emplace_back(id, access);
     const std::size_t operand = einsum_.operands.size() + extra_operands_.size() - 1;
     return {{{{body.type(), OperandValue{operand}}}}, labels};
+  }
+
+  /// `labels` as they lie side by side in the operands of a body: first those that several operands have, then those of
+  /// each one. The operand whose innermost label stays comes last, so that whole stretches of it meet in the result.
+  std::vector<std::size_t> order_of(const ScalarExpr& body, const LabelSet& labels) const {
+    std::vector<std::vector<std::size_t>> lists;
+    std::vector<std::size_t> holders(labels.size(), 0);
+    for (const ScalarStep& step : body.steps) {
+      const auto* const use = std::get_if<OperandValue>(&step.op);
+      if (use == nullptr) continue;
+      std::vector<std::size_t>& list = lists.emplace_back();
+      const Access access = operand(use->operand).second;
+      for (const Index& index : access.indices) {
+        for (const IndexTerm& term : index.terms) {
+          if (std::find(list.begin(), list.end(), term.label) != list.end()) continue;
+          list.push_back(term.label);
+          ++holders[term.label];
+        }
+      }
+    }
+    const auto stays_innermost = [&](const std::vector<std::size_t>& list) {
+      return !list.empty() && labels[list.back()] && holders[list.back()] == 1;
+    };
+    std::stable_partition(lists.begin(), lists.end(), [&](const auto& list) { return !stays_innermost(list); });
+    std::vector<std::size_t> order;
+    LabelSet left = labels;
+    const auto take = [&](std::size_t label) {
+      if (left[label]) order.push_back(label);
+      left[label] = false;
+    };
+    for (const bool shared : {true, false}) {
+      for (const std::vector<std::size_t>& list : lists) {
+        for (const std::size_t label : list) {
+          if ((holders[label] > 1) == shared) take(label);
+        }
+      }
+    }
+    for (std::size_t l = 0; l < labels.size(); ++l) take(l);
+    return order;
   }
 
   std::string unused_name() {

@@ -16,15 +16,6 @@ namespace {
 /// No tile kernel has more rows or lanes.
 constexpr std::int64_t most_lines = 64;
 
-/// Positions that lie side by side in memory: the innermost loops, as far as each continues the one inside it.
-std::int64_t stretch(const std::vector<Loop>& loops, std::size_t quantity) {
-  std::int64_t length = 1;
-  for (auto loop = loops.rbegin(); loop != loops.rend() && loop->steps[quantity] == length; ++loop) {
-    length *= loop->extent;
-  }
-  return length;
-}
-
 bool can_copy_fast(const Reading& reading, DType type) {
   const bool is_narrow = reading.dtype == DType::bf16 || reading.dtype == DType::f16;
   return reading.aligned && (reading.dtype == type || (type == DType::f32 && is_narrow));

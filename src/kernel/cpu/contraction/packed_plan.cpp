@@ -203,7 +203,10 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.inner_block =
       unit > 1 ? std::max(unit, most_inner / unit * unit) : ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
   plan.tile_rows = best_tile_rows(plan, shape);
-  const bool contiguous = plan.columns == 1 || plan.product.columns.back().steps[output_quantity] == 1;
+  // Tiles go where they belong in stretches; short ones are slow, and better stored once than in every pass.
+  constexpr std::int64_t least_stretch = 8;
+  const bool contiguous =
+      plan.columns == 1 || stretch(plan.product.columns, output_quantity) >= std::min(plan.columns, least_stretch);
   plan.through_block = plan.product.result != plan.product.match.type || !plan.product.result_aligned || !contiguous;
   plan.part_batch = plan.batch;
   plan.part_rows = plan.rows;

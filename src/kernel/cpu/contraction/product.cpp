@@ -63,6 +63,14 @@ std::vector<Loop> without(std::vector<Loop> loops, std::size_t index) {
   return loops;
 }
 
+std::int64_t stretch(const std::vector<Loop>& loops, std::size_t quantity) {
+  std::int64_t length = 1;
+  for (auto loop = loops.rbegin(); loop != loops.rend() && loop->steps[quantity] == length; ++loop) {
+    length *= loop->extent;
+  }
+  return length;
+}
+
 std::size_t longest(const std::vector<Loop>& loops) {
   const auto found =
       std::max_element(loops.begin(), loops.end(), [](const Loop& x, const Loop& y) { return x.extent < y.extent; });

@@ -56,6 +56,9 @@ Loop single_loop(const Product& product);
 
 std::vector<Loop> without(std::vector<Loop> loops, std::size_t index);
 
+/// How many positions lie side by side in a quantity: of the innermost loops, as far as each continues the one inside.
+std::int64_t stretch(const std::vector<Loop>& loops, std::size_t quantity);
+
 /// The index of the longest loop of at least one.
 std::size_t longest(const std::vector<Loop>& loops);
 

@@ -1,5 +1,6 @@
 #include "kernel/cpu/contraction/store.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
@@ -112,7 +113,9 @@ template <class T, class Stored>
 void store_as(const BlockStore<T>& store) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(store.result) % sizeof(Stored) == 0;
   const bool plain = std::is_same_v<T, Stored> || (!store.accumulate && store.scale == 1);
-  if (aligned && plain && stretch(store, 0) > 1) return store_stretches<T, Stored>(store);
+  constexpr std::int64_t least_stretch = 8;
+  if (aligned && plain && stretch(store, 0) >= std::min(store.column_count, least_stretch))
+    return store_stretches<T, Stored>(store);
   const auto distance = [](const std::int64_t* offsets, std::int64_t count) {
     return count < 2 ? 0 : std::abs(offsets[1] - offsets[0]);
   };
