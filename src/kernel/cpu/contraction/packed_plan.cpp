@@ -114,7 +114,13 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   seconds += packing(product.a, a, m * k) * column_parts;
   seconds += packing(product.b, b, n * k) * row_parts;
   seconds += 2 * passes * transfer_seconds(m * n * static_cast<double>(size_of(product.result)));
-  if (plan.through_block) seconds += 1.0e-9 * m * n;
+  const std::int64_t together = stretch(product.columns, output_quantity);
+  const bool in_pieces = together < plan.columns && together % plan.tile_lanes != 0 && together < 4 * plan.tile_lanes;
+  if (plan.through_block) {
+    seconds += 1e-9 * m * n;
+  } else if (in_pieces) {
+    seconds += 4e-10 * passes * m * n;
+  }
   seconds += 3e-7 * row_parts * column_parts;
   return seconds * static_cast<double>(plan.batch) + 1e-6 * static_cast<double>(parts(plan));
 }
@@ -199,14 +205,15 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.columns = position_count(product.columns);
   plan.inner = position_count(product.inner);
   plan.product = std::move(product);
-  plan.tile_lanes = 2 * shape.vector;
+  const std::int64_t together = stretch(plan.product.columns, output_quantity);
+  const bool halves = shape.any_rows && together % shape.vector == 0 && together < 4 * shape.vector;
+  plan.tile_lanes = halves && together % (2 * shape.vector) != 0 ? shape.vector : 2 * shape.vector;
   plan.inner_block =
       unit > 1 ? std::max(unit, most_inner / unit * unit) : ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
   plan.tile_rows = best_tile_rows(plan, shape);
   // Tiles go where they belong in stretches; short ones are slow, and better stored once than in every pass.
   constexpr std::int64_t least_stretch = 8;
-  const bool contiguous =
-      plan.columns == 1 || stretch(plan.product.columns, output_quantity) >= std::min(plan.columns, least_stretch);
+  const bool contiguous = together >= std::min(plan.columns, least_stretch);
   plan.through_block = plan.product.result != plan.product.match.type || !plan.product.result_aligned || !contiguous;
   plan.part_batch = plan.batch;
   plan.part_rows = plan.rows;
