@@ -154,7 +154,7 @@ double modelled_seconds(const DirectPlan& plan) {
   const double bytes = product_bytes(plan);
   // Whole rows of B that lie far apart, again for each few lanes: the further from the processor, the slower.
   const bool is_large = plan.row.extent > shape.rows && bytes > 5e5;
-  const double one = seconds_per_cycle * cycles * (is_large ? 1.6 : 1.0) + 15e-9 * calls_per_repeat;
+  const double one = seconds_per_cycle * cycles * (is_large ? 1.8 : 1.0) + 15e-9 * calls_per_repeat;
   const double products = positions(plan.rest) * repeated;
   const double results = products * static_cast<double>(plan.row.extent * plan.lanes.extent) *
                          static_cast<double>(size_of(plan.product.match.type));

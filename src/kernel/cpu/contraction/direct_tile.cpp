@@ -52,7 +52,10 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
   const T* a_tile = task.a;
   const T* b_tile = task.b;
   T* z_tile = task.z;
-  const std::int64_t a_ahead = task.inner * task.a_inner;
+  // Rows of A that follow one another are read on from behind these ones.
+  const bool follows = !a_by_lanes && task.a_inner == 1 && task.a_row == task.inner;
+  const std::int64_t soon_begin = follows ? static_cast<std::int64_t>(rows) * task.a_row : task.inner * task.a_inner;
+  const std::int64_t soon_step = follows ? static_cast<std::int64_t>(rows) : task.a_inner;
   const std::int64_t b_ahead = task.inner * task.b_inner;
   for (std::int64_t t = 0; t < task.count; ++t) {
     hn::Vec<D> sums[rows][vectors];
@@ -64,11 +67,12 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
     for (std::int64_t o = 0; o < task.outer; ++o) {
       const T* a = a_tile + task.a_outer[o];
       const T* b = b_tile + task.b_outer[o];
-      for (std::int64_t left = task.inner; left > 0; --left, a += task.a_inner, b += task.b_inner) {
+      const T* soon = a + soon_begin;
+      for (std::int64_t left = task.inner; left > 0; --left, a += task.a_inner, b += task.b_inner, soon += soon_step) {
         hn::Vec<D> b_lanes[vectors];
         load_lanes(b, last, b_lanes);
         // Where inner positions come in blocks, the next block reads this. Processors do not foresee it.
-        __builtin_prefetch(a + a_ahead, 0, 3);
+        __builtin_prefetch(soon, 0, 3);
         HWY_UNROLL(4)
         for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + b_ahead + v * hn::MaxLanes(d), 0, 3);
         HWY_UNROLL(14)
