@@ -135,7 +135,7 @@ bool is_choosy(const Match& match) {
 bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
   if (plan.batch > 1 || plan.through_block || is_choosy(plan.product.match)) return false;
-  if (plan.columns < 3 * plan.tile_lanes || tiles <= sizes.shared_tiles) return false;
+  if (plan.columns < 3 * plan.tile_lanes || tiles < 3 * sizes.shared_tiles) return false;
   const std::int64_t line = plan.inner_block * static_cast<std::int64_t>(size_of(plan.product.match.type));
   const std::int64_t most = (most_workspace_bytes - 64) / line / plan.tile_lanes * plan.tile_lanes;
   constexpr std::int64_t most_blocks = 10000;  // each is two stages
