@@ -133,6 +133,33 @@ double product_bytes(const DirectPlan& plan) {
   return static_cast<double>(size_of(plan.product.match.type)) * (of_a + k * n + m * n);
 }
 
+/// By how much computing is slower than from the first-level cache, judged by how B is walked again for every few rows.
+double slowness(const DirectPlan& plan, std::int64_t tile_rows) {
+  const double bytes = product_bytes(plan);
+  if (plan.row.extent > tile_rows && bytes > 5e5) {
+    // Whole rows far from one another: the further from the processor, the slower.
+    const bool is_dense = plan.inner.steps[plan.product.b.reading.quantity] == plan.lanes.extent;
+    return is_dense ? 1.35 : 1.8;
+  }
+  // Short rows, or ones that no single loop leads to, are not foreseen by the processor.
+  constexpr std::int64_t short_row = 256;
+  const bool is_short = plan.lanes.extent * static_cast<std::int64_t>(size_of(plan.product.match.type)) < short_row;
+  return !plan.outer_inner.empty() || (bytes > 32768 && is_short) ? 1.3 : 1.0;
+}
+
+/// To read the operands once and to write the result.
+double memory_seconds(const DirectPlan& plan, std::int64_t tile_rows) {
+  const auto size = static_cast<std::int64_t>(size_of(plan.product.match.type));
+  const double products = positions(plan.rest) * static_cast<double>(plan.repeated.extent);
+  const double results = products * static_cast<double>(plan.row.extent * plan.lanes.extent * size);
+  // Rows of B that lie a multiple of a page apart evict one another before the next rows of A meet them.
+  constexpr std::int64_t page = 4096;
+  const std::int64_t distance = plan.inner.steps[plan.product.b.reading.quantity];
+  const bool collides =
+      plan.row.extent > tile_rows && inner_count(plan) > 4 && distance != 0 && distance * size % page == 0;
+  return (collides ? 3 : 1) * transfer_seconds(products * product_bytes(plan)) + transfer_seconds(results);
+}
+
 double modelled_seconds(const DirectPlan& plan) {
   const KernelShape shape = kernel_shape(plan);
   const double k = inner_count(plan);
@@ -149,22 +176,11 @@ double modelled_seconds(const DirectPlan& plan) {
       calls += static_cast<double>(std::min(rows.count, lanes.count));
     }
   }
-  const auto repeated = static_cast<double>(plan.repeated.extent);
   const double calls_per_repeat = calls / static_cast<double>(plan.repeated_block);
-  const double bytes = product_bytes(plan);
-  // Whole rows of B that lie far apart, again for each few lanes: the further from the processor, the slower.
-  const bool is_large = plan.row.extent > shape.rows && bytes > 5e5;
-  const double one = seconds_per_cycle * cycles * (is_large ? 1.8 : 1.0) + 15e-9 * calls_per_repeat;
-  const double products = positions(plan.rest) * repeated;
-  const double results = products * static_cast<double>(plan.row.extent * plan.lanes.extent) *
-                         static_cast<double>(size_of(plan.product.match.type));
-  // Rows of B that lie a multiple of a page apart evict one another before the next rows of A meet them.
-  constexpr std::int64_t page = 4096;
-  const std::int64_t distance = plan.inner.steps[plan.product.b.reading.quantity];
-  const bool collides = plan.row.extent > shape.rows && k > 4 && distance != 0 &&
-                        distance * static_cast<std::int64_t>(size_of(plan.product.match.type)) % page == 0;
-  const double memory = (collides ? 3 : 1) * transfer_seconds(products * bytes) + transfer_seconds(results);
-  return 2e-7 + std::max(products * one, memory) + 5e-8 * products / static_cast<double>(plan.repeated_block);
+  const double one = seconds_per_cycle * cycles * slowness(plan, shape.rows) + 15e-9 * calls_per_repeat;
+  const double products = positions(plan.rest) * static_cast<double>(plan.repeated.extent);
+  return 2e-7 + std::max(products * one, memory_seconds(plan, shape.rows)) +
+         5e-8 * products / static_cast<double>(plan.repeated_block);
 }
 
 std::int64_t unit_count(const DirectPlan& plan) {
@@ -186,7 +202,7 @@ void finish(DirectPlan& plan) {
   // A few inner positions at a time, so that B is read in a few long stretches; the result stays in the cache.
   const double k = inner_count(plan);
   const bool small = product_bytes(plan) < 32768;
-  plan.inner_block = small ? static_cast<std::int64_t>(k) : rows.tiles() == 1 ? 16 : 128;
+  plan.inner_block = small ? static_cast<std::int64_t>(k) : rows.tiles() > 1 ? 128 : plan.row.extent <= 2 ? 4 : 8;
   const std::int64_t unit = 4 * shape.vector;
   plan.lane_block = plan.lanes.extent;
   if (!small) {

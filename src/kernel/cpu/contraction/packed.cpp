@@ -52,12 +52,12 @@ class PackedPart {
         arrays_(arrays),
         a_(plan.product.a, plan.product.rows, plan.product.inner, plan.product.match.type),
         b_(plan.product.b, plan.product.columns, plan.product.inner, plan.product.match.type),
-        kernels_(&tile_kernels<T>(plan.product.match.combination, false)) {
+        kernels_(&tile_kernels<T>(plan.product.match.combination, false)),
+        shared_(reinterpret_cast<T*>(workspace.shared)) {
     const PackedWorkspace offsets = workspace_of(plan);
     a_panels_ = reinterpret_cast<T*>(workspace.own + offsets.a);
     b_panels_ = reinterpret_cast<T*>(workspace.own + offsets.b);
     block_ = reinterpret_cast<T*>(workspace.own + offsets.block);
-    shared_ = reinterpret_cast<T*>(workspace.shared);
   }
 
   void run(std::int64_t part) {
