@@ -22,7 +22,8 @@ struct OrderedContraction {
 /// Factors without labels are multiplied into the smallest other factor first. Sums over labels of a single factor are
 /// taken before the product where that is cheaper. Integers do not change at all, floats by rounding, and where factors
 /// or intermediate products are infinite, NaN or out of range, as any re-association does. Intermediates have the type
-/// that the product is computed in; a product whose intermediates would exceed 2^62 bytes stays as it is.
+/// that the product is computed in, and their labels lie as they do in the operands, those of both first, so that whole
+/// stretches of an operand meet in them; a product whose intermediates would exceed 2^62 bytes stays as it is.
 EinGraph order_contractions(const EinGraph& graph, std::vector<OrderedContraction>& report);
 
 }  // namespace einrel

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "einsum/contraction_tree.h"
+#include "einsum/print.h"
 #include "einsum/reference.h"
 #include "support/program.h"
 
@@ -81,6 +82,24 @@ TEST(ContractionOrder, MultipliesAMatrixChainFromTheCheapEnd) {
   EXPECT_TRUE(report[0].optimal);
   EXPECT_EQ(report[0].flops_as_written, 4e6);         // three products and one sum for each i, j, k
   EXPECT_EQ(report[0].flops_ordered, 2 * 2e4 + 100);  // two matrix-vector products, then eta
+}
+
+TEST(ContractionOrder, LaysIntermediatesOutAsTheirOperandsLie) {
+  const auto first_step = [](const std::string& inputs, const std::string& product) {
+    const EinGraph graph = graph_of("dims a=8 b=9 c=10 d=11 n=2 s=3\ninput " + inputs + "\n" + product + "\n");
+    std::vector<OrderedContraction> report;
+    const EinGraph ordered = order_contractions(graph, report);
+    for (const Vertex& vertex : ordered.vertices) {
+      if (vertex.name == "Z_1") return formula(vertex, ordered);
+    }
+    return std::string("not replaced");
+  };
+  // d is written first in the result, but lies innermost in C.
+  EXPECT_EQ(first_step("A[a,b], B[a,s,c], C[b,s,d]", "Z[d,c] = sum[a,b,s] A[a,b] * B[a,s,c] * C[b,s,d]"),
+            "Z_1[a,s,d] = sum[b] A[a,b] * C[b,s,d]");
+  // n is in both; b is contiguous in B, but summed over, so that A comes last.
+  EXPECT_EQ(first_step("A[n,b,a], B[n,c,b], C[n,c,d]", "Z[d,a] = sum[n,b,c] A[n,b,a] * B[n,c,b] * C[n,c,d]"),
+            "Z_1[n,c,a] = sum[b] A[n,b,a] * B[n,c,b]");
 }
 
 TEST(ContractionOrder, SumsOverPrivateLabelsFirst) {
