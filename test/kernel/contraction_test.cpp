@@ -14,7 +14,7 @@
 #include "kernel/cpu/contraction/dot.h"
 #include "kernel/cpu/contraction/packed.h"
 #include "kernel/cpu/contraction/split.h"
-#include "kernel/cpu/contraction/targets.h"
+#include "kernel/cpu/contraction/targets.h"  // before anything of Highway
 #include "kernel/evaluate.h"
 #include "support/kernel_check.h"
 #include "support/random_join.h"
