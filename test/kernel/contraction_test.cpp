@@ -1,5 +1,6 @@
 #include "kernel/cpu/contraction/contraction.h"
 
+// Before anything of Highway.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,7 +15,7 @@
 #include "kernel/cpu/contraction/dot.h"
 #include "kernel/cpu/contraction/packed.h"
 #include "kernel/cpu/contraction/split.h"
-#include "kernel/cpu/contraction/targets.h"  // before anything of Highway
+#include "kernel/cpu/contraction/targets.h"
 #include "kernel/evaluate.h"
 #include "support/kernel_check.h"
 #include "support/random_join.h"
