@@ -1,6 +1,9 @@
 #include "kernel/cpu/contraction/contraction.h"
 
-// Before anything of Highway.
+// clang-format off: before anything of Highway.
+#include "kernel/cpu/contraction/targets.h"
+// clang-format on
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,7 +18,6 @@
 #include "kernel/cpu/contraction/dot.h"
 #include "kernel/cpu/contraction/packed.h"
 #include "kernel/cpu/contraction/split.h"
-#include "kernel/cpu/contraction/targets.h"
 #include "kernel/evaluate.h"
 #include "support/kernel_check.h"
 #include "support/random_join.h"
