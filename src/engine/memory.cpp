@@ -60,8 +60,6 @@ std::int64_t add_alive(std::int64_t alive, const Vertex& vertex) {
   return sum;
 }
 
-bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
-
 }  // namespace
 
 MemoryForecast forecast_memory(const Compiled& compiled, const LayoutBindings& layouts) {

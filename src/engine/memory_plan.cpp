@@ -8,8 +8,6 @@
 namespace einrel {
 namespace {
 
-bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
-
 /// Layouts and owners.
 void place_tensors(const EinGraph& graph, const std::vector<ArrayLayout>& inputs, MemoryPlan& plan) {
   std::size_t next_input = 0;

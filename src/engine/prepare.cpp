@@ -14,7 +14,7 @@ namespace {
 std::vector<std::size_t> places_of(const EinGraph& graph, const std::vector<ArrayLayout>& inputs) {
   std::vector<std::size_t> places;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (std::holds_alternative<Input>(graph.vertices[v].op)) places.push_back(v);
+    if (is_input(graph.vertices[v])) places.push_back(v);
   }
   if (inputs.size() != places.size()) {
     throw UserError(fmt::format("the program has {} inputs, but {} are given", places.size(), inputs.size()));
@@ -40,9 +40,8 @@ class Preparing {
   std::vector<PreparedStep> steps() {
     std::vector<PreparedStep> steps;
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      const bool is_input = std::holds_alternative<Input>(graph_.vertices[v].op);
       const bool is_shared = memory_.owners[v] != v;
-      if (!is_input && !is_shared && memory_.computed_at[v] == v) steps.push_back(step(v));
+      if (!is_input(graph_.vertices[v]) && !is_shared && memory_.computed_at[v] == v) steps.push_back(step(v));
       // What a shared view reads last has been of use for the last time before.
       if (!steps.empty()) {
         steps.back().freed.insert(steps.back().freed.end(), memory_.freed[v].begin(), memory_.freed[v].end());

@@ -17,8 +17,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
-
 /// Which input stands at a place of the graph, if one does.
 std::optional<std::size_t> input_at(const PreparedProgram& program, std::size_t place) {
   const std::vector<std::size_t>& places = program.input_places;

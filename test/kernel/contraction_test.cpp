@@ -166,6 +166,8 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
   // Blocks as small as they can be, so that extents just below and above their multiples stay small. Parts share the
   // columns in the one case, and not in the other.
   const std::array<BlockSizes, 2> small{{{28, 32, 64, 1, 0}, {28, 32, 64, 1000, 0}}};
+  int sharing = 0;
+  int others = 0;
   Random random(1);
   const std::array<std::int64_t, 16> outer{1, 2, 5, 6, 7, 13, 14, 15, 28, 29, 43, 57, 65, 96, 97, 131};
   const std::array<std::int64_t, 9> inner{2, 7, 8, 9, 15, 16, 17, 33, 70};
@@ -177,9 +179,14 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
         {random.one_of(outer), random.one_of(outer), random.one_of(inner)}, order(0, 2), order(2, 1), order(0, 1)};
     const DType dtype = random.one_of(std::array{DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32});
     const Join join = random.chance(0.7) ? Join::multiply : Join::square_difference;
-    ASSERT_TRUE(agrees(joining(layout, dtype, join, Reducer::sum),
-                       [&](const Product& p) { return prepare(plan_packed(p, random.one_of(small))); }));
+    ASSERT_TRUE(agrees(joining(layout, dtype, join, Reducer::sum), [&](const Product& p) {
+      const PackedPlan plan = plan_packed(p, random.one_of(small));
+      ++(plan.shared_columns > 0 ? sharing : others);
+      return prepare(plan);
+    }));
   }
+  EXPECT_GT(sharing, 10);
+  EXPECT_GT(others, 10);
 }
 
 TEST(Packed, ReadsSeveralLoopsPerRoleInAnyOrder) {

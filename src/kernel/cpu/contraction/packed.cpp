@@ -143,7 +143,7 @@ class PackedPart {
   void pack_rows() {
     const std::int64_t height = plan_.tile_rows;
     a_.pack(0, rows_.count(), height, a_panels_);
-    if (needs_specials()) a_specials_ = specials(a_panels_, ceil_div(rows_.count(), height) * height);
+    if (is_choosy(plan_.product.match)) a_specials_ = specials(a_panels_, ceil_div(rows_.count(), height) * height);
   }
 
   void pack_columns() {
@@ -153,7 +153,7 @@ class PackedPart {
     if (const std::int64_t rest = block_columns_.count() - whole; rest > 0) {
       b_.pack(whole, rest, vectors_for(rest) * kernels_->vector, b_panels_ + whole * inner_.count());
     }
-    if (needs_specials()) choose_kernels();
+    if (is_choosy(plan_.product.match)) choose_kernels();
   }
 
   /// A last panel of few columns is one vector wide, where there is a kernel for it.
@@ -162,12 +162,6 @@ class PackedPart {
     return narrow ? 1 : 2;
   }
   std::size_t height_index() const { return static_cast<std::size_t>(plan_.tile_rows - 1); }
-
-  bool needs_specials() const {
-    const Combination c = plan_.product.match.combination;
-    return std::is_floating_point_v<T> &&
-           (c.reduce != Reduce::sum || c.join == Join::maximum || c.join == Join::minimum);
-  }
 
   Specials specials(const T* panels, std::int64_t lines) const {
     if constexpr (std::is_floating_point_v<T>) return specials_in(panels, lines * inner_.count());

@@ -125,12 +125,6 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   return seconds * static_cast<double>(plan.batch) + 1e-6 * static_cast<double>(parts(plan));
 }
 
-/// Whether tile kernels are chosen by what the panels hold: a NaN may make max and min slower.
-bool is_choosy(const Match& match) {
-  const Combination c = match.combination;
-  return is_float(match.type) && (c.reduce != Reduce::sum || c.join == Join::maximum || c.join == Join::minimum);
-}
-
 /// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay.
 bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
@@ -228,6 +222,11 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
 }
 
 }  // namespace
+
+bool is_choosy(const Match& match) {
+  const Combination c = match.combination;
+  return is_float(match.type) && (c.reduce != Reduce::sum || c.join == Join::maximum || c.join == Join::minimum);
+}
 
 std::int64_t parts(const PackedPlan& plan) {
   return ceil_div(plan.batch, plan.part_batch) * ceil_div(plan.rows, plan.part_rows) *

@@ -46,6 +46,9 @@ struct PackedPlan {
 /// The cheaper one of the two orientations of a product.
 PackedPlan plan_packed(const Product& product, const BlockSizes& sizes = {});
 
+/// Whether tile kernels are chosen by what the panels hold: a NaN may make max and min slower.
+bool is_choosy(const Match& match);
+
 /// The workspace of one part, as offsets in bytes.
 struct PackedWorkspace {
   std::int64_t a = 0;
