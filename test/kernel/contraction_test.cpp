@@ -169,14 +169,18 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
   int sharing = 0;
   int others = 0;
   Random random(1);
-  const std::array<std::int64_t, 16> outer{1, 2, 5, 6, 7, 13, 14, 15, 28, 29, 43, 57, 65, 96, 97, 131};
+  const std::array<std::int64_t, 18> outer{1, 2, 5, 6, 7, 13, 14, 15, 28, 29, 43, 57, 65, 96, 97, 100, 131, 192};
+  const std::array<std::int64_t, 18> wide{96,  97,  100, 101, 127, 128, 129, 130, 131,
+                                          159, 160, 161, 170, 191, 192, 193, 200, 210};
   const std::array<std::int64_t, 9> inner{2, 7, 8, 9, 15, 16, 17, 33, 70};
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const auto order = [&](std::size_t first, std::size_t second) {
       return random.chance(0.5) ? std::vector{first, second} : std::vector{second, first};
     };
-    const Layout layout{
-        {random.one_of(outer), random.one_of(outer), random.one_of(inner)}, order(0, 2), order(2, 1), order(0, 1)};
+    const Layout layout{{random.one_of(outer), random.one_of(random.chance(0.5) ? wide : outer), random.one_of(inner)},
+                        order(0, 2),
+                        order(2, 1),
+                        order(0, 1)};
     const DType dtype = random.one_of(std::array{DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32});
     const Join join = random.chance(0.7) ? Join::multiply : Join::square_difference;
     ASSERT_TRUE(agrees(joining(layout, dtype, join, Reducer::sum), [&](const Product& p) {
