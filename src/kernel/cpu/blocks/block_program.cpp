@@ -241,8 +241,10 @@ std::byte* BlockRun::slot_of(std::size_t value) const {
   return workspace_ + static_cast<std::int64_t>(program_.values_[value].slot) * slot_bytes_;
 }
 
-BlockRun::BlockRun(const BlockProgram& program, const std::byte* const* operands, std::byte* workspace)
+BlockRun::BlockRun(const BlockProgram& program, const Lanes& lanes, const std::byte* const* operands,
+                   std::byte* workspace)
     : program_(program),
+      lanes_(lanes),
       operands_(operands),
       workspace_(workspace),
       slot_bytes_(program.most_lanes() * bytes_per_lane),
@@ -257,6 +259,13 @@ BlockRun::BlockRun(const BlockProgram& program, const std::byte* const* operands
       std::fill_n(reinterpret_cast<T*>(bytes), program_.most_lanes(), spread);
     });
   }
+  steps_.reserve(program_.instructions_.size());
+  for (const BlockProgram::Instruction& instruction : program_.instructions_) {
+    const bool is_result = instruction.result == program_.result_;
+    const bool is_equal = !is_result && is_equal_in_lanes(instruction);
+    steps_.push_back({slot_of(instruction.result), is_equal});
+    stored_[instruction.result] = is_equal ? Stored::few : Stored::all;
+  }
 }
 
 /// Carries out one instruction.
@@ -266,6 +275,7 @@ struct BlockRun::Executor {
   std::byte* to;
   const Lanes& lanes;
   std::size_t count;  ///< of lanes: all, or a few where the result is equal in all
+  std::size_t all;
   const std::int64_t* outer;
 
   BlockProgram::Kind result_kind() const { return block.program_.values_[instruction.result].kind; }
@@ -279,7 +289,7 @@ struct BlockRun::Executor {
   template <class T>
   const T* argument(std::size_t i) const {
     const std::size_t value = instruction.arguments[i];
-    if (count == lanes.count()) block.spread(value, count);
+    if (count == all) block.spread(value, count);
     return reinterpret_cast<const T*>(block.at_[value]);
   }
   /// The argument if it is one number for all lanes.
@@ -293,7 +303,7 @@ struct BlockRun::Executor {
     const Reading& reading = block.program_.nest_.readings[load.operand];
     const std::byte* const data = block.operands_[load.operand];
     BlockProgram::with_type(result_kind(), [&]<class T>() {
-      if (count != lanes.count()) {
+      if (count != all) {
         const ElementSpan span{lanes.at(0, reading.quantity) + outer[reading.quantity], 0, count};
         return load_block(reading.dtype, data, &span, 1, 0, result<T>());
       }
@@ -307,7 +317,7 @@ struct BlockRun::Executor {
   }
   void operator()(const BlockProgram::Ramp& ramp) const {
     const std::size_t quantity = block.program_.nest_.label_values[ramp.label];
-    if (count != lanes.count()) {
+    if (count != all) {
       return ramp_block(lanes.at(0, quantity) + outer[quantity], 0, result<std::int64_t>(), count);
     }
     auto* z = result<std::int64_t>();
@@ -356,8 +366,8 @@ struct BlockRun::Executor {
   }
 };
 
-bool BlockRun::is_equal_over(const BlockProgram::Instruction& instruction, const Lanes& lanes) const {
-  const auto is_fixed = [&](std::size_t quantity) { return lanes.is_even(quantity) && lanes.step(quantity) == 0; };
+bool BlockRun::is_equal_in_lanes(const BlockProgram::Instruction& instruction) const {
+  const auto is_fixed = [&](std::size_t quantity) { return lanes_.is_even(quantity) && lanes_.step(quantity) == 0; };
   if (const auto* const load = std::get_if<BlockProgram::Load>(&instruction.op)) {
     const Reading& reading = program_.nest_.readings[load->operand];
     return reading.guards.empty() && is_fixed(reading.quantity);
@@ -379,18 +389,19 @@ void BlockRun::spread(std::size_t value, std::size_t lanes) {
   });
 }
 
-const BlockValues& BlockRun::run(const Lanes& lanes, const std::int64_t* outer, std::byte* target) {
+const BlockValues& BlockRun::run(const std::int64_t* outer, std::byte* target) {
   const std::vector<BlockProgram::Instruction>& instructions = program_.instructions_;
+  const std::size_t lanes = lanes_.count();
+  const bool has_more = lanes > few_lanes;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const std::size_t result = instructions[i].result;
     const bool is_last = i + 1 == instructions.size() && result == program_.result_;
-    std::byte* const to = is_last && target != nullptr ? target : slot_of(result);
+    std::byte* const to = is_last && target != nullptr ? target : steps_[i].slot;
     at_[result] = to;
-    const bool is_equal =
-        lanes.count() > few_lanes && result != program_.result_ && is_equal_over(instructions[i], lanes);
+    const bool is_equal = has_more && steps_[i].is_equal;
     stored_[result] = is_equal ? Stored::few : Stored::all;
-    const std::size_t count = is_equal ? few_lanes : lanes.count();
-    std::visit(Executor{*this, instructions[i], to, lanes, count, outer}, instructions[i].op);
+    std::visit(Executor{*this, instructions[i], to, lanes_, is_equal ? few_lanes : lanes, lanes, outer},
+               instructions[i].op);
   }
   const std::byte* const result = at_[program_.result_];
   BlockProgram::with_type(program_.values_[program_.result_].kind,

@@ -72,14 +72,14 @@ class BlockProgram {
 /// A program under way on arrays of one call. Constants and scalars are spread over blocks once.
 class BlockRun {
  public:
-  /// `workspace` has workspace_bytes().
-  BlockRun(const BlockProgram& program, const std::byte* const* operands, std::byte* workspace);
+  /// `lanes` says at which positions, now and when they are moved. `workspace` has workspace_bytes().
+  BlockRun(const BlockProgram& program, const Lanes& lanes, const std::byte* const* operands, std::byte* workspace);
 
-  /// The body at the lanes of a block, where the other loops have brought the quantities to `outer`. The values stay
+  /// The body at the lanes of the block, where the other loops have brought the quantities to `outer`. The values stay
   /// until the next call. They are written to `target` where the last instruction can do so (`target` aligned for
   /// them). By reference: a variant that is copied when it has just been written makes the processor wait until the
   /// whole block is stored.
-  const BlockValues& run(const Lanes& lanes, const std::int64_t* outer, std::byte* target = nullptr);
+  const BlockValues& run(const std::int64_t* outer, std::byte* target = nullptr);
 
  private:
   struct Executor;
@@ -87,13 +87,21 @@ class BlockRun {
   /// equal.
   enum class Stored : std::uint8_t { all, few, all_equal };
   std::byte* slot_of(std::size_t value) const;
-  bool is_equal_over(const BlockProgram::Instruction& instruction, const Lanes& lanes) const;
+  bool is_equal_in_lanes(const BlockProgram::Instruction& instruction) const;
   void spread(std::size_t value, std::size_t lanes);
 
+  /// An instruction's result: where it goes, and whether it is equal in all lanes of a block.
+  struct Step {
+    std::byte* slot = nullptr;
+    bool is_equal = false;
+  };
+
   const BlockProgram& program_;
+  const Lanes& lanes_;
   const std::byte* const* operands_;
   std::byte* workspace_;
   std::int64_t slot_bytes_;
+  std::vector<Step> steps_;
   std::vector<const std::byte*> at_;  // where each value lies at the moment
   std::vector<Stored> stored_;
   BlockValues values_;

@@ -41,17 +41,6 @@ bool stored_as_computed(const KernelSpec& spec) {
   return is_block_type && dtype == spec.einsum.body.type();
 }
 
-/// Whether several operands are as large as the result. Beside fewer the memory keeps up with results that go through
-/// the caches, which spares a copy.
-bool reads_several(const LoopNest& nest) {
-  const auto as_large = [&](const Reading& reading) {
-    return reading.quantity != output_quantity &&
-           std::all_of(nest.loops.begin(), nest.loops.end(),
-                       [&](const Loop& loop) { return loop.steps[reading.quantity] != 0; });
-  };
-  return std::count_if(nest.readings.begin(), nest.readings.end(), as_large) > 1;
-}
-
 /// One EinSum made ready. Its results come in units: blocks of results or of rows, or one position of outer_results;
 /// what is reduced into a unit comes in steps.
 class Interpreter {
@@ -61,7 +50,7 @@ class Interpreter {
         computed_(spec.einsum.body.type()),
         accumulate_(spec.accumulate),
         as_computed_(stored_as_computed(spec)),
-        streams_(spec.large_result && as_computed_ && !reducer_ && reads_several(nest)),
+        streams_(spec.large_result && as_computed_ && !reducer_),
         result_(spec.result),
         nest_(std::move(nest)),
         program_(spec.einsum.body, nest_, spec.scalars),
@@ -175,8 +164,8 @@ class Interpreter::Part {
         result_(arrays.result),
         partials_(reinterpret_cast<Accumulators::Partial*>(workspace.shared)),
         stored_(workspace.own + all.program_.workspace_bytes()),
-        run_(all.program_, arrays.operands, workspace.own),
         lanes_(all.lanes_),
+        run_(all.program_, lanes_, arrays.operands, workspace.own),
         outer_(all.outer_) {}
 
   void run(std::int64_t part) {
@@ -215,7 +204,7 @@ class Interpreter::Part {
     for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
       lanes_.select(block);
       std::byte* const target = direct_target();
-      const BlockValues& values = run_.run(lanes_, outer(), target);
+      const BlockValues& values = run_.run(outer(), target);
       std::visit(
           [&](const auto* computed) {
             if (reinterpret_cast<const std::byte*>(computed) != target) store(computed);
@@ -233,7 +222,7 @@ class Interpreter::Part {
       for (std::int64_t block = blocks.begin; block < blocks.end; ++block, into.first += into.count) {
         lanes_.select(block);
         into.count = result_count();
-        const BlockValues& values = run_.run(lanes_, outer());
+        const BlockValues& values = run_.run(outer());
         if (all_.schedule_.kind == Kind::results) {
           accumulators.add(values, into, 1, position);
         } else {
@@ -259,7 +248,7 @@ class Interpreter::Part {
     }
   }
   void reduce_block(Accumulators& accumulators, std::int64_t first_lane) {
-    const BlockValues& values = run_.run(lanes_, outer());
+    const BlockValues& values = run_.run(outer());
     if (all_.schedule_.kind == Kind::columns) {
       const Accumulators::Range all{0, lanes_.columns()};
       accumulators.add(values, all, lanes_.rows(), first_lane / all_.inner_extent());
@@ -393,8 +382,8 @@ class Interpreter::Part {
   std::byte* result_;
   Accumulators::Partial* partials_;
   std::byte* stored_;
-  BlockRun run_;
   Lanes lanes_;
+  BlockRun run_;
   Odometer outer_;
 };
 

@@ -3,42 +3,53 @@
 #include <algorithm>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "kernel/cpu/contraction/targets.h"
 
-namespace einrel {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/streaming.cpp"
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
 
-#if defined(__x86_64__)
+HWY_BEFORE_NAMESPACE();
+namespace einrel::HWY_NAMESPACE {
+namespace {
 
-void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+namespace hn = hwy::HWY_NAMESPACE;
+
+void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const hn::ScalableTag<std::uint8_t> d;
+  constexpr std::size_t vector = hn::MaxLanes(d);
   constexpr std::size_t line = 64;
   const std::size_t before = std::min((line - reinterpret_cast<std::uintptr_t>(to) % line) % line, bytes);
   std::memcpy(to, from, before);
   std::size_t at = before;
   for (; at + line <= bytes; at += line) {
-    const auto* const source = reinterpret_cast<const __m128i*>(from + at);
-    auto* const target = reinterpret_cast<__m128i*>(to + at);
-    const __m128i a = _mm_loadu_si128(source);
-    const __m128i b = _mm_loadu_si128(source + 1);
-    const __m128i c = _mm_loadu_si128(source + 2);
-    const __m128i d = _mm_loadu_si128(source + 3);
-    _mm_stream_si128(target, a);
-    _mm_stream_si128(target + 1, b);
-    _mm_stream_si128(target + 2, c);
-    _mm_stream_si128(target + 3, d);
+    for (std::size_t v = 0; v < line; v += vector) {
+      hn::Stream(hn::LoadU(d, reinterpret_cast<const std::uint8_t*>(from + at + v)), d,
+                 reinterpret_cast<std::uint8_t*>(to + at + v));
+    }
   }
   std::memcpy(to + at, from + at, bytes - at);
 }
 
-void finish_streaming() { _mm_sfence(); }
+}  // namespace
+}  // namespace einrel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
 
-#else
+#if HWY_ONCE
+namespace einrel {
+namespace {
 
-void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+HWY_EXPORT(stream_bytes);
 
-void finish_streaming() {}
+}  // namespace
 
-#endif
+void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  HWY_DYNAMIC_DISPATCH(stream_bytes)(to, from, bytes);
+}
+
+void finish_streaming() { hwy::FlushStream(); }
 
 }  // namespace einrel
+#endif
