@@ -39,8 +39,13 @@ bool has_bindings(const std::vector<Label>& labels) {
 
 bool needs_kernel(const EinSum& einsum) { return has_bindings(einsum.labels); }
 
-bool stays_in_no_cache(const Vertex& vertex) {
-  return element_count(vertex.bound) >= least_streamed_bytes / static_cast<std::int64_t>(size_of(vertex.dtype));
+bool stays_in_no_cache(const ArrayLayout& result, const std::vector<ArrayLayout>& operands) {
+  const auto bytes = [](const ArrayLayout& array) {
+    return static_cast<double>(element_count(array.shape)) * static_cast<double>(size_of(array.dtype));
+  };
+  double all = bytes(result);
+  for (const ArrayLayout& operand : operands) all += bytes(operand);
+  return bytes(result) >= least_streamed_bytes && all >= 2 * least_streamed_bytes;
 }
 
 std::optional<KernelSpec> spec_of(const Vertex& vertex, const std::vector<ArrayLayout>& operands,
@@ -52,8 +57,8 @@ std::optional<KernelSpec> spec_of(const Vertex& vertex, const std::vector<ArrayL
   const auto* const einsum = std::get_if<EinSum>(&vertex.op);
   if (einsum == nullptr) throw Bug("an input has nothing to evaluate");
   if (!needs_kernel(*einsum)) return std::nullopt;
-  return KernelSpec{*einsum, operands, row_major_layout(vertex.dtype, vertex.bound),
-                    scalars, false,    stays_in_no_cache(vertex)};
+  const ArrayLayout result = row_major_layout(vertex.dtype, vertex.bound);
+  return KernelSpec{*einsum, operands, result, scalars, false, stays_in_no_cache(result, operands)};
 }
 
 PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars) {

@@ -30,7 +30,7 @@ std::optional<KernelSpec> spec_of(const Vertex& vertex, const std::vector<ArrayL
 /// Whether an EinSum has a spec: the result has elements, and each of them reduces at least one value.
 bool needs_kernel(const EinSum& einsum);
 
-/// KernelSpec::large_result of a vertex.
-bool stays_in_no_cache(const Vertex& vertex);
+/// KernelSpec::large_result, of a result that is computed from operands in memory.
+bool stays_in_no_cache(const ArrayLayout& result, const std::vector<ArrayLayout>& operands);
 
 }  // namespace einrel

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -19,6 +21,7 @@
 #include "kernel/cpu/contraction/packed.h"
 #include "kernel/cpu/contraction/split.h"
 #include "kernel/evaluate.h"
+#include "kernel/workers.h"
 #include "support/kernel_check.h"
 #include "support/random_join.h"
 
@@ -80,8 +83,9 @@ struct Layout {
   std::vector<std::size_t> z;
 };
 
-/// Z = reducer over the labels that are not in z of body(X, Y), with operands of small random numbers.
-RandomEinsum joining(const Layout& layout, DType stored, Join join, Reducer reducer) {
+/// Z = reducer over the labels that are not in z (where there are such) of body(X, Y), with operands of small random
+/// numbers.
+RandomEinsum joining(const Layout& layout, DType stored, Join join, std::optional<Reducer> reducer) {
   RandomEinsum result;
   EinSum einsum;
   for (std::size_t label = 0; label < layout.extents.size(); ++label) {
@@ -229,6 +233,42 @@ TEST(Direct, RunsAlongABatchThatIsInnermostEverywhere) {
     const Layout layout{{batch, 5, 7, 6}, {1, 3, 0}, {3, 2, 0}, {1, 2, 0}};
     EXPECT_TRUE(agrees(product(layout, DType::f32),
                        [](const Product& p) { return prepare(std::get<DirectPlan>(plan_direct(p))); }));
+  }
+}
+
+/// Products with signs of zeros, infinities and NaN: no sum, to which -0 would be lost, comes in between.
+TEST(Direct, GivesEveryBitOfOuterProducts) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const std::array special{-0.0F, 0.0F, infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), -1e-30F};
+  Random random(3);
+  for (const std::int64_t rows : {2, 6, 7, 8, 15, 40}) {
+    for (const std::int64_t columns : {2, 16, 31, 64, 100, 300}) {
+      for (const std::vector<std::size_t>& x : {std::vector<std::size_t>{0, 1}, {1, 0}}) {
+        RandomEinsum outer =
+            joining({{3, rows, columns}, x, {0, 2}, {0, 1, 2}}, DType::f32, Join::multiply, std::nullopt);
+        for (Tensor& operand : outer.operands) {
+          auto* const values = reinterpret_cast<float*>(operand.mutable_data());
+          for (std::int64_t i = 0; i < element_count(operand.shape()); ++i) {
+            if (random.chance(0.3)) values[i] = random.one_of(special);
+          }
+        }
+        Tensor result(DType::f32, outer.vertex.bound);
+        const KernelSpec spec = kernel_spec(outer, layout_of(result), false);
+        const auto offer = direct_kernel().offer(spec, make_nest(spec));
+        ASSERT_TRUE(std::holds_alternative<Offer>(offer)) << std::get<Refusal>(offer).reason;
+        const std::vector<const std::byte*> operands = data_of(outer.operands);
+        Workers(1).run(std::get<Offer>(offer).prepare(), {operands.data(), result.mutable_data()});
+        const Tensor want = evaluate_reference(outer.vertex, outer.operands, outer.scalars);
+        const auto bits = [](const Tensor& tensor) {
+          std::vector<float> values(static_cast<std::size_t>(element_count(tensor.shape())));
+          std::memcpy(values.data(), tensor.data(), values.size() * sizeof(float));
+          std::vector<std::uint32_t> found;
+          for (const float value : values) found.push_back(value != value ? 1 : std::bit_cast<std::uint32_t>(value));
+          return found;
+        };
+        ASSERT_EQ(bits(result), bits(want)) << describe(outer);
+      }
+    }
   }
 }
 

@@ -93,7 +93,8 @@ class SlabCompiler {
   void add_step(std::size_t v, SlabProgram& program) {
     const Vertex& vertex = vertices_[v];
     KernelSpec spec{std::get<EinSum>(vertex.op), {}, arrays_[v].layout, scalars_, false, false};
-    spec.large_result = arrays_[v].array.where == SlabArray::Where::result && stays_in_no_cache(vertex);
+    spec.large_result = arrays_[v].array.where == SlabArray::Where::result &&
+                        stays_in_no_cache(row_major_layout(vertex.dtype, vertex.bound), operands_);
     for (const std::vector<std::size_t>& cut : fusion_.cuts) {
       spec.einsum.labels[spec.einsum.output[cut[v]]].extent = extent_of(cut);
     }

@@ -66,17 +66,20 @@ std::variant<Offer, Refusal> offer_with(PlanFunction<Plan> make_plan, const Kern
   return offer_whole(std::move(plan));
 }
 
-std::variant<PackedPlan, std::string> plan_always(const Product& product) { return plan_packed(product); }
+std::variant<PackedPlan, std::string> plan_reduction(const Product& product) {
+  if (!product.match.reduces) return "it reduces nothing";
+  return plan_packed(product);
+}
 
 }  // namespace
 
 KernelInfo packed_kernel() {
   return {"packed", "reductions of x*y, x+y, (x-y)^2, |x-y|, max(x,y) or min(x,y), through packed panels", "Highway",
-          [](const KernelSpec& spec, const LoopNest& nest) { return offer_with(plan_always, spec, nest); }};
+          [](const KernelSpec& spec, const LoopNest& nest) { return offer_with(plan_reduction, spec, nest); }};
 }
 
 KernelInfo direct_kernel() {
-  return {"direct", "sums of x*y of f32 or f64, read where they lie", "Highway",
+  return {"direct", "sums of x*y, and outer products, of f32 or f64, read where they lie", "Highway",
           [](const KernelSpec& spec, const LoopNest& nest) { return offer_with(plan_direct, spec, nest); }};
 }
 

@@ -69,25 +69,28 @@ TileGroups lane_groups(std::int64_t lanes, std::int64_t vector, std::int64_t mos
   return groups;
 }
 
-/// How many vectors a tile of so many rows has at most.
-std::int64_t most_vectors(const DirectPlan& plan, std::int64_t rows, std::int64_t most_rows) {
-  if (plan.a_by_lanes) return 2;
-  return rows * 4 <= most_rows * 2 ? 4 : 2;
-}
-
 struct KernelShape {
   std::int64_t rows = 0;
+  std::int64_t low_rows = 0;  ///< so many rows leave registers for 4 vectors
   std::int64_t vector = 0;
   const char* instructions = "";
 };
 
 KernelShape kernel_shape(const DirectPlan& plan) {
   const auto shape = [&](const auto& kernels) {
-    const auto rows = plan.a_by_lanes ? static_cast<std::int64_t>(kernels.a_by_lanes.size()) : kernels.rows;
-    return KernelShape{rows, kernels.vector, kernels.instructions};
+    if (plan.a_by_lanes) {
+      return KernelShape{static_cast<std::int64_t>(kernels.a_by_lanes.size()), 0, kernels.vector, kernels.instructions};
+    }
+    // Where nothing is reduced, writing in long stretches matters more than reading little.
+    const std::int64_t low_rows = kernels.rows / 2;
+    const std::int64_t rows = plan.product.match.reduces ? kernels.rows : low_rows;
+    return KernelShape{rows, low_rows, kernels.vector, kernels.instructions};
   };
   return plan.product.match.type == DType::f32 ? shape(direct_kernels<float>()) : shape(direct_kernels<double>());
 }
+
+/// How many vectors a tile of so many rows has at most.
+std::int64_t most_vectors(const KernelShape& shape, std::int64_t rows) { return rows <= shape.low_rows ? 4 : 2; }
 
 // --- the plan ---
 
@@ -166,8 +169,7 @@ double modelled_seconds(const DirectPlan& plan) {
   double cycles = 0;
   double calls = 0;
   for (const TileGroup& rows : row_groups(plan.row.extent, shape.rows)) {
-    for (const TileGroup& lanes :
-         lane_groups(plan.lanes.extent, shape.vector, most_vectors(plan, rows.size, shape.rows))) {
+    for (const TileGroup& lanes : lane_groups(plan.lanes.extent, shape.vector, most_vectors(shape, rows.size))) {
       const auto r = static_cast<double>(rows.size);
       const auto v = static_cast<double>(ceil_div(lanes.size, shape.vector));
       const double loads = plan.a_by_lanes ? r * v + v : r + v;
@@ -192,7 +194,7 @@ std::int64_t unit_count(const DirectPlan& plan) {
 void finish(DirectPlan& plan) {
   const KernelShape shape = kernel_shape(plan);
   const TileGroups rows = row_groups(plan.row.extent, shape.rows);
-  const std::int64_t vectors = most_vectors(plan, rows.front().size, shape.rows);
+  const std::int64_t vectors = most_vectors(shape, rows.front().size);
   const bool one_tile = rows.tiles() == 1 && lane_groups(plan.lanes.extent, shape.vector, vectors).tiles() == 1;
   // Several tiles of a product one after another, while its operands are in the first-level cache.
   const double most = one_tile ? 4096 : 16384 / product_bytes(plan);
@@ -237,7 +239,8 @@ std::optional<DirectPlan> plan_of(const Product& product, const Loop& lanes, boo
   plan.outer_inner = without(product.inner, inner);
   if (position_count(plan.outer_inner) > longest_table) return std::nullopt;
   if (!plan.rest.empty()) {
-    const std::size_t repeated = longest(plan.rest);
+    if (!product.match.reduces) order_by_step(plan.rest, output_quantity);  // the result is written in order
+    const std::size_t repeated = product.match.reduces ? longest(plan.rest) : plan.rest.size() - 1;
     plan.repeated = plan.rest[repeated];
     plan.rest = without(std::move(plan.rest), repeated);
   }
@@ -322,6 +325,7 @@ class DirectPart {
     base_.b_inner = plan_.inner.steps[b_quantity_];
     base_.a_outer = prepared.a_outer.data();
     base_.b_outer = prepared.b_outer.data();
+    base_.start = plan_.product.match.reduces ? T{0} : -T{0};
     base_.scale = static_cast<T>(plan_.product.match.scale);
   }
 
@@ -390,13 +394,13 @@ class DirectPart {
   /// All rows and lanes of a unit for some inner positions. One call of a kernel goes over repeated products, over the
   /// rows while B is in the cache, or over the lanes.
   void compute_tiles(const DirectTiles<T>& of_unit) {
-    const bool over_rows = rows_->tiles() > 1;
-    const std::int64_t vectors = most_vectors(plan_, rows_->front().size, prepared_.shape.rows);
+    const bool over_rows = plan_.product.match.reduces && rows_->tiles() > 1;
+    const std::int64_t vectors = most_vectors(prepared_.shape, rows_->front().size);
     for (const TileGroup& lanes : lane_groups(lanes_, prepared_.shape.vector, vectors)) {
       const std::int64_t lane_calls = repeats_ > 1 || over_rows ? lanes.count : 1;
       for (std::int64_t l = 0; l < lane_calls; ++l) {
         for (const TileGroup& rows : *rows_) {
-          const std::int64_t row_calls = repeats_ > 1 ? rows.count : 1;
+          const std::int64_t row_calls = repeats_ > 1 || !over_rows ? rows.count : 1;
           for (std::int64_t r = 0; r < row_calls; ++r) {
             call(of_unit, rows, r, lanes, l, over_rows);
           }
@@ -485,7 +489,7 @@ PreparedKernel prepare(DirectPlan plan) {
 std::string describe(const DirectPlan& plan) {
   const KernelShape shape = kernel_shape(plan);
   const TileGroups rows = row_groups(plan.row.extent, shape.rows);
-  const std::int64_t vectors = most_vectors(plan, rows.front().size, shape.rows);
+  const std::int64_t vectors = most_vectors(shape, rows.front().size);
   const std::int64_t lanes = lane_groups(plan.lanes.extent, shape.vector, vectors).front().size;
   return fmt::format("direct {}x{} ({})", rows.front().size, lanes, shape.instructions);
 }

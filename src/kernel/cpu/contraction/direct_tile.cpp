@@ -48,6 +48,7 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
   const D d;
   const DirectTiles<T> task = given;  // a copy, since stores through `z` might change what is given
   const FirstLanes<D> last(task.lanes - static_cast<std::int64_t>((vectors - 1) * hn::MaxLanes(d)));
+  const hn::Vec<D> start = hn::Set(d, task.start);
   const hn::Vec<D> scale = hn::Set(d, task.scale);
   const T* a_tile = task.a;
   const T* b_tile = task.b;
@@ -62,7 +63,7 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
     HWY_UNROLL(14)
     for (std::size_t r = 0; r < rows; ++r) {
       HWY_UNROLL(4)
-      for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(d);
+      for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = start;
     }
     for (std::int64_t o = 0; o < task.outer; ++o) {
       const T* a = a_tile + task.a_outer[o];

@@ -26,6 +26,7 @@ struct DirectTiles {
   std::int64_t a_tile = 0;
   std::int64_t b_tile = 0;
   std::int64_t z_tile = 0;
+  T start = 0;  ///< of the sums; -0 changes nothing, not even the sign of a 0
   T scale = 1;
   bool accumulate = false;  ///< Z += the sums, instead of Z = the sums
 };

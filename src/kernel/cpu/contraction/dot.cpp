@@ -290,6 +290,7 @@ class DotPart {
 }  // namespace
 
 std::variant<DotPlan, std::string> plan_dot(const Product& product) {
+  if (!product.match.reduces) return "it reduces nothing";
   std::variant<DotPlan, std::string> plan = plan_oriented(product);
   std::variant<DotPlan, std::string> other = plan_oriented(transposed(product));
   if (std::holds_alternative<std::string>(plan)) return other;

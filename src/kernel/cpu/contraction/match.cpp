@@ -150,6 +150,8 @@ class Matcher {
   std::vector<Term> stack_;
 };
 
+constexpr const char* no_reduction = "it reduces nothing";
+
 std::optional<Reduce> reduce_of(Reducer reducer) {
   switch (reducer) {
     case Reducer::sum:
@@ -169,8 +171,7 @@ double reduced_count(const EinSum& einsum) {
 }  // namespace
 
 std::variant<Match, std::string> match(const EinSum& einsum, const ScalarBindings& scalars) {
-  if (!einsum.reducer) return "it reduces nothing";
-  const std::optional<Reduce> reduce = reduce_of(*einsum.reducer);
+  const std::optional<Reduce> reduce = einsum.reducer ? reduce_of(*einsum.reducer) : Reduce::sum;
   if (!reduce) return "it reduces by " + std::string(name_of(*einsum.reducer));
   const DType type = einsum.body.type();
   if (type != DType::f32 && type != DType::f64 && !is_integer(type)) {
@@ -183,11 +184,13 @@ std::variant<Match, std::string> match(const EinSum& einsum, const ScalarBinding
   result.combination.reduce = *reduce;
   result.type = type;
   result.scale = term->scale;
-  if (*einsum.reducer == Reducer::mean) {
+  result.reduces = einsum.reducer.has_value();
+  if (einsum.reducer == Reducer::mean) {
     if (!is_float(type)) return "the mean of integers is computed in f64";
     result.scale /= reduced_count(einsum);
   }
   const bool has_factor = result.scale != 1 || result.factors != std::array<double, 2>{1, 1};
+  if (!result.reduces && (has_factor || term->match.combination.join != Join::multiply)) return no_reduction;
   if (has_factor && (*reduce != Reduce::sum || !is_float(type))) return "it has a factor beside its operands";
   return result;
 }

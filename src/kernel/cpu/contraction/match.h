@@ -13,6 +13,7 @@ namespace einrel::contraction {
 /// An EinSum recognised as Z = scale * reduce of join(X, Y) of two different operands, each perhaps with a factor.
 struct Match {
   Combination combination;
+  bool reduces = true;                    ///< else Z = X * Y, every one of them
   DType type = DType::f32;                ///< that join and reduce compute in: f32, f64, i32 or i64
   std::array<std::size_t, 2> operands{};  ///< positions in EinSum::operands
   std::array<double, 2> factors{1, 1};    ///< of a product of floats: (f * X) * (g * Y)

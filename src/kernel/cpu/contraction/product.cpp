@@ -41,6 +41,11 @@ std::variant<Product, std::string> as_product(const KernelSpec& spec, const Loop
                                               : product.batch;
     role.push_back(loop);
   }
+  if (!found.reduces) {
+    if (product.rows.empty() || product.columns.empty()) return "it reduces nothing, and is no outer product";
+    if (spec.large_result) return "its result is written around the caches";
+    product.inner.push_back(single_loop(product));
+  }
   if (product.inner.empty()) return "it reduces nothing";
   return product;
 }
