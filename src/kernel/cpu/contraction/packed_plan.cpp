@@ -148,7 +148,7 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
 /// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay.
 bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
-  if (plan.batch > 1 || plan.through_block || (is_choosy(plan) && !plan.pairs)) return false;
+  if (plan.batch > 1 || plan.through_block) return false;
   if (plan.columns < 3 * plan.tile_lanes || tiles < 3 * sizes.shared_tiles) return false;
   const std::int64_t line = slots(plan) * slot_bytes(plan) + static_cast<std::int64_t>(sizeof(Specials));
   const std::int64_t most = (most_workspace_bytes - 64) / line / plan.tile_lanes * plan.tile_lanes;
