@@ -238,6 +238,15 @@ inline std::vector<double> reduction_errors(const RandomEinsum& random, std::siz
   }
 }
 
+/// Processors that multiply and add bf16 put 0 for what comes out below the normal range of f32.
+inline double flushed(const RandomEinsum& random, double length, DType computed) {
+  const EinSum& einsum = random.einsum();
+  const bool adds = einsum.reducer == Reducer::sum || einsum.reducer == Reducer::mean;
+  const bool is_bf16 = std::all_of(random.operands.begin(), random.operands.end(),
+                                   [](const Tensor& operand) { return operand.dtype() == DType::bf16; });
+  return adds && is_bf16 && computed == DType::f32 ? length * 0x1p-126 : 0;
+}
+
 }  // namespace bounding
 
 /// The bound of every kernel, for each element of the result: what it may differ by from `want`, the reference.
@@ -246,9 +255,9 @@ inline std::vector<double> reduction_errors(const RandomEinsum& random, std::siz
 /// bodies of exactly rounded operations. A sum of n terms in any order, multiplied and added in the type `reduces_in`
 /// (f32 or f64; f64 bodies always in f64), with or without fused multiply-add: every term is rounded at most n + 2
 /// times, each time by epsilon / 2 of what has come up so far, so (n + 2) * epsilon * sum of |terms|. The same relative
-/// to the terms for a mean; for a product, per factor. logsumexp(x) moves by no more than the largest error of an x;
-/// its exponentials, their sum and the logarithm add 8 * (n + 2) * epsilon. On top, rounding to the stored type, where
-/// both may fall on different sides.
+/// to the terms for a mean; for a product, per factor. Of bf16, n * 2^-126 more. logsumexp(x) moves by no more than the
+/// largest error of an x; its exponentials, their sum and the logarithm add 8 * (n + 2) * epsilon. On top, rounding to
+/// the stored type, where both may fall on different sides.
 ///
 /// `onto` are the values that the result is accumulated onto, if it is. Infinite means that any value is right: where
 /// only some orders of adding or multiplying overflow, or a term that a fused multiply-add does not round.
@@ -271,7 +280,8 @@ inline std::vector<double> allowed_errors(const RandomEinsum& random, const Tens
       allowed[i] = allowed[i] * std::abs(onto[i]) + 4 * epsilon(computed) * std::abs(values[i]);
     }
     if (allowed[i] != 0) {
-      allowed[i] += 1.01 * epsilon(want.dtype()) * std::abs(values[i]) + bounding::least(want.dtype());
+      allowed[i] += 1.01 * epsilon(want.dtype()) * std::abs(values[i]) + bounding::least(want.dtype()) +
+                    bounding::flushed(random, length, computed);
     }
   }
   return allowed;

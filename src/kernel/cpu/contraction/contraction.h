@@ -9,9 +9,10 @@ namespace einrel {
 // x * y, x + y, (x - y)^2, |x - y|, max(x, y), min(x, y) with the reducers sum, mean, max, min.
 //
 // Sums of f32, bf16 and f16 are computed in f32, of f64 in f64; with u the rounding error of that type (2^-24, 2^-53),
-// a sum of n terms t is within (n + 4) * u * sum |t| of the exact one, and then rounded to the type of the result.
-// Integers are exact modulo 2^32 or 2^64. max and min are exact, and NaN if any value is. The bits depend on the spec
-// and on the instruction set, not on the number of threads.
+// a sum of n terms t is within (n + 4) * u * sum |t| of the exact one, and then rounded to the type of the result. Of
+// two operands in bf16 it may be n * 2^-126 further off: with the processor's own products, sums below the normal range
+// are 0. Integers are exact modulo 2^32 or 2^64. max and min are exact, and NaN if any value is. The bits depend on the
+// spec and on the instruction set, not on the number of threads.
 
 /// Through packed panels: operands of any strides, windows, padding and types. The fastest for large products.
 KernelInfo packed_kernel();

@@ -43,7 +43,8 @@ DType dtype_of<std::int64_t>() {
 template <class T, class Stored>
 constexpr bool is_fast_pair = std::is_same_v<T, Stored> ||
                               (std::is_same_v<T, float> &&
-                               (std::is_same_v<Stored, BFloat16> || std::is_same_v<Stored, Float16>));
+                               (std::is_same_v<Stored, BFloat16> || std::is_same_v<Stored, Float16>)) ||
+                              (is_pair<T> && std::is_same_v<Stored, BFloat16>);
 
 /// The pad of an operand as its elements arrive: bf16 and f16 as f32.
 template <class T>
@@ -62,6 +63,17 @@ T element(const std::byte* operand, std::int64_t offset) {
   } else {
     return narrow<T>(widen(value));
   }
+}
+
+/// Element p of a line of a panel that begins here.
+template <class T>
+void put(T value, std::int64_t p, std::int64_t width, T* line) {
+  line[p * width] = value;
+}
+void put(BFloat16 value, std::int64_t p, std::int64_t width, BFloat16Pair* line) {
+  BFloat16Pair& slot = line[p / 2 * width];
+  const unsigned shift = p % 2 == 0 ? 0 : 16;
+  slot = (slot & (0xFFFF0000U >> shift)) | static_cast<BFloat16Pair>(value.bits) << shift;
 }
 
 }  // namespace
@@ -105,7 +117,7 @@ Packer<T>::Packer(const Side& side, std::vector<Loop> lines, std::vector<Loop> i
       lines_(std::move(lines)),
       inner_(std::move(inner)),
       way_(packing_way(side, lines_, inner_, type)),
-      pad_(pad_value<T>(side.reading)) {
+      pad_(pad_value<Element>(side.reading)) {
   for (const Guard& guard : side.reading.guards) bounds_.push_back({guard.quantity, guard.extent, 0, {}, {}});
 }
 
@@ -136,7 +148,9 @@ void Packer<T>::select_inner(std::int64_t begin, std::int64_t count) {
   if (way_ != PackingWay::inner) return group_same_bounds();
   group_neighbours();
   zeros_.assign(static_cast<std::size_t>(count), T{0});
-  if (side_.reading.dtype != dtype_of<T>() || !bounds_.empty()) {
+  if constexpr (is_pair<T>) {
+    room_.assign(static_cast<std::size_t>(slots() * most_lines), T{0});
+  } else if (side_.reading.dtype != dtype_of<T>() || !bounds_.empty()) {
     room_.resize(static_cast<std::size_t>(count * most_lines));
   }
 }
@@ -238,19 +252,31 @@ std::uint64_t Packer<T>::lines_outside(const Group& group, std::int64_t first, s
   return bits;
 }
 
+template <class T>
+std::int64_t Packer<T>::slots() const {
+  return slots_for<T>(static_cast<std::int64_t>(inner_offsets_.size()));
+}
+
 /// Where a line's elements go, at inner position 0.
 template <class T>
 T* Packer<T>::place(const Lines& lines, std::int64_t line, T* to) const {
-  const auto positions = static_cast<std::int64_t>(inner_offsets_.size());
-  return to + line / lines.width * lines.width * positions + line % lines.width;
+  return to + line / lines.width * lines.width * slots() + line % lines.width;
+}
+
+/// Both operands have 0 in the half that no inner position goes to: what else lies there might be no number.
+template <class T>
+void Packer<T>::clear_last_slots(const Lines& lines, T* to) const {
+  for (std::int64_t begin = 0; begin < lines.count; begin += lines.width) {
+    std::fill_n(place(lines, begin, to) + (slots() - 1) * lines.width, lines.width, T{0});
+  }
 }
 
 template <class T>
-void Packer<T>::fill(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T value,
+void Packer<T>::fill(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, Element value,
                      T* to) const {
   for (std::int64_t l = begin; l < end; ++l) {
     T* const line = place(lines, l, to);
-    for (std::size_t i = group.begin; i < group.end; ++i) line[order_[i] * lines.width] = value;
+    for (std::size_t i = group.begin; i < group.end; ++i) put(value, order_[i], lines.width, line);
   }
 }
 
@@ -263,7 +289,7 @@ void Packer<T>::copy(const Group& group, const Lines& lines, std::int64_t begin,
   copy.positions = order_.data() + group.begin;
   copy.count = static_cast<std::int64_t>(group.end - group.begin);
   copy.width = lines.width;
-  copy.panel = lines.width * static_cast<std::int64_t>(inner_offsets_.size());
+  copy.panel = lines.width * slots();
   const Stored* const source = reinterpret_cast<const Stored*>(operand_) + base_;
   while (begin < end) {
     copy.lanes = std::min(lines.width - begin % lines.width, end - begin);
@@ -283,8 +309,10 @@ void Packer<T>::gather(const Group& group, const Lines& lines, std::int64_t begi
     const std::int64_t start = add_wrapping(base_, inner_offsets_[static_cast<std::size_t>(order_[i])]);
     for (std::int64_t l = begin; l < end;) {
       const std::int64_t stop = std::min(l / lines.width * lines.width + lines.width, end);
-      T* const line = place(lines, l, to) + order_[i] * lines.width - l;
-      for (; l < stop; ++l) line[l] = element<T, Stored>(operand_, add_wrapping(start, offsets[l]));
+      T* const line = place(lines, l, to) - l;
+      for (; l < stop; ++l) {
+        put(element<Element, Stored>(operand_, add_wrapping(start, offsets[l])), order_[i], lines.width, line + l);
+      }
     }
   }
 }
@@ -296,7 +324,7 @@ void Packer<T>::pack_lines(const Lines& lines, T* to) const {
   const std::int64_t whole = (lines.count + lines.width - 1) / lines.width * lines.width;
   const bool side_by_side = way_ == PackingWay::lines;
   for (const Group& group : groups_) {
-    fill(group, lines, lines.count, whole, T{0}, to);
+    fill(group, lines, lines.count, whole, Element{}, to);
     std::uint64_t outside = 0;  // of 64 lines
     const auto is_inside = [&](std::int64_t line) {
       constexpr std::int64_t at_once = 64;
@@ -368,17 +396,78 @@ void Packer<T>::pack_inner(const Lines& lines, T* to) {
   }
 }
 
+/// The elements of a line at the positions of a group, as pairs of which `room` has those of all positions.
+template <class T>
+template <class Stored>
+void Packer<T>::pair_line(const Group& group, std::int64_t line, bool reaches_out, T* room) const {
+  const std::int64_t begin = add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(line)]),
+                                          inner_offsets_[static_cast<std::size_t>(order_[group.begin])]);
+  constexpr std::int64_t size = sizeof(Stored);
+  const auto to = [&](std::int64_t position) { return reinterpret_cast<std::byte*>(room) + position * size; };
+  if (!reaches_out && group.step == 1) {
+    std::memcpy(to(order_[group.begin]), operand_ + begin * size, (group.end - group.begin) * sizeof(Stored));
+    return;
+  }
+  for (std::size_t i = group.begin; i < group.end; ++i) {
+    const std::int64_t offset = add_wrapping(begin, static_cast<std::int64_t>(i - group.begin));
+    const Element value =
+        !reaches_out || is_inside(line, order_[i]) ? element<Element, Stored>(operand_, offset) : pad_;
+    std::memcpy(to(order_[i]), &value, sizeof value);
+  }
+}
+
+/// The pairs of a line that lies in memory as panels hold it; else null.
+template <class T>
+template <class Stored>
+const T* Packer<T>::pairs_in_place(std::int64_t line) const {
+  if (groups_.size() != 1 || groups_[0].step != 1 || inner_offsets_.size() % 2 != 0) return nullptr;
+  const std::int64_t begin =
+      add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(line)]), inner_offsets_[0]);
+  const std::byte* const from = operand_ + begin * static_cast<std::int64_t>(sizeof(Stored));
+  return reinterpret_cast<std::uintptr_t>(from) % sizeof(T) == 0 ? reinterpret_cast<const T*>(from) : nullptr;
+}
+
+template <class T>
+template <class Stored>
+void Packer<T>::pack_inner_pairs(const Lines& lines, T* to) {
+  std::array<const T*, most_lines> panel{};
+  for (std::int64_t begin = 0; begin < lines.count; begin += lines.width) {
+    const std::int64_t existing = std::min(lines.width, lines.count - begin);
+    for (const Group& group : groups_) {
+      std::uint64_t outside = lines_outside(group, lines.first + begin, existing);
+      for (std::int64_t l = 0; l < existing; ++l, outside >>= 1U) {
+        const std::int64_t line = lines.first + begin + l;
+        const bool reaches_out = (outside & 1U) != 0;
+        const T*& pairs = panel[static_cast<std::size_t>(l)];
+        pairs = reaches_out ? nullptr : pairs_in_place<Stored>(line);
+        if (pairs != nullptr) continue;
+        T* const room = room_.data() + l * slots();
+        pair_line<Stored>(group, line, reaches_out, room);
+        pairs = room;
+      }
+    }
+    std::fill(panel.begin() + existing, panel.begin() + lines.width, zeros_.data());
+    transpose_lines(panel.data(), lines.width, slots(), place(lines, begin, to), lines.width);
+  }
+}
+
 template <class T>
 void Packer<T>::pack(std::int64_t first, std::int64_t count, std::int64_t width, T* to) {
   invariant(width <= most_lines, "a panel is wider than any tile kernel");
-  with_stored_type(side_.reading.dtype, [&]<class Stored>() {
-    if constexpr (is_fast_pair<T, Stored>) {
-      if (way_ == PackingWay::inner) return pack_inner<Stored>({first, count, width}, to);
-    }
-    pack_lines<Stored>({first, count, width}, to);
-  });
-  if (side_.factor != 1) {
-    const std::int64_t size = (count + width - 1) / width * width * static_cast<std::int64_t>(inner_offsets_.size());
+  const Lines lines{first, count, width};
+  if constexpr (is_pair<T>) {
+    if (way_ == PackingWay::inner) return pack_inner_pairs<BFloat16>(lines, to);
+    if (inner_offsets_.size() % 2 != 0) clear_last_slots(lines, to);
+    pack_lines<BFloat16>(lines, to);
+  } else {
+    with_stored_type(side_.reading.dtype, [&]<class Stored>() {
+      if constexpr (is_fast_pair<T, Stored>) {
+        if (way_ == PackingWay::inner) return pack_inner<Stored>(lines, to);
+      }
+      pack_lines<Stored>(lines, to);
+    });
+    if (side_.factor == 1) return;
+    const std::int64_t size = (count + width - 1) / width * width * slots();
     for (std::int64_t i = 0; i < size; ++i) to[i] *= static_cast<T>(side_.factor);
   }
 }
@@ -387,5 +476,6 @@ template class Packer<float>;
 template class Packer<double>;
 template class Packer<std::int32_t>;
 template class Packer<std::int64_t>;
+template class Packer<BFloat16Pair>;
 
 }  // namespace einrel::contraction

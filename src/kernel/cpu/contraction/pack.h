@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "kernel/cpu/contraction/pack_ops.h"
@@ -26,9 +27,11 @@ std::int64_t inner_run(const std::vector<Loop>& inner, std::size_t quantity);
 double packing_nanoseconds(PackingWay way, DType type);
 
 /// Copies an operand into panels that tiles are computed from: some of its lines (rows or columns) at some inner
-/// positions, converted to T, with the pad where guards fail.
+/// positions, converted to T, with the pad where guards fail. T is the type that products are computed in, or a pair.
 template <class T>
 class Packer {
+  using Element = std::conditional_t<is_pair<T>, BFloat16, T>;
+
  public:
   Packer(const Side& side, std::vector<Loop> lines, std::vector<Loop> inner, DType type);
 
@@ -39,8 +42,8 @@ class Packer {
   void select_batch(const std::byte* operand, const std::int64_t* quantities);
 
   /// Packs `count` of the selected lines from `first` on, at all selected inner positions, into panels of `width` lines
-  /// that follow one another: element p of line first + l of the first panel goes to to[p * width + l]. Lines that the
-  /// last panel lacks are 0.
+  /// that follow one another: element p of line first + l of the first panel goes to to[p * width + l], of pairs
+  /// into to[p / 2 * width + l]. Lines that the last panel lacks are 0.
   void pack(std::int64_t first, std::int64_t count, std::int64_t width, T* to);
 
  private:
@@ -72,8 +75,10 @@ class Packer {
   void group_same_bounds();
   void group_neighbours();
   void find_reaches();
+  std::int64_t slots() const;
   T* place(const Lines& lines, std::int64_t line, T* to) const;
-  void fill(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T value, T* to) const;
+  void clear_last_slots(const Lines& lines, T* to) const;
+  void fill(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, Element value, T* to) const;
   template <class Stored>
   void copy(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T* to) const;
   template <class Stored>
@@ -84,12 +89,18 @@ class Packer {
   const T* line_of(const Group& group, std::int64_t line, bool reaches_out, T* room) const;
   template <class Stored>
   void pack_inner(const Lines& lines, T* to);
+  template <class Stored>
+  void pair_line(const Group& group, std::int64_t line, bool reaches_out, T* room) const;
+  template <class Stored>
+  const T* pairs_in_place(std::int64_t line) const;
+  template <class Stored>
+  void pack_inner_pairs(const Lines& lines, T* to);
 
   Side side_;
   std::vector<Loop> lines_;
   std::vector<Loop> inner_;
   PackingWay way_;
-  T pad_;
+  Element pad_;
   std::int64_t lines_begin_ = 0;
   std::int64_t inner_begin_ = 0;
   std::vector<std::int64_t> line_offsets_;
@@ -99,7 +110,7 @@ class Packer {
   std::vector<Group> groups_;
   std::vector<std::int64_t> reaches_;
   std::vector<T> zeros_;  ///< a line that does not exist
-  std::vector<T> room_;   ///< lines that are converted, or reach beyond the operand
+  std::vector<T> room_;   ///< lines that are converted or paired, or reach beyond the operand
   const std::byte* operand_ = nullptr;
   std::int64_t base_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "kernel/cpu/contraction/pack_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <tuple>
 #include <type_traits>
@@ -35,15 +36,17 @@ using SpecialsIn = Specials (*)(const T*, std::int64_t);
 /// Every loop for one instruction set; std::get finds one by its type.
 struct PackOps {
   std::tuple<CopyLines<float, float>, CopyLines<double, double>, CopyLines<std::int32_t, std::int32_t>,
-             CopyLines<std::int64_t, std::int64_t>, CopyLines<float, BFloat16>, CopyLines<float, Float16>>
+             CopyLines<std::int64_t, std::int64_t>, CopyLines<float, BFloat16>, CopyLines<float, Float16>,
+             CopyLines<BFloat16Pair, BFloat16>>
       copy;
-  std::tuple<TransposeLines<float>, TransposeLines<double>, TransposeLines<std::int32_t>, TransposeLines<std::int64_t>>
+  std::tuple<TransposeLines<float>, TransposeLines<double>, TransposeLines<std::int32_t>, TransposeLines<std::int64_t>,
+             TransposeLines<BFloat16Pair>>
       transpose;
   std::tuple<ConvertLine<BFloat16>, ConvertLine<Float16>> convert;
   std::tuple<NarrowLine<BFloat16>, NarrowLine<Float16>> narrow;
   Outside outside;
   std::tuple<StoreLines<float>, StoreLines<double>> store;
-  std::tuple<SpecialsIn<float>, SpecialsIn<double>> specials;
+  std::tuple<SpecialsIn<float>, SpecialsIn<double>, SpecialsIn<BFloat16Pair>> specials;
 };
 
 }  // namespace einrel::contraction
@@ -92,6 +95,62 @@ void copy_lines_of(const LineCopy<T, Stored>& copy) {
       for (; done + vector <= copy.lanes; done += vector) hn::StoreU(load_vector(d, from + done), d, to + done);
       if (done < copy.lanes) copy_rest(from + done, copy.lanes - done, to + done);
     }
+  }
+}
+
+/// A vector of pairs, from their halves.
+template <class D, class V>
+HWY_INLINE hn::Vec<D> paired(D d, V low, V high) {
+  return hn::Or(hn::PromoteTo(d, low), hn::ShiftLeft<16>(hn::PromoteTo(d, high)));
+}
+
+/// Both halves of `lanes` slots, from two lines.
+HWY_INLINE void pair_up(const BFloat16* low, const BFloat16* high, std::int64_t lanes, BFloat16Pair* to) {
+  const hn::ScalableTag<BFloat16Pair> d;
+  const hn::Rebind<std::uint16_t, decltype(d)> half;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  std::int64_t l = 0;
+  for (; l + vector <= lanes; l += vector) {
+    hn::StoreU(paired(d, hn::LoadU(half, &low[l].bits), hn::LoadU(half, &high[l].bits)), d, to + l);
+  }
+#if HWY_TARGET == HWY_AVX3
+  if (l == lanes) return;
+  const auto rest = hn::FirstN(half, static_cast<std::size_t>(lanes - l));
+  const auto slots = hn::FirstN(d, static_cast<std::size_t>(lanes - l));
+  hn::BlendedStore(paired(d, hn::MaskedLoad(rest, half, &low[l].bits), hn::MaskedLoad(rest, half, &high[l].bits)),
+                   slots, d, to + l);
+#else
+  for (; l < lanes; ++l) to[l] = low[l].bits | static_cast<BFloat16Pair>(high[l].bits) << 16U;
+#endif
+}
+
+/// Two positions at once where both halves of a slot are copied.
+void copy_pairs_of(const LineCopy<BFloat16Pair, BFloat16>& copy) {
+  constexpr std::int64_t ahead = 8;  // positions
+  for (std::int64_t i = 0; i < copy.count;) {
+    const std::int64_t p = copy.positions[i];
+    const bool both = p % 2 == 0 && i + 1 < copy.count && copy.positions[i + 1] == p + 1;
+    const BFloat16* const from = copy.source + copy.offsets[p];
+    const BFloat16* const other = copy.source + copy.offsets[both ? p + 1 : p];
+    const auto soon = [&](std::int64_t next) {
+      return copy.source + copy.offsets[copy.positions[std::min(next, copy.count - 1)]];
+    };
+    const std::array<const BFloat16*, 2> fetched{soon(i + ahead), soon(i + ahead + 1)};
+    for (std::int64_t q = 0; q < copy.panels; ++q) {
+      const std::int64_t begin = q * copy.lanes;
+      BFloat16Pair* const to = copy.to + q * copy.panel + p / 2 * copy.width;
+      for (const BFloat16* const line : fetched) __builtin_prefetch(line + begin, 0, 3);
+      if (both) {
+        pair_up(from + begin, other + begin, copy.lanes, to);
+      } else {
+        const unsigned shift = p % 2 == 0 ? 0 : 16;
+        const BFloat16Pair kept = 0xFFFF0000U >> shift;
+        for (std::int64_t l = 0; l < copy.lanes; ++l) {
+          to[l] = (to[l] & kept) | static_cast<BFloat16Pair>(from[begin + l].bits) << shift;
+        }
+      }
+    }
+    i += both ? 2 : 1;
   }
 }
 
@@ -269,17 +328,43 @@ Specials specials_of(const T* values, std::int64_t count) {
   return found;
 }
 
+/// Subnormals alone are below 127 when 1 is taken from their bits without the sign: 0 wraps around.
+Specials specials_of_pairs(const BFloat16Pair* pairs, std::int64_t count) {
+  const hn::ScalableTag<BFloat16Pair> d;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const auto one = hn::Set(d, 1);
+  const auto most = hn::Set(d, 126);
+  const auto unsigned_bits = hn::Set(d, 0x7FFF);
+  auto found = hn::Eq(one, most);
+  std::int64_t i = 0;
+  for (; i + vector <= count; i += vector) {
+    const auto both = hn::LoadU(d, pairs + i);
+    const auto low = hn::Sub(hn::And(both, unsigned_bits), one);
+    const auto high = hn::Sub(hn::And(hn::ShiftRight<16>(both), unsigned_bits), one);
+    const auto lower = hn::Min(low, high);
+    found = hn::Or(found, hn::Eq(hn::Min(lower, most), lower));
+  }
+  Specials specials;
+  specials.subnormal = !hn::AllFalse(d, found);
+  for (; i < count; ++i) {
+    const BFloat16Pair low = (pairs[i] & 0x7FFFU) - 1;
+    const BFloat16Pair high = (pairs[i] >> 16U & 0x7FFFU) - 1;
+    specials.subnormal = specials.subnormal || std::min(low, high) < 127;
+  }
+  return specials;
+}
+
 const PackOps& pack_ops_of() {
-  static constexpr PackOps ops{
-      {copy_lines_of<float, float>, copy_lines_of<double, double>, copy_lines_of<std::int32_t, std::int32_t>,
-       copy_lines_of<std::int64_t, std::int64_t>, copy_lines_of<float, BFloat16>, copy_lines_of<float, Float16>},
-      {transpose_lines_of<float>, transpose_lines_of<double>, transpose_lines_of<std::int32_t>,
-       transpose_lines_of<std::int64_t>},
-      {convert_line_of<BFloat16>, convert_line_of<Float16>},
-      {narrow_line_of<BFloat16>, narrow_line_of<Float16>},
-      outside_of,
-      {store_lines_of<float>, store_lines_of<double>},
-      {specials_of<float>, specials_of<double>}};
+  static constexpr PackOps ops{{copy_lines_of<float, float>, copy_lines_of<double, double>,
+                                copy_lines_of<std::int32_t, std::int32_t>, copy_lines_of<std::int64_t, std::int64_t>,
+                                copy_lines_of<float, BFloat16>, copy_lines_of<float, Float16>, copy_pairs_of},
+                               {transpose_lines_of<float>, transpose_lines_of<double>, transpose_lines_of<std::int32_t>,
+                                transpose_lines_of<std::int64_t>, transpose_lines_of<BFloat16Pair>},
+                               {convert_line_of<BFloat16>, convert_line_of<Float16>},
+                               {narrow_line_of<BFloat16>, narrow_line_of<Float16>},
+                               outside_of,
+                               {store_lines_of<float>, store_lines_of<double>},
+                               {specials_of<float>, specials_of<double>, specials_of_pairs}};
   return ops;
 }
 
@@ -306,6 +391,7 @@ template void copy_lines(const LineCopy<std::int32_t, std::int32_t>&);
 template void copy_lines(const LineCopy<std::int64_t, std::int64_t>&);
 template void copy_lines(const LineCopy<float, BFloat16>&);
 template void copy_lines(const LineCopy<float, Float16>&);
+template void copy_lines(const LineCopy<BFloat16Pair, BFloat16>&);
 
 template <class T>
 void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step) {
@@ -315,6 +401,7 @@ template void transpose_lines(const float* const*, std::int64_t, std::int64_t, f
 template void transpose_lines(const double* const*, std::int64_t, std::int64_t, double*, std::int64_t);
 template void transpose_lines(const std::int32_t* const*, std::int64_t, std::int64_t, std::int32_t*, std::int64_t);
 template void transpose_lines(const std::int64_t* const*, std::int64_t, std::int64_t, std::int64_t*, std::int64_t);
+template void transpose_lines(const BFloat16Pair* const*, std::int64_t, std::int64_t, BFloat16Pair*, std::int64_t);
 
 template <class Stored>
 void convert_line(const Stored* from, std::int64_t count, float* to) {
@@ -347,6 +434,7 @@ Specials specials_in(const T* values, std::int64_t count) {
 }
 template Specials specials_in(const float*, std::int64_t);
 template Specials specials_in(const double*, std::int64_t);
+template Specials specials_in(const BFloat16Pair*, std::int64_t);
 
 }  // namespace einrel::contraction
 #endif

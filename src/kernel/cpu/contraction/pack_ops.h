@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel/cpu/contraction/bf16_pair.h"
 #include "tensor/dtype.h"
 
 namespace einrel::contraction {
@@ -10,7 +11,8 @@ namespace einrel::contraction {
 // The loops that packing spends its time in, for the instruction set of this processor.
 
 /// Lines that lie side by side: for each of `count` inner positions p = positions[i] and each panel q, copies `lanes`
-/// elements from source[offsets[p] + q * lanes] on to `to[q * panel + p * width]` on.
+/// elements from source[offsets[p] + q * lanes] on to `to[q * panel + p * width]` on; of pairs, to the low or high
+/// halves from `to[q * panel + p / 2 * width]` on.
 template <class T, class Stored>
 struct LineCopy {
   const Stored* source = nullptr;
@@ -24,7 +26,7 @@ struct LineCopy {
   std::int64_t panel = 0;
 };
 
-/// T is float, double, int32_t or int64_t, Stored the same or, of float, bf16 or f16.
+/// T is float, double, int32_t or int64_t, Stored the same or, of float, bf16 or f16; or T is a pair, and Stored bf16.
 template <class T, class Stored>
 void copy_lines(const LineCopy<T, Stored>& copy);
 
@@ -61,12 +63,14 @@ struct LineStore {
 template <class T>
 void store_lines(const LineStore<T>& store);
 
-/// Which values that are no finite numbers occur among some; T is float or double.
+/// Which values that kernels treat in their own way occur among some.
 struct Specials {
   bool nan = false;
   bool plus_infinity = false;
   bool minus_infinity = false;
+  bool subnormal = false;
 };
+/// T is float or double, of which all but subnormals are looked for, or a pair, of which only they are.
 template <class T>
 Specials specials_in(const T* values, std::int64_t count);
 

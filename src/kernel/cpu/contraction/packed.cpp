@@ -25,7 +25,8 @@ Range piece(std::int64_t total, std::int64_t size, std::int64_t index) {
 }
 
 Specials both(Specials x, Specials y) {
-  return {x.nan || y.nan, x.plus_infinity || y.plus_infinity, x.minus_infinity || y.minus_infinity};
+  return {x.nan || y.nan, x.plus_infinity || y.plus_infinity, x.minus_infinity || y.minus_infinity,
+          x.subnormal || y.subnormal};
 }
 
 /// Whether join may give NaN.
@@ -43,8 +44,18 @@ bool may_give_nan(Join join, Specials a, Specials b) {
   return infinity;
 }
 
+/// What panels of two operands that hold these values are multiplied by.
+template <class T, class Packed>
+const TileKernels<T, Packed>& kernels_for(Combination combination, Specials a, Specials b) {
+  if constexpr (is_pair<Packed>) {
+    return *bf16_kernels(a.subnormal || b.subnormal);
+  } else {
+    return tile_kernels<T>(combination, may_give_nan(combination.join, a, b));
+  }
+}
+
 /// Computes one part, or a share of the work on columns that all parts use.
-template <class T>
+template <class T, class Packed = T>
 class PackedPart {
  public:
   PackedPart(const PackedPlan& plan, const Arrays& arrays, Workspace workspace)
@@ -52,11 +63,11 @@ class PackedPart {
         arrays_(arrays),
         a_(plan.product.a, plan.product.rows, plan.product.inner, plan.product.match.type),
         b_(plan.product.b, plan.product.columns, plan.product.inner, plan.product.match.type),
-        kernels_(&tile_kernels<T>(plan.product.match.combination, false)),
-        shared_(reinterpret_cast<T*>(workspace.shared)) {
+        kernels_(&kernels_for<T, Packed>(plan.product.match.combination, {}, {})),
+        shared_(reinterpret_cast<Packed*>(workspace.shared)) {
     const PackedWorkspace offsets = workspace_of(plan);
-    a_panels_ = reinterpret_cast<T*>(workspace.own + offsets.a);
-    b_panels_ = reinterpret_cast<T*>(workspace.own + offsets.b);
+    a_panels_ = reinterpret_cast<Packed*>(workspace.own + offsets.a);
+    b_panels_ = reinterpret_cast<Packed*>(workspace.own + offsets.b);
     block_ = reinterpret_cast<T*>(workspace.own + offsets.block);
   }
 
@@ -93,6 +104,7 @@ class PackedPart {
     b_.select_batch(arrays_.operands[plan_.product.b.operand], plan_.product.bases.data());
     select_shared(columns, columns.begin + block * plan_.column_block);
     pack_columns();
+    shared_specials()[block] = b_specials_;
   }
 
   /// One part of the rows times all columns that are shared.
@@ -106,6 +118,7 @@ class PackedPart {
     pack_rows();
     for (std::int64_t c = columns.begin; c < columns.end; c += plan_.column_block) {
       select_shared(columns, c);
+      b_specials_ = shared_specials()[(c - columns.begin) / plan_.column_block];
       find_contiguous_panels();
       compute_tiles();
     }
@@ -121,8 +134,16 @@ class PackedPart {
 
   void select_shared(Range columns, std::int64_t begin) {
     block_columns_ = {begin, std::min(begin + plan_.column_block, columns.end)};
-    b_panels_ = shared_ + (begin - columns.begin) * inner_.count();
+    b_panels_ = shared_ + (begin - columns.begin) * slots();
   }
+
+  /// Of each block of shared columns, behind the panels.
+  Specials* shared_specials() const {
+    return reinterpret_cast<Specials*>(shared_ + plan_.shared_columns * einrel::contraction::slots(plan_));
+  }
+
+  /// How many elements or pairs of a line are packed.
+  std::int64_t slots() const { return slots_for<Packed>(inner_.count()); }
 
   void multiply() {
     for (std::int64_t p = 0; p < plan_.inner; p += plan_.inner_block) {
@@ -143,7 +164,7 @@ class PackedPart {
   void pack_rows() {
     const std::int64_t height = plan_.tile_rows;
     a_.pack(0, rows_.count(), height, a_panels_);
-    if (is_choosy(plan_.product.match)) a_specials_ = specials(a_panels_, ceil_div(rows_.count(), height) * height);
+    if (is_choosy(plan_)) a_specials_ = specials(a_panels_, ceil_div(rows_.count(), height) * height);
   }
 
   void pack_columns() {
@@ -151,9 +172,9 @@ class PackedPart {
     const std::int64_t whole = block_columns_.count() / plan_.tile_lanes * plan_.tile_lanes;
     if (whole > 0) b_.pack(0, whole, plan_.tile_lanes, b_panels_);
     if (const std::int64_t rest = block_columns_.count() - whole; rest > 0) {
-      b_.pack(whole, rest, vectors_for(rest) * kernels_->vector, b_panels_ + whole * inner_.count());
+      b_.pack(whole, rest, vectors_for(rest) * kernels_->vector, b_panels_ + whole * slots());
     }
-    if (is_choosy(plan_.product.match)) choose_kernels();
+    if (is_choosy(plan_)) find_column_specials();
   }
 
   /// A last panel of few columns is one vector wide, where there is a kernel for it.
@@ -163,19 +184,17 @@ class PackedPart {
   }
   std::size_t height_index() const { return static_cast<std::size_t>(plan_.tile_rows - 1); }
 
-  Specials specials(const T* panels, std::int64_t lines) const {
-    if constexpr (std::is_floating_point_v<T>) return specials_in(panels, lines * inner_.count());
+  Specials specials(const Packed* panels, std::int64_t lines) const {
+    if constexpr (std::is_floating_point_v<T>) return specials_in(panels, lines * slots());
     return {};
   }
 
-  void choose_kernels() {
-    Specials b;
+  void find_column_specials() {
+    b_specials_ = {};
     for (std::int64_t c = 0; c < block_columns_.count(); c += plan_.tile_lanes) {
       const std::int64_t count = std::min(plan_.tile_lanes, block_columns_.count() - c);
-      b = both(b, specials(b_panels_ + c * inner_.count(), vectors_for(count) * kernels_->vector));
+      b_specials_ = both(b_specials_, specials(b_panels_ + c * slots(), vectors_for(count) * kernels_->vector));
     }
-    const Combination combination = plan_.product.match.combination;
-    kernels_ = &tile_kernels<T>(combination, may_give_nan(combination.join, a_specials_, b));
   }
 
   /// Where the columns of a panel lie side by side in the result, tiles are stored there at once.
@@ -193,25 +212,26 @@ class PackedPart {
   }
 
   void compute_tiles() {
-    const std::int64_t panel = plan_.tile_lanes * inner_.count();
+    kernels_ = &kernels_for<T, Packed>(plan_.product.match.combination, a_specials_, b_specials_);
+    const std::int64_t panel = plan_.tile_lanes * slots();
     for (std::int64_t r = 0; r < rows_.count(); r += plan_.tile_rows) {
-      Tile<T> tile;
-      tile.a = a_panels_ + r * inner_.count();
-      tile.inner = inner_.count();
+      Tile<T, Packed> tile;
+      tile.a = a_panels_ + r * slots();
+      tile.inner = slots();
       tile.rows = std::min(plan_.tile_rows, rows_.count() - r);
-      tile.next = tile.a + plan_.tile_rows * inner_.count();
+      tile.next = tile.a + plan_.tile_rows * slots();
       for (std::int64_t c = 0; c < block_columns_.count(); c += plan_.tile_lanes) {
         tile.b = b_panels_ + c / plan_.tile_lanes * panel;
         tile.lanes = std::min(plan_.tile_lanes, block_columns_.count() - c);
         compute(tile, r, c);
         // The next rows of A come into the cache while these ones meet all columns.
-        tile.next += (inner_.count() + 15) / 16 * static_cast<std::int64_t>(64 / sizeof(T));
+        tile.next += (slots() + 15) / 16 * static_cast<std::int64_t>(64 / sizeof(Packed));
       }
     }
   }
 
-  void compute(Tile<T>& tile, std::int64_t row, std::int64_t column) {
-    const TileFunction<T> function =
+  void compute(Tile<T, Packed>& tile, std::int64_t row, std::int64_t column) {
+    const TileFunction<T, Packed> function =
         kernels_->functions[height_index()][static_cast<std::size_t>(vectors_for(tile.lanes) - 1)];
     if (plan_.through_block) {
       tile.z = block_ + block_columns_.begin - columns_.begin + column;
@@ -260,19 +280,20 @@ class PackedPart {
 
   const PackedPlan& plan_;
   const Arrays& arrays_;
-  Packer<T> a_;
-  Packer<T> b_;
-  const TileKernels<T>* kernels_;
-  T* a_panels_ = nullptr;
-  T* b_panels_ = nullptr;
+  Packer<Packed> a_;
+  Packer<Packed> b_;
+  const TileKernels<T, Packed>* kernels_;
+  Packed* a_panels_ = nullptr;
+  Packed* b_panels_ = nullptr;
   T* block_ = nullptr;  ///< a block of the result, or one tile
-  T* shared_ = nullptr;
+  Packed* shared_ = nullptr;
   Range batch_;
   Range rows_;
   Range columns_;
   Range block_columns_;
   Range inner_;
   Specials a_specials_;
+  Specials b_specials_;
   std::byte* result_ = nullptr;               ///< at the position of the batch
   std::vector<std::int64_t> row_offsets_;     ///< in the result
   std::vector<std::int64_t> column_offsets_;  ///< of all columns through a block, else of the ones packed
@@ -283,6 +304,7 @@ class PackedPart {
 /// Calls f with a part of the plan's element type.
 template <class F>
 void with_part(const PackedPlan& plan, const Arrays& arrays, Workspace workspace, F f) {
+  if (plan.pairs) return f(PackedPart<float, BFloat16Pair>(plan, arrays, workspace));
   switch (plan.product.match.type) {
     case DType::f32: return f(PackedPart<float>(plan, arrays, workspace));
     case DType::f64: return f(PackedPart<double>(plan, arrays, workspace));

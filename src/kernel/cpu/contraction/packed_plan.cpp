@@ -29,7 +29,11 @@ TileShape tile_shape(Combination combination) {
   return {kernels.rows, kernels.vector, kernels.functions[0][0] != nullptr, kernels.instructions};
 }
 
-TileShape tile_shape(const Match& match) {
+TileShape tile_shape(const Match& match, bool pairs) {
+  if (pairs) {
+    const TileKernels<float, BFloat16Pair>& kernels = *bf16_kernels(false);
+    return {kernels.rows, kernels.vector, true, kernels.instructions};
+  }
   switch (match.type) {
     case DType::f32: return tile_shape<float>(match.combination);
     case DType::f64: return tile_shape<double>(match.combination);
@@ -38,6 +42,22 @@ TileShape tile_shape(const Match& match) {
     default: throw Bug("a contraction computes in a type that it refuses");
   }
 }
+
+/// Whether the processor has products for these operands as they are stored.
+bool can_pair(const Product& product) {
+  const auto has_bf16 = [](const Side& side) {
+    const Reading& reading = side.reading;
+    return reading.dtype == DType::bf16 && side.factor == 1 && (reading.pad == 0 || reading.guards.empty());
+  };
+  return product.match.combination == Combination{Join::multiply, Reduce::sum} && has_bf16(product.a) &&
+         has_bf16(product.b) && bf16_kernels(false) != nullptr;
+}
+
+std::int64_t slots_of(const PackedPlan& plan, std::int64_t positions) {
+  return plan.pairs ? slots_for<BFloat16Pair>(positions) : positions;
+}
+
+std::int64_t slot_bytes(const PackedPlan& plan) { return static_cast<std::int64_t>(size_of(plan.product.match.type)); }
 
 bool has_step(const std::vector<Loop>& loops, std::size_t quantity, std::int64_t step) {
   return std::any_of(loops.begin(), loops.end(), [&](const Loop& loop) { return loop.steps[quantity] == step; });
@@ -67,10 +87,10 @@ double tile_cycles(const PackedPlan& plan, std::int64_t rows, std::int64_t vecto
   const auto height = static_cast<double>(rows);
   const auto width = static_cast<double>(vectors);
   const double loads = (height + width) / 2;
-  constexpr double latency = 4;
+  const double latency = plan.pairs ? 6 : 4;
   const double step = std::max({height * width * vector_cycles(plan.product.match), loads, latency});
   const auto passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
-  return step * static_cast<double>(plan.inner) + passes * (25 + 1.5 * height * width);
+  return step * static_cast<double>(slots_of(plan, plan.inner)) + passes * (25 + 1.5 * height * width);
 }
 
 /// Cycles of all tiles of one product, if its tiles are so high.
@@ -128,9 +148,9 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
 /// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay.
 bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
-  if (plan.batch > 1 || plan.through_block || is_choosy(plan.product.match)) return false;
+  if (plan.batch > 1 || plan.through_block) return false;
   if (plan.columns < 3 * plan.tile_lanes || tiles < 3 * sizes.shared_tiles) return false;
-  const std::int64_t line = plan.inner_block * static_cast<std::int64_t>(size_of(plan.product.match.type));
+  const std::int64_t line = slots(plan) * slot_bytes(plan) + static_cast<std::int64_t>(sizeof(Specials));
   const std::int64_t most = (most_workspace_bytes - 64) / line / plan.tile_lanes * plan.tile_lanes;
   constexpr std::int64_t most_blocks = 10000;  // each is two stages
   if (ceil_div(plan.inner, plan.inner_block) > most_blocks / ceil_div(plan.columns, most)) return false;
@@ -189,11 +209,14 @@ std::int64_t interleave(std::vector<Loop>& inner, std::size_t other, std::int64_
 PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes& sizes) {
   order_loops(product, leading);
   const bool leads_a = leading.operand == product.a.operand;
-  const std::int64_t most_inner = sizes.inner_bytes / static_cast<std::int64_t>(size_of(product.match.type));
+  const bool pairs = can_pair(product);
+  const std::int64_t most_inner =
+      sizes.inner_bytes / static_cast<std::int64_t>(size_of(pairs ? DType::bf16 : product.match.type));
   const std::int64_t unit =
       interleave(product.inner, (leads_a ? product.b : product.a).reading.quantity, most_inner + most_inner / 3);
-  const TileShape shape = tile_shape(product.match);
+  const TileShape shape = tile_shape(product.match, pairs);
   PackedPlan plan;
+  plan.pairs = pairs;
   plan.batch = position_count(product.batch);
   plan.rows = position_count(product.rows);
   plan.columns = position_count(product.columns);
@@ -223,9 +246,10 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
 
 }  // namespace
 
-bool is_choosy(const Match& match) {
-  const Combination c = match.combination;
-  return is_float(match.type) && (c.reduce != Reduce::sum || c.join == Join::maximum || c.join == Join::minimum);
+bool is_choosy(const PackedPlan& plan) {
+  const Combination c = plan.product.match.combination;
+  return plan.pairs || (is_float(plan.product.match.type) &&
+                        (c.reduce != Reduce::sum || c.join == Join::maximum || c.join == Join::minimum));
 }
 
 std::int64_t parts(const PackedPlan& plan) {
@@ -233,10 +257,14 @@ std::int64_t parts(const PackedPlan& plan) {
          ceil_div(plan.columns, plan.part_columns);
 }
 
+std::int64_t slots(const PackedPlan& plan) { return slots_of(plan, plan.inner_block); }
+
 std::int64_t own_bytes(const PackedPlan& plan) { return workspace_of(plan).total; }
 
 std::int64_t shared_bytes(const PackedPlan& plan) {
-  return plan.shared_columns * plan.inner_block * static_cast<std::int64_t>(size_of(plan.product.match.type));
+  if (plan.shared_columns == 0) return 0;
+  const std::int64_t blocks = ceil_div(plan.shared_columns, plan.column_block);
+  return plan.shared_columns * slots(plan) * slot_bytes(plan) + blocks * static_cast<std::int64_t>(sizeof(Specials));
 }
 
 PackedPlan plan_packed(const Product& product, const BlockSizes& sizes) {
@@ -250,14 +278,14 @@ PackedPlan plan_packed(const Product& product, const BlockSizes& sizes) {
 }
 
 PackedWorkspace workspace_of(const PackedPlan& plan) {
-  const auto size = static_cast<std::int64_t>(size_of(plan.product.match.type));
+  const std::int64_t size = slot_bytes(plan);
   constexpr std::int64_t line = 64;  // panels begin at cache lines
   PackedWorkspace workspace;
   const std::int64_t rows = round_up(std::min(plan.rows, plan.part_rows), plan.tile_rows);
   const std::int64_t packed = plan.shared_columns > 0 ? 0 : std::min(plan.part_columns, plan.column_block);
   const std::int64_t columns = round_up(packed, plan.tile_lanes);
-  workspace.b = round_up(rows * plan.inner_block * size, line) + line;
-  workspace.block = workspace.b + round_up(columns * plan.inner_block * size, line) + line;
+  workspace.b = round_up(rows * slots(plan) * size, line) + line;
+  workspace.block = workspace.b + round_up(columns * slots(plan) * size, line) + line;
   const std::int64_t block = plan.through_block ? plan.part_rows * plan.part_columns : plan.tile_rows * plan.tile_lanes;
   workspace.total = workspace.block + round_up(block * size, line);
   invariant(workspace.total <= most_workspace_bytes, "a packed product needs more workspace than a kernel may have");
@@ -265,7 +293,8 @@ PackedWorkspace workspace_of(const PackedPlan& plan) {
 }
 
 std::string describe(const PackedPlan& plan) {
-  return fmt::format("packed {}x{} ({})", plan.tile_rows, plan.tile_lanes, tile_shape(plan.product.match).instructions);
+  return fmt::format("packed {}x{} ({})", plan.tile_rows, plan.tile_lanes,
+                     tile_shape(plan.product.match, plan.pairs).instructions);
 }
 
 }  // namespace einrel::contraction

@@ -23,6 +23,9 @@ struct PackedPlan {
   std::int64_t columns = 1;
   std::int64_t inner = 1;
 
+  /// Panels hold pairs of bf16, for the processor's own products of them.
+  bool pairs = false;
+
   std::int64_t tile_rows = 1;
   std::int64_t tile_lanes = 1;
   std::int64_t inner_block = 1;
@@ -46,8 +49,12 @@ struct PackedPlan {
 /// The cheaper one of the two orientations of a product.
 PackedPlan plan_packed(const Product& product, const BlockSizes& sizes = {});
 
-/// Whether tile kernels are chosen by what the panels hold: a NaN may make max and min slower.
-bool is_choosy(const Match& match);
+/// Whether tile kernels are chosen by what the panels hold: a NaN may make max and min slower, a subnormal products of
+/// bf16.
+bool is_choosy(const PackedPlan& plan);
+
+/// How many elements or pairs of a line are packed at a time at most.
+std::int64_t slots(const PackedPlan& plan);
 
 /// The workspace of one part, as offsets in bytes.
 struct PackedWorkspace {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernel/cpu/contraction/prefetching.h"
 #include "kernel/cpu/contraction/tile.h"
 #include "kernel/cpu/contraction/vector_ops-inl.h"
 
@@ -53,30 +54,6 @@ HWY_NOINLINE void store_some(const T* tile, const Tile<T>& task) {
   }
 }
 
-/// Fetches what is soon needed, a little at a time: all at once would keep the loads of A and B waiting.
-template <class T, std::size_t rows, std::size_t vectors>
-class Prefetching {
- public:
-  HWY_INLINE explicit Prefetching(const Tile<T>& task)
-      : z_(task.z), z_rows_(task.z_rows), next_(reinterpret_cast<const char*>(task.next)) {}
-
-  HWY_INLINE void advance() {
-    if (row_ < rows) {
-      const T* const z = z_ + z_rows_[row_++];
-      HWY_UNROLL(2)
-      for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(z + v * vector_lanes<T>, 1, 3);
-    }
-    __builtin_prefetch(next_, 0, 2);
-    next_ += 64;
-  }
-
- private:
-  const T* z_;
-  const std::int64_t* z_rows_;
-  const char* next_;
-  std::size_t row_ = 0;
-};
-
 template <class T, Join join, Reduce reduce, bool careful, std::size_t rows, std::size_t vectors>
 void packed_tile(const Tile<T>& task) {
   const Tag<T> d;
@@ -89,7 +66,7 @@ void packed_tile(const Tile<T>& task) {
   }
   const T* a = task.a;
   const T* b = task.b;
-  Prefetching<T, rows, vectors> prefetching(task);
+  Prefetching<T, T, rows, vectors, lanes> prefetching(task);
   for (std::int64_t left = task.inner; left > 0;) {
     prefetching.advance();
     const std::int64_t stop = left > 16 ? left - 16 : 0;

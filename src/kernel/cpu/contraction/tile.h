@@ -4,42 +4,49 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel/cpu/contraction/bf16_pair.h"
 #include "kernel/cpu/contraction/combination.h"
 
 namespace einrel::contraction {
 
-/// One tile of the result of packed operands: Z[r, l] = reduce over p of join(A[r, p], B[p, l]).
-template <class T>
+/// One tile of the result of packed operands: Z[r, l] = reduce over p of join(A[r, p], B[p, l]). Panels hold Packed,
+/// which is T, or pairs of bf16 of which both products are added.
+template <class T, class Packed = T>
 struct Tile {
-  const T* a = nullptr;  ///< A[r, p] at a[p * rows of the kernel + r]
-  const T* b = nullptr;  ///< B[p, l] at b[p * lanes of the kernel + l]
-  std::int64_t inner = 0;
+  const Packed* a = nullptr;             ///< A[r, p] at a[p * rows of the kernel + r]
+  const Packed* b = nullptr;             ///< B[p, l] at b[p * lanes of the kernel + l]
+  std::int64_t inner = 0;                ///< slots
   T* z = nullptr;                        ///< Z[r, l] at z[z_rows[r] + l]
   const std::int64_t* z_rows = nullptr;  ///< an offset for every row of the kernel
   std::int64_t rows = 0;                 ///< how many of the kernel's rows and lanes are stored
   std::int64_t lanes = 0;
-  T scale = 1;              ///< of sums: the tile is multiplied with it
-  bool accumulate = false;  ///< Z is reduced with the tile, instead of replaced by it
-  const T* next = nullptr;  ///< what is read after this tile: one cache line of it is fetched for 16 inner positions
+  T scale = 1;                   ///< of sums: the tile is multiplied with it
+  bool accumulate = false;       ///< Z is reduced with the tile, instead of replaced by it
+  const Packed* next = nullptr;  ///< what is read after this tile: one cache line of it is fetched for 16 slots
 };
 
-template <class T>
-using TileFunction = void (*)(const Tile<T>&);
+template <class T, class Packed = T>
+using TileFunction = void (*)(const Tile<T, Packed>&);
 
 inline constexpr std::size_t most_tile_rows = 14;
 
 /// The kernels for one combination and element type on this processor.
-template <class T>
+template <class T, class Packed = T>
 struct TileKernels {
   std::int64_t rows = 0;    ///< of the largest kernel
   std::int64_t vector = 0;  ///< lanes of one vector; kernels have one or two vectors of lanes
   /// By rows - 1 and vectors - 1. Combinations that are not worth so much code have only the largest.
-  std::array<std::array<TileFunction<T>, 2>, most_tile_rows> functions{};
+  std::array<std::array<TileFunction<T, Packed>, 2>, most_tile_rows> functions{};
   const char* instructions = "";  ///< "AVX-512"
 };
 
 /// `careful` is needed where a NaN may occur, of a combination with max or min; the results are the same bits.
 template <class T>
 const TileKernels<T>& tile_kernels(Combination combination, bool careful);
+
+/// The kernels for sums of products of bf16, or null where the processor has no instruction for them. It takes numbers
+/// below the normal range for 0, in the panels and among the sums, so that a sum of n products is up to n * 2^-126 off;
+/// where panels hold such numbers, use the kernels for `subnormals`: of the same shape, and at half the speed.
+const TileKernels<float, BFloat16Pair>* bf16_kernels(bool subnormals);
 
 }  // namespace einrel::contraction
