@@ -41,19 +41,6 @@ DType dtype_of<std::int64_t>() {
 }
 
 template <class T, class Stored>
-constexpr bool is_fast_pair = std::is_same_v<T, Stored> ||
-                              (std::is_same_v<T, float> &&
-                               (std::is_same_v<Stored, BFloat16> || std::is_same_v<Stored, Float16>));
-
-/// The pad of an operand as its elements arrive: bf16 and f16 as f32.
-template <class T>
-T pad_value(const Reading& reading) {
-  const bool is_narrow = reading.dtype == DType::bf16 || reading.dtype == DType::f16;
-  return with_stored_type(is_narrow ? DType::f32 : reading.dtype,
-                          [&]<class Arriving>() { return narrow<T>(widen(narrow<Arriving>(reading.pad))); });
-}
-
-template <class T, class Stored>
 T element(const std::byte* operand, std::int64_t offset) {
   Stored value;
   std::memcpy(&value, operand + offset * static_cast<std::int64_t>(sizeof(Stored)), sizeof(Stored));
@@ -65,6 +52,15 @@ T element(const std::byte* operand, std::int64_t offset) {
 }
 
 }  // namespace
+
+template <class T>
+T pad_value(const Reading& reading) {
+  const bool is_narrow = reading.dtype == DType::bf16 || reading.dtype == DType::f16;
+  return with_stored_type(is_narrow ? DType::f32 : reading.dtype,
+                          [&]<class Arriving>() { return narrow<T>(widen(narrow<Arriving>(reading.pad))); });
+}
+template float pad_value(const Reading&);
+template double pad_value(const Reading&);
 
 std::int64_t inner_run(const std::vector<Loop>& inner, std::size_t quantity) {
   constexpr std::int64_t packed_at_once = 256;
@@ -332,18 +328,21 @@ const T* Packer<T>::line_of(const Group& group, std::int64_t line, bool reaches_
   const auto count = static_cast<std::int64_t>(group.end - group.begin);
   const std::int64_t begin = add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(line)]),
                                           inner_offsets_[static_cast<std::size_t>(order_[group.begin])]);
-  if (!reaches_out) {
-    const Stored* const from = reinterpret_cast<const Stored*>(operand_) + begin;
-    if constexpr (std::is_same_v<T, Stored>) {
-      return from;
-    } else {
-      convert_line(from, count, room);
-      return room;
-    }
+  const auto inside = [&](std::int64_t i) {
+    return is_inside(line, order_[group.begin + static_cast<std::size_t>(i)]);
+  };
+  std::int64_t first = 0;
+  std::int64_t end = count;
+  if (reaches_out) {  // coordinates grow evenly: what is inside is in one piece
+    while (first < end && !inside(first)) room[first++] = pad_;
+    while (end > first && !inside(end - 1)) room[--end] = pad_;
   }
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t position = order_[group.begin + static_cast<std::size_t>(i)];
-    room[i] = is_inside(line, position) ? element<T, Stored>(operand_, add_wrapping(begin, i)) : pad_;
+  const Stored* const from = reinterpret_cast<const Stored*>(operand_) + begin;
+  if constexpr (std::is_same_v<T, Stored>) {
+    if (!reaches_out) return from;
+    std::copy(from + first, from + end, room + first);
+  } else {
+    convert_line(from + first, end - first, room + first);
   }
   return room;
 }
