@@ -129,10 +129,13 @@ double modelled_seconds(const WindowPlan& plan, const KernelShape& shape) {
   return seconds * static_cast<double>(plan.batch) + 2e-6 * part_count(plan);
 }
 
+enum class PartCount : std::uint8_t { any, even };
+
 /// Cuts one loop or the columns in half, whichever costs least. False where nothing can be cut.
-bool cut_once(WindowPlan& plan, const KernelShape& shape) {
+bool cut_once(WindowPlan& plan, const KernelShape& shape, PartCount allowed) {
   std::optional<WindowPlan> best;
   const auto consider = [&](WindowPlan cut) {
+    if (allowed == PartCount::even && std::fmod(part_count(cut), 2) != 0) return;
     cut.seconds = modelled_seconds(cut, shape);
     if (!best || cut.seconds < best->seconds) best = std::move(cut);
   };
@@ -192,14 +195,14 @@ std::optional<WindowPlan> plan_along(Product product, std::size_t row, const Win
   plan.inner_block = ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
   plan.seconds = modelled_seconds(plan, shape);
   while (!fits(plan, sizes)) {
-    if (!cut_once(plan, shape)) return std::nullopt;
+    if (!cut_once(plan, shape, PartCount::any)) return std::nullopt;
   }
-  // Two threads have something to do; more of them must not cost much.
+  // Two threads have as much to do each; more of them must not cost much.
   const double wanted = std::clamp(plan.seconds / sizes.part_seconds, 1.0, 16.0);
   const double most_seconds = 1.05 * plan.seconds;
   while (2 * part_count(plan) <= wanted) {
     WindowPlan cut = plan;
-    if (!cut_once(cut, shape) || (part_count(plan) >= 2 && cut.seconds > most_seconds)) break;
+    if (!cut_once(cut, shape, PartCount::even) || (part_count(plan) >= 2 && cut.seconds > most_seconds)) break;
     plan = std::move(cut);
   }
   plan.shape = shape_of(plan.axes, plan.part_rows, plan.product.inner);
