@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <type_traits>
 
@@ -250,7 +251,8 @@ void Packer<T>::fill(const Group& group, const Lines& lines, std::int64_t begin,
   }
 }
 
-/// Lines [begin, end), which lie side by side: all whole panels at once.
+/// Lines [begin, end), which lie side by side: all whole panels at once, but few where panels lie whole pages apart and
+/// would evict one another from the first-level cache.
 template <class T>
 template <class Stored>
 void Packer<T>::copy(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T* to) const {
@@ -260,10 +262,13 @@ void Packer<T>::copy(const Group& group, const Lines& lines, std::int64_t begin,
   copy.count = static_cast<std::int64_t>(group.end - group.begin);
   copy.width = lines.width;
   copy.panel = lines.width * static_cast<std::int64_t>(inner_offsets_.size());
+  constexpr std::int64_t page = 4096;
+  const bool collide = copy.panel * static_cast<std::int64_t>(sizeof(T)) % page == 0;
+  const std::int64_t most_panels = collide ? 8 : std::numeric_limits<std::int64_t>::max();
   const Stored* const source = reinterpret_cast<const Stored*>(operand_) + base_;
   while (begin < end) {
     copy.lanes = std::min(lines.width - begin % lines.width, end - begin);
-    copy.panels = copy.lanes == lines.width ? (end - begin) / lines.width : 1;
+    copy.panels = copy.lanes == lines.width ? std::min((end - begin) / lines.width, most_panels) : 1;
     copy.source = source + line_offsets_[static_cast<std::size_t>(lines.first + begin)];
     copy.to = place(lines, begin, to);
     copy_lines(copy);
