@@ -305,6 +305,22 @@ def convolutions():
     yield convolution("VGG 5.1: 3x3, 512-512, 14", 1, 512, 14, 512, 3, 1, 1)
     yield convolution("VGG 5.1: 3x3, 512-512, 14", 8, 512, 14, 512, 3, 1, 1)
     yield convolution("no pad 3x3, 64-64, 56", 1, 64, 56, 64, 3)
+    yield from gradients("AlexNet 3", 192, 13, 384, 3)
+    yield from gradients("VGG 3.2", 256, 56, 256, 3)
+
+
+def gradients(name, channels, extent, kernels, window):
+    """Of a convolution whose image keeps its extents."""
+    pad = window // 2
+    dims = f"n=1 c={channels} k={kernels} y={extent} x={extent} p={window} q={window}"
+    yield Case(f"{name}, by the filter", "convolutions", dims,
+               f"input I[n,c,y,x], D[n,k,y,x]\nZ[k,c,p,q] = sum[n,y,x] pad(I[n,c,y+p-{pad},x+q-{pad}], 0) * D[n,k,y,x]\n",
+               f"own.conv2d(I.swapaxes(0, 1), D.swapaxes(0, 1), 1, {pad}).swapaxes(0, 1)",
+               f"torch.nn.grad.conv2d_weight(I, ({kernels}, {channels}, {window}, {window}), D, padding={pad})")
+    yield Case(f"{name}, by the image", "convolutions", dims,
+               f"input D[n,k,y,x], K[k,c,p,q]\nZ[n,c,y,x] = sum[k,p,q] pad(D[n,k,y-p+{pad},x-q+{pad}], 0) * K[k,c,p,q]\n",
+               f"own.conv2d(D, K.swapaxes(0, 1)[:, :, ::-1, ::-1], 1, {pad})",
+               f"F.conv_transpose2d(D, K, padding={pad})")
 
 
 def pools():

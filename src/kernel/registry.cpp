@@ -8,8 +8,8 @@
 namespace einrel {
 
 const std::vector<KernelInfo>& all_kernels() {
-  static const std::vector<KernelInfo> kernels{copy_kernel(), direct_kernel(), dot_kernel(), packed_kernel(),
-                                               blocks_kernel()};
+  static const std::vector<KernelInfo> kernels{copy_kernel(),    direct_kernel(), dot_kernel(),
+                                               windows_kernel(), packed_kernel(), blocks_kernel()};
   return kernels;
 }
 

@@ -149,7 +149,7 @@ TEST(Contraction, AgreesWithTheReferenceOnEveryInstructionSet) {
       if (!needs_kernel(random.einsum())) continue;
       ASSERT_TRUE(KernelCheck(random, {seed % 2 == 0, false}).run(taken)) << hwy::TargetName(target);
     }
-    for (const std::string_view kernel : {"packed", "direct", "dot"}) EXPECT_GT(taken[kernel], 0) << kernel;
+    for (const std::string_view kernel : {"packed", "direct", "dot", "windows"}) EXPECT_GT(taken[kernel], 0) << kernel;
   }
 }
 
@@ -391,7 +391,7 @@ void transpose_y(RandomEinsum& random) {
 
 /// With every kernel that there is for it.
 void expect_equal_elements(const RandomEinsum& random) {
-  for (const KernelInfo& kernel : {packed_kernel(), direct_kernel(), dot_kernel()}) {
+  for (const KernelInfo& kernel : {packed_kernel(), direct_kernel(), dot_kernel(), windows_kernel()}) {
     const KernelSpec spec = kernel_spec(random, row_major_layout(DType::f32, random.vertex.bound), false);
     const std::variant<Offer, Refusal> answer = kernel.offer(spec, make_nest(spec));
     if (std::holds_alternative<Refusal>(answer)) continue;

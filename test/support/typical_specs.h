@@ -90,6 +90,11 @@ inline const std::vector<TypicalProgram>& typical_programs() {
       {"convolution", R"(dims n=2 c=16 o=16 y=28 x=28 dy=3 dx=3
           input X[n,c,y,x], W[o,c,dy,dx]
           Z[n,o,y,x] = sum[c,dy,dx] pad(X[n,c,y+dy-1,x+dx-1], 0) * W[o,c,dy,dx])"},
+      {"large convolution and its gradients", R"(dims n=1 c=96 o=128 y=28 x=28 p=3 q=3
+          input X[n,c,y,x], W[o,c,p,q], D[n,o,y,x]
+          Z[n,o,y,x] = sum[c,p,q] pad(X[n,c,y+p-1,x+q-1], 0) * W[o,c,p,q]
+          G[o,c,p,q] = sum[n,y,x] pad(X[n,c,y+p-1,x+q-1], 0) * D[n,o,y,x]
+          E[n,c,y,x] = sum[o,p,q] pad(D[n,o,y-p+1,x-q+1], 0) * W[o,c,p,q])"},
       {"depthwise convolution", R"(dims n=2 c=64 y=28 x=28 dy=3 dx=3 h=30 w=30
           input X[n,c,h,w], W[c,dy,dx]
           Z[n,c,y,x] = sum[dy,dx] X[n,c,y+dy,x+dx] * W[c,dy,dx])"},

@@ -8,6 +8,7 @@
 #include "kernel/cpu/contraction/dot.h"
 #include "kernel/cpu/contraction/packed.h"
 #include "kernel/cpu/contraction/split.h"
+#include "kernel/cpu/contraction/windows.h"
 
 namespace einrel {
 namespace {
@@ -71,6 +72,8 @@ std::variant<PackedPlan, std::string> plan_reduction(const Product& product) {
   return plan_packed(product);
 }
 
+std::variant<WindowPlan, std::string> plan_windows_always(const Product& product) { return plan_windows(product, {}); }
+
 }  // namespace
 
 KernelInfo packed_kernel() {
@@ -81,6 +84,11 @@ KernelInfo packed_kernel() {
 KernelInfo direct_kernel() {
   return {"direct", "sums of x*y, and outer products, of f32 or f64, read where they lie", "Highway",
           [](const KernelSpec& spec, const LoopNest& nest) { return offer_with(plan_direct, spec, nest); }};
+}
+
+KernelInfo windows_kernel() {
+  return {"windows", "sums of x*y of floats where one of them is read in overlapping windows", "Highway",
+          [](const KernelSpec& spec, const LoopNest& nest) { return offer_with(plan_windows_always, spec, nest); }};
 }
 
 KernelInfo dot_kernel() {

@@ -21,6 +21,9 @@ KernelInfo packed_kernel();
 /// products, batches of them, and thin ones.
 KernelInfo direct_kernel();
 
+/// Where an operand is read in windows that overlap, as in convolutions: from a copy that holds each element once.
+KernelInfo windows_kernel();
+
 /// With vectors along a reduced loop that is contiguous in one operand, where the other has few columns or rows: as
 /// matrices times vectors, at the speed of memory.
 KernelInfo dot_kernel();

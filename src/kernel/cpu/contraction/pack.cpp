@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <type_traits>
 
@@ -41,20 +42,6 @@ DType dtype_of<std::int64_t>() {
 }
 
 template <class T, class Stored>
-constexpr bool is_fast_pair = std::is_same_v<T, Stored> ||
-                              (std::is_same_v<T, float> &&
-                               (std::is_same_v<Stored, BFloat16> || std::is_same_v<Stored, Float16>)) ||
-                              (is_pair<T> && std::is_same_v<Stored, BFloat16>);
-
-/// The pad of an operand as its elements arrive: bf16 and f16 as f32.
-template <class T>
-T pad_value(const Reading& reading) {
-  const bool is_narrow = reading.dtype == DType::bf16 || reading.dtype == DType::f16;
-  return with_stored_type(is_narrow ? DType::f32 : reading.dtype,
-                          [&]<class Arriving>() { return narrow<T>(widen(narrow<Arriving>(reading.pad))); });
-}
-
-template <class T, class Stored>
 T element(const std::byte* operand, std::int64_t offset) {
   Stored value;
   std::memcpy(&value, operand + offset * static_cast<std::int64_t>(sizeof(Stored)), sizeof(Stored));
@@ -77,6 +64,15 @@ void put(BFloat16 value, std::int64_t p, std::int64_t width, BFloat16Pair* line)
 }
 
 }  // namespace
+
+template <class T>
+T pad_value(const Reading& reading) {
+  const bool is_narrow = reading.dtype == DType::bf16 || reading.dtype == DType::f16;
+  return with_stored_type(is_narrow ? DType::f32 : reading.dtype,
+                          [&]<class Arriving>() { return narrow<T>(widen(narrow<Arriving>(reading.pad))); });
+}
+template float pad_value(const Reading&);
+template double pad_value(const Reading&);
 
 std::int64_t inner_run(const std::vector<Loop>& inner, std::size_t quantity) {
   constexpr std::int64_t packed_at_once = 256;
@@ -280,7 +276,8 @@ void Packer<T>::fill(const Group& group, const Lines& lines, std::int64_t begin,
   }
 }
 
-/// Lines [begin, end), which lie side by side: all whole panels at once.
+/// Lines [begin, end), which lie side by side: all whole panels at once, but few where panels lie whole pages apart and
+/// would evict one another from the first-level cache.
 template <class T>
 template <class Stored>
 void Packer<T>::copy(const Group& group, const Lines& lines, std::int64_t begin, std::int64_t end, T* to) const {
@@ -290,10 +287,13 @@ void Packer<T>::copy(const Group& group, const Lines& lines, std::int64_t begin,
   copy.count = static_cast<std::int64_t>(group.end - group.begin);
   copy.width = lines.width;
   copy.panel = lines.width * slots();
+  constexpr std::int64_t page = 4096;
+  const bool collide = copy.panel * static_cast<std::int64_t>(sizeof(T)) % page == 0;
+  const std::int64_t most_panels = collide ? 8 : std::numeric_limits<std::int64_t>::max();
   const Stored* const source = reinterpret_cast<const Stored*>(operand_) + base_;
   while (begin < end) {
     copy.lanes = std::min(lines.width - begin % lines.width, end - begin);
-    copy.panels = copy.lanes == lines.width ? (end - begin) / lines.width : 1;
+    copy.panels = copy.lanes == lines.width ? std::min((end - begin) / lines.width, most_panels) : 1;
     copy.source = source + line_offsets_[static_cast<std::size_t>(lines.first + begin)];
     copy.to = place(lines, begin, to);
     copy_lines(copy);
@@ -360,18 +360,21 @@ const T* Packer<T>::line_of(const Group& group, std::int64_t line, bool reaches_
   const auto count = static_cast<std::int64_t>(group.end - group.begin);
   const std::int64_t begin = add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(line)]),
                                           inner_offsets_[static_cast<std::size_t>(order_[group.begin])]);
-  if (!reaches_out) {
-    const Stored* const from = reinterpret_cast<const Stored*>(operand_) + begin;
-    if constexpr (std::is_same_v<T, Stored>) {
-      return from;
-    } else {
-      convert_line(from, count, room);
-      return room;
-    }
+  const auto inside = [&](std::int64_t i) {
+    return is_inside(line, order_[group.begin + static_cast<std::size_t>(i)]);
+  };
+  std::int64_t first = 0;
+  std::int64_t end = count;
+  if (reaches_out) {  // coordinates grow evenly: what is inside is in one piece
+    while (first < end && !inside(first)) room[first++] = pad_;
+    while (end > first && !inside(end - 1)) room[--end] = pad_;
   }
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t position = order_[group.begin + static_cast<std::size_t>(i)];
-    room[i] = is_inside(line, position) ? element<T, Stored>(operand_, add_wrapping(begin, i)) : pad_;
+  const Stored* const from = reinterpret_cast<const Stored*>(operand_) + begin;
+  if constexpr (std::is_same_v<T, Stored>) {
+    if (!reaches_out) return from;
+    std::copy(from + first, from + end, room + first);
+  } else {
+    convert_line(from + first, end - first, room + first);
   }
   return room;
 }

@@ -23,6 +23,10 @@ PackingWay packing_way(const Side& side, const std::vector<Loop>& lines, const s
 /// once.
 std::int64_t inner_run(const std::vector<Loop>& inner, std::size_t quantity);
 
+/// The pad of an operand as its elements arrive: bf16 and f16 as f32.
+template <class T>
+T pad_value(const Reading& reading);
+
 /// Nanoseconds per element, roughly, of an operand that is in the second or third cache.
 double packing_nanoseconds(PackingWay way, DType type);
 

@@ -217,11 +217,16 @@ HWY_INLINE void transpose_by_strips(D d, const T* const* lines, std::int64_t wid
     }
     return;
   }
-  for (std::int64_t l = 0; l < width; l += height) {
-    const std::int64_t first = std::min(l, width - height);
-    std::int64_t p = 0;
-    for (; p + length <= count; p += length) transpose_strip(d, lines + first, p, to + first, step);
-    if (p < count) transpose_strip(d, lines + first, count - length, to + first, step);
+  constexpr std::int64_t chunk =
+      8 * length;  // what is written stays in the first-level cache until all lines are in it
+  for (std::int64_t begin = 0; begin < count; begin += chunk) {
+    const std::int64_t end = std::min(begin + chunk, count);
+    for (std::int64_t l = 0; l < width; l += height) {
+      const std::int64_t first = std::min(l, width - height);
+      std::int64_t p = begin;
+      for (; p + length <= end; p += length) transpose_strip(d, lines + first, p, to + first, step);
+      if (p < end) transpose_strip(d, lines + first, end - length, to + first, step);
+    }
   }
 }
 

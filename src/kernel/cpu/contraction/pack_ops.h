@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernel/cpu/contraction/bf16_pair.h"
 #include "tensor/dtype.h"
@@ -9,6 +10,13 @@
 namespace einrel::contraction {
 
 // The loops that packing spends its time in, for the instruction set of this processor.
+
+/// Whether elements that are stored as Stored arrive as T in vectors.
+template <class T, class Stored>
+inline constexpr bool is_fast_pair = std::is_same_v<T, Stored> ||
+                                     (std::is_same_v<T, float> &&
+                                      (std::is_same_v<Stored, BFloat16> || std::is_same_v<Stored, Float16>)) ||
+                                     (is_pair<T> && std::is_same_v<Stored, BFloat16>);
 
 /// Lines that lie side by side: for each of `count` inner positions p = positions[i] and each panel q, copies `lanes`
 /// elements from source[offsets[p] + q * lanes] on to `to[q * panel + p * width]` on; of pairs, to the low or high
