@@ -394,9 +394,10 @@ class DirectPart {
   /// All rows and lanes of a unit for some inner positions. One call of a kernel goes over repeated products, over the
   /// rows while B is in the cache, or over the lanes.
   void compute_tiles(const DirectTiles<T>& of_unit) {
-    const bool over_rows = plan_.product.match.reduces && rows_->tiles() > 1;
     const std::int64_t vectors = most_vectors(prepared_.shape, rows_->front().size);
-    for (const TileGroup& lanes : lane_groups(lanes_, prepared_.shape.vector, vectors)) {
+    const TileGroups groups = lane_groups(lanes_, prepared_.shape.vector, vectors);
+    const bool over_rows = rows_->tiles() > 1 && (plan_.product.match.reduces || groups.tiles() == 1);
+    for (const TileGroup& lanes : groups) {
       const std::int64_t lane_calls = repeats_ > 1 || over_rows ? lanes.count : 1;
       for (std::int64_t l = 0; l < lane_calls; ++l) {
         for (const TileGroup& rows : *rows_) {
