@@ -60,9 +60,10 @@ struct MemoryPool::State {
   std::byte* take(std::size_t& bytes) {
     const std::lock_guard lock(mutex);
     std::byte* memory = nullptr;
-    const auto found = kept.lower_bound(bytes);
+    auto found = kept.lower_bound(bytes);
     if (found != kept.end() && found->first <= largest_block_for(bytes)) {
       bytes = found->first;
+      found = std::prev(kept.upper_bound(bytes));  // the last one given back may still be in the cache
       memory = found->second;
       kept_bytes -= bytes;
       kept.erase(found);

@@ -30,6 +30,16 @@ TEST(MemoryPool, GivesTwoThatLiveAtOnceDifferentMemory) {
   EXPECT_GE(std::max(a.get(), b.get()) - std::min(a.get(), b.get()), static_cast<std::ptrdiff_t>(large));
 }
 
+TEST(MemoryPool, GivesFirstWhatCameBackLast) {
+  MemoryPool pool;
+  auto a = pool.allocate(large);
+  auto b = pool.allocate(large);
+  const std::byte* const last = a.get();
+  b.reset();
+  a.reset();
+  EXPECT_EQ(pool.allocate(large).get(), last);
+}
+
 TEST(MemoryPool, KeepsNoBlockForAMuchSmallerRequest) {
   MemoryPool pool;
   const std::byte* const place = pool.allocate(16 * large).get();
