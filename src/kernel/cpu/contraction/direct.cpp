@@ -76,6 +76,32 @@ struct KernelShape {
   const char* instructions = "";
 };
 
+double positions(const std::vector<Loop>& loops) { return static_cast<double>(position_count(loops)); }
+
+double inner_count(const DirectPlan& plan) {
+  return static_cast<double>(plan.inner.extent) * positions(plan.outer_inner);
+}
+
+/// Bytes that one position of the rest and of `repeated` reads and writes.
+double product_bytes(const DirectPlan& plan) {
+  const auto m = static_cast<double>(plan.row.extent);
+  const auto n = static_cast<double>(plan.lanes.extent);
+  const double k = inner_count(plan);
+  const double of_a = m * k * (plan.a_by_lanes ? n : 1);
+  return static_cast<double>(size_of(plan.product.match.type)) * (of_a + k * n + m * n);
+}
+
+/// Elements that lie a multiple of it apart share the same few places of the first-level cache.
+constexpr std::int64_t page = 4096;
+
+/// Whether rows of A evict one another while a B that fits in the first-level cache is read for them.
+bool rows_collide(const DirectPlan& plan) {
+  constexpr double first_level = 1 << 16;
+  const std::int64_t distance = plan.row.steps[plan.product.a.reading.quantity];
+  return plan.row.extent > 1 && distance * static_cast<std::int64_t>(size_of(plan.product.match.type)) % page == 0 &&
+         product_bytes(plan) <= first_level;
+}
+
 KernelShape kernel_shape(const DirectPlan& plan) {
   const auto shape = [&](const auto& kernels) {
     if (plan.a_by_lanes) {
@@ -83,8 +109,8 @@ KernelShape kernel_shape(const DirectPlan& plan) {
     }
     // Where nothing is reduced, writing in long stretches matters more than reading little.
     const std::int64_t low_rows = kernels.rows / 2;
-    const std::int64_t rows = plan.product.match.reduces ? kernels.rows : low_rows;
-    return KernelShape{rows, low_rows, kernels.vector, kernels.instructions};
+    const bool low = !plan.product.match.reduces || rows_collide(plan);
+    return KernelShape{low ? low_rows : kernels.rows, low_rows, kernels.vector, kernels.instructions};
   };
   return plan.product.match.type == DType::f32 ? shape(direct_kernels<float>()) : shape(direct_kernels<double>());
 }
@@ -121,21 +147,6 @@ std::size_t closest(const std::vector<Loop>& loops, std::size_t quantity) {
   return *best;
 }
 
-double positions(const std::vector<Loop>& loops) { return static_cast<double>(position_count(loops)); }
-
-double inner_count(const DirectPlan& plan) {
-  return static_cast<double>(plan.inner.extent) * positions(plan.outer_inner);
-}
-
-/// Bytes that one position of the rest and of `repeated` reads and writes.
-double product_bytes(const DirectPlan& plan) {
-  const auto m = static_cast<double>(plan.row.extent);
-  const auto n = static_cast<double>(plan.lanes.extent);
-  const double k = inner_count(plan);
-  const double of_a = m * k * (plan.a_by_lanes ? n : 1);
-  return static_cast<double>(size_of(plan.product.match.type)) * (of_a + k * n + m * n);
-}
-
 /// By how much computing is slower than from the first-level cache, judged by how B is walked again for every few rows.
 double slowness(const DirectPlan& plan, std::int64_t tile_rows) {
   const double bytes = product_bytes(plan);
@@ -156,7 +167,6 @@ double memory_seconds(const DirectPlan& plan, std::int64_t tile_rows) {
   const double products = positions(plan.rest) * static_cast<double>(plan.repeated.extent);
   const double results = products * static_cast<double>(plan.row.extent * plan.lanes.extent * size);
   // Rows of B that lie a multiple of a page apart evict one another before the next rows of A meet them.
-  constexpr std::int64_t page = 4096;
   const std::int64_t distance = plan.inner.steps[plan.product.b.reading.quantity];
   const bool collides =
       plan.row.extent > tile_rows && inner_count(plan) > 4 && distance != 0 && distance * size % page == 0;
