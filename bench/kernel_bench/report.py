@@ -168,8 +168,8 @@ def must_reach(results, settings, threads):
         ("element-wise and softmax beyond cache, of copy bandwidth", 0.8,
          _lowest([result for result in results if result["beyond_cache"]], roof_share)),
     ]
-    print("\nMust reach:\n")
-    table = Table(["what (the lowest of its cases)", "target", "measured", "reached", "where"], [58, 6, 8, 7, 40])
+    print("\nGoals of the project (docs/performance.md), by the worst case of each:\n")
+    table = Table(["what", "target", "measured", "reached", "where"], [58, 6, 8, 7, 40])
     for what, target, found in lines:
         if found is not None:
             table.row([what, f"{target:g}", f"{found[0]:.2f}", "yes" if found[0] >= target else "NO", found[1]])

@@ -69,9 +69,14 @@ struct MemoryPool::State {
       kept.erase(found);
     }
     used_bytes += bytes;
-    most_used = std::max(most_used, used_bytes);
     shrink();
     return memory;
+  }
+
+  /// Memory was found for what was taken.
+  void settle() {
+    const std::lock_guard lock(mutex);
+    most_used = std::max(most_used, used_bytes);
   }
 
   void forget(std::size_t bytes) {
@@ -94,7 +99,7 @@ struct MemoryPool::State {
 
   /// The largest go first: they are the least likely to fit.
   void shrink() {
-    while (!kept.empty() && used_bytes + kept_bytes > most_used) {
+    while (!kept.empty() && used_bytes + kept_bytes > std::max(most_used, used_bytes)) {
       const auto largest = std::prev(kept.end());
       kept_bytes -= largest->first;
       release(largest->second);
@@ -122,6 +127,7 @@ std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
       throw;
     }
   }
+  state_->settle();
   return {memory, [state = state_, bytes](std::byte* given) { state->give_back(given, bytes); }};
 }
 

@@ -1,7 +1,7 @@
 #include "kernel/cpu/contraction/contraction.h"
 
 // clang-format off: before anything of Highway.
-#include "kernel/cpu/contraction/targets.h"
+#include "kernel/cpu/targets.h"
 // clang-format on
 
 #include <gtest/gtest.h>
@@ -24,27 +24,13 @@
 #include "kernel/evaluate.h"
 #include "kernel/workers.h"
 #include "support/kernel_check.h"
+#include "support/only_target.h"
 #include "support/random_join.h"
 
 namespace einrel::test {
 namespace {
 
 using namespace contraction;
-
-/// Lets kernels see a processor with one instruction set, until the end of the scope.
-class OnlyTarget {
- public:
-  explicit OnlyTarget(std::int64_t target) { set(target); }
-  ~OnlyTarget() { set(0); }
-  OnlyTarget(const OnlyTarget&) = delete;
-  OnlyTarget& operator=(const OnlyTarget&) = delete;
-
- private:
-  static void set(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-  }
-};
 
 Access access_of(const std::vector<std::size_t>& labels) {
   Access access;
@@ -334,6 +320,46 @@ TEST(Dot, IsRightForAnyNumberOfRowsColumnsAndLengths) {
         }
       }
     }
+  }
+}
+
+/// What may keep bf16 from being multiplied in pairs: only a test of the plan sees it, since errors may stay small.
+TEST(Packed, PairsOnlyWhatThePairsComputeExactly) {
+  const RandomEinsum random = product({{30, 40, 20}, {0, 2}, {1, 2}, {0, 1}}, DType::bf16);
+  const Product plain = as_product(random, row_major_layout(DType::bf16, random.vertex.bound));
+  const bool has_pairs = bf16_kernels(false) != nullptr;
+  EXPECT_EQ(plan_packed(plain).pairs, has_pairs);
+  Product other = plain;
+  other.match.scale = 0.5;
+  EXPECT_EQ(plan_packed(other).pairs, has_pairs);
+  other.match.scale = -2;  // what was below the normal range might not be afterwards
+  EXPECT_FALSE(plan_packed(other).pairs);
+  other = plain;
+  other.b.factor = 0.7;
+  EXPECT_FALSE(plan_packed(other).pairs);
+  other = plain;
+  other.a.reading.guards.push_back({other.a.reading.quantity, 600});
+  EXPECT_EQ(plan_packed(other).pairs, has_pairs);
+  other.a.reading.pad = 0.1;
+  EXPECT_FALSE(plan_packed(other).pairs);
+}
+
+/// The last piece of a narrow product is none itself: its result is f32, its rows are many, and it has no batch.
+TEST(Split, TakesEachPieceInOneStage) {
+  for (const std::int64_t length : {15984, 15990, 15999, 16000}) {
+    RandomEinsum random;
+    random.vertex = product({{2, 2, 2}, {0, 2}, {2, 1}, {0, 1}}, DType::f16).vertex;
+    EinSum einsum = random.einsum();
+    einsum.labels[0].extent = Extent(450);
+    einsum.labels[1].extent = Extent(128);
+    einsum.labels[2].extent = Extent(length);
+    random.vertex.op = einsum;
+    random.vertex.bound = make_shape({450, 128});
+    KernelSpec spec{einsum, {}, row_major_layout(DType::f16, random.vertex.bound), {}};
+    spec.operands = {row_major_layout(DType::f16, make_shape({450, length})),
+                     row_major_layout(DType::f16, make_shape({length, 128}))};
+    const Offer offer = std::get<Offer>(packed_kernel().offer(spec, make_nest(spec)));
+    EXPECT_NO_THROW(offer.prepare()) << offer.path;
   }
 }
 

@@ -1,7 +1,7 @@
 #include "kernel/cpu/contraction/windows.h"
 
 // clang-format off: before anything of Highway.
-#include "kernel/cpu/contraction/targets.h"
+#include "kernel/cpu/targets.h"
 // clang-format on
 
 #include <gtest/gtest.h>
@@ -9,17 +9,22 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "einsum/reference.h"
 #include "hwy/targets.h"
+#include "kernel/cpu/contraction/contraction.h"
 #include "kernel/evaluate.h"
 #include "support/compare.h"
 #include "support/error_bound.h"
+#include "support/kernel_check.h"
 #include "support/kernel_run.h"
+#include "support/only_target.h"
 #include "support/program.h"
 
 namespace einrel::test {
@@ -130,21 +135,6 @@ std::string random_convolution(Random& random) {
 /// Parts as small as they can be, and ones that hold everything.
 constexpr std::array<WindowSizes, 2> all_sizes{{{64, 16 << 10, 128 << 10, 0}, {3072, 2 << 20, 7 << 20, 1}}};
 
-/// Lets kernels see a processor with one instruction set, until the end of the scope.
-class OnlyTarget {
- public:
-  explicit OnlyTarget(std::int64_t target) { set(target); }
-  ~OnlyTarget() { set(0); }
-  OnlyTarget(const OnlyTarget&) = delete;
-  OnlyTarget& operator=(const OnlyTarget&) = delete;
-
- private:
-  static void set(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-  }
-};
-
 TEST(Windows, AgreeWithTheReferenceOnEveryInstructionSet) {
   int cut = 0;
   std::array<int, 3> stores{};
@@ -195,6 +185,33 @@ TEST(Windows, CopyEachElementAboutOnce) {
   std::sort(extents.begin(), extents.end());
   EXPECT_EQ(extents.back(), 227);
   EXPECT_LT(plan.shape.size, 1.1 * 3 * 227 * 227);
+}
+
+/// Diagonals of a padded operand: two coordinates move together and are checked apart.
+TEST(Windows, ReadsPaddedDiagonals) {
+  for (const char* const window : {"X[i+k-2,i]", "X[i+k-2,i+k-1]", "X[i+k-2,i+l-1]"}) {
+    Random random(3);
+    const std::string text = "dims i=30 o=17 k=5 l=3 v=30\ninput X[v,v], W[o,k,l]\nZ[i,o] = sum[k,l] pad(" +
+                             std::string(window) + ", 0) * W[o,k,l]\n";
+    const RandomEinsum einsum = last_of(text, random, false);
+    std::map<std::string_view, int> taken;
+    EXPECT_TRUE(KernelCheck(einsum, {}).run(taken)) << window;
+  }
+}
+
+TEST(Windows, SaysWhyItRefuses) {
+  const auto reason = [](const std::string& text) {
+    const EinGraph graph = einrel::graph_of(text);
+    const auto& vertex = graph.vertices.back();
+    std::vector<ArrayLayout> operands;
+    for (const VertexId input : vertex.inputs) operands.push_back(row_major_layout(vertex.dtype, graph[input].bound));
+    const KernelSpec spec = *spec_of(vertex, operands, {});
+    const auto answer = windows_kernel().offer(spec, make_nest(spec));
+    return std::holds_alternative<Refusal>(answer) ? std::get<Refusal>(answer).reason : "";
+  };
+  EXPECT_EQ(reason("dims y=200 z=300 u=499 o=64\ninput X[u], W[o]\nZ[y,z,o] = X[y+z] * W[o]\n"), "it reduces nothing");
+  EXPECT_EQ(reason("dims y=64 k=270000 u=270063 o=64\ninput X[u], W[o,k]\nZ[y,o] = sum[k] X[y+k] * W[o,k]\n"),
+            "it reduces too many positions");
 }
 
 }  // namespace

@@ -85,7 +85,12 @@ KernelInfo packed_kernel() {
 
 KernelInfo direct_kernel() {
   return {"direct", "sums of x*y, and outer products, of f32 or f64, read where they lie", "Highway",
-          [](const KernelSpec& spec, const LoopNest& nest) { return offer_with(plan_direct, spec, nest); }};
+          [](const KernelSpec& spec, const LoopNest& nest) -> std::variant<Offer, Refusal> {
+            if (!spec.einsum.reducer && spec.large_result) {
+              return Refusal{"it reduces nothing, and its result is too large for the caches"};
+            }
+            return offer_with(plan_direct, spec, nest);
+          }};
 }
 
 KernelInfo windows_kernel() {

@@ -6,7 +6,8 @@ namespace einrel {
 
 // Z = reduce of join(X, Y) of two operands: contractions (sums of x * y), distances (sums of (x - y)^2 or |x - y|, the
 // largest |x - y|), shortest and longest paths (min or max of x + y), and every other combination of the joins
-// x * y, x + y, (x - y)^2, |x - y|, max(x, y), min(x, y) with the reducers sum, mean, max, min.
+// x * y, x + y, (x - y)^2, |x - y|, max(x, y), min(x, y) with the reducers sum, mean, max, min. And Z = X * Y without
+// a reduction where X and Y have labels of their own: outer products, which are exact.
 //
 // Sums of f32, bf16 and f16 are computed in f32, of f64 in f64; with u the rounding error of that type (2^-24, 2^-53),
 // a sum of n terms t is within (n + 4) * u * sum |t| of the exact one, and then rounded to the type of the result. Of
@@ -18,7 +19,7 @@ namespace einrel {
 KernelInfo packed_kernel();
 
 /// In place, where the columns, rows or batch lie side by side in an operand and the result. The fastest for small
-/// products, batches of them, and thin ones.
+/// products, batches of them, thin ones, and outer products that stay in a cache.
 KernelInfo direct_kernel();
 
 /// Where an operand is read in windows that overlap, as in convolutions: from a copy that holds each element once.

@@ -76,8 +76,6 @@ struct KernelShape {
   const char* instructions = "";
 };
 
-double positions(const std::vector<Loop>& loops) { return static_cast<double>(position_count(loops)); }
-
 double inner_count(const DirectPlan& plan) {
   return static_cast<double>(plan.inner.extent) * positions(plan.outer_inner);
 }
@@ -91,14 +89,12 @@ double product_bytes(const DirectPlan& plan) {
   return static_cast<double>(size_of(plan.product.match.type)) * (of_a + k * n + m * n);
 }
 
-/// Elements that lie a multiple of it apart share the same few places of the first-level cache.
-constexpr std::int64_t page = 4096;
-
 /// Whether rows of A evict one another while a B that fits in the first-level cache is read for them.
 bool rows_collide(const DirectPlan& plan) {
   constexpr double first_level = 1 << 16;
   const std::int64_t distance = plan.row.steps[plan.product.a.reading.quantity];
-  return plan.row.extent > 1 && distance * static_cast<std::int64_t>(size_of(plan.product.match.type)) % page == 0 &&
+  return plan.row.extent > 1 &&
+         distance * static_cast<std::int64_t>(size_of(plan.product.match.type)) % page_bytes == 0 &&
          product_bytes(plan) <= first_level;
 }
 
@@ -169,7 +165,7 @@ double memory_seconds(const DirectPlan& plan, std::int64_t tile_rows) {
   // Rows of B that lie a multiple of a page apart evict one another before the next rows of A meet them.
   const std::int64_t distance = plan.inner.steps[plan.product.b.reading.quantity];
   const bool collides =
-      plan.row.extent > tile_rows && inner_count(plan) > 4 && distance != 0 && distance * size % page == 0;
+      plan.row.extent > tile_rows && inner_count(plan) > 4 && distance != 0 && distance * size % page_bytes == 0;
   return (collides ? 3 : 1) * transfer_seconds(products * product_bytes(plan)) + transfer_seconds(results);
 }
 

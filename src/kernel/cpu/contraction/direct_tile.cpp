@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kernel/cpu/contraction/targets.h"
+#include "kernel/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/cpu/contraction/direct_tile.cpp"

@@ -1,4 +1,4 @@
-#include "kernel/cpu/contraction/targets.h"
+#include "kernel/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/cpu/contraction/dot_tile_integer.cpp"

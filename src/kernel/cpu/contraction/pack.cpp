@@ -287,8 +287,7 @@ void Packer<T>::copy(const Group& group, const Lines& lines, std::int64_t begin,
   copy.count = static_cast<std::int64_t>(group.end - group.begin);
   copy.width = lines.width;
   copy.panel = lines.width * slots();
-  constexpr std::int64_t page = 4096;
-  const bool collide = copy.panel * static_cast<std::int64_t>(sizeof(T)) % page == 0;
+  const bool collide = copy.panel * static_cast<std::int64_t>(sizeof(T)) % page_bytes == 0;
   const std::int64_t most_panels = collide ? 8 : std::numeric_limits<std::int64_t>::max();
   const Stored* const source = reinterpret_cast<const Stored*>(operand_) + base_;
   while (begin < end) {

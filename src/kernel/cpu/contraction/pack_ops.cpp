@@ -6,7 +6,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "kernel/cpu/contraction/targets.h"
+#include "kernel/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/cpu/contraction/pack_ops.cpp"

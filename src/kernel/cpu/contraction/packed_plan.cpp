@@ -13,8 +13,6 @@
 namespace einrel::contraction {
 namespace {
 
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
-
 /// What a plan needs to know of the tile kernels.
 struct TileShape {
   std::int64_t most_rows = 0;
@@ -43,14 +41,15 @@ TileShape tile_shape(const Match& match, bool pairs) {
   }
 }
 
-/// Whether the processor has products for these operands as they are stored.
+/// Whether the processor has products for these operands as they are stored. Sums below the normal range become 0, so
+/// nothing may magnify them.
 bool can_pair(const Product& product) {
   const auto has_bf16 = [](const Side& side) {
     const Reading& reading = side.reading;
     return reading.dtype == DType::bf16 && side.factor == 1 && (reading.pad == 0 || reading.guards.empty());
   };
-  return product.match.combination == Combination{Join::multiply, Reduce::sum} && has_bf16(product.a) &&
-         has_bf16(product.b) && bf16_kernels(false) != nullptr;
+  return product.match.combination == Combination{Join::multiply, Reduce::sum} && std::abs(product.match.scale) <= 1 &&
+         has_bf16(product.a) && has_bf16(product.b) && bf16_kernels(false) != nullptr;
 }
 
 std::int64_t slots_of(const PackedPlan& plan, std::int64_t positions) {
@@ -148,7 +147,7 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
 /// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay.
 bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
-  if (plan.batch > 1 || plan.through_block) return false;
+  if (plan.batch > 1 || plan.through_block || plan.product.one_stage) return false;
   if (plan.columns < 3 * plan.tile_lanes || tiles < 3 * sizes.shared_tiles) return false;
   const std::int64_t line = slots(plan) * slot_bytes(plan) + static_cast<std::int64_t>(sizeof(Specials));
   const std::int64_t most = (most_workspace_bytes - 64) / line / plan.tile_lanes * plan.tile_lanes;

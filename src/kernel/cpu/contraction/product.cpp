@@ -42,8 +42,8 @@ std::variant<Product, std::string> as_product(const KernelSpec& spec, const Loop
     role.push_back(loop);
   }
   if (!found.reduces) {
-    if (product.rows.empty() || product.columns.empty()) return "it reduces nothing, and is no outer product";
-    if (spec.large_result) return "its result is written around the caches";
+    if (product.rows.empty() || product.columns.empty())
+      return "it reduces nothing, and is no outer product of rows and columns";
     product.inner.push_back(single_loop(product));
   }
   if (product.inner.empty()) return "it reduces nothing";
@@ -59,6 +59,12 @@ Product transposed(Product product) {
   std::swap(product.a, product.b);
   std::swap(product.rows, product.columns);
   return product;
+}
+
+double positions(const std::vector<Loop>& loops) {
+  double count = 1;
+  for (const Loop& loop : loops) count *= static_cast<double>(loop.extent);
+  return count;
 }
 
 Loop single_loop(const Product& product) { return {1, false, std::vector<std::int64_t>(product.bases.size(), 0)}; }

@@ -18,7 +18,7 @@ struct Side {
 };
 
 /// Z[batch, row, column] = reduce over inner of join(A[batch, row, inner], B[batch, inner, column]), where each of the
-/// four stands for any number of loops. By what depends on it, a loop is
+/// four stands for any number of loops; an outer product has one inner position. By what depends on it, a loop is
 ///   a row     (the output and A),     a column (the output and B),
 ///   inner     (reduced),              or batch (the output, and both or neither of A and B).
 struct Product {
@@ -28,6 +28,7 @@ struct Product {
   DType result = DType::f32;
   bool result_aligned = true;
   bool accumulate = false;
+  bool one_stage = false;  ///< it is a piece of what another stage computes, and may not have several
   std::vector<Loop> rows;
   std::vector<Loop> columns;
   std::vector<Loop> inner;
@@ -50,6 +51,15 @@ Product transposed(Product product);
 
 /// a / b, rounded up.
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The least multiple of b that is not below a.
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+/// Lines that begin a multiple of it apart share a few places in every cache.
+inline constexpr std::int64_t page_bytes = 4096;
+
+/// The positions of all loops together: about, where they are many.
+double positions(const std::vector<Loop>& loops);
 
 /// A loop of one position, for a role that has none.
 Loop single_loop(const Product& product);

@@ -29,6 +29,7 @@ Product partial(Product product) {
   product.result = product.match.type;
   product.result_aligned = true;
   product.accumulate = false;
+  product.one_stage = true;
   product.match.scale = 1;
   return product;
 }
@@ -85,22 +86,21 @@ void combine(const Split& split, std::byte* result, std::byte* shared) {
 }  // namespace
 
 std::optional<Split> split(const Product& product, std::int64_t pieces) {
-  const auto longest = std::max_element(product.inner.begin(), product.inner.end(),
-                                        [](const Loop& x, const Loop& y) { return x.extent < y.extent; });
-  const auto index = static_cast<std::size_t>(longest - product.inner.begin());
+  const std::size_t index = longest(product.inner);
+  const Loop& cut = product.inner[index];
   constexpr std::int64_t shortest = 64;
-  const std::int64_t length = std::max(shortest, (longest->extent + pieces - 1) / pieces);
-  const std::int64_t equal = longest->extent / length;
+  const std::int64_t length = std::max(shortest, ceil_div(cut.extent, pieces));
+  const std::int64_t equal = cut.extent / length;
   if (equal < 2) return std::nullopt;
   Split result{product, partial(product), std::nullopt, equal, 0};
   result.results = lay_out(result.equal);
 
-  Loop piece = *longest;
+  Loop piece = cut;
   piece.reduced = false;
   piece.extent = equal;
   for (std::int64_t& step : piece.steps) step = multiply_wrapping(step, length);
   piece.steps[output_quantity] = result.results;
-  if (equal * length < longest->extent) {
+  if (equal * length < cut.extent) {
     result.last = result.equal;
     Loop& rest = result.last->inner[index];
     rest.extent -= equal * length;

@@ -1,4 +1,4 @@
-#include "kernel/cpu/contraction/targets.h"
+#include "kernel/cpu/targets.h"
 // What follows must not come before it.
 #include "hwy/base.h"
 #include "kernel/cpu/contraction/tile.h"

@@ -25,16 +25,8 @@ KernelShape kernel_shape(DType type) {
   return type == DType::f32 ? shape(window_kernels<float>()) : shape(window_kernels<double>());
 }
 
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
-
 std::int64_t element_size(const WindowPlan& plan) {
   return static_cast<std::int64_t>(size_of(plan.product.match.type));
-}
-
-double positions(const std::vector<Loop>& loops) {
-  double count = 1;
-  for (const Loop& loop : loops) count *= static_cast<double>(loop.extent);
-  return count;
 }
 
 double row_part_count(const WindowPlan& plan) {
@@ -159,6 +151,7 @@ bool cut_once(WindowPlan& plan, const KernelShape& shape, PartCount allowed) {
 /// Why an operand cannot be copied, or the result cannot be written; "" if they can.
 std::string obstacle(const Product& product) {
   const Match& match = product.match;
+  if (!match.reduces) return "it reduces nothing";
   if (match.combination != Combination{} || !is_float(match.type)) return "it is no sum of a product of two floats";
   if (product.rows.empty() || product.columns.empty()) return "it has no rows or no columns";
   for (const Side* side : {&product.a, &product.b}) {
