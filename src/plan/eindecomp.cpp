@@ -97,6 +97,7 @@ class EinDecomp {
   /// them costs nothing.
   void plan_together(const std::vector<std::size_t>& vertices) {
     tables_.clear();
+    chosen_.clear();
     std::vector<bool> is_used(graph_.vertices.size(), false);
     for (const std::size_t v : vertices) {
       for (const std::size_t producer : producers_of(graph_.vertices[v])) is_used[producer] = true;

@@ -1,19 +1,15 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <optional>
 
 #include "tra/from_einsum.h"
+#include "tra/lowering.h"
 
 namespace einrel {
 namespace {
-
-/// The label that an index is, if it is nothing else.
-std::optional<std::size_t> plain_label(const Index& index) {
-  const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms[0].coefficient == 1;
-  return is_plain ? std::optional(index.terms[0].label) : std::nullopt;
-}
 
 std::int64_t product_of(const std::vector<std::size_t>& labels, const PartitionVector& parts) {
   return std::transform_reduce(labels.begin(), labels.end(), std::int64_t{1}, std::multiplies<>(),
@@ -27,9 +23,7 @@ PartitionVector of_groups(const std::vector<std::vector<std::size_t>>& groups, c
 }
 
 std::int64_t floor_power_of_two(std::int64_t value) {
-  std::int64_t power = 1;
-  while (power <= value / 2) power *= 2;
-  return power;
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(value)));
 }
 
 }  // namespace
@@ -48,7 +42,7 @@ PartitionVector operand_parts(const Vertex& vertex, std::size_t operand, const P
   if (const auto* const view = std::get_if<View>(&vertex.op)) return of_groups(view->from, parts);
   PartitionVector result;
   for (const Index& index : std::get<EinSum>(vertex.op).operands[operand].indices) {
-    const std::optional<std::size_t> label = plain_label(index);
+    const std::optional<std::size_t> label = lowering::plain_label(index);
     result.push_back(label ? parts[*label] : 1);
   }
   return result;

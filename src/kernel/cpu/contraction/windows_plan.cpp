@@ -238,13 +238,7 @@ WindowWorkspace workspace_of(const WindowPlan& plan) {
 
 std::int64_t own_bytes(const WindowPlan& plan) { return workspace_of(plan).total; }
 
-std::int64_t parts(const WindowPlan& plan) {
-  std::int64_t count = plan.batch * ceil_div(plan.columns, plan.part_columns);
-  for (std::size_t l = 0; l < plan.part_rows.size(); ++l) {
-    count *= ceil_div(plan.product.rows[l].extent, plan.part_rows[l]);
-  }
-  return count;
-}
+std::int64_t parts(const WindowPlan& plan) { return static_cast<std::int64_t>(part_count(plan)); }
 
 std::string describe(const WindowPlan& plan) {
   return fmt::format("windows {}x{} ({})", plan.tile_rows, plan.tile_lanes,
