@@ -48,16 +48,6 @@ PartitionVector operand_parts(const Vertex& vertex, std::size_t operand, const P
   return result;
 }
 
-Shape label_extents(const Vertex& vertex) {
-  if (std::holds_alternative<Input>(vertex.op)) return vertex.bound;
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
-  Shape extents;
-  for (const Label& label : einsum != nullptr ? einsum->labels : std::get<View>(vertex.op).labels) {
-    extents.push_back(label.extent);
-  }
-  return extents;
-}
-
 PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph) {
   const std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
   PartitionVector most;

@@ -26,9 +26,6 @@ PartitionVector result_parts(const Vertex& vertex, const PartitionVector& parts)
 /// Parts per dimension in which it needs an operand: d[lX]. Dimensions that no plain label walks through stay whole.
 PartitionVector operand_parts(const Vertex& vertex, std::size_t operand, const PartitionVector& parts);
 
-/// The extents of the labels of a vertex; of the dimensions of an Input.
-Shape label_extents(const Vertex& vertex);
-
 /// How many labels a vertex may be cut along at most, and into how many parts each: its extent, or 1 where
 /// cannot_be_cut says why.
 PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph);

@@ -13,6 +13,9 @@ struct GraphCuts {
   std::vector<std::vector<std::int64_t>> parts;
 };
 
+/// The extents of what is cut: of the labels of a vertex, or of the dimensions of an Input.
+Shape label_extents(const Vertex& vertex);
+
 /// Per label of the vertex (per dimension of an Input), why it cannot be cut: "" when it can, else for example
 /// "it is part of the window index 2*y+dy of X[2*y+dy]". A label can be cut into as many parts as its extent, at least
 /// one. `graph` is that of the vertex. O(indices of the vertex).

@@ -71,8 +71,9 @@ std::vector<std::string> reasons(const View& view, const Vertex&, const EinGraph
   return result;
 }
 
-/// The extents of what is cut: labels, or the dimensions of an input.
-Shape extents_of(const Vertex& vertex) {
+}  // namespace
+
+Shape label_extents(const Vertex& vertex) {
   struct Extents {
     const Vertex& vertex;
     Shape operator()(const Input&) const { return vertex.bound; }
@@ -87,8 +88,6 @@ Shape extents_of(const Vertex& vertex) {
   return std::visit(Extents{vertex}, vertex.op);
 }
 
-}  // namespace
-
 std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& graph) {
   return std::visit([&](const auto& op) { return reasons(op, vertex, graph); }, vertex.op);
 }
@@ -96,7 +95,7 @@ std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& gra
 GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites) {
   GraphCuts cuts;
   for (const Vertex& vertex : graph.vertices) {
-    const Shape extents = extents_of(vertex);
+    const Shape extents = label_extents(vertex);
     const std::vector<std::string> reason = cannot_be_cut(vertex, graph);
     std::vector<std::size_t> order(extents.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -120,7 +119,7 @@ void check_cuts(const EinGraph& graph, const GraphCuts& cuts) {
   invariant(cuts.parts.size() == graph.vertices.size(), "every vertex has a partition vector");
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    const Shape extents = extents_of(vertex);
+    const Shape extents = label_extents(vertex);
     const std::vector<std::int64_t>& parts = cuts.parts[v];
     invariant(parts.size() == extents.size(), "a partition vector has one entry per label");
     const std::vector<std::string> reason = cannot_be_cut(vertex, graph);
