@@ -131,7 +131,7 @@ class Workers:
             raise Failure("nobody else could compute it, so that nothing says whether the result is right")
         result["wrong"] = {name: value for name, value in differences.items() if not value <= TOLERANCES[dtype]}
         rounds = self._rounds(peers, rounds, max(4, BYTES[dtype]), told["bytes"])
-        return result | _medians(rounds, told)
+        return result | _medians(rounds, told) | {"minima": _minima(rounds, told)}
 
     def _load_libraries(self, case, given, peers, refused):
         differences = {}
@@ -189,6 +189,17 @@ def _medians(rounds, told):
                        for peer, those in with_peer.items()},
             "roof": statistics.median_low(max(each) / this["Einrel"] for each, this in zip(ideal, rounds)),
             "compute_bound": sum(flops > memory for flops, memory in ideal) * 2 > len(ideal)}
+
+
+def _minima(rounds, told):
+    """The same from the shortest time of each, taken apart: what is left where another machine's work disturbs some of
+    the rounds, and not all."""
+    peers = dict.fromkeys(peer for this in rounds for peer in this)
+    least = {peer: min(this[peer] for this in rounds if peer in this) for peer in peers if not peer.startswith(("peak", "copy"))}
+    fastest = {limit: max(this[limit] for this in rounds) for limit in ("peak flops", "copy bandwidth")}
+    ideal = max(told["flops"] / fastest["peak flops"], told["bytes"] / fastest["copy bandwidth"])
+    return {"seconds": least, "ratios": {peer: seconds / least["Einrel"] for peer, seconds in least.items()},
+            "roof": ideal / least["Einrel"]}
 
 
 def _size(tensor):

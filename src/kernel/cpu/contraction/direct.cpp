@@ -100,19 +100,23 @@ bool rows_collide(const DirectPlan& plan) {
 
 KernelShape kernel_shape(const DirectPlan& plan) {
   const auto shape = [&](const auto& kernels) {
+    if (!plan.product.match.reduces) return KernelShape{1, 1, kernels.vector, kernels.instructions};
     if (plan.a_by_lanes) {
       return KernelShape{static_cast<std::int64_t>(kernels.a_by_lanes.size()), 0, kernels.vector, kernels.instructions};
     }
-    // Where nothing is reduced, writing in long stretches matters more than reading little.
     const std::int64_t low_rows = kernels.rows / 2;
-    const bool low = !plan.product.match.reduces || rows_collide(plan);
-    return KernelShape{low ? low_rows : kernels.rows, low_rows, kernels.vector, kernels.instructions};
+    return KernelShape{rows_collide(plan) ? low_rows : kernels.rows, low_rows, kernels.vector, kernels.instructions};
   };
   return plan.product.match.type == DType::f32 ? shape(direct_kernels<float>()) : shape(direct_kernels<double>());
 }
 
-/// How many vectors a tile of so many rows has at most.
-std::int64_t most_vectors(const KernelShape& shape, std::int64_t rows) { return rows <= shape.low_rows ? 4 : 2; }
+/// Tiles of so many rows along the lanes. Rows of outer products are written in one stretch.
+TileGroups lane_tiles(const DirectPlan& plan, const KernelShape& shape, std::int64_t rows, std::int64_t lanes) {
+  if (plan.product.match.reduces) return lane_groups(lanes, shape.vector, rows <= shape.low_rows ? 4 : 2);
+  TileGroups groups;
+  groups.add({0, lanes, 1});
+  return groups;
+}
 
 // --- the plan ---
 
@@ -175,7 +179,7 @@ double modelled_seconds(const DirectPlan& plan) {
   double cycles = 0;
   double calls = 0;
   for (const TileGroup& rows : row_groups(plan.row.extent, shape.rows)) {
-    for (const TileGroup& lanes : lane_groups(plan.lanes.extent, shape.vector, most_vectors(shape, rows.size))) {
+    for (const TileGroup& lanes : lane_tiles(plan, shape, rows.size, plan.lanes.extent)) {
       const auto r = static_cast<double>(rows.size);
       const auto v = static_cast<double>(ceil_div(lanes.size, shape.vector));
       const double loads = plan.a_by_lanes ? r * v + v : r + v;
@@ -200,8 +204,7 @@ std::int64_t unit_count(const DirectPlan& plan) {
 void finish(DirectPlan& plan) {
   const KernelShape shape = kernel_shape(plan);
   const TileGroups rows = row_groups(plan.row.extent, shape.rows);
-  const std::int64_t vectors = most_vectors(shape, rows.front().size);
-  const bool one_tile = rows.tiles() == 1 && lane_groups(plan.lanes.extent, shape.vector, vectors).tiles() == 1;
+  const bool one_tile = rows.tiles() == 1 && lane_tiles(plan, shape, rows.front().size, plan.lanes.extent).tiles() == 1;
   // Several tiles of a product one after another, while its operands are in the first-level cache.
   const double most = one_tile ? 4096 : 16384 / product_bytes(plan);
   plan.repeated_block = std::clamp<std::int64_t>(static_cast<std::int64_t>(most), 1, plan.repeated.extent);
@@ -331,7 +334,6 @@ class DirectPart {
     base_.b_inner = plan_.inner.steps[b_quantity_];
     base_.a_outer = prepared.a_outer.data();
     base_.b_outer = prepared.b_outer.data();
-    base_.start = plan_.product.match.reduces ? T{0} : -T{0};
     base_.scale = static_cast<T>(plan_.product.match.scale);
   }
 
@@ -400,10 +402,8 @@ class DirectPart {
   /// All rows and lanes of a unit for some inner positions. One call of a kernel goes over repeated products, over the
   /// rows while B is in the cache, or over the lanes.
   void compute_tiles(const DirectTiles<T>& of_unit) {
-    const std::int64_t vectors = most_vectors(prepared_.shape, rows_->front().size);
-    const TileGroups groups = lane_groups(lanes_, prepared_.shape.vector, vectors);
-    const bool over_rows = rows_->tiles() > 1 && (plan_.product.match.reduces || groups.tiles() == 1);
-    for (const TileGroup& lanes : groups) {
+    const bool over_rows = rows_->tiles() > 1;
+    for (const TileGroup& lanes : lane_tiles(plan_, prepared_.shape, rows_->front().size, lanes_)) {
       const std::int64_t lane_calls = repeats_ > 1 || over_rows ? lanes.count : 1;
       for (std::int64_t l = 0; l < lane_calls; ++l) {
         for (const TileGroup& rows : *rows_) {
@@ -439,19 +439,21 @@ class DirectPart {
       tiles.b_tile = lanes.size;
       tiles.z_tile = lanes.size;
     }
-    (is_quad(rows, tiles) ? kernels_.quads : function(rows.size, lanes.size))(tiles);
+    function(rows.size, tiles)(tiles);
   }
 
-  bool is_quad(const TileGroup& rows, const DirectTiles<T>& tiles) const {
-    return kernels_.quads != nullptr && !plan_.a_by_lanes && rows.size == 4 && tiles.lanes == 4 && tiles.inner == 4 &&
+  bool is_quad(std::int64_t rows, const DirectTiles<T>& tiles) const {
+    return kernels_.quads != nullptr && !plan_.a_by_lanes && rows == 4 && tiles.lanes == 4 && tiles.inner == 4 &&
            tiles.outer == 1 && tiles.a_inner == 1 && tiles.a_row == 4 && tiles.z_row == 4;
   }
 
-  DirectFunction<T> function(std::int64_t rows, std::int64_t lanes) const {
+  DirectFunction<T> function(std::int64_t rows, const DirectTiles<T>& tiles) const {
+    if (!plan_.product.match.reduces) return plan_.a_by_lanes ? kernels_.outer_by_lanes : kernels_.outer;
+    if (is_quad(rows, tiles)) return kernels_.quads;
     const auto row = static_cast<std::size_t>(rows - 1);
-    const std::int64_t vectors = ceil_div(lanes, prepared_.shape.vector);
+    const std::int64_t vectors = ceil_div(tiles.lanes, prepared_.shape.vector);
     if (plan_.a_by_lanes) return kernels_.a_by_lanes[row][vectors == 1 ? 0 : 1];
-    const std::size_t width = vectors > 1 ? (vectors == 2 ? 3 : 4) : lanes <= 4 ? 0 : lanes <= 8 ? 1 : 2;
+    const std::size_t width = vectors > 1 ? (vectors == 2 ? 3 : 4) : tiles.lanes <= 4 ? 0 : tiles.lanes <= 8 ? 1 : 2;
     return kernels_.constant_a[row][width];
   }
 
@@ -496,8 +498,7 @@ PreparedKernel prepare(DirectPlan plan) {
 std::string describe(const DirectPlan& plan) {
   const KernelShape shape = kernel_shape(plan);
   const TileGroups rows = row_groups(plan.row.extent, shape.rows);
-  const std::int64_t vectors = most_vectors(shape, rows.front().size);
-  const std::int64_t lanes = lane_groups(plan.lanes.extent, shape.vector, vectors).front().size;
+  const std::int64_t lanes = lane_tiles(plan, shape, rows.front().size, plan.lanes.extent).front().size;
   return fmt::format("direct {}x{} ({})", rows.front().size, lanes, shape.instructions);
 }
 

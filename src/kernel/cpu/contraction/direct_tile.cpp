@@ -48,7 +48,6 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
   const D d;
   const DirectTiles<T> task = given;  // a copy, since stores through `z` might change what is given
   const FirstLanes<D> last(task.lanes - static_cast<std::int64_t>((vectors - 1) * hn::MaxLanes(d)));
-  const hn::Vec<D> start = hn::Set(d, task.start);
   const hn::Vec<D> scale = hn::Set(d, task.scale);
   const T* a_tile = task.a;
   const T* b_tile = task.b;
@@ -63,7 +62,7 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
     HWY_UNROLL(14)
     for (std::size_t r = 0; r < rows; ++r) {
       HWY_UNROLL(4)
-      for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = start;
+      for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(d);
     }
     for (std::int64_t o = 0; o < task.outer; ++o) {
       const T* a = a_tile + task.a_outer[o];
@@ -99,6 +98,31 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
   }
 }
 // NOLINTEND(readability-function-cognitive-complexity)
+
+template <class T, bool a_by_lanes>
+void outer_rows(const DirectTiles<T>& given) {
+  const Tag<T> d;
+  constexpr auto lanes = static_cast<std::int64_t>(vector_lanes<T>);
+  const DirectTiles<T> task = given;
+  const std::int64_t whole = task.lanes / lanes * lanes;
+  const FirstLanes<Tag<T>> last(task.lanes - whole);
+  const T* a = task.a;
+  const T* b = task.b;
+  T* z = task.z;
+  for (std::int64_t t = 0; t < task.count; ++t, a += task.a_tile, b += task.b_tile, z += task.z_tile) {
+    const Vector<T> constant = hn::Set(d, *a);
+    const auto product = [&](std::int64_t l) {
+      return hn::Mul(a_by_lanes ? hn::LoadU(d, a + l) : constant, hn::LoadU(d, b + l));
+    };
+    std::int64_t l = 0;
+    for (; l + 4 * lanes <= whole; l += 4 * lanes) {
+      HWY_UNROLL(4)
+      for (std::int64_t v = l; v < l + 4 * lanes; v += lanes) hn::StoreU(product(v), d, z + v);
+    }
+    for (; l < whole; l += lanes) hn::StoreU(product(l), d, z + l);
+    if (l < task.lanes) last.store(hn::Mul(a_by_lanes ? last.load(a + l) : constant, last.load(b + l)), z + l);
+  }
+}
 
 #if HWY_TARGET == HWY_SCALAR
 constexpr DirectFunction<float> quad_kernel = nullptr;
@@ -159,6 +183,8 @@ template <class T>
 DirectKernels<T> all_kernels() {
   DirectKernels<T> kernels = kernels_of<T>(std::make_index_sequence<tile_rows>());
   if constexpr (sizeof(T) == 4) kernels.quads = quad_kernel;
+  kernels.outer = outer_rows<T, false>;
+  kernels.outer_by_lanes = outer_rows<T, true>;
   return kernels;
 }
 

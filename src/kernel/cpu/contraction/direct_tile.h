@@ -26,7 +26,6 @@ struct DirectTiles {
   std::int64_t a_tile = 0;
   std::int64_t b_tile = 0;
   std::int64_t z_tile = 0;
-  T start = 0;  ///< of the sums; -0 changes nothing, not even the sign of a 0
   T scale = 1;
   bool accumulate = false;  ///< Z += the sums, instead of Z = the sums
 };
@@ -49,6 +48,10 @@ struct DirectKernels {
   /// 4 rows, lanes and inner positions each (outer = 1, a_row = z_row = 4, a_inner = 1): the smallest products that
   /// come in large batches, and too little work for the others. May be null.
   DirectFunction<T> quads = nullptr;
+  /// Z[t, l] = A[t] * B[l] for `count` rows of any number of lanes, each product as it is: no sum makes +0 of -0. The
+  /// second: A runs along the lanes as B does.
+  DirectFunction<T> outer = nullptr;
+  DirectFunction<T> outer_by_lanes = nullptr;
   const char* instructions = "";
 };
 
