@@ -1,13 +1,21 @@
 #pragma once
 
+#include "plan/cost.h"
 #include "plan/plan.h"
 
 namespace einrel {
 
 /// EinDecomp as its paper has it (section 8): every vertex is cut into `calls` kernel calls, rounded down to a power of
-/// two, or as many as its labels allow, so that bound_of_plan is least. Optimal where no vertex but inputs has several
-/// consumers. Else paths are taken, the longest first, each planned as if it were alone; a vertex that is on no path
-/// before it is planned with its own. O(vertices * partitions of one * partitions of its inputs' results).
+/// two, or as many as its labels allow, one on each site, so that bound_of_plan is least. Optimal where no vertex but
+/// inputs has several consumers. Else paths are taken, the longest first, each planned as if it were alone; a vertex
+/// that is on no path before it is planned with its own. O(vertices * partitions of one * partitions of its inputs'
+/// results).
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls);
+
+/// EinDecomp for any number of sites and any cost: paths as in the paper, but tensors of vertices that are planned
+/// already, and tensors that they need, are charged; then vertices are planned again one by one beside all others, from
+/// there and from each of `others`, and the cheapest of all is taken, so that none of them is cheaper.
+Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
+               const std::vector<Plan>& others);
 
 }  // namespace einrel

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "tra/from_einsum.h"
+#include "base/error.h"
 #include "tra/lowering.h"
 
 namespace einrel {
@@ -22,11 +22,47 @@ PartitionVector of_groups(const std::vector<std::vector<std::size_t>>& groups, c
   return result;
 }
 
+std::vector<std::optional<std::size_t>> first_labels(const std::vector<std::vector<std::size_t>>& groups) {
+  std::vector<std::optional<std::size_t>> labels;
+  for (const std::vector<std::size_t>& group : groups) {
+    labels.push_back(group.empty() ? std::nullopt : std::optional(group.front()));
+  }
+  return labels;
+}
+
 std::int64_t floor_power_of_two(std::int64_t value) {
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(value)));
 }
 
 }  // namespace
+
+VertexPlan one_part_per_site(const PartitionVector& grid) {
+  std::vector<std::size_t> order(grid.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return {grid, grid, strides_in_order(grid, order)};
+}
+
+std::vector<std::int64_t> strides_in_order(const std::vector<std::int64_t>& grid,
+                                           const std::vector<std::size_t>& order) {
+  std::vector<std::int64_t> strides(grid.size(), 0);
+  std::int64_t stride = 1;
+  for (auto label = order.rbegin(); label != order.rend(); ++label) {
+    if (grid[*label] == 1) continue;
+    strides[*label] = stride;
+    stride *= grid[*label];
+  }
+  return strides;
+}
+
+std::int64_t sites_used(const VertexPlan& plan) {
+  return std::accumulate(plan.grid.begin(), plan.grid.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+GraphCuts cuts_of(const Plan& plan) {
+  GraphCuts cuts;
+  for (const VertexPlan& vertex : plan.vertices) cuts.parts.push_back(vertex.parts);
+  return cuts;
+}
 
 PartitionVector result_parts(const Vertex& vertex, const PartitionVector& parts) {
   if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
@@ -46,6 +82,32 @@ PartitionVector operand_parts(const Vertex& vertex, std::size_t operand, const P
     result.push_back(label ? parts[*label] : 1);
   }
   return result;
+}
+
+std::vector<std::optional<std::size_t>> result_labels(const Vertex& vertex) {
+  std::vector<std::optional<std::size_t>> labels;
+  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
+    labels.assign(einsum->output.begin(), einsum->output.end());
+  } else if (const auto* const view = std::get_if<View>(&vertex.op)) {
+    labels = first_labels(view->to);
+  } else {
+    for (std::size_t d = 0; d < vertex.bound.size(); ++d) labels.emplace_back(d);
+  }
+  return labels;
+}
+
+std::vector<std::optional<std::size_t>> operand_labels(const Vertex& vertex, std::size_t operand) {
+  if (const auto* const view = std::get_if<View>(&vertex.op)) return first_labels(view->from);
+  std::vector<std::optional<std::size_t>> labels;
+  for (const Index& index : std::get<EinSum>(vertex.op).operands[operand].indices) {
+    labels.push_back(lowering::plain_label(index));
+  }
+  return labels;
+}
+
+std::vector<std::size_t> reduced_labels(const Vertex& vertex) {
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  return einsum == nullptr ? std::vector<std::size_t>{} : einsum->reduced;
 }
 
 PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph) {
@@ -83,6 +145,45 @@ std::vector<PartitionVector> power_of_two_partitions(const PartitionVector& most
   std::vector<PartitionVector> found;
   for (Begun& begun : all) found.push_back(std::move(begun.parts));
   return found;
+}
+
+std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product) {
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t divisor = 1; divisor <= product; ++divisor) {
+    if (product % divisor == 0) divisors.push_back(divisor);
+  }
+  struct Begun {
+    PartitionVector grid;
+    std::int64_t left = 1;  ///< the product of the other labels
+  };
+  std::vector<Begun> all{{{}, product}};
+  for (std::size_t l = 0; l < most.size(); ++l) {
+    std::vector<Begun> longer;
+    for (const Begun& begun : all) {
+      for (const std::int64_t divisor : divisors) {
+        if (divisor > std::min(begun.left, most[l])) break;
+        if (begun.left % divisor != 0) continue;
+        longer.push_back({begun.grid, begun.left / divisor});
+        longer.back().grid.push_back(divisor);
+      }
+    }
+    all = std::move(longer);
+  }
+  std::vector<PartitionVector> found;
+  for (Begun& begun : all) {
+    if (begun.left == 1) found.push_back(std::move(begun.grid));
+  }
+  return found;
+}
+
+std::vector<PartitionVector> site_grids(const PartitionVector& most, std::int64_t sites) {
+  std::int64_t reach = 1;  // of all labels together, or more than the sites
+  for (const std::int64_t parts : most) reach *= std::min(parts, sites / reach + 1);
+  for (std::int64_t product = std::min(sites, reach); product > 1; --product) {
+    std::vector<PartitionVector> grids = factorizations(most, product);
+    if (!grids.empty()) return grids;
+  }
+  return {PartitionVector(most.size(), 1)};
 }
 
 }  // namespace einrel

@@ -2,22 +2,47 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "einsum/ein_graph.h"
+#include "tra/from_einsum.h"
 
 namespace einrel {
 
 /// Parts per label of a vertex (per dimension of an Input): the partition vector d of EinDecomp, section 4.
 using PartitionVector = std::vector<std::int64_t>;
 
-/// How every vertex of a graph is cut.
+/// How one vertex is cut and where each part is computed, per label (per dimension of an Input). Part p of a label lies
+/// at coordinate floor(p * grid / parts); a site's number is the sum of coordinate * stride over the labels. The result
+/// lies where the coordinates of all reduced labels are 0.
+struct VertexPlan {
+  PartitionVector parts;              ///< d
+  std::vector<std::int64_t> grid;     ///< g: sites along each label, at most its parts
+  std::vector<std::int64_t> strides;  ///< 0 where grid is 1
+  bool operator==(const VertexPlan&) const = default;
+};
+
+/// How every vertex of a graph is cut, and where it is computed.
 struct Plan {
   std::string planner;
-  std::vector<PartitionVector> parts;
-  double cost = 0;  ///< by the model that the planner minimised
+  std::int64_t sites = 1;
+  std::vector<VertexPlan> vertices;
 };
+
+/// As many parts as sites along each label, numbered row-major.
+VertexPlan one_part_per_site(const PartitionVector& grid);
+
+/// Strides that number the coordinates of `grid` with the last label of `order` fastest; `order` has every label.
+std::vector<std::int64_t> strides_in_order(const std::vector<std::int64_t>& grid,
+                                           const std::vector<std::size_t>& order);
+
+/// Sites that compute something: the product of the grid.
+std::int64_t sites_used(const VertexPlan& plan);
+
+/// What tra/from_einsum takes.
+GraphCuts cuts_of(const Plan& plan);
 
 /// Parts per dimension that a vertex with partition vector `parts` makes of its result. Each dimension of an EinSum is
 /// a label; of a View a group of labels.
@@ -25,6 +50,14 @@ PartitionVector result_parts(const Vertex& vertex, const PartitionVector& parts)
 
 /// Parts per dimension in which it needs an operand: d[lX]. Dimensions that no plain label walks through stay whole.
 PartitionVector operand_parts(const Vertex& vertex, std::size_t operand, const PartitionVector& parts);
+
+/// For each dimension of its result, the label whose parts cut it, if any: of a View's group, the first.
+std::vector<std::optional<std::size_t>> result_labels(const Vertex& vertex);
+/// The same of an operand.
+std::vector<std::optional<std::size_t>> operand_labels(const Vertex& vertex, std::size_t operand);
+
+/// The labels that a vertex reduces.
+std::vector<std::size_t> reduced_labels(const Vertex& vertex);
 
 /// How many labels a vertex may be cut along at most, and into how many parts each: its extent, or 1 where
 /// cannot_be_cut says why.
@@ -34,5 +67,11 @@ PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph);
 /// above that of `most`. Where `most` does not allow the product, of the largest power of two that it does allow. There
 /// are C(n + D - 1, D - 1) for a product of 2^n and D labels that are long enough (EinDecomp, section 8.1).
 std::vector<PartitionVector> power_of_two_partitions(const PartitionVector& most, std::int64_t product);
+
+/// Every vector of whole numbers with this product, none above that of `most`, in lexicographic order.
+std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product);
+/// Every vector of whole numbers whose product is `sites`, none above that of `most`, in lexicographic order. Where
+/// there is none, of the largest product below `sites` that there is.
+std::vector<PartitionVector> site_grids(const PartitionVector& most, std::int64_t sites);
 
 }  // namespace einrel

@@ -16,7 +16,7 @@ namespace einrel {
 struct DimensionCut {
   std::int64_t parts = 1;
   std::int64_t unit = 1;
-  bool operator==(const DimensionCut&) const = default;
+  auto operator<=>(const DimensionCut&) const = default;
 };
 
 /// Throws UserError unless parts and unit are positive, the unit divides the extent, and parts is at most extent / unit

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "plan/plan.h"
+#include "tra/relation.h"
+
+namespace einrel {
+
+/// How one dimension of a tensor is cut, and over how many sites: chunk p lies at coordinate floor(p * grid / parts).
+struct LayoutAxis {
+  DimensionCut cut;
+  std::int64_t grid = 1;
+  std::int64_t stride = 0;  ///< in the number of the site; 0 where grid is 1
+  auto operator<=>(const LayoutAxis&) const = default;
+};
+
+/// Equal arrays on several sites, `stride` apart.
+struct SiteCopies {
+  std::int64_t count = 1;
+  std::int64_t stride = 0;
+  auto operator<=>(const SiteCopies&) const = default;
+};
+
+/// Where the chunks of a tensor lie, or have to lie. Sites whose number no coordinates give hold nothing.
+struct Layout {
+  std::vector<LayoutAxis> axes;  ///< per dimension; two dimensions of one stride are a diagonal
+  std::vector<SiteCopies> copies;
+  auto operator<=>(const Layout&) const = default;
+};
+
+/// Of the result of a vertex.
+Layout result_layout(const Vertex& vertex, const VertexPlan& plan);
+
+/// What a vertex needs of an operand to compute all of its parts where its plan says.
+Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan& plan);
+
+/// The elements [begin, end) of each dimension that a site holds; nothing where it holds none.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+std::optional<std::vector<Range>> region_of(const Layout& layout, const Shape& bound, std::int64_t site);
+
+/// Elements that each site receives so that a tensor that lies as `have` lies as `need`: what it needs and does not
+/// hold, each once. O(sites * dimensions).
+std::vector<std::int64_t> elements_received(const Layout& have, const Layout& need, const Shape& bound,
+                                            std::int64_t sites);
+
+/// Elements that a site holds.
+std::int64_t elements_at(const Layout& layout, const Shape& bound, std::int64_t site);
+
+}  // namespace einrel

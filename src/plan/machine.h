@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace einrel {
+
+/// What a plan runs on: equal sites and the network between them.
+struct Machine {
+  std::string name = "laptop";
+  double cores = 1;                              ///< per site
+  double flops_per_core = 5e10;                  ///< scalar operations a second on f32; half as many on f64
+  double memory_bandwidth = 2e10;                ///< bytes a second, per site
+  double network_bandwidth = 1e9;                ///< bytes a second that a site receives
+  double network_latency = 5e-5;                 ///< seconds before the first byte arrives
+  double task_seconds = 5e-6;                    ///< to start one kernel call
+  std::int64_t memory = std::int64_t{16} << 30;  ///< bytes per site
+};
+
+}  // namespace einrel

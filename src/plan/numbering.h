@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "plan/layout.h"
+#include "plan/plan.h"
+
+namespace einrel {
+
+/// elements_received, each question answered once: in models of many layers most of them are asked again.
+class Transfers {
+ public:
+  explicit Transfers(std::int64_t sites) : sites_(sites) {}
+
+  /// Per site.
+  const std::vector<std::int64_t>& received(const Layout& have, const Layout& need, const Shape& bound);
+
+ private:
+  std::int64_t sites_;
+  std::map<std::tuple<Layout, Layout, Shape>, std::vector<std::int64_t>> known_;
+};
+
+/// Numbers the sites of every vertex, one after the other, so that as much as possible of what its operands' producers
+/// have computed is where it is needed; then lays out every input as one of its consumers needs it, so that the others
+/// receive least. Parts and grids stay as they are; what an Input's plan says is replaced.
+void number_sites(const EinGraph& graph, Plan& plan);
+
+}  // namespace einrel
