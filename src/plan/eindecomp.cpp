@@ -60,6 +60,16 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 
 }  // namespace
 
+bool uses_all_sites(const EinGraph& graph, const Plan& plan) {
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (std::holds_alternative<Input>(vertex.op)) continue;
+    const PartitionVector most = most_parts(vertex, graph);
+    if (sites_used(plan.vertices[v]) < most_sites_of(most, plan.sites)) return false;
+  }
+  return true;
+}
+
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
   if (calls < 1) throw Bug("a plan of no kernel calls");
   const auto model = cost_model(CostKind::bound, {});
@@ -91,6 +101,7 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   space.improve(choice);
   found.push_back(plan_of(graph, space, choice, sites));
   for (const Plan& other : others) {
+    if (kind != CostKind::seconds && !uses_all_sites(graph, other)) continue;
     found.push_back(other);
     if (auto start = space.choice_of(other)) {
       space.improve(*start);

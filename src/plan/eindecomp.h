@@ -12,9 +12,14 @@ namespace einrel {
 /// results).
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls);
 
+/// Whether every vertex is computed on as many sites as its labels allow. Plans that leave sites idle move less, down
+/// to nothing, so that only time can tell whether that is better.
+bool uses_all_sites(const EinGraph& graph, const Plan& plan);
+
 /// EinDecomp for any number of sites and any cost: paths as in the paper, but tensors of vertices that are planned
 /// already, and tensors that they need, are charged; then vertices are planned again one by one beside all others, from
-/// there and from each of `others`, and the cheapest of all is taken, so that none of them is cheaper.
+/// there and from each of `others`, and the cheapest of all is taken, so that none of them is cheaper. Costs other than
+/// seconds take no plan that leaves sites idle.
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others);
 

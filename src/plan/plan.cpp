@@ -176,14 +176,16 @@ std::vector<PartitionVector> factorizations(const PartitionVector& most, std::in
   return found;
 }
 
-std::vector<PartitionVector> site_grids(const PartitionVector& most, std::int64_t sites) {
+std::int64_t most_sites_of(const PartitionVector& most, std::int64_t sites) {
   std::int64_t reach = 1;  // of all labels together, or more than the sites
   for (const std::int64_t parts : most) reach *= std::min(parts, sites / reach + 1);
-  for (std::int64_t product = std::min(sites, reach); product > 1; --product) {
-    std::vector<PartitionVector> grids = factorizations(most, product);
-    if (!grids.empty()) return grids;
-  }
-  return {PartitionVector(most.size(), 1)};
+  std::int64_t product = std::min(sites, reach);
+  while (product > 1 && factorizations(most, product).empty()) --product;
+  return product;
+}
+
+std::vector<PartitionVector> site_grids(const PartitionVector& most, std::int64_t sites) {
+  return factorizations(most, most_sites_of(most, sites));
 }
 
 }  // namespace einrel

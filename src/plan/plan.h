@@ -70,6 +70,8 @@ std::vector<PartitionVector> power_of_two_partitions(const PartitionVector& most
 
 /// Every vector of whole numbers with this product, none above that of `most`, in lexicographic order.
 std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product);
+/// The largest number up to `sites` that such a vector exists for.
+std::int64_t most_sites_of(const PartitionVector& most, std::int64_t sites);
 /// Every vector of whole numbers whose product is `sites`, none above that of `most`, in lexicographic order. Where
 /// there is none, of the largest product below `sites` that there is.
 std::vector<PartitionVector> site_grids(const PartitionVector& most, std::int64_t sites);

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "plan/cost.h"
+#include "plan/machine.h"
+#include "plan/plan.h"
+
+namespace einrel {
+
+/// What a plan is asked for.
+struct PlanRequest {
+  std::int64_t sites = 1;
+  Machine machine;
+  CostKind cost = CostKind::seconds;  ///< what `eindecomp` makes least
+  std::optional<std::string> batch;   ///< the label that `data` cuts; else the first of the first input
+};
+
+/// A plan, or why the planner has none for this graph.
+using Planned = std::variant<Plan, std::string>;
+
+/// A way to plan.
+struct Planner {
+  std::string_view name;
+  std::string_view summary;  ///< one line
+  Planned (*plan)(const EinGraph& graph, const PlanRequest& request);
+};
+
+/// Every planner, the default one first. To add one: a function in a file of its own, and a row in planner.cpp.
+const std::vector<Planner>& all_planners();
+
+/// Throws UserError naming the nearest when there is none of this name.
+const Planner& planner_named(std::string_view name);
+
+}  // namespace einrel

@@ -1,0 +1,171 @@
+#include "plan/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "plan/eindecomp.h"
+#include "plan/numbering.h"
+#include "support/program.h"
+#include "support/random_einsum.h"
+
+namespace einrel::test {
+namespace {
+
+PlanRequest request(std::int64_t sites, CostKind cost) { return {sites, {}, cost, std::nullopt}; }
+
+/// Bytes that a product of these matrices moves at least, on sites that hold all of it evenly (the memory-independent
+/// bound): each site needs a box of the iteration space of its share, whose three faces are as small as can be.
+double lower_bound_bytes(std::array<double, 3> extents, double sites) {
+  std::sort(extents.begin(), extents.end());
+  const auto [k, n, m] = extents;
+  const double all = m * n + n * k + m * k;
+  double faces = 0;
+  if (sites <= m / n) {
+    faces = n * k + (m * n + m * k) / sites;
+  } else if (sites <= m * n / (k * k)) {
+    faces = 2 * std::sqrt(m * n * k * k / sites) + m * n / sites;
+  } else {
+    faces = 3 * std::cbrt(m * n * k / sites * m * n * k / sites);
+  }
+  return 4 * (faces * sites - all);
+}
+
+TEST(Bytes, OfMatrixMultipliesAreTheLeastOfAllSiteGrids) {
+  const std::vector<std::array<std::int64_t, 3>> shapes{
+      {1024, 1024, 1024}, {8192, 1024, 128}, {128, 1024, 8192}, {256, 16384, 256}, {100, 90, 7000}};
+  for (const auto& [i, j, k] : shapes) {
+    const EinGraph graph =
+        einrel::graph_of("dims i=" + std::to_string(i) + " j=" + std::to_string(j) + " k=" + std::to_string(k) +
+                         "\ninput X[i,j], Y[j,k]\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n");
+    for (std::int64_t sites = 2; sites <= 64; ++sites) {
+      std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      for (std::int64_t gi = 1; gi <= sites; ++gi) {
+        for (std::int64_t gj = 1; gi * gj <= sites; ++gj) {
+          if (sites % (gi * gj) != 0) continue;
+          const std::int64_t gk = sites / gi / gj;
+          if (gi > i || gj > j || gk > k) continue;
+          least = std::min(least, 4 * ((gk - 1) * i * j + (gi - 1) * j * k + (gj - 1) * i * k));
+        }
+      }
+      const Plan plan = std::get<Plan>(planner_named("eindecomp").plan(graph, request(sites, CostKind::bytes)));
+      const PlanCosts costs = costs_of(graph, plan, {});
+      EXPECT_EQ(costs.bytes, least) << i << "x" << j << "x" << k << " on " << sites;
+      const double bound = lower_bound_bytes({static_cast<double>(i), static_cast<double>(j), static_cast<double>(k)},
+                                             static_cast<double>(sites));
+      EXPECT_GE(static_cast<double>(costs.bytes), bound * (1 - 1e-9)) << i << "x" << j << "x" << k << " on " << sites;
+    }
+  }
+}
+
+/// Graphs of up to `most` vertices over tensors of two or three labels, read once or several times.
+std::string random_dag(Random& random, std::int64_t most) {
+  static const std::array<std::string, 3> labels{"a", "b", "c"};
+  std::string text = "dims a=8 b=4 c=6\n";
+  std::vector<std::pair<std::string, std::string>> tensors;
+  for (int i = 0; i < 3; ++i) {
+    const std::string of = i == 0 ? "ab" : i == 1 ? "bc" : "ac";
+    tensors.emplace_back("I" + std::to_string(i), of);
+    text += "input I" + std::to_string(i) + "[" + of.substr(0, 1) + "," + of.substr(1) + "]\n";
+  }
+  const std::int64_t count = random.between(2, most);
+  for (std::int64_t v = 0; v < count; ++v) {
+    const auto [x, of_x] = tensors[static_cast<std::size_t>(random.between(std::max<std::int64_t>(0, v - 1), v + 2))];
+    const auto [y, of_y] = tensors[static_cast<std::size_t>(random.between(0, v + 2))];
+    std::string all = of_x;
+    for (const char label : of_y) {
+      if (all.find(label) == std::string::npos) all += label;
+    }
+    std::string output;
+    std::string reduced;
+    for (const char label : all) ((output.size() < 2 && random.chance(0.7)) ? output : reduced) += label;
+    const auto list = [](const std::string& letters) {
+      std::string joined;
+      for (const char letter : letters) joined += (joined.empty() ? "" : ",") + std::string(1, letter);
+      return joined;
+    };
+    const std::string name = "V" + std::to_string(v);
+    text += name + "[" + list(output) + "] = " + (reduced.empty() ? "" : "sum[" + list(reduced) + "] ") + x + "[" +
+            list(of_x) + "] * " + y + "[" + list(of_y) + "]\n";
+    tensors.emplace_back(name, output);
+  }
+  return text;
+}
+
+/// The least cost of all plans with one part per site; nothing where there are too many.
+std::optional<double> brute_force(const EinGraph& graph, std::int64_t sites, CostKind kind) {
+  std::vector<std::vector<VertexPlan>> candidates;
+  double all = 1;
+  for (const Vertex& vertex : graph.vertices) {
+    candidates.emplace_back();
+    if (std::holds_alternative<Input>(vertex.op)) {
+      candidates.back().push_back(one_part_per_site(PartitionVector(vertex.bound.size(), 1)));
+      continue;
+    }
+    for (const PartitionVector& grid : site_grids(most_parts(vertex, graph), sites))
+      candidates.back().push_back(one_part_per_site(grid));
+    all *= static_cast<double>(candidates.back().size());
+  }
+  if (all > 2e4) return std::nullopt;
+  std::vector<std::size_t> at(candidates.size(), 0);
+  double least = std::numeric_limits<double>::infinity();
+  for (;;) {
+    Plan plan{"", sites, {}};
+    for (std::size_t v = 0; v < at.size(); ++v) plan.vertices.push_back(candidates[v][at[v]]);
+    if (kind != CostKind::bound) number_sites(graph, plan);
+    least = std::min(least, costs_of(graph, plan, {}).of(kind));
+    std::size_t v = 0;
+    while (v < at.size() && ++at[v] == candidates[v].size()) at[v++] = 0;
+    if (v == at.size()) return least;
+  }
+}
+
+TEST(EinDecomp, IsNearTheOptimumOfGraphsAndNeverWorseThanAnyBaseline) {
+  for (const CostKind kind : {CostKind::bound, CostKind::bytes}) {
+    int compared = 0;
+    int optimal = 0;
+    double worst = 1;
+    double sum = 0;
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      Random random(seed);
+      const std::string text = random_dag(random, 4);
+      const EinGraph graph = einrel::graph_of(text);
+      const std::int64_t sites = random.one_of(std::array<std::int64_t, 5>{2, 3, 4, 6, 8});
+      const double cost =
+          costs_of(graph, std::get<Plan>(planner_named("eindecomp").plan(graph, request(sites, kind))), {}).of(kind);
+      for (const Planner& planner : all_planners()) {
+        const Planned other = planner.plan(graph, request(sites, kind));
+        if (const auto* const plan = std::get_if<Plan>(&other); plan != nullptr && uses_all_sites(graph, *plan)) {
+          ASSERT_LE(cost, costs_of(graph, *plan, {}).of(kind)) << planner.name << " of seed " << seed << "\n" << text;
+        }
+      }
+      const std::optional<double> least = brute_force(graph, sites, kind);
+      if (!least) continue;
+      const double ratio = *least == 0 ? 1 : cost / *least;
+      ++compared;
+      optimal += ratio <= 1 + 1e-12 ? 1 : 0;
+      worst = std::max(worst, ratio);
+      sum += ratio;
+    }
+    EXPECT_GE(compared, 150);
+    // Not all are optimal: what is tested is that few are not, and not by much.
+    EXPECT_GE(optimal, compared * 8 / 10) << name_of(kind) << " of " << compared;
+    EXPECT_LE(sum / compared, 1.05) << name_of(kind);
+    RecordProperty(std::string(name_of(kind)) + "_optimal", optimal);
+    std::printf("%s: %d of %d optimal, worst %.3f, mean %.4f\n", std::string(name_of(kind)).c_str(), optimal, compared,
+                worst, sum / compared);
+  }
+}
+
+TEST(Planners, AreFoundByName) {
+  EXPECT_EQ(planner_named("data").name, "data");
+  EXPECT_THROW(planner_named("eindcomp"), UserError);
+}
+
+}  // namespace
+}  // namespace einrel::test
