@@ -31,6 +31,9 @@ struct OpHash {
   void operator()(const LabelPositions& op) const { mix(hash, static_cast<std::size_t>(op.extent.value())); }
   void operator()(const Bcast&) const {}
   void operator()(const Shuf& op) const { mix(hash, op.positions); }
+  void operator()(const Repart& op) const {
+    for (const DimensionCut& cut : op.to) mix(hash, static_cast<std::size_t>(cut.parts));
+  }
   void operator()(const LocalJoin& op) const {
     mix(hash, op.keys_left);
     mix(hash, op.kernel);

@@ -23,11 +23,20 @@ struct PlacedRelation {
 struct Bcast {
   bool operator==(const Bcast&) const = default;
 };
-/// Delivers every tuple to the site that the grid gives for its key's values at `positions` (paper: partDims).
+/// Delivers every tuple to the sites that the grid gives for its key's values at `positions` (paper: partDims).
 struct Shuf {
   KeyPositions positions;
   SiteGrid grid;
   bool operator==(const Shuf&) const = default;
+};
+/// Cuts a tensor anew (one key position per dimension; TRA: Repartition) and places each new chunk by its key, all of
+/// it: sites get what their chunks have in common with the old ones and put it together. The one operation that moves
+/// parts of arrays.
+struct Repart {
+  std::vector<DimensionCut> from;
+  std::vector<DimensionCut> to;
+  SiteGrid grid;
+  bool operator==(const Repart&) const = default;
 };
 /// A join of the tuples on each site. `key_map` is applied to the joined key; the identity unless a map was merged in.
 struct LocalJoin {
@@ -69,7 +78,7 @@ struct LocalMap {
 };
 
 using IaOp =
-    std::variant<PlacedRelation, LabelPositions, Bcast, Shuf, LocalJoin, LocalAggregate, LocalFilter, LocalMap>;
+    std::variant<PlacedRelation, LabelPositions, Bcast, Shuf, Repart, LocalJoin, LocalAggregate, LocalFilter, LocalMap>;
 using IaId = StrongId<struct IaTag>;
 
 /// One tuple of a physical relation: an index into the chunks of its type, and a site.
@@ -84,17 +93,19 @@ struct PlacedChunk {
 struct PhysicalType {
   RelationType relation;
   Placement placement;
-  std::vector<PlacedChunk> tuples;  ///< unless Everywhere; ascending, one per tuple
-  /// The keys are not unique: several tuples of a key, on different sites, still have to be folded with this kernel.
+  std::vector<PlacedChunk> tuples;  ///< unless Everywhere; ascending, one per tuple and site that it lies on
+  /// The keys are not unique: several tuples of a key, on one site each, still have to be folded with this kernel.
   std::optional<Kernel> partial;
 };
 
 /// What running a node takes.
 struct NodeCost {
-  double moved = 0;  ///< floats delivered: Bcast of f floats f * sites, Shuf f (TRA paper, section 5.3); 0 on one site
-  double moved_each_key_once = 0;  ///< the paper's count: copies of a partial aggregate count once
-  std::vector<double> work;        ///< scalar operations on each site, up to the last one that has some of its own
-  double work_everywhere = 0;      ///< those that every site does besides
+  /// Floats delivered: Bcast of f floats f * sites, Shuf and Repart f * copies (TRA paper, section 5.3); 0 on one site.
+  double moved = 0;
+  /// The paper's count: a key of a partial aggregate counts once, whatever number of sites has a tuple of it.
+  double moved_each_key_once = 0;
+  std::vector<double> work;    ///< scalar operations on each site, up to the last one that has some of its own
+  double work_everywhere = 0;  ///< those that every site does besides
   /// What the busiest site would have, were the kernel calls spread evenly over as many sites as there are calls.
   double even_share = 0;
 };
@@ -116,7 +127,8 @@ struct IaOutput {
 /// A plan: what it computes, as nodes of the store that made it.
 using IaPlan = std::vector<IaOutput>;
 
-/// More tuples than this in all relations of a store are refused: a fault of the nodes that would exceed it.
+/// More tuples than this, each counted on every site that it lies on, are refused in all relations of a store and in
+/// one: a fault of the nodes that would exceed it.
 constexpr std::size_t most_store_tuples = 8 * most_chunks;
 
 /// All plans over one set of inputs: nodes, each stored once, so that plans share what they have in common, equal plans

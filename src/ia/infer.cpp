@@ -1,12 +1,16 @@
 #include "ia/infer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "base/error.h"
 #include "tra/infer.h"
 #include "tra/interpret.h"
+#include "tra/repartition.h"
 
 namespace einrel {
 namespace {
@@ -14,29 +18,37 @@ namespace {
 double floats_of(const Chunk& chunk) { return static_cast<double>(element_count(chunk.bound)); }
 
 /// The tuples that an operation makes, in any order; all on sites, or none because every site makes all.
-struct NewTuples {
-  std::vector<Chunk> chunks;
-  std::vector<Key> origins;  ///< the keys that they came from, for messages
-  std::vector<Site> sites;
-
-  void add(Key origin, Key key, const Shape& bound, std::optional<Site> site) {
-    if (chunks.size() >= most_chunks) throw UserError("it makes too many tuples");
-    origins.push_back(std::move(origin));
-    chunks.push_back({std::move(key), bound});
-    if (site) sites.push_back(*site);
+class NewTuples {
+ public:
+  void add(Key origin, Key key, const Shape& bound, const std::vector<Site>& sites) {
+    if (chunks_.size() >= most_chunks || sites_.size() + sites.size() > most_store_tuples)
+      throw UserError("it makes too many tuples");
+    origins_.push_back(std::move(origin));
+    chunks_.push_back({std::move(key), bound});
+    sites_.insert(sites_.end(), sites.begin(), sites.end());
+    ends_.push_back(sites_.size());
   }
+  std::size_t rank() const { return chunks_.empty() ? 0 : chunks_.front().bound.size(); }
+
+  /// The type of the relation that holds them, each key once.
+  PhysicalType gather(std::size_t arity, std::size_t rank, DType dtype, const Placement& placement) && {
+    PhysicalType type{{arity, rank, dtype, {}}, placement, {}, std::nullopt};
+    type.relation.chunks.reserve(chunks_.size());
+    type.tuples.reserve(sites_.size());
+    for (const std::size_t i : order_by_key(chunks_, origins_)) {
+      for (std::size_t s = i == 0 ? 0 : ends_[i - 1]; s < ends_[i]; ++s)
+        type.tuples.push_back({type.relation.chunks.size(), sites_[s]});
+      type.relation.chunks.push_back(std::move(chunks_[i]));
+    }
+    return type;
+  }
+
+ private:
+  std::vector<Chunk> chunks_;
+  std::vector<Key> origins_;  ///< the keys that they came from, for messages
+  std::vector<Site> sites_;
+  std::vector<std::size_t> ends_;  ///< per tuple, where its sites end
 };
-
-/// The type of the relation that holds these tuples, each key once.
-PhysicalType gather(NewTuples made, std::size_t arity, std::size_t rank, DType dtype, const Placement& placement) {
-  PhysicalType type{{arity, rank, dtype, {}}, placement, {}, std::nullopt};
-  type.relation.chunks.reserve(made.chunks.size());
-  for (const std::size_t i : order_by_key(made.chunks, made.origins)) {
-    if (!made.sites.empty()) type.tuples.push_back({type.relation.chunks.size(), made.sites[i]});
-    type.relation.chunks.push_back(std::move(made.chunks[i]));
-  }
-  return type;
-}
 
 bool is_everywhere(const PhysicalType& type) { return std::holds_alternative<Everywhere>(type.placement); }
 
@@ -47,18 +59,15 @@ void refuse_partial(const PhysicalType& type, const char* operation) {
   }
 }
 
-/// The sites of each chunk: one, unless the relation is everywhere (none) or partial (several).
-std::vector<std::vector<Site>> sites_of_chunks(const PhysicalType& type) {
-  std::vector<std::vector<Site>> sites(type.relation.chunks.size());
-  for (const PlacedChunk& tuple : type.tuples) sites[tuple.chunk].push_back(tuple.site);
-  return sites;
+/// "site 3", "sites 0, 2"
+std::string sites_text(const std::vector<Site>& sites) {
+  return fmt::format("site{} {}", sites.size() == 1 ? "" : "s", fmt::join(sites, ", "));
 }
 
 void check_grid(const KeyPositions& positions, const SiteGrid& grid, const RelationType& type, std::int64_t sites) {
   check_positions(positions, type.key_arity, "the list");
   if (grid.parts.size() != positions.size() || grid.grid.size() != positions.size())
     throw UserError(fmt::format("a site grid over {} has {} entries", to_string(positions), grid.grid.size()));
-  std::int64_t used = 1;
   const Key front = frontier(type);
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const bool in_range = grid.grid[i] >= 1 && grid.grid[i] <= grid.parts[i] && front[positions[i]] <= grid.parts[i];
@@ -66,17 +75,32 @@ void check_grid(const KeyPositions& positions, const SiteGrid& grid, const Relat
       throw UserError(fmt::format("a site grid {} does not fit position {}, whose values go below {}", to_string(grid),
                                   positions[i], front[positions[i]]));
     }
-    used = checked_multiply(used, grid.grid[i]);
   }
-  if (used > sites) throw UserError(fmt::format("a site grid {} on {} sites", to_string(grid), sites));
+  check_digits(grid, sites);
 }
 
-/// One copy of every chunk, on the site of its key.
+/// Every chunk on the sites of its key.
 std::vector<PlacedChunk> placed(const RelationType& type, const KeyPositions& positions, const SiteGrid& grid) {
+  const auto count = static_cast<std::int64_t>(type.chunks.size());
+  if (checked_multiply(count, copies_of(grid)) > static_cast<std::int64_t>(most_store_tuples))
+    throw UserError("it makes too many tuples");
   std::vector<PlacedChunk> tuples;
-  for (std::size_t c = 0; c < type.chunks.size(); ++c)
-    tuples.push_back({c, site_of(grid, project(type.chunks[c].key, positions))});
+  for (std::size_t c = 0; c < type.chunks.size(); ++c) {
+    for (const Site site : sites_of(grid, project(type.chunks[c].key, positions))) tuples.push_back({c, site});
+  }
   return tuples;
+}
+
+/// Throws unless the pieces that a Repart delivers are few enough to be looked at one by one.
+void check_pieces(const Repart& op, const Shape& bound) {
+  std::int64_t count = copies_of(op.grid);
+  for (std::size_t d = 0; d < bound.size(); ++d) {
+    std::int64_t here = 0;
+    for (const auto& pieces : pieces_of(bound[d], op.from[d], op.to[d])) here += std::ssize(pieces);
+    count = checked_multiply(count, here);
+  }
+  if (count > static_cast<std::int64_t>(most_store_tuples))
+    throw UserError(fmt::format("it moves {} pieces; at most {} are moved at a time", count, most_store_tuples));
 }
 
 class Inference {
@@ -109,8 +133,10 @@ class Inference {
   void operator()(const Shuf& op) {
     const RelationType& relation = in().relation;
     check_grid(op.positions, op.grid, relation, sites_);
+    const std::int64_t copies = copies_of(op.grid);
+    if (copies > 1) refuse_partial(in(), "a shuffle to several sites");
     node_.type = {relation, Partitioned{op.positions, op.grid}, placed(relation, op.positions, op.grid), in().partial};
-    node_.cost.moved_each_key_once = static_cast<double>(float_count(relation));
+    node_.cost.moved_each_key_once = static_cast<double>(float_count(relation)) * static_cast<double>(copies);
     node_.cost.moved = node_.cost.moved_each_key_once;
     if (!in().partial) return;
     node_.cost.moved = 0;
@@ -119,6 +145,19 @@ class Inference {
       tuple.site = site_of(op.grid, project(chunk.key, op.positions));
       node_.cost.moved += floats_of(chunk);
     }
+  }
+
+  void operator()(const Repart& op) {
+    refuse_partial(in(), "a repartition");
+    RelationType relation = infer_repartition({op.from, op.to}, in().relation);
+    const KeyPositions positions = all_positions(relation.key_arity);
+    check_grid(positions, op.grid, relation, sites_);
+    check_pieces(op, tensor_bound(relation));
+    const auto copies = static_cast<double>(copies_of(op.grid));
+    node_.cost.moved_each_key_once = static_cast<double>(float_count(relation)) * copies;
+    node_.cost.moved = node_.cost.moved_each_key_once;
+    std::vector<PlacedChunk> tuples = placed(relation, positions, op.grid);
+    node_.type = {std::move(relation), Partitioned{positions, op.grid}, std::move(tuples), std::nullopt};
   }
 
   void operator()(const LocalFilter& op) {
@@ -148,9 +187,17 @@ class Inference {
     if (at >= node_.cost.work.size()) node_.cost.work.resize(at + 1, 0);
     node_.cost.work[at] += flops;
   }
+  /// The same work on each of these sites; on every site if there are none.
+  void work_on(const std::vector<Site>& sites, double flops) {
+    if (sites.empty()) work_at(std::nullopt, flops);
+    for (const Site site : sites) work_at(site, flops);
+  }
   Placement joined_placement(const LocalJoin& op) const;
-  std::optional<Site> common_site(std::size_t l, std::size_t r, const std::vector<std::vector<Site>>& left,
-                                  const std::vector<std::vector<Site>>& right) const;
+  std::vector<Site> common_sites(std::size_t l, std::size_t r, const SiteLists& left, const SiteLists& right) const;
+  /// Whether some group of a complete relation lies on several sites, so that each folds a part. Throws when tuples
+  /// with copies are among those of such groups, or beside them.
+  bool folds_leave_parts(const KeyPositions& group_by, const SiteLists& sites) const;
+  void place_groups(const std::map<Key, std::vector<Site>>& sites_of_group);
   void concatenate_groups(const ConcatArrays& concat, const KeyPositions& group_by);
   void fold_groups(const Kernel& kernel, const LocalAggregate& op);
   void finalise(const Kernel& finaliser);
@@ -168,26 +215,38 @@ Placement Inference::joined_placement(const LocalJoin& op) const {
   const PhysicalType& left = in(0);
   const PhysicalType& right = in(1);
   if (is_everywhere(left) && is_everywhere(right)) return Everywhere{};
-  Placement result = Scattered{};
-  if (!is_everywhere(left)) result = mapped(left.placement, op.key_map);
-  const auto* part = std::get_if<Partitioned>(&right.placement);
-  if (std::holds_alternative<Scattered>(result) && part != nullptr) {
-    const KeyPositions positions = joined_positions_of_right(part->positions, left.relation.key_arity,
-                                                             right.relation.key_arity, op.keys_left, op.keys_right);
-    result = mapped(Partitioned{positions, part->grid}, op.key_map);
+  const auto has_copies = [](const Partitioned& part) { return copies_of(part.grid) > 1; };
+  const auto* of_left = std::get_if<Partitioned>(&left.placement);
+  std::optional<Partitioned> of_right;
+  if (const auto* part = std::get_if<Partitioned>(&right.placement)) {
+    of_right = Partitioned{joined_positions_of_right(part->positions, left.relation.key_arity, right.relation.key_arity,
+                                                     op.keys_left, op.keys_right),
+                           part->grid};
   }
-  return result;
+  // Each says where the pairs are: a side whose tuples have one site, a side whose partners are everywhere, both sides.
+  std::vector<Placement> candidates;
+  if (of_left != nullptr && (is_everywhere(right) || !has_copies(*of_left))) candidates.emplace_back(*of_left);
+  if (of_right && (is_everywhere(left) || !has_copies(*of_right))) candidates.emplace_back(*of_right);
+  if (of_left != nullptr && of_right) candidates.push_back(meeting(*of_left, *of_right));
+  for (const Placement& candidate : candidates) {
+    Placement result = mapped(candidate, op.key_map);
+    if (!std::holds_alternative<Scattered>(result)) return result;
+  }
+  return Scattered{};
 }
 
-std::optional<Site> Inference::common_site(std::size_t l, std::size_t r, const std::vector<std::vector<Site>>& left,
-                                           const std::vector<std::vector<Site>>& right) const {
-  if (left[l].empty()) return right[r].empty() ? std::nullopt : std::optional(right[r].front());
-  if (!right[r].empty() && right[r] != left[l]) {
-    throw UserError(fmt::format("the tuple {} of the left relation lies on site {}, its partner {} on site {}",
-                                to_string(in(0).relation.chunks[l].key), left[l].front(),
-                                to_string(in(1).relation.chunks[r].key), right[r].front()));
+std::vector<Site> Inference::common_sites(std::size_t l, std::size_t r, const SiteLists& left,
+                                          const SiteLists& right) const {
+  if (left[l].empty()) return right[r];
+  if (right[r].empty()) return left[l];
+  std::vector<Site> common;
+  std::set_intersection(left[l].begin(), left[l].end(), right[r].begin(), right[r].end(), std::back_inserter(common));
+  if (common.empty()) {
+    throw UserError(fmt::format("the tuple {} of the left relation lies on {}, its partner {} on {}",
+                                to_string(in(0).relation.chunks[l].key), sites_text(left[l]),
+                                to_string(in(1).relation.chunks[r].key), sites_text(right[r])));
   }
-  return left[l].front();
+  return common;
 }
 
 void Inference::operator()(const LocalJoin& op) {
@@ -197,22 +256,22 @@ void Inference::operator()(const LocalJoin& op) {
   refuse_partial(in(1), "a join");
   check_join_positions(op.keys_left, op.keys_right, left, right);
   check_argument_types(op.kernel, {left.dtype, right.dtype});
-  const auto left_sites = sites_of_chunks(in(0));
-  const auto right_sites = sites_of_chunks(in(1));
+  const SiteLists left_sites = sites_of_chunks(in(0));
+  const SiteLists right_sites = sites_of_chunks(in(1));
   const std::size_t joined_arity = left.key_arity + right.key_arity - op.keys_left.size();
   const bool keeps_key = is_identity(op.key_map, joined_arity);
   KernelCalls calls(op.kernel);
   NewTuples made;
   for_each_match(left, op.keys_left, right, op.keys_right, [&](std::size_t l, std::size_t r) {
-    const std::optional<Site> site = common_site(l, r, left_sites, right_sites);
+    const std::vector<Site> sites = common_sites(l, r, left_sites, right_sites);
     const KernelCalls::Call& call = calls({left.chunks[l].bound, right.chunks[r].bound});
-    work_at(site, call.flops);
+    work_on(sites, call.flops);
     Key key = joined_key(left.chunks[l].key, right.chunks[r].key, op.keys_right);
     Key mapped_key = keeps_key ? key : evaluate(op.key_map, key);
-    made.add(std::move(key), std::move(mapped_key), call.bound, site);
+    made.add(std::move(key), std::move(mapped_key), call.bound, sites);
   });
-  const std::size_t rank = made.chunks.empty() ? 0 : made.chunks.front().bound.size();
-  node_.type = gather(std::move(made), op.key_map.outputs.size(), rank, result_dtype(op.kernel), joined_placement(op));
+  const std::size_t rank = made.rank();
+  node_.type = std::move(made).gather(op.key_map.outputs.size(), rank, result_dtype(op.kernel), joined_placement(op));
 }
 
 /// What the arrays of a map become, under the old keys, numbered where there are several outputs per input.
@@ -254,27 +313,15 @@ void Inference::operator()(const LocalMap& op) {
   const auto* kernel = std::get_if<Kernel>(&op.arrays);
   if (kernel == nullptr || !is_identity(*kernel)) refuse_partial(type, "a map");
   const MapOutputs outputs = outputs_of(op, type.relation);
-  const auto sites = sites_of_chunks(type);
+  const SiteLists sites = sites_of_chunks(type);
   NewTuples made;
-  std::map<Key, std::size_t> source_of_key;
   for (std::size_t i = 0; i < outputs.sources.size(); ++i) {
     const Chunk& chunk = outputs.relation.chunks[i];
-    const std::vector<Site>& at = sites[outputs.sources[i]];
-    Key key = evaluate(op.key_map, chunk.key);
-    if (type.partial) source_of_key[key] = outputs.sources[i];
-    made.add(chunk.key, std::move(key), chunk.bound, at.empty() ? std::nullopt : std::optional(at.front()));
+    made.add(chunk.key, evaluate(op.key_map, chunk.key), chunk.bound, sites[outputs.sources[i]]);
   }
-  node_.type = gather(std::move(made), op.key_map.outputs.size(), outputs.relation.rank, outputs.relation.dtype,
-                      mapped(type.placement, op.key_map));
+  node_.type = std::move(made).gather(op.key_map.outputs.size(), outputs.relation.rank, outputs.relation.dtype,
+                                      mapped(type.placement, op.key_map));
   node_.type.partial = type.partial;
-  if (type.partial) {
-    node_.type.tuples.clear();
-    std::size_t chunk = 0;
-    for (const auto& [key, source] : source_of_key) {
-      for (const Site site : sites[source]) node_.type.tuples.push_back({chunk, site});
-      ++chunk;
-    }
-  }
   if (kernel != nullptr) work_on_each(*kernel, type);
 }
 
@@ -284,17 +331,55 @@ void Inference::concatenate_groups(const ConcatArrays& concat, const KeyPosition
   invariant(group_by == complement({concat.key_position}, relation.key_arity),
             "a concat groups by the other positions");
   node_.type.relation = infer_concat({concat.key_position, concat.array_dim}, relation);
-  std::map<Key, Site> site_of_group;
-  for (const PlacedChunk& tuple : in().tuples) {
-    const Key& key = relation.chunks[tuple.chunk].key;
-    const auto [group, is_new] = site_of_group.emplace(project(key, group_by), tuple.site);
-    if (!is_new && group->second != tuple.site) {
-      throw UserError(fmt::format("the tuples to concatenate to {} lie on sites {} and {}", to_string(group->first),
-                                  group->second, tuple.site));
+  if (is_everywhere(in())) return;
+  const SiteLists sites = sites_of_chunks(in());
+  std::map<Key, std::vector<Site>> sites_of_group;
+  for (std::size_t c = 0; c < sites.size(); ++c) {
+    const auto [group, is_new] = sites_of_group.emplace(project(relation.chunks[c].key, group_by), sites[c]);
+    if (!is_new && group->second != sites[c]) {
+      throw UserError(fmt::format("the tuples to concatenate to {} lie on {} and on {}", to_string(group->first),
+                                  sites_text(group->second), sites_text(sites[c])));
     }
   }
+  place_groups(sites_of_group);
+}
+
+void Inference::place_groups(const std::map<Key, std::vector<Site>>& sites_of_group) {
   std::size_t chunk = 0;
-  for (const auto& [key, site] : site_of_group) node_.type.tuples.push_back({chunk++, site});
+  for (const auto& [key, sites] : sites_of_group) {
+    for (const Site site : sites) node_.type.tuples.push_back({chunk, site});
+    ++chunk;
+  }
+}
+
+bool Inference::folds_leave_parts(const KeyPositions& group_by, const SiteLists& sites) const {
+  struct Group {
+    std::size_t first = 0;  ///< the first tuple
+    bool is_apart = false;  ///< others lie on other sites
+  };
+  const std::vector<Chunk>& chunks = in().relation.chunks;
+  std::map<Key, Group> groups;
+  for (std::size_t c = 0; c < sites.size(); ++c) {
+    const auto [at, is_new] = groups.emplace(project(chunks[c].key, group_by), Group{c, false});
+    Group& group = at->second;
+    if (sites[c] == sites[group.first]) continue;
+    group.is_apart = true;
+    if (sites[c].size() > 1 || sites[group.first].size() > 1) {
+      throw UserError(fmt::format("folds of the group {} would count tuples twice: {} lies on {}, {} on {}",
+                                  to_string(at->first), to_string(chunks[group.first].key),
+                                  sites_text(sites[group.first]), to_string(chunks[c].key), sites_text(sites[c])));
+    }
+  }
+  const auto apart =
+      std::find_if(groups.begin(), groups.end(), [](const auto& group) { return group.second.is_apart; });
+  const auto copied = std::find_if(groups.begin(), groups.end(),
+                                   [&](const auto& group) { return sites[group.second.first].size() > 1; });
+  if (apart != groups.end() && copied != groups.end()) {
+    throw UserError(
+        fmt::format("later folds would count tuples twice: the group {} is whole on {}, of {} each has a part",
+                    to_string(copied->first), sites_text(sites[copied->second.first]), to_string(apart->first)));
+  }
+  return apart != groups.end();
 }
 
 void Inference::fold_groups(const Kernel& kernel, const LocalAggregate& op) {
@@ -302,16 +387,18 @@ void Inference::fold_groups(const Kernel& kernel, const LocalAggregate& op) {
   if (type.partial && *type.partial != kernel) refuse_partial(type, "another fold");
   const RelationType& relation = type.relation;
   node_.type.relation = infer_aggregate(op.group_by, kernel, relation);
+  const SiteLists sites = sites_of_chunks(type);
+  const bool leaves_parts = !type.partial && !is_everywhere(type) && folds_leave_parts(op.group_by, sites);
   KernelCalls calls(kernel);
   std::map<Key, std::vector<Site>> sites_of_group;  // ascending, each site once
   const auto fold = [&](const Chunk& chunk, std::optional<Site> site) {
-    std::vector<Site>& sites = sites_of_group[project(chunk.key, op.group_by)];
+    std::vector<Site>& seen = sites_of_group[project(chunk.key, op.group_by)];
     const Site at = site.value_or(0);
-    const auto place = std::lower_bound(sites.begin(), sites.end(), at);
-    if (place != sites.end() && *place == at) {
+    const auto place = std::lower_bound(seen.begin(), seen.end(), at);
+    if (place != seen.end() && *place == at) {
       work_at(site, calls({chunk.bound, chunk.bound}).flops);
     } else {
-      sites.insert(place, at);
+      seen.insert(place, at);
     }
   };
   if (is_everywhere(type)) {
@@ -319,12 +406,9 @@ void Inference::fold_groups(const Kernel& kernel, const LocalAggregate& op) {
     return;
   }
   for (const PlacedChunk& tuple : type.tuples) fold(relation.chunks[tuple.chunk], tuple.site);
-  std::size_t chunk = 0;
-  for (const auto& [key, sites] : sites_of_group) {
-    for (const Site site : sites) node_.type.tuples.push_back({chunk, site});
-    ++chunk;
-  }
-  if (node_.type.tuples.size() > node_.type.relation.chunks.size()) node_.type.partial = kernel;
+  place_groups(sites_of_group);
+  const bool still_partial = type.partial && node_.type.tuples.size() > node_.type.relation.chunks.size();
+  if (leaves_parts || still_partial) node_.type.partial = kernel;
 }
 
 void Inference::work_on_each(const Kernel& kernel, const PhysicalType& type) {
@@ -354,6 +438,12 @@ void Inference::operator()(const LocalAggregate& op) {
 }
 
 }  // namespace
+
+SiteLists sites_of_chunks(const PhysicalType& type) {
+  SiteLists sites(type.relation.chunks.size());
+  for (const PlacedChunk& tuple : type.tuples) sites[tuple.chunk].push_back(tuple.site);
+  return sites;
+}
 
 KeyPositions joined_positions_of_right(const KeyPositions& positions, std::size_t left_arity, std::size_t right_arity,
                                        const KeyPositions& keys_left, const KeyPositions& keys_right) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "tra/infer.h"
@@ -20,20 +21,21 @@ using PhysicalRelation = std::vector<SiteTuples>;
 /// Runs one node; local operations are written for one site.
 class NodeRun {
  public:
-  /// `copied` says that every site has every tuple of the first input.
-  NodeRun(const std::vector<const PhysicalRelation*>& inputs, bool copied, std::int64_t sites,
-          const TensorBindings& bound, const ScalarBindings& scalars)
-      : inputs_(inputs), copied_(copied), sites_(static_cast<std::size_t>(sites)), bound_(bound), scalars_(scalars) {}
+  /// `partial` says that tuples of one key are different values.
+  NodeRun(const std::vector<const PhysicalRelation*>& inputs, bool partial, IaRun& run, const TensorBindings& bound,
+          const ScalarBindings& scalars)
+      : inputs_(inputs), partial_(partial), sites_(run.received.size()), run_(run), bound_(bound), scalars_(scalars) {}
 
   PhysicalRelation operator()(const PlacedRelation& op) const {
     const Relation relation = cut_tensor(bound_input(op.stored, bound_), op.stored.cut);
     const auto* part = std::get_if<Partitioned>(&op.placement);
     PhysicalRelation result(sites_);
     for (const auto& [key, array] : relation) {
-      for (std::size_t site = 0; site < sites_; ++site) {
-        if (part == nullptr || site_of(part->grid, project(key, part->positions)) == static_cast<Site>(site))
-          result[site].emplace(key, array);
+      if (part == nullptr) {
+        for (SiteTuples& site : result) site.emplace(key, array);
+        continue;
       }
+      for (const Site site : sites_of(part->grid, project(key, part->positions))) at(result, site).emplace(key, array);
     }
     return result;
   }
@@ -46,20 +48,40 @@ class NodeRun {
   PhysicalRelation operator()(const Bcast&) {
     PhysicalRelation result(sites_);
     for (const auto& [key, array] : distinct(*inputs_[0])) {
-      for (SiteTuples& site : result) deliver(site, key, array);
+      for (std::size_t site = 0; site < sites_; ++site)
+        deliver(result, key, array, giver(key, static_cast<Site>(site)), static_cast<Site>(site));
     }
     return result;
   }
   PhysicalRelation operator()(const Shuf& op) {
     PhysicalRelation result(sites_);
-    const auto send = [&](const Key& key, const Tensor& array) {
-      deliver(result[static_cast<std::size_t>(site_of(op.grid, project(key, op.positions)))], key, array);
-    };
-    if (copied_) {
-      for (const auto& [key, array] : distinct(*inputs_[0])) send(key, array);
-    } else {
-      for (const SiteTuples& site : *inputs_[0]) {
-        for (const auto& [key, array] : site) send(key, array);
+    if (partial_) {
+      for (std::size_t from = 0; from < sites_; ++from) {
+        for (const auto& [key, array] : in(from))
+          deliver(result, key, array, static_cast<Site>(from), site_of(op.grid, project(key, op.positions)));
+      }
+      return result;
+    }
+    for (const auto& [key, array] : distinct(*inputs_[0])) {
+      for (const Site to : sites_of(op.grid, project(key, op.positions)))
+        deliver(result, key, array, giver(key, to), to);
+    }
+    return result;
+  }
+  PhysicalRelation operator()(const Repart& op) {
+    const Relation old = distinct(*inputs_[0]);
+    const DType dtype = old.begin()->second.dtype();
+    const Shape bound = assemble(old, dtype, op.from.size()).shape();
+    PhysicalRelation result(sites_);
+    for (const Chunk& chunk : relation_type(dtype, bound, cut_of_all(op.to)).chunks) {
+      for (const Site to : sites_of(op.grid, chunk.key)) {
+        PhysicalRelation pieces(sites_);
+        for (const auto& [key, array] : old) {
+          if (const std::optional<Tensor> piece = common(op, bound, key, array, chunk.key))
+            deliver(pieces, key, *piece, giver(key, to), to);
+        }
+        const SiteTuples& here = at(pieces, to);
+        at(result, to).emplace(chunk.key, assemble(Relation(here.begin(), here.end()), dtype, bound.size()));
       }
     }
     return result;
@@ -70,8 +92,6 @@ class NodeRun {
     for (std::size_t site = 0; site < sites_; ++site) result.push_back(local(op, site));
     return result;
   }
-
-  double moved() const { return moved_; }
 
  private:
   const SiteTuples& in(std::size_t site, std::size_t i = 0) const { return (*inputs_[i])[site]; }
@@ -132,9 +152,39 @@ class NodeRun {
     return result;
   }
 
-  void deliver(SiteTuples& site, const Key& key, const Tensor& array) {
-    if (sites_ > 1) moved_ += static_cast<double>(array.count());
-    site.emplace(key, array);
+  static SiteTuples& at(PhysicalRelation& relation, Site site) { return relation[static_cast<std::size_t>(site)]; }
+
+  /// The part of the old chunk `key` that belongs to the new chunk `to`; nullopt when they have nothing in common.
+  static std::optional<Tensor> common(const Repart& op, const Shape& bound, const Key& key, const Tensor& array,
+                                      const Key& to) {
+    Shape shape;
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < bound.size(); ++d) {
+      const std::int64_t old_begin = chunk_begin(bound[d], op.from[d], key[d]);
+      const std::int64_t begin = std::max(old_begin, chunk_begin(bound[d], op.to[d], to[d]));
+      const std::int64_t end = std::min(chunk_begin(bound[d], op.from[d], key[d] + 1),  //
+                                        chunk_begin(bound[d], op.to[d], to[d] + 1));
+      if (begin >= end && bound[d] != Extent(0)) return std::nullopt;
+      shape.emplace_back(end - begin);
+      offset += (begin - old_begin) * array.strides()[d];
+    }
+    const std::byte* first = array.data() + offset * static_cast<std::int64_t>(size_of(array.dtype()));
+    return Tensor(array.dtype(), shape, array.strides(), first, std::make_shared<Tensor>(array));
+  }
+
+  /// The site that gives `to` a tuple of the first input: itself, if it can, else the first that has it.
+  Site giver(const Key& key, Site to) const {
+    Site from = 0;
+    while (in(static_cast<std::size_t>(from)).count(key) == 0) ++from;
+    return in(static_cast<std::size_t>(to)).count(key) != 0 ? to : from;
+  }
+  void deliver(PhysicalRelation& result, const Key& key, const Tensor& array, Site from, Site to) {
+    if (sites_ > 1) run_.moved += static_cast<double>(array.count());
+    if (from != to) {
+      run_.sent[static_cast<std::size_t>(from)] += array.byte_count();
+      run_.received[static_cast<std::size_t>(to)] += array.byte_count();
+    }
+    at(result, to).emplace(key, array);
   }
   /// Every tuple once.
   static Relation distinct(const PhysicalRelation& relation) {
@@ -144,11 +194,11 @@ class NodeRun {
   }
 
   const std::vector<const PhysicalRelation*>& inputs_;
-  bool copied_;
+  bool partial_;
   std::size_t sites_;
+  IaRun& run_;
   const TensorBindings& bound_;
   const ScalarBindings& scalars_;
-  double moved_ = 0;
 };
 
 bool same_elements(const Tensor& a, const Tensor& b) {
@@ -184,16 +234,15 @@ std::vector<std::pair<Key, Site>> tuples_of(const PhysicalRelation& relation) {
 IaRun interpret(const IaStore& store, const IaPlan& plan, const TensorBindings& inputs, const ScalarBindings& scalars) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
   IaRun run;
+  run.received.assign(static_cast<std::size_t>(store.sites()), 0);
+  run.sent = run.received;
   std::map<std::size_t, PhysicalRelation> relations;
   for (const IaId id : nodes_of(store, plan)) {
     const IaNode& node = store[id];
     std::vector<const PhysicalRelation*> read;
     for (const IaId input : node.inputs) read.push_back(&relations.at(input.index));
-    const bool copied =
-        !node.inputs.empty() && std::holds_alternative<Everywhere>(store[node.inputs.front()].type.placement);
-    NodeRun node_run(read, copied, store.sites(), inputs, scalars);
-    relations[id.index] = std::visit(node_run, node.op);
-    run.moved += node_run.moved();
+    const bool partial = !node.inputs.empty() && store[node.inputs.front()].type.partial;
+    relations[id.index] = std::visit(NodeRun(read, partial, run, inputs, scalars), node.op);
     run.tuples.push_back(tuples_of(relations[id.index]));
   }
   for (const IaOutput& output : plan) run.outputs[output.name] = without_sites(relations.at(output.id.index));

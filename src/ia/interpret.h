@@ -11,6 +11,10 @@ namespace einrel {
 struct IaRun {
   std::map<std::string, Relation> outputs;  ///< without sites
   double moved = 0;                         ///< floats delivered, counted one tuple at a time
+  /// Bytes that each site got from other sites and gave to them, counted one tuple (of Repart: one piece) at a time:
+  /// what a site has already does not come again, and of several sites that have a tuple the first one gives it.
+  std::vector<std::int64_t> received;
+  std::vector<std::int64_t> sent;
   /// Per node of nodes_of(plan): which tuples lay where, as (key, site), ascending.
   std::vector<std::vector<std::pair<Key, Site>>> tuples;
 };

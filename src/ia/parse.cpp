@@ -52,7 +52,13 @@ class Builder {
     if (input.on) layout = calls::read_positions(*input.on);
     try {
       check_cuts(stored);
-      names_[input.name.text] = add(placed(stored, layout, program_.store.sites()), {}, input.name.span);
+      PlacedRelation relation = placed(stored, layout, program_.store.sites());
+      if (!input.grid.empty()) {
+        std::vector<const calls::Vector*> grid;
+        for (const calls::Vector& list : input.grid) grid.push_back(&list);
+        std::get<Partitioned>(relation.placement).grid = read_grid(grid, input.name.span);
+      }
+      names_[input.name.text] = add(std::move(relation), {}, input.name.span);
     } catch (const UserError& error) {
       throw SyntaxError{{error.what(), {input.name.span}, ""}};
     }
@@ -108,6 +114,7 @@ class Builder {
     const std::size_t arity = type(inputs[0]).key_arity;
     if (name == "bcast") return Bcast{};
     if (name == "shuf") return shuffle(call, type(inputs[0]));
+    if (name == "repart") return repartition(call);
     if (name == "local_filter") return LocalFilter{calls::read_predicate(parameter(call, 0), arity)};
     if (name == "local_map")
       return LocalMap{calls::read_key_map(parameter(call, 0), arity), kernel(call, 1, {inputs[0]})};
@@ -122,10 +129,11 @@ class Builder {
     }
     if (name == "local_aggregate" || name == "local_concat") return aggregate(call, inputs[0]);
     if (name == "local_join") return join(call, inputs);
-    throw SyntaxError{{fmt::format("unknown operation '{}'", name),
-                       {call.name.span},
-                       "the operations are bcast, shuf, local_join, local_aggregate, local_concat, local_filter, "
-                       "local_map, local_duplicate, local_tile, positions"}};
+    throw SyntaxError{
+        {fmt::format("unknown operation '{}'", name),
+         {call.name.span},
+         "the operations are bcast, shuf, repart, local_join, local_aggregate, local_concat, local_filter, "
+         "local_map, local_duplicate, local_tile, positions"}};
   }
 
   IaOp aggregate(const calls::Call& call, IaId in) {
@@ -167,11 +175,60 @@ class Builder {
     }
     if (call.parameters.size() < 3)
       return Shuf{positions, spread(project(frontier(in), positions), program_.store.sites())};
-    return Shuf{positions, {numbers(parameter(call, 2)), numbers(parameter(call, 1))}};
+    return Shuf{positions, read_grid(lists_from(call, 1), call.span)};
   }
 
+  /// Without a site grid the new chunks are spread over the sites evenly.
+  IaOp repartition(const calls::Call& call) const {
+    const auto* arrow = std::get_if<calls::Arrow>(&parameter(call, 0).what);
+    if (arrow == nullptr)
+      throw SyntaxError{{"two cuts are expected here", {call.span}, "as in repart(<2,2> -> <4,1>)(A)"}};
+    Repart result{calls::read_cuts(arrow->from), calls::read_cuts(arrow->to), {}};
+    std::vector<std::int64_t> parts;
+    for (const DimensionCut& cut : result.to) parts.push_back(cut.parts);
+    const bool has_grid = call.parameters.size() > 2;
+    result.grid = has_grid ? read_grid(lists_from(call, 1), call.span) : spread(parts, program_.store.sites());
+    return result;
+  }
+
+  static std::vector<const calls::Vector*> lists_from(const calls::Call& call, std::size_t first) {
+    std::vector<const calls::Vector*> lists;
+    for (std::size_t i = first; i < call.parameters.size(); ++i) {
+      lists.push_back(std::get_if<calls::Vector>(&call.parameters[i].what));
+      if (lists.back() == nullptr) throw SyntaxError{{grid_expected, {call.parameters[i].span}, grid_form}};
+    }
+    return lists;
+  }
+
+  /// <5,2>, <10,4> or <2 by 1,2 by 4>, <4,4>, <2 by 2>: sites, parts and copies.
+  static SiteGrid read_grid(const std::vector<const calls::Vector*>& lists, Span where) {
+    if (lists.size() < 2 || lists.size() > 3) throw SyntaxError{{grid_expected, {where}, grid_form}};
+    std::vector<std::int64_t> grid;
+    std::vector<Site> strides;
+    bool has_strides = false;
+    for (const calls::Entry& entry : lists[0]->entries) has_strides = has_strides || entry.unit.has_value();
+    for (const DimensionCut& sites : calls::read_cuts(*lists[0])) {
+      const bool lacks_stride = has_strides && sites.parts != 1 && !lists[0]->entries[grid.size()].unit;
+      if (lacks_stride) throw SyntaxError{{"all of these have strides, or none", {lists[0]->span}, grid_form}};
+      grid.push_back(sites.parts);
+      strides.push_back(sites.unit);
+    }
+    std::vector<SiteCopies> copies;
+    if (lists.size() == 3) {
+      for (const DimensionCut& each : calls::read_cuts(*lists[2])) copies.push_back({each.parts, each.unit});
+    }
+    try {
+      if (!has_strides) strides = row_major_grid({}, grid).strides;
+      return site_grid(numbers(*lists[1]), std::move(grid), std::move(strides), std::move(copies));
+    } catch (const UserError& error) {
+      throw SyntaxError{{error.what(), {where}, ""}};
+    }
+  }
+  static constexpr const char* grid_expected = "a site grid is expected here: sites, parts, and copies if there are";
+  static constexpr const char* grid_form = "as in <5,2>, <10,4> or <2 by 1,2 by 4>, <4,4>, <2 by 2>";
+
   /// <5,2> as numbers.
-  static std::vector<std::int64_t> numbers(const calls::Parameter& given) {
+  static std::vector<std::int64_t> numbers(const calls::Vector& given) {
     std::vector<std::int64_t> result;
     for (const std::size_t value : calls::read_positions(given)) result.push_back(static_cast<std::int64_t>(value));
     return result;

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "ia/from_tra.h"
 #include "tra/print.h"
 
 namespace einrel {
@@ -12,20 +13,43 @@ namespace {
 
 std::string numbers(const std::vector<std::int64_t>& values) { return fmt::format("<{}>", fmt::join(values, ",")); }
 
+/// Sites, parts and copies as parameters: "<5,2>, <10,4>"; "<2 by 1,2 by 4>, <4,4>, <2 by 2>" where they are not
+/// row-major, and with copies.
+std::string grid_text(const SiteGrid& grid) {
+  const bool row_major = is_row_major(grid);
+  std::vector<std::string> sites;
+  for (std::size_t i = 0; i < grid.grid.size(); ++i) {
+    const bool is_plain = row_major || grid.grid[i] == 1;
+    sites.push_back(is_plain ? fmt::format("{}", grid.grid[i])
+                             : fmt::format("{} by {}", grid.grid[i], grid.strides[i]));
+  }
+  std::vector<std::string> copies;
+  for (const SiteCopies& each : grid.copies) copies.push_back(fmt::format("{} by {}", each.count, each.stride));
+  const std::string text = fmt::format("<{}>, {}", fmt::join(sites, ","), numbers(grid.parts));
+  return copies.empty() ? text : fmt::format("{}, <{}>", text, fmt::join(copies, ","));
+}
+
 /// Name and parameters of an operation; the arities are those of its inputs' keys.
 struct HeadText {
   std::size_t arity;
   std::size_t arity_of_right;
+  std::int64_t sites;
 
   std::string operator()(const PlacedRelation& op) const {
     const std::string stored = op.stored.name + to_text(TraOp(op.stored), {}, 0);
     const auto* part = std::get_if<Partitioned>(&op.placement);
-    return fmt::format("input {} on {}", stored, part == nullptr ? "all" : to_string(part->positions));
+    if (part == nullptr) return fmt::format("input {} on all", stored);
+    const bool is_default = *part == std::get<Partitioned>(placed(op.stored, part->positions, sites).placement);
+    return fmt::format("input {} on {}{}", stored, to_string(part->positions),
+                       is_default ? "" : ", " + grid_text(part->grid));
   }
   std::string operator()(const LabelPositions& op) const { return to_text(TraOp(op), {}, 0); }
   std::string operator()(const Bcast&) const { return "bcast"; }
   std::string operator()(const Shuf& op) const {
-    return fmt::format("shuf({}, {}, {})", to_string(op.positions), numbers(op.grid.grid), numbers(op.grid.parts));
+    return fmt::format("shuf({}, {})", to_string(op.positions), grid_text(op.grid));
+  }
+  std::string operator()(const Repart& op) const {
+    return fmt::format("repart({} -> {}, {})", to_text(op.from), to_text(op.to), grid_text(op.grid));
   }
   std::string operator()(const LocalJoin& op) const {
     const std::string head =
@@ -86,7 +110,7 @@ std::string to_text(const IaStore& store, IaId id, const std::map<IaId, std::str
     inputs.push_back(names.at(node.inputs[i]));
     arities[i] = store[node.inputs[i]].type.relation.key_arity;
   }
-  const std::string text = std::visit(HeadText{arities[0], arities[1]}, node.op);
+  const std::string text = std::visit(HeadText{arities[0], arities[1], store.sites()}, node.op);
   return inputs.empty() ? text : fmt::format("{}({})", text, fmt::join(inputs, ", "));
 }
 

@@ -431,6 +431,7 @@ class ProgramParser {
         cursor_.next();
       } else {
         input.on = parse_vector(cursor_);
+        while (cursor_.accept(",")) input.grid.push_back(parse_vector(cursor_));
       }
     }
     return input;

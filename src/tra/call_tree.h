@@ -74,7 +74,7 @@ struct KernelStatement {
   Name name;
   KernelDefinition definition;
 };
-/// input A[4,4] : f32 cut <2,2> on <0>
+/// input A[4,4] : f32 cut <2,2> on <0>, <2>, <2>
 struct InputStatement {
   Name name;
   std::vector<std::int64_t> extents;
@@ -82,6 +82,7 @@ struct InputStatement {
   std::optional<Vector> cut;
   bool on_all = false;
   std::optional<Vector> on;
+  std::vector<Vector> grid;  ///< what follows `on <0>`: sites, parts, copies; the implementation algebra has these
 };
 /// C = aggregate(...)(...)
 struct Assignment {

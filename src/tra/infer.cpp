@@ -49,21 +49,7 @@ class NodeInference {
     }
     return infer_join(op, in(0), in(1));
   }
-  RelationType operator()(const Repartition& op) const {
-    const RelationType& type = in();
-    const bool fits = type.key_arity == type.rank && op.from.size() == type.rank && op.to.size() == type.rank;
-    if (!fits) {
-      throw UserError(
-          fmt::format("a repartition needs one key position and one cut per dimension; the keys have {} "
-                      "positions, the arrays {} dimensions",
-                      type.key_arity, type.rank));
-    }
-    const Shape bound = tensor_bound(type);
-    if (relation_type(type.dtype, bound, cut_of_all(op.from)).chunks != type.chunks)
-      throw UserError(fmt::format("the relation is not a tensor {} cut as the repartition says; its keys go below {}",
-                                  to_string(bound), to_string(frontier(type))));
-    return relation_type(type.dtype, bound, cut_of_all(op.to));
-  }
+  RelationType operator()(const Repartition& op) const { return infer_repartition(op, in()); }
 
  private:
   const RelationType& in(std::size_t i = 0) const { return types_[node_.inputs[i].index]; }
@@ -194,6 +180,21 @@ auto evaluate_for(const Expr& expr, const Key& key) {
   } catch (const UserError& error) {
     throw UserError(fmt::format("{} for the key {}", error.what(), to_string(key)));
   }
+}
+
+RelationType infer_repartition(const Repartition& op, const RelationType& in) {
+  const bool fits = in.key_arity == in.rank && op.from.size() == in.rank && op.to.size() == in.rank;
+  if (!fits) {
+    throw UserError(
+        fmt::format("a repartition needs one key position and one cut per dimension; the keys have {} "
+                    "positions, the arrays {} dimensions",
+                    in.key_arity, in.rank));
+  }
+  const Shape bound = tensor_bound(in);
+  if (relation_type(in.dtype, bound, cut_of_all(op.from)).chunks != in.chunks)
+    throw UserError(fmt::format("the relation is not a tensor {} cut as the repartition says; its keys go below {}",
+                                to_string(bound), to_string(frontier(in))));
+  return relation_type(in.dtype, bound, cut_of_all(op.to));
 }
 
 RelationType infer_positions(const LabelPositions& op) {

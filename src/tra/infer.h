@@ -41,6 +41,7 @@ RelationType infer_tile(const Tile& op, const RelationType& in);
 RelationType infer_concat(const Concat& op, const RelationType& in);
 RelationType infer_aggregate(const KeyPositions& group_by, const Kernel& kernel, const RelationType& in);
 RelationType infer_join(const Join& op, const RelationType& left, const RelationType& right);
+RelationType infer_repartition(const Repartition& op, const RelationType& in);
 RelationType infer_positions(const LabelPositions& op);
 
 /// Throws UserError unless every position is below `arity` and none stands twice; `what` names the list.

@@ -166,6 +166,11 @@ class ProgramBuilder {
   void place(const InputStatement& input, std::size_t arity) {
     if (input.on_all) parsed_.layouts[input.name.text] = Everywhere{};
     if (!input.on) return;
+    if (!input.grid.empty()) {
+      throw SyntaxError{{"key positions alone say how an input is spread",
+                         {input.grid.front().span},
+                         "site grids are for programs in the implementation algebra"}};
+    }
     KeyPositions positions = read_positions(*input.on);
     try {
       check_positions(positions, arity, "the list");

@@ -17,11 +17,6 @@ namespace {
 std::string cut_text(const DimensionCut& cut) {
   return cut.unit == 1 ? fmt::format("{}", cut.parts) : fmt::format("{} by {}", cut.parts, cut.unit);
 }
-std::string cuts_text(const std::vector<DimensionCut>& cuts) {
-  std::vector<std::string> texts;
-  for (const DimensionCut& cut : cuts) texts.push_back(cut_text(cut));
-  return fmt::format("<{}>", fmt::join(texts, ","));
-}
 
 /// "[4,4] : f32 cut <2,2>"
 std::string stored_text(const StoredRelation& stored) {
@@ -32,7 +27,7 @@ std::string stored_text(const StoredRelation& stored) {
   for (std::size_t i = 0; i < stored.cut.dims.size(); ++i)
     named.push_back(fmt::format("{}: {}", stored.cut.dims[i], cut_text(stored.cut.cuts[i])));
   return fmt::format("[{}] : {} cut {}", fmt::join(extents, ","), name_of(stored.dtype),
-                     cuts_all ? cuts_text(stored.cut.cuts) : fmt::format("<{}>", fmt::join(named, ", ")));
+                     cuts_all ? to_text(stored.cut.cuts) : fmt::format("<{}>", fmt::join(named, ", ")));
 }
 
 /// Comparisons need parentheses where '>' would close the key.
@@ -62,7 +57,7 @@ struct HeadText {
 
   std::string operator()(const StoredRelation& op) const { return stored_text(op); }
   std::string operator()(const LabelPositions& op) const {
-    return fmt::format("positions({}, {})", op.extent.value(), cuts_text({op.cut}));
+    return fmt::format("positions({}, {})", op.extent.value(), to_text(std::vector{op.cut}));
   }
   std::string operator()(const Aggregate& op) const {
     return fmt::format("aggregate({}, {})", to_string(op.group_by), kernel);
@@ -78,7 +73,7 @@ struct HeadText {
     return fmt::format("concat({}, {})", op.key_position, op.array_dim);
   }
   std::string operator()(const Repartition& op) const {
-    return fmt::format("repartition({} -> {})", cuts_text(op.from), cuts_text(op.to));
+    return fmt::format("repartition({} -> {})", to_text(op.from), to_text(op.to));
   }
 };
 
@@ -223,6 +218,12 @@ std::string to_text(const TraExpr& program) { return ProgramPrinter(program).run
 std::string to_text(const TraOp& op, const std::vector<std::string>& inputs, std::size_t key_arity) {
   const Kernel* kernel = kernel_of(op);
   return op_text(op, kernel == nullptr ? "" : kernel->name, inputs, key_arity);
+}
+
+std::string to_text(const std::vector<DimensionCut>& cuts) {
+  std::vector<std::string> texts;
+  for (const DimensionCut& cut : cuts) texts.push_back(cut_text(cut));
+  return fmt::format("<{}>", fmt::join(texts, ","));
 }
 
 }  // namespace einrel

@@ -17,5 +17,7 @@ namespace einrel {
 std::string to_text(const TraExpr& program);
 /// One operation over named inputs: "join(<1>, <0>, matMul)(A, B)"; an input without its name: "[4,4] : f32 cut <2,2>".
 std::string to_text(const TraOp& op, const std::vector<std::string>& inputs, std::size_t key_arity);
+/// "<2,3 by 4>"
+std::string to_text(const std::vector<DimensionCut>& cuts);
 
 }  // namespace einrel

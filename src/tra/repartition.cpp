@@ -1,5 +1,6 @@
 #include "tra/repartition.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace einrel {
@@ -65,6 +66,22 @@ TraId expand_repartition(TraExpr& program, TraId in, const Repartition& op, cons
     in = program.add(Concat{rank, d}, {program.add(ReKey{map}, {tiled})});
   }
   return in;
+}
+
+std::vector<std::vector<Piece>> pieces_of(Extent extent, const DimensionCut& from, const DimensionCut& to) {
+  std::vector<std::vector<Piece>> pieces(static_cast<std::size_t>(to.parts));
+  std::int64_t old_part = 0;
+  std::int64_t part = 0;
+  for (std::int64_t begin = 0; begin < extent.value();) {
+    const std::int64_t old_end = chunk_begin(extent, from, old_part + 1);
+    const std::int64_t end = chunk_begin(extent, to, part + 1);
+    const std::int64_t next = std::min(old_end, end);
+    if (next > begin) pieces[static_cast<std::size_t>(part)].push_back({old_part, begin, next - begin});
+    if (old_end == next) ++old_part;
+    if (end == next) ++part;
+    begin = next;
+  }
+  return pieces;
 }
 
 }  // namespace einrel

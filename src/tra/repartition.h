@@ -10,4 +10,14 @@ namespace einrel {
 /// `bound` is that of the whole tensor. Returns `in` when nothing changes.
 TraId expand_repartition(TraExpr& program, TraId in, const Repartition& op, const Shape& bound);
 
+/// What a chunk of a new cut takes of a chunk of the old one, along one dimension: elements begin .. begin + extent - 1
+/// of the tensor.
+struct Piece {
+  std::int64_t part = 0;  ///< of the old cut
+  std::int64_t begin = 0;
+  std::int64_t extent = 0;
+};
+/// For each part of `to` the pieces that it is made of, ascending; none when the extent is 0. O(parts of both).
+std::vector<std::vector<Piece>> pieces_of(Extent extent, const DimensionCut& from, const DimensionCut& to);
+
 }  // namespace einrel

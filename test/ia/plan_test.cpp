@@ -48,7 +48,7 @@ TEST(LocalOperations, RefuseWhatOtherSitesHold) {
   EXPECT_THAT(error_of(std::string(two_matrices) + "Z = local_join(<1>, <0>, matMul)(X, Y)"),
               HasSubstr("the tuple <0,1> of the left relation lies on site 0, its partner <1,0> on site 1"));
   EXPECT_THAT(error_of("input X[4,4] cut <2,2> on <0>\nZ = local_concat(0, 0)(X)"),
-              HasSubstr("the tuples to concatenate to <0> lie on sites 0 and 1"));
+              HasSubstr("the tuples to concatenate to <0> lie on site 0 and on site 1"));
   EXPECT_THAT(error_of("input X[4,4] cut <2,2> on <0>\nZ = local_aggregate(<1>, matAdd)(X)"),
               HasSubstr("the output Z would hold partial aggregates"));
   EXPECT_THAT(error_of("input X[4,4] cut <2,2> on <0>\nZ = bcast(local_aggregate(<1>, matAdd)(X))"),

@@ -12,6 +12,52 @@
 
 namespace einrel::test {
 
+/// Any site grid that fits: positions and copies in any order of strides, which may leave gaps.
+inline SiteGrid random_grid(Random& random, const std::vector<std::int64_t>& parts, std::int64_t sites) {
+  std::vector<std::int64_t> grid(parts.size(), 1);
+  std::vector<Site> strides(parts.size(), 0);
+  std::vector<SiteCopies> copies;
+  std::vector<std::size_t> digits = all_positions(parts.size() + 2);  // two for copies
+  random.shuffle(digits);
+  Site stride = 1;
+  Site last = 0;
+  for (const std::size_t digit : digits) {
+    if (random.chance(0.1)) ++stride;
+    if (stride > sites - 1 - last) break;
+    const std::int64_t most = 1 + (sites - 1 - last) / stride;
+    const bool is_position = digit < parts.size();
+    const std::int64_t count = random.between(1, is_position ? std::min(most, parts[digit]) : std::min<Site>(most, 3));
+    if (is_position) {
+      grid[digit] = count;
+      strides[digit] = stride;
+    } else if (random.chance(0.7)) {
+      copies.push_back({count, stride});
+    } else {
+      continue;
+    }
+    last += (count - 1) * stride;
+    stride *= count;
+  }
+  return site_grid(parts, std::move(grid), std::move(strides), std::move(copies));
+}
+
+/// Any cuts of a tensor, uneven ones and units among them.
+inline std::vector<DimensionCut> random_cuts(Random& random, const Shape& bound) {
+  std::vector<DimensionCut> cuts;
+  for (const Extent extent : bound) {
+    const std::int64_t unit = extent.value() % 2 == 0 && random.chance(0.2) ? 2 : 1;
+    const std::int64_t most = std::max<std::int64_t>(1, extent.value() / unit);
+    cuts.push_back({random.between(1, std::min<std::int64_t>(most, 4)), unit});
+  }
+  return cuts;
+}
+
+inline std::vector<std::int64_t> parts_of(const std::vector<DimensionCut>& cuts) {
+  std::vector<std::int64_t> parts;
+  for (const DimensionCut& cut : cuts) parts.push_back(cut.parts);
+  return parts;
+}
+
 /// A random program of the IA in the shape of a rule's pattern, with data: random key arity, frontier, chunks (uneven
 /// too), placements, key maps, predicates and kernels, linear and not. The data are small integers, so that sums are
 /// exact.
@@ -152,7 +198,7 @@ class PlanGenerator {
       const KeyPositions positions = some_positions(cut.dims.size());
       Key parts;
       for (const std::size_t position : positions) parts.push_back(cut.cuts[position].parts);
-      placement = Partitioned{positions, spread(parts, store_.sites())};
+      placement = Partitioned{positions, grid(parts, 0.3)};
     }
     return store_.add(PlacedRelation{{name, dtype_, bound, cut}, placement});
   }
@@ -160,6 +206,10 @@ class PlanGenerator {
   /// Now and then filtered, moved or rekeyed, so that rules meet holes and scattered tuples.
   std::optional<IaId> refined(IaId id) {
     IaId result = id;
+    if (random_.chance(0.1)) {
+      const IaId cut_anew = operation("repart", result);
+      if (runs(cut_anew)) result = cut_anew;
+    }
     if (random_.chance(0.2)) result = operation("filter", result);
     if (runs(result) && random_.chance(0.12)) result = operation(random_.chance(0.5) ? "shuf" : "bcast", result);
     if (runs(result) && random_.chance(0.08)) {  // partial aggregates, if the operations above take them
@@ -179,8 +229,9 @@ class PlanGenerator {
       const KeyPositions positions = some_positions(arity);
       Key parts = project(frontier(relation), positions);
       for (std::int64_t& part : parts) part = std::max<std::int64_t>(part, 1);
-      return store_.add(Shuf{positions, spread(parts, store_.sites())}, {in});
+      return store_.add(Shuf{positions, grid(parts, 0.15)}, {in});
     }
+    if (word == "repart") return store_.add(random_repartition(relation), {in});
     if (word == "filter") return store_.add(LocalFilter{predicate(arity)}, {in});
     if (word == "map") return store_.add(random_map(relation), {in});
     return store_.add(random_aggregate(relation, in), {in});
@@ -191,6 +242,27 @@ class PlanGenerator {
     random_.shuffle(positions);
     positions.resize(static_cast<std::size_t>(random_.between(0, static_cast<std::int64_t>(arity))));
     return positions;
+  }
+
+  /// Mostly row-major without copies; any other with probability `other`.
+  SiteGrid grid(const std::vector<std::int64_t>& parts, double other) {
+    return random_.chance(other) ? random_grid(random_, parts, store_.sites()) : spread(parts, store_.sites());
+  }
+
+  /// Of a relation that is a tensor, cut in the only way that it can be.
+  Repart random_repartition(const RelationType& relation) {
+    const std::vector<DimensionCut> from = cuts_of(relation);
+    const Shape bound = from.empty() ? Shape() : tensor_bound(relation);
+    const std::vector<DimensionCut> to = random_cuts(random_, bound);
+    return {from, to, grid(parts_of(to), 0.5)};
+  }
+
+  /// The parts per dimension of what may be a tensor.
+  static std::vector<DimensionCut> cuts_of(const RelationType& relation) {
+    std::vector<DimensionCut> cuts;
+    if (relation.key_arity != relation.rank) return cuts;
+    for (const std::int64_t parts : frontier(relation)) cuts.push_back({parts, 1});
+    return cuts;
   }
 
   KeyExpr predicate(std::size_t arity) {

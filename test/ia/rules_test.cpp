@@ -5,6 +5,7 @@
 #include "ia/interpret.h"
 #include "ia/random_plan.h"
 #include "ia/rules/rewrite.h"
+#include "ia/traffic.h"
 #include "support/compare.h"
 
 namespace einrel::test {
@@ -29,6 +30,8 @@ std::string wrong_inference(const IaStore& store, const IaPlan& plan, const IaRu
   if (run.moved != cost_of(store, plan).moved) {
     return "moved " + std::to_string(run.moved) + " floats, inferred " + std::to_string(cost_of(store, plan).moved);
   }
+  const Traffic traffic = bytes_of(store, plan);
+  if (run.received != traffic.received || run.sent != traffic.sent) return "other bytes than predicted";
   const std::vector<IaId> nodes = nodes_of(store, plan);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const IaNode& node = store[nodes[i]];
@@ -36,8 +39,12 @@ std::string wrong_inference(const IaStore& store, const IaPlan& plan, const IaRu
     const auto* part = std::get_if<Partitioned>(&node.type.placement);
     if (part == nullptr) continue;
     for (const auto& [key, site] : run.tuples[i]) {
-      if (site_of(part->grid, project(key, part->positions)) != site) return "tuples do not lie as Part_D says";
+      const std::vector<Site> sites = sites_of(part->grid, project(key, part->positions));
+      if (!std::binary_search(sites.begin(), sites.end(), site)) return "tuples do not lie as Part_D says";
     }
+    if (copies_of(part->grid) > 1 &&
+        std::ssize(node.type.tuples) != copies_of(part->grid) * std::ssize(node.type.relation.chunks))
+      return "there are not as many copies as Part_D says";
   }
   const RelationType& type = store[plan.front().id].type.relation;
   const Relation& relation = run.outputs.begin()->second;

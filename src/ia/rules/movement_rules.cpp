@@ -97,6 +97,13 @@ std::string shuffles_other_positions(const Match& match) {
   return is_subset(positions, group_by) ? "" : to_string(positions) + " is not part of " + to_string(group_by);
 }
 
+/// A group of which some sites have all and some a part could not be folded.
+std::string has_copies(const Match& match) {
+  const PhysicalType& type = match.relation(0);
+  const bool copied = !type.partial && type.tuples.size() > type.relation.chunks.size();
+  return copied ? "some have copies, it is " + to_string(type.placement) : "";
+}
+
 std::string groups_are_folded_on_sites(const Match& match) {
   if (match.relation(0).partial) return "the relation holds partial aggregates already";
   return groups_are_not_together(match).empty() ? "each group is on one site" : "";
@@ -355,7 +362,8 @@ std::vector<Rule> aggregates() {
        .pattern = "agg(shuf(X))",
        .result = "agg(shuf(agg(X)))",
        .conditions = {{"the aggregate folds", not_fold<0>},
-                      {"the shuffle is on group-by keys", shuffles_other_positions}},
+                      {"the shuffle is on group-by keys", shuffles_other_positions},
+                      {"every site has all tuples, or each tuple is on one site", has_copies}},
        .worthwhile = Condition{"groups lie on several sites", groups_are_folded_on_sites},
        .build = aggregate_before_shuffle,
        .example = "input X[4,4] cut <2,2> on <0>\nA = local_aggregate(<1>, matAdd)(shuf(<1>)(X))\n"},

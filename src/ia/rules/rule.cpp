@@ -57,6 +57,11 @@ std::optional<Match> match(const IaStore& store, const Rule& rule, IaId at) {
 }
 
 std::string broken_condition(const Rule& rule, const Match& match) {
+  for (const IaId id : match.nodes) {
+    const auto* shuffle = std::get_if<Shuf>(&match.store[id].op);
+    if (shuffle != nullptr && copies_of(shuffle->grid) > 1)
+      return "it applies when shuffles give each tuple one site; one is on " + to_string(shuffle->grid);
+  }
   for (const Condition& condition : rule.conditions) {
     const std::string broken = condition.broken(match);
     if (!broken.empty()) return fmt::format("it applies when {}; {}", condition.text, broken);

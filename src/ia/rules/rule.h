@@ -38,7 +38,8 @@ enum class SearchUse : std::uint8_t {
 };
 
 /// An equivalence rule (TRA paper, section 5.2): a plan that has `pattern` at some place gives the same (key, array)
-/// pairs with what `build` makes in its place, if all conditions hold.
+/// pairs with what `build` makes in its place, if all conditions hold and no shuffle of the pattern gives a tuple
+/// several sites.
 struct Rule {
   std::string_view name;       ///< "R1-2"
   std::string_view reference;  ///< where it comes from

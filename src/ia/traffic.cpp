@@ -1,0 +1,123 @@
+#include "ia/traffic.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ia/infer.h"
+#include "tra/repartition.h"
+
+namespace einrel {
+namespace {
+
+bool is_everywhere(const PhysicalType& type) { return std::holds_alternative<Everywhere>(type.placement); }
+
+/// Adds what one operation moves.
+class Counter {
+ public:
+  Counter(const IaStore& store, const IaNode& node, Traffic& traffic) : store_(store), node_(node), traffic_(traffic) {}
+
+  /// Every site receives all that it has not got; by site, since there may be many more deliveries than tuples.
+  void operator()(const Bcast&) {
+    if (is_everywhere(in())) return;
+    const SiteLists holders = sites_of_chunks(in());
+    std::vector<std::int64_t> held(traffic_.received.size(), 0);
+    std::int64_t all = 0;
+    for (std::size_t c = 0; c < holders.size(); ++c) {
+      const std::int64_t bytes = bytes_of_array(in().relation.chunks[c].bound);
+      all = checked_add(all, bytes);
+      for (const Site site : holders[c]) held[static_cast<std::size_t>(site)] += bytes;
+      send(holders[c].front(), checked_multiply(bytes, store_.sites() - std::ssize(holders[c])));
+    }
+    for (std::size_t site = 0; site < held.size(); ++site) receive(static_cast<Site>(site), all - held[site]);
+  }
+
+  void operator()(const Shuf&) {
+    if (is_everywhere(in())) return;
+    const std::vector<Chunk>& chunks = in().relation.chunks;
+    const std::vector<PlacedChunk>& targets = node_.type.tuples;
+    if (in().partial) {  // one target for each tuple, in the same order
+      for (std::size_t t = 0; t < targets.size(); ++t)
+        deliver({in().tuples[t].site}, targets[t].site, bytes_of_array(chunks[targets[t].chunk].bound));
+      return;
+    }
+    const SiteLists holders = sites_of_chunks(in());
+    for (const PlacedChunk& target : targets)
+      deliver(holders[target.chunk], target.site, bytes_of_array(chunks[target.chunk].bound));
+  }
+
+  void operator()(const Repart& op) {
+    if (is_everywhere(in())) return;
+    const Shape bound = tensor_bound(in().relation);
+    std::vector<std::vector<std::vector<Piece>>> pieces;  // per dimension and new part
+    for (std::size_t d = 0; d < bound.size(); ++d) pieces.push_back(pieces_of(bound[d], op.from[d], op.to[d]));
+    const SiteLists holders = sites_of_chunks(in());
+    const SiteLists targets = sites_of_chunks(node_.type);
+    for (std::size_t c = 0; c < targets.size(); ++c) {
+      std::vector<const std::vector<Piece>*> of_chunk;
+      for (std::size_t d = 0; d < bound.size(); ++d)
+        of_chunk.push_back(&pieces[d][static_cast<std::size_t>(node_.type.relation.chunks[c].key[d])]);
+      deliver_pieces(op, of_chunk, holders, targets[c]);
+    }
+  }
+
+  template <class LocalOp>
+  void operator()(const LocalOp&) {}
+
+ private:
+  const PhysicalType& in() const { return store_[node_.inputs.front()].type; }
+  std::int64_t bytes_of_array(const Shape& bound) const {
+    return checked_multiply(element_count(bound), static_cast<std::int64_t>(size_of(in().relation.dtype)));
+  }
+
+  void receive(Site site, std::int64_t bytes) {
+    std::int64_t& sum = traffic_.received[static_cast<std::size_t>(site)];
+    sum = checked_add(sum, bytes);
+    traffic_.total = checked_add(traffic_.total, bytes);
+  }
+  void send(Site site, std::int64_t bytes) {
+    std::int64_t& sum = traffic_.sent[static_cast<std::size_t>(site)];
+    sum = checked_add(sum, bytes);
+  }
+  /// `holders`: the sites that have it, ascending.
+  void deliver(const std::vector<Site>& holders, Site to, std::int64_t bytes) {
+    if (std::binary_search(holders.begin(), holders.end(), to)) return;
+    receive(to, bytes);
+    send(holders.front(), bytes);
+  }
+
+  /// Delivers every piece of one new chunk: `pieces` holds those of its part of each dimension.
+  void deliver_pieces(const Repart& op, const std::vector<const std::vector<Piece>*>& pieces, const SiteLists& holders,
+                      const std::vector<Site>& targets) {
+    if (std::any_of(pieces.begin(), pieces.end(), [](const auto* each) { return each->empty(); })) return;
+    std::vector<std::size_t> at(pieces.size(), 0);
+    std::size_t d = 0;
+    do {
+      std::int64_t old_chunk = 0;  // chunks of a tensor are in row-major order of their keys
+      auto bytes = static_cast<std::int64_t>(size_of(in().relation.dtype));
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        const Piece& piece = (*pieces[i])[at[i]];
+        old_chunk = old_chunk * op.from[i].parts + piece.part;
+        bytes = checked_multiply(bytes, piece.extent);
+      }
+      for (const Site site : targets) deliver(holders[static_cast<std::size_t>(old_chunk)], site, bytes);
+      for (d = at.size(); d > 0 && ++at[d - 1] == pieces[d - 1]->size(); --d) at[d - 1] = 0;
+    } while (d > 0);
+  }
+
+  const IaStore& store_;
+  const IaNode& node_;
+  Traffic& traffic_;
+};
+
+}  // namespace
+
+Traffic bytes_of(const IaStore& store, const IaPlan& plan) {
+  if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
+  Traffic traffic;
+  traffic.received.assign(static_cast<std::size_t>(store.sites()), 0);
+  traffic.sent = traffic.received;
+  for (const IaId id : nodes_of(store, plan)) std::visit(Counter(store, store[id], traffic), store[id].op);
+  return traffic;
+}
+
+}  // namespace einrel
