@@ -100,7 +100,8 @@ struct PhysicalType {
 
 /// What running a node takes.
 struct NodeCost {
-  /// Floats delivered: Bcast of f floats f * sites, Shuf and Repart f * copies (TRA paper, section 5.3); 0 on one site.
+  /// Floats delivered: Bcast of f floats f * sites, Shuf and Repart f * copies (TRA paper, section 5.3); 0 on one site,
+  /// and for a Shuf of what is everywhere.
   double moved = 0;
   /// The paper's count: a key of a partial aggregate counts once, whatever number of sites has a tuple of it.
   double moved_each_key_once = 0;

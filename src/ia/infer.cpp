@@ -137,6 +137,7 @@ class Inference {
     if (copies > 1) refuse_partial(in(), "a shuffle to several sites");
     node_.type = {relation, Partitioned{op.positions, op.grid}, placed(relation, op.positions, op.grid), in().partial};
     node_.cost.moved_each_key_once = static_cast<double>(float_count(relation)) * static_cast<double>(copies);
+    if (is_everywhere(in())) node_.cost.moved_each_key_once = 0;  // it is there already
     node_.cost.moved = node_.cost.moved_each_key_once;
     if (!in().partial) return;
     node_.cost.moved = 0;
@@ -464,12 +465,17 @@ KeyPositions joined_positions_of_right(const KeyPositions& positions, std::size_
 Placement mapped(const Placement& placement, const KeyMap& map) {
   const auto* part = std::get_if<Partitioned>(&placement);
   if (part == nullptr) return placement;
-  Partitioned result{{}, part->grid};
-  for (const std::size_t position : part->positions) {
-    const auto copy = std::find_if(map.outputs.begin(), map.outputs.end(),
-                                   [&](const KeyExpr& output) { return copied_position(output) == position; });
+  Partitioned result{{}, {{}, {}, {}, part->grid.copies}};
+  for (std::size_t i = 0; i < part->positions.size(); ++i) {
+    const auto copy = std::find_if(map.outputs.begin(), map.outputs.end(), [&](const KeyExpr& output) {
+      return copied_position(output) == part->positions[i];
+    });
+    if (copy == map.outputs.end() && part->grid.grid[i] == 1) continue;  // it spreads nothing
     if (copy == map.outputs.end()) return Scattered{};
     result.positions.push_back(static_cast<std::size_t>(copy - map.outputs.begin()));
+    result.grid.parts.push_back(part->grid.parts[i]);
+    result.grid.grid.push_back(part->grid.grid[i]);
+    result.grid.strides.push_back(part->grid.strides[i]);
   }
   return result;
 }

@@ -21,10 +21,10 @@ using PhysicalRelation = std::vector<SiteTuples>;
 /// Runs one node; local operations are written for one site.
 class NodeRun {
  public:
-  /// `partial` says that tuples of one key are different values.
-  NodeRun(const std::vector<const PhysicalRelation*>& inputs, bool partial, IaRun& run, const TensorBindings& bound,
+  /// `first` is the type of the first input, if there is one.
+  NodeRun(const std::vector<const PhysicalRelation*>& inputs, const PhysicalType* first, IaRun& run, const TensorBindings& bound,
           const ScalarBindings& scalars)
-      : inputs_(inputs), partial_(partial), sites_(run.received.size()), run_(run), bound_(bound), scalars_(scalars) {}
+      : inputs_(inputs), first_(first), sites_(run.received.size()), run_(run), bound_(bound), scalars_(scalars) {}
 
   PhysicalRelation operator()(const PlacedRelation& op) const {
     const Relation relation = cut_tensor(bound_input(op.stored, bound_), op.stored.cut);
@@ -55,7 +55,7 @@ class NodeRun {
   }
   PhysicalRelation operator()(const Shuf& op) {
     PhysicalRelation result(sites_);
-    if (partial_) {
+    if (first_->partial) {  // tuples of one key are different values
       for (std::size_t from = 0; from < sites_; ++from) {
         for (const auto& [key, array] : in(from))
           deliver(result, key, array, static_cast<Site>(from), site_of(op.grid, project(key, op.positions)));
@@ -63,8 +63,13 @@ class NodeRun {
       return result;
     }
     for (const auto& [key, array] : distinct(*inputs_[0])) {
-      for (const Site to : sites_of(op.grid, project(key, op.positions)))
-        deliver(result, key, array, giver(key, to), to);
+      for (const Site to : sites_of(op.grid, project(key, op.positions))) {
+        if (std::holds_alternative<Everywhere>(first_->placement)) {
+          at(result, to).emplace(key, array);
+        } else {
+          deliver(result, key, array, giver(key, to), to);
+        }
+      }
     }
     return result;
   }
@@ -194,7 +199,7 @@ class NodeRun {
   }
 
   const std::vector<const PhysicalRelation*>& inputs_;
-  bool partial_;
+  const PhysicalType* first_;
   std::size_t sites_;
   IaRun& run_;
   const TensorBindings& bound_;
@@ -241,8 +246,8 @@ IaRun interpret(const IaStore& store, const IaPlan& plan, const TensorBindings& 
     const IaNode& node = store[id];
     std::vector<const PhysicalRelation*> read;
     for (const IaId input : node.inputs) read.push_back(&relations.at(input.index));
-    const bool partial = !node.inputs.empty() && store[node.inputs.front()].type.partial;
-    relations[id.index] = std::visit(NodeRun(read, partial, run, inputs, scalars), node.op);
+    const PhysicalType* const first = node.inputs.empty() ? nullptr : &store[node.inputs.front()].type;
+    relations[id.index] = std::visit(NodeRun(read, first, run, inputs, scalars), node.op);
     run.tuples.push_back(tuples_of(relations[id.index]));
   }
   for (const IaOutput& output : plan) run.outputs[output.name] = without_sites(relations.at(output.id.index));

@@ -17,7 +17,7 @@ using Site = std::int64_t;
 struct SiteCopies {
   std::int64_t count = 1;
   Site stride = 1;
-  bool operator==(const SiteCopies&) const = default;
+  auto operator<=>(const SiteCopies&) const = default;
 };
 
 /// How the values of some key positions are spread over sites: value k of position i, out of `parts[i]`, has the grid

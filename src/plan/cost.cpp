@@ -40,6 +40,11 @@ double partial_sites(const Vertex& vertex, const VertexPlan& plan) {
   return sites;
 }
 
+/// Bytes of each result that go back to those who have a part of it.
+std::int64_t bytes_back(const Vertex& vertex) {
+  return is_argument(vertex) ? static_cast<std::int64_t>(size_of(std::get<EinSum>(vertex.op).body.type())) : 0;
+}
+
 /// How often partial results travel.
 double partial_passes(const Vertex& vertex) { return is_argument(vertex) ? 3 : 1; }
 
@@ -183,6 +188,7 @@ class Accounting {
       costs_.seconds += cost.seconds;
       costs_.vertices.push_back(std::move(cost));
     }
+    if (plan_.sites == 1) costs_.floats = 0;  // there is nowhere to move to
     return std::move(costs_);
   }
 
@@ -230,16 +236,21 @@ class Accounting {
     cost.moving += receiving_seconds(static_cast<double>(most), machine_);
   }
 
-  /// The sites at coordinate 0 of all reduced labels receive what the others of their groups have.
+  /// The sites at coordinate 0 of all reduced labels receive what the others of their groups have; an extreme goes back
+  /// to these.
   void reduce(std::size_t v, VertexCost& cost) {
     const Vertex& vertex = graph_.vertices[v];
     const VertexPlan& plan = plan_.vertices[v];
     const auto others = static_cast<std::int64_t>(partial_sites(vertex, plan)) - 1;
     if (others == 0) return;
-    const Layout layout = result_layout(vertex, plan);
-    const std::int64_t each = partial_bytes(vertex);
+    const Layout owners = result_layout(vertex, plan);
+    Layout group = owners;
+    for (const std::size_t label : reduced_labels(vertex)) group.copies.push_back({plan.grid[label], plan.strides[label]});
+    const std::int64_t back = bytes_back(vertex);
+    const std::int64_t each = partial_bytes(vertex) - back;
     for (std::int64_t site = 0; site < plan_.sites; ++site) {
-      const std::int64_t bytes = others * each * elements_at(layout, vertex.bound, site);
+      const std::int64_t owned = elements_at(owners, vertex.bound, site);
+      const std::int64_t bytes = others * each * owned + back * (elements_at(group, vertex.bound, site) - owned);
       costs_.received[static_cast<std::size_t>(site)] += bytes;
       cost.reduced_bytes += bytes;
     }
@@ -293,7 +304,7 @@ std::int64_t partial_bytes(const Vertex& vertex) {
   if (einsum == nullptr || !einsum->reducer) return static_cast<std::int64_t>(size_of(vertex.dtype));
   const DType value = einsum->body.type();
   // The extreme to its owner and back, then the position.
-  if (is_argument(vertex)) return static_cast<std::int64_t>(2 * size_of(value) + size_of(DType::i64));
+  if (is_argument(vertex)) return 2 * bytes_back(vertex) + static_cast<std::int64_t>(size_of(DType::i64));
   return static_cast<std::int64_t>(size_of(reduced_type(*einsum->reducer, value)));
 }
 

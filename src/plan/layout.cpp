@@ -28,6 +28,20 @@ Layout layout_of(const Vertex& vertex, const std::vector<std::optional<std::size
   return layout;
 }
 
+/// Copies in steps that follow each other are copies in one.
+std::vector<SiteCopies> merged(std::vector<SiteCopies> copies) {
+  std::sort(copies.begin(), copies.end(), [](const SiteCopies& a, const SiteCopies& b) { return a.stride < b.stride; });
+  std::vector<SiteCopies> result;
+  for (const SiteCopies& next : copies) {
+    if (!result.empty() && next.stride == result.back().stride * result.back().count) {
+      result.back().count *= next.count;
+    } else {
+      result.push_back(next);
+    }
+  }
+  return result;
+}
+
 /// The coordinate of a site along an axis of this many sites.
 std::int64_t coordinate(std::int64_t site, std::int64_t grid, std::int64_t stride) {
   return grid == 1 ? 0 : site / stride % grid;
@@ -63,7 +77,7 @@ Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan
     const bool is_read = std::find(labels.begin(), labels.end(), std::optional(label)) != labels.end();
     if (!is_read && plan.grid[label] > 1) layout.copies.push_back({plan.grid[label], plan.strides[label]});
   }
-  std::sort(layout.copies.begin(), layout.copies.end());
+  layout.copies = merged(std::move(layout.copies));
   return layout;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "ia/placement.h"
 #include "plan/plan.h"
 #include "tra/relation.h"
 
@@ -17,17 +18,10 @@ struct LayoutAxis {
   auto operator<=>(const LayoutAxis&) const = default;
 };
 
-/// Equal arrays on several sites, `stride` apart.
-struct SiteCopies {
-  std::int64_t count = 1;
-  std::int64_t stride = 0;
-  auto operator<=>(const SiteCopies&) const = default;
-};
-
 /// Where the chunks of a tensor lie, or have to lie. Sites whose number no coordinates give hold nothing.
 struct Layout {
   std::vector<LayoutAxis> axes;  ///< per dimension; two dimensions of one stride are a diagonal
-  std::vector<SiteCopies> copies;
+  std::vector<SiteCopies> copies;  ///< ascending by stride, as few as say the same
   auto operator<=>(const Layout&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "tra/lowering.h"
@@ -111,7 +112,13 @@ std::vector<std::size_t> reduced_labels(const Vertex& vertex) {
 }
 
 PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph) {
-  const std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
+  std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
+  for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+    std::set<std::size_t> seen;
+    for (const std::optional<std::size_t> label : operand_labels(vertex, o)) {
+      if (label && !seen.insert(*label).second) reasons[*label] = "it stands twice in one operand";
+    }
+  }
   PartitionVector most;
   for (const Extent extent : label_extents(vertex)) {
     most.push_back(reasons[most.size()].empty() ? std::max<std::int64_t>(extent.value(), 1) : 1);

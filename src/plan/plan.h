@@ -59,8 +59,8 @@ std::vector<std::optional<std::size_t>> operand_labels(const Vertex& vertex, std
 /// The labels that a vertex reduces.
 std::vector<std::size_t> reduced_labels(const Vertex& vertex);
 
-/// How many labels a vertex may be cut along at most, and into how many parts each: its extent, or 1 where
-/// cannot_be_cut says why.
+/// How many parts each label of a vertex may be cut into: its extent; 1 where cannot_be_cut says why, and for the label
+/// of a diagonal X[i,i], whose chunks a grid of sites does not describe.
 PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph);
 
 /// Every partition vector of powers of two whose product is `product`, in lexicographic order, none of its entries

@@ -17,6 +17,9 @@ class VertexLowering {
     std::vector<DimensionCut> cuts;
     for (const std::int64_t parts : parts_) cuts.push_back({parts, 1});
     const TraId id = builder_.add(StoredRelation{vertex_.name, vertex_.dtype, vertex_.bound, cut_of_all(cuts)}, {});
+    KeyLabels dimensions;
+    for (std::size_t d = 0; d < cuts.size(); ++d) dimensions.emplace_back(d);
+    builder_.explain(id, {}, std::move(dimensions));
     return {id, vertex_.dtype, vertex_.bound, std::move(cuts)};
   }
   lowering::Stored operator()(const EinSum&) const {
@@ -46,19 +49,24 @@ std::string kernel_name(const Vertex& vertex) {
 }  // namespace lowering
 
 TraExpr from_einsum(const EinGraph& graph, const GraphCuts& cuts) {
+  return from_einsum_with_roles(graph, cuts).program;
+}
+
+EinGraphProgram from_einsum_with_roles(const EinGraph& graph, const GraphCuts& cuts) {
   lowering::check_cuts(graph, cuts);
-  TraExpr program;
-  program.scalars = graph.scalars;
-  lowering::ProgramBuilder builder(program);
+  EinGraphProgram made;
+  made.program.scalars = graph.scalars;
+  lowering::ProgramBuilder builder(made);
   std::vector<lowering::Stored> stored;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    builder.begin_statement(vertex.where);
+    builder.begin_vertex(v, vertex.where);
     stored.push_back(std::visit(VertexLowering(builder, vertex, stored, cuts.parts[v]), vertex.op));
     builder.name(stored.back().id, vertex.name);
   }
-  for (const VertexId output : graph.outputs) program.output(graph[output].name, stored[output.index].id);
-  return program;
+  for (const VertexId output : graph.outputs) made.program.output(graph[output].name, stored[output.index].id);
+  made.roles.resize(made.program.nodes.size());
+  return made;
 }
 
 }  // namespace einrel

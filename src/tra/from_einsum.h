@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,5 +38,23 @@ GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites);
 /// - a view cuts the first label of each group, in units of the others.
 /// Output relations have one key position per dimension. Throws UserError for a cut that a label does not allow.
 TraExpr from_einsum(const EinGraph& graph, const GraphCuts& cuts);
+
+/// Per key position, the label of a vertex whose chunks it counts; nothing where it counts none and is 0.
+using KeyLabels = std::vector<std::optional<std::size_t>>;
+
+/// What a node does for a vertex of the graph.
+struct NodeRole {
+  std::size_t vertex = 0;
+  std::vector<KeyLabels> inputs;
+  KeyLabels labels;
+};
+
+/// The program of from_einsum, and per node its role; none for LabelPositions and for what brings operands into shape,
+/// which several vertices may share.
+struct EinGraphProgram {
+  TraExpr program;
+  std::vector<std::optional<NodeRole>> roles;
+};
+EinGraphProgram from_einsum_with_roles(const EinGraph& graph, const GraphCuts& cuts);
 
 }  // namespace einrel

@@ -172,6 +172,7 @@ class EinSumLowering {
       keys.emplace_back(label);
     }
     source.id = builder_.add(std::move(op), {source.id});
+    builder_.explain(source.id, {source.keys}, keys);
     source.keys = std::move(keys);
     return source;
   }
@@ -202,7 +203,9 @@ class EinSumLowering {
       positions.emplace_back();
       if (at != source.keys.end()) positions.back() = static_cast<std::size_t>(at - source.keys.begin());
     }
+    const TraId before = source.id;
     source.id = builder_.reorder_key(source.id, positions, source.keys.size());
+    if (source.id != before) builder_.explain(source.id, {source.keys}, keys);
     source.keys = std::move(keys);
     return source;
   }
@@ -359,14 +362,12 @@ class EinSumLowering {
       ChunkedEinSum from_one = e;
       from_one.sources = {{builder_.find_or_add(LabelPositions{Extent(1), {1, 1}}, {}), DType::i64, {std::nullopt}}};
       from_one.operands = {{0, {{Index{}}, std::nullopt}}};
-      Source source = from_one.sources.front();
-      source.id = builder_.add(Transform{kernel_for(from_one, {0}, {0}, name)}, {source.id});
-      source.dtype = e.dtype;
-      return source;
+      const Source& source = from_one.sources.front();
+      return transformed(kernel_for(from_one, {0}, {0}, name), source, e.dtype);
     }
     Kernel kernel = kernel_for(e, operands, sources, name);
     const Source& left = e.sources[sources.front()];
-    if (sources.size() == 1) return {builder_.add(Transform{std::move(kernel)}, {left.id}), e.dtype, left.keys};
+    if (sources.size() == 1) return transformed(std::move(kernel), left, e.dtype);
     const Source& right = e.sources[sources.back()];
     Join join{{}, {}, std::move(kernel)};
     Source result{{}, e.dtype, left.keys};
@@ -378,7 +379,14 @@ class EinSumLowering {
     }
     for (const std::size_t p : complement(join.keys_right, right.keys.size())) result.keys.push_back(right.keys[p]);
     result.id = builder_.add(std::move(join), {left.id, right.id});
+    builder_.explain(result.id, {left.keys, right.keys}, result.keys);
     return result;
+  }
+
+  Source transformed(Kernel kernel, const Source& source, DType dtype) {
+    const TraId id = builder_.add(Transform{std::move(kernel)}, {source.id});
+    builder_.explain(id, {source.keys}, source.keys);
+    return {id, dtype, source.keys};
   }
 
   Kernel kernel_for(const ChunkedEinSum& e, const std::vector<std::size_t>& operands,

@@ -123,6 +123,11 @@ TraId ProgramBuilder::find_or_add(const TraOp& op, const std::vector<TraId>& inp
   return known.back();
 }
 
+void ProgramBuilder::explain(TraId id, std::vector<KeyLabels> inputs, KeyLabels labels) {
+  made_.roles.resize(program_.nodes.size());
+  made_.roles[id.index] = NodeRole{vertex_, std::move(inputs), std::move(labels)};
+}
+
 TraId ProgramBuilder::recut(const Stored& tensor, const std::vector<DimensionCut>& cuts) {
   bool same = true;
   for (std::size_t d = 0; d < cuts.size(); ++d) same = same && same_chunks(tensor.bound[d], tensor.cuts[d], cuts[d]);

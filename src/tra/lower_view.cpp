@@ -35,6 +35,14 @@ std::vector<std::optional<std::size_t>> dimensions_of(const Groups& groups, cons
   return dimensions;
 }
 
+KeyLabels first_labels(const Groups& groups) {
+  KeyLabels labels;
+  for (const std::vector<std::size_t>& group : groups) {
+    labels.push_back(group.empty() ? std::nullopt : std::optional(group.front()));
+  }
+  return labels;
+}
+
 Kernel view_kernel(const Vertex& vertex) {
   Kernel kernel = kernel_of(kernel_name(vertex), vertex, {vertex.dtype}, {0});
   const View& view = std::get<View>(vertex.op);
@@ -52,7 +60,10 @@ Stored lower_view(ProgramBuilder& builder, const Vertex& vertex, const Stored& i
   const View& view = std::get<View>(vertex.op);
   const TraId cut = builder.recut(input, cuts_of(view.from, view, parts));
   const TraId chunks = builder.add(Transform{view_kernel(vertex)}, {cut});
+  const KeyLabels read = first_labels(view.from);
+  builder.explain(chunks, {read}, read);
   const TraId id = builder.reorder_key(chunks, dimensions_of(view.to, view.from), view.from.size());
+  if (id != chunks) builder.explain(id, {read}, first_labels(view.to));
   return {id, vertex.dtype, vertex.bound, cuts_of(view.to, view, parts)};
 }
 

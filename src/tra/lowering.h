@@ -24,14 +24,19 @@ struct Stored {
 /// Adds the nodes of one vertex after the other to a program.
 class ProgramBuilder {
  public:
-  explicit ProgramBuilder(TraExpr& program) : program_(program) {}
+  explicit ProgramBuilder(EinGraphProgram& made) : made_(made), program_(made.program) {}
 
-  /// The nodes that follow belong to the statement there.
-  void begin_statement(Span where) { where_ = where; }
+  /// The nodes that follow belong to this vertex, whose statement stands there.
+  void begin_vertex(std::size_t vertex, Span where) {
+    vertex_ = vertex;
+    where_ = where;
+  }
   TraId add(TraOp op, std::vector<TraId> inputs) { return program_.add(std::move(op), std::move(inputs), "", where_); }
   /// A node that says the same as one that was added by this function before is that one.
   TraId find_or_add(const TraOp& op, const std::vector<TraId>& inputs);
   void name(TraId id, const std::string& name) { program_.nodes[id.index].name = name; }
+  /// Says what the key positions of a node of the vertex at hand count, and those of its inputs.
+  void explain(TraId id, std::vector<KeyLabels> inputs, KeyLabels labels);
 
   /// The tensor cut in another way: itself where both cuts have the same chunks.
   TraId recut(const Stored& tensor, const std::vector<DimensionCut>& cuts);
@@ -39,7 +44,9 @@ class ProgramBuilder {
   TraId reorder_key(TraId id, const std::vector<std::optional<std::size_t>>& positions, std::size_t arity);
 
  private:
+  EinGraphProgram& made_;
   TraExpr& program_;
+  std::size_t vertex_ = 0;
   Span where_;
   std::map<std::pair<std::size_t, std::vector<TraId>>, std::vector<TraId>> shared_;  // by operation and inputs
 };
