@@ -49,5 +49,17 @@ TEST(Repartition, IsTileReKeyAndConcat) {
   }
 }
 
+TEST(Repartition, CutsChunksIntoPieces) {
+  std::vector<std::vector<std::int64_t>> found;  // part, begin, extent
+  for (const auto& part : pieces_of(Extent(10), {3, 1}, {4, 1})) {
+    found.emplace_back();
+    for (const Piece& piece : part) found.back().insert(found.back().end(), {piece.part, piece.begin, piece.extent});
+  }
+  using List = std::vector<std::int64_t>;
+  EXPECT_EQ(found, (std::vector<List>{{0, 0, 3}, {0, 3, 1, 1, 4, 2}, {1, 6, 1, 2, 7, 1}, {2, 8, 2}}));
+  EXPECT_EQ(pieces_of(Extent(12), {3, 4}, {1, 1}).front().size(), 3U);
+  EXPECT_TRUE(pieces_of(Extent(0), {1, 1}, {1, 1}).front().empty());
+}
+
 }  // namespace
 }  // namespace einrel::test

@@ -126,6 +126,8 @@ TEST(TraMistakes, CutsThatDoNotFitAreRefused) {
   EXPECT_THAT(mistake("input C[4,4] cut <1: 2, 1: 2>\nD = transform(relu)(C)"),
               HasSubstr("dimension 1 is cut by two key positions"));
   EXPECT_THAT(mistake("input C[4,4] cut <2,2> on <2>"), StartsWith("3:27 "));
+  EXPECT_THAT(mistake("input C[4,4] cut <2,2> on <0>, <2>, <2>"),
+              StartsWith("3:32 key positions alone say how an input is spread"));
   EXPECT_THAT(mistake("C = positions(4, <5>)"), StartsWith("3:18 "));
   EXPECT_THAT(mistake("C = repartition(<2,2> -> <5,1>)(A)"), AllOf(StartsWith("3:5 "), HasSubstr("5")));
   EXPECT_THAT(mistake("C = repartition(<1,2> -> <2,2>)(A)"), StartsWith("3:5 "));
