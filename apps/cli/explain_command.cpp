@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "arguments.h"
@@ -8,6 +10,7 @@
 #include "engine/algebra.h"
 #include "engine/compile.h"
 #include "engine/explain.h"
+#include "engine/plan_report.h"
 #include "engine/report_json.h"
 #include "output.h"
 #include "program_input.h"
@@ -23,8 +26,12 @@ struct CheckArguments {
 };
 struct ExplainArguments : CheckArguments {
   bool json = false;
+  bool algebra = false;
   std::string sites = "1";
-  std::string planner = "table-1";
+  std::vector<std::string> planners;
+  std::vector<std::string> difference;
+  std::string cost = "seconds";
+  std::optional<std::string> batch;
 };
 
 CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
@@ -33,18 +40,33 @@ CheckedProgram check_program(const CheckArguments& arguments, const SourceText& 
   return parse_and_check(source, environment);
 }
 
-/// Whether the plan is to be searched for.
-bool wants_search(const std::string& planner) {
-  if (planner != "table-1" && planner != "ia-rules")
-    throw UserError(fmt::format("there is no planner '{}'; the planners are table-1 and ia-rules", printable(planner)));
-  return planner == "ia-rules";
+/// table-1 and ia-rules plan relations, not vertices.
+bool plans_relations(const std::string& planner) { return planner == "table-1" || planner == "ia-rules"; }
+
+/// Whether the plan of a program in the TRA is to be searched for.
+bool wants_search(const std::vector<std::string>& planners) {
+  if (planners.empty()) return false;
+  if (planners.size() > 1 || !plans_relations(planners.front())) {
+    throw UserError(fmt::format("the planners of relations are table-1 and ia-rules, one at a time; not {}",
+                                printable(fmt::format("{}", fmt::join(planners, ", ")))));
+  }
+  return planners.front() == "ia-rules";
+}
+
+CostKind parse_cost(const std::string& given) {
+  std::vector<std::string> names;
+  for (const CostKind kind : all_cost_kinds) {
+    if (name_of(kind) == given) return kind;
+    names.emplace_back(name_of(kind));
+  }
+  throw UserError(fmt::format("--cost {}: the costs are {}", printable(given), fmt::join(names, ", ")));
 }
 
 void explain_tra(const ExplainArguments& arguments) {
   if (!arguments.inputs.empty() || !arguments.dims.empty())
     throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
   const std::int64_t sites = parse_sites(arguments.sites);
-  const bool search = wants_search(arguments.planner);
+  const bool search = wants_search(arguments.planners);
   const SourceText source = read_program(arguments.program);
   ParsedTra parsed = parse_tra(source);
   const AlgebraPlan plan = plan_algebra(std::move(parsed.program), sites, parsed.layouts, search);
@@ -64,18 +86,39 @@ AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
   }
 }
 
-void explain_program(const ExplainArguments& arguments) {
-  if (is_tra(arguments.program)) return explain_tra(arguments);
-  const std::int64_t sites = parse_sites(arguments.sites);
-  const bool search = wants_search(arguments.planner);
-  const SourceText source = read_program(arguments.program);
-  CheckedProgram checked = check_program(arguments, source);
-  const Compiled compiled = compile(arguments.program, require_graph(checked, source));
-  const AlgebraPlan plan = plan_of(compiled, sites, search);
+/// What the TRA and the IA say of a program, without a plan of its vertices.
+void explain_relations(const ExplainArguments& arguments, const Compiled& compiled) {
+  const AlgebraPlan plan = plan_of(compiled, parse_sites(arguments.sites), wants_search(arguments.planners));
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, plan)));
   else
     print(fmt::format("{}{}", explain_text(compiled), algebra_text(plan)));
+}
+
+void explain_plans(const ExplainArguments& arguments, const Compiled& compiled) {
+  const PlanRequest request{parse_sites(arguments.sites), {}, parse_cost(arguments.cost), arguments.batch};
+  std::vector<std::string> planners = arguments.planners;
+  if (planners.empty()) planners = arguments.difference;
+  if (planners.empty()) planners = {"eindecomp"};
+  const std::vector<PlanReport> reports = plan_with(compiled, planners, request);
+  if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, reports, request)));
+  std::string text = explain_text(compiled) + plans_text(compiled, reports, request);
+  if (!arguments.difference.empty()) {
+    const std::vector<PlanReport> both = plan_with(compiled, arguments.difference, request);
+    text += plan_difference_text(compiled, both.front(), both.back());
+  }
+  if (arguments.algebra) text += lowered_text(compiled, reports.front().plan);
+  print(text);
+}
+
+void explain_program(const ExplainArguments& arguments) {
+  if (is_tra(arguments.program)) return explain_tra(arguments);
+  const SourceText source = read_program(arguments.program);
+  CheckedProgram checked = check_program(arguments, source);
+  const Compiled compiled = compile(arguments.program, require_graph(checked, source));
+  const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
+  const bool plain = arguments.planners.empty() && arguments.difference.empty() && arguments.sites == "1";
+  return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled);
 }
 
 void check_only(const CheckArguments& arguments) {
@@ -107,8 +150,16 @@ void add_explain_command(CLI::App& app) {
       add_arguments<ExplainArguments>(*command, "a .ein file, a .tra file, or - for a .ein on standard input");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");
   command->add_option("--sites", arguments->sites, "the number of sites to plan for (default 1)");
-  command->add_option("--planner", arguments->planner,
-                      "table-1 (the default), or ia-rules: search for the plan that moves least");
+  command
+      ->add_option("--planner", arguments->planners,
+                   "how to plan (default eindecomp; see einrel list planners); several times: side by side")
+      ->allow_extra_args(false);
+  command->add_option("--cost", arguments->cost,
+                      "what eindecomp makes least: seconds (default), bytes, floats or bound");
+  command->add_option("--batch", arguments->batch, "LABEL: what planner data cuts")->allow_extra_args(false);
+  command->add_option("--diff", arguments->difference, "two planners: where their plans differ, and what that costs")
+      ->expected(2);
+  command->add_flag("--algebra", arguments->algebra, "also show the plan in both algebras");
   command->callback([arguments] { explain_program(*arguments); });
 }
 

@@ -13,6 +13,7 @@
 #include "ia/parse.h"
 #include "ia/print.h"
 #include "ia/rules/rewrite.h"
+#include "plan/lower.h"
 #include "tra/from_einsum.h"
 #include "tra/infer.h"
 #include "tra/print.h"
@@ -127,13 +128,18 @@ TraExpr algebra_of(const Compiled& compiled, std::int64_t sites) {
 }
 
 AlgebraPlan plan_algebra(TraExpr program, std::int64_t sites, const InputLayouts& layouts, bool search) {
-  AlgebraPlan plan{std::move(program), {IaStore(1), {}, {}}, std::nullopt};
+  AlgebraPlan plan{std::move(program), {IaStore(1), {}, {}}, std::nullopt, "Table 1"};
   plan.ia = compile_by_table_1(plan.tra, sites, layouts);
   if (search) {
     plan.derivation = cheapest_plan(plan.ia.store, plan.ia.plan);
     plan.ia.plan = plan.derivation->plan();
   }
   return plan;
+}
+
+AlgebraPlan algebra_of(const EinGraph& graph, const Plan& plan) {
+  LoweredPlan lowered = lower(graph, plan);
+  return {std::move(lowered.tra), std::move(lowered.ia), std::nullopt, plan.planner};
 }
 
 std::vector<OperationLine> tra_lines(const TraExpr& program) {
@@ -188,7 +194,7 @@ std::string algebra_text(const AlgebraPlan& plan) {
   const std::vector<IaPlan> plans = plans_of(plan);
   const std::map<IaId, std::string> names = names_of(store, plans);
   const std::string tra = tra_section(plan.tra);
-  std::string text = tra + plan_section(store, plans.front(), names, "by Table 1");
+  std::string text = tra + plan_section(store, plans.front(), names, "by " + plan.planner);
   if (plan.derivation) text += derivation_section(plan) + plan_section(store, plan.ia.plan, names, "by ia-rules");
   return text + kernel_section(store, plans, tra);
 }

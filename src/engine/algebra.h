@@ -7,6 +7,7 @@
 
 #include "engine/compile.h"
 #include "ia/search.h"
+#include "plan/plan.h"
 #include "tra/layout.h"
 #include "tra/tra_expr.h"
 
@@ -17,6 +18,7 @@ struct AlgebraPlan {
   TraExpr tra;
   IaProgram ia;  ///< its plan is the one that the search found, without a search that of Table 1
   std::optional<Derivation> derivation;
+  std::string planner;  ///< of the plan before any search
 };
 
 /// The program of the TRA for a compiled graph, with every vertex cut for that many sites (default_cuts).
@@ -25,6 +27,9 @@ TraExpr algebra_of(const Compiled& compiled, std::int64_t sites);
 /// Compiles a program by Table 1 and, with `search`, looks for the plan that moves least. Throws UserError for a number
 /// of sites or layouts that do not fit.
 AlgebraPlan plan_algebra(TraExpr program, std::int64_t sites, const InputLayouts& layouts, bool search);
+
+/// A plan in both algebras, without a search. Throws UserError as `lower` does.
+AlgebraPlan algebra_of(const EinGraph& graph, const Plan& plan);
 
 /// One operation as it is written, and what is known of its result.
 struct OperationLine {

@@ -5,6 +5,7 @@
 #include "einsum/print.h"
 #include "engine/kernels.h"
 #include "engine/memory.h"
+#include "engine/plan_report.h"
 #include "engine/summary.h"
 #include "tra/from_einsum.h"
 
@@ -136,6 +137,41 @@ void add_algebra(ordered_json& json, const AlgebraPlan& plan) {
   }
 }
 
+ordered_json costs_json(const PlanCosts& costs) {
+  return {{"bound", costs.bound}, {"floats", costs.floats}, {"bytes", costs.bytes}, {"seconds", costs.seconds}};
+}
+
+/// How a plan computes a vertex. Per label or, of an input, per dimension: parts, sites and the step in their numbers.
+ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport& report) {
+  const Vertex& vertex = graph.vertices[v];
+  const VertexPlan& plan = report.plan.vertices[v];
+  const VertexCost& cost = report.costs.vertices[v];
+  std::vector<std::string> names;
+  if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) {
+    for (const Label& label : einsum->labels) names.push_back(label.name);
+  } else if (const auto* view = std::get_if<View>(&vertex.op)) {
+    for (const Label& label : view->labels) names.push_back(label.name);
+  }
+  for (std::size_t d = names.size(); d < plan.parts.size(); ++d) names.push_back(std::to_string(d));
+  ordered_json parts = ordered_json::object();
+  ordered_json sites = ordered_json::object();
+  ordered_json strides = ordered_json::object();
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    parts[names[l]] = plan.parts[l];
+    if (plan.grid[l] == 1) continue;
+    sites[names[l]] = plan.grid[l];
+    strides[names[l]] = plan.strides[l];
+  }
+  return {{"name", vertex.name},
+          {"parts", parts},
+          {"sites", sites},
+          {"strides", strides},
+          {"bytes", cost.bytes()},
+          {"operand_bytes", cost.operand_bytes},
+          {"reduced_bytes", cost.reduced_bytes},
+          {"seconds", cost.seconds}};
+}
+
 }  // namespace
 
 std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
@@ -156,6 +192,34 @@ std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
 std::string explain_json(const std::string& program, const AlgebraPlan& plan) {
   ordered_json json{{"program", program}};
   add_algebra(json, plan);
+  return text_of(json);
+}
+
+std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {
+  ordered_json json = base_json(compiled);
+  const PlanReport& first = reports.front();
+  json["sites"] = request.sites;
+  json["planner"] = first.plan.planner;
+  json["machine"] = request.machine.name;
+  json["cost"] = costs_json(first.costs);
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
+    json["vertices"][next++].update(planned_json(compiled.graph, v, first));
+  }
+  json["plans"] = ordered_json::array();
+  for (const PlanReport& report : reports) {
+    ordered_json vertices = ordered_json::array();
+    for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+      vertices.push_back(planned_json(compiled.graph, v, report));
+    }
+    json["plans"].push_back({{"planner", report.plan.planner},
+                             {"sites", report.plan.sites},
+                             {"cost", costs_json(report.costs)},
+                             {"received", report.costs.received},
+                             {"plan_seconds", report.seconds},
+                             {"vertices", std::move(vertices)}});
+  }
   return text_of(json);
 }
 

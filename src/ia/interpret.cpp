@@ -22,8 +22,8 @@ using PhysicalRelation = std::vector<SiteTuples>;
 class NodeRun {
  public:
   /// `first` is the type of the first input, if there is one.
-  NodeRun(const std::vector<const PhysicalRelation*>& inputs, const PhysicalType* first, IaRun& run, const TensorBindings& bound,
-          const ScalarBindings& scalars)
+  NodeRun(const std::vector<const PhysicalRelation*>& inputs, const PhysicalType* first, IaRun& run,
+          const TensorBindings& bound, const ScalarBindings& scalars)
       : inputs_(inputs), first_(first), sites_(run.received.size()), run_(run), bound_(bound), scalars_(scalars) {}
 
   PhysicalRelation operator()(const PlacedRelation& op) const {

@@ -245,7 +245,8 @@ class Accounting {
     if (others == 0) return;
     const Layout owners = result_layout(vertex, plan);
     Layout group = owners;
-    for (const std::size_t label : reduced_labels(vertex)) group.copies.push_back({plan.grid[label], plan.strides[label]});
+    for (const std::size_t label : reduced_labels(vertex))
+      group.copies.push_back({plan.grid[label], plan.strides[label]});
     const std::int64_t back = bytes_back(vertex);
     const std::int64_t each = partial_bytes(vertex) - back;
     for (std::int64_t site = 0; site < plan_.sites; ++site) {

@@ -53,12 +53,23 @@ std::size_t steps_per_vertex(const EinGraph& graph) {
 
 Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace::Choice& choice, std::int64_t sites) {
   Plan plan{"", sites, {}};
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) plan.vertices.push_back(space.candidate(v, choice[v]));
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) plan.vertices.push_back(space.candidates(v)[choice[v]]);
   number_sites(graph, plan);
   return plan;
 }
 
 }  // namespace
+
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind) {
+  return [&graph, sites, kind](const Vertex& vertex) -> std::vector<VertexPlan> {
+    if (std::holds_alternative<Input>(vertex.op)) return input_layouts(vertex, sites);
+    std::set<PartitionVector> grids;
+    for (const std::int64_t number : numbers_of_sites(sites, kind)) {
+      for (PartitionVector& grid : site_grids(most_parts(vertex, graph), number)) grids.insert(std::move(grid));
+    }
+    return one_part_per_site_each({grids.begin(), grids.end()});
+  };
+}
 
 bool uses_all_sites(const EinGraph& graph, const Plan& plan) {
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
@@ -85,14 +96,7 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others) {
   const auto model = cost_model(kind, machine);
-  const SearchSpace space(graph, *model, [&](const Vertex& vertex) -> std::vector<VertexPlan> {
-    if (std::holds_alternative<Input>(vertex.op)) return input_layouts(vertex, sites);
-    std::set<PartitionVector> grids;
-    for (const std::int64_t number : numbers_of_sites(sites, kind)) {
-      for (PartitionVector& grid : site_grids(most_parts(vertex, graph), number)) grids.insert(std::move(grid));
-    }
-    return one_part_per_site_each({grids.begin(), grids.end()});
-  });
+  const SearchSpace space(graph, *model, site_candidates(graph, sites, kind));
   std::vector<Plan> found;
   SearchSpace::Choice choice = space.by_paths(true);
   space.improve(choice);

@@ -2,6 +2,7 @@
 
 #include "plan/cost.h"
 #include "plan/plan.h"
+#include "plan/search.h"
 
 namespace einrel {
 
@@ -11,6 +12,10 @@ namespace einrel {
 /// that is on no path before it is planned with its own. O(vertices * partitions of one * partitions of its inputs'
 /// results).
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls);
+
+/// What `eindecomp` chooses from: one part per site, on all sites; where time counts also on fewer. `graph` must
+/// outlive it.
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind);
 
 /// Whether every vertex is computed on as many sites as its labels allow. Plans that leave sites idle move less, down
 /// to nothing, so that only time can tell whether that is better.

@@ -41,7 +41,8 @@ class Lowering {
     const NodeRole& role = *made_.roles[n];
     const TraNode& at = node(n);
     if (const auto* const input = std::get_if<StoredRelation>(&at.op)) {
-      return store_.add(PlacedRelation{*input, Partitioned{all_positions(role.labels.size()), grid(role, role.labels)}});
+      return store_.add(
+          PlacedRelation{*input, Partitioned{all_positions(role.labels.size()), grid(role, role.labels)}});
     }
     if (const auto* const join = std::get_if<Join>(&at.op)) {
       const IaId left = brought(n, 0);

@@ -134,8 +134,27 @@ std::optional<SearchSpace::Choice> SearchSpace::choice_of(const Plan& plan) cons
   return choice;
 }
 
-const VertexPlan& SearchSpace::candidate(std::size_t vertex, std::size_t at) const {
-  return tables_->of_class(vertex).candidates[at];
+const std::vector<VertexPlan>& SearchSpace::candidates(std::size_t vertex) const {
+  return tables_->of_class(vertex).candidates;
+}
+
+std::vector<double> SearchSpace::costs_beside(const Choice& choice, std::size_t vertex) const {
+  return Neighbourhood(*tables_, choice).costs(vertex);
+}
+
+std::vector<SearchSpace::Term> SearchSpace::terms_beside(const Choice& choice, std::size_t vertex,
+                                                         std::size_t candidate) const {
+  const Tables& t = *tables_;
+  Choice changed = choice;
+  changed[vertex] = candidate;
+  std::vector<Term> terms{{vertex, vertex, t.of_class(vertex).costs[candidate]}};
+  for (const std::size_t e : t.edges_to[vertex]) {
+    terms.push_back({t.edges[e].producer, vertex, t.edge_cost(t.edges[e], changed)});
+  }
+  for (const std::size_t e : t.edges_from[vertex]) {
+    terms.push_back({vertex, t.edges[e].consumer, t.edge_cost(t.edges[e], changed)});
+  }
+  return terms;
 }
 
 }  // namespace einrel

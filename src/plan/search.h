@@ -52,7 +52,19 @@ class SearchSpace {
   /// The candidates that are most like a plan: nullopt where a vertex has no such candidate.
   std::optional<Choice> choice_of(const Plan& plan) const;
 
-  const VertexPlan& candidate(std::size_t vertex, std::size_t at) const;
+  const std::vector<VertexPlan>& candidates(std::size_t vertex) const;
+
+  /// What each candidate of a vertex would cost beside a choice for all others.
+  std::vector<double> costs_beside(const Choice& choice, std::size_t vertex) const;
+
+  /// The same of one candidate, term by term: alone, to bring each producer's result, to bring its own to each
+  /// consumer.
+  struct Term {
+    std::size_t producer = 0;
+    std::size_t consumer = 0;  ///< the same vertex for what it costs alone
+    double cost = 0;
+  };
+  std::vector<Term> terms_beside(const Choice& choice, std::size_t vertex, std::size_t candidate) const;
 
  private:
   std::unique_ptr<const search::Tables> tables_;

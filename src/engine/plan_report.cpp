@@ -1,0 +1,199 @@
+#include "engine/plan_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "einsum/print.h"
+#include "engine/algebra.h"
+
+namespace einrel {
+namespace {
+
+std::vector<std::string> label_names(const Vertex& vertex) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::vector<Label>& labels) {
+    for (const Label& label : labels) names.push_back(label.name);
+  };
+  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) add(einsum->labels);
+  if (const auto* const view = std::get_if<View>(&vertex.op)) add(view->labels);
+  for (std::size_t d = names.size(); d < vertex.bound.size() && std::holds_alternative<Input>(vertex.op); ++d) {
+    names.push_back(fmt::format("dimension {}", d));
+  }
+  return names;
+}
+
+/// "i=2 k=2", with "j=2*4" for 2 sites of 4 parts each; "whole, on one site".
+std::string cut_text(const Vertex& vertex, const VertexPlan& plan) {
+  const std::vector<std::string> names = label_names(vertex);
+  std::vector<std::string> texts;
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    if (plan.parts[l] == 1) continue;
+    texts.push_back(plan.parts[l] == plan.grid[l] ? fmt::format("{}={}", names[l], plan.grid[l])
+                                                  : fmt::format("{}={} of {}", names[l], plan.grid[l], plan.parts[l]));
+  }
+  return texts.empty() ? "whole, on one site" : fmt::format("{}", fmt::join(texts, " "));
+}
+
+std::string bytes_of(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+std::string cost_text(CostKind kind, double cost) {
+  if (kind == CostKind::bytes) return bytes_text(cost);
+  if (kind == CostKind::seconds) return seconds_text(cost);
+  return cost < 1e6 ? fmt::format("{:.0f} floats", cost) : fmt::format("{:.3g} floats", cost);
+}
+
+/// "A copied 2 times, 6 MB; Z_1 cut anew, 3 MB; partial sums reduced over j, 4 MB"
+std::string moves_text(const EinGraph& graph, std::size_t v, const VertexPlan& plan, const VertexCost& cost) {
+  const Vertex& vertex = graph.vertices[v];
+  std::vector<std::string> texts;
+  for (std::size_t o = 0; o < cost.operand_bytes.size(); ++o) {
+    if (cost.operand_bytes[o] == 0) continue;
+    std::int64_t copies = 1;
+    for (const SiteCopies& each : needed_layout(vertex, o, plan).copies) copies *= each.count;
+    texts.push_back(fmt::format("{} {}, {}", graph[vertex.inputs[o]].name,
+                                copies > 1 ? fmt::format("to {} sites each", copies) : "cut anew",
+                                bytes_of(cost.operand_bytes[o])));
+  }
+  if (cost.reduced_bytes > 0) {
+    std::vector<std::string> over;
+    for (const std::size_t label : reduced_labels(vertex)) {
+      if (plan.grid[label] > 1) over.push_back(label_names(vertex)[label]);
+    }
+    texts.push_back(fmt::format("partial results over {}, {}", fmt::join(over, " "), bytes_of(cost.reduced_bytes)));
+  }
+  return texts.empty() ? "nothing moves" : fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::string runner_up_text(const EinGraph& graph, std::size_t v, const RunnerUp& other, CostKind kind) {
+  const std::string cut = cut_text(graph.vertices[v], other.plan);
+  if (other.more <= 0) return fmt::format("next: {}, which costs the same", cut);
+  std::string why = "to compute and reduce it";
+  if (other.producer != other.consumer) {
+    why = other.consumer == v ? fmt::format("to bring {} here", graph.vertices[other.producer].name)
+                              : fmt::format("to bring it to {}", graph.vertices[other.consumer].name);
+  }
+  return fmt::format("next: {}, {} more, of which {} {}", cut, cost_text(kind, other.more),
+                     cost_text(kind, other.more_there), why);
+}
+
+std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report, CostKind kind) {
+  const Vertex& vertex = graph.vertices[v];
+  const VertexPlan& plan = report.plan.vertices[v];
+  const VertexCost& cost = report.costs.vertices[v];
+  const double share = report.costs.seconds > 0 ? 100 * cost.seconds / report.costs.seconds : 0;
+  std::string text =
+      fmt::format("  {}\n      {:<24} {:>9} {:>9} {:>5.1f} %   {}\n", formula(vertex, graph), cut_text(vertex, plan),
+                  bytes_of(cost.bytes()), seconds_text(cost.seconds), share, moves_text(graph, v, plan, cost));
+  if (const auto& other = report.runners_up[v])
+    text += fmt::format("      {}\n", runner_up_text(graph, v, *other, kind));
+  return text;
+}
+
+std::string inputs_text(const EinGraph& graph, const Plan& plan) {
+  std::string text;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (!std::holds_alternative<Input>(vertex.op)) continue;
+    std::vector<std::string> cuts;
+    for (const std::int64_t sites : plan.vertices[v].grid) cuts.push_back(std::to_string(sites));
+    const bool is_spread = sites_used(plan.vertices[v]) > 1;
+    text += fmt::format("  {:<44} {}\n", formula(vertex, graph),
+                        is_spread ? fmt::format("{} chunks, one a site", fmt::join(cuts, "x")) : "whole, on one site");
+  }
+  return text;
+}
+
+std::string totals_text(const std::vector<PlanReport>& reports) {
+  std::string text =
+      fmt::format("\n{:<18} {:>16} {:>16} {:>10} {:>12} {:>10} {:>14} {:>10}\n", "planner", "bound, floats",
+                  "floats moved", "bytes", "at most/site", "seconds", "sites computing", "planned in");
+  for (const PlanReport& report : reports) {
+    std::int64_t fewest = report.plan.sites;
+    std::int64_t most = 1;
+    for (std::size_t v = 0; v < report.plan.vertices.size(); ++v) {
+      if (report.costs.vertices[v].seconds == 0) continue;
+      fewest = std::min(fewest, sites_used(report.plan.vertices[v]));
+      most = std::max(most, sites_used(report.plan.vertices[v]));
+    }
+    const std::int64_t busiest = *std::max_element(report.costs.received.begin(), report.costs.received.end());
+    const std::string sites = fewest >= most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
+    text += fmt::format("{:<18} {:>16.4g} {:>16.4g} {:>10} {:>12} {:>10} {:>14} {:>10}\n", report.plan.planner,
+                        report.costs.bound, report.costs.floats, bytes_of(report.costs.bytes), bytes_of(busiest),
+                        seconds_text(report.costs.seconds), sites, seconds_text(report.seconds));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<PlanReport> plan_with(const Compiled& compiled, const std::vector<std::string>& planners,
+                                  const PlanRequest& request) {
+  std::vector<PlanReport> reports;
+  for (const std::string& name : planners) {
+    const Planner& planner = planner_named(name);
+    const auto start = std::chrono::steady_clock::now();
+    Planned planned = planner.plan(compiled.graph, request);
+    if (const auto* const reason = std::get_if<std::string>(&planned)) {
+      throw UserError(fmt::format("planner {} has no plan for {}: {}", name, printable(compiled.name), *reason));
+    }
+    PlanReport report{std::get<Plan>(std::move(planned)), {}, {}, 0};
+    report.plan.planner = name;
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.costs = costs_of(compiled.graph, report.plan, request.machine);
+    report.runners_up = runners_up(compiled.graph, report.plan, request.machine, request.cost);
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {
+  const EinGraph& graph = compiled.graph;
+  const PlanReport& first = reports.front();
+  std::string text = fmt::format("\nplan by {} for {} on machine {}, least {}\n\ninputs, and where they lie\n{}",
+                                 first.plan.planner, counted(static_cast<std::size_t>(request.sites), "site"),
+                                 request.machine.name, name_of(request.cost), inputs_text(graph, first.plan));
+  text += "\nvertices (sites along each label; bytes received; seconds and their share; what moves)\n";
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (!std::holds_alternative<Input>(graph.vertices[v].op)) text += vertex_text(graph, v, first, request.cost);
+  }
+  return text + totals_text(reports);
+}
+
+std::string lowered_text(const Compiled& compiled, const Plan& plan) {
+  return algebra_text(algebra_of(compiled.graph, plan));
+}
+
+std::string plan_difference_text(const Compiled& compiled, const PlanReport& first, const PlanReport& second) {
+  const EinGraph& graph = compiled.graph;
+  std::string text =
+      fmt::format("\nwhere {} and {} differ (bytes received, seconds)\n", first.plan.planner, second.plan.planner);
+  std::size_t same = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (std::holds_alternative<Input>(vertex.op)) continue;
+    const VertexCost& a = first.costs.vertices[v];
+    const VertexCost& b = second.costs.vertices[v];
+    const bool is_cut_alike = first.plan.vertices[v].parts == second.plan.vertices[v].parts &&
+                              first.plan.vertices[v].grid == second.plan.vertices[v].grid;
+    if (is_cut_alike && a.bytes() == b.bytes()) {
+      ++same;
+      continue;
+    }
+    text += fmt::format("  {}\n", formula(vertex, graph));
+    for (const auto& [report, cost] : {std::pair{&first, &a}, std::pair{&second, &b}}) {
+      text += fmt::format("      {:<16} {:<24} {:>9} {:>9}   {}\n", report->plan.planner,
+                          cut_text(vertex, report->plan.vertices[v]), bytes_of(cost->bytes()),
+                          seconds_text(cost->seconds), moves_text(graph, v, report->plan.vertices[v], *cost));
+    }
+    text += fmt::format("      {} of {} costs {:+.4g} bytes, {:+.3g} s\n", second.plan.planner, vertex.name,
+                        static_cast<double>(b.bytes() - a.bytes()), b.seconds - a.seconds);
+  }
+  return text + fmt::format("  {} alike\n", same == 1 ? "1 vertex is" : fmt::format("{} vertices are", same));
+}
+
+}  // namespace einrel

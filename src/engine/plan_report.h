@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/compile.h"
+#include "plan/cost.h"
+#include "plan/planner.h"
+#include "plan/runner_up.h"
+
+namespace einrel {
+
+/// A plan of a program and what is known of it before it runs.
+struct PlanReport {
+  Plan plan;
+  PlanCosts costs;
+  std::vector<std::optional<RunnerUp>> runners_up;  ///< per vertex, by the cost that was asked for
+  double seconds = 0;                               ///< that planning took
+};
+
+/// Plans with each of these planners. Throws UserError when a planner that is named has no plan for the program, with
+/// its reason.
+std::vector<PlanReport> plan_with(const Compiled& compiled, const std::vector<std::string>& planners,
+                                  const PlanRequest& request);
+
+/// For people: of the first plan, per vertex how it is cut, what moves, bytes, seconds, and why the second best way
+/// lost; of all plans, their costs side by side.
+std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request);
+
+/// The same as one JSON object: what `explain_json` says of the program, and the plans.
+std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request);
+
+/// A plan in both algebras. Throws UserError where that has too many tuples.
+std::string lowered_text(const Compiled& compiled, const Plan& plan);
+
+/// The vertices that two plans compute differently, and what the difference costs.
+std::string plan_difference_text(const Compiled& compiled, const PlanReport& first, const PlanReport& second);
+
+}  // namespace einrel

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "plan/cost.h"
+#include "plan/plan.h"
+
+namespace einrel {
+
+/// The second best way to plan one vertex beside the rest of a plan, and why it is not better.
+struct RunnerUp {
+  VertexPlan plan;  ///< without numbers of sites
+  double more =
+      0;  ///< that the whole plan would cost; below 0 where changing more than one vertex led to a better plan
+  /// Where most of that comes from: producer and consumer of the tensor that would cost more to move, or the vertex
+  /// twice where computing or reducing it would.
+  std::size_t producer = 0;
+  std::size_t consumer = 0;
+  double more_there = 0;
+};
+
+/// Per vertex; nothing for inputs, for vertices with one candidate only, and of plans whose vertices have several parts
+/// on a site. By the model that searches use, which takes the best numbering of sites.
+std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Plan& plan, const Machine& machine,
+                                                CostKind kind);
+
+}  // namespace einrel
