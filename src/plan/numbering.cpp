@@ -23,6 +23,23 @@ VertexPlan plan_of_input(const Layout& need) {
   return plan;
 }
 
+/// The same, but each of the sites that want copies has a piece of what they all get: cut along a dimension that is
+/// whole so far. Nobody has more to send or to hold than others then.
+VertexPlan spread_plan_of_input(const Layout& need, const Shape& bound) {
+  VertexPlan plan = plan_of_input(need);
+  for (const SiteCopies& copies : need.copies) {
+    std::size_t longest = bound.size();
+    for (std::size_t d = 0; d < bound.size(); ++d) {
+      if (plan.parts[d] > 1 || need.axes[d].cut.parts > 1 || bound[d].value() < copies.count) continue;
+      if (longest == bound.size() || bound[d] > bound[longest]) longest = d;
+    }
+    if (longest == bound.size()) continue;
+    plan.parts[longest] = plan.grid[longest] = copies.count;
+    plan.strides[longest] = copies.stride;
+  }
+  return plan;
+}
+
 class Numbering {
  public:
   Numbering(const EinGraph& graph, Plan& plan)
@@ -95,18 +112,40 @@ class Numbering {
     }
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
       if (!is_input(graph_.vertices[v])) continue;
-      double least = std::numeric_limits<double>::infinity();
-      VertexPlan best = one_part_per_site(PartitionVector(graph_.vertices[v].bound.size(), 1));
-      for (const Layout& candidate : needs[v]) {
-        plan_.vertices[v] = plan_of_input(candidate);
-        double bytes = 0;
-        for (const Layout& need : needs[v]) bytes += bytes_between(v, need);
-        if (bytes >= least) continue;
-        least = bytes;
-        best = plan_.vertices[v];
+      const Shape& bound = graph_.vertices[v].bound;
+      std::vector<VertexPlan> candidates;
+      for (const Layout& need : needs[v]) {
+        candidates.push_back(plan_of_input(need));
+        candidates.push_back(spread_plan_of_input(need, bound));
+      }
+      Moved least{std::numeric_limits<double>::infinity(), 0};
+      VertexPlan best = one_part_per_site(PartitionVector(bound.size(), 1));
+      for (const VertexPlan& candidate : candidates) {
+        plan_.vertices[v] = candidate;
+        const Moved moved = moved_from(v, needs[v]);
+        if (std::tie(moved.all, moved.most) >= std::tie(least.all, least.most)) continue;
+        least = moved;
+        best = candidate;
       }
       plan_.vertices[v] = best;
     }
+  }
+
+  /// Bytes received by all sites, and by the one that receives most.
+  struct Moved {
+    double all = 0;
+    double most = 0;
+  };
+
+  Moved moved_from(std::size_t producer, const std::set<Layout>& needs) {
+    const Vertex& tensor = graph_.vertices[producer];
+    const Layout have = result_layout(tensor, plan_.vertices[producer]);
+    std::vector<double> received(static_cast<std::size_t>(plan_.sites), 0);
+    for (const Layout& need : needs) {
+      const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
+      for (std::size_t site = 0; site < received.size(); ++site) received[site] += static_cast<double>(elements[site]);
+    }
+    return {std::accumulate(received.begin(), received.end(), 0.0), *std::max_element(received.begin(), received.end())};
   }
 
   const EinGraph& graph_;
