@@ -7,6 +7,7 @@
 #include "base/suggest.h"
 #include "plan/baselines.h"
 #include "plan/eindecomp.h"
+#include "plan/transformer.h"
 
 namespace einrel {
 namespace {
@@ -36,6 +37,9 @@ const std::vector<Planner>& all_planners() {
       {"data", "one label, --batch, over all sites", plan_data},
       {"sqrt", "every result into about as many parts along its two longest labels", plan_sqrt},
       {"all-tile", "chunks of at most 1000 along every label", plan_all_tile},
+      {"megatron", "attention by its heads, what lies between products with weights by hidden units", plan_megatron},
+      {"sequence", "attention and all around it by the positions of the sequence", plan_sequence},
+      {"heads", "attention by its heads, all else by positions", plan_heads},
   };
   return planners;
 }
