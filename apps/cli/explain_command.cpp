@@ -10,6 +10,7 @@
 #include "engine/algebra.h"
 #include "engine/compile.h"
 #include "engine/explain.h"
+#include "engine/plan_file.h"
 #include "engine/plan_report.h"
 #include "engine/report_json.h"
 #include "output.h"
@@ -32,6 +33,7 @@ struct ExplainArguments : CheckArguments {
   std::vector<std::string> difference;
   std::string cost = "seconds";
   std::optional<std::string> batch;
+  std::optional<std::string> plan_file;
 };
 
 CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
@@ -51,6 +53,14 @@ bool wants_search(const std::vector<std::string>& planners) {
                                 printable(fmt::format("{}", fmt::join(planners, ", ")))));
   }
   return planners.front() == "ia-rules";
+}
+
+void check_planner(const std::string& name) {
+  try {
+    planner_named(name);
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{}, and of relations table-1 and ia-rules", error.what()));
+  }
 }
 
 CostKind parse_cost(const std::string& given) {
@@ -96,11 +106,18 @@ void explain_relations(const ExplainArguments& arguments, const Compiled& compil
 }
 
 void explain_plans(const ExplainArguments& arguments, const Compiled& compiled) {
-  const PlanRequest request{parse_sites(arguments.sites), {}, parse_cost(arguments.cost), arguments.batch};
+  PlanRequest request{parse_sites(arguments.sites), {}, parse_cost(arguments.cost), arguments.batch};
   std::vector<std::string> planners = arguments.planners;
   if (planners.empty()) planners = arguments.difference;
-  if (planners.empty()) planners = {"eindecomp"};
-  const std::vector<PlanReport> reports = plan_with(compiled, planners, request);
+  if (planners.empty() && !arguments.plan_file) planners = {"eindecomp"};
+  for (const std::string& planner : planners) check_planner(planner);
+  std::vector<PlanReport> reports;
+  if (arguments.plan_file) {
+    Plan plan = read_plan(*arguments.plan_file, compiled);
+    request.sites = plan.sites;
+    reports.push_back(report_of(compiled, std::move(plan), request));
+  }
+  for (PlanReport& report : plan_with(compiled, planners, request)) reports.push_back(std::move(report));
   if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, reports, request)));
   std::string text = explain_text(compiled) + plans_text(compiled, reports, request);
   if (!arguments.difference.empty()) {
@@ -117,7 +134,8 @@ void explain_program(const ExplainArguments& arguments) {
   CheckedProgram checked = check_program(arguments, source);
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
-  const bool plain = arguments.planners.empty() && arguments.difference.empty() && arguments.sites == "1";
+  const bool plain =
+      arguments.planners.empty() && arguments.difference.empty() && !arguments.plan_file && arguments.sites == "1";
   return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled);
 }
 
@@ -159,6 +177,8 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--batch", arguments->batch, "LABEL: what planner data cuts")->allow_extra_args(false);
   command->add_option("--diff", arguments->difference, "two planners: where their plans differ, and what that costs")
       ->expected(2);
+  command->add_option("--plan", arguments->plan_file, "FILE: a plan that explain --json wrote, beside the planners'")
+      ->allow_extra_args(false);
   command->add_flag("--algebra", arguments->algebra, "also show the plan in both algebras");
   command->callback([arguments] { explain_program(*arguments); });
 }

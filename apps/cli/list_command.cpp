@@ -7,6 +7,7 @@
 #include "engine/algebra.h"
 #include "engine/kernels.h"
 #include "output.h"
+#include "plan/planner.h"
 
 namespace einrel::cli {
 namespace {
@@ -24,12 +25,18 @@ void add_list_command(CLI::App& app) {
   command->add_subcommand("kernels", "what computes one vertex, and by which library")->callback([] {
     print(kernels_text());
   });
+  command->add_subcommand("planners", "how programs are cut and placed on sites")->callback([] {
+    for (const Planner& planner : all_planners()) print(fmt::format("{:<16} {}\n", planner.name, planner.summary));
+    print(
+        "table-1          of the relations of the TRA: as its paper compiles them (explain only)\n"
+        "ia-rules         the same, then searched for what moves least (explain only)\n");
+  });
   command->add_subcommand("rules", "the equivalence rules of the implementation algebra, with examples")->callback([] {
     print(rules_text());
   });
   command->callback([command] {
     if (command->get_subcommands().empty())
-      throw UserError("list what? write: einrel list functions, einrel list kernels, or einrel list rules");
+      throw UserError("list what? write: einrel list functions, kernels, planners, or rules");
   });
 }
 

@@ -10,22 +10,10 @@
 #include "base/text.h"
 #include "einsum/print.h"
 #include "engine/algebra.h"
+#include "engine/plan_file.h"
 
 namespace einrel {
 namespace {
-
-std::vector<std::string> label_names(const Vertex& vertex) {
-  std::vector<std::string> names;
-  const auto add = [&](const std::vector<Label>& labels) {
-    for (const Label& label : labels) names.push_back(label.name);
-  };
-  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) add(einsum->labels);
-  if (const auto* const view = std::get_if<View>(&vertex.op)) add(view->labels);
-  for (std::size_t d = names.size(); d < vertex.bound.size() && std::holds_alternative<Input>(vertex.op); ++d) {
-    names.push_back(fmt::format("dimension {}", d));
-  }
-  return names;
-}
 
 /// "i=2 k=2", with "j=2*4" for 2 sites of 4 parts each; "whole, on one site".
 std::string cut_text(const Vertex& vertex, const VertexPlan& plan) {
@@ -141,14 +129,20 @@ std::vector<PlanReport> plan_with(const Compiled& compiled, const std::vector<st
     if (const auto* const reason = std::get_if<std::string>(&planned)) {
       throw UserError(fmt::format("planner {} has no plan for {}: {}", name, printable(compiled.name), *reason));
     }
-    PlanReport report{std::get<Plan>(std::move(planned)), {}, {}, 0};
-    report.plan.planner = name;
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    report.costs = costs_of(compiled.graph, report.plan, request.machine);
-    report.runners_up = runners_up(compiled.graph, report.plan, request.machine, request.cost);
-    reports.push_back(std::move(report));
+    Plan plan = std::get<Plan>(std::move(planned));
+    plan.planner = name;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    reports.push_back(report_of(compiled, std::move(plan), request));
+    reports.back().seconds = seconds;
   }
   return reports;
+}
+
+PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {
+  PlanReport report{std::move(plan), {}, {}, 0};
+  report.costs = costs_of(compiled.graph, report.plan, request.machine);
+  report.runners_up = runners_up(compiled.graph, report.plan, request.machine, request.cost);
+  return report;
 }
 
 std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {

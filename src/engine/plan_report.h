@@ -24,6 +24,9 @@ struct PlanReport {
 std::vector<PlanReport> plan_with(const Compiled& compiled, const std::vector<std::string>& planners,
                                   const PlanRequest& request);
 
+/// What is known of a plan that is there already.
+PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request);
+
 /// For people: of the first plan, per vertex how it is cut, what moves, bytes, seconds, and why the second best way
 /// lost; of all plans, their costs side by side.
 std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request);

@@ -5,6 +5,7 @@
 #include "einsum/print.h"
 #include "engine/kernels.h"
 #include "engine/memory.h"
+#include "engine/plan_file.h"
 #include "engine/plan_report.h"
 #include "engine/summary.h"
 #include "tra/from_einsum.h"
@@ -146,13 +147,7 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
   const Vertex& vertex = graph.vertices[v];
   const VertexPlan& plan = report.plan.vertices[v];
   const VertexCost& cost = report.costs.vertices[v];
-  std::vector<std::string> names;
-  if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) {
-    for (const Label& label : einsum->labels) names.push_back(label.name);
-  } else if (const auto* view = std::get_if<View>(&vertex.op)) {
-    for (const Label& label : view->labels) names.push_back(label.name);
-  }
-  for (std::size_t d = names.size(); d < plan.parts.size(); ++d) names.push_back(std::to_string(d));
+  const std::vector<std::string> names = label_names(vertex);
   ordered_json parts = ordered_json::object();
   ordered_json sites = ordered_json::object();
   ordered_json strides = ordered_json::object();

@@ -145,7 +145,8 @@ class Numbering {
       const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
       for (std::size_t site = 0; site < received.size(); ++site) received[site] += static_cast<double>(elements[site]);
     }
-    return {std::accumulate(received.begin(), received.end(), 0.0), *std::max_element(received.begin(), received.end())};
+    return {std::accumulate(received.begin(), received.end(), 0.0),
+            *std::max_element(received.begin(), received.end())};
   }
 
   const EinGraph& graph_;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "base/text.h"
 #include "plan/baselines.h"
 #include "plan/eindecomp.h"
 #include "plan/transformer.h"
@@ -51,8 +52,8 @@ const Planner& planner_named(std::string_view name) {
     names.emplace_back(planner.name);
   }
   const std::string hint = did_you_mean(name, names);
-  throw UserError(fmt::format("there is no planner '{}'; {}", name,
-                              hint.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : hint));
+  throw UserError(fmt::format("there is no planner '{}'{}; there are {}", printable(name),
+                              hint.empty() ? "" : ", " + hint, fmt::join(names, ", ")));
 }
 
 }  // namespace einrel

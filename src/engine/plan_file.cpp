@@ -1,0 +1,153 @@
+#include "engine/plan_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "ia/from_tra.h"
+#include "ia/placement.h"
+#include "tra/from_einsum.h"
+
+namespace einrel {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::streamoff most_bytes = std::streamoff{1} << 28;
+
+json parsed(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) throw UserError(fmt::format("cannot open the plan {}: {}", printable(path), std::strerror(errno)));
+  if (file.tellg() < 0 || file.tellg() > most_bytes)
+    throw UserError(fmt::format("{} is no plan: it is not a file of at most 256 MiB", printable(path)));
+  file.seekg(0);
+  json read = json::parse(file, nullptr, false);
+  if (read.is_discarded()) throw UserError(fmt::format("{} is no plan: it is not JSON", printable(path)));
+  return read;
+}
+
+/// Reads one plan and says what is wrong with it.
+class Reader {
+ public:
+  Reader(std::string path, const EinGraph& graph) : path_(printable(path)), graph_(graph) {}
+
+  Plan read(const json& file) {
+    const json* plan = &file;
+    if (file.is_object() && file.contains("plans")) {
+      const json& plans = file["plans"];
+      if (!plans.is_array() || plans.empty()) fail("its `plans` is no list of plans");
+      plan = &plans[0];
+    }
+    Plan result;
+    result.sites = number(*plan, "sites", "the plan");
+    check_sites(result.sites);
+    result.planner = "file";
+    const json& vertices = member(*plan, "vertices", "the plan");
+    if (!vertices.is_array()) fail("its `vertices` is no list");
+    if (vertices.size() != graph_.vertices.size()) {
+      fail(fmt::format("it has {}, and the program {}, inputs included", counted(vertices.size(), "vertex"),
+                       graph_.vertices.size()));
+    }
+    for (std::size_t v = 0; v < vertices.size(); ++v) result.vertices.push_back(vertex(vertices[v], v, result.sites));
+    return result;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw UserError(fmt::format("{}: {}", path_, what)); }
+
+  const json& member(const json& of, const char* name, const std::string& what) const {
+    if (!of.is_object() || !of.contains(name))
+      fail(fmt::format("{} has no `{}`; einrel explain --json writes plans", what, name));
+    return of[name];
+  }
+  std::int64_t number(const json& of, const std::string& name, const std::string& what) const {
+    const json& value = member(of, name.c_str(), what);
+    if (!value.is_number_integer()) fail(fmt::format("`{}` of {} is no whole number", printable(name), what));
+    return value.get<std::int64_t>();
+  }
+  std::int64_t optional_number(const json& of, const std::string& name, const std::string& what,
+                               std::int64_t otherwise) const {
+    if (!of.is_object()) fail(fmt::format("{} has a list where numbers per label should be", what));
+    return of.contains(name) ? number(of, name, what) : otherwise;
+  }
+
+  VertexPlan vertex(const json& given, std::size_t v, std::int64_t sites) const {
+    const Vertex& vertex = graph_.vertices[v];
+    const std::string what = fmt::format("vertex {}", vertex.name);
+    const json& name = member(given, "name", "a vertex");
+    if (!name.is_string() || name.get<std::string>() != vertex.name) {
+      fail(fmt::format("its vertex number {} is {}, but that of the program is {}", v, printable(name.dump()),
+                       vertex.name));
+    }
+    const json& parts = member(given, "parts", what);
+    const json& grid = member(given, "sites", what);
+    const json& strides = member(given, "strides", what);
+    VertexPlan plan;
+    for (const std::string& label : label_names(vertex)) {
+      plan.parts.push_back(optional_number(parts, label, what, 1));
+      plan.grid.push_back(optional_number(grid, label, what, 1));
+      plan.strides.push_back(optional_number(strides, label, what, 0));
+    }
+    check(vertex, plan, sites);
+    return plan;
+  }
+
+  void check(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites) const {
+    const PartitionVector most =
+        std::holds_alternative<Input>(vertex.op) ? extents_of(vertex) : most_parts(vertex, graph_);
+    const std::vector<std::string> names = label_names(vertex);
+    for (std::size_t l = 0; l < names.size(); ++l) {
+      if (plan.parts[l] < 1 || plan.parts[l] > most[l]) {
+        fail(fmt::format("vertex {} has {} parts of {}, which can be cut into 1 to {}", vertex.name, plan.parts[l],
+                         names[l], most[l]));
+      }
+      if (plan.grid[l] < 1 || plan.grid[l] > plan.parts[l]) {
+        fail(fmt::format("vertex {} has {} sites along {} for {} parts", vertex.name, plan.grid[l], names[l],
+                         plan.parts[l]));
+      }
+    }
+    try {
+      check_digits(site_grid(plan.parts, plan.grid, plan.strides), sites);
+    } catch (const UserError& error) {
+      fail(fmt::format("vertex {}: {}", vertex.name, error.what()));
+    }
+  }
+
+  static PartitionVector extents_of(const Vertex& vertex) {
+    PartitionVector extents;
+    for (const Extent extent : vertex.bound) extents.push_back(std::max<std::int64_t>(extent.value(), 1));
+    return extents;
+  }
+
+  std::string path_;
+  const EinGraph& graph_;
+};
+
+}  // namespace
+
+Plan read_plan(const std::string& path, const Compiled& compiled) {
+  return Reader(path, compiled.graph).read(parsed(path));
+}
+
+std::vector<std::string> label_names(const Vertex& vertex) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::vector<Label>& labels) {
+    for (const Label& label : labels) names.push_back(label.name);
+  };
+  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
+    add(einsum->labels);
+  } else if (const auto* const view = std::get_if<View>(&vertex.op)) {
+    add(view->labels);
+  } else {
+    for (std::size_t d = 0; d < vertex.bound.size(); ++d) names.push_back(std::to_string(d));
+  }
+  return names;
+}
+
+}  // namespace einrel
