@@ -42,9 +42,9 @@ void input_was_cut_short(int) {
 
 /// Options of the agreed interface whose time has not come.
 void refuse_planned_options(int argc, char** argv) {
-  std::vector<std::string> planned{"--cost", "--memory", "--spill", "--analyze", "--trace", "--machine", "--html"};
+  std::vector<std::string> planned{"--spill", "--analyze", "--trace"};
   const bool explains = argc > 1 && std::string_view(argv[1]) == "explain";
-  if (!explains) planned.insert(planned.end(), {"--sites", "--planner"});
+  if (!explains) planned.insert(planned.end(), {"--sites", "--planner", "--cost", "--plan", "--memory", "--machine"});
   for (int i = 1; i < argc; ++i) {
     const std::string option = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
     if (std::find(planned.begin(), planned.end(), option) == planned.end()) continue;

@@ -51,7 +51,7 @@ class Reader {
     const json& vertices = member(*plan, "vertices", "the plan");
     if (!vertices.is_array()) fail("its `vertices` is no list");
     if (vertices.size() != graph_.vertices.size()) {
-      fail(fmt::format("it has {}, and the program {}, inputs included", counted(vertices.size(), "vertex"),
+      fail(fmt::format("it is a plan of {} vertices, inputs included, and the program has {}", vertices.size(),
                        graph_.vertices.size()));
     }
     for (std::size_t v = 0; v < vertices.size(); ++v) result.vertices.push_back(vertex(vertices[v], v, result.sites));
