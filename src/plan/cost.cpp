@@ -272,6 +272,12 @@ std::string_view name_of(CostKind kind) {
   return names.at(static_cast<std::size_t>(kind));
 }
 
+double one_site_seconds(const EinGraph& graph, std::size_t vertex, const Machine& machine) {
+  const Vertex& computed = graph.vertices[vertex];
+  const VertexPlan whole = one_part_per_site(PartitionVector(label_extents(computed).size(), 1));
+  return computing_seconds(graph, computed, whole, machine);
+}
+
 std::unique_ptr<CostModel> cost_model(CostKind kind, const Machine& machine) {
   switch (kind) {
     case CostKind::bound: return std::make_unique<BoundModel>();

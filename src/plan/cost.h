@@ -41,6 +41,9 @@ class CostModel {
   virtual bool sends_once() const { return true; }
 };
 
+/// Seconds in which one site computes a vertex, by the model `seconds`.
+double one_site_seconds(const EinGraph& graph, std::size_t vertex, const Machine& machine);
+
 std::unique_ptr<CostModel> cost_model(CostKind kind, const Machine& machine);
 
 /// What one vertex costs in a plan.

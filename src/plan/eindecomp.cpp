@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
@@ -20,15 +21,25 @@ std::vector<VertexPlan> one_part_per_site_each(const std::vector<PartitionVector
 
 VertexPlan whole(const Vertex& vertex) { return one_part_per_site(PartitionVector(label_extents(vertex).size(), 1)); }
 
-/// How many sites a vertex may use: all of them; where time counts, fewer, too.
-std::vector<std::int64_t> numbers_of_sites(std::int64_t sites, CostKind kind) {
-  std::vector<std::int64_t> numbers{sites};
-  if (kind != CostKind::seconds) return numbers;
-  constexpr std::int64_t all_below = 16;
-  for (std::int64_t fewer = sites - 1; fewer >= 1; --fewer) {
-    const bool is_power_of_four = (fewer & (fewer - 1)) == 0 && fewer % 3 == 1;
-    if (sites <= all_below || is_power_of_four) numbers.push_back(fewer);
+/// What is left of a number without its factors 2 and 3 (and 5 and 7).
+std::int64_t rest_of(std::int64_t number, bool also_5_and_7) {
+  for (const std::int64_t prime : {2, 3, 5, 7}) {
+    while ((also_5_and_7 || prime <= 3) && number % prime == 0) number /= prime;
   }
+  return number;
+}
+
+/// How many sites a vertex may use where using fewer than all may be better: numbers below that can be cut in more ways
+/// (6 instead of 7), and for small vertices powers of 4.
+std::vector<std::int64_t> numbers_of_sites(std::int64_t sites) {
+  std::vector<std::int64_t> numbers{sites};
+  if (sites > 2 && rest_of(sites, true) > 1) numbers.push_back(sites - 1);
+  if (sites > 2) {
+    std::int64_t smooth = sites - 1;
+    while (rest_of(smooth, false) > 1) --smooth;
+    numbers.push_back(smooth);
+  }
+  for (std::int64_t power = 1; power < sites; power *= 4) numbers.push_back(power);
   return numbers;
 }
 
@@ -60,21 +71,36 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 
 }  // namespace
 
-Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind) {
-  return [&graph, sites, kind](const Vertex& vertex) -> std::vector<VertexPlan> {
+std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, const Machine& machine) {
+  std::vector<double> seconds;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) seconds.push_back(one_site_seconds(graph, v, machine));
+  constexpr double all_together = 0.01;
+  const double on_all_sites = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(sites);
+  const double allowed = all_together * on_all_sites / static_cast<double>(seconds.size());
+  std::vector<bool> small;
+  for (const double alone : seconds) small.push_back(alone <= allowed);
+  return small;
+}
+
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind) {
+  std::vector<bool> small = small_vertices(graph, sites, machine);
+  return [&graph, small = std::move(small), sites, kind](const Vertex& vertex, std::size_t v) -> std::vector<VertexPlan> {
     if (std::holds_alternative<Input>(vertex.op)) return input_layouts(vertex, sites);
+    const PartitionVector most = most_parts(vertex, graph);
     std::set<PartitionVector> grids;
-    for (const std::int64_t number : numbers_of_sites(sites, kind)) {
-      for (PartitionVector& grid : site_grids(most_parts(vertex, graph), number)) grids.insert(std::move(grid));
+    const bool fewer = kind == CostKind::seconds || small[v];
+    for (const std::int64_t number : fewer ? numbers_of_sites(sites) : std::vector<std::int64_t>{sites}) {
+      for (PartitionVector& grid : site_grids(most, number)) grids.insert(std::move(grid));
     }
     return one_part_per_site_each({grids.begin(), grids.end()});
   };
 }
 
-bool uses_all_sites(const EinGraph& graph, const Plan& plan) {
+bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine) {
+  const std::vector<bool> small = small_vertices(graph, plan.sites, machine);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (std::holds_alternative<Input>(vertex.op)) continue;
+    if (std::holds_alternative<Input>(vertex.op) || small[v]) continue;
     const PartitionVector most = most_parts(vertex, graph);
     if (sites_used(plan.vertices[v]) < most_sites_of(most, plan.sites)) return false;
   }
@@ -84,7 +110,7 @@ bool uses_all_sites(const EinGraph& graph, const Plan& plan) {
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
   if (calls < 1) throw Bug("a plan of no kernel calls");
   const auto model = cost_model(CostKind::bound, {});
-  const SearchSpace space(graph, *model, [&](const Vertex& vertex) -> std::vector<VertexPlan> {
+  const SearchSpace space(graph, *model, [&](const Vertex& vertex, std::size_t) -> std::vector<VertexPlan> {
     if (std::holds_alternative<Input>(vertex.op)) return {whole(vertex)};
     return one_part_per_site_each(power_of_two_partitions(most_parts(vertex, graph), calls));
   });
@@ -96,21 +122,21 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others) {
   const auto model = cost_model(kind, machine);
-  const SearchSpace space(graph, *model, site_candidates(graph, sites, kind));
+  const SearchSpace space(graph, *model, site_candidates(graph, sites, machine, kind));
   std::vector<Plan> found;
-  SearchSpace::Choice choice = space.by_paths(true);
-  space.improve(choice);
-  found.push_back(plan_of(graph, space, choice, sites));
-  choice = space.by_beam(steps_per_vertex(graph));
-  space.improve(choice);
-  found.push_back(plan_of(graph, space, choice, sites));
+  const auto improve_from = [&](SearchSpace::Choice choice) {
+    space.improve(choice);
+    found.push_back(plan_of(graph, space, choice, sites));
+  };
+  constexpr std::size_t few = 200;
+  const bool has_few_vertices = graph.vertices.size() <= few;
+  improve_from(space.by_beam(steps_per_vertex(graph)));
+  if (has_few_vertices) improve_from(space.by_paths(true));
   for (const Plan& other : others) {
-    if (kind != CostKind::seconds && !uses_all_sites(graph, other)) continue;
+    if (kind != CostKind::seconds && !uses_all_sites(graph, other, machine)) continue;
     found.push_back(other);
-    if (auto start = space.choice_of(other)) {
-      space.improve(*start);
-      found.push_back(plan_of(graph, space, *start, sites));
-    }
+    if (!has_few_vertices) continue;
+    if (const auto start = space.choice_of(other)) improve_from(*start);
   }
   double least = std::numeric_limits<double>::infinity();
   Plan best;

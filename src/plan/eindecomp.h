@@ -13,13 +13,17 @@ namespace einrel {
 /// results).
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls);
 
-/// What `eindecomp` chooses from: one part per site, on all sites; where time counts also on fewer. `graph` must
-/// outlive it.
-Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind);
+/// What `eindecomp` chooses from: one part per site, on all sites; on fewer where time counts, and of small_vertices.
+/// `graph` must outlive it.
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind);
 
-/// Whether every vertex is computed on as many sites as its labels allow. Plans that leave sites idle move less, down
-/// to nothing, so that only time can tell whether that is better.
-bool uses_all_sites(const EinGraph& graph, const Plan& plan);
+/// Which vertices are so small that computing each of them on one site takes, all together, at most a hundredth longer
+/// than all vertices take on all sites, moving aside.
+std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, const Machine& machine);
+
+/// Whether every vertex but small_vertices is computed on as many sites as its labels allow. Plans that leave sites idle
+/// move less, down to nothing, so that only time can tell whether that is better.
+bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine);
 
 /// EinDecomp for any number of sites and any cost: paths as in the paper, but tensors of vertices that are planned
 /// already, and tensors that they need, are charged; then vertices are planned again one by one beside all others, from

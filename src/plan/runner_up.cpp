@@ -29,7 +29,7 @@ std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Pla
                                                 CostKind kind) {
   std::vector<std::optional<RunnerUp>> result(graph.vertices.size());
   const auto model = cost_model(kind, machine);
-  const SearchSpace space(graph, *model, site_candidates(graph, plan.sites, kind));
+  const SearchSpace space(graph, *model, site_candidates(graph, plan.sites, machine, kind));
   const std::optional<SearchSpace::Choice> choice = space.choice_of(plan);
   if (!choice) return result;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {

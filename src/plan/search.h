@@ -17,7 +17,7 @@ struct Tables;
 
 /// The ways of cutting a vertex that a search chooses from; the first of an Input's is what it takes where its place
 /// does not matter. Called once for equal vertices.
-using Candidates = std::function<std::vector<VertexPlan>(const Vertex&)>;
+using Candidates = std::function<std::vector<VertexPlan>(const Vertex&, std::size_t)>;
 
 /// The plans of a graph in which every vertex has one of its candidates, and searches for the cheapest. What vertices
 /// have in common is computed once: a model of 32 equal layers takes the tables of one.

@@ -63,7 +63,7 @@ std::size_t Tables::find_class(std::size_t v, const Candidates& candidates) {
 VertexClass Tables::new_class(std::size_t v, const Candidates& candidates) const {
   const Vertex& vertex = graph.vertices[v];
   VertexClass made;
-  made.candidates = candidates(vertex);
+  made.candidates = candidates(vertex, v);
   if (is_input(v) && !is_shared_input(v)) made.candidates.resize(1);
   for (VertexPlan& plan : made.candidates) plan.strides.assign(plan.grid.size(), 0);
   std::map<Layout, std::size_t> results;

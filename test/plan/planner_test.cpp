@@ -140,7 +140,7 @@ TEST(EinDecomp, IsNearTheOptimumOfGraphsAndNeverWorseThanAnyBaseline) {
           costs_of(graph, std::get<Plan>(planner_named("eindecomp").plan(graph, request(sites, kind))), {}).of(kind);
       for (const Planner& planner : all_planners()) {
         const Planned other = planner.plan(graph, request(sites, kind));
-        if (const auto* const plan = std::get_if<Plan>(&other); plan != nullptr && uses_all_sites(graph, *plan)) {
+        if (const auto* const plan = std::get_if<Plan>(&other); plan != nullptr && uses_all_sites(graph, *plan, {})) {
           ASSERT_LE(cost, costs_of(graph, *plan, {}).of(kind)) << planner.name << " of seed " << seed << "\n" << text;
         }
       }
