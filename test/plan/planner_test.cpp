@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -160,6 +163,60 @@ TEST(EinDecomp, IsNearTheOptimumOfGraphsAndNeverWorseThanAnyBaseline) {
     std::printf("%s: %d of %d optimal, worst %.3f, mean %.4f\n", std::string(name_of(kind)).c_str(), optimal, compared,
                 worst, sum / compared);
   }
+}
+
+std::vector<std::string> names_of_labels(const Vertex& vertex) {
+  std::vector<std::string> names;
+  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
+    for (const Label& label : einsum->labels) names.push_back(label.name);
+  }
+  return names;
+}
+
+/// Cuts one label in two after the other, wherever it stands, always the one after which the program is fastest.
+/// Returns the labels.
+std::vector<std::string> cut_greedily(const EinGraph& graph, Plan& plan) {
+  std::vector<std::string> order;
+  for (std::int64_t used = 1; used < plan.sites; used *= 2) {
+    std::map<std::string, Plan> cut;
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      for (const std::string& name : names_of_labels(graph.vertices[v])) cut.emplace(name, plan);
+    }
+    double least = std::numeric_limits<double>::infinity();
+    for (auto& [label, next] : cut) {
+      for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+        PartitionVector grid = next.vertices[v].grid;
+        const std::vector<std::string> names = names_of_labels(graph.vertices[v]);
+        for (std::size_t l = 0; l < names.size(); ++l) grid[l] *= names[l] == label ? 2 : 1;
+        next.vertices[v] = one_part_per_site(grid);
+      }
+      number_sites(graph, next);
+      const double seconds = costs_of(graph, next, {}).seconds;
+      if (seconds >= least) continue;
+      least = seconds;
+      plan = next;
+      order.resize(static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(used))));
+      order.push_back(label);
+    }
+  }
+  return order;
+}
+
+TEST(EinDecomp, DoesNotCollapseToDataParallelismAsCuttingOneLabelAtATimeDoes) {
+  const EinGraph graph = einrel::graph_of(
+      "dims b=4096 f=8192 g=8192 h=8192 k=8192 l=8192\ninput X[b,f], W1[f,g], W2[g,h], W3[h,k], W4[k,l]\n"
+      "A[b,g] = sum[f] X[b,f] * W1[f,g]\nB[b,h] = sum[g] A[b,g] * W2[g,h]\nC[b,k] = sum[h] B[b,h] * W3[h,k]\n"
+      "D[b,l] = sum[k] C[b,k] * W4[k,l]\n");
+  Plan greedy{"greedy", 64, {}};
+  for (const Vertex& vertex : graph.vertices) {
+    greedy.vertices.push_back(one_part_per_site(PartitionVector(label_extents(vertex).size(), 1)));
+  }
+  EXPECT_EQ(cut_greedily(graph, greedy), std::vector<std::string>(6, "b"));
+  const Plan plan = std::get<Plan>(planner_named("eindecomp").plan(graph, request(64, CostKind::seconds)));
+  const PlanCosts collapsed = costs_of(graph, greedy, {});
+  const PlanCosts found = costs_of(graph, plan, {});
+  EXPECT_LT(found.seconds, 0.6 * collapsed.seconds);
+  EXPECT_LT(found.bytes, collapsed.bytes / 4);
 }
 
 TEST(Planners, AreFoundByName) {
