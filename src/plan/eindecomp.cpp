@@ -58,7 +58,7 @@ std::vector<VertexPlan> input_layouts(const Vertex& vertex, std::int64_t sites) 
 /// Of the beam: a few seconds for thousands of vertices, milliseconds for tens.
 std::size_t steps_per_vertex(const EinGraph& graph) {
   constexpr std::size_t all = 1'500'000;
-  constexpr std::size_t most = 5000;
+  constexpr std::size_t most = 1000;
   return std::min(most, all / std::max<std::size_t>(graph.vertices.size(), 1));
 }
 
@@ -82,18 +82,22 @@ std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, cons
   return small;
 }
 
-Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind) {
-  std::vector<bool> small = small_vertices(graph, sites, machine);
-  return [&graph, small = std::move(small), sites, kind](const Vertex& vertex, std::size_t v) -> std::vector<VertexPlan> {
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, std::vector<bool> may_idle) {
+  return [&graph, sites, may_idle = std::move(may_idle)](const Vertex& vertex, std::size_t v) {
     if (std::holds_alternative<Input>(vertex.op)) return input_layouts(vertex, sites);
     const PartitionVector most = most_parts(vertex, graph);
     std::set<PartitionVector> grids;
-    const bool fewer = kind == CostKind::seconds || small[v];
-    for (const std::int64_t number : fewer ? numbers_of_sites(sites) : std::vector<std::int64_t>{sites}) {
+    for (const std::int64_t number : may_idle[v] ? numbers_of_sites(sites) : std::vector<std::int64_t>{sites}) {
       for (PartitionVector& grid : site_grids(most, number)) grids.insert(std::move(grid));
     }
     return one_part_per_site_each({grids.begin(), grids.end()});
   };
+}
+
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind) {
+  return site_candidates(graph, sites,
+                         kind == CostKind::seconds ? std::vector<bool>(graph.vertices.size(), true)
+                                                   : small_vertices(graph, sites, machine));
 }
 
 bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine) {
@@ -122,32 +126,40 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others) {
   const auto model = cost_model(kind, machine);
-  const SearchSpace space(graph, *model, site_candidates(graph, sites, machine, kind));
   std::vector<Plan> found;
-  const auto improve_from = [&](SearchSpace::Choice choice) {
-    space.improve(choice);
-    found.push_back(plan_of(graph, space, choice, sites));
-  };
-  constexpr std::size_t few = 200;
-  const bool has_few_vertices = graph.vertices.size() <= few;
-  improve_from(space.by_beam(steps_per_vertex(graph)));
-  if (has_few_vertices) improve_from(space.by_paths(true));
   for (const Plan& other : others) {
-    if (kind != CostKind::seconds && !uses_all_sites(graph, other, machine)) continue;
-    found.push_back(other);
-    if (!has_few_vertices) continue;
-    if (const auto start = space.choice_of(other)) improve_from(*start);
+    if (kind == CostKind::seconds || uses_all_sites(graph, other, machine)) found.push_back(other);
   }
+  const std::size_t given = found.size();
+  const std::vector<bool> all_if_seconds(graph.vertices.size(), kind == CostKind::seconds);
+  const std::vector<bool> small = small_vertices(graph, sites, machine);
+  const auto search = [&](const std::vector<bool>& may_idle) {
+    const SearchSpace space(graph, *model, site_candidates(graph, sites, may_idle));
+    const auto improve_from = [&](SearchSpace::Choice choice) {
+      space.improve(choice);
+      found.push_back(plan_of(graph, space, choice, sites));
+    };
+    improve_from(space.by_beam(steps_per_vertex(graph)));
+    constexpr std::size_t few_vertices = 200;
+    if (graph.vertices.size() > few_vertices) return;
+    improve_from(space.by_paths(true));
+    for (std::size_t i = 0; i < given; ++i) {
+      if (const auto start = space.choice_of(found[i])) improve_from(*start);
+    }
+  };
+  search(all_if_seconds);
+  if (kind != CostKind::seconds) search(small);
+  const Plan* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
-  Plan best;
-  for (Plan& plan : found) {
+  for (const Plan& plan : found) {
     const double cost = costs_of(graph, plan, machine).of(kind);
     if (cost >= least) continue;
     least = cost;
-    best = std::move(plan);
+    best = &plan;
   }
-  best.planner = "eindecomp";
-  return best;
+  Plan plan = *best;
+  plan.planner = "eindecomp";
+  return plan;
 }
 
 }  // namespace einrel

@@ -13,22 +13,24 @@ namespace einrel {
 /// results).
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls);
 
-/// What `eindecomp` chooses from: one part per site, on all sites; on fewer where time counts, and of small_vertices.
-/// `graph` must outlive it.
+/// What `eindecomp` chooses from: one part per site, on all sites; on fewer where a vertex may leave some idle. `graph`
+/// must outlive it.
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, std::vector<bool> may_idle);
+/// The same: every vertex may where time counts, else small_vertices.
 Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind);
 
 /// Which vertices are so small that computing each of them on one site takes, all together, at most a hundredth longer
 /// than all vertices take on all sites, moving aside.
 std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, const Machine& machine);
 
-/// Whether every vertex but small_vertices is computed on as many sites as its labels allow. Plans that leave sites idle
-/// move less, down to nothing, so that only time can tell whether that is better.
+/// Whether every vertex but small_vertices is computed on as many sites as its labels allow. Plans that leave sites
+/// idle move less, down to nothing, so that only time can tell whether that is better.
 bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine);
 
-/// EinDecomp for any number of sites and any cost: paths as in the paper, but tensors of vertices that are planned
-/// already, and tensors that they need, are charged; then vertices are planned again one by one beside all others, from
-/// there and from each of `others`, and the cheapest of all is taken, so that none of them is cheaper. Costs other than
-/// seconds take no plan that leaves sites idle.
+/// EinDecomp for any number of sites and any cost: the cheapest of several plans. One comes from a beam over all
+/// vertices in order; of few vertices, others from paths as in the paper, on which tensors from and to vertices that
+/// are planned already are charged, and from each of `others`. Each is improved vertex by vertex and path by path. None
+/// of `others` is cheaper, but for those that leave sites idle where the cost is not seconds.
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others);
 
