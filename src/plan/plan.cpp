@@ -164,11 +164,11 @@ std::vector<PartitionVector> factorizations(const PartitionVector& most, std::in
     std::int64_t left = 1;  ///< the product of the other labels
   };
   std::vector<Begun> all{{{}, product}};
-  for (std::size_t l = 0; l < most.size(); ++l) {
+  for (const std::int64_t largest : most) {
     std::vector<Begun> longer;
     for (const Begun& begun : all) {
       for (const std::int64_t divisor : divisors) {
-        if (divisor > std::min(begun.left, most[l])) break;
+        if (divisor > std::min(begun.left, largest)) break;
         if (begun.left % divisor != 0) continue;
         longer.push_back({begun.grid, begun.left / divisor});
         longer.back().grid.push_back(divisor);
