@@ -1,6 +1,7 @@
 #include "plan/eindecomp.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -21,22 +22,22 @@ std::vector<VertexPlan> one_part_per_site_each(const std::vector<PartitionVector
 
 VertexPlan whole(const Vertex& vertex) { return one_part_per_site(PartitionVector(label_extents(vertex).size(), 1)); }
 
-/// What is left of a number without its factors 2 and 3 (and 5 and 7).
-std::int64_t rest_of(std::int64_t number, bool also_5_and_7) {
-  for (const std::int64_t prime : {2, 3, 5, 7}) {
-    while ((also_5_and_7 || prime <= 3) && number % prime == 0) number /= prime;
+/// What is left of a number without these prime factors.
+std::int64_t without_factors(std::int64_t number, std::initializer_list<std::int64_t> primes) {
+  for (const std::int64_t prime : primes) {
+    while (number % prime == 0) number /= prime;
   }
   return number;
 }
 
-/// How many sites a vertex may use where using fewer than all may be better: numbers below that can be cut in more ways
-/// (6 instead of 7), and for small vertices powers of 4.
+/// How many sites a vertex may use where using fewer than all may be better: instead of numbers that can be cut in few
+/// ways (7, 11, 26) ones below that can be cut in many, and for small vertices powers of 4.
 std::vector<std::int64_t> numbers_of_sites(std::int64_t sites) {
   std::vector<std::int64_t> numbers{sites};
-  if (sites > 2 && rest_of(sites, true) > 1) numbers.push_back(sites - 1);
-  if (sites > 2) {
+  if (without_factors(sites, {2, 3, 5}) > 1) {
     std::int64_t smooth = sites - 1;
-    while (rest_of(smooth, false) > 1) --smooth;
+    numbers.push_back(smooth);
+    while (without_factors(smooth, {2, 3}) > 1) --smooth;
     numbers.push_back(smooth);
   }
   for (std::int64_t power = 1; power < sites; power *= 4) numbers.push_back(power);
