@@ -57,9 +57,11 @@ std::string moves_text(const EinGraph& graph, std::size_t v, const VertexPlan& p
   return texts.empty() ? "nothing moves" : fmt::format("{}", fmt::join(texts, "; "));
 }
 
-std::string runner_up_text(const EinGraph& graph, std::size_t v, const RunnerUp& other, CostKind kind) {
+/// `all` is what the whole plan costs.
+std::string runner_up_text(const EinGraph& graph, std::size_t v, const RunnerUp& other, CostKind kind, double all) {
   const std::string cut = cut_text(graph.vertices[v], other.plan);
-  if (other.more <= 0) return fmt::format("next: {}, which costs the same", cut);
+  constexpr double rounding = 1e-9;
+  if (other.more <= rounding * all) return fmt::format("next: {}, which costs the same", cut);
   std::string why = "to compute and reduce it";
   if (other.producer != other.consumer) {
     why = other.consumer == v ? fmt::format("to bring {} here", graph.vertices[other.producer].name)
@@ -78,7 +80,7 @@ std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& 
       fmt::format("  {}\n      {:<24} {:>9} {:>9} {:>5.1f} %   {}\n", formula(vertex, graph), cut_text(vertex, plan),
                   bytes_of(cost.bytes()), seconds_text(cost.seconds), share, moves_text(graph, v, plan, cost));
   if (const auto& other = report.runners_up[v])
-    text += fmt::format("      {}\n", runner_up_text(graph, v, *other, kind));
+    text += fmt::format("      {}\n", runner_up_text(graph, v, *other, kind, report.costs.of(kind)));
   return text;
 }
 
