@@ -14,6 +14,7 @@
 #include "engine/plan_report.h"
 #include "engine/report_json.h"
 #include "output.h"
+#include "plan/machines.h"
 #include "program_input.h"
 #include "tra/parse.h"
 
@@ -28,7 +29,8 @@ struct CheckArguments {
 struct ExplainArguments : CheckArguments {
   bool json = false;
   bool algebra = false;
-  std::string sites = "1";
+  std::optional<std::string> sites;
+  std::optional<std::string> machine;
   std::vector<std::string> planners;
   std::vector<std::string> difference;
   std::string cost = "seconds";
@@ -63,6 +65,14 @@ void check_planner(const std::string& name) {
   }
 }
 
+Machine machine_of(const ExplainArguments& arguments) {
+  return arguments.machine ? einrel::machine_of(*arguments.machine) : Machine{};
+}
+
+std::int64_t sites_of(const ExplainArguments& arguments) {
+  return arguments.sites ? parse_sites(*arguments.sites) : machine_of(arguments).sites;
+}
+
 CostKind parse_cost(const std::string& given) {
   std::vector<std::string> names;
   for (const CostKind kind : all_cost_kinds) {
@@ -75,7 +85,7 @@ CostKind parse_cost(const std::string& given) {
 void explain_tra(const ExplainArguments& arguments) {
   if (!arguments.inputs.empty() || !arguments.dims.empty())
     throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
-  const std::int64_t sites = parse_sites(arguments.sites);
+  const std::int64_t sites = sites_of(arguments);
   const bool search = wants_search(arguments.planners);
   const SourceText source = read_program(arguments.program);
   ParsedTra parsed = parse_tra(source);
@@ -98,7 +108,7 @@ AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
 
 /// What the TRA and the IA say of a program, without a plan of its vertices.
 void explain_relations(const ExplainArguments& arguments, const Compiled& compiled) {
-  const AlgebraPlan plan = plan_of(compiled, parse_sites(arguments.sites), wants_search(arguments.planners));
+  const AlgebraPlan plan = plan_of(compiled, sites_of(arguments), wants_search(arguments.planners));
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, plan)));
   else
@@ -106,7 +116,7 @@ void explain_relations(const ExplainArguments& arguments, const Compiled& compil
 }
 
 void explain_plans(const ExplainArguments& arguments, const Compiled& compiled) {
-  PlanRequest request{parse_sites(arguments.sites), {}, parse_cost(arguments.cost), arguments.batch};
+  PlanRequest request{sites_of(arguments), machine_of(arguments), parse_cost(arguments.cost), arguments.batch};
   std::vector<std::string> planners = arguments.planners;
   if (planners.empty()) planners = arguments.difference;
   if (planners.empty() && !arguments.plan_file) planners = {"eindecomp"};
@@ -134,8 +144,8 @@ void explain_program(const ExplainArguments& arguments) {
   CheckedProgram checked = check_program(arguments, source);
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
-  const bool plain =
-      arguments.planners.empty() && arguments.difference.empty() && !arguments.plan_file && arguments.sites == "1";
+  const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.plan_file &&
+                     !arguments.machine && sites_of(arguments) == 1;
   return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled);
 }
 
@@ -167,13 +177,17 @@ void add_explain_command(CLI::App& app) {
   auto arguments =
       add_arguments<ExplainArguments>(*command, "a .ein file, a .tra file, or - for a .ein on standard input");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");
-  command->add_option("--sites", arguments->sites, "the number of sites to plan for (default 1)");
+  command->add_option("--sites", arguments->sites, "the number of sites to plan for (default: of the machine, else 1)");
   command
       ->add_option("--planner", arguments->planners,
                    "how to plan (default eindecomp; see einrel list planners); several times: side by side")
       ->allow_extra_args(false);
   command->add_option("--cost", arguments->cost,
                       "what eindecomp makes least: seconds (default), bytes, floats or bound");
+  command
+      ->add_option("--machine", arguments->machine,
+                   "what to plan for: a name (default laptop; see einrel list machines) or a file, FILE.json")
+      ->allow_extra_args(false);
   command->add_option("--batch", arguments->batch, "LABEL: what planner data cuts")->allow_extra_args(false);
   command->add_option("--diff", arguments->difference, "two planners: where their plans differ, and what that costs")
       ->expected(2);

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "commands.h"
 #include "einsum/functions.h"
 #include "einsum/macros.h"
 #include "engine/algebra.h"
 #include "engine/kernels.h"
 #include "output.h"
+#include "plan/machines.h"
 #include "plan/planner.h"
 
 namespace einrel::cli {
@@ -15,6 +17,16 @@ namespace {
 void list_functions() {
   for (const FunctionInfo& info : all_functions()) print(fmt::format("{:<28} {}\n", info.usage, info.meaning));
   print(fmt::format("\nbuilt-in macros\n{}", built_in_macro_text()));
+}
+
+void list_machines() {
+  for (const Machine& machine : all_machines()) {
+    const double flops = machine.cores * machine.flops_per_core;
+    print(fmt::format("{:<14} {}; a site: {:.3g} flop/s on f32, {} of memory at {}/s; network {}/s after {}\n    {}\n",
+                      machine.name, counted(static_cast<std::size_t>(machine.sites), "site"), flops,
+                      bytes_text(static_cast<double>(machine.memory)), bytes_text(machine.memory_bandwidth),
+                      bytes_text(machine.network_bandwidth), seconds_text(machine.network_latency), machine.about));
+  }
 }
 
 }  // namespace
@@ -34,9 +46,11 @@ void add_list_command(CLI::App& app) {
   command->add_subcommand("rules", "the equivalence rules of the implementation algebra, with examples")->callback([] {
     print(rules_text());
   });
+  command->add_subcommand("machines", "what explain --machine plans for, and where the figures come from")
+      ->callback(list_machines);
   command->callback([command] {
     if (command->get_subcommands().empty())
-      throw UserError("list what? write: einrel list functions, kernels, planners, or rules");
+      throw UserError("list what? write: einrel list functions, kernels, machines, planners, or rules");
   });
 }
 

@@ -11,6 +11,7 @@
 #include "einsum/print.h"
 #include "engine/algebra.h"
 #include "engine/plan_file.h"
+#include "plan/lower_bound.h"
 
 namespace einrel {
 namespace {
@@ -71,6 +72,13 @@ std::string runner_up_text(const EinGraph& graph, std::size_t v, const RunnerUp&
                      cost_text(kind, other.more_there), why);
 }
 
+/// "1.13 times the least that any plan moves"; nothing where that is nothing, and where an earlier vertex has received
+/// what this one needs.
+std::string least_text(const VertexCost& cost, const std::optional<double>& least) {
+  if (!least || *least == 0 || cost.has_received_before) return "";
+  return fmt::format("      {:.2f} times the least that any plan moves\n", static_cast<double>(cost.bytes()) / *least);
+}
+
 std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report, CostKind kind) {
   const Vertex& vertex = graph.vertices[v];
   const VertexPlan& plan = report.plan.vertices[v];
@@ -81,7 +89,7 @@ std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& 
                   bytes_of(cost.bytes()), seconds_text(cost.seconds), share, moves_text(graph, v, plan, cost));
   if (const auto& other = report.runners_up[v])
     text += fmt::format("      {}\n", runner_up_text(graph, v, *other, kind, report.costs.of(kind)));
-  return text;
+  return text + least_text(cost, report.least[v]);
 }
 
 std::string inputs_text(const EinGraph& graph, const Plan& plan) {
@@ -141,9 +149,10 @@ std::vector<PlanReport> plan_with(const Compiled& compiled, const std::vector<st
 }
 
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {
-  PlanReport report{std::move(plan), {}, {}, 0};
+  PlanReport report{std::move(plan), {}, {}, {}, 0};
   report.costs = costs_of(compiled.graph, report.plan, request.machine);
   report.runners_up = runners_up(compiled.graph, report.plan, request.machine, request.cost);
+  report.least = least_bytes(compiled.graph, report.plan);
   return report;
 }
 

@@ -16,6 +16,7 @@ struct PlanReport {
   Plan plan;
   PlanCosts costs;
   std::vector<std::optional<RunnerUp>> runners_up;  ///< per vertex, by the cost that was asked for
+  std::vector<std::optional<double>> least;         ///< per vertex: bytes that it moves at least, see lower_bound.h
   double seconds = 0;                               ///< that planning took
 };
 

@@ -164,6 +164,7 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
           {"bytes", cost.bytes()},
           {"operand_bytes", cost.operand_bytes},
           {"reduced_bytes", cost.reduced_bytes},
+          {"least_bytes", report.least[v] ? ordered_json(*report.least[v]) : ordered_json()},
           {"seconds", cost.seconds}};
 }
 

@@ -223,7 +223,11 @@ class Accounting {
       cost.bound += bound_of_repartition(tensor.bound, result_parts(tensor, plan_.vertices[producer].parts),
                                          operand_parts(vertex, operand, plan_.vertices[v].parts));
     }
-    if (have == need || !sent_.insert({producer, need}).second) return;
+    if (have == need) return;
+    if (!sent_.insert({producer, need}).second) {
+      cost.has_received_before = true;
+      return;
+    }
     cost.floats += copies_of(need) * elements_of(tensor.bound);
     const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
     std::int64_t most = 0;

@@ -8,6 +8,8 @@ namespace einrel {
 /// What a plan runs on: equal sites and the network between them.
 struct Machine {
   std::string name = "laptop";
+  std::string about;                             ///< where its figures come from
+  std::int64_t sites = 1;                        ///< as many as are used where nobody says how many
   double cores = 1;                              ///< per site
   double flops_per_core = 5e10;                  ///< scalar operations a second on f32; half as many on f64
   double memory_bandwidth = 2e10;                ///< bytes a second, per site
@@ -15,6 +17,7 @@ struct Machine {
   double network_latency = 5e-5;                 ///< seconds before the first byte arrives
   double task_seconds = 5e-6;                    ///< to start one kernel call
   std::int64_t memory = std::int64_t{16} << 30;  ///< bytes per site
+  bool operator==(const Machine&) const = default;
 };
 
 }  // namespace einrel

@@ -1,0 +1,70 @@
+"""Planning for machines: their names, files, sites and memory.
+
+Usage: machine_test.py EINREL
+"""
+
+import json
+import sys
+
+sys.dont_write_bytecode = True
+import einrel_process as process  # noqa: E402
+from command_line_test import parse_json  # noqa: E402
+
+PROGRAM = "dims i=4096 j=4096 k=4096\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n"
+MACHINE = {"name": "mine", "about": "a test", "sites": 6, "cores": 2, "flops_per_core": 1e9, "memory_bandwidth": 2e9,
+           "network_bandwidth": 3e8, "network_latency": 1e-5, "task_seconds": 1e-6, "memory": 4 * 10**9}
+
+
+class MachineTest(process.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.program = self.text_file("p.ein", PROGRAM)
+
+    def machine_file(self, **changes):
+        return self.text_file("mine.json", json.dumps({**MACHINE, **changes}))
+
+    def planned(self, *arguments):
+        return parse_json(self.succeed("explain", self.program, *arguments, "--json").out)
+
+
+class Machines(MachineTest):
+    def test_all_are_listed_with_where_their_figures_come_from(self):
+        listed = self.succeed("list", "machines").out
+        for text in ("laptop", "m6in-cluster", "16 sites", "EinDecomp paper", "v100-server"):
+            self.assertIn(text, listed)
+
+    def test_a_name_gives_sites_and_speed(self):
+        slow = self.planned("--machine", "r5d-cluster")
+        self.assertEqual((slow["machine"], slow["sites"]), ("r5d-cluster", 10))
+        fast = self.planned("--machine", "r5dn-cluster")
+        self.assertLess(fast["cost"]["seconds"], slow["cost"]["seconds"])
+        self.assertEqual(self.planned("--machine", "r5d-cluster", "--sites", "4")["sites"], 4)
+        self.assertIn("for 10 sites on machine r5d-cluster", self.succeed("explain", self.program, "--machine",
+                                                                          "r5d-cluster").out)
+
+    def test_a_file_of_ones_own_works_likewise(self):
+        report = self.planned("--machine", self.machine_file())
+        self.assertEqual((report["machine"], report["sites"]), ("mine", 6))
+
+    def test_wrong_names_and_files_are_refused(self):
+        self.refuse(1, "explain", self.program, "--machine", "r5d-clutser", mentions=["did you mean 'r5d-cluster'?"])
+        self.refuse(1, "explain", self.program, "--machine", self.path("none.json"), mentions=["none.json"])
+        self.refuse(1, "explain", self.program, "--machine", self.folder + "/", mentions=["folder"])
+        self.refuse(1, "explain", self.program, "--machine", self.machine_file(cores=-1),
+                    mentions=["mine.json", "'cores'", "above 0"])
+        self.refuse(1, "explain", self.program, "--machine", self.machine_file(colour="red"),
+                    mentions=["mine.json", "'colour'"])
+        self.refuse(1, "explain", self.program, "--machine", self.text_file("m.json", "cores = 2"),
+                    mentions=["m.json:1:1", "not JSON"])
+
+
+class LeastBytes(MachineTest):
+    def test_plans_of_products_are_compared_with_the_least_that_any_moves(self):
+        shown = self.succeed("explain", self.program, "--sites", "64", "--cost", "bytes").out
+        self.assertIn("1.00 times the least that any plan moves", shown)
+        shown = self.succeed("explain", self.program, "--sites", "64", "--planner", "data").out
+        self.assertRegex(shown, r"5\.\d\d times the least that any plan moves")
+
+
+if __name__ == "__main__":
+    process.main()
