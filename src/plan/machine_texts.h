@@ -1,7 +1,7 @@
 #pragma once
 
+#include <span>
 #include <string_view>
-#include <vector>
 
 namespace einrel {
 
@@ -12,6 +12,6 @@ struct MachineText {
 };
 
 /// All of them; written by the build, see CMakeLists.txt.
-const std::vector<MachineText>& machine_texts();
+std::span<const MachineText> machine_texts();
 
 }  // namespace einrel

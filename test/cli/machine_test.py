@@ -63,7 +63,7 @@ class LeastBytes(MachineTest):
         shown = self.succeed("explain", self.program, "--sites", "64", "--cost", "bytes").out
         self.assertIn("1.00 times the least that any plan moves", shown)
         shown = self.succeed("explain", self.program, "--sites", "64", "--planner", "data").out
-        self.assertRegex(shown, r"5\.\d\d times the least that any plan moves")
+        self.assertIn("7.00 times the least that any plan moves", shown)  # 63 matrices instead of 9
 
 
 if __name__ == "__main__":
