@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -72,6 +73,30 @@ std::int64_t parse_sites(const std::string& given) {
   const auto sites = parse_number<std::int64_t>("--sites ", given, wanted.c_str());
   if (sites < 1 || sites > most_sites) throw UserError(fmt::format("--sites {0}: '{0}' is not {1}", given, wanted));
   return sites;
+}
+
+std::optional<std::int64_t> parse_memory(const std::string& given) {
+  if (given == "none") return std::nullopt;
+  constexpr const char* wanted = "a size from 1 byte to 2^63-1, as in 16GB, 512MiB or 1000, or none";
+  constexpr std::array<std::pair<std::string_view, double>, 9> units{{{"kB", 1e3},
+                                                                      {"MB", 1e6},
+                                                                      {"GB", 1e9},
+                                                                      {"TB", 1e12},
+                                                                      {"KiB", 0x1p10},
+                                                                      {"MiB", 0x1p20},
+                                                                      {"GiB", 0x1p30},
+                                                                      {"TiB", 0x1p40},
+                                                                      {"B", 1}}};
+  for (const auto& [unit, bytes] : units) {
+    if (!given.ends_with(unit)) continue;
+    const auto number = parse_number<double>("--memory ", given.substr(0, given.size() - unit.size()), wanted);
+    const double size = number * bytes;
+    if (!(size >= 1 && size < 0x1p63)) break;
+    return static_cast<std::int64_t>(size);
+  }
+  const auto size = parse_number<std::int64_t>("--memory ", given, wanted);
+  if (size < 1) throw UserError(fmt::format("--memory {0}: '{0}' is not {1}", printable(given), wanted));
+  return size;
 }
 
 std::size_t parse_threads(const std::string& given) {

@@ -11,6 +11,7 @@
 #include "engine/compile.h"
 #include "engine/explain.h"
 #include "engine/plan_file.h"
+#include "engine/plan_memory.h"
 #include "engine/plan_report.h"
 #include "engine/report_json.h"
 #include "output.h"
@@ -31,6 +32,7 @@ struct ExplainArguments : CheckArguments {
   bool algebra = false;
   std::optional<std::string> sites;
   std::optional<std::string> machine;
+  std::optional<std::string> memory;
   std::vector<std::string> planners;
   std::vector<std::string> difference;
   std::string cost = "seconds";
@@ -71,6 +73,12 @@ Machine machine_of(const ExplainArguments& arguments) {
 
 std::int64_t sites_of(const ExplainArguments& arguments) {
   return arguments.sites ? parse_sites(*arguments.sites) : machine_of(arguments).sites;
+}
+
+/// Of a machine that somebody chose, its own.
+std::optional<std::int64_t> memory_of(const ExplainArguments& arguments) {
+  if (arguments.memory) return parse_memory(*arguments.memory);
+  return arguments.machine ? std::optional(machine_of(arguments).memory) : std::nullopt;
 }
 
 CostKind parse_cost(const std::string& given) {
@@ -115,8 +123,9 @@ void explain_relations(const ExplainArguments& arguments, const Compiled& compil
     print(fmt::format("{}{}", explain_text(compiled), algebra_text(plan)));
 }
 
-void explain_plans(const ExplainArguments& arguments, const Compiled& compiled) {
-  PlanRequest request{sites_of(arguments), machine_of(arguments), parse_cost(arguments.cost), arguments.batch};
+void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
+  PlanRequest request{sites_of(arguments), machine_of(arguments), parse_cost(arguments.cost), arguments.batch,
+                      memory_of(arguments)};
   std::vector<std::string> planners = arguments.planners;
   if (planners.empty()) planners = arguments.difference;
   if (planners.empty() && !arguments.plan_file) planners = {"eindecomp"};
@@ -128,8 +137,10 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled) 
     reports.push_back(report_of(compiled, std::move(plan), request));
   }
   for (PlanReport& report : plan_with(compiled, planners, request)) reports.push_back(std::move(report));
+  check_fits(compiled, reports.front(), request, source);
   if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, reports, request)));
   std::string text = explain_text(compiled) + plans_text(compiled, reports, request);
+  text += peaks_text(compiled, reports, request, source);
   if (!arguments.difference.empty()) {
     const std::vector<PlanReport> both = plan_with(compiled, arguments.difference, request);
     text += plan_difference_text(compiled, both.front(), both.back());
@@ -145,8 +156,8 @@ void explain_program(const ExplainArguments& arguments) {
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
   const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.plan_file &&
-                     !arguments.machine && sites_of(arguments) == 1;
-  return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled);
+                     !arguments.machine && !arguments.memory && sites_of(arguments) == 1;
+  return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled, source);
 }
 
 void check_only(const CheckArguments& arguments) {
@@ -187,6 +198,10 @@ void add_explain_command(CLI::App& app) {
   command
       ->add_option("--machine", arguments->machine,
                    "what to plan for: a name (default laptop; see einrel list machines) or a file, FILE.json")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--memory", arguments->memory,
+                   "the most that a site may hold, as in 16GB or 512MiB, or none (default: what --machine has)")
       ->allow_extra_args(false);
   command->add_option("--batch", arguments->batch, "LABEL: what planner data cuts")->allow_extra_args(false);
   command->add_option("--diff", arguments->difference, "two planners: where their plans differ, and what that costs")

@@ -149,9 +149,10 @@ std::vector<PlanReport> plan_with(const Compiled& compiled, const std::vector<st
 }
 
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {
-  PlanReport report{std::move(plan), {}, {}, {}, 0};
+  PlanReport report{std::move(plan), {}, {}, {}, {}, 0};
   report.costs = costs_of(compiled.graph, report.plan, request.machine);
   report.runners_up = runners_up(compiled.graph, report.plan, request.machine, request.cost);
+  report.peak = peak_of(compiled.graph, report.plan);
   report.least = least_bytes(compiled.graph, report.plan);
   return report;
 }

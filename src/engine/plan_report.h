@@ -6,6 +6,7 @@
 
 #include "engine/compile.h"
 #include "plan/cost.h"
+#include "plan/memory.h"
 #include "plan/planner.h"
 #include "plan/runner_up.h"
 
@@ -17,7 +18,8 @@ struct PlanReport {
   PlanCosts costs;
   std::vector<std::optional<RunnerUp>> runners_up;  ///< per vertex, by the cost that was asked for
   std::vector<std::optional<double>> least;         ///< per vertex: bytes that it moves at least, see lower_bound.h
-  double seconds = 0;                               ///< that planning took
+  SitePeak peak;
+  double seconds = 0;  ///< that planning took
 };
 
 /// Plans with each of these planners. Throws UserError when a planner that is named has no plan for the program, with

@@ -142,6 +142,20 @@ ordered_json costs_json(const PlanCosts& costs) {
   return {{"bound", costs.bound}, {"floats", costs.floats}, {"bytes", costs.bytes}, {"seconds", costs.seconds}};
 }
 
+/// The peak of the site that holds most. Tensors: largest first.
+ordered_json peak_json(const EinGraph& graph, const SitePeak& peak) {
+  ordered_json tensors = ordered_json::array();
+  for (const HeldTensor& held : peak.tensors) {
+    tensors.push_back(
+        {{"name", graph.vertices[held.vertex].name}, {"as", std::string(name_of(held.as))}, {"bytes", held.bytes}});
+  }
+  return {{"predicted", peak.bytes},
+          {"measured", nullptr},
+          {"site", peak.site},
+          {"vertex", graph.vertices[peak.vertex].name},
+          {"tensors", std::move(tensors)}};
+}
+
 /// How a plan computes a vertex. Per label or, of an input, per dimension: parts, sites and the step in their numbers.
 ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport& report) {
   const Vertex& vertex = graph.vertices[v];
@@ -198,6 +212,8 @@ std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& 
   json["planner"] = first.plan.planner;
   json["machine"] = request.machine.name;
   json["cost"] = costs_json(first.costs);
+  json["peak_memory"] = peak_json(compiled.graph, first.peak);
+  json["memory_limit"] = request.memory ? ordered_json(*request.memory) : ordered_json();
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
     if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
@@ -212,6 +228,7 @@ std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& 
     json["plans"].push_back({{"planner", report.plan.planner},
                              {"sites", report.plan.sites},
                              {"cost", costs_json(report.costs)},
+                             {"peak_memory", peak_json(compiled.graph, report.peak)},
                              {"received", report.costs.received},
                              {"plan_seconds", report.seconds},
                              {"vertices", std::move(vertices)}});

@@ -9,7 +9,6 @@
 #include "einsum/functions.h"
 #include "plan/bound_cost.h"
 #include "plan/numbering.h"
-#include "tra/body_split.h"
 
 namespace einrel {
 namespace {
@@ -202,15 +201,10 @@ class Accounting {
     cost.bound = bound_of_vertex(vertex, graph_, plan.parts);
     cost.floats = reduced_floats(vertex, plan);
     cost.moving = reducing_seconds(vertex, plan, machine_);
-    for (const std::size_t operand : operands_of(vertex)) receive(v, operand, cost);
+    for (const std::size_t operand : operands_read(vertex)) receive(v, operand, cost);
     reduce(v, cost);
     cost.seconds = computing_seconds(graph_, vertex, plan, machine_) + cost.moving;
     return cost;
-  }
-
-  static std::vector<std::size_t> operands_of(const Vertex& vertex) {
-    const auto* const einsum = std::get_if<EinSum>(&vertex.op);
-    return einsum == nullptr ? std::vector<std::size_t>{0} : lowering::operands_read(einsum->body);
   }
 
   void receive(std::size_t v, std::size_t operand, VertexCost& cost) {

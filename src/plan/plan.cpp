@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "tra/body_split.h"
 #include "tra/lowering.h"
 
 namespace einrel {
@@ -104,6 +105,13 @@ std::vector<std::optional<std::size_t>> operand_labels(const Vertex& vertex, std
     labels.push_back(lowering::plain_label(index));
   }
   return labels;
+}
+
+std::vector<std::size_t> operands_read(const Vertex& vertex) {
+  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) return lowering::operands_read(einsum->body);
+  std::vector<std::size_t> operands(vertex.inputs.size());
+  std::iota(operands.begin(), operands.end(), std::size_t{0});
+  return operands;
 }
 
 std::vector<std::size_t> reduced_labels(const Vertex& vertex) {

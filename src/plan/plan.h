@@ -56,6 +56,9 @@ std::vector<std::optional<std::size_t>> result_labels(const Vertex& vertex);
 /// The same of an operand.
 std::vector<std::optional<std::size_t>> operand_labels(const Vertex& vertex, std::size_t operand);
 
+/// The operands that a vertex reads, ascending.
+std::vector<std::size_t> operands_read(const Vertex& vertex);
+
 /// The labels that a vertex reduces.
 std::vector<std::size_t> reduced_labels(const Vertex& vertex);
 

@@ -9,6 +9,7 @@
 #include "plan/baselines.h"
 #include "plan/eindecomp.h"
 #include "plan/transformer.h"
+#include "plan/within_memory.h"
 
 namespace einrel {
 namespace {
@@ -20,6 +21,7 @@ Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
     Planned planned = planner.plan(graph, request);
     if (auto* const plan = std::get_if<Plan>(&planned)) others.push_back(std::move(*plan));
   }
+  if (request.memory) return eindecomp_within(graph, request, others);
   return eindecomp(graph, request.sites, request.machine, request.cost, others);
 }
 

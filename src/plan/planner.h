@@ -16,8 +16,9 @@ namespace einrel {
 struct PlanRequest {
   std::int64_t sites = 1;
   Machine machine;
-  CostKind cost = CostKind::seconds;  ///< what `eindecomp` makes least
-  std::optional<std::string> batch;   ///< the label that `data` cuts; else the first of the first input
+  CostKind cost = CostKind::seconds;                  ///< what `eindecomp` makes least
+  std::optional<std::string> batch;                   ///< the label that `data` cuts; else the first of the first input
+  std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that `eindecomp` may use on a site, see memory.h
 };
 
 /// A plan, or why the planner has none for this graph.

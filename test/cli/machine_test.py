@@ -66,5 +66,44 @@ class LeastBytes(MachineTest):
         self.assertIn("7.00 times the least that any plan moves", shown)  # 63 matrices instead of 9
 
 
+class Memory(MachineTest):
+    def peak(self, *arguments):
+        return self.planned("--sites", "64", "--cost", "bytes", *arguments)["peak_memory"]
+
+    def test_the_peak_is_shown_with_its_tensors_and_their_lines(self):
+        shown = self.succeed("explain", self.program, "--sites", "64", "--cost", "bytes").out
+        self.assertIn("29.4 MB on site 0 while C (line 3) is computed: partial results of C (line 3) 16.8 MB, "
+                      "A (line 2) 4.19 MB, B (line 2) 4.19 MB, C (line 3) 4.19 MB\n", shown)
+        peak = self.peak()
+        self.assertEqual((peak["predicted"], peak["site"], peak["vertex"]), (7 * 2**22, 0, "C"))
+        self.assertEqual(peak["tensors"][0], {"name": "C", "as": "partial", "bytes": 4 * 2**22})
+        self.assertEqual(sum(tensor["bytes"] for tensor in peak["tensors"]), peak["predicted"])
+
+    def test_a_limit_forces_another_plan(self):
+        self.assertEqual(self.peak("--memory", "30MB"), self.peak("--memory", "none"))
+        self.assertLessEqual(self.peak("--memory", "20MB")["predicted"], 20 * 10**6)
+        self.assertEqual(self.peak("--memory", "28MiB")["predicted"], 28 * 2**20)
+
+    def test_what_does_not_fit_is_refused_with_need_and_limit(self):
+        self.refuse(1, "explain", self.program, "--sites", "64", "--memory", "10MB",
+                    mentions=["eindecomp", "C needs 18.9 MB", "limit is 10 MB"])
+        self.refuse(1, "explain", self.program, "--sites", "64", "--memory", "50MB", "--planner", "data",
+                    mentions=["data", "C needs 70.3 MB on site 0", "limit is 50 MB", "copied B (line 2) 67.1 MB"])
+        beside = self.succeed("explain", self.program, "--sites", "64", "--memory", "50MB", "--planner", "eindecomp",
+                              "--planner", "data").out
+        self.assertIn("70.3 MB, over the limit,", beside)
+
+    def test_the_limit_is_that_of_a_machine_that_is_chosen(self):
+        machine = self.machine_file(memory=10**6)
+        self.refuse(1, "explain", self.program, "--machine", machine, mentions=["limit is 1 MB"])
+        self.succeed("explain", self.program, "--machine", machine, "--memory", "1TB")
+        self.succeed("explain", self.program, "--machine", machine, "--memory", "none")
+
+    def test_sizes_that_are_none_are_refused(self):
+        for wrong in ("0", "-1", "x", "GB", "1e30GB", "99999999999999999999", "16gb", "nan", "nanGB", "0.5B", ""):
+            self.refuse(1, "explain", self.program, "--sites", "4", f"--memory={wrong}",
+                        mentions=["--memory", "512MiB"] if wrong else ["--memory"])
+
+
 if __name__ == "__main__":
     process.main()

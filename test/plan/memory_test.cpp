@@ -1,0 +1,153 @@
+#include "plan/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "plan/cost.h"
+#include "plan/numbering.h"
+#include "plan/planner.h"
+#include "plan/within_memory.h"
+#include "support/program.h"
+
+namespace einrel::test {
+namespace {
+
+/// One part per site of every vertex by name; inputs lie as their readers need them.
+Plan plan_of(const EinGraph& graph, std::int64_t sites, const std::map<std::string, PartitionVector>& grids) {
+  Plan plan{"", sites, {}};
+  for (const Vertex& vertex : graph.vertices) {
+    const auto grid = grids.find(vertex.name);
+    const std::size_t labels = label_extents(vertex).size();
+    plan.vertices.push_back(one_part_per_site(grid != grids.end() ? grid->second : PartitionVector(labels, 1)));
+  }
+  number_sites(graph, plan);
+  return plan;
+}
+
+std::string described(const EinGraph& graph, const SitePeak& peak) {
+  std::string text =
+      std::to_string(peak.bytes) + " on " + std::to_string(peak.site) + " at " + graph.vertices[peak.vertex].name + ":";
+  for (const HeldTensor& held : peak.tensors) {
+    text +=
+        " " + std::string(name_of(held.as)) + " " + graph.vertices[held.vertex].name + " " + std::to_string(held.bytes);
+  }
+  return text;
+}
+
+EinGraph product(std::int64_t extent) {
+  const std::string n = std::to_string(extent);
+  return einrel::graph_of("dims i=" + n + " j=" + n + " k=" + n +
+                          "\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n");
+}
+
+TEST(Peak, OfOneSiteIsWhatIsAlive) {
+  const EinGraph graph = einrel::graph_of("dims i=10\ninput X[i]\nY[i] = exp(X[i])\nZ[i] = Y[i] + 1\noutput Z\n");
+  EXPECT_EQ(described(graph, peak_of(graph, plan_of(graph, 1, {}))), "80 on 0 at Y: stored X 40 stored Y 40");
+  const EinGraph kept = einrel::graph_of("dims i=10\ninput X[i]\nY[i] = exp(X[i])\nZ[i] = Y[i] + 1\noutput Y, Z, X\n");
+  EXPECT_EQ(described(kept, peak_of(kept, plan_of(kept, 1, {}))), "120 on 0 at Z: stored X 40 stored Y 40 stored Z 40");
+}
+
+TEST(Peak, CountsCopiesWhereTheTensorDoesNotLie) {
+  const EinGraph graph = product(8);
+  // Half of A is needed on two sites, of which each has half of that, cut along j: so they make a chunk of all of it.
+  const Plan plan = plan_of(graph, 4, {{"C", {2, 2, 1}}});
+  EXPECT_EQ(described(graph, peak_of(graph, plan)),
+            "448 on 0 at C: copy A 128 copy B 128 stored A 64 stored B 64 stored C 64");
+  // A in two chunks on sites 0 and 2, B on 0 and 1: the others receive these very chunks.
+  Plan first = plan;
+  first.vertices[0] = {{2, 1}, {2, 1}, {2, 0}};
+  first.vertices[1] = {{1, 2}, {1, 2}, {0, 1}};
+  EXPECT_EQ(described(graph, peak_of(graph, first)), "320 on 0 at C: stored A 128 stored B 128 stored C 64");
+}
+
+TEST(Peak, CountsThePartialResultsOfAGroupAtTheOwner) {
+  const EinGraph graph = product(8);
+  const auto& einsum = std::get<EinSum>(graph.vertices.back().op);
+  PartitionVector grid(3, 1);
+  grid[einsum.reduced.front()] = 4;
+  const SitePeak peak = peak_of(graph, plan_of(graph, 4, {{"C", grid}}));
+  EXPECT_EQ(described(graph, peak), "1408 on 0 at C: partial C 1024 stored C 256 stored A 64 stored B 64");
+}
+
+TEST(Peak, KeepsACopyUntilItsLastReader) {
+  const EinGraph graph = einrel::graph_of(R"(
+    dims i=9 j=8 m=12
+    input x[j], w[i,j], B[i,j,m]
+    P[i] = sum[j] x[j] * w[i,j]
+    Q[i] = exp(P[i])
+    R[i,m] = sum[j] B[i,j,m] * x[j]
+    output Q, R
+  )");
+  Plan plan = plan_of(graph, 2, {{"P", {2, 1}}, {"Q", {2}}, {"R", {2, 1, 1}}});
+  plan.vertices.front() = one_part_per_site({2});  // x, so that both sites receive the other half for P
+  EXPECT_EQ(described(graph, peak_of(graph, plan)),
+            "2228 on 0 at R: stored B 1920 stored R 240 copy x 32 stored Q 20 stored x 16");
+}
+
+TEST(Peak, CountsAllChunksThatAreCutAnew) {
+  const EinGraph graph = einrel::graph_of(
+      "dims i=8 j=8\ninput X[i,j]\nY[i,j] = exp(X[i,j])\nZ[i,j] = Y[i,j] + 1\n"
+      "output Z\n");
+  // A site has 4 rows of Y, and needs 4 columns for Z, of which it makes chunks of their own.
+  EXPECT_EQ(described(graph, peak_of(graph, plan_of(graph, 2, {{"Y", {2, 1}}, {"Z", {1, 2}}}))),
+            "384 on 0 at Z: stored Y 128 copy Y 128 stored Z 128");
+}
+
+TEST(Peak, IsAtLeastWhatEachVertexNeeds) {
+  const EinGraph graph = product(24);
+  for (const std::int64_t sites : {1, 2, 3, 4, 6, 8, 12}) {
+    for (const PartitionVector& grid : site_grids(most_parts(graph.vertices.back(), graph), sites)) {
+      const Plan plan = plan_of(graph, sites, {{"C", grid}});
+      EXPECT_GE(peak_of(graph, plan).bytes, least_memory_of(graph, graph.vertices.back(), plan.vertices.back()));
+    }
+  }
+}
+
+PlanRequest request(std::int64_t sites, CostKind cost, std::int64_t memory) { return {sites, {}, cost, {}, memory}; }
+
+TEST(Limit, IsMetByADearerPlan) {
+  const EinGraph graph = product(512);
+  const Planner& planner = planner_named("eindecomp");
+  for (const CostKind cost : {CostKind::bytes, CostKind::seconds}) {
+    const Plan free = std::get<Plan>(planner.plan(graph, {64, {}, cost, {}, {}}));
+    const std::int64_t most = peak_of(graph, free).bytes;
+    const Plan same = std::get<Plan>(planner.plan(graph, request(64, cost, most)));
+    EXPECT_EQ(same.vertices, free.vertices);
+    const Plan smaller = std::get<Plan>(planner.plan(graph, request(64, cost, most - 1)));
+    EXPECT_LT(peak_of(graph, smaller).bytes, most) << name_of(cost);
+    EXPECT_GE(costs_of(graph, smaller, {}).of(cost), costs_of(graph, free, {}).of(cost)) << name_of(cost);
+  }
+}
+
+TEST(Limit, ThatNothingMeetsIsSaidWithTheSmallestPeak) {
+  const EinGraph graph = product(512);
+  for (const std::int64_t memory : {1, 100'000}) {
+    const Planned planned = planner_named("eindecomp").plan(graph, request(64, CostKind::bytes, memory));
+    ASSERT_TRUE(std::holds_alternative<std::string>(planned));
+    const std::string& reason = std::get<std::string>(planned);
+    EXPECT_NE(reason.find("C needs 295 kB on site 0"), std::string::npos) << reason;
+    EXPECT_NE(reason.find(memory == 1 ? "limit is 1 B" : "limit is 100 kB"), std::string::npos) << reason;
+  }
+}
+
+TEST(Limit, OfADeepProgramIsMet) {
+  std::string text = "dims b=64 h=256 g=256\ninput X0[b,h]\n";
+  for (int layer = 1; layer <= 8; ++layer) {
+    const std::string l = std::to_string(layer);
+    text += "input W" + l + "[h,g]\nX" + l + "[b,g] = relu(sum[h] X" + std::to_string(layer - 1) + "[b,h] * W" + l +
+            "[h,g])\n";
+  }
+  const EinGraph graph = einrel::graph_of(text + "output X8\n");
+  const Planner& planner = planner_named("eindecomp");
+  const std::int64_t alone =
+      peak_of(graph, std::get<Plan>(planner_named("single").plan(graph, {8, {}, {}, {}, {}}))).bytes;
+  const Plan plan = std::get<Plan>(planner.plan(graph, request(8, CostKind::seconds, alone / 4)));
+  EXPECT_LE(peak_of(graph, plan).bytes, alone / 4);
+}
+
+}  // namespace
+}  // namespace einrel::test
