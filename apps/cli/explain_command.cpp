@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "arguments.h"
+#include "base/atomic_file.h"
 #include "base/text.h"
 #include "commands.h"
 #include "engine/algebra.h"
@@ -16,6 +17,7 @@
 #include "output.h"
 #include "program_input.h"
 #include "tra/parse.h"
+#include "viz/plan_html.h"
 
 namespace einrel::cli {
 namespace {
@@ -34,6 +36,7 @@ struct ExplainArguments : CheckArguments {
   std::string cost = "seconds";
   std::optional<std::string> batch;
   std::optional<std::string> plan_file;
+  std::optional<std::string> html;
 };
 
 CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
@@ -72,7 +75,19 @@ CostKind parse_cost(const std::string& given) {
   throw UserError(fmt::format("--cost {}: the costs are {}", printable(given), fmt::join(names, ", ")));
 }
 
+void write_page(const std::string& path, const std::string& page) {
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(page)));
+  file.commit();
+}
+
+/// A page shows how vertices are cut; relations have none.
+void refuse_html(const ExplainArguments& arguments) {
+  if (arguments.html) throw UserError("--html shows plans of a .ein program's vertices: see einrel list planners");
+}
+
 void explain_tra(const ExplainArguments& arguments) {
+  refuse_html(arguments);
   if (!arguments.inputs.empty() || !arguments.dims.empty())
     throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
   const std::int64_t sites = parse_sites(arguments.sites);
@@ -98,6 +113,7 @@ AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
 
 /// What the TRA and the IA say of a program, without a plan of its vertices.
 void explain_relations(const ExplainArguments& arguments, const Compiled& compiled) {
+  refuse_html(arguments);
   const AlgebraPlan plan = plan_of(compiled, parse_sites(arguments.sites), wants_search(arguments.planners));
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, plan)));
@@ -111,6 +127,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled) 
   if (planners.empty()) planners = arguments.difference;
   if (planners.empty() && !arguments.plan_file) planners = {"eindecomp"};
   for (const std::string& planner : planners) check_planner(planner);
+  if (arguments.html) check_replaceable(*arguments.html);
   std::vector<PlanReport> reports;
   if (arguments.plan_file) {
     Plan plan = read_plan(*arguments.plan_file, compiled);
@@ -118,7 +135,9 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled) 
     reports.push_back(report_of(compiled, std::move(plan), request));
   }
   for (PlanReport& report : plan_with(compiled, planners, request)) reports.push_back(std::move(report));
+  if (arguments.html) write_page(*arguments.html, plans_html(compiled, reports, request));
   if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, reports, request)));
+  if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html, 400)));
   std::string text = explain_text(compiled) + plans_text(compiled, reports, request);
   if (!arguments.difference.empty()) {
     const std::vector<PlanReport> both = plan_with(compiled, arguments.difference, request);
@@ -134,8 +153,8 @@ void explain_program(const ExplainArguments& arguments) {
   CheckedProgram checked = check_program(arguments, source);
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
-  const bool plain =
-      arguments.planners.empty() && arguments.difference.empty() && !arguments.plan_file && arguments.sites == "1";
+  const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.plan_file &&
+                     !arguments.html && arguments.sites == "1";
   return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled);
 }
 
@@ -178,6 +197,8 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--diff", arguments->difference, "two planners: where their plans differ, and what that costs")
       ->expected(2);
   command->add_option("--plan", arguments->plan_file, "FILE: a plan that explain --json wrote, beside the planners'")
+      ->allow_extra_args(false);
+  command->add_option("--html", arguments->html, "FILE: write the plans as one page for a browser")
       ->allow_extra_args(false);
   command->add_flag("--algebra", arguments->algebra, "also show the plan in both algebras");
   command->callback([arguments] { explain_program(*arguments); });

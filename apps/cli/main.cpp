@@ -42,7 +42,7 @@ void input_was_cut_short(int) {
 
 /// Options of the agreed interface whose time has not come.
 void refuse_planned_options(int argc, char** argv) {
-  std::vector<std::string> planned{"--cost", "--memory", "--spill", "--analyze", "--trace", "--machine", "--html"};
+  std::vector<std::string> planned{"--cost", "--memory", "--spill", "--analyze", "--trace", "--machine"};
   const bool explains = argc > 1 && std::string_view(argv[1]) == "explain";
   if (!explains) planned.insert(planned.end(), {"--sites", "--planner"});
   for (int i = 1; i < argc; ++i) {
