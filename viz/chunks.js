@@ -38,8 +38,9 @@ class ChunkGrid {
     this.columnAxis = drawn.length > 0 ? layout.axes[drawn[drawn.length - 1]] : single;
     this.rowAxis = drawn.length > 1 ? layout.axes[drawn[0]] : single;
     const ratio = Math.max(0.35, Math.min(2.2, (this.rowAxis.extent / this.columnAxis.extent) ** 0.5));
-    this.width = Math.round(size / Math.max(1, ratio));
-    this.height = drawn.length < 2 ? 30 : Math.round(size * Math.min(1, ratio));
+    const roomFor = (axis, each) => Math.min(size, axis.parts * each);
+    this.width = Math.max(Math.round(size / Math.max(1, ratio)), roomFor(this.columnAxis, 20));
+    this.height = drawn.length < 2 ? 30 : Math.max(Math.round(size * Math.min(1, ratio)), roomFor(this.rowAxis, 14));
     this.cursor = null;
     this.marked = -1;
     this.canvas = element("canvas", {
@@ -118,15 +119,15 @@ class ChunkGrid {
     });
     context.globalAlpha = 1;
     if (this.marked >= 0 && !sites.includes(this.marked)) return;
-    const text = sites.join(" ");
     context.font = `600 ${height > 30 && width > 30 ? 12 : 10}px system-ui, 'DejaVu Sans', sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.fillStyle = "#10161d";
-    for (const fitting of [text, sites.length > 1 ? `${sites.length}\u00d7` : ""]) {
-      if (!fitting || height < 12 || context.measureText(fitting).width > width - 4) continue;
-      context.fillText(fitting, left + width / 2, top + height / 2 + 0.5);
-      return;
+    if (height < 12) return;
+    if (context.measureText(String(sites[sites.length - 1])).width < stripe - 2) {
+      sites.forEach((site, at) => context.fillText(String(site), left + (at + 0.5) * stripe, top + height / 2 + 0.5));
+    } else if (sites.length > 1 && context.measureText(`${sites.length}\u00d7`).width < width - 4) {
+      context.fillText(`${sites.length}\u00d7`, left + width / 2, top + height / 2 + 0.5);
     }
   }
 
@@ -208,7 +209,7 @@ function chunkFigure(caption, layout, sites, grids) {
     grids.push(grid);
     return grid.canvas;
   };
-  const figure = element("figure", {}, element("figcaption", {}, element("b", {}, caption), `  ${directions}`,
+  const figure = element("figure", {class: count === 1 || count > mostMultiples ? "small" : ""}, element("figcaption", {}, element("b", {}, caption), " ", element("span", {class: "axes"}, directions),
                                                element("br"), layoutText(layout)));
   if (count === 1) {
     figure.append(add(whole, 196));

@@ -3,10 +3,10 @@
 const totalColumns = [
   ["seconds", "time, as the machine's profile has it", (plan) => plan.cost.seconds, secondsText],
   ["bytes", "received by all sites together", (plan) => plan.cost.bytes, bytesText],
-  ["busiest site", "bytes that the site receives that receives most", (plan) => Math.max(0, ...plan.received.slice(0, 65536)), bytesText],
+  ["busiest", "bytes that the site receives that receives most", (plan) => Math.max(0, ...plan.received.slice(0, 65536)), bytesText],
   ["floats", "floats delivered, as the implementation algebra counts them", (plan) => plan.cost.floats, countText],
   ["bound", "floats moved in the worst case", (plan) => plan.cost.bound, countText],
-  ["planned in", "how long planning took", (plan) => plan.plan_seconds, secondsText],
+  ["planned", "how long planning took", (plan) => plan.plan_seconds, secondsText],
 ];
 
 class Costs {
@@ -34,9 +34,9 @@ class Costs {
       element("td", {}, plan.planner),
       ...totalColumns.map(([, , of, text], column) => {
         const value = of(plan);
-        const isBest = plans.length > 1 && value === least[column] && least[column] < most[column];
+        const isBest = plans.length > 1 && column + 1 < totalColumns.length && value === least[column] && least[column] < most[column];
         const meter = column > 1 || !(most[column] > 0) ? null : element("i", {class: "meter",
-          style: `width:${Math.max(2, 52 * value / most[column])}px;background:var(${column === 0 ? "--warm" : "--accent"})`});
+          style: `width:${Math.max(2, 46 * value / most[column])}px;background:var(${column === 0 ? "--warm" : "--accent"})`});
         return element("td", {class: `number${isBest ? " best" : ""}`}, text(value), meter);
       })));
     byId("totals").replaceChildren(
@@ -51,7 +51,7 @@ class Costs {
     const most = received.reduce((highest, bytes) => Math.max(highest, bytes), 0);
     this.bars.setAttribute("aria-label", `Bytes that each of ${received.length} sites receives; at most ${bytesText(most)}, by site ${received.indexOf(most)}`);
     byId("received").replaceChildren(
-      element("div", {class: "head"}, element("h3", {}, "Received per site"), element("span", {class: "quiet"}, `\u2264 ${bytesText(most)}`)), this.bars);
+      element("div", {class: "head"}, element("h3", {}, "Received"), element("span", {class: "quiet"}, `\u2264 ${bytesText(most)} per site`)), this.bars);
     this.drawBars();
   }
 
@@ -110,7 +110,7 @@ class Costs {
     element("span", {class: "name"}, this.model.vertices[id].name), element("span", {class: "number"}, text(vertices[id][kind])),
     element("span", {class: "number quiet"}, shareText(vertices[id][kind] / cost[kind])))));
     const choice = element("div", {class: "switch", role: "radiogroup", "aria-label": "Rank vertices by"});
-    fillSwitch(choice, [["seconds", "seconds"], ["bytes", "bytes"]], kind, (chosen) => {
+    fillSwitch(choice, [["seconds", "time"], ["bytes", "bytes"]], kind, (chosen) => {
       this.ranking = chosen;
       this.showTop();
     });

@@ -31,8 +31,8 @@ class Details {
     const shape = fact(vertex.shape.length > 0 ? countText(elements) : "1", `elements ${vertex.dtype}`, vertex.shape.join(" \u00d7 "));
     if (vertex.isInput) return element("div", {class: "facts"}, shape, fact(String(vertex.consumers.length), "vertices read it"));
     return element("div", {class: "facts"},
-      fact(secondsText(planned.seconds), `${shareText(cost.seconds > 0 ? planned.seconds / cost.seconds : 0)} of all time`),
-      fact(bytesText(planned.bytes), `${shareText(cost.bytes > 0 ? planned.bytes / cost.bytes : 0)} of all bytes`),
+      fact(secondsText(planned.seconds), `${shareText(cost.seconds > 0 ? planned.seconds / cost.seconds : 0)} of time`),
+      fact(bytesText(planned.bytes), `${shareText(cost.bytes > 0 ? planned.bytes / cost.bytes : 0)} of bytes`),
       fact(countText(vertex.flops), "operations", vertex.kernel), shape);
   }
 
@@ -81,14 +81,14 @@ class Details {
 
   chunks(vertex, planned, plan) {
     const {sites} = this.model;
-    const blocks = [element("div", {class: "operand"}, element("div", {class: "grids"}, chunkFigure(
+    const blocks = [element("div", {class: "operand first"}, element("div", {class: "grids"}, chunkFigure(
       vertex.isInput ? "as it lies" : `${vertex.name}, the result`, resultLayout(vertex, planned), sites, this.grids)))];
     vertex.inputs.forEach((input, operand) => {
       const have = this.resultOf(input, plan);
       const need = neededLayout(this.model, vertex, operand, planned);
       have.axes.forEach((axis, dim) => { axis.label = need.axes[dim].label || axis.label; });
       const name = this.model.vertices[input].name;
-      const figures = sameLayout(have, need) ? [[`${name}, as it lies and is needed`, need]]
+      const figures = sameLayout(have, need) ? [[`${name}, in place`, need]]
         : [[`${name}, as it is needed`, need], [`${name}, as it lies`, have]];
       blocks.push(element("div", {class: "operand"}, element("div", {class: "grids"},
         ...figures.map(([caption, layout]) => chunkFigure(caption, layout, sites, this.grids)))));

@@ -22,7 +22,7 @@ function secondsText(seconds) {
 
 function countText(count) {
   if (!Number.isFinite(count)) return "?";
-  return count < 1e5 ? String(Number(count.toPrecision(5))) : count.toExponential(2).replace("e+", "e");
+  return count < 1e4 ? String(Number(count.toPrecision(4))) : inUnits(count, ["", "k", "M", "G", "T", "P", "E"], 1000);
 }
 
 function shareText(share) {
@@ -30,8 +30,8 @@ function shareText(share) {
   return `${share >= 0.0995 ? (100 * share).toFixed(0) : (100 * share).toFixed(1)} %`;
 }
 
-function counted(count, word) {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
+function counted(count, word, several = `${word}s`) {
+  return `${count} ${count === 1 ? word : several}`;
 }
 
 /** element("td", {class: "number"}, "text", child, ...) */

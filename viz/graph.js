@@ -73,7 +73,12 @@ class GraphView {
     const at = this.toScreen(node);
     const isInside = at.x > 60 && at.x < this.size.width - 60 && at.y > 40 && at.y < this.size.height - 40;
     if (!isWanted && isInside && this.camera.k > 0.3) return;
-    this.glide({x: node.x, y: node.y, k: Math.max(this.camera.k, 0.8)});
+    this.glide(this.nearTo(id));
+  }
+
+  nearTo(id) {
+    const {x, y} = this.layout.nodes[id];
+    return {x, y, k: Math.max(this.camera.k, 0.8)};
   }
 
   toScreen({x, y}) {
@@ -183,7 +188,7 @@ class GraphView {
   tipOf(id) {
     const vertex = this.model.vertices[id];
     const planned = this.planned(id);
-    const cut = `${vertex.isInput ? "lies" : "cut"}: ${cutText(vertex, planned)}`;
+    const cut = vertex.isInput ? cutText(vertex, planned) : `cut: ${cutText(vertex, planned)}`;
     if (vertex.isInput) return `${vertex.formula}\n${cut}`;
     const total = this.model.plans[this.state.plan].cost.seconds;
     return `${vertex.formula}\n${cut}\n${secondsText(planned.seconds)}, ${shareText(planned.seconds / total)}; ` +
@@ -231,6 +236,7 @@ class GraphView {
       this.drawNode(context, node);
       ++drawn;
     }
+    if (this.layout.columns.length > 1 && k < 0.5) this.drawColumnShares(context);
     for (const id of [this.hovered, this.state.selected]) {
       if (id >= 0) this.drawRing(context, this.layout.nodes[id], id === this.state.selected);
     }
@@ -244,9 +250,9 @@ class GraphView {
   /** Where an edge enters its consumer. */
   entry(edge) {
     const to = this.layout.nodes[edge.to];
-    const {inputs} = this.model.vertices[edge.to];
-    const apart = Math.min(52, (box.width - 24) / Math.max(inputs.length - 1, 1));
-    return {x: to.x + (edge.operand - (inputs.length - 1) / 2) * apart, y: to.y - box.height / 2};
+    const last = this.model.vertices[edge.to].inputs.length - 1;
+    const apart = Math.min(52, (box.width - 24) / Math.max(last, 1));
+    return {x: to.x + (edge.slot - last / 2) * apart, y: to.y - box.height / 2};
   }
 
   drawEdges(context) {
@@ -264,8 +270,8 @@ class GraphView {
     }
     for (const {path, isChosen, weight} of [...styles.values()].sort((a, b) => a.isChosen - b.isChosen || a.weight - b.weight)) {
       context.strokeStyle = weight > 0 ? colours.accent : isChosen ? colours.text : colours.edge;
-      context.globalAlpha = isChosen ? 0.95 : weight > 0 ? 0.75 : 0.85;
-      const least = isChosen ? 1.6 : weight > 0 ? 0.9 : 0.5;
+      context.globalAlpha = isChosen ? 0.95 : weight > 0 ? 0.8 : 1;
+      const least = isChosen ? 1.6 : weight > 0 ? 1 : 0.7;
       context.lineWidth = Math.max((isChosen ? 2 : 1.2) + 0.8 * weight, least / k);
       context.stroke(path);
     }
@@ -294,11 +300,14 @@ class GraphView {
     if (!edge.isFar) {
       let last = {x: from.x, y: from.y + box.height / 2};
       path.moveTo(last.x, last.y);
-      for (const next of [...edge.passages, end]) {
-        const middle = (last.y + next.y) / 2;
-        path.bezierCurveTo(last.x, middle, next.x, middle, next.x, next.y);
-        last = next;
+      for (let at = 0; at + 1 < edge.passages.length; ++at) {
+        const [passed, next] = [edge.passages[at], edge.passages[at + 1]];
+        const middle = {x: (passed.x + next.x) / 2, y: (passed.y + next.y) / 2};
+        path.quadraticCurveTo(passed.x, passed.y, middle.x, middle.y);
+        last = middle;
       }
+      const near = edge.passages.length > 0 ? edge.passages[edge.passages.length - 1] : {x: last.x, y: (last.y + end.y) / 2};
+      path.bezierCurveTo(near.x, near.y, end.x, edge.passages.length > 0 ? end.y - 24 : near.y, end.x, end.y);
     } else if (this.isFolded(edge)) {
       const gutter = this.layout.columns[from.column + 1].left - box.columnGap / 2;
       const [start, top] = [from.x + box.width / 2, end.y - 22];
@@ -346,11 +355,13 @@ class GraphView {
     const vertex = this.model.vertices[node.vertex];
     const planned = this.planned(node.vertex);
     const height = vertex.isInput ? box.height - 10 : box.height;
-    const [left, top] = [node.x - box.width / 2, node.y - height / 2];
+    const grown = k < 0.32 ? Math.min(1, (0.32 - k) / 0.12) : 0;  // from afar boxes fill their gaps
+    const [wide, high] = [box.width + grown * (box.gapX - 6), height + grown * box.gapY * 0.55];
+    const [left, top] = [node.x - wide / 2, node.y - high / 2];
     const fill = vertex.isInput ? null : costColour(this.state.kind, planned[this.state.kind] / (this.highest || 1));
     context.beginPath();
-    if (k < 0.12) context.rect(left, top, box.width, height);
-    else context.roundRect(left, top, box.width, height, vertex.isInput ? height / 2 : 8);
+    if (k < 0.12) context.rect(left, top, wide, high);
+    else context.roundRect(left, top, wide, high, vertex.isInput ? high / 2 : 8);
     context.fillStyle = fill ? cssOf(fill) : colours.card;
     context.fill();
     context.lineWidth = Math.max(vertex.isOutput ? 3 : 1, (vertex.isOutput ? 1.4 : 0.5) / k);
@@ -365,8 +376,8 @@ class GraphView {
     context.fillStyle = text;
     if (k < 0.58) {
       context.textAlign = "center";
-      context.font = "600 20px system-ui, 'DejaVu Sans', sans-serif";
-      context.fillText(this.fitText(context, 20, vertex.name, box.width - 16), node.x, node.y + 1);
+      context.font = "600 23px system-ui, 'DejaVu Sans', sans-serif";
+      context.fillText(this.fitText(context, 23, vertex.name, box.width - 14), node.x, node.y + 1);
       return;
     }
     const inset = vertex.isInput ? 16 : 10;
@@ -381,6 +392,21 @@ class GraphView {
     context.fillStyle = text;
     context.font = "600 13px system-ui, 'DejaVu Sans', sans-serif";
     context.fillText(this.fitText(context, 13, vertex.name, box.width - 2 * inset - (value ? 56 : 0)), left + inset, node.y - (vertex.isInput ? 7 : 9));
+  }
+
+  /** From afar, what each column costs. */
+  drawColumnShares(context) {
+    const {camera: {k}, colours} = this;
+    const {kind, plan} = this.state;
+    const costs = this.layout.columns.map(() => 0);
+    for (const node of this.layout.nodes) costs[node.column] += this.planned(node.vertex)[kind];
+    context.font = `${11 / k}px system-ui, 'DejaVu Sans', sans-serif`;
+    context.textAlign = "center";
+    context.textBaseline = "alphabetic";
+    context.fillStyle = colours.quiet;
+    this.layout.columns.forEach(({left, right}, at) => {
+      context.fillText(shareText(costs[at] / (this.model.plans[plan].cost[kind] || 1)), (left + right) / 2, -26 - 4 / k);
+    });
   }
 
   drawRing(context, node, isSelected) {

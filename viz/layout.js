@@ -1,7 +1,7 @@
 // A layered drawing: producers above consumers, long programs folded into columns. Every step is linear in vertices and
 // edges, or sorts them; how often steps repeat is fixed.
 
-const box = {width: 168, height: 46, gapX: 26, gapY: 46, columnGap: 120};
+const box = {width: 168, height: 46, gapX: 26, gapY: 42, columnGap: 110};
 const sweeps = 8;
 
 /** The layer of each vertex: below its producers, and late where that makes its edges shorter. */
@@ -37,11 +37,8 @@ function rowsNoWiderThan(most, layer) {
 }
 
 /** After which layers the drawing goes on in a new column: where few edges cross, and so that it fills the view. */
-function columnBreaks(edges, layer, widths, aspect) {
-  const layers = widths.length;
+function columnBreaks(edges, layer, layers, typical, aspect) {
   const pitch = box.height + box.gapY;
-  const sorted = [...widths].sort((a, b) => a - b);
-  const typical = sorted[Math.floor(0.9 * (layers - 1))] * (box.width + box.gapX);
   const scaleOf = (columns) => Math.min(
     1, aspect.width / (columns * (typical + box.columnGap)), aspect.height / (Math.ceil(layers / columns) * pitch));
   let best = 1;
@@ -62,7 +59,7 @@ function columnBreaks(edges, layer, widths, aspect) {
     let chosen = -1;
     let least = Infinity;
     for (let l = Math.max(begin + 2, Math.ceil(begin + 0.6 * each)); l <= begin + 1.3 * each && l < layers; ++l) {
-      const cost = crossing[l - 1] + Math.abs(l - begin - each) / each;
+      const cost = crossing[l - 1] + 3 * Math.abs(l - begin - each) / each;
       if (cost < least) [chosen, least] = [l, cost];
     }
     if (chosen < 0) break;
@@ -170,6 +167,18 @@ function placeRows(rows) {
   }
 }
 
+/** Edges enter a vertex in the order that they come in, from left to right. */
+function orderEntries(edges, nodes) {
+  const entering = nodes.map(() => []);
+  for (const edge of edges) entering[edge.to].push(edge);
+  const comesFrom = (edge) => edge.isFar ? nodes[edge.from].column - 1e6
+    : edge.passages.length > 0 ? edge.passages[edge.passages.length - 1].x : nodes[edge.from].x;
+  for (const all of entering) {
+    all.sort((a, b) => comesFrom(a) - comesFrom(b) || a.operand - b.operand);
+    all.forEach((edge, slot) => { edge.slot = slot; });
+  }
+}
+
 /** Where every vertex and edge of a graph is drawn, in a world that `bounds` encloses; `aspect` is the size of the view. */
 function layoutGraph(vertices, aspect) {
   const layer = layersOf(vertices);
@@ -180,7 +189,16 @@ function layoutGraph(vertices, aspect) {
   const layers = layer.reduce((highest, at) => Math.max(highest, at + 1), 0);
   const widths = new Array(layers).fill(0);
   for (const at of layer) widths[at] += 1;
-  const breaks = columnBreaks(edges, layer, widths, aspect);
+  widths.sort((a, b) => a - b);
+  const guess = widths[Math.floor(0.9 * (layers - 1))] * (box.width + box.gapX);
+  const drawn = layoutColumns(vertices, edges, layer, columnBreaks(edges, layer, layers, guess, aspect));
+  if (drawn.columns.length === 1) return drawn;
+  const width = meanOf(drawn.columns, ({left, right}) => right - left);  // now it is known how wide columns are
+  return layoutColumns(vertices, edges, layer, columnBreaks(edges, layer, layers, width, aspect));
+}
+
+function layoutColumns(vertices, edges, layer, breaks) {
+  const layers = layer.reduce((highest, at) => Math.max(highest, at + 1), 0);
   const columnOf = [];
   for (let l = 0, column = 0; l < layers; ++l) {
     if (l === breaks[column]) ++column;
@@ -198,8 +216,8 @@ function layoutGraph(vertices, aspect) {
     const own = rows.slice(begin, column < breaks.length ? breaks[column] : layers);
     const all = own.flat();
     const halfOf = (node) => isPassage(node) ? 4 : box.width / 2;
-    const left = Math.min(...own.map((row) => row.reduce((least, node) => Math.min(least, node.x - halfOf(node)), 0)));
-    const right = Math.max(...own.map((row) => row.reduce((most, node) => Math.max(most, node.x + halfOf(node)), 0)));
+    const left = Math.min(...own.map((row) => row.reduce((least, node) => Math.min(least, node.x - halfOf(node)), Infinity)));
+    const right = Math.max(...own.map((row) => row.reduce((most, node) => Math.max(most, node.x + halfOf(node)), -Infinity)));
     for (const node of all) {
       node.x += x - left;
       node.y = (node.layer - begin) * pitch + box.height / 2;
@@ -208,6 +226,7 @@ function layoutGraph(vertices, aspect) {
     columns.push({left: x, right: x + right - left, height: own.length * pitch - box.gapY});
     x += right - left + box.columnGap;
   }
+  orderEntries(edges, nodes);
   const height = columns.reduce((most, column) => Math.max(most, column.height), box.height);
   return {nodes, edges, columns, rows, bounds: {width: Math.max(x - box.columnGap, box.width), height}};
 }

@@ -99,14 +99,17 @@ function sameLayout(a, b) {
   return text(a) === text(b);
 }
 
-/** "i=2 k=2", "j=2 of 4" for 2 sites of 4 parts; "whole". */
+/** "i=2 k=2", "j=2 of 4" for 2 sites of 4 parts; "whole"; of an input "2x4". */
 function cutText(vertex, planned) {
+  if (vertex.isInput) {
+    const parts = vertex.labels.map((label) => planned.parts.get(label) || 1);
+    return parts.every((each) => each === 1) ? "whole" : `cut ${parts.join("\u00d7")}`;
+  }
   const texts = [];
   for (const label of vertex.labels) {
     const [parts, sites] = [planned.parts.get(label) || 1, planned.sites.get(label) || 1];
     if (parts === 1) continue;
-    const name = vertex.isInput ? `dim ${label}` : label;
-    texts.push(parts === sites ? `${name}=${sites}` : `${name}=${sites} of ${parts}`);
+    texts.push(parts === sites ? `${label}=${sites}` : `${label}=${sites} of ${parts}`);
   }
   return texts.length > 0 ? texts.join(" ") : "whole";
 }

@@ -46,7 +46,7 @@ function showLegend() {
   const ramp = (stops) => `background:linear-gradient(90deg,${stops.map((_, at) => cssOf(mixed(stops, at / (stops.length - 1)))).join(",")})`;
   const highest = state.kind === "seconds" ? secondsText(graph.highest) : bytesText(graph.highest);
   byId("legend").replaceChildren(
-    element("span", {}, "0", element("i", {class: "ramp", style: ramp(rampOf(state.kind))}), `${highest}`),
+    element("span", {}, "0", element("i", {class: "ramp", style: ramp(rampOf(state.kind))}), `${highest} per vertex`),
     element("span", {}, element("i", {style: "width:18px;height:3px;border-radius:2px;background:var(--accent)"}), "moves between sites"),
     element("span", {}, element("i", {style: "width:18px;height:10px;border-radius:5px;border:1px dashed var(--quiet)"}), "input"),
     element("span", {}, element("i", {style: "width:18px;height:10px;border-radius:3px;border:2px solid var(--text)"}), "output"));
@@ -161,10 +161,10 @@ window.addEventListener("hashchange", () => {
 const computedVertices = model.vertices.filter((vertex) => !vertex.isInput).length;
 document.title = `${model.program} on ${counted(model.sites, "site")}`;
 byId("program").textContent = model.program;
-byId("facts").textContent = `${counted(model.sites, "site")}, machine ${model.machine}; ${computedVertices} vertices, ` +
+byId("facts").textContent = `${counted(model.sites, "site")}, machine ${model.machine}; ${counted(computedVertices, "vertex", "vertices")}, ` +
   `${counted(model.vertices.length - computedVertices, "input")}`;
 const isGiven = readAddress();
 if (state.selected < 0) state.selected = mostExpensive();
 show();
-if (isGiven && model.vertices.length > 60) graph.focus(state.selected, true);
+if (isGiven && model.vertices.length > 60) graph.move(graph.nearTo(state.selected));
 document.documentElement.dataset.layoutMilliseconds = graph.layoutMilliseconds.toFixed(0);

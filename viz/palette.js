@@ -4,7 +4,7 @@ const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 const styleOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const ramps = {
-  light: {seconds: ["#f6f8fa", "#fdebd9", "#fbc193", "#f08650", "#d24a22"], bytes: ["#f6f8fa", "#e2edfc", "#aecdf6", "#6b9fea", "#2a66c9"]},
+  light: {seconds: ["#eff2f5", "#fdebd9", "#fbc193", "#f08650", "#d24a22"], bytes: ["#eff2f5", "#e2edfc", "#aecdf6", "#6b9fea", "#2a66c9"]},
   dark: {seconds: ["#20272f", "#3a2d25", "#6d4226", "#b05e2b", "#f08146"], bytes: ["#20272f", "#223349", "#2b5384", "#3f7dca", "#6ea8ff"]},
 };
 
@@ -28,8 +28,8 @@ const isBright = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140;
 /** Neighbours in number are neighbours in hue, and differ in lightness. */
 function siteColour(site, sites) {
   const hue = 25 + 335 * site / Math.max(sites, 1);
-  const light = [0.74, 0.64, 0.82][sites > 6 ? site % 3 : 0];
-  return `oklch(${light} ${light > 0.8 ? 0.1 : 0.13} ${hue.toFixed(1)})`;
+  const light = [0.77, 0.69, 0.85][sites > 6 ? site % 3 : 0];
+  return `oklch(${light} ${light > 0.8 ? 0.1 : 0.125} ${hue.toFixed(1)})`;
 }
 
 const mostNamedSites = 64;
