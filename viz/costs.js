@@ -51,7 +51,7 @@ class Costs {
     const most = received.reduce((highest, bytes) => Math.max(highest, bytes), 0);
     this.bars.setAttribute("aria-label", `Bytes that each of ${received.length} sites receives; at most ${bytesText(most)}, by site ${received.indexOf(most)}`);
     byId("received").replaceChildren(
-      element("div", {class: "head"}, element("h3", {}, "Received"), element("span", {class: "quiet"}, `\u2264 ${bytesText(most)} per site`)), this.bars);
+      element("div", {class: "head"}, element("h3", {}, "Received"), element("span", {class: "quiet"}, `\u2264 ${bytesText(most)} each`)), this.bars);
     this.drawBars();
   }
 

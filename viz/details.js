@@ -14,7 +14,7 @@ class Details {
     this.holder.scrollTop = 0;
     this.holder.replaceChildren(
       this.title(vertex), element("p", {class: "formula mono"}, vertex.formula), this.facts(vertex, planned, plan),
-      this.labels(vertex, planned), vertex.isInput ? null : this.moves(vertex, planned, plan), this.chunks(vertex, planned, plan),
+      this.labels(vertex, planned), vertex.isInput ? null : this.moves(vertex, planned, plan), this.choices(vertex, plan), this.chunks(vertex, planned, plan),
       this.neighbours(vertex));
     this.mark(this.marked);
   }
@@ -64,6 +64,18 @@ class Details {
     const over = vertex.labels.filter((label) => !kept.has(label) && (planned.sites.get(label) || 1) > 1);
     if (over.length > 0) rows.push(row("partial results", `reduced over ${over.join(", ")}`, planned.reducedBytes));
     return element("section", {}, element("h3", {}, `What moves: ${bytesText(planned.bytes)}`), element("table", {}, element("tbody", {}, ...rows)));
+  }
+
+  /** What the other planners do with it. */
+  choices(vertex, chosen) {
+    if (this.model.plans.length === 1) return null;
+    const rows = this.model.plans.map((plan, at) => {
+      const planned = plan.vertices[vertex.id];
+      return element("tr", {"aria-selected": String(at === chosen), onclick: () => this.callbacks.choosePlan(at)}, element("td", {}, plan.planner),
+        element("td", {class: "mono quiet"}, cutText(vertex, planned)), element("td", {class: "number"}, vertex.isInput ? "" : secondsText(planned.seconds)),
+        element("td", {class: "number"}, vertex.isInput ? "" : bytesText(planned.bytes)));
+    });
+    return element("section", {}, element("h3", {}, "By planner"), element("table", {class: "choices"}, element("tbody", {}, ...rows)));
   }
 
   reason(vertex, operand, planned, plan) {

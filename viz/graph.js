@@ -18,7 +18,7 @@ class GraphView {
     new ResizeObserver(() => {
       this.measure();
       if (this.isFit) this.fit();
-      else this.draw();
+      this.drawNow();  // before the browser paints: otherwise the old picture would be stretched
     }).observe(canvas);
     this.fit();
   }
@@ -300,14 +300,24 @@ class GraphView {
     if (!edge.isFar) {
       let last = {x: from.x, y: from.y + box.height / 2};
       path.moveTo(last.x, last.y);
+      if (edge.passages.length > 0) {
+        const [first] = edge.passages;
+        const middle = (last.y + first.y - box.height / 2) / 2;
+        path.bezierCurveTo(last.x, middle, first.x, middle, first.x, first.y - box.height / 2);
+      }
       for (let at = 0; at + 1 < edge.passages.length; ++at) {
         const [passed, next] = [edge.passages[at], edge.passages[at + 1]];
         const middle = {x: (passed.x + next.x) / 2, y: (passed.y + next.y) / 2};
         path.quadraticCurveTo(passed.x, passed.y, middle.x, middle.y);
         last = middle;
       }
-      const near = edge.passages.length > 0 ? edge.passages[edge.passages.length - 1] : {x: last.x, y: (last.y + end.y) / 2};
-      path.bezierCurveTo(near.x, near.y, end.x, edge.passages.length > 0 ? end.y - 24 : near.y, end.x, end.y);
+      if (edge.passages.length > 0) {
+        const passed = edge.passages[edge.passages.length - 1];
+        last = {x: passed.x, y: passed.y + box.height / 2};
+        path.quadraticCurveTo(passed.x, passed.y, last.x, last.y);
+      }
+      const middle = (last.y + end.y) / 2;
+      path.bezierCurveTo(last.x, middle, end.x, middle, end.x, end.y);
     } else if (this.isFolded(edge)) {
       const gutter = this.layout.columns[from.column + 1].left - box.columnGap / 2;
       const [start, top] = [from.x + box.width / 2, end.y - 22];
@@ -359,10 +369,10 @@ class GraphView {
     const [wide, high] = [box.width + grown * (box.gapX - 6), height + grown * box.gapY * 0.55];
     const [left, top] = [node.x - wide / 2, node.y - high / 2];
     const fill = vertex.isInput ? null : costColour(this.state.kind, planned[this.state.kind] / (this.highest || 1));
-    context.beginPath();
-    if (k < 0.12) context.rect(left, top, wide, high);
-    else context.roundRect(left, top, wide, high, vertex.isInput ? high / 2 : 8);
     context.fillStyle = fill ? cssOf(fill) : colours.card;
+    if (k < 0.12 && fill && !vertex.isOutput) return context.fillRect(left, top, wide, high);
+    context.beginPath();
+    context.roundRect(left, top, wide, high, vertex.isInput ? high / 2 : 8);
     context.fill();
     context.lineWidth = Math.max(vertex.isOutput ? 3 : 1, (vertex.isOutput ? 1.4 : 0.5) / k);
     context.strokeStyle = vertex.isOutput ? colours.text : vertex.isInput && k >= 0.12 ? colours.quiet : colours.line;
@@ -381,17 +391,20 @@ class GraphView {
       return;
     }
     const inset = vertex.isInput ? 16 : 10;
-    const value = vertex.isInput ? "" : this.state.kind === "seconds" ? secondsText(planned.seconds) : bytesText(planned.bytes);
+    const value = vertex.isInput ? vertex.shape.join("\u00d7") || "scalar" : this.state.kind === "seconds" ? secondsText(planned.seconds) : bytesText(planned.bytes);
     context.textAlign = "right";
     context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
-    context.fillText(value, left + box.width - inset, node.y - 9);
+    const shown = this.fitText(context, 11, value, 92);
+    if (vertex.isInput) context.fillStyle = quiet;
+    context.fillText(shown, left + box.width - inset, node.y - (vertex.isInput ? 7 : 9));
+    const room = box.width - 2 * inset - context.measureText(shown).width - 8;
     context.textAlign = "left";
     context.fillStyle = quiet;
-    const second = vertex.isInput ? `${vertex.shape.join("\u00d7") || "scalar"}  ${cutText(vertex, planned)}` : cutText(vertex, planned);
-    context.fillText(this.fitText(context, 11, second, box.width - 2 * inset), left + inset, node.y + (vertex.isInput ? 8 : 10));
+    context.fillText(this.fitText(context, 11, cutText(vertex, planned), box.width - 2 * inset), left + inset,
+                     node.y + (vertex.isInput ? 8 : 10));
     context.fillStyle = text;
     context.font = "600 13px system-ui, 'DejaVu Sans', sans-serif";
-    context.fillText(this.fitText(context, 13, vertex.name, box.width - 2 * inset - (value ? 56 : 0)), left + inset, node.y - (vertex.isInput ? 7 : 9));
+    context.fillText(this.fitText(context, 13, vertex.name, Math.round(room)), left + inset, node.y - (vertex.isInput ? 7 : 9));
   }
 
   /** From afar, what each column costs. */

@@ -7,6 +7,7 @@ const callbacks = {
   select(id, isFar = false) {
     state.selected = id;
     show();
+    byId("said").textContent = graph.tipOf(id);
     if (isFar) graph.focus(id, false);
   },
   choosePlan(plan) {
@@ -88,11 +89,11 @@ let candidate = 0;
 
 function findVertices() {
   const wanted = search.value.trim().toLowerCase();
-  const rank = ({name, formula}) => {
+  const rank = ({name, formula, isInput}) => {
     const lower = name.toLowerCase();
     if (lower === wanted) return 0;
     if (lower.startsWith(wanted)) return 1;
-    return lower.includes(wanted) ? 2 : formula.toLowerCase().includes(wanted) ? 3 : 4;
+    return lower.includes(wanted) ? 2 : !isInput && formula.toLowerCase().includes(wanted) ? 3 : 4;
   };
   const ranked = wanted ? model.vertices.map((vertex) => [rank(vertex), vertex]).filter(([at]) => at < 4) : [];
   matches = ranked.sort((a, b) => a[0] - b[0] || a[1].id - b[1].id).slice(0, 30).map(([, vertex]) => vertex);
