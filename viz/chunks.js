@@ -108,17 +108,19 @@ class ChunkGrid {
     context.stroke();
   }
 
-  /** Stripes in the colours of all sites that have a copy. */
-  drawChunk(context, sites, left, top, width, height) {
-    const shown = sites.length <= Math.max(1, width / 2) ? sites : sites.slice(0, Math.max(1, Math.floor(width / 2)));
-    const stripe = width / shown.length;
-    shown.forEach((site, at) => {
-      context.globalAlpha = this.marked >= 0 && site !== this.marked ? 0.14 : 1;
-      context.fillStyle = siteColour(site, this.sites);
+  /** Stripes in the colours of all sites that have a copy, as far as there is room; of a site that is marked, only its own. */
+  drawChunk(context, all, left, top, width, height) {
+    const isFaint = this.marked >= 0 && !all.includes(this.marked);
+    const sites = this.marked >= 0 && !isFaint ? [this.marked] : all;
+    const count = Math.max(1, Math.min(sites.length, Math.floor(width / 2)));
+    const stripe = width / count;
+    context.globalAlpha = isFaint ? 0.14 : 1;
+    for (let at = 0; at < count; ++at) {
+      context.fillStyle = siteColour(sites[Math.floor(at * sites.length / count)], this.sites);
       context.fillRect(left + at * stripe, top, stripe + 0.5, height);
-    });
+    }
     context.globalAlpha = 1;
-    if (this.marked >= 0 && !sites.includes(this.marked)) return;
+    if (isFaint) return;
     context.font = `600 ${height > 30 && width > 30 ? 12 : 10}px system-ui, 'DejaVu Sans', sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";

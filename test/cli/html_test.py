@@ -205,7 +205,7 @@ class InABrowser(HtmlTest):
             raise AssertionError("these tests need a browser: apt-get install chromium")
 
     def browse(self, url, *options):
-        command = [self.browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,760",
+        command = [self.browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1100,640",
                    f"--user-data-dir={self.path('profile')}", "--virtual-time-budget=1200", *options, url]
         done = subprocess.run(command, capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr.decode("utf-8", "backslashreplace"))
@@ -222,13 +222,13 @@ class InABrowser(HtmlTest):
     def assert_picture(self, path, *options):
         picture = self.path("plan.png")
         self.browse(f"file://{path}", f"--screenshot={picture}", *options)
-        size, image = decode_png(picture, 420)
-        self.assertEqual(size, (1280, 760))
+        size, image = decode_png(picture, 300)
+        self.assertEqual(size, (1100, 640))
         image = image[:, :, :3]
         colours, counts = np.unique(image.reshape(-1, 3), axis=0, return_counts=True)
         self.assertGreater(len(colours), 200)
         self.assertLess(counts.max(), 0.9 * counts.sum(), "hardly anything but background")
-        graph = image[80:400, 40:700].reshape(-1, 3)
+        graph = image[70:300, 40:500].reshape(-1, 3)
         self.assertGreater(len(np.unique(graph, axis=0)), 30, "the graph is empty")
         return image
 
@@ -254,7 +254,6 @@ class InABrowser(HtmlTest):
                                   "--planner", "megatron")
         _, marks = self.drawn(path)
         self.assertEqual(int(marks["drawn"]), len(self.data_of(page)["plans"][0]["vertices"]))
-        self.assert_picture(path)
 
     def test_grids_show_the_bytes_that_plans_move(self):
         for program, sites in ((self.text_file("p.ein", CHAIN), 6), (self.text_file("v.ein", VIEWS), 4),
