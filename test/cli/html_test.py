@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 import einrel_process as process  # noqa: E402
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
-CHAIN = """dims i=600 j=700 k=800 l=500
+CHAIN = """dims i=2600 j=3700 k=1800 l=500
 input A[i,j], B[j,k], C[k,l]
 D[i,k] = sum[j] A[i,j] * B[j,k]
 E[i,l] = sum[k] D[i,k] * C[k,l]
@@ -259,7 +259,8 @@ class InABrowser(HtmlTest):
         for program, sites in ((self.text_file("p.ein", CHAIN), 6), (self.text_file("v.ein", VIEWS), 4),
                                (os.path.join(EXAMPLES, "llama_layer.ein"), 12), (os.path.join(EXAMPLES, "convolution.ein"), 6)):
             with self.subTest(program=program):
-                path, page = self.page_of(program, "--sites", str(sites), "--planner", "eindecomp", "--planner", "sqrt")
+                path, page = self.page_of(program, "--sites", str(sites), "--planner", "eindecomp", "--planner", "sqrt",
+                                          "--planner", "all-tile")
                 end = page.rindex("})();")
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(page[:end] + BYTES_OF_GRIDS + page[end:])
