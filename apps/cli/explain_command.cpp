@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "arguments.h"
+#include "base/atomic_file.h"
 #include "base/text.h"
 #include "commands.h"
 #include "engine/algebra.h"
@@ -18,6 +19,7 @@
 #include "plan/machines.h"
 #include "program_input.h"
 #include "tra/parse.h"
+#include "viz/plan_html.h"
 
 namespace einrel::cli {
 namespace {
@@ -38,6 +40,7 @@ struct ExplainArguments : CheckArguments {
   std::string cost = "seconds";
   std::optional<std::string> batch;
   std::optional<std::string> plan_file;
+  std::optional<std::string> html;
 };
 
 CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
@@ -90,7 +93,19 @@ CostKind parse_cost(const std::string& given) {
   throw UserError(fmt::format("--cost {}: the costs are {}", printable(given), fmt::join(names, ", ")));
 }
 
+void write_page(const std::string& path, const std::string& page) {
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(page)));
+  file.commit();
+}
+
+/// A page shows how vertices are cut; relations have none.
+void refuse_html(const ExplainArguments& arguments) {
+  if (arguments.html) throw UserError("--html shows plans of a .ein program's vertices: see einrel list planners");
+}
+
 void explain_tra(const ExplainArguments& arguments) {
+  refuse_html(arguments);
   if (!arguments.inputs.empty() || !arguments.dims.empty())
     throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
   const std::int64_t sites = sites_of(arguments);
@@ -116,6 +131,7 @@ AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
 
 /// What the TRA and the IA say of a program, without a plan of its vertices.
 void explain_relations(const ExplainArguments& arguments, const Compiled& compiled) {
+  refuse_html(arguments);
   const AlgebraPlan plan = plan_of(compiled, sites_of(arguments), wants_search(arguments.planners));
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, plan)));
@@ -130,6 +146,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   if (planners.empty()) planners = arguments.difference;
   if (planners.empty() && !arguments.plan_file) planners = {"eindecomp"};
   for (const std::string& planner : planners) check_planner(planner);
+  if (arguments.html) check_replaceable(*arguments.html);
   std::vector<PlanReport> reports;
   if (arguments.plan_file) {
     Plan plan = read_plan(*arguments.plan_file, compiled);
@@ -138,7 +155,9 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   }
   for (PlanReport& report : plan_with(compiled, planners, request)) reports.push_back(std::move(report));
   check_fits(compiled, reports.front(), request, source);
+  if (arguments.html) write_page(*arguments.html, plans_html(compiled, reports, request));
   if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, reports, request)));
+  if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html, 400)));
   std::string text = explain_text(compiled) + plans_text(compiled, reports, request);
   text += peaks_text(compiled, reports, request, source);
   if (!arguments.difference.empty()) {
@@ -156,7 +175,7 @@ void explain_program(const ExplainArguments& arguments) {
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
   const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.plan_file &&
-                     !arguments.machine && !arguments.memory && sites_of(arguments) == 1;
+                     !arguments.machine && !arguments.memory && !arguments.html && sites_of(arguments) == 1;
   return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled, source);
 }
 
@@ -207,6 +226,8 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--diff", arguments->difference, "two planners: where their plans differ, and what that costs")
       ->expected(2);
   command->add_option("--plan", arguments->plan_file, "FILE: a plan that explain --json wrote, beside the planners'")
+      ->allow_extra_args(false);
+  command->add_option("--html", arguments->html, "FILE: write the plans as one page for a browser")
       ->allow_extra_args(false);
   command->add_flag("--algebra", arguments->algebra, "also show the plan in both algebras");
   command->callback([arguments] { explain_program(*arguments); });

@@ -182,6 +182,38 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
           {"seconds", cost.seconds}};
 }
 
+/// The labels that each dimension of a tensor is made of, as a vertex reads or writes it.
+ordered_json dimensions_json(const Vertex& vertex, const std::vector<std::vector<std::size_t>>& dimensions) {
+  const std::vector<std::string> names = label_names(vertex);
+  ordered_json json = ordered_json::array();
+  for (const std::vector<std::size_t>& labels : dimensions) {
+    ordered_json dimension = ordered_json::array();
+    for (const std::size_t label : labels) dimension.push_back(names[label]);
+    json.push_back(std::move(dimension));
+  }
+  return json;
+}
+
+std::vector<std::vector<std::size_t>> groups_of(const std::vector<std::optional<std::size_t>>& labels) {
+  std::vector<std::vector<std::size_t>> groups;
+  for (const std::optional<std::size_t> label : labels) {
+    groups.push_back(label ? std::vector{*label} : std::vector<std::size_t>{});
+  }
+  return groups;
+}
+
+/// Which labels cut which dimensions of the result and of each operand.
+ordered_json read_and_written_json(const Vertex& vertex) {
+  if (const auto* const view = std::get_if<View>(&vertex.op)) {
+    return {{"result_labels", dimensions_json(vertex, view->to)},
+            {"operand_labels", ordered_json::array({dimensions_json(vertex, view->from)})}};
+  }
+  ordered_json operands = ordered_json::array();
+  for (std::size_t o = 0; o < vertex.inputs.size(); ++o)
+    operands.push_back(dimensions_json(vertex, groups_of(operand_labels(vertex, o))));
+  return {{"result_labels", dimensions_json(vertex, groups_of(result_labels(vertex)))}, {"operand_labels", operands}};
+}
+
 }  // namespace
 
 std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
@@ -217,7 +249,8 @@ std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& 
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
     if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
-    json["vertices"][next++].update(planned_json(compiled.graph, v, first));
+    json["vertices"][next].update(planned_json(compiled.graph, v, first));
+    json["vertices"][next++].update(read_and_written_json(compiled.graph.vertices[v]));
   }
   json["plans"] = ordered_json::array();
   for (const PlanReport& report : reports) {

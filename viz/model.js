@@ -1,0 +1,115 @@
+// The data as the rest of the page reads it, and where chunks lie: the rules of src/plan/layout.h.
+
+const mapOf = (object) => new Map(Object.entries(object || {}));
+
+/** Vertices in program order, each with the vertices that it reads and that read it. */
+function readModel(data) {
+  const computed = new Map(data.vertices.map((vertex) => [vertex.name, vertex]));
+  const inputs = mapOf(data.inputs);
+  const outputs = mapOf(data.outputs);
+  const vertices = data.plans[0].vertices.map((planned, id) => {
+    const from = computed.get(planned.name) || inputs.get(planned.name);
+    const isInput = !computed.has(planned.name);
+    const dimensions = from.shape.map((extent, at) => [String(at)]);
+    return {
+      id, name: planned.name, isInput, isOutput: outputs.has(planned.name),
+      formula: isInput ? `input ${planned.name}[${from.shape.join(", ")}] : ${from.dtype}` : from.formula,
+      dtype: from.dtype, shape: from.shape, flops: from.flops || 0, kernel: from.kernel ? from.kernel.path : "",
+      labels: isInput ? dimensions.map(([label]) => label) : from.labels,
+      extents: isInput ? new Map(from.shape.map((extent, at) => [String(at), extent])) : mapOf(from.extents),
+      resultLabels: isInput ? dimensions : from.result_labels,
+      operandLabels: isInput ? [] : from.operand_labels,
+      inputNames: isInput ? [] : from.inputs, inputs: [], consumers: [],
+    };
+  });
+  const idOf = new Map(vertices.map((vertex) => [vertex.name, vertex.id]));
+  for (const vertex of vertices) {
+    vertex.inputs = vertex.inputNames.map((name) => idOf.get(name));
+    for (const input of new Set(vertex.inputs)) vertices[input].consumers.push(vertex.id);
+  }
+  const plans = data.plans.map((plan) => ({
+    ...plan,
+    vertices: plan.vertices.map((planned) => ({
+      parts: mapOf(planned.parts), sites: mapOf(planned.sites), strides: mapOf(planned.strides), bytes: planned.bytes,
+      operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes, seconds: planned.seconds || 0,
+    })),
+  }));
+  return {program: data.program, machine: data.machine, sites: data.sites, vertices, plans};
+}
+
+/** How a tensor is cut whose dimensions are made of these labels: an axis per dimension. */
+function axesOf(vertex, planned, dimensions, shape) {
+  return dimensions.map((labels, dim) => {
+    const label = labels.length > 0 ? labels[0] : null;
+    const parts = label === null ? 1 : planned.parts.get(label) || 1;
+    const axis = {dim, extent: shape[dim], label: labels.join(" "), parts, unit: 1, grid: 1, stride: 0};
+    if (parts === 1) return axis;
+    for (const other of labels.slice(1)) axis.unit *= vertex.extents.get(other);
+    return {...axis, key: label, grid: planned.sites.get(label) || 1, stride: planned.strides.get(label) || 0};
+  });
+}
+
+/** Of the result: where the coordinates of all reduced labels are 0. */
+function resultLayout(vertex, planned) {
+  return {axes: axesOf(vertex, planned, vertex.resultLabels, vertex.shape), copies: []};
+}
+
+/** What a vertex needs of an operand: every label that the operand lacks is a direction of copies. */
+function neededLayout(model, vertex, operand, planned) {
+  const dimensions = vertex.operandLabels[operand];
+  const read = new Set(dimensions.filter((labels) => labels.length > 0).map((labels) => labels[0]));
+  const copies = [];
+  for (const label of vertex.labels) {
+    const grid = planned.sites.get(label) || 1;
+    if (!read.has(label) && grid > 1) copies.push({label, count: grid, stride: planned.strides.get(label) || 0});
+  }
+  return {axes: axesOf(vertex, planned, dimensions, model.vertices[vertex.inputs[operand]].shape), copies};
+}
+
+/** The first element of a chunk; `parts` gives the extent. */
+function chunkBegin(axis, part) {
+  const units = Math.floor(axis.extent / axis.unit);
+  return axis.unit * (part * Math.floor(units / axis.parts) + Math.min(part, units % axis.parts));
+}
+
+const coordinateOf = (axis, part) => Math.floor(part * axis.grid / axis.parts);
+
+/** The sites that hold the chunk with these parts, ascending; a label that stands twice counts once. */
+function sitesOf(layout, parts) {
+  let site = 0;
+  const counted = new Set();
+  layout.axes.forEach((axis, dim) => {
+    const at = coordinateOf(axis, parts[dim]);
+    if (axis.grid === 1) return;
+    if (!counted.has(axis.stride)) site += at * axis.stride;
+    counted.add(axis.stride);
+  });
+  let sites = [site];
+  for (const {count, stride} of layout.copies) {
+    sites = sites.flatMap((first) => Array.from({length: count}, (_, n) => first + n * stride));
+  }
+  return sites.sort((a, b) => a - b);
+}
+
+/** Whether two layouts put the same chunks on the same sites. */
+function sameLayout(a, b) {
+  const text = ({axes, copies}) => JSON.stringify([
+    axes.map((axis) => [axis.parts, axis.parts > 1 ? axis.unit : 1, axis.grid, axis.stride]),
+    copies.map(({count, stride}) => [stride, count]).sort((x, y) => x[0] - y[0])]);
+  return text(a) === text(b);
+}
+
+/** "i=2 k=2", "j=2 of 4" for 2 sites of 4 parts; "whole"; of an input "2x4". */
+function cutText(vertex, planned) {
+  if (vertex.isInput) {
+    const parts = vertex.labels.map((label) => planned.parts.get(label) || 1);
+    return parts.every((each) => each === 1) ? "whole" : `cut ${parts.join("\u00d7")}`;
+  }
+  const texts = [];
+  for (const label of vertex.labels) {
+    const [parts, sites] = [planned.parts.get(label) || 1, planned.sites.get(label) || 1];
+    if (parts === 1) continue;
+    texts.push(parts === sites ? `${label}=${sites}` : `${label}=${sites} of ${parts}`);
+  }
+  return texts.length > 0 ? texts.join(" ") : "whole";
+}

@@ -1,0 +1,39 @@
+#include "viz/plan_html.h"
+
+#include <nlohmann/json.hpp>
+
+#include "viz/plan_page.h"
+
+namespace einrel {
+namespace {
+
+/// In JSON a < stands only inside strings. Escaped, no name can end the element that the data is in, nor open a
+/// comment.
+std::string escaped(const std::string& json) {
+  std::string text;
+  text.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string plans_html(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {
+  auto data = nlohmann::ordered_json::parse(plans_json(compiled, reports, request));
+  for (auto& vertex : data["vertices"]) {
+    if (vertex["kernel"].is_object()) vertex["kernel"].erase("considered");  // most of the text, and not shown
+  }
+  std::string page;
+  for (const std::string_view piece : plan_page_before_data()) page += piece;
+  page += escaped(data.dump());
+  for (const std::string_view piece : plan_page_after_data()) page += piece;
+  return page;
+}
+
+}  // namespace einrel

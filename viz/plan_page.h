@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace einrel {
+
+/// The page without its data, in pieces: plan.html with style and scripts, written by embed.cmake.
+const std::vector<std::string_view>& plan_page_before_data();
+const std::vector<std::string_view>& plan_page_after_data();
+
+}  // namespace einrel
