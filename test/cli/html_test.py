@@ -227,11 +227,15 @@ class InABrowser(HtmlTest):
 
     def assert_picture(self, path, *options):
         picture = self.path("plan.png")
-        self.browse(f"file://{path}", f"--screenshot={picture}", *options)
-        size, image = decode_png(picture, 300)
-        self.assertEqual(size, (1100, 640))
-        image = image[:, :, :3]
-        colours, counts = np.unique(image.reshape(-1, 3), axis=0, return_counts=True)
+        colours = counts = []
+        while len(colours) <= 200 and self.budget < 1e5:
+            self.browse(f"file://{path}", f"--screenshot={picture}", *options)
+            size, image = decode_png(picture, 300)
+            self.assertEqual(size, (1100, 640))
+            image = image[:, :, :3]
+            colours, counts = np.unique(image.reshape(-1, 3), axis=0, return_counts=True)
+            if len(colours) <= 200:
+                InABrowser.budget *= 5
         self.assertGreater(len(colours), 200)
         self.assertLess(counts.max(), 0.9 * counts.sum(), "hardly anything but background")
         graph = image[70:300, 40:500].reshape(-1, 3)
