@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "arguments.h"
@@ -37,7 +38,7 @@ struct ExplainArguments : CheckArguments {
   std::optional<std::string> memory;
   std::vector<std::string> planners;
   std::vector<std::string> difference;
-  std::string cost = "seconds";
+  std::optional<std::string> cost;
   std::optional<std::string> batch;
   std::optional<std::string> plan_file;
   std::optional<std::string> html;
@@ -99,13 +100,23 @@ void write_page(const std::string& path, const std::string& page) {
   file.commit();
 }
 
-/// A page shows how vertices are cut; relations have none.
-void refuse_html(const ExplainArguments& arguments) {
-  if (arguments.html) throw UserError("--html shows plans of a .ein program's vertices: see einrel list planners");
+/// What is said of plans of vertices; relations have none.
+void refuse_plan_options(const ExplainArguments& arguments) {
+  const std::array<std::pair<const char*, bool>, 6> given{
+      {{"--html", arguments.html.has_value()},
+       {"--plan", arguments.plan_file.has_value()},
+       {"--diff", !arguments.difference.empty()},
+       {"--cost", arguments.cost.has_value()},
+       {"--batch", arguments.batch.has_value()},
+       {"--algebra", arguments.algebra && is_tra(arguments.program)}}};
+  for (const auto& [option, is_given] : given) {
+    if (is_given)
+      throw UserError(fmt::format("{} is for plans of a .ein program's vertices: see einrel list planners", option));
+  }
 }
 
 void explain_tra(const ExplainArguments& arguments) {
-  refuse_html(arguments);
+  refuse_plan_options(arguments);
   if (!arguments.inputs.empty() || !arguments.dims.empty())
     throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
   const std::int64_t sites = sites_of(arguments);
@@ -131,7 +142,7 @@ AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
 
 /// What the TRA and the IA say of a program, without a plan of its vertices.
 void explain_relations(const ExplainArguments& arguments, const Compiled& compiled) {
-  refuse_html(arguments);
+  refuse_plan_options(arguments);
   const AlgebraPlan plan = plan_of(compiled, sites_of(arguments), wants_search(arguments.planners));
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, plan)));
@@ -140,16 +151,21 @@ void explain_relations(const ExplainArguments& arguments, const Compiled& compil
 }
 
 void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
-  PlanRequest request{sites_of(arguments), machine_of(arguments), parse_cost(arguments.cost), arguments.batch,
-                      memory_of(arguments)};
+  PlanRequest request{sites_of(arguments), machine_of(arguments), parse_cost(arguments.cost.value_or("seconds")),
+                      arguments.batch, memory_of(arguments)};
   std::vector<std::string> planners = arguments.planners;
   if (planners.empty()) planners = arguments.difference;
   if (planners.empty() && !arguments.plan_file) planners = {"eindecomp"};
   for (const std::string& planner : planners) check_planner(planner);
+  if (arguments.json && !arguments.difference.empty())
+    throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
   if (arguments.html) check_replaceable(*arguments.html);
   std::vector<PlanReport> reports;
   if (arguments.plan_file) {
     Plan plan = read_plan(*arguments.plan_file, compiled);
+    if (arguments.sites && request.sites != plan.sites)
+      throw UserError(fmt::format("--sites {}, but {} is a plan for {}", request.sites, printable(*arguments.plan_file),
+                                  plan.sites));
     request.sites = plan.sites;
     reports.push_back(report_of(compiled, std::move(plan), request));
   }
@@ -161,7 +177,9 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   std::string text = explain_text(compiled) + plans_text(compiled, reports, request);
   text += peaks_text(compiled, reports, request, source);
   if (!arguments.difference.empty()) {
-    const std::vector<PlanReport> both = plan_with(compiled, arguments.difference, request);
+    for (const std::string& planner : arguments.difference) check_planner(planner);
+    const bool planned = planners == arguments.difference && !arguments.plan_file;
+    const std::vector<PlanReport> both = planned ? reports : plan_with(compiled, arguments.difference, request);
     text += plan_difference_text(compiled, both.front(), both.back());
   }
   if (arguments.algebra) text += lowered_text(compiled, reports.front().plan);
@@ -175,7 +193,8 @@ void explain_program(const ExplainArguments& arguments) {
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
   const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.plan_file &&
-                     !arguments.machine && !arguments.memory && !arguments.html && sites_of(arguments) == 1;
+                     !arguments.machine && !arguments.memory && !arguments.html && !arguments.cost &&
+                     !arguments.batch && !arguments.algebra && sites_of(arguments) == 1;
   return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled, source);
 }
 

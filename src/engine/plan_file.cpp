@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -68,12 +69,14 @@ class Reader {
   }
   std::int64_t number(const json& of, const std::string& name, const std::string& what) const {
     const json& value = member(of, name.c_str(), what);
-    if (!value.is_number_integer()) fail(fmt::format("`{}` of {} is no whole number", printable(name), what));
+    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+    const bool is_too_large = value.is_number_unsigned() && value.get<std::uint64_t>() > most;
+    if (!value.is_number_integer() || is_too_large)
+      fail(fmt::format("`{}` of {} is no whole number that fits 63 bits", printable(name), what));
     return value.get<std::int64_t>();
   }
   std::int64_t optional_number(const json& of, const std::string& name, const std::string& what,
                                std::int64_t otherwise) const {
-    if (!of.is_object()) fail(fmt::format("{} has a list where numbers per label should be", what));
     return of.contains(name) ? number(of, name, what) : otherwise;
   }
 
@@ -88,8 +91,16 @@ class Reader {
     const json& parts = member(given, "parts", what);
     const json& grid = member(given, "sites", what);
     const json& strides = member(given, "strides", what);
+    const std::vector<std::string> names = label_names(vertex);
+    for (const json* numbers : {&parts, &grid, &strides}) {
+      if (!numbers->is_object()) fail(fmt::format("{} has no numbers per label where they should be", what));
+      for (const auto& [label, value] : numbers->items()) {
+        if (std::find(names.begin(), names.end(), label) == names.end())
+          fail(fmt::format("{} has no label {}", what, printable(label)));
+      }
+    }
     VertexPlan plan;
-    for (const std::string& label : label_names(vertex)) {
+    for (const std::string& label : names) {
       plan.parts.push_back(optional_number(parts, label, what, 1));
       plan.grid.push_back(optional_number(grid, label, what, 1));
       plan.strides.push_back(optional_number(strides, label, what, 0));

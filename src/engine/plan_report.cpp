@@ -16,14 +16,15 @@
 namespace einrel {
 namespace {
 
-/// "i=2 k=2", with "j=2*4" for 2 sites of 4 parts each; "whole, on one site".
+/// "i=2 k=2", "j=2 of 8 parts" for 2 sites that have 8 parts; "whole, on one site".
 std::string cut_text(const Vertex& vertex, const VertexPlan& plan) {
   const std::vector<std::string> names = label_names(vertex);
   std::vector<std::string> texts;
   for (std::size_t l = 0; l < names.size(); ++l) {
     if (plan.parts[l] == 1) continue;
-    texts.push_back(plan.parts[l] == plan.grid[l] ? fmt::format("{}={}", names[l], plan.grid[l])
-                                                  : fmt::format("{}={} of {}", names[l], plan.grid[l], plan.parts[l]));
+    texts.push_back(plan.parts[l] == plan.grid[l]
+                        ? fmt::format("{}={}", names[l], plan.grid[l])
+                        : fmt::format("{}={} of {} parts", names[l], plan.grid[l], plan.parts[l]));
   }
   return texts.empty() ? "whole, on one site" : fmt::format("{}", fmt::join(texts, " "));
 }
@@ -36,7 +37,7 @@ std::string cost_text(CostKind kind, double cost) {
   return cost < 1e6 ? fmt::format("{:.0f} floats", cost) : fmt::format("{:.3g} floats", cost);
 }
 
-/// "A copied 2 times, 6 MB; Z_1 cut anew, 3 MB; partial sums reduced over j, 4 MB"
+/// "A to 2 sites each, 6 MB; Z_1 cut anew, 3 MB; partial results over j, 4 MB"
 std::string moves_text(const EinGraph& graph, std::size_t v, const VertexPlan& plan, const VertexCost& cost) {
   const Vertex& vertex = graph.vertices[v];
   std::vector<std::string> texts;
@@ -79,7 +80,8 @@ std::string least_text(const VertexCost& cost, const std::optional<double>& leas
   return fmt::format("      {:.2f} times the least that any plan moves\n", static_cast<double>(cost.bytes()) / *least);
 }
 
-std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report, CostKind kind) {
+std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report,
+                        const std::optional<RunnerUp>& other, CostKind kind) {
   const Vertex& vertex = graph.vertices[v];
   const VertexPlan& plan = report.plan.vertices[v];
   const VertexCost& cost = report.costs.vertices[v];
@@ -87,8 +89,7 @@ std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& 
   std::string text =
       fmt::format("  {}\n      {:<24} {:>9} {:>9} {:>5.1f} %   {}\n", formula(vertex, graph), cut_text(vertex, plan),
                   bytes_of(cost.bytes()), seconds_text(cost.seconds), share, moves_text(graph, v, plan, cost));
-  if (const auto& other = report.runners_up[v])
-    text += fmt::format("      {}\n", runner_up_text(graph, v, *other, kind, report.costs.of(kind)));
+  if (other) text += fmt::format("      {}\n", runner_up_text(graph, v, *other, kind, report.costs.of(kind)));
   return text + least_text(cost, report.least[v]);
 }
 
@@ -97,11 +98,10 @@ std::string inputs_text(const EinGraph& graph, const Plan& plan) {
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     if (!std::holds_alternative<Input>(vertex.op)) continue;
-    std::vector<std::string> cuts;
-    for (const std::int64_t sites : plan.vertices[v].grid) cuts.push_back(std::to_string(sites));
-    const bool is_spread = sites_used(plan.vertices[v]) > 1;
+    const std::int64_t sites = sites_used(plan.vertices[v]);
     text += fmt::format("  {:<44} {}\n", formula(vertex, graph),
-                        is_spread ? fmt::format("{} chunks, one a site", fmt::join(cuts, "x")) : "whole, on one site");
+                        sites > 1 ? fmt::format("{} chunks on {} sites", fmt::join(plan.vertices[v].parts, "x"), sites)
+                                  : "on one site");
   }
   return text;
 }
@@ -114,7 +114,7 @@ std::string totals_text(const std::vector<PlanReport>& reports) {
     std::int64_t fewest = report.plan.sites;
     std::int64_t most = 1;
     for (std::size_t v = 0; v < report.plan.vertices.size(); ++v) {
-      if (report.costs.vertices[v].seconds == 0) continue;
+      if (report.costs.vertices[v].operand_bytes.empty()) continue;  // an input
       fewest = std::min(fewest, sites_used(report.plan.vertices[v]));
       most = std::max(most, sites_used(report.plan.vertices[v]));
     }
@@ -149,9 +149,8 @@ std::vector<PlanReport> plan_with(const Compiled& compiled, const std::vector<st
 }
 
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {
-  PlanReport report{std::move(plan), {}, {}, {}, {}, 0};
+  PlanReport report{std::move(plan), {}, {}, {}, 0};
   report.costs = costs_of(compiled.graph, report.plan, request.machine);
-  report.runners_up = runners_up(compiled.graph, report.plan, request.machine, request.cost);
   report.peak = peak_of(compiled.graph, report.plan);
   report.least = least_bytes(compiled.graph, report.plan);
   return report;
@@ -160,12 +159,15 @@ PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& req
 std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {
   const EinGraph& graph = compiled.graph;
   const PlanReport& first = reports.front();
-  std::string text = fmt::format("\nplan by {} for {} on machine {}, least {}\n\ninputs, and where they lie\n{}",
+  const std::string least = first.plan.planner == "eindecomp" ? fmt::format(", least {}", name_of(request.cost)) : "";
+  std::string text = fmt::format("\nplan by {} for {} on machine {}{}\n\ninputs, and where they lie\n{}",
                                  first.plan.planner, counted(static_cast<std::size_t>(request.sites), "site"),
-                                 request.machine.name, name_of(request.cost), inputs_text(graph, first.plan));
+                                 request.machine.name, least, inputs_text(graph, first.plan));
+  const std::vector<std::optional<RunnerUp>> others = runners_up(graph, first.plan, request.machine, request.cost);
   text += "\nvertices (sites along each label; bytes received; seconds and their share; what moves)\n";
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (!std::holds_alternative<Input>(graph.vertices[v].op)) text += vertex_text(graph, v, first, request.cost);
+    if (!std::holds_alternative<Input>(graph.vertices[v].op))
+      text += vertex_text(graph, v, first, others[v], request.cost);
   }
   return text + totals_text(reports);
 }

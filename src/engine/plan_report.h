@@ -16,8 +16,7 @@ namespace einrel {
 struct PlanReport {
   Plan plan;
   PlanCosts costs;
-  std::vector<std::optional<RunnerUp>> runners_up;  ///< per vertex, by the cost that was asked for
-  std::vector<std::optional<double>> least;         ///< per vertex: bytes that it moves at least, see lower_bound.h
+  std::vector<std::optional<double>> least;  ///< per vertex: bytes that it moves at least, see lower_bound.h
   SitePeak peak;
   double seconds = 0;  ///< that planning took
 };

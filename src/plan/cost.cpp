@@ -135,12 +135,12 @@ class BytesModel : public CostModel {
   double of_vertex(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan) const override {
     return reduced_bytes(graph.vertices[vertex], plan);
   }
-  /// Every site needs its share, and each that holds one keeps what both have in common: along a dimension the smaller
-  /// of the two shares.
+  /// Every site needs its share; those that hold one keep what both have in common, along a dimension the smaller of
+  /// the two shares. At best these are as many sites as there are of the fewer kind.
   double of_move(const Vertex& tensor, const Layout& have, const Layout& need) const override {
-    double kept = 1;
+    double kept = std::min(sites_of(have), sites_of(need));
     for (std::size_t d = 0; d < have.axes.size(); ++d) {
-      kept *= std::min(1.0, static_cast<double>(have.axes[d].grid) / static_cast<double>(need.axes[d].grid));
+      kept /= static_cast<double>(std::max(have.axes[d].grid, need.axes[d].grid));
     }
     return bytes_of(tensor) * (copies_of(need) - kept);
   }
@@ -183,7 +183,7 @@ class Accounting {
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
       VertexCost cost = of(v);
       costs_.floats += cost.floats;
-      costs_.bytes += cost.bytes();
+      costs_.bytes = checked_add(costs_.bytes, cost.bytes());
       costs_.seconds += cost.seconds;
       costs_.vertices.push_back(std::move(cost));
     }
@@ -227,9 +227,10 @@ class Accounting {
     std::int64_t most = 0;
     const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
     for (std::size_t site = 0; site < elements.size(); ++site) {
-      cost.operand_bytes[operand] += elements[site] * size;
-      costs_.received[site] += elements[site] * size;
-      most = std::max(most, elements[site] * size);
+      const std::int64_t bytes = checked_multiply(elements[site], size);
+      cost.operand_bytes[operand] = checked_add(cost.operand_bytes[operand], bytes);
+      costs_.received[site] = checked_add(costs_.received[site], bytes);
+      most = std::max(most, bytes);
     }
     cost.moving += receiving_seconds(static_cast<double>(most), machine_);
   }
@@ -249,9 +250,11 @@ class Accounting {
     const std::int64_t each = partial_bytes(vertex) - back;
     for (std::int64_t site = 0; site < plan_.sites; ++site) {
       const std::int64_t owned = elements_at(owners, vertex.bound, site);
-      const std::int64_t bytes = others * each * owned + back * (elements_at(group, vertex.bound, site) - owned);
-      costs_.received[static_cast<std::size_t>(site)] += bytes;
-      cost.reduced_bytes += bytes;
+      const std::int64_t returned = checked_multiply(back, elements_at(group, vertex.bound, site) - owned);
+      const std::int64_t bytes = checked_add(checked_multiply(checked_multiply(others, each), owned), returned);
+      std::int64_t& received = costs_.received[static_cast<std::size_t>(site)];
+      received = checked_add(received, bytes);
+      cost.reduced_bytes = checked_add(cost.reduced_bytes, bytes);
     }
   }
 
@@ -287,7 +290,7 @@ std::unique_ptr<CostModel> cost_model(CostKind kind, const Machine& machine) {
 }
 
 std::int64_t VertexCost::bytes() const {
-  return std::accumulate(operand_bytes.begin(), operand_bytes.end(), reduced_bytes);
+  return std::accumulate(operand_bytes.begin(), operand_bytes.end(), reduced_bytes, checked_add);
 }
 
 double PlanCosts::of(CostKind kind) const {

@@ -44,16 +44,34 @@ std::vector<std::int64_t> numbers_of_sites(std::int64_t sites) {
   return numbers;
 }
 
+/// Searches compare every two of neighbouring vertices.
+constexpr std::size_t most_candidates = 1000;
+
+/// The factorizations of all these numbers; where they are too many, those that cut the fewest labels.
+std::set<PartitionVector> some_factorizations(const PartitionVector& most, const std::vector<std::int64_t>& numbers) {
+  std::set<PartitionVector> chosen;
+  for (std::size_t cut = 1; cut <= most.size(); ++cut) {
+    std::set<PartitionVector> all;
+    for (const std::int64_t number : numbers) {
+      for (PartitionVector& grid : factorizations(most, number, cut)) all.insert(std::move(grid));
+    }
+    if (!chosen.empty() && all.size() > most_candidates) break;
+    chosen = std::move(all);
+  }
+  if (chosen.empty()) chosen.insert(PartitionVector(most.size(), 1));
+  return chosen;
+}
+
 /// Whole first; spread over any divisor of the sites.
 std::vector<VertexPlan> input_layouts(const Vertex& vertex, std::int64_t sites) {
-  std::vector<VertexPlan> plans{whole(vertex)};
   PartitionVector most;
   for (const Extent extent : vertex.bound) most.push_back(std::max<std::int64_t>(extent.value(), 1));
-  for (std::int64_t number = 2; number <= sites; ++number) {
-    if (sites % number != 0) continue;
-    for (const PartitionVector& grid : factorizations(most, number)) plans.push_back(one_part_per_site(grid));
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t number = 1; number <= sites; ++number) {
+    if (sites % number == 0) divisors.push_back(number);
   }
-  return plans;
+  const std::set<PartitionVector> grids = some_factorizations(most, divisors);  // in order: whole is the first
+  return one_part_per_site_each({grids.begin(), grids.end()});
 }
 
 /// Of the beam: a few seconds for thousands of vertices, milliseconds for tens.
@@ -61,6 +79,15 @@ std::size_t steps_per_vertex(const EinGraph& graph) {
   constexpr std::size_t all = 1'500'000;
   constexpr std::size_t most = 1000;
   return std::min(most, all / std::max<std::size_t>(graph.vertices.size(), 1));
+}
+
+/// Infinite where there are more bytes than 63 bits count.
+double exact_cost(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind) {
+  try {
+    return costs_of(graph, plan, machine).of(kind);
+  } catch (const UserError&) {
+    return std::numeric_limits<double>::infinity();
+  }
 }
 
 Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace::Choice& choice, std::int64_t sites) {
@@ -87,10 +114,11 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, std::vecto
   return [&graph, sites, may_idle = std::move(may_idle)](const Vertex& vertex, std::size_t v) {
     if (std::holds_alternative<Input>(vertex.op)) return input_layouts(vertex, sites);
     const PartitionVector most = most_parts(vertex, graph);
-    std::set<PartitionVector> grids;
+    std::vector<std::int64_t> numbers;
     for (const std::int64_t number : may_idle[v] ? numbers_of_sites(sites) : std::vector<std::int64_t>{sites}) {
-      for (PartitionVector& grid : site_grids(most, number)) grids.insert(std::move(grid));
+      numbers.push_back(most_sites_of(most, number));
     }
+    const std::set<PartitionVector> grids = some_factorizations(most, numbers);
     return one_part_per_site_each({grids.begin(), grids.end()});
   };
 }
@@ -153,8 +181,8 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   const Plan* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const Plan& plan : found) {
-    const double cost = costs_of(graph, plan, machine).of(kind);
-    if (cost >= least) continue;
+    const double cost = exact_cost(graph, plan, machine, kind);
+    if (best != nullptr && cost >= least) continue;
     least = cost;
     best = &plan;
   }

@@ -162,7 +162,7 @@ std::vector<PartitionVector> power_of_two_partitions(const PartitionVector& most
   return found;
 }
 
-std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product) {
+std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product, std::size_t cut) {
   std::vector<std::int64_t> divisors;
   for (std::int64_t divisor = 1; divisor <= product; ++divisor) {
     if (product % divisor == 0) divisors.push_back(divisor);
@@ -170,15 +170,16 @@ std::vector<PartitionVector> factorizations(const PartitionVector& most, std::in
   struct Begun {
     PartitionVector grid;
     std::int64_t left = 1;  ///< the product of the other labels
+    std::size_t may_cut = 0;
   };
-  std::vector<Begun> all{{{}, product}};
+  std::vector<Begun> all{{{}, product, cut}};
   for (const std::int64_t largest : most) {
     std::vector<Begun> longer;
     for (const Begun& begun : all) {
       for (const std::int64_t divisor : divisors) {
         if (divisor > std::min(begun.left, largest)) break;
-        if (begun.left % divisor != 0) continue;
-        longer.push_back({begun.grid, begun.left / divisor});
+        if (begun.left % divisor != 0 || (divisor > 1 && begun.may_cut == 0)) continue;
+        longer.push_back({begun.grid, begun.left / divisor, begun.may_cut - (divisor > 1 ? 1 : 0)});
         longer.back().grid.push_back(divisor);
       }
     }
@@ -191,11 +192,29 @@ std::vector<PartitionVector> factorizations(const PartitionVector& most, std::in
   return found;
 }
 
+namespace {
+
+bool has_factorization(const PartitionVector& most, std::int64_t product) {
+  std::set<std::int64_t> left{product};
+  for (const std::int64_t largest : most) {
+    std::set<std::int64_t> next;
+    for (const std::int64_t rest : left) {
+      for (std::int64_t divisor = 1; divisor <= std::min(rest, largest); ++divisor) {
+        if (rest % divisor == 0) next.insert(rest / divisor);
+      }
+    }
+    left = std::move(next);
+  }
+  return left.count(1) != 0;
+}
+
+}  // namespace
+
 std::int64_t most_sites_of(const PartitionVector& most, std::int64_t sites) {
   std::int64_t reach = 1;  // of all labels together, or more than the sites
   for (const std::int64_t parts : most) reach *= std::min(parts, sites / reach + 1);
   std::int64_t product = std::min(sites, reach);
-  while (product > 1 && factorizations(most, product).empty()) --product;
+  while (product > 1 && !has_factorization(most, product)) --product;
   return product;
 }
 

@@ -71,8 +71,9 @@ PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph);
 /// are C(n + D - 1, D - 1) for a product of 2^n and D labels that are long enough (EinDecomp, section 8.1).
 std::vector<PartitionVector> power_of_two_partitions(const PartitionVector& most, std::int64_t product);
 
-/// Every vector of whole numbers with this product, none above that of `most`, in lexicographic order.
-std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product);
+/// Every vector of whole numbers with this product, none above that of `most`, at most `cut` of them above 1, in
+/// lexicographic order.
+std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product, std::size_t cut = 64);
 /// The largest number up to `sites` that such a vector exists for.
 std::int64_t most_sites_of(const PartitionVector& most, std::int64_t sites);
 /// Every vector of whole numbers whose product is `sites`, none above that of `most`, in lexicographic order. Where

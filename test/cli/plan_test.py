@@ -59,6 +59,17 @@ class Planners(PlanTest):
         self.refuse(1, "explain", self.program, "--sites", "2", "--cost", "dollars", mentions=["seconds", "bytes"])
         self.refuse(1, "explain", self.program, "--diff", "eindecomp", mentions=["--diff"])
 
+    def test_options_that_would_do_nothing_are_refused(self):
+        for option in (["--cost", "bytes"], ["--batch", "i"], ["--diff", "sqrt", "data"], ["--plan", "x.json"]):
+            self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "table-1", *option, mentions=[option[0]])
+        self.refuse(1, "explain", self.program, "--cost", "nonsense", mentions=["nonsense"])
+        self.refuse(1, "explain", self.program, "--sites", "4", "--diff", "sqrt", "data", "--json", mentions=["--diff"])
+
+    def test_bytes_beyond_63_bits_do_not_wrap(self):
+        program = self.text_file("large.ein", "dims i=1000000000 j=500000000 k=8\ninput X[i,j], W[j,k]\n"
+                                 "Z[i,k] = sum[j] X[i,j] * W[j,k]\n")
+        self.assertGreater(json.loads(self.succeed("explain", program, "--sites", "8", "--cost", "bytes", "--json").out)["cost"]["bytes"], 0)
+
     def test_the_list_of_planners(self):
         listed = self.succeed("list", "planners").out
         for name in ("eindecomp", "eindecomp-paper", "single", "data", "sqrt", "all-tile", "megatron", "sequence", "heads"):
@@ -94,6 +105,9 @@ class Files(PlanTest):
         refuse(lambda p: p["vertices"].pop(), "vertices")
         refuse(lambda p: p["vertices"][3].update(name="Q"), "Q", "D")
         refuse(lambda p: p["vertices"][3]["parts"].update(i=65), "parts of i", "64")
+        refuse(lambda p: p["vertices"][3]["sites"].update(q=2), "D", "no label q")
+        refuse(lambda p: p["vertices"][3].update(parts=5), "D")
+        refuse(lambda p: p["vertices"][3]["parts"].update(i=2**63), "`i`")
         refuse(lambda p: p["vertices"][3]["sites"].update(i=0), "D")
         refuse(lambda p: p["vertices"][3].update(parts={"i": 4}, sites={"i": 4}, strides={"i": 2}), "D")
         refuse(lambda p: p.update(sites=10**30), "sites")
@@ -101,6 +115,8 @@ class Files(PlanTest):
         for text in ("", "[]", "{", "null", '{"plans": []}', '{"plans": 3}', '{"sites": 2, "vertices": 1}'):
             self.refuse(1, "explain", self.program, "--plan", self.text_file("wrong.json", text), mentions=["wrong.json"])
         self.refuse(1, "explain", self.program, "--plan", "/no/such.json", mentions=["/no/such.json"])
+        self.refuse(1, "explain", self.program, "--sites", "3", "--plan", self.text_file("plan.json", json.dumps(report)),
+                    mentions=["--sites 3", "for 4"])
         self.refuse(1, "explain", self.program, "--plan", "/", mentions=["plan"])
 
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -217,6 +218,58 @@ TEST(EinDecomp, DoesNotCollapseToDataParallelismAsCuttingOneLabelAtATimeDoes) {
   const PlanCosts found = costs_of(graph, plan, {});
   EXPECT_LT(found.seconds, 0.6 * collapsed.seconds);
   EXPECT_LT(found.bytes, collapsed.bytes / 4);
+}
+
+/// What a matrix moves at least from one grid of sites to another with copies, over all numberings of both.
+double least_moved(const Shape& bound, const std::vector<std::int64_t>& have, const std::vector<std::int64_t>& need) {
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<std::size_t> from{0, 1};
+  do {
+    std::vector<std::size_t> to{0, 1, 2};
+    do {
+      const std::vector<std::int64_t> a = strides_in_order(have, from);
+      const std::vector<std::int64_t> b = strides_in_order(need, to);
+      Layout lies;
+      Layout wanted;
+      for (std::size_t d = 0; d < 2; ++d) {
+        lies.axes.push_back({{have[d], 1}, have[d], a[d]});
+        wanted.axes.push_back({{need[d], 1}, need[d], b[d]});
+      }
+      if (need[2] > 1) wanted.copies.push_back({need[2], b[2]});
+      const std::vector<std::int64_t> moved = elements_received(lies, wanted, bound, 64);
+      least = std::min(least, std::accumulate(moved.begin(), moved.end(), 0.0));
+    } while (std::next_permutation(to.begin(), to.end()));
+  } while (std::next_permutation(from.begin(), from.end()));
+  return 4 * least;
+}
+
+TEST(Bytes, OfAMoveAreNeverMoreThanTheBestNumberingNeeds) {
+  const auto model = cost_model(CostKind::bytes, {});
+  const Vertex tensor{"X", DType::f32, make_shape({64, 64}), {}, Input{}, {}};
+  const std::array<std::int64_t, 4> sides{1, 2, 4, 8};
+  int equal = 0;
+  int all = 0;
+  for (const std::int64_t h0 : sides) {
+    for (const std::int64_t h1 : sides) {
+      for (const std::int64_t n0 : sides) {
+        for (const std::int64_t n1 : sides) {
+          for (const std::int64_t copies : {1, 2}) {
+            if (h0 * h1 > 16 || n0 * n1 * copies > 16) continue;
+            Layout have{{{{h0, 1}, h0, 0}, {{h1, 1}, h1, 0}}, {}};
+            Layout need{{{{n0, 1}, n0, 0}, {{n1, 1}, n1, 0}}, {}};
+            if (copies > 1) need.copies.push_back({copies, 0});
+            const double least = least_moved(tensor.bound, {h0, h1}, {n0, n1, copies});
+            const double modelled = model->of_move(tensor, have, need);
+            EXPECT_LE(modelled, least + 1e-6) << h0 << "x" << h1 << " to " << n0 << "x" << n1 << " times " << copies;
+            ++all;
+            equal += std::abs(modelled - least) < 1e-6 ? 1 : 0;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GE(equal, all * 6 / 10) << "of " << all;
+  EXPECT_EQ(model->of_move(tensor, {{{{8, 1}, 8, 0}, {}}, {}}, {{{}, {}}, {}}), 4 * 64 * 64 * 7 / 8.0);
 }
 
 TEST(Planners, AreFoundByName) {
