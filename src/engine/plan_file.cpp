@@ -146,19 +146,4 @@ Plan read_plan(const std::string& path, const Compiled& compiled) {
   return Reader(path, compiled.graph).read(parsed(path));
 }
 
-std::vector<std::string> label_names(const Vertex& vertex) {
-  std::vector<std::string> names;
-  const auto add = [&](const std::vector<Label>& labels) {
-    for (const Label& label : labels) names.push_back(label.name);
-  };
-  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
-    add(einsum->labels);
-  } else if (const auto* const view = std::get_if<View>(&vertex.op)) {
-    add(view->labels);
-  } else {
-    for (std::size_t d = 0; d < vertex.bound.size(); ++d) names.push_back(std::to_string(d));
-  }
-  return names;
-}
-
 }  // namespace einrel

@@ -11,7 +11,4 @@ namespace einrel {
 /// came from. Throws UserError naming file, vertex and label where it is no such file or does not fit the program.
 Plan read_plan(const std::string& path, const Compiled& compiled);
 
-/// The names of a vertex's labels; of an input, the numbers of its dimensions.
-std::vector<std::string> label_names(const Vertex& vertex);
-
 }  // namespace einrel

@@ -14,16 +14,6 @@ namespace {
 
 bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
 
-std::vector<std::string> label_names(const Vertex& vertex) {
-  std::vector<std::string> names;
-  const auto add = [&](const std::vector<Label>& labels) {
-    for (const Label& label : labels) names.push_back(label.name);
-  };
-  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) add(einsum->labels);
-  if (const auto* const view = std::get_if<View>(&vertex.op)) add(view->labels);
-  return names;
-}
-
 /// Plans each vertex alone; inputs follow.
 template <class F>
 Plan plan_each(const EinGraph& graph, std::int64_t sites, F plan_of_vertex) {

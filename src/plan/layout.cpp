@@ -1,7 +1,6 @@
 #include "plan/layout.h"
 
 #include <algorithm>
-#include <set>
 
 namespace einrel {
 namespace {
@@ -83,13 +82,9 @@ Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan
 
 std::optional<std::vector<Range>> region_of(const Layout& layout, const Shape& bound, std::int64_t site) {
   std::int64_t number = 0;
-  std::vector<std::int64_t> counted;  // strides: a diagonal's counts once
   const auto count = [&](std::int64_t grid, std::int64_t stride) {
     const std::int64_t at = coordinate(site, grid, stride);
-    if (grid > 1 && std::find(counted.begin(), counted.end(), stride) == counted.end()) {
-      counted.push_back(stride);
-      number += at * stride;
-    }
+    number += at * stride;
     return at;
   };
   std::vector<Range> ranges;

@@ -20,7 +20,7 @@ struct LayoutAxis {
 
 /// Where the chunks of a tensor lie, or have to lie. Sites whose number no coordinates give hold nothing.
 struct Layout {
-  std::vector<LayoutAxis> axes;    ///< per dimension; two dimensions of one stride are a diagonal
+  std::vector<LayoutAxis> axes;    ///< per dimension
   std::vector<SiteCopies> copies;  ///< ascending by stride, as few as say the same
   auto operator<=>(const Layout&) const = default;
 };

@@ -14,9 +14,7 @@ bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(verte
 VertexPlan plan_of_input(const Layout& need) {
   VertexPlan plan;
   for (const LayoutAxis& axis : need.axes) {
-    const bool repeats =
-        axis.grid > 1 && std::find(plan.strides.begin(), plan.strides.end(), axis.stride) != plan.strides.end();
-    plan.parts.push_back(repeats || axis.cut.unit != 1 ? 1 : axis.cut.parts);
+    plan.parts.push_back(axis.cut.unit != 1 ? 1 : axis.cut.parts);  // an input is cut in units of 1
     plan.grid.push_back(plan.parts.back() == 1 ? 1 : axis.grid);
     plan.strides.push_back(plan.parts.back() == 1 ? 0 : axis.stride);
   }

@@ -114,6 +114,21 @@ std::vector<std::size_t> operands_read(const Vertex& vertex) {
   return operands;
 }
 
+std::vector<std::string> label_names(const Vertex& vertex) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::vector<Label>& labels) {
+    for (const Label& label : labels) names.push_back(label.name);
+  };
+  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
+    add(einsum->labels);
+  } else if (const auto* const view = std::get_if<View>(&vertex.op)) {
+    add(view->labels);
+  } else {
+    for (std::size_t d = 0; d < vertex.bound.size(); ++d) names.push_back(std::to_string(d));
+  }
+  return names;
+}
+
 std::vector<std::size_t> reduced_labels(const Vertex& vertex) {
   const auto* const einsum = std::get_if<EinSum>(&vertex.op);
   return einsum == nullptr ? std::vector<std::size_t>{} : einsum->reduced;

@@ -59,6 +59,9 @@ std::vector<std::optional<std::size_t>> operand_labels(const Vertex& vertex, std
 /// The operands that a vertex reads, ascending.
 std::vector<std::size_t> operands_read(const Vertex& vertex);
 
+/// The names of a vertex's labels; of an input, the numbers of its dimensions.
+std::vector<std::string> label_names(const Vertex& vertex);
+
 /// The labels that a vertex reduces.
 std::vector<std::size_t> reduced_labels(const Vertex& vertex);
 
