@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/bound_cost.h"
+#include "random_product.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 
@@ -86,24 +87,11 @@ std::string random_tree(Random& random) {
     return {name, first + second};
   };
   for (std::int64_t v = 0; v < vertices; ++v) {
-    const auto [x, of_x] = tensor();
-    const auto [y, of_y] = tensor();
-    const std::string name = "V" + std::to_string(v);
-    std::string all = of_x;
-    for (const char label : of_y) {
-      if (all.find(label) == std::string::npos) all += label;
-    }
-    std::string output;
-    std::string reduced;
-    for (const char label : all) ((output.size() < 2 && random.chance(0.6)) ? output : reduced) += label;
-    const auto list = [](const std::string& letters) {
-      std::string joined;
-      for (const char letter : letters) joined += (joined.empty() ? "" : ",") + std::string(1, letter);
-      return joined;
-    };
-    text += name + "[" + list(output) + "] = " + (reduced.empty() ? "" : "sum[" + list(reduced) + "] ") + x + "[" +
-            list(of_x) + "] * " + y + "[" + list(of_y) + "]\n";
-    open.push_back({name, output});
+    const Named x = tensor();
+    const Named y = tensor();
+    auto [statement, made] = random_product(random, "V" + std::to_string(v), x, y, 0.6);
+    text += statement;
+    open.push_back(std::move(made));
   }
   return text;
 }

@@ -12,6 +12,7 @@
 #include "plan/numbering.h"
 #include "plan/planner.h"
 #include "support/compare.h"
+#include "support/counted_inputs.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 
@@ -61,18 +62,6 @@ const std::vector<std::string> programs{
     "dims i=10 j=12\ninput X[i,j]\nZ[i,j] = where(i > j, X[i,j], 0)\nA[i,j] = Z[i,j] * i + j\n",
 };
 
-/// Small numbers, so that sums are exact in any order.
-TensorBindings some_inputs(const EinGraph& graph) {
-  TensorBindings inputs;
-  for (const Vertex& vertex : graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op)) continue;
-    std::vector<double> values(static_cast<std::size_t>(element_count(vertex.bound)));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>((i * 7 + 3) % 11) - 5;
-    inputs[vertex.name] = tensor_of(vertex.dtype, vertex.bound, values);
-  }
-  return inputs;
-}
-
 TEST(Lowering, ComputesWhatTheReferenceComputes) {
   for (std::uint64_t seed = 0; seed < 70; ++seed) {
     Random random(seed);
@@ -80,7 +69,7 @@ TEST(Lowering, ComputesWhatTheReferenceComputes) {
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
     const EinGraph graph = einrel::graph_of(text);
     const LoweredPlan lowered = lower(graph, random_plan(random, graph));
-    const TensorBindings inputs = some_inputs(graph);
+    const TensorBindings inputs = counted_inputs(graph);
     const IaRun run = interpret(lowered.ia.store, lowered.ia.plan, inputs, {});
     EXPECT_EQ(run.received, bytes_of(lowered.ia.store, lowered.ia.plan).received);
     const std::vector<Tensor> want = evaluate_reference(graph, inputs, {});

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "support/compare.h"
+#include "support/counted_inputs.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 #include "tra/infer.h"
@@ -64,18 +65,6 @@ GraphCuts cuts_by_label(const EinGraph& graph, const std::map<std::string, std::
     }
   }
   return cuts;
-}
-
-/// Small different numbers for every input.
-TensorBindings counted_inputs(const EinGraph& graph) {
-  TensorBindings inputs;
-  for (const Vertex& vertex : graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op)) continue;
-    std::vector<double> values(static_cast<std::size_t>(element_count(vertex.bound)));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>((i * 7 + 3) % 11) - 5;
-    inputs[vertex.name] = tensor_of(vertex.dtype, vertex.bound, values);
-  }
-  return inputs;
 }
 
 /// The program's outputs as whole tensors, in the order of the graph's.
