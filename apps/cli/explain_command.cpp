@@ -12,12 +12,11 @@
 #include "engine/algebra.h"
 #include "engine/compile.h"
 #include "engine/explain.h"
-#include "engine/plan_file.h"
 #include "engine/plan_memory.h"
 #include "engine/plan_report.h"
 #include "engine/report_json.h"
 #include "output.h"
-#include "plan/machines.h"
+#include "plan_arguments.h"
 #include "program_input.h"
 #include "tra/parse.h"
 #include "viz/plan_html.h"
@@ -33,15 +32,10 @@ struct CheckArguments {
 struct ExplainArguments : CheckArguments {
   bool json = false;
   bool algebra = false;
-  std::optional<std::string> sites;
-  std::optional<std::string> machine;
-  std::optional<std::string> memory;
   std::vector<std::string> planners;
   std::vector<std::string> difference;
-  std::optional<std::string> cost;
-  std::optional<std::string> batch;
-  std::optional<std::string> plan_file;
   std::optional<std::string> html;
+  PlanArguments plan;
 };
 
 CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
@@ -71,29 +65,6 @@ void check_planner(const std::string& name) {
   }
 }
 
-Machine machine_of(const ExplainArguments& arguments) {
-  return arguments.machine ? einrel::machine_of(*arguments.machine) : Machine{};
-}
-
-std::int64_t sites_of(const ExplainArguments& arguments) {
-  return arguments.sites ? parse_sites(*arguments.sites) : machine_of(arguments).sites;
-}
-
-/// Of a machine that somebody chose, its own.
-std::optional<std::int64_t> memory_of(const ExplainArguments& arguments) {
-  if (arguments.memory) return parse_memory(*arguments.memory);
-  return arguments.machine ? std::optional(machine_of(arguments).memory) : std::nullopt;
-}
-
-CostKind parse_cost(const std::string& given) {
-  std::vector<std::string> names;
-  for (const CostKind kind : all_cost_kinds) {
-    if (name_of(kind) == given) return kind;
-    names.emplace_back(name_of(kind));
-  }
-  throw UserError(fmt::format("--cost {}: the costs are {}", printable(given), fmt::join(names, ", ")));
-}
-
 void write_page(const std::string& path, const std::string& page) {
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(page)));
@@ -104,10 +75,10 @@ void write_page(const std::string& path, const std::string& page) {
 void refuse_plan_options(const ExplainArguments& arguments) {
   const std::array<std::pair<const char*, bool>, 6> given{
       {{"--html", arguments.html.has_value()},
-       {"--plan", arguments.plan_file.has_value()},
+       {"--plan", arguments.plan.plan_file.has_value()},
        {"--diff", !arguments.difference.empty()},
-       {"--cost", arguments.cost.has_value()},
-       {"--batch", arguments.batch.has_value()},
+       {"--cost", arguments.plan.cost.has_value()},
+       {"--batch", arguments.plan.batch.has_value()},
        {"--algebra", arguments.algebra && is_tra(arguments.program)}}};
   for (const auto& [option, is_given] : given) {
     if (is_given)
@@ -119,7 +90,7 @@ void explain_tra(const ExplainArguments& arguments) {
   refuse_plan_options(arguments);
   if (!arguments.inputs.empty() || !arguments.dims.empty())
     throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
-  const std::int64_t sites = sites_of(arguments);
+  const std::int64_t sites = sites_of(arguments.plan);
   const bool search = wants_search(arguments.planners);
   const SourceText source = read_program(arguments.program);
   ParsedTra parsed = parse_tra(source);
@@ -143,7 +114,7 @@ AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
 /// What the TRA and the IA say of a program, without a plan of its vertices.
 void explain_relations(const ExplainArguments& arguments, const Compiled& compiled) {
   refuse_plan_options(arguments);
-  const AlgebraPlan plan = plan_of(compiled, sites_of(arguments), wants_search(arguments.planners));
+  const AlgebraPlan plan = plan_of(compiled, sites_of(arguments.plan), wants_search(arguments.planners));
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, plan)));
   else
@@ -151,23 +122,18 @@ void explain_relations(const ExplainArguments& arguments, const Compiled& compil
 }
 
 void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
-  PlanRequest request{sites_of(arguments), machine_of(arguments), parse_cost(arguments.cost.value_or("seconds")),
-                      arguments.batch, memory_of(arguments)};
+  PlanRequest request = request_of(arguments.plan);
   std::vector<std::string> planners = arguments.planners;
   if (planners.empty()) planners = arguments.difference;
-  if (planners.empty() && !arguments.plan_file) planners = {"eindecomp"};
+  if (planners.empty() && !arguments.plan.plan_file) planners = {"eindecomp"};
   for (const std::string& planner : planners) check_planner(planner);
   if (arguments.json && !arguments.difference.empty())
     throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
   if (arguments.html) check_replaceable(*arguments.html);
   std::vector<PlanReport> reports;
-  if (arguments.plan_file) {
-    Plan plan = read_plan(*arguments.plan_file, compiled);
-    if (arguments.sites && request.sites != plan.sites)
-      throw UserError(fmt::format("--sites {}, but {} is a plan for {}", request.sites, printable(*arguments.plan_file),
-                                  plan.sites));
-    request.sites = plan.sites;
-    reports.push_back(report_of(compiled, std::move(plan), request));
+  if (std::optional<Plan> plan = plan_from_file(arguments.plan, compiled)) {
+    request.sites = plan->sites;
+    reports.push_back(report_of(compiled, std::move(*plan), request));
   }
   for (PlanReport& report : plan_with(compiled, planners, request)) reports.push_back(std::move(report));
   check_fits(compiled, reports.front(), request, source);
@@ -178,7 +144,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   text += peaks_text(compiled, reports, request, source);
   if (!arguments.difference.empty()) {
     for (const std::string& planner : arguments.difference) check_planner(planner);
-    const bool planned = planners == arguments.difference && !arguments.plan_file;
+    const bool planned = planners == arguments.difference && !arguments.plan.plan_file;
     const std::vector<PlanReport> both = planned ? reports : plan_with(compiled, arguments.difference, request);
     text += plan_difference_text(compiled, both.front(), both.back());
   }
@@ -192,9 +158,10 @@ void explain_program(const ExplainArguments& arguments) {
   CheckedProgram checked = check_program(arguments, source);
   const Compiled compiled = compile(arguments.program, require_graph(checked, source));
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
-  const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.plan_file &&
-                     !arguments.machine && !arguments.memory && !arguments.html && !arguments.cost &&
-                     !arguments.batch && !arguments.algebra && sites_of(arguments) == 1;
+  PlanArguments without_sites = arguments.plan;
+  without_sites.sites.reset();
+  const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.html &&
+                     !arguments.algebra && !without_sites.any() && sites_of(arguments.plan) == 1;
   return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled, source);
 }
 
@@ -226,26 +193,13 @@ void add_explain_command(CLI::App& app) {
   auto arguments =
       add_arguments<ExplainArguments>(*command, "a .ein file, a .tra file, or - for a .ein on standard input");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");
-  command->add_option("--sites", arguments->sites, "the number of sites to plan for (default: of the machine, else 1)");
+  add_plan_options(*command, arguments->plan);
   command
       ->add_option("--planner", arguments->planners,
                    "how to plan (default eindecomp; see einrel list planners); several times: side by side")
       ->allow_extra_args(false);
-  command->add_option("--cost", arguments->cost,
-                      "what eindecomp makes least: seconds (default), bytes, floats or bound");
-  command
-      ->add_option("--machine", arguments->machine,
-                   "what to plan for: a name (default laptop; see einrel list machines) or a file, FILE.json")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--memory", arguments->memory,
-                   "the most that a site may hold, as in 16GB or 512MiB, or none (default: what --machine has)")
-      ->allow_extra_args(false);
-  command->add_option("--batch", arguments->batch, "LABEL: what planner data cuts")->allow_extra_args(false);
   command->add_option("--diff", arguments->difference, "two planners: where their plans differ, and what that costs")
       ->expected(2);
-  command->add_option("--plan", arguments->plan_file, "FILE: a plan that explain --json wrote, beside the planners'")
-      ->allow_extra_args(false);
   command->add_option("--html", arguments->html, "FILE: write the plans as one page for a browser")
       ->allow_extra_args(false);
   command->add_flag("--algebra", arguments->algebra, "also show the plan in both algebras");

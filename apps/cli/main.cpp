@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
-#include <new>
 #include <string_view>
 
 #include "base/error.h"
@@ -15,16 +14,8 @@
 
 namespace {
 
-constexpr int exit_user_error = 1;
-constexpr int exit_run_error = 2;
-constexpr int exit_bug = 3;
-
-/// The rendered errors of a program say "error:" themselves.
-void report(const std::string& message) {
-  const bool rendered = message.starts_with("error:");
-  einrel::cli::print_error(
-      fmt::format("{}{}{}", rendered ? "" : "error: ", message, message.ends_with('\n') ? "" : "\n"));
-}
+using einrel::cli::exit_run_error;
+using einrel::cli::exit_user_error;
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -42,9 +33,7 @@ void input_was_cut_short(int) {
 
 /// Options of the agreed interface whose time has not come.
 void refuse_planned_options(int argc, char** argv) {
-  std::vector<std::string> planned{"--spill", "--analyze", "--trace"};
-  const bool explains = argc > 1 && std::string_view(argv[1]) == "explain";
-  if (!explains) planned.insert(planned.end(), {"--sites", "--planner", "--cost", "--plan", "--memory", "--machine"});
+  const std::vector<std::string> planned{"--spill", "--trace"};
   for (int i = 1; i < argc; ++i) {
     const std::string option = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
     if (std::find(planned.begin(), planned.end(), option) == planned.end()) continue;
@@ -92,7 +81,7 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    report(fmt::format("{}\n  help: einrel --help, einrel COMMAND --help", error.what()));
+    einrel::cli::report_error(fmt::format("{}\n  help: einrel --help, einrel COMMAND --help", error.what()));
     return exit_user_error;
   }
   if (argc == 1)
@@ -109,20 +98,7 @@ int main(int argc, char** argv) {
   std::signal(SIGBUS, input_was_cut_short);
   try {
     return run_command_line(argc, argv);
-  } catch (const einrel::UserError& error) {
-    report(error.what());
-    return exit_user_error;
-  } catch (const einrel::RunError& error) {
-    report(error.what());
-    return exit_run_error;
-  } catch (const std::bad_alloc&) {
-    report("out of memory");
-    return exit_run_error;
-  } catch (const std::exception& error) {
-    report(
-        fmt::format("this is a bug in Einrel, not in your program: {}\n"
-                    "  help: please report it with the command line and the program",
-                    error.what()));
-    return exit_bug;
+  } catch (...) {
+    return einrel::cli::report_failure(std::current_exception());
   }
 }

@@ -82,8 +82,7 @@ EinGraph require_graph(CheckedProgram& checked, const SourceText& program) {
                               checked.unknown_extents.front()));
 }
 
-TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files,
-                           const std::optional<std::uint64_t>& seed) {
+void check_inputs_given(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed) {
   const EinGraph& graph = compiled.graph;
   std::vector<std::string> missing;
   for (const Vertex& vertex : graph.vertices) {
@@ -93,6 +92,12 @@ TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files,
   if (!missing.empty()) {
     throw UserError(fmt::format("{}\nor fill all missing inputs with --random SEED", join_some(missing, "\n")));
   }
+}
+
+TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files,
+                           const std::optional<std::uint64_t>& seed) {
+  const EinGraph& graph = compiled.graph;
+  check_inputs_given(compiled, files, seed);
   const auto in_place = [&](const Vertex& vertex) {
     const auto file = files.find(vertex.name);
     return file != files.end() && is_read_in_place(file->second, vertex.dtype);

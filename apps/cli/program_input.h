@@ -34,8 +34,11 @@ BoundInput describe(const StoredTensor& file);
 /// The graph of a checked program; throws UserError that lists the extents that are still open.
 EinGraph require_graph(CheckedProgram& checked, const SourceText& program);
 
-/// A tensor for every input of `graph`: from its file, else random when there is a seed. Throws UserError that lists
-/// the inputs that have neither, RunError when the run would not fit in memory.
+/// Throws UserError that lists the inputs that have neither a file nor, as there is no seed, random values.
+void check_inputs_given(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
+
+/// A tensor for every input of `graph`: from its file, else random when there is a seed. Throws as
+/// check_inputs_given does, RunError when the run would not fit in memory.
 TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
 
 }  // namespace einrel::cli

@@ -13,6 +13,7 @@
 #include "engine/run.h"
 #include "engine/summary.h"
 #include "output.h"
+#include "planned_run.h"
 #include "program_input.h"
 #include "progress.h"
 #include "tensor/tensor_file.h"
@@ -28,12 +29,13 @@ struct RunArguments {
   std::vector<std::string> scalars;
   std::optional<std::string> seed;
   std::string threads;
+  PlanArguments plan;
+  std::optional<std::string> planner;
   bool explain = false;
+  bool analyze = false;
   bool json = false;
   std::string progress = "auto";
 };
-
-using OutputFiles = std::vector<std::pair<std::string, FileRef>>;
 
 OutputFiles parse_outputs(const std::vector<std::string>& given) {
   OutputFiles files;
@@ -58,24 +60,38 @@ void write_outputs(const OutputFiles& files, const RunReport& report) {
   write_tensors(tensors);
 }
 
-void run_program(const RunArguments& arguments) {
-  refuse_tra(arguments.program);
-  const SourceText source = read_program(arguments.program);
-  const OpenInputs files = open_inputs(arguments.inputs);
-  const OutputFiles outputs = parse_outputs(arguments.outputs);
-  Environment environment{parse_dims(arguments.dims), {}};
-  for (const auto& [name, file] : files) environment.inputs[name] = describe(file);
-  const ProgressListener progress = progress_listener(arguments.progress);
-  Workers workers(parse_threads(arguments.threads));
+/// A program and what it is to run on, all checked.
+struct Prepared {
+  OpenInputs files;
+  OutputFiles outputs;
+  std::optional<std::uint64_t> seed;
+  Compiled compiled;
+  ScalarBindings scalars;
+};
 
+Prepared prepare(const RunArguments& arguments, const SourceText& source) {
+  Prepared prepared;
+  prepared.files = open_inputs(arguments.inputs);
+  prepared.outputs = parse_outputs(arguments.outputs);
+  prepared.seed = parse_seed(arguments.seed);
+  Environment environment{parse_dims(arguments.dims), {}};
+  for (const auto& [name, file] : prepared.files) environment.inputs[name] = describe(file);
   CheckedProgram checked = parse_and_check(source, environment);
   std::vector<std::string> wanted;
-  for (const auto& [name, file] : outputs) wanted.push_back(name);
-  const Compiled compiled = compile(arguments.program, require_graph(checked, source), wanted);
-  const ScalarBindings scalars = bind_scalars(compiled.graph, parse_scalars(arguments.scalars));
-  check_outputs(outputs, compiled.graph);
+  for (const auto& [name, file] : prepared.outputs) wanted.push_back(name);
+  prepared.compiled = compile(arguments.program, require_graph(checked, source), wanted);
+  prepared.scalars = bind_scalars(prepared.compiled.graph, parse_scalars(arguments.scalars));
+  check_outputs(prepared.outputs, prepared.compiled.graph);
+  return prepared;
+}
+
+/// On all threads of this process, vertex by vertex.
+void run_here(const RunArguments& arguments, const Prepared& prepared) {
+  const auto& [files, outputs, seed, compiled, scalars] = prepared;
+  const ProgressListener progress = progress_listener(arguments.progress);
+  Workers workers(parse_threads(arguments.threads));
   if (arguments.explain && !arguments.json) print(fmt::format("{}\n", explain_text(compiled)));
-  TensorBindings inputs = load_inputs(compiled, files, parse_seed(arguments.seed));
+  TensorBindings inputs = load_inputs(compiled, files, seed);
 
   const RunReport report = run(compiled, std::move(inputs), scalars, workers, progress);
   const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
@@ -98,6 +114,29 @@ void run_program(const RunArguments& arguments) {
   }
 }
 
+/// What fails on one rank while others compute: says so and ends them all.
+void end_all(std::exception_ptr error, const Job& job) {
+  end_job(report_failure(error, fmt::format("rank {}: ", job.rank)));
+}
+
+void run_program(const RunArguments& arguments) {
+  refuse_tra(arguments.program);
+  const MpiJob mpi(end_all);
+  const Job& job = mpi.job();
+  std::optional<SourceText> source;
+  Prepared prepared;
+  agree(job, [&] {
+    source = read_program(arguments.program);
+    prepared = prepare(arguments, *source);
+  });
+  const bool by_plan = job.is_started || arguments.planner || arguments.analyze || arguments.plan.any();
+  if (!by_plan) return run_here(arguments, prepared);
+  run_by_plan({prepared.compiled, *source, prepared.files, prepared.seed, prepared.scalars, prepared.outputs,
+               arguments.plan, arguments.planner, parse_threads(arguments.threads), arguments.explain,
+               arguments.analyze, arguments.json},
+              job);
+}
+
 }  // namespace
 
 void add_run_command(CLI::App& app) {
@@ -115,6 +154,9 @@ void add_run_command(CLI::App& app) {
   command->add_option("--scalar", arguments->scalars, "NAME=X: set a scalar")->allow_extra_args(false);
   command->add_option("--threads", arguments->threads,
                       "N: compute on N threads; without it, on all cores this process may use");
+  add_plan_options(*command, arguments->plan);
+  command->add_option("--planner", arguments->planner, "how to plan (default eindecomp; see einrel list planners)");
+  command->add_flag("--analyze", arguments->analyze, "show what was predicted beside what was measured");
   command->add_flag("--explain", arguments->explain, "show the program's vertices first (--json has them anyway)");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");
   command->add_option("--progress", arguments->progress, "auto, always or never");

@@ -39,10 +39,6 @@ std::optional<mode_t> mode_of(const std::string& path) {
   return status.st_mode;
 }
 
-[[noreturn]] void throw_write_error(const std::string& path, int code) {
-  throw RunError(fmt::format("cannot write '{}': {}", path, std::generic_category().message(code)));
-}
-
 }  // namespace
 
 void check_replaceable(const std::string& path) {
@@ -103,6 +99,12 @@ void AtomicFile::rewrite(std::uint64_t offset, std::span<const std::byte> bytes)
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += static_cast<std::uint64_t>(written);
   }
+}
+
+void AtomicFile::extend(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const int refused = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+  if (refused != 0) throw_write_error(path_, refused);
 }
 
 void AtomicFile::close() {

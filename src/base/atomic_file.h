@@ -27,6 +27,11 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   /// Replaces bytes that were written before. Throws RunError.
   void rewrite(std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Makes the file that long and takes the room for it on the disk, so that filling it in cannot fail for want of it.
+  /// Throws RunError.
+  void extend(std::uint64_t bytes);
+  /// Where the bytes are until `commit`.
+  const std::string& temporary() const { return temporary_; }
   /// Hands the last bytes to the system; no writing afterwards. Throws RunError.
   void close();
   /// Closes and renames: the file is now there, complete. Throws RunError.

@@ -22,4 +22,8 @@ void throw_file_error(std::string_view action, const std::string& path, int code
   throw RunError(message);
 }
 
+void throw_write_error(const std::string& path, int code) {
+  throw RunError(fmt::format("cannot write '{}': {}", path, std::generic_category().message(code)));
+}
+
 }  // namespace einrel

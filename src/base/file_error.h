@@ -10,4 +10,7 @@ namespace einrel {
 /// `code` is the value of errno.
 [[noreturn]] void throw_file_error(std::string_view action, const std::string& path, int code);
 
+/// Throws RunError for bytes that the system did not take (a full disk, say), in the same words.
+[[noreturn]] void throw_write_error(const std::string& path, int code);
+
 }  // namespace einrel

@@ -1,6 +1,7 @@
 #include "engine/random_input.h"
 
 #include "tensor/convert.h"
+#include "tensor/rows.h"
 
 namespace einrel {
 namespace {
@@ -34,16 +35,25 @@ Stored from_bits(std::uint64_t bits) {
 
 }  // namespace
 
+void fill_random(std::uint64_t seed, const std::string& name, DType dtype, const Shape& shape,
+                 const std::vector<std::int64_t>& begin, const Shape& bound, std::byte* to) {
+  const std::uint64_t stream = mix(mix(seed + 0x9E3779B97F4A7C15ULL) ^ hash_name(name));
+  const Strides strides = row_major_strides(shape);
+  const std::int64_t first = offset_of(begin, strides);
+  with_stored_type(dtype, [&]<class Stored>() {
+    for_each_row(bound, strides, [&](std::int64_t offset, std::int64_t count, std::int64_t stride) {
+      for (std::int64_t i = 0; i < count; ++i, to += sizeof(Stored)) {
+        const auto position = static_cast<std::uint64_t>(first + offset + i * stride);
+        const auto value = from_bits<Stored>(mix(stream + position * 0x9E3779B97F4A7C15ULL));
+        std::memcpy(to, &value, sizeof(Stored));
+      }
+    });
+  });
+}
+
 Tensor random_tensor(std::uint64_t seed, const std::string& name, DType dtype, const Shape& shape) {
   Tensor tensor(dtype, shape);
-  const std::uint64_t stream = mix(mix(seed + 0x9E3779B97F4A7C15ULL) ^ hash_name(name));
-  with_stored_type(dtype, [&]<class Stored>() {
-    std::byte* to = tensor.mutable_data();
-    for (std::int64_t i = 0; i < tensor.count(); ++i) {
-      const auto value = from_bits<Stored>(mix(stream + static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15ULL));
-      std::memcpy(to + static_cast<std::size_t>(i) * sizeof(Stored), &value, sizeof(Stored));
-    }
-  });
+  fill_random(seed, name, dtype, shape, std::vector<std::int64_t>(shape.size(), 0), shape, tensor.mutable_data());
   return tensor;
 }
 

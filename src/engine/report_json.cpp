@@ -1,6 +1,7 @@
 #include "engine/report_json.h"
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "einsum/print.h"
 #include "engine/kernels.h"
@@ -237,7 +238,15 @@ std::string explain_json(const std::string& program, const AlgebraPlan& plan) {
   return text_of(json);
 }
 
-std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {
+namespace {
+
+ordered_json summary_json(const Summary& summary) {  // NaN and infinities become null: JSON has neither
+  return {{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}};
+}
+
+/// The program as the first plan computes it, and all plans.
+ordered_json planned_program_json(const Compiled& compiled, const std::vector<PlanReport>& reports,
+                                  const PlanRequest& request) {
   ordered_json json = base_json(compiled);
   const PlanReport& first = reports.front();
   json["sites"] = request.sites;
@@ -266,6 +275,33 @@ std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& 
                              {"plan_seconds", report.seconds},
                              {"vertices", std::move(vertices)}});
   }
+  return json;
+}
+
+}  // namespace
+
+std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {
+  return text_of(planned_program_json(compiled, reports, request));
+}
+
+std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                          const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
+                          std::optional<std::int64_t> peak_bytes) {
+  ordered_json json = planned_program_json(compiled, {plan}, request);
+  for (const auto& [name, summary] : outputs) json["outputs"][name].update(summary_json(summary));
+  json["peak_memory"]["measured"] = peak_bytes.value_or(0);
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
+    json["vertices"][next]["predicted_seconds"] = json["vertices"][next]["seconds"];
+    json["vertices"][next++]["seconds"] = v < run.vertex_seconds.size() ? run.vertex_seconds[v] : 0;
+  }
+  const std::int64_t moved = std::accumulate(run.received.begin(), run.received.end(), std::int64_t{0});
+  json["measured"] = {{"seconds", run.seconds},
+                      {"plan_seconds", plan.seconds},
+                      {"bytes_moved", run.is_counted ? moved : 0},
+                      {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
+                      {"tasks", run.tasks}};
   return text_of(json);
 }
 
@@ -276,9 +312,7 @@ std::string run_json(const Compiled& compiled, const RunReport& report, std::opt
     if (json["inputs"].contains(name)) json["inputs"][name]["source"] = source;
   }
   for (const auto& [name, tensor] : report.outputs) {
-    const Summary summary = summarize(tensor);  // NaN and infinities become null: JSON has neither
-    json["outputs"][name].update(
-        {{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}});
+    json["outputs"][name].update(summary_json(summarize(tensor)));
   }
   json["peak_memory"] = {{"predicted", report.predicted_peak_bytes}, {"measured", peak_bytes.value_or(0)}};
   std::size_t next = 0;

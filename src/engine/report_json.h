@@ -6,7 +6,10 @@
 #include <string>
 
 #include "engine/algebra.h"
+#include "engine/plan_report.h"
 #include "engine/run.h"
+#include "engine/run_plan.h"
+#include "engine/summary.h"
 
 namespace einrel {
 
@@ -14,6 +17,11 @@ namespace einrel {
 /// `sources` says for each input where it came from.
 std::string run_json(const Compiled& compiled, const RunReport& report, std::optional<std::int64_t> peak_bytes,
                      const std::map<std::string, std::string>& sources);
+
+/// What `run --json` prints of a run by a plan; of a job, what all ranks did together. `peak_bytes` are this process's.
+std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                          const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
+                          std::optional<std::int64_t> peak_bytes);
 
 /// What `explain --json` prints: the same without measurements, but with both algebras and the derivation.
 std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan);

@@ -36,9 +36,12 @@ double unsigned_nan(double value) { return std::isnan(value) ? std::numeric_limi
 }  // namespace
 
 std::string summary_line(const std::string& name, const Tensor& tensor) {
-  const Summary summary = summarize(tensor);
-  return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(tensor.dtype()),
-                     to_string(tensor.shape()), unsigned_nan(summary.min), unsigned_nan(summary.max),
+  return summary_line(name, tensor.dtype(), tensor.shape(), summarize(tensor));
+}
+
+std::string summary_line(const std::string& name, DType dtype, const Shape& shape, const Summary& summary) {
+  return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(dtype),
+                     to_string(shape), unsigned_nan(summary.min), unsigned_nan(summary.max),
                      unsigned_nan(summary.mean), unsigned_nan(summary.sum));
 }
 

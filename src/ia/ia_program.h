@@ -141,6 +141,7 @@ class IaStore {
   /// The node, inferred; a node whose input is faulty or that cannot run is kept with its fault.
   IaId add(IaOp op, std::vector<IaId> inputs = {});
   const IaNode& operator[](IaId id) const { return nodes_[id.index]; }
+  std::size_t size() const { return nodes_.size(); }
   /// Tuples of all relations inferred so far: what inference has cost.
   std::size_t tuples() const { return tuples_; }
 

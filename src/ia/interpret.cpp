@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "base/error.h"
+#include "ia/traffic.h"
 #include "tra/infer.h"
 #include "tra/interpret.h"
 
@@ -46,11 +48,10 @@ class NodeRun {
     return result;
   }
   PhysicalRelation operator()(const Bcast&) {
+    std::vector<Site> all(sites_);
+    std::iota(all.begin(), all.end(), Site{0});
     PhysicalRelation result(sites_);
-    for (const auto& [key, array] : distinct(*inputs_[0])) {
-      for (std::size_t site = 0; site < sites_; ++site)
-        deliver(result, key, array, giver(key, static_cast<Site>(site)), static_cast<Site>(site));
-    }
+    for (const auto& [key, array] : distinct(*inputs_[0])) deliver(result, key, array, holders(key), all);
     return result;
   }
   PhysicalRelation operator()(const Shuf& op) {
@@ -58,17 +59,16 @@ class NodeRun {
     if (first_->partial) {  // tuples of one key are different values
       for (std::size_t from = 0; from < sites_; ++from) {
         for (const auto& [key, array] : in(from))
-          deliver(result, key, array, static_cast<Site>(from), site_of(op.grid, project(key, op.positions)));
+          deliver(result, key, array, {static_cast<Site>(from)}, {site_of(op.grid, project(key, op.positions))});
       }
       return result;
     }
     for (const auto& [key, array] : distinct(*inputs_[0])) {
-      for (const Site to : sites_of(op.grid, project(key, op.positions))) {
-        if (std::holds_alternative<Everywhere>(first_->placement)) {
-          at(result, to).emplace(key, array);
-        } else {
-          deliver(result, key, array, giver(key, to), to);
-        }
+      const std::vector<Site> targets = sites_of(op.grid, project(key, op.positions));
+      if (std::holds_alternative<Everywhere>(first_->placement)) {
+        for (const Site to : targets) at(result, to).emplace(key, array);
+      } else {
+        deliver(result, key, array, holders(key), targets);
       }
     }
     return result;
@@ -79,12 +79,13 @@ class NodeRun {
     const Shape bound = assemble(old, dtype, op.from.size()).shape();
     PhysicalRelation result(sites_);
     for (const Chunk& chunk : relation_type(dtype, bound, cut_of_all(op.to)).chunks) {
-      for (const Site to : sites_of(op.grid, chunk.key)) {
-        PhysicalRelation pieces(sites_);
-        for (const auto& [key, array] : old) {
-          if (const std::optional<Tensor> piece = common(op, bound, key, array, chunk.key))
-            deliver(pieces, key, *piece, giver(key, to), to);
-        }
+      const std::vector<Site> targets = sites_of(op.grid, chunk.key);
+      PhysicalRelation pieces(sites_);
+      for (const auto& [key, array] : old) {
+        if (const std::optional<Tensor> piece = common(op, bound, key, array, chunk.key))
+          deliver(pieces, key, *piece, holders(key), targets);
+      }
+      for (const Site to : targets) {
         const SiteTuples& here = at(pieces, to);
         at(result, to).emplace(chunk.key, assemble(Relation(here.begin(), here.end()), dtype, bound.size()));
       }
@@ -163,7 +164,7 @@ class NodeRun {
   static std::optional<Tensor> common(const Repart& op, const Shape& bound, const Key& key, const Tensor& array,
                                       const Key& to) {
     Shape shape;
-    std::int64_t offset = 0;
+    std::vector<std::int64_t> first;
     for (std::size_t d = 0; d < bound.size(); ++d) {
       const std::int64_t old_begin = chunk_begin(bound[d], op.from[d], key[d]);
       const std::int64_t begin = std::max(old_begin, chunk_begin(bound[d], op.to[d], to[d]));
@@ -171,25 +172,29 @@ class NodeRun {
                                         chunk_begin(bound[d], op.to[d], to[d] + 1));
       if (begin >= end && bound[d] != Extent(0)) return std::nullopt;
       shape.emplace_back(end - begin);
-      offset += (begin - old_begin) * array.strides()[d];
+      first.push_back(begin - old_begin);
     }
-    const std::byte* first = array.data() + offset * static_cast<std::int64_t>(size_of(array.dtype()));
-    return Tensor(array.dtype(), shape, array.strides(), first, std::make_shared<Tensor>(array));
+    return array.box(first, std::move(shape));
   }
 
-  /// The site that gives `to` a tuple of the first input: itself, if it can, else the first that has it.
-  Site giver(const Key& key, Site to) const {
-    Site from = 0;
-    while (in(static_cast<std::size_t>(from)).count(key) == 0) ++from;
-    return in(static_cast<std::size_t>(to)).count(key) != 0 ? to : from;
+  /// The sites that have a tuple of the first input.
+  std::vector<Site> holders(const Key& key) const {
+    std::vector<Site> found;
+    for (std::size_t site = 0; site < sites_; ++site) {
+      if (in(site).count(key) != 0) found.push_back(static_cast<Site>(site));
+    }
+    return found;
   }
-  void deliver(PhysicalRelation& result, const Key& key, const Tensor& array, Site from, Site to) {
-    if (sites_ > 1) run_.moved += static_cast<double>(array.count());
-    if (from != to) {
+  void deliver(PhysicalRelation& result, const Key& key, const Tensor& array, const std::vector<Site>& holders,
+               const std::vector<Site>& targets) {
+    for (const auto& [from, to] : deliveries(holders, targets)) {
       run_.sent[static_cast<std::size_t>(from)] += array.byte_count();
       run_.received[static_cast<std::size_t>(to)] += array.byte_count();
     }
-    at(result, to).emplace(key, array);
+    for (const Site to : targets) {
+      if (sites_ > 1) run_.moved += static_cast<double>(array.count());
+      at(result, to).emplace(key, array);
+    }
   }
   /// Every tuple once.
   static Relation distinct(const PhysicalRelation& relation) {

@@ -1,6 +1,8 @@
 #include "ia/traffic.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 #include "base/error.h"
 #include "ia/infer.h"
@@ -16,19 +18,12 @@ class Counter {
  public:
   Counter(const IaStore& store, const IaNode& node, Traffic& traffic) : store_(store), node_(node), traffic_(traffic) {}
 
-  /// Every site receives all that it has not got; by site, since there may be many more deliveries than tuples.
   void operator()(const Bcast&) {
     if (is_everywhere(in())) return;
     const SiteLists holders = sites_of_chunks(in());
-    std::vector<std::int64_t> held(traffic_.received.size(), 0);
-    std::int64_t all = 0;
-    for (std::size_t c = 0; c < holders.size(); ++c) {
-      const std::int64_t bytes = bytes_of_array(in().relation.chunks[c].bound);
-      all = checked_add(all, bytes);
-      for (const Site site : holders[c]) held[static_cast<std::size_t>(site)] += bytes;
-      send(holders[c].front(), checked_multiply(bytes, store_.sites() - std::ssize(holders[c])));
-    }
-    for (std::size_t site = 0; site < held.size(); ++site) receive(static_cast<Site>(site), all - held[site]);
+    std::vector<Site> all(traffic_.received.size());
+    std::iota(all.begin(), all.end(), Site{0});
+    for (std::size_t c = 0; c < holders.size(); ++c) deliver(holders[c], all, bytes_of_array(in().relation.chunks[c].bound));
   }
 
   void operator()(const Shuf&) {
@@ -37,12 +32,12 @@ class Counter {
     const std::vector<PlacedChunk>& targets = node_.type.tuples;
     if (in().partial) {  // one target for each tuple, in the same order
       for (std::size_t t = 0; t < targets.size(); ++t)
-        deliver({in().tuples[t].site}, targets[t].site, bytes_of_array(chunks[targets[t].chunk].bound));
+        deliver({in().tuples[t].site}, {targets[t].site}, bytes_of_array(chunks[targets[t].chunk].bound));
       return;
     }
     const SiteLists holders = sites_of_chunks(in());
-    for (const PlacedChunk& target : targets)
-      deliver(holders[target.chunk], target.site, bytes_of_array(chunks[target.chunk].bound));
+    const SiteLists wanted = sites_of_chunks(node_.type);
+    for (std::size_t c = 0; c < chunks.size(); ++c) deliver(holders[c], wanted[c], bytes_of_array(chunks[c].bound));
   }
 
   void operator()(const Repart& op) {
@@ -69,20 +64,14 @@ class Counter {
     return checked_multiply(element_count(bound), static_cast<std::int64_t>(size_of(in().relation.dtype)));
   }
 
-  void receive(Site site, std::int64_t bytes) {
-    std::int64_t& sum = traffic_.received[static_cast<std::size_t>(site)];
-    sum = checked_add(sum, bytes);
-    traffic_.total = checked_add(traffic_.total, bytes);
-  }
-  void send(Site site, std::int64_t bytes) {
-    std::int64_t& sum = traffic_.sent[static_cast<std::size_t>(site)];
-    sum = checked_add(sum, bytes);
-  }
-  /// `holders`: the sites that have it, ascending.
-  void deliver(const std::vector<Site>& holders, Site to, std::int64_t bytes) {
-    if (std::binary_search(holders.begin(), holders.end(), to)) return;
-    receive(to, bytes);
-    send(holders.front(), bytes);
+  void deliver(const std::vector<Site>& holders, const std::vector<Site>& targets, std::int64_t bytes) {
+    for (const auto& [from, to] : deliveries(holders, targets)) {
+      std::int64_t& received = traffic_.received[static_cast<std::size_t>(to)];
+      std::int64_t& sent = traffic_.sent[static_cast<std::size_t>(from)];
+      received = checked_add(received, bytes);
+      sent = checked_add(sent, bytes);
+      traffic_.total = checked_add(traffic_.total, bytes);
+    }
   }
 
   /// Delivers every piece of one new chunk: `pieces` holds those of its part of each dimension.
@@ -99,7 +88,7 @@ class Counter {
         old_chunk = old_chunk * op.from[i].parts + piece.part;
         bytes = checked_multiply(bytes, piece.extent);
       }
-      for (const Site site : targets) deliver(holders[static_cast<std::size_t>(old_chunk)], site, bytes);
+      deliver(holders[static_cast<std::size_t>(old_chunk)], targets, bytes);
       for (d = at.size(); d > 0 && ++at[d - 1] == pieces[d - 1]->size(); --d) at[d - 1] = 0;
     } while (d > 0);
   }
@@ -110,6 +99,14 @@ class Counter {
 };
 
 }  // namespace
+
+std::vector<Delivery> deliveries(const std::vector<Site>& holders, const std::vector<Site>& targets) {
+  std::vector<Site> tree{holders.front()};
+  std::set_difference(targets.begin(), targets.end(), holders.begin(), holders.end(), std::back_inserter(tree));
+  std::vector<Delivery> found;
+  for (std::size_t i = 1; i < tree.size(); ++i) found.push_back({tree[(i - 1) / 2], tree[i]});
+  return found;
+}
 
 Traffic bytes_of(const IaStore& store, const IaPlan& plan) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);

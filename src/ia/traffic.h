@@ -14,11 +14,20 @@ struct Traffic {
   std::int64_t total = 0;              ///< of all sites received, which is what all sent
 };
 
+struct Delivery {
+  Site from = 0;
+  Site to = 0;
+};
+/// How a tuple comes from the sites that have it to those that need it, both ascending: the first of the holders and
+/// the sites that lack it, in order, are a binary tree in which each gives it to two others. What one gives has come to
+/// it before. O(holders + targets).
+std::vector<Delivery> deliveries(const std::vector<Site>& holders, const std::vector<Site>& targets);
+
 /// What each site receives when the plan runs, exactly: an operation delivers a tuple to a site once, and not to a site
-/// that has it already; a Repart delivers what chunks have in common, and not to a site that has the old chunk. The
-/// site with the smallest number of those that have a tuple sends it. Of partial aggregates every tuple is a value of
+/// that has it already; a Repart delivers what chunks have in common, and not to a site that has the old chunk. A
+/// tuple goes along the tree of `deliveries`. Of partial aggregates every tuple is a value of
 /// its own. Throws UserError when a sum needs more than 63 bits, Bug when the plan is faulty.
-/// O(tuples and pieces delivered + nodes * sites).
+/// O(tuples and pieces delivered).
 Traffic bytes_of(const IaStore& store, const IaPlan& plan);
 
 }  // namespace einrel

@@ -15,10 +15,14 @@ class Lowering {
  public:
   Lowering(const EinGraphProgram& made, const Plan& plan, IaStore& store) : made_(made), plan_(plan), store_(store) {}
 
+  /// Per node of the store, the first vertex that has it.
+  const std::vector<std::optional<std::size_t>>& vertices() const { return vertices_; }
+
   IaPlan run() {
     const std::vector<TraNode>& nodes = made_.program.nodes;
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       ids_.push_back(made_.roles[n] ? of_vertex(n) : shared(n));
+      vertices_.resize(store_.size(), made_.roles[n] ? std::optional(made_.roles[n]->vertex) : std::nullopt);
       const std::string& fault = store_[ids_.back()].fault;
       if (!fault.empty()) throw UserError(fmt::format("{}: {}", describe(made_.program, TraId{n}), fault));
     }
@@ -130,6 +134,7 @@ class Lowering {
   const Plan& plan_;
   IaStore& store_;
   std::vector<IaId> ids_;  // per node
+  std::vector<std::optional<std::size_t>> vertices_;
 };
 
 }  // namespace
@@ -138,8 +143,9 @@ LoweredPlan lower(const EinGraph& graph, const Plan& plan) {
   check_sites(plan.sites);
   EinGraphProgram made = from_einsum_with_roles(graph, cuts_of(plan));
   IaProgram ia{IaStore(plan.sites), {}, made.program.scalars};
-  ia.plan = Lowering(made, plan, ia.store).run();
-  return {std::move(made.program), std::move(ia)};
+  Lowering lowering(made, plan, ia.store);
+  ia.plan = lowering.run();
+  return {std::move(made.program), std::move(ia), lowering.vertices()};
 }
 
 }  // namespace einrel

@@ -10,6 +10,7 @@ namespace einrel {
 struct LoweredPlan {
   TraExpr tra;
   IaProgram ia;
+  std::vector<std::optional<std::size_t>> vertices;  ///< per node of ia.store, the vertex that it is a part of
 };
 
 /// The implementation of a plan. Every operand is cut as its vertex is, and brought to all sites that compute with it:

@@ -80,6 +80,42 @@ Tensor Tensor::restrided(Shape shape, Strides strides) const {
   return Tensor(dtype_, std::move(shape), std::move(strides), data_, owner_);
 }
 
+std::int64_t offset_of(const std::vector<std::int64_t>& at, const Strides& strides) {
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < at.size(); ++d) offset += at[d] * strides[d];
+  return offset;
+}
+
+void copy_elements(DType dtype, const Shape& shape, const ConstElements& from, std::byte* to,
+                   const Strides& to_strides) {
+  if (element_count(shape) == 0) return;
+  const auto size = static_cast<std::int64_t>(size_of(dtype));
+  // The last dimensions in which both sides step through memory without gaps are one row.
+  std::size_t outer = shape.size();
+  std::int64_t row = 1;
+  while (outer > 0 && from.strides[outer - 1] == row && to_strides[outer - 1] == row) row *= shape[--outer].value();
+  std::vector<std::int64_t> at(outer, 0);
+  const std::byte* read = from.data;
+  for (;;) {
+    std::memcpy(to, read, static_cast<std::size_t>(row * size));
+    std::size_t d = outer;
+    for (; d > 0; --d) {
+      read += from.strides[d - 1] * size;
+      to += to_strides[d - 1] * size;
+      if (++at[d - 1] < shape[d - 1].value()) break;
+      read -= from.strides[d - 1] * shape[d - 1].value() * size;
+      to -= to_strides[d - 1] * shape[d - 1].value() * size;
+      at[d - 1] = 0;
+    }
+    if (d == 0) return;
+  }
+}
+
+Tensor Tensor::box(const std::vector<std::int64_t>& begin, Shape shape) const {
+  const std::byte* const first = data_ + offset_of(begin, strides_) * static_cast<std::int64_t>(size_of(dtype_));
+  return Tensor(dtype_, std::move(shape), strides_, first, owner_);
+}
+
 std::optional<Tensor> Tensor::reshaped(const Shape& shape) const {
   invariant(element_count(shape) == count_, "a reshape keeps the number of elements");
   if (!is_row_major()) return std::nullopt;

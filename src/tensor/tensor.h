@@ -22,6 +22,18 @@ Strides row_major_strides(const Shape& shape);
 /// Memory for the elements of a tensor, contents unspecified. Throws RunError when it cannot be had.
 std::shared_ptr<std::byte> allocate_elements(DType dtype, const Shape& shape, MemoryPool& pool);
 
+/// Of the element with these coordinates, in elements.
+std::int64_t offset_of(const std::vector<std::int64_t>& at, const Strides& strides);
+
+/// Elements to read: the first one and how the others lie.
+struct ConstElements {
+  const std::byte* data = nullptr;
+  const Strides& strides;
+};
+/// Copies the elements of a box, in rows where both sides have them.
+void copy_elements(DType dtype, const Shape& shape, const ConstElements& from, std::byte* to,
+                   const Strides& to_strides);
+
 /// A strided view of elements in memory, kept alive by shared ownership. Copies are cheap and share the
 /// elements; the bytes may live in this process' memory or in a mapped file. Elements are in native byte
 /// order but need not be aligned (a mapped file puts them anywhere): read them with `load`.
@@ -61,6 +73,8 @@ class Tensor {
   Tensor permuted(const std::vector<std::size_t>& order) const;
   /// The same memory under another shape and strides. The caller has checked that every element lies inside it.
   Tensor restrided(Shape shape, Strides strides) const;
+  /// The elements from `begin` on, as many along each dimension as `shape` says; they lie inside.
+  Tensor box(const std::vector<std::int64_t>& begin, Shape shape) const;
   /// The same elements under another shape with equal count, without a copy; nullopt when the strides
   /// do not allow it.
   std::optional<Tensor> reshaped(const Shape& shape) const;

@@ -103,9 +103,9 @@ const Tensor& bound_input(const StoredRelation& op, const TensorBindings& inputs
 Tensor tile_of(const Tensor& array, const Tile& op, std::int64_t tile) {
   Shape bound = array.shape();
   bound[op.dim] = Extent(std::min(op.size, bound[op.dim].value() - tile * op.size));
-  const std::int64_t offset = tile * op.size * array.strides()[op.dim];
-  const std::byte* first = array.data() + offset * static_cast<std::int64_t>(size_of(array.dtype()));
-  return {array.dtype(), bound, array.strides(), first, std::make_shared<Tensor>(array)};
+  std::vector<std::int64_t> begin(array.rank(), 0);
+  begin[op.dim] = tile * op.size;
+  return array.box(begin, std::move(bound));
 }
 
 std::int64_t tile_count(Extent extent, const Tile& op) {

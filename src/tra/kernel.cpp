@@ -143,23 +143,6 @@ Vertex vertex_of(View view, const KernelStep& step, const Kernel& kernel, const 
   return vertex;
 }
 
-/// The vertices of all steps for arguments of these bounds.
-std::vector<Vertex> vertices_of(const Kernel& kernel, std::vector<Shape> values) {
-  if (values.size() != kernel.arguments.size()) {
-    throw UserError(
-        fmt::format("kernel {} takes {} arguments, not {}", kernel.name, kernel.arguments.size(), values.size()));
-  }
-  std::vector<Vertex> vertices;
-  for (const KernelStep& step : kernel.steps) {
-    for (const std::size_t read : step.reads)
-      invariant(read < values.size(), "a step of a kernel reads arguments and earlier steps");
-    vertices.push_back(std::visit([&](const auto& op) { return vertex_of(op, step, kernel, values); }, step.op));
-    element_count(vertices.back().bound);
-    values.push_back(vertices.back().bound);
-  }
-  return vertices;
-}
-
 bool is_one_plain_tensor(const Access& access) {
   return !access.pad && std::all_of(access.indices.begin(), access.indices.end(),
                                     [](const Index& index) { return plain(index) != nullptr; });
@@ -265,6 +248,22 @@ std::size_t result_rank(const Kernel& kernel, std::size_t rank) {
 }
 
 }  // namespace
+
+std::vector<Vertex> vertices_of(const Kernel& kernel, std::vector<Shape> values) {
+  if (values.size() != kernel.arguments.size()) {
+    throw UserError(
+        fmt::format("kernel {} takes {} arguments, not {}", kernel.name, kernel.arguments.size(), values.size()));
+  }
+  std::vector<Vertex> vertices;
+  for (const KernelStep& step : kernel.steps) {
+    for (const std::size_t read : step.reads)
+      invariant(read < values.size(), "a step of a kernel reads arguments and earlier steps");
+    vertices.push_back(std::visit([&](const auto& op) { return vertex_of(op, step, kernel, values); }, step.op));
+    element_count(vertices.back().bound);
+    values.push_back(vertices.back().bound);
+  }
+  return vertices;
+}
 
 std::optional<std::size_t> measured_label(const EinSum& einsum, const std::vector<std::size_t>& reads,
                                           std::size_t operand, std::size_t dim) {

@@ -46,6 +46,10 @@ std::optional<std::size_t> measured_label(const EinSum& einsum, const std::vecto
 Kernel kernel_of(std::string name, const Vertex& vertex, const std::vector<DType>& arguments,
                  const std::vector<std::size_t>& reads, const std::vector<bool>& fixed = {});
 
+/// The vertices that the steps are for arguments of these bounds, without inputs: those are `reads` of the steps.
+/// Throws as result_shape does.
+std::vector<Vertex> vertices_of(const Kernel& kernel, std::vector<Shape> values);
+
 /// The bound of the result for arguments of these bounds. Throws UserError naming the label and both extents when the
 /// arrays do not fit the kernel. O(steps).
 Shape result_shape(const Kernel& kernel, const std::vector<Shape>& arguments);

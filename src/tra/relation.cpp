@@ -152,14 +152,10 @@ Shape tensor_bound(const RelationType& type) {
 Relation cut_tensor(const Tensor& tensor, const TensorCut& cut) {
   Relation relation;
   for (Chunk& chunk : relation_type(tensor.dtype(), tensor.shape(), cut).chunks) {
-    std::int64_t offset = 0;
-    for (std::size_t i = 0; i < chunk.key.size(); ++i) {
-      const std::size_t dim = cut.dims[i];
-      offset += chunk_begin(tensor.shape()[dim], cut.cuts[i], chunk.key[i]) * tensor.strides()[dim];
-    }
-    const std::byte* first = tensor.data() + offset * static_cast<std::int64_t>(size_of(tensor.dtype()));
-    const auto owner = std::make_shared<Tensor>(tensor);
-    relation.emplace(std::move(chunk.key), Tensor(tensor.dtype(), chunk.bound, tensor.strides(), first, owner));
+    std::vector<std::int64_t> begin(tensor.rank(), 0);
+    for (std::size_t i = 0; i < chunk.key.size(); ++i)
+      begin[cut.dims[i]] = chunk_begin(tensor.shape()[cut.dims[i]], cut.cuts[i], chunk.key[i]);
+    relation.emplace(std::move(chunk.key), tensor.box(begin, chunk.bound));
   }
   return relation;
 }
@@ -168,16 +164,9 @@ namespace {
 
 /// Copies `chunk` into `whole` with its first element at `begin`.
 void place(Tensor& whole, const Tensor& chunk, const std::vector<std::int64_t>& begin) {
-  const auto size = static_cast<std::int64_t>(size_of(whole.dtype()));
-  std::int64_t first = 0;
-  for (std::size_t d = 0; d < begin.size(); ++d) first += begin[d] * whole.strides()[d];
-  std::vector<std::int64_t> targets;
-  for_each_offset(chunk.shape(), whole.strides(), [&](std::int64_t offset) { targets.push_back(first + offset); });
-  std::size_t next = 0;
-  for_each_offset(chunk.shape(), chunk.strides(), [&](std::int64_t offset) {
-    std::memcpy(whole.mutable_data() + targets[next++] * size, chunk.data() + offset * size,
-                static_cast<std::size_t>(size));
-  });
+  const std::int64_t first = offset_of(begin, whole.strides()) * static_cast<std::int64_t>(size_of(whole.dtype()));
+  copy_elements(whole.dtype(), chunk.shape(), {chunk.data(), chunk.strides()}, whole.mutable_data() + first,
+                whole.strides());
 }
 
 }  // namespace

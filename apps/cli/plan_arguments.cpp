@@ -1,0 +1,71 @@
+#include "plan_arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "arguments.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/plan_file.h"
+#include "plan/machines.h"
+
+namespace einrel::cli {
+namespace {
+
+Machine machine_of(const PlanArguments& arguments) {
+  return arguments.machine ? einrel::machine_of(*arguments.machine) : Machine{};
+}
+
+/// Of a machine that somebody chose, its own.
+std::optional<std::int64_t> memory_of(const PlanArguments& arguments) {
+  if (arguments.memory) return parse_memory(*arguments.memory);
+  return arguments.machine ? std::optional(machine_of(arguments).memory) : std::nullopt;
+}
+
+CostKind parse_cost(const std::string& given) {
+  std::vector<std::string> names;
+  for (const CostKind kind : all_cost_kinds) {
+    if (name_of(kind) == given) return kind;
+    names.emplace_back(name_of(kind));
+  }
+  throw UserError(fmt::format("--cost {}: the costs are {}", printable(given), fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& command, PlanArguments& arguments) {
+  command.add_option("--sites", arguments.sites, "the number of sites to plan for (default: of the machine, else 1)");
+  command.add_option("--cost", arguments.cost,
+                     "what eindecomp makes least: seconds (default), bytes, floats or bound");
+  command
+      .add_option("--machine", arguments.machine,
+                  "what to plan for: a name (default laptop; see einrel list machines) or a file, FILE.json")
+      ->allow_extra_args(false);
+  command
+      .add_option("--memory", arguments.memory,
+                  "the most that a site may hold, as in 16GB or 512MiB, or none (default: what --machine has)")
+      ->allow_extra_args(false);
+  command.add_option("--batch", arguments.batch, "LABEL: what planner data cuts")->allow_extra_args(false);
+  command.add_option("--plan", arguments.plan_file, "FILE: a plan that explain --json wrote")->allow_extra_args(false);
+}
+
+std::int64_t sites_of(const PlanArguments& arguments) {
+  return arguments.sites ? parse_sites(*arguments.sites) : machine_of(arguments).sites;
+}
+
+PlanRequest request_of(const PlanArguments& arguments) {
+  return {sites_of(arguments), machine_of(arguments), parse_cost(arguments.cost.value_or("seconds")), arguments.batch,
+          memory_of(arguments)};
+}
+
+std::optional<Plan> plan_from_file(const PlanArguments& arguments, const Compiled& compiled) {
+  if (!arguments.plan_file) return std::nullopt;
+  Plan plan = read_plan(*arguments.plan_file, compiled);
+  if (arguments.sites && sites_of(arguments) != plan.sites) {
+    throw UserError(fmt::format("--sites {}, but {} is a plan for {}", sites_of(arguments),
+                                printable(*arguments.plan_file), plan.sites));
+  }
+  return plan;
+}
+
+}  // namespace einrel::cli

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "engine/compile.h"
+#include "plan/planner.h"
+
+namespace einrel::cli {
+
+/// What a command says of plans, as given.
+struct PlanArguments {
+  std::optional<std::string> sites;
+  std::optional<std::string> machine;
+  std::optional<std::string> memory;
+  std::optional<std::string> cost;
+  std::optional<std::string> batch;
+  std::optional<std::string> plan_file;
+
+  bool any() const { return sites || machine || memory || cost || batch || plan_file; }
+};
+
+/// Adds --sites, --machine, --memory, --cost, --batch and --plan.
+void add_plan_options(CLI::App& command, PlanArguments& arguments);
+
+/// The number of sites asked for: without --sites, those of the machine, 1 without that.
+std::int64_t sites_of(const PlanArguments& arguments);
+
+/// Throws UserError for a machine, a cost or a size that there is not.
+PlanRequest request_of(const PlanArguments& arguments);
+
+/// The plan of --plan, which decides on the sites. Throws UserError where --sites says something else.
+std::optional<Plan> plan_from_file(const PlanArguments& arguments, const Compiled& compiled);
+
+}  // namespace einrel::cli

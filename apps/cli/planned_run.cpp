@@ -1,0 +1,138 @@
+#include "planned_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "engine/chunked_outputs.h"
+#include "engine/explain.h"
+#include "engine/memory.h"
+#include "engine/plan_analysis.h"
+#include "engine/plan_memory.h"
+#include "engine/plan_report.h"
+#include "engine/random_input.h"
+#include "engine/report_json.h"
+#include "engine/run_plan.h"
+#include "output.h"
+
+namespace einrel::cli {
+namespace {
+
+/// .npy files that stand in for outputs in other formats until all chunks are there; removed in the end.
+class StandIns {
+ public:
+  /// Only rank 0 has them.
+  StandIns(const OutputFiles& outputs, const Job& job) {
+    for (const auto& [name, file] : outputs) {
+      if (is_npy(file)) {
+        paths_[name] = file.path;
+        continue;
+      }
+      const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
+      const std::string stand_in = fmt::format(".einrel-{}-{}.npy", ::getpid(), made_.size());
+      paths_[name] = (folder / stand_in).string();
+      if (job.rank == 0) made_.emplace_back(file, paths_[name]);
+    }
+  }
+  ~StandIns() {
+    for (const auto& [file, path] : made_) ::unlink(path.c_str());
+  }
+  StandIns(const StandIns&) = delete;
+  StandIns& operator=(const StandIns&) = delete;
+
+  /// By output, the .npy file that is written chunk by chunk.
+  const std::map<std::string, std::string>& paths() const { return paths_; }
+
+  void convert() const {
+    std::vector<std::pair<FileRef, Tensor>> tensors;
+    for (const auto& [file, path] : made_) tensors.emplace_back(file, read(open_tensor({path, ""})));
+    if (!tensors.empty()) write_tensors(tensors);
+  }
+
+ private:
+  static bool is_npy(const FileRef& file) { return file.path.ends_with(".npy"); }
+
+  std::map<std::string, std::string> paths_;
+  std::vector<std::pair<FileRef, std::string>> made_;
+};
+
+/// Random inputs are made where they are needed, chunk by chunk; files are mapped.
+InputSources sources_of(const PlannedRun& run) {
+  check_inputs_given(run.compiled, run.inputs, run.seed);
+  InputSources sources;
+  for (const Vertex& vertex : run.compiled.graph.vertices) {
+    if (!std::holds_alternative<Input>(vertex.op)) continue;
+    const auto file = run.inputs.find(vertex.name);
+    if (file != run.inputs.end()) {
+      sources[vertex.name] = read(file->second, vertex.dtype);
+    } else {
+      sources[vertex.name] = [&vertex, seed = *run.seed](const std::vector<std::int64_t>& begin, const Shape& bound,
+                                                         std::byte* to) {
+        fill_random(seed, vertex.name, vertex.dtype, vertex.bound, begin, bound, to);
+      };
+    }
+  }
+  return sources;
+}
+
+/// The plan of the file, of the planner asked for, or of the default one.
+PlanReport planned(const PlannedRun& run, PlanRequest& request, const Job& job) {
+  if (!run.plan.sites && !run.plan.plan_file && job.is_started) request.sites = job.ranks;
+  if (std::optional<Plan> plan = plan_from_file(run.plan, run.compiled)) {
+    if (run.planner) throw UserError("--plan and --planner are two ways to choose a plan; give one of them");
+    request.sites = plan->sites;
+    return report_of(run.compiled, std::move(*plan), request);
+  }
+  return std::move(plan_with(run.compiled, {run.planner.value_or("eindecomp")}, request).front());
+}
+
+void print_results(const PlannedRun& run, const std::map<std::string, Summary>& summaries, const PlanReport& plan,
+                   const PlanRunReport& report) {
+  for (const VertexId output : run.compiled.graph.outputs) {
+    const Vertex& vertex = run.compiled.graph[output];
+    if (run.outputs.empty())
+      print(fmt::format("{}\n", summary_line(vertex.name, vertex.dtype, vertex.bound, summaries.at(vertex.name))));
+  }
+  for (const auto& [name, file] : run.outputs) {
+    for (const VertexId output : run.compiled.graph.outputs) {
+      const Vertex& vertex = run.compiled.graph[output];
+      if (vertex.name != name) continue;
+      print(fmt::format("wrote {} {} {} to {}\n", name, name_of(vertex.dtype), to_string(vertex.bound),
+                        to_string(file)));
+    }
+  }
+  if (run.analyze) print(analysis_text(run.compiled, plan, report));
+}
+
+}  // namespace
+
+void run_by_plan(const PlannedRun& run, const Job& job) {
+  PlanRequest request;
+  PlanReport plan;
+  PlannedTasks tasks;
+  InputSources sources;
+  agree(job, [&] {
+    request = request_of(run.plan);
+    plan = planned(run, request, job);
+    check_fits(run.compiled, plan, request, run.source);
+    tasks = tasks_of(run.compiled, plan.plan, job);
+    sources = sources_of(run);
+  });
+  if (job.rank == 0 && run.explain && !run.json)
+    print(explain_text(run.compiled) + plans_text(run.compiled, {plan}, request));
+  const StandIns files(run.outputs, job);
+  ChunkedOutputs outputs(tasks.graph, files.paths(), job);
+  const PlanResources resources{run.threads, std::nullopt, ""};
+  const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job);
+  const std::map<std::string, Summary> summaries = outputs.finish();
+  agree(job, [&] { files.convert(); });
+  if (job.rank != 0) return;
+  if (run.json)
+    print(fmt::format("{}\n", run_plan_json(run.compiled, plan, request, report, summaries, peak_resident_bytes())));
+  else
+    print_results(run, summaries, plan, report);
+}
+
+}  // namespace einrel::cli

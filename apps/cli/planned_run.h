@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/source.h"
+#include "engine/compile.h"
+#include "exec/starpu/job.h"
+#include "plan_arguments.h"
+#include "program_input.h"
+#include "tensor/tensor_file.h"
+
+namespace einrel::cli {
+
+/// Outputs and the files that they are to be written to, as given.
+using OutputFiles = std::vector<std::pair<std::string, FileRef>>;
+
+/// A run by a plan: on sites, the ranks of a job or threads of this process.
+struct PlannedRun {
+  const Compiled& compiled;
+  const SourceText& source;
+  const OpenInputs& inputs;
+  std::optional<std::uint64_t> seed;
+  ScalarBindings scalars;
+  OutputFiles outputs;
+  const PlanArguments& plan;
+  std::optional<std::string> planner;
+  std::size_t threads = 1;
+  bool explain = false;
+  bool analyze = false;
+  bool json = false;
+};
+
+/// Plans, runs, writes outputs and prints, on rank 0. Throws as the parts do, FailedElsewhere where the error is that of
+/// another rank.
+void run_by_plan(const PlannedRun& run, const Job& job);
+
+}  // namespace einrel::cli

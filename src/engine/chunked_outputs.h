@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/summary.h"
+#include "exec/executor.h"
+#include "exec/starpu/job.h"
+
+namespace einrel {
+
+/// Outputs that no process holds as a whole: chunks go into .npy files that all ranks write to side by side, or only
+/// into a summary. The ranks of a job have to make and finish it together.
+class ChunkedOutputs {
+ public:
+  /// `files`: the .npy file of each output that is to be written. Rank 0 makes them, under temporary names and with
+  /// room for all elements. Throws UserError and RunError as AtomicFile does.
+  ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, std::string>& files, const Job& job);
+  ~ChunkedOutputs();
+  ChunkedOutputs(const ChunkedOutputs&) = delete;
+  ChunkedOutputs& operator=(const ChunkedOutputs&) = delete;
+
+  /// This must outlive them. They throw RunError when the disk refuses.
+  std::vector<OutputWriter> writers();
+  /// When all chunks are written: the files get their names. Returns the summaries on rank 0.
+  std::map<std::string, Summary> finish();
+
+ private:
+  struct Output;
+  const Job& job_;
+  std::vector<std::unique_ptr<Output>> outputs_;
+};
+
+}  // namespace einrel

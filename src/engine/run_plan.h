@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/compile.h"
+#include "exec/executor.h"
+#include "exec/starpu/job.h"
+#include "ia/traffic.h"
+#include "plan/plan.h"
+
+namespace einrel {
+
+/// A plan as tasks, for this process or for a job of several.
+struct PlannedTasks {
+  TaskGraph graph;
+  std::vector<std::optional<std::size_t>> vertices;  ///< per operation (Task::node), its vertex
+  Traffic traffic;                                   ///< that the plan has between sites
+};
+
+/// Throws UserError when the plan has more sites than the job has ranks, and as `lower` (plan/lower.h) does.
+PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job);
+
+/// Where inputs come from, by name.
+using InputSources = std::map<std::string, InputSource>;
+InputSources sources_of(const TensorBindings& inputs);
+
+/// What a plan may use in this process.
+struct PlanResources {
+  std::size_t threads = 1;
+  std::optional<std::int64_t> memory;  ///< bytes for chunks; more go to disk
+  std::string spill;                   ///< the folder for them
+};
+
+/// What running a plan took, all processes together.
+struct PlanRunReport {
+  double seconds = 0;
+  std::size_t tasks = 0;
+  std::vector<std::int64_t> received;   ///< bytes, per site; where sites share memory, those that the plan counts
+  bool is_counted = false;              ///< `received` are bytes that went from process to process
+  std::vector<double> vertex_seconds;   ///< of all its tasks, on the rank where they took longest
+};
+
+/// Runs the tasks: one after the other on all threads where StarPU would gain nothing (one thread, or next to nothing
+/// to compute), else by StarPU. `sources` has every input, `writers` one for each output. On all ranks of a job; the
+/// report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out; in
+/// a job of several ranks, what fails on one of them goes to Job::on_failure.
+PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, std::vector<OutputWriter> writers,
+                        const ScalarBindings& scalars, const PlanResources& resources, const Job& job);
+
+}  // namespace einrel

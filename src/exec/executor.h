@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "einsum/reference.h"
+#include "exec/task_graph.h"
+#include "tensor/tensor.h"
+
+namespace einrel {
+
+/// Writes the elements of an input in the box that begins there and has that bound, in row-major order.
+using InputMaker = std::function<void(const std::vector<std::int64_t>& begin, const Shape& bound, std::byte* to)>;
+/// An input: in memory or mapped from a file, which is used in place, or made piece by piece where it is needed.
+using InputSource = std::variant<Tensor, InputMaker>;
+/// Takes a row-major chunk of an output. Chunks come in any order, several at a time.
+using OutputWriter = std::function<void(const std::vector<std::int64_t>& begin, const Tensor& chunk)>;
+
+/// What a task graph meets outside.
+struct TaskBindings {
+  std::vector<InputSource> inputs;    ///< as TaskGraph::inputs
+  std::vector<OutputWriter> outputs;  ///< as TaskGraph::outputs
+  ScalarBindings scalars;
+};
+
+/// What a run of a task graph took. Of one process: where each site has its own, that of its own site.
+struct TaskReport {
+  double seconds = 0;
+  std::size_t tasks = 0;
+  std::int64_t bytes_sent = 0;
+  std::int64_t bytes_received = 0;
+  std::map<IaId, double> node_seconds;  ///< of the tasks of each operation, summed
+};
+
+/// Memory for the outputs of a graph, and what writes them there. Throws RunError when there is none.
+std::map<std::string, Tensor> output_tensors(const TaskGraph& graph);
+/// `to` must outlive the writers.
+std::vector<OutputWriter> writers_to(std::map<std::string, Tensor>& to, const TaskGraph& graph);
+
+}  // namespace einrel

@@ -1,0 +1,419 @@
+#include "exec/from_ia.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "ia/infer.h"
+#include "ia/traffic.h"
+#include "tra/infer.h"
+#include "tra/interpret.h"
+#include "tra/repartition.h"
+
+namespace einrel {
+namespace {
+
+/// The tuples of one site, by ascending key; a partial relation may have several of a key, in the order they arrived.
+using SiteArrays = std::multimap<Key, ArrayId>;
+/// One per site.
+using PlacedArrays = std::vector<SiteArrays>;
+using Box = CopyBoxes::Box;
+
+/// Adds arrays and the tasks that make them to a graph.
+class Builder {
+ public:
+  Builder(std::int64_t sites, SiteMemory memory) {
+    graph_.sites = sites;
+    graph_.memory = memory;
+  }
+
+  bool is_shared() const { return graph_.memory == SiteMemory::shared; }
+  const TaskArray& operator[](ArrayId id) const { return graph_[id]; }
+  /// What is added from now on is a part of that operation.
+  void begin(IaId node) { node_ = node; }
+  TaskGraph take() {
+    graph_.kernels.assign(kernels_.begin(), kernels_.end());
+    return std::move(graph_);
+  }
+
+  ArrayId make(TaskOp op, std::vector<ArrayId> reads, TaskArray array) {
+    graph_.arrays.push_back(std::move(array));
+    const ArrayId made{graph_.arrays.size() - 1};
+    graph_.tasks.push_back({std::move(op), std::move(reads), made, node_});
+    return made;
+  }
+  std::size_t input(const StoredRelation& stored) {
+    graph_.inputs.push_back(stored);
+    return graph_.inputs.size() - 1;
+  }
+  void write(const std::string& name, const RelationType& type, const SiteArrays& chunks);
+
+  /// The result of a kernel for these arguments; the same array when sites share memory and it was called with them
+  /// before.
+  ArrayId call(const Kernel& kernel, const std::vector<ArrayId>& arguments, Site site) {
+    if (is_identity(kernel)) return arguments.front();
+    const std::size_t k = kernel_number(kernel);
+    if (is_shared()) {
+      const auto known = called_.find({k, arguments});
+      if (known != called_.end()) return known->second;
+    }
+    std::vector<Shape> bounds;
+    for (const ArrayId argument : arguments) bounds.push_back(graph_[argument].bound);
+    const ArrayId made = make(CallKernel{k}, arguments, {result_dtype(kernel), calls_[k](bounds).bound, site});
+    if (is_shared()) called_[{k, arguments}] = made;
+    return made;
+  }
+
+  /// The array on another site.
+  ArrayId send(ArrayId array, Site to) {
+    if (is_shared()) return array;
+    const TaskArray& sent = graph_[array];
+    if (element_count(sent.bound) == 0) return make(CopyBoxes{}, {}, {sent.dtype, sent.bound, to});
+    return make(Send{}, {array}, {sent.dtype, sent.bound, to});
+  }
+
+  /// An array put together from boxes of others; one of them itself where that is the whole.
+  ArrayId put_together(const std::vector<ArrayId>& reads, std::vector<Box> boxes, TaskArray array) {
+    if (reads.size() == 1 && graph_[reads.front()].bound == array.bound) return reads.front();
+    return make(CopyBoxes{std::move(boxes)}, reads, std::move(array));
+  }
+
+ private:
+  std::size_t kernel_number(const Kernel& kernel) {
+    const auto known = std::find(kernels_.begin(), kernels_.end(), kernel);
+    if (known != kernels_.end()) return static_cast<std::size_t>(known - kernels_.begin());
+    kernels_.push_back(kernel);
+    calls_.emplace_back(kernels_.back());
+    return kernels_.size() - 1;
+  }
+
+  TaskGraph graph_;
+  IaId node_;
+  std::deque<Kernel> kernels_;  // calls_ refers to them
+  std::vector<KernelCalls> calls_;
+  std::map<std::pair<std::size_t, std::vector<ArrayId>>, ArrayId> called_;
+};
+
+/// Where the chunks along each dimension begin, for relations whose keys count chunks dimension by dimension.
+std::vector<std::map<std::int64_t, std::int64_t>> begins_of(const RelationType& type) {
+  std::vector<std::map<std::int64_t, std::int64_t>> extents(type.rank);
+  for (const Chunk& chunk : type.chunks) {
+    for (std::size_t d = 0; d < type.rank; ++d) extents[d][chunk.key[d]] = chunk.bound[d].value();
+  }
+  for (auto& along : extents) {
+    std::int64_t begin = 0;
+    for (auto& [part, extent] : along) begin += std::exchange(extent, begin);
+  }
+  return extents;
+}
+
+void Builder::write(const std::string& name, const RelationType& type, const SiteArrays& chunks) {
+  invariant(type.key_arity == type.rank, "the keys of an output count its chunks");
+  graph_.outputs.push_back({name, type.dtype, tensor_bound(type)});
+  const auto begins = begins_of(type);
+  for (const auto& [key, array] : chunks) {
+    WriteOutput op{graph_.outputs.size() - 1, {}};
+    for (std::size_t d = 0; d < type.rank; ++d) op.begin.push_back(begins[d].at(key[d]));
+    graph_.tasks.push_back({std::move(op), {array}, {}, node_});
+  }
+}
+
+/// The tasks of one operation; local operations are written for one site.
+class NodeTasks {
+ public:
+  NodeTasks(const IaNode& node, const std::vector<const PlacedArrays*>& inputs, const PhysicalType* first,
+            std::int64_t sites, Builder& builder)
+      : node_(node), inputs_(inputs), first_(first), sites_(sites), builder_(builder) {}
+
+  PlacedArrays operator()(const PlacedRelation& op) {
+    const std::size_t input = builder_.input(op.stored);
+    PlacedArrays result = nothing();
+    for (const auto& [key, sites] : wanted()) {
+      ReadInput read{input, std::vector<std::int64_t>(op.stored.bound.size(), 0)};
+      Shape bound = op.stored.bound;
+      for (std::size_t i = 0; i < key.size(); ++i) {
+        const std::size_t d = op.stored.cut.dims[i];
+        read.begin[d] = chunk_begin(op.stored.bound[d], op.stored.cut.cuts[i], key[i]);
+        bound[d] = chunk_extent(op.stored.bound[d], op.stored.cut.cuts[i], key[i]);
+      }
+      make_on(sites, key, read, {op.stored.dtype, bound, 0}, result);
+    }
+    return result;
+  }
+  PlacedArrays operator()(const LabelPositions& op) {
+    PlacedArrays result = nothing();
+    for (const auto& [key, sites] : wanted()) {
+      const MakePositions make{chunk_begin(op.extent, op.cut, key.front())};
+      make_on(sites, key, make, {DType::i64, {chunk_extent(op.extent, op.cut, key.front())}, 0}, result);
+    }
+    return result;
+  }
+  PlacedArrays operator()(const Bcast&) { return moved(); }
+  PlacedArrays operator()(const Shuf& op) {
+    if (!first_->partial) return moved();
+    PlacedArrays result = nothing();
+    for (std::size_t from = 0; from < result.size(); ++from) {
+      for (const auto& [key, array] : in(from)) {
+        const Site to = site_of(op.grid, project(key, op.positions));
+        const bool is_here = static_cast<Site>(from) == to;
+        at(result, to).emplace(key, is_here ? array : builder_.send(array, to));
+      }
+    }
+    return result;
+  }
+  PlacedArrays operator()(const Repart& op);
+
+  template <class LocalOp>
+  PlacedArrays operator()(const LocalOp& op) {
+    PlacedArrays result;
+    for (std::size_t site = 0; site < static_cast<std::size_t>(sites_); ++site) result.push_back(local(op, site));
+    return result;
+  }
+
+ private:
+  PlacedArrays nothing() const { return PlacedArrays(static_cast<std::size_t>(sites_)); }
+  const SiteArrays& in(std::size_t site, std::size_t i = 0) const { return (*inputs_[i])[site]; }
+  static SiteArrays& at(PlacedArrays& relation, Site site) { return relation[static_cast<std::size_t>(site)]; }
+  const SiteArrays& in_at(Site site) const { return in(static_cast<std::size_t>(site)); }
+
+  /// The keys of the result and the sites where they are to lie.
+  std::vector<std::pair<Key, std::vector<Site>>> wanted() const {
+    const std::vector<Chunk>& chunks = node_.type.relation.chunks;
+    SiteLists sites = sites_of_chunks(node_.type);
+    std::vector<std::pair<Key, std::vector<Site>>> wanted;
+    for (std::size_t c = 0; c < chunks.size(); ++c) {
+      if (std::holds_alternative<Everywhere>(node_.type.placement)) sites[c] = all_sites();
+      wanted.emplace_back(chunks[c].key, std::move(sites[c]));
+    }
+    return wanted;
+  }
+  std::vector<Site> all_sites() const {
+    std::vector<Site> all;
+    for (Site site = 0; site < sites_; ++site) all.push_back(site);
+    return all;
+  }
+  /// The sites that have a tuple of the first input, ascending.
+  std::vector<Site> holders(const Key& key) const {
+    std::vector<Site> found;
+    for (Site site = 0; site < sites_; ++site) {
+      if (in_at(site).count(key) != 0) found.push_back(site);
+    }
+    return found;
+  }
+
+  /// The same array on all these sites; sites with one memory have one of it.
+  void make_on(const std::vector<Site>& sites, const Key& key, const TaskOp& op, TaskArray array,
+               PlacedArrays& result) {
+    std::optional<ArrayId> made;
+    for (const Site site : sites) {
+      array.site = site;
+      if (!made || !builder_.is_shared()) made = builder_.make(op, {}, array);
+      at(result, site).emplace(key, *made);
+    }
+  }
+
+  /// The tuples of the first input where the result has them.
+  PlacedArrays moved() {
+    PlacedArrays result = nothing();
+    for (const auto& [key, targets] : wanted()) {
+      const std::vector<Site> held = holders(key);
+      std::map<Site, ArrayId> there;
+      for (const Site site : held) there.emplace(site, in_at(site).find(key)->second);
+      for (const auto& [from, to] : deliveries(held, targets)) there.emplace(to, builder_.send(there.at(from), to));
+      for (const Site target : targets) at(result, target).emplace(key, there.at(target));
+    }
+    return result;
+  }
+
+  SiteArrays local(const LocalFilter& op, std::size_t site) const {
+    SiteArrays result;
+    for (const auto& [key, array] : in(site)) {
+      if (evaluate(op.predicate, key) != 0) result.emplace(key, array);
+    }
+    return result;
+  }
+  SiteArrays local(const LocalJoin& op, std::size_t site) {
+    std::multimap<Key, std::pair<Key, ArrayId>> partners;
+    for (const auto& [key, array] : in(site, 1)) partners.emplace(project(key, op.keys_right), std::pair(key, array));
+    SiteArrays result;
+    for (const auto& [left_key, left] : in(site, 0)) {
+      const auto [first, last] = partners.equal_range(project(left_key, op.keys_left));
+      for (auto partner = first; partner != last; ++partner) {
+        const auto& [right_key, right] = partner->second;
+        const Key key = joined_key(left_key, right_key, op.keys_right);
+        result.emplace(evaluate(op.key_map, key), builder_.call(op.kernel, {left, right}, static_cast<Site>(site)));
+      }
+    }
+    return result;
+  }
+  SiteArrays local(const LocalAggregate& op, std::size_t site) {
+    std::map<Key, std::vector<ArrayId>> groups;
+    for (const auto& [key, array] : in(site)) groups[project(key, op.group_by)].push_back(array);
+    SiteArrays result;
+    for (const auto& [key, members] : groups) {
+      ArrayId folded = members.front();
+      if (const auto* const concat = std::get_if<ConcatArrays>(&op.fold)) {
+        folded = concatenated(members, concat->array_dim, static_cast<Site>(site));
+      } else {
+        for (std::size_t i = 1; i < members.size(); ++i)
+          folded = builder_.call(std::get<Kernel>(op.fold), {folded, members[i]}, static_cast<Site>(site));
+      }
+      if (op.finaliser) folded = builder_.call(*op.finaliser, {folded}, static_cast<Site>(site));
+      result.emplace(key, folded);
+    }
+    return result;
+  }
+  SiteArrays local(const LocalMap& op, std::size_t site) {
+    SiteArrays result;
+    for (const auto& [key, array] : in(site)) {
+      if (const auto* const kernel = std::get_if<Kernel>(&op.arrays)) {
+        result.emplace(evaluate(op.key_map, key), builder_.call(*kernel, {array}, static_cast<Site>(site)));
+        continue;
+      }
+      const auto* const tile = std::get_if<Tile>(&op.arrays);
+      const std::int64_t count = tile != nullptr ? tile_count(builder_[array].bound[tile->dim], *tile)
+                                                 : std::get<Duplicate>(op.arrays).count;
+      for (std::int64_t output = 0; output < count; ++output) {
+        Key numbered = key;
+        numbered.push_back(output);
+        result.emplace(evaluate(op.key_map, numbered), tile != nullptr ? tile_of_array(array, *tile, output) : array);
+      }
+    }
+    return result;
+  }
+
+  ArrayId concatenated(const std::vector<ArrayId>& members, std::size_t dim, Site site) {
+    TaskArray whole = builder_[members.front()];
+    whole.site = site;
+    std::vector<Box> boxes;
+    std::int64_t begin = 0;
+    for (const ArrayId member : members) {
+      const Shape& bound = builder_[member].bound;
+      Box box{std::vector<std::int64_t>(bound.size(), 0), std::vector<std::int64_t>(bound.size(), 0), bound};
+      box.to[dim] = begin;
+      begin += bound[dim].value();
+      boxes.push_back(std::move(box));
+    }
+    whole.bound[dim] = Extent(begin);
+    return builder_.put_together(members, std::move(boxes), std::move(whole));
+  }
+  ArrayId tile_of_array(ArrayId array, const Tile& op, std::int64_t tile) {
+    TaskArray part = builder_[array];
+    Box box{std::vector<std::int64_t>(part.bound.size(), 0), std::vector<std::int64_t>(part.bound.size(), 0), {}};
+    const std::int64_t begin = tile * op.size;
+    box.from[op.dim] = begin;
+    part.bound[op.dim] = Extent(std::min(op.size, part.bound[op.dim].value() - begin));
+    box.bound = part.bound;
+    return builder_.put_together({array}, {std::move(box)}, std::move(part));
+  }
+
+  const IaNode& node_;
+  const std::vector<const PlacedArrays*>& inputs_;
+  const PhysicalType* first_;
+  std::int64_t sites_;
+  Builder& builder_;
+};
+
+/// What a new chunk takes of one old chunk: `box.from` within the old one, `box.to` within the new one.
+struct OldPart {
+  Key key;
+  Box box;
+};
+
+/// All parts of a new chunk: `pieces` holds those of its part of each dimension.
+std::vector<OldPart> parts_of(const Repart& op, const Shape& bound, const Key& key,
+                              const std::vector<const std::vector<Piece>*>& pieces) {
+  std::vector<OldPart> parts;
+  if (std::any_of(pieces.begin(), pieces.end(), [](const auto* each) { return each->empty(); })) return parts;
+  std::vector<std::size_t> at(pieces.size(), 0);
+  std::size_t d = 0;
+  do {
+    OldPart part;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const Piece& piece = (*pieces[i])[at[i]];
+      part.key.push_back(piece.part);
+      part.box.from.push_back(piece.begin - chunk_begin(bound[i], op.from[i], piece.part));
+      part.box.to.push_back(piece.begin - chunk_begin(bound[i], op.to[i], key[i]));
+      part.box.bound.emplace_back(piece.extent);
+    }
+    parts.push_back(std::move(part));
+    for (d = at.size(); d > 0 && ++at[d - 1] == pieces[d - 1]->size(); --d) at[d - 1] = 0;
+  } while (d > 0);
+  return parts;
+}
+
+PlacedArrays NodeTasks::operator()(const Repart& op) {
+  const Shape bound = tensor_bound(first_->relation);
+  std::vector<std::vector<std::vector<Piece>>> pieces;  // per dimension and new part
+  for (std::size_t d = 0; d < bound.size(); ++d) pieces.push_back(pieces_of(bound[d], op.from[d], op.to[d]));
+  PlacedArrays result = nothing();
+  for (const auto& [key, targets] : wanted()) {
+    std::vector<const std::vector<Piece>*> of_chunk;
+    for (std::size_t d = 0; d < bound.size(); ++d) of_chunk.push_back(&pieces[d][static_cast<std::size_t>(key[d])]);
+    std::map<Site, std::pair<std::vector<ArrayId>, std::vector<Box>>> gathered;
+    for (const OldPart& part : parts_of(op, bound, key, of_chunk)) {
+      const std::vector<Site> held = holders(part.key);
+      std::map<Site, ArrayId> arrived;  // the part alone
+      for (const auto& [from, to] : deliveries(held, targets)) {
+        if (arrived.empty() && !builder_.is_shared()) {
+          const ArrayId old = in_at(from).find(part.key)->second;
+          Box box = part.box;
+          box.to.assign(box.to.size(), 0);
+          arrived.emplace(from, builder_.put_together({old}, {box}, {builder_[old].dtype, box.bound, from}));
+        }
+        if (!builder_.is_shared()) arrived.emplace(to, builder_.send(arrived.at(from), to));
+      }
+      for (const Site target : targets) {
+        auto& [arrays, boxes] = gathered[target];
+        Box box = part.box;
+        const bool is_held = std::binary_search(held.begin(), held.end(), target);
+        if (!is_held && !builder_.is_shared()) box.from.assign(box.from.size(), 0);
+        arrays.push_back(is_held             ? in_at(target).find(part.key)->second
+                         : builder_.is_shared() ? in_at(held.front()).find(part.key)->second
+                                                : arrived.at(target));
+        boxes.push_back(std::move(box));
+      }
+    }
+    const Shape& wanted_bound = find_chunk(node_.type.relation, key)->bound;
+    std::optional<ArrayId> made;
+    for (const Site target : targets) {
+      auto& [arrays, boxes] = gathered[target];
+      if (!made || !builder_.is_shared())
+        made = builder_.put_together(arrays, std::move(boxes), {node_.type.relation.dtype, wanted_bound, target});
+      at(result, target).emplace(key, *made);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory) {
+  if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
+  Builder builder(store.sites(), memory);
+  std::map<IaId, PlacedArrays> relations;
+  for (const IaId id : nodes_of(store, plan)) {
+    const IaNode& node = store[id];
+    std::vector<const PlacedArrays*> read;
+    for (const IaId input : node.inputs) read.push_back(&relations.at(input));
+    const PhysicalType* const first = node.inputs.empty() ? nullptr : &store[node.inputs.front()].type;
+    builder.begin(id);
+    relations[id] = std::visit(NodeTasks(node, read, first, store.sites(), builder), node.op);
+  }
+  for (const IaOutput& output : plan) {
+    SiteArrays once;
+    for (const SiteArrays& site : relations.at(output.id)) {
+      for (const auto& [key, array] : site) {
+        if (once.count(key) == 0) once.emplace(key, array);
+      }
+    }
+    builder.begin(output.id);
+    builder.write(output.name, store[output.id].type.relation, once);
+  }
+  return builder.take();
+}
+
+}  // namespace einrel

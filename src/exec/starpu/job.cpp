@@ -1,0 +1,94 @@
+#include "exec/starpu/job.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace einrel {
+namespace {
+
+/// Whether mpirun or Slurm started this process as one of several: then MPI has something to say.
+bool is_part_of_job() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+/// Tells all ranks how many items each of them has.
+std::vector<int> counts_of(const Job& job, std::size_t count) {
+  std::vector<int> counts(static_cast<std::size_t>(job.ranks));
+  const int own = static_cast<int>(count);
+  MPI_Allgather(&own, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  return counts;
+}
+
+}  // namespace
+
+MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
+  job_.on_failure = std::move(on_failure);
+  if (!is_part_of_job()) return;
+  int provided = 0;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
+    throw RunError("MPI does not start");
+  if (provided < MPI_THREAD_SERIALIZED) throw RunError("this MPI library allows no calls from several threads");
+  job_.is_started = true;
+  MPI_Comm_rank(MPI_COMM_WORLD, &job_.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &job_.ranks);
+}
+
+MpiJob::~MpiJob() {
+  if (job_.is_started) MPI_Finalize();
+}
+
+std::vector<std::vector<double>> gather(const Job& job, const std::vector<double>& values) {
+  if (!job.is_started) return {values};
+  const std::vector<int> counts = counts_of(job, values.size());
+  std::vector<int> begins;
+  int all = 0;
+  for (const int count : counts) {
+    begins.push_back(all);
+    all += count;
+  }
+  std::vector<double> received(job.rank == 0 ? static_cast<std::size_t>(all) : 0);
+  MPI_Gatherv(values.data(), static_cast<int>(values.size()), MPI_DOUBLE, received.data(), counts.data(), begins.data(),
+              MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  std::vector<std::vector<double>> by_rank;
+  for (std::size_t rank = 0; job.rank == 0 && rank < counts.size(); ++rank)
+    by_rank.emplace_back(received.begin() + begins[rank], received.begin() + begins[rank] + counts[rank]);
+  return by_rank;
+}
+
+std::string from_rank_0(const Job& job, const std::string& text) {
+  if (!job.is_started) return text;
+  int length = static_cast<int>(text.size());
+  MPI_Bcast(&length, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  std::string received = text;
+  received.resize(static_cast<std::size_t>(length));
+  MPI_Bcast(received.data(), length, MPI_CHAR, 0, MPI_COMM_WORLD);
+  return received;
+}
+
+void agree(const Job& job, const std::function<void()>& action) {
+  std::exception_ptr error;
+  try {
+    action();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  int lowest = error ? job.rank : job.ranks;
+  if (job.is_started) MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (lowest == job.ranks) return;
+  if (lowest == job.rank) std::rethrow_exception(error);
+  throw FailedElsewhere(lowest);
+}
+
+void end_job(int exit_code) {
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);
+}
+
+}  // namespace einrel

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace einrel {
+
+/// This process among those of the job that mpirun (or Slurm) started: rank 0 of 1 without it.
+struct Job {
+  int rank = 0;
+  int ranks = 1;
+  bool is_started = false;  ///< by mpirun, with one rank or more
+  /// Told what failed on this rank while others wait for it: has to end all of them (end_job).
+  std::function<void(std::exception_ptr, const Job&)> on_failure;
+};
+
+/// MPI for as long as this lives, if the process was started as one of a job.
+class MpiJob {
+ public:
+  /// Throws RunError when MPI does not start.
+  explicit MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure);
+  ~MpiJob();
+  MpiJob(const MpiJob&) = delete;
+  MpiJob& operator=(const MpiJob&) = delete;
+
+  const Job& job() const { return job_; }
+
+ private:
+  Job job_;
+};
+
+/// On rank 0, what each rank gave, by rank; on the others nothing. Every rank has to call these, in the same order.
+std::vector<std::vector<double>> gather(const Job& job, const std::vector<double>& values);
+/// What rank 0 gave.
+std::string from_rank_0(const Job& job, const std::string& text);
+/// What a rank throws when it is another one that failed: its message has been, or will be, said there.
+struct FailedElsewhere : std::exception {
+  explicit FailedElsewhere(int failed_rank) : rank(failed_rank) {}
+  const char* what() const noexcept override { return "another rank failed"; }
+  int rank;
+};
+/// Does something that may fail on some ranks only, on all of them. When it has failed, the lowest rank where it did
+/// throws its exception, the others FailedElsewhere; so either all go on or none does.
+void agree(const Job& job, const std::function<void()>& action);
+/// Ends all processes of the job, this one too, with that exit code.
+[[noreturn]] void end_job(int exit_code);
+
+}  // namespace einrel

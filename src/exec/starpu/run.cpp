@@ -1,0 +1,314 @@
+#include "exec/starpu/run.h"
+
+#include <mpi.h>
+#include <starpu.h>
+#include <starpu_mpi.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+
+#include "base/error.h"
+#include "exec/task_body.h"
+
+namespace einrel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// No more tasks than this are submitted and not done, and no more arrays awaited: each of these has its memory.
+constexpr int most_tasks_ahead = 512;
+constexpr std::int64_t most_awaited = 32;
+
+/// What all tasks of a run share.
+struct RunState {
+  const TaskGraph& graph;
+  const TaskBindings& bindings;
+  StarpuSession& session;
+  std::atomic<bool> failed = false;
+  std::mutex mutex;  // of what follows
+  std::exception_ptr error;
+  std::condition_variable received;
+  std::int64_t awaited = 0;
+};
+
+/// One task as StarPU gets it: what it runs on, apart from the arrays that StarPU keeps.
+struct TaskCall {
+  RunState& state;
+  const Task& task;
+  const ChunkKernel* kernel = nullptr;
+  std::vector<std::optional<Tensor>> in_place;  ///< per read, if it is part of an input
+  std::vector<std::size_t> buffers;             ///< per other read, which buffer
+  double seconds = 0;
+};
+
+std::byte* pointer_of(void* buffer) { return reinterpret_cast<std::byte*>(STARPU_MATRIX_GET_PTR(buffer)); }
+
+/// Runs a task on its arrays.
+class TaskRun {
+ public:
+  TaskRun(const TaskCall& call, void** buffers) : call_(call), graph_(call.state.graph) {
+    for (std::size_t i = 0; i < call.task.reads.size(); ++i) {
+      const ArrayId read = call.task.reads[i];
+      reads_.push_back(call.in_place[i] ? *call.in_place[i]
+                                        : borrowed(graph_[read], pointer_of(buffers[call.buffers[i]])));
+    }
+    if (makes_array()) result_ = pointer_of(buffers[0]);
+  }
+
+  void operator()(const ReadInput& op) const {
+    std::visit([&](const auto& source) { read(source, op); }, call_.state.bindings.inputs[op.input]);
+  }
+  void operator()(const MakePositions& op) const { make_positions(op, bound(), result_); }
+  void operator()(const CallKernel&) const {
+    std::vector<const std::byte*> data;
+    for (const Tensor& each : reads_) data.push_back(each.data());
+    call_.kernel->run(data, result_, call_.state.session.workers());
+  }
+  void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), result_); }
+  void operator()(const Send&) const { throw Bug("a Send is no task of StarPU's"); }
+  void operator()(const WriteOutput& op) const {
+    call_.state.bindings.outputs[op.output](op.begin, reads_.front());
+  }
+
+ private:
+  bool makes_array() const { return !std::holds_alternative<WriteOutput>(call_.task.op); }
+  const Shape& bound() const { return graph_[call_.task.makes].bound; }
+  void read(const InputMaker& make, const ReadInput& op) const { make(op.begin, bound(), result_); }
+  void read(const Tensor& whole, const ReadInput& op) const {
+    const Tensor part = whole.box(op.begin, bound());
+    copy_elements(part.dtype(), part.shape(), {part.data(), part.strides()}, result_, row_major_strides(bound()));
+  }
+
+  const TaskCall& call_;
+  const TaskGraph& graph_;
+  std::vector<Tensor> reads_;
+  std::byte* result_ = nullptr;
+};
+
+/// Keeps the exception that is being handled, if it is the first.
+void fail(RunState& state) {
+  const std::lock_guard lock(state.mutex);
+  if (!state.error) state.error = std::current_exception();
+  state.failed = true;
+}
+
+/// What StarPU's threads call. Nothing is thrown into them: the first error is kept, and what follows does nothing.
+void run_task(void* buffers[], void* argument) {
+  TaskCall& call = *static_cast<TaskCall*>(argument);
+  if (call.state.failed) return;
+  const Clock::time_point start = Clock::now();
+  try {
+    std::visit(TaskRun(call, buffers), call.task.op);
+  } catch (...) {
+    fail(call.state);
+  }
+  call.seconds = seconds_since(start);
+}
+
+void one_received(void* state_pointer) {
+  RunState& state = *static_cast<RunState*>(state_pointer);
+  const std::lock_guard lock(state.mutex);
+  --state.awaited;
+  state.received.notify_one();
+}
+
+starpu_codelet make_codelet() {
+  starpu_codelet codelet;
+  starpu_codelet_init(&codelet);
+  codelet.cpu_funcs[0] = run_task;
+  codelet.nbuffers = STARPU_VARIABLE_NBUFFERS;
+  codelet.name = "einrel";
+  return codelet;
+}
+
+/// An array as StarPU's matrix of bytes: several rows where one would be too long for MPI's 31 bits.
+struct ByteMatrix {
+  std::uint32_t row = 0;
+  std::uint32_t rows = 1;
+};
+ByteMatrix byte_matrix(const TaskArray& array) {
+  constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
+  std::int64_t row = std::max<std::int64_t>(1, bytes_of(array));
+  std::int64_t rows = 1;
+  for (std::size_t d = 0; d < array.bound.size() && row > most_bytes; ++d) {
+    rows *= array.bound[d].value();
+    row /= array.bound[d].value();
+  }
+  if (row > most_bytes) {
+    row = static_cast<std::int64_t>(size_of(array.dtype));
+    rows = element_count(array.bound);
+  }
+  return {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(rows)};
+}
+
+/// Hands a graph to StarPU, task by task.
+class Submission {
+ public:
+  Submission(RunState& state, const Job& job)
+      : state_(state), job_(job), graph_(state.graph), kernels_(graph_, state.bindings.scalars),
+        codelet_(make_codelet()), arrays_(graph_.arrays.size()) {}
+
+  /// Returns when all is done.
+  TaskReport run() {
+    const Clock::time_point start = Clock::now();
+    const std::vector<std::vector<ArrayId>> freed = last_uses(graph_);
+    try {
+      for (std::size_t t = 0; t < graph_.tasks.size() && !state_.failed; ++t) {
+        submit(t);
+        for (const ArrayId array : freed[t]) release(arrays_[array.index]);
+        starpu_task_wait_for_n_submitted(most_tasks_ahead);
+      }
+    } catch (...) {
+      fail(state_);
+    }
+    // Others wait for what this rank will not send, and it for them.
+    if (state_.failed && job_.ranks > 1) job_.on_failure(state_.error, job_);
+    for (Array& array : arrays_) release(array);
+    starpu_task_wait_for_all();
+    if (job_.ranks > 1) starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    if (state_.failed && job_.ranks > 1) job_.on_failure(state_.error, job_);
+    if (state_.error) std::rethrow_exception(state_.error);
+    report_.seconds = seconds_since(start);
+    for (const TaskCall& call : calls_) report_.node_seconds[call.task.node] += call.seconds;
+    report_.tasks = calls_.size();
+    return report_;
+  }
+
+ private:
+  /// Where an array is: with StarPU, or part of an input, or both.
+  struct Array {
+    starpu_data_handle_t handle = nullptr;
+    std::optional<Tensor> in_place;
+  };
+
+  void submit(std::size_t t) {
+    const Task& task = graph_.tasks[t];
+    if (std::holds_alternative<Send>(task.op)) {
+      send(task, static_cast<starpu_mpi_tag_t>(t));
+    } else if (job_.ranks == 1 || site_of(graph_, task) == job_.rank) {
+      if (!taken_in_place(task)) call(task);
+    }
+  }
+
+  bool taken_in_place(const Task& task) {
+    const auto* const read = std::get_if<ReadInput>(&task.op);
+    if (read == nullptr) return false;
+    const auto* const whole = std::get_if<Tensor>(&state_.bindings.inputs[read->input]);
+    if (whole == nullptr) return false;
+    arrays_[task.makes.index].in_place = whole->box(read->begin, graph_[task.makes].bound);
+    in_place_task_[task.makes] = &task;
+    return true;
+  }
+
+  void send(const Task& task, starpu_mpi_tag_t tag) {
+    const Site from = graph_[task.reads.front()].site;
+    const Site to = graph_[task.makes].site;
+    const std::int64_t bytes = einrel::bytes_of(graph_[task.makes]);
+    if (from == job_.rank) {
+      starpu_mpi_isend_detached(handle_to_send(task.reads.front()), static_cast<int>(to), tag, MPI_COMM_WORLD, nullptr,
+                                nullptr);
+      report_.bytes_sent += bytes;
+    }
+    if (to == job_.rank) {
+      {
+        std::unique_lock lock(state_.mutex);
+        state_.received.wait(lock, [&] { return state_.awaited < most_awaited; });
+        ++state_.awaited;
+      }
+      starpu_mpi_irecv_detached(new_handle(task.makes), static_cast<int>(from), tag, MPI_COMM_WORLD, one_received,
+                                &state_);
+      report_.bytes_received += bytes;
+    }
+  }
+
+  /// An input's part is copied when it is to be sent.
+  starpu_data_handle_t handle_to_send(ArrayId id) {
+    if (arrays_[id.index].handle == nullptr) call(*in_place_task_.at(id));
+    return arrays_[id.index].handle;
+  }
+
+  starpu_data_handle_t new_handle(ArrayId id) {
+    const ByteMatrix matrix = byte_matrix(graph_[id]);
+    starpu_data_handle_t& handle = arrays_[id.index].handle;
+    starpu_matrix_data_register(&handle, -1, 0, matrix.row, matrix.row, matrix.rows, 1);
+    return handle;
+  }
+
+  void call(const Task& task) {
+    TaskCall& call = calls_.emplace_back(TaskCall{state_, task, nullptr, {}, {}, 0});
+    std::vector<starpu_data_handle_t> handles;
+    std::vector<starpu_data_access_mode> modes;
+    const auto use = [&](starpu_data_handle_t handle, starpu_data_access_mode mode) {
+      const auto known = std::find(handles.begin(), handles.end(), handle);
+      if (known != handles.end()) return static_cast<std::size_t>(known - handles.begin());
+      handles.push_back(handle);
+      modes.push_back(mode);
+      return handles.size() - 1;
+    };
+    if (!std::holds_alternative<WriteOutput>(task.op)) use(new_handle(task.makes), STARPU_W);
+    std::vector<ArrayLayout> layouts;
+    for (const ArrayId read : task.reads) {
+      const Array& array = arrays_[read.index];
+      call.in_place.push_back(array.in_place);
+      call.buffers.push_back(array.in_place ? 0 : use(array.handle, STARPU_R));
+      layouts.push_back(array.in_place ? layout_of(*array.in_place)
+                                       : row_major_layout(graph_[read].dtype, graph_[read].bound));
+    }
+    if (const auto* const kernel = std::get_if<CallKernel>(&task.op)) call.kernel = &kernels_(*kernel, layouts);
+    insert(call, handles, modes);
+  }
+
+  void insert(TaskCall& call, const std::vector<starpu_data_handle_t>& handles,
+              const std::vector<starpu_data_access_mode>& modes) {
+    starpu_task* const task = starpu_task_create();
+    task->cl = &codelet_;
+    task->cl_arg = &call;
+    task->nbuffers = static_cast<int>(handles.size());
+    starpu_data_handle_t* to_handles = task->handles;
+    starpu_data_access_mode* to_modes = task->modes;
+    if (handles.size() > STARPU_NMAXBUFS) {  // StarPU frees these with the task
+      to_handles = task->dyn_handles =
+          static_cast<starpu_data_handle_t*>(std::malloc(handles.size() * sizeof(starpu_data_handle_t)));
+      to_modes = task->dyn_modes =
+          static_cast<starpu_data_access_mode*>(std::malloc(handles.size() * sizeof(starpu_data_access_mode)));
+    }
+    std::copy(handles.begin(), handles.end(), to_handles);
+    std::copy(modes.begin(), modes.end(), to_modes);
+    if (starpu_task_submit(task) != 0) throw RunError("StarPU takes no task: there is no thread that could run it");
+  }
+
+  static void release(Array& array) {
+    if (array.handle != nullptr) starpu_data_unregister_submit(array.handle);
+    array = {};
+  }
+
+  RunState& state_;
+  const Job& job_;
+  const TaskGraph& graph_;
+  ChunkKernels kernels_;
+  starpu_codelet codelet_;
+  std::vector<Array> arrays_;
+  std::map<ArrayId, const Task*> in_place_task_;
+  std::deque<TaskCall> calls_;  // so that tasks can point to them
+  TaskReport report_;
+};
+
+}  // namespace
+
+TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, StarpuSession& session, const Job& job) {
+  const bool fits = job.ranks == 1 ? graph.memory == SiteMemory::shared
+                                   : graph.memory == SiteMemory::apart && graph.sites <= job.ranks;
+  if (!fits) throw Bug("a task graph for another number of processes");
+  RunState state{graph, bindings, session, {}, {}, {}, {}, 0};
+  return Submission(state, job).run();
+}
+
+}  // namespace einrel

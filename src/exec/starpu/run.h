@@ -1,0 +1,14 @@
+#pragma once
+
+#include "exec/executor.h"
+#include "exec/starpu/session.h"
+
+namespace einrel {
+
+/// Runs the tasks of a graph by StarPU. In one process the graph's sites share memory. In a job each rank is the site
+/// of its number, submits only the tasks that concern it, and returns what it did itself; every rank has to call this
+/// with the same graph. Arrays get memory when they are made and lose it after their last use; a rank is at most a few
+/// hundred tasks ahead of what is done. Throws what a task threw, RunError when memory runs out.
+TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, StarpuSession& session, const Job& job);
+
+}  // namespace einrel

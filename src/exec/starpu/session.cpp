@@ -1,0 +1,57 @@
+#include "exec/starpu/session.h"
+
+#include <mpi.h>
+#include <starpu.h>
+#include <starpu_mpi.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace einrel {
+namespace {
+
+/// StarPU reads these when it starts. What the user has set stays.
+void set_environment(const SessionOptions& options) {
+  const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 0); };
+  set("STARPU_SILENT", "1");
+  // Ranks on one machine would all bind their threads to the first cores.
+  set("STARPU_WORKERS_NOBIND", "1");
+  set("STARPU_MPI_NOBIND", "1");
+  if (options.memory) {
+    constexpr std::int64_t megabyte = std::int64_t{1} << 20;
+    set("STARPU_LIMIT_CPU_MEM", std::to_string(std::max<std::int64_t>(1, *options.memory / megabyte)));
+    set("STARPU_DISK_SWAP", options.spill);
+    set("STARPU_DISK_SWAP_BACKEND", "unistd");
+  }
+}
+
+}  // namespace
+
+StarpuSession::StarpuSession(const SessionOptions& options, const Job& job) : is_job_(job.is_started) {
+  set_environment(options);
+  starpu_conf conf;
+  starpu_conf_init(&conf);
+  conf.ncpus = is_job_ ? 1 : static_cast<int>(options.threads);
+  conf.ncuda = 0;
+  conf.nopencl = 0;
+  conf.sched_policy_name = "prio";
+  conf.catch_signals = 0;
+  const int failed = is_job_ ? starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf) : starpu_init(&conf);
+  if (failed != 0) throw RunError("StarPU does not start");
+  for (unsigned worker = 0; worker < starpu_worker_get_count(); ++worker)
+    workers_.push_back(std::make_unique<Workers>(is_job_ ? options.threads : 1));
+}
+
+StarpuSession::~StarpuSession() {
+  if (is_job_) {
+    starpu_mpi_shutdown();
+  } else {
+    starpu_shutdown();
+  }
+}
+
+Workers& StarpuSession::workers() { return *workers_[static_cast<std::size_t>(starpu_worker_get_id())]; }
+
+}  // namespace einrel

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exec/starpu/job.h"
+#include "kernel/workers.h"
+
+namespace einrel {
+
+/// What a session may use.
+struct SessionOptions {
+  std::size_t threads = 1;             ///< that compute, in this process
+  std::optional<std::int64_t> memory;  ///< bytes for chunks; more go to disk
+  std::string spill;                   ///< the folder for them; it exists
+};
+
+/// StarPU at work in this process, and in all processes of the job if it was started by mpirun. One at a time.
+/// In one process, tasks run side by side, one per thread; in a job, one task at a time runs on all threads of its
+/// rank, while others send and receive.
+class StarpuSession {
+ public:
+  /// Throws RunError when StarPU or MPI do not start.
+  StarpuSession(const SessionOptions& options, const Job& job);
+  ~StarpuSession();
+  StarpuSession(const StarpuSession&) = delete;
+  StarpuSession& operator=(const StarpuSession&) = delete;
+
+  /// The threads that a task runs on which runs in the calling thread.
+  Workers& workers();
+
+ private:
+  bool is_job_;
+  std::vector<std::unique_ptr<Workers>> workers_;  // by number of the StarPU worker
+};
+
+}  // namespace einrel

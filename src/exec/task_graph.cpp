@@ -1,0 +1,26 @@
+#include "exec/task_graph.h"
+
+namespace einrel {
+
+Site site_of(const TaskGraph& graph, const Task& task) {
+  const bool makes_nothing = std::holds_alternative<WriteOutput>(task.op);
+  return graph[makes_nothing ? task.reads.front() : task.makes].site;
+}
+
+std::int64_t bytes_of(const TaskArray& array) {
+  return element_count(array.bound) * static_cast<std::int64_t>(size_of(array.dtype));
+}
+
+std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {
+  std::vector<std::size_t> last(graph.arrays.size());
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (!std::holds_alternative<WriteOutput>(task.op)) last[task.makes.index] = t;
+    for (const ArrayId read : task.reads) last[read.index] = t;
+  }
+  std::vector<std::vector<ArrayId>> freed(graph.tasks.size());
+  for (std::size_t a = 0; a < last.size(); ++a) freed[last[a]].push_back(ArrayId{a});
+  return freed;
+}
+
+}  // namespace einrel

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "ia/ia_program.h"
+
+namespace einrel {
+
+/// An array that lies on one site.
+struct TaskArray {
+  DType dtype = DType::f32;
+  Shape bound;
+  Site site = 0;
+};
+using ArrayId = StrongId<struct TaskArrayTag>;
+
+/// A box of a tensor from outside, beginning at these coordinates; of the array's bound.
+struct ReadInput {
+  std::size_t input = 0;  ///< of TaskGraph::inputs
+  std::vector<std::int64_t> begin;
+};
+/// The numbers begin, begin + 1, ... as i64.
+struct MakePositions {
+  std::int64_t begin = 0;
+};
+/// One call of a kernel on all that the task reads.
+struct CallKernel {
+  std::size_t kernel = 0;  ///< of TaskGraph::kernels
+};
+/// Puts an array together from boxes of those that the task reads, one of each, which fill it.
+struct CopyBoxes {
+  struct Box {
+    std::vector<std::int64_t> from;  ///< where it begins in the array read
+    std::vector<std::int64_t> to;    ///< and in the array made
+    Shape bound;
+    bool operator==(const Box&) const = default;
+  };
+  std::vector<Box> boxes;  ///< one per array read
+};
+/// The array read, on another site.
+struct Send {};
+/// Puts an array into an output, beginning at these coordinates. Makes no array.
+struct WriteOutput {
+  std::size_t output = 0;  ///< of TaskGraph::outputs
+  std::vector<std::int64_t> begin;
+};
+using TaskOp = std::variant<ReadInput, MakePositions, CallKernel, CopyBoxes, Send, WriteOutput>;
+
+/// One thing to do on one site (Send: on two).
+struct Task {
+  TaskOp op;
+  std::vector<ArrayId> reads;
+  ArrayId makes;  ///< of WriteOutput none
+  IaId node;      ///< the operation that it is a part of
+};
+
+/// A tensor that goes out of the program.
+struct TaskOutput {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape bound;
+};
+
+/// Whether sites have one memory between them (threads of a process: a chunk that is sent is the same chunk, and what
+/// several sites would compute alike is computed once) or one each.
+enum class SiteMemory : std::uint8_t { shared, apart };
+
+/// What every site has to do, task by task: data that an executor runs. Every array is made by one task, which stands
+/// before those that read it; tasks that do not depend on each other may run in any order.
+struct TaskGraph {
+  std::int64_t sites = 1;
+  SiteMemory memory = SiteMemory::shared;
+  std::vector<StoredRelation> inputs;
+  std::vector<Kernel> kernels;
+  std::vector<TaskArray> arrays;
+  std::vector<Task> tasks;
+  std::vector<TaskOutput> outputs;
+  std::vector<ScalarDeclaration> scalars;
+
+  const TaskArray& operator[](ArrayId id) const { return arrays[id.index]; }
+};
+
+/// Where a task runs; of a Send the site that receives.
+Site site_of(const TaskGraph& graph, const Task& task);
+
+std::int64_t bytes_of(const TaskArray& array);
+
+/// Per task, the arrays that no later task reads: their memory can be had again once it is done.
+std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph);
+
+}  // namespace einrel
