@@ -30,22 +30,6 @@ bool is_too_small(const TaskGraph& graph) {
   return operations < starpu_start_seconds * scalar_operations_per_second;
 }
 
-TaskBindings bind(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
-                  const ScalarBindings& scalars) {
-  TaskBindings bindings{{}, std::move(writers), scalars};
-  for (const StoredRelation& input : graph.inputs) {
-    const auto source = sources.find(input.name);
-    if (source == sources.end()) throw UserError(fmt::format("input '{}' is not bound to a tensor", input.name));
-    const auto* const tensor = std::get_if<Tensor>(&source->second);
-    if (tensor != nullptr && (tensor->dtype() != input.dtype || tensor->shape() != input.bound)) {
-      throw UserError(fmt::format("input '{}' is {} {}, but {} {} is given", input.name, name_of(input.dtype),
-                                  to_string(input.bound), name_of(tensor->dtype()), to_string(tensor->shape())));
-    }
-    bindings.inputs.push_back(source->second);
-  }
-  return bindings;
-}
-
 TaskReport run_here(const TaskGraph& graph, const TaskBindings& bindings, const PlanResources& resources,
                     const Job& job) {
   if (!job.is_started && !resources.memory && (resources.threads == 1 || is_too_small(graph))) {
@@ -94,11 +78,27 @@ PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job
           bytes_of(lowered.ia.store, lowered.ia.plan)};
 }
 
+TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
+                  const ScalarBindings& scalars) {
+  TaskBindings bindings{{}, std::move(writers), scalars};
+  for (const StoredRelation& input : graph.inputs) {
+    const auto source = sources.find(input.name);
+    if (source == sources.end()) throw UserError(fmt::format("input '{}' is not bound to a tensor", input.name));
+    const auto* const tensor = std::get_if<Tensor>(&source->second);
+    if (tensor != nullptr && (tensor->dtype() != input.dtype || tensor->shape() != input.bound)) {
+      throw UserError(fmt::format("input '{}' is {} {}, but {} {} is given", input.name, name_of(input.dtype),
+                                  to_string(input.bound), name_of(tensor->dtype()), to_string(tensor->shape())));
+    }
+    bindings.inputs.push_back(source->second);
+  }
+  return bindings;
+}
+
 InputSources sources_of(const TensorBindings& inputs) { return {inputs.begin(), inputs.end()}; }
 
 PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, std::vector<OutputWriter> writers,
                         const ScalarBindings& scalars, const PlanResources& resources, const Job& job) {
-  const TaskBindings bindings = bind(tasks.graph, sources, std::move(writers), scalars);
+  const TaskBindings bindings = task_bindings(tasks.graph, sources, std::move(writers), scalars);
   return gathered(tasks, run_here(tasks.graph, bindings, resources, job), job);
 }
 

@@ -27,6 +27,11 @@ PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job
 using InputSources = std::map<std::string, InputSource>;
 InputSources sources_of(const TensorBindings& inputs);
 
+/// What the tasks of a graph meet: `sources` by the names of their inputs. Throws UserError when one is missing or of
+/// another type.
+TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
+                  const ScalarBindings& scalars);
+
 /// What a plan may use in this process.
 struct PlanResources {
   std::size_t threads = 1;

@@ -149,6 +149,14 @@ ByteMatrix byte_matrix(const TaskArray& array) {
   return {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(rows)};
 }
 
+/// StarPU's threads look for work while this lives, and sleep before and after.
+struct AtWork {
+  AtWork() { starpu_resume(); }
+  ~AtWork() { starpu_pause(); }
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+};
+
 /// Hands a graph to StarPU, task by task.
 class Submission {
  public:
@@ -307,6 +315,7 @@ TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, Star
   const bool fits = job.ranks == 1 ? graph.memory == SiteMemory::shared
                                    : graph.memory == SiteMemory::apart && graph.sites <= job.ranks;
   if (!fits) throw Bug("a task graph for another number of processes");
+  const AtWork at_work;
   RunState state{graph, bindings, session, {}, {}, {}, {}, 0};
   return Submission(state, job).run();
 }

@@ -2,10 +2,12 @@
 
 #include <mpi.h>
 #include <starpu.h>
+#include <starpu_expert.h>
 #include <starpu_mpi.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <thread>
 
 #include "base/error.h"
 
@@ -27,6 +29,13 @@ void set_environment(const SessionOptions& options) {
   }
 }
 
+/// A thread without work looks for some without pause; other ranks and the thread that sends and receives may need its
+/// core meanwhile.
+unsigned give_way(void*) {
+  std::this_thread::yield();
+  return 1;
+}
+
 }  // namespace
 
 StarpuSession::StarpuSession(const SessionOptions& options, const Job& job) : is_job_(job.is_started) {
@@ -40,11 +49,14 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job) : is
   conf.catch_signals = 0;
   const int failed = is_job_ ? starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf) : starpu_init(&conf);
   if (failed != 0) throw RunError("StarPU does not start");
+  starpu_idle_hook_register(give_way, nullptr);
   for (unsigned worker = 0; worker < starpu_worker_get_count(); ++worker)
     workers_.push_back(std::make_unique<Workers>(is_job_ ? options.threads : 1));
+  starpu_pause();
 }
 
 StarpuSession::~StarpuSession() {
+  starpu_resume();
   if (is_job_) {
     starpu_mpi_shutdown();
   } else {

@@ -1,0 +1,203 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "einsum/reference.h"
+#include "engine/compile.h"
+#include "engine/run_plan.h"
+#include "exec/from_ia.h"
+#include "exec/serial/serial.h"
+#include "exec/starpu/run.h"
+#include "ia/traffic.h"
+#include "plan/lower.h"
+#include "support/compare.h"
+#include "support/counted_inputs.h"
+#include "support/program.h"
+#include "support/random_einsum.h"
+#include "support/random_plan.h"
+
+namespace einrel::test {
+namespace {
+
+using Outputs = std::map<std::string, Tensor>;
+
+TaskBindings bindings_of(const TaskGraph& graph, const TensorBindings& inputs, Outputs& outputs) {
+  TaskBindings bindings;
+  for (const StoredRelation& input : graph.inputs) bindings.inputs.emplace_back(inputs.at(input.name));
+  bindings.outputs = writers_to(outputs, graph);
+  return bindings;
+}
+
+Outputs run_on(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
+  Outputs outputs = output_tensors(graph);
+  Workers workers(threads);
+  run_serial(graph, bindings_of(graph, inputs, outputs), workers);
+  return outputs;
+}
+
+Outputs run_by_starpu(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
+  Outputs outputs = output_tensors(graph);
+  StarpuSession session({threads, std::nullopt, ""}, {});
+  run_starpu(graph, bindings_of(graph, inputs, outputs), session, {});
+  return outputs;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         (a.count() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.byte_count())) == 0);
+}
+
+void expect_reference(const EinGraph& graph, const TensorBindings& inputs, const Outputs& outputs) {
+  const std::vector<Tensor> want = evaluate_reference(graph, inputs, {});
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const std::vector<double> allowed(static_cast<std::size_t>(want[i].count()), 1e-5);
+    EXPECT_TRUE(agree(outputs.at(graph[graph.outputs[i]].name), want[i], allowed)) << graph[graph.outputs[i]].name;
+  }
+}
+
+struct Case {
+  EinGraph graph;
+  LoweredPlan lowered;
+  TensorBindings inputs;
+  std::string text;
+};
+
+Case random_case(std::uint64_t seed) {
+  Random random(seed);
+  const std::string& text = plannable_programs()[seed % plannable_programs().size()];
+  EinGraph graph = einrel::graph_of(text);
+  LoweredPlan lowered = lower(graph, random_plan(random, graph));
+  TensorBindings inputs = counted_inputs(graph);
+  return {std::move(graph), std::move(lowered), std::move(inputs), "seed " + std::to_string(seed) + "\n" + text};
+}
+
+TaskGraph tasks_for(const Case& each, SiteMemory memory) {
+  return tasks_of(each.lowered.ia.store, each.lowered.ia.plan, memory);
+}
+
+TEST(Tasks, ComputeWhatTheReferenceComputes) {
+  for (std::uint64_t seed = 0; seed < 210; ++seed) {
+    const Case each = random_case(seed);
+    SCOPED_TRACE(each.text);
+    expect_reference(each.graph, each.inputs, run_on(tasks_for(each, SiteMemory::shared), each.inputs, 1));
+    expect_reference(each.graph, each.inputs, run_on(tasks_for(each, SiteMemory::apart), each.inputs, 1));
+  }
+}
+
+TEST(Tasks, GiveTheSameBitsOnAnyExecutorAndNumberOfThreads) {
+  for (std::uint64_t seed = 0; seed < 42; ++seed) {
+    const Case each = random_case(seed);
+    SCOPED_TRACE(each.text);
+    const TaskGraph graph = tasks_for(each, SiteMemory::shared);
+    const Outputs one = run_on(graph, each.inputs, 1);
+    for (const Outputs& other : {run_on(graph, each.inputs, 2), run_by_starpu(graph, each.inputs, 1),
+                                 run_by_starpu(graph, each.inputs, 3),
+                                 run_on(tasks_for(each, SiteMemory::apart), each.inputs, 1)}) {
+      for (const auto& [name, tensor] : one) EXPECT_TRUE(same_bits(tensor, other.at(name))) << name;
+    }
+  }
+}
+
+TEST(Tasks, SendExactlyTheBytesThatThePlanCounts) {
+  for (std::uint64_t seed = 0; seed < 210; ++seed) {
+    const Case each = random_case(seed);
+    SCOPED_TRACE(each.text);
+    const TaskGraph graph = tasks_for(each, SiteMemory::apart);
+    const Traffic traffic = bytes_of(each.lowered.ia.store, each.lowered.ia.plan);
+    std::vector<std::int64_t> sent(traffic.sent.size(), 0);
+    std::vector<std::int64_t> received(traffic.sent.size(), 0);
+    for (const Task& task : graph.tasks) {
+      if (!std::holds_alternative<Send>(task.op)) continue;
+      const TaskArray& array = graph[task.reads.front()];
+      EXPECT_NE(array.site, graph[task.makes].site);
+      sent[static_cast<std::size_t>(array.site)] += bytes_of(array);
+      received[static_cast<std::size_t>(graph[task.makes].site)] += bytes_of(array);
+    }
+    EXPECT_EQ(sent, traffic.sent);
+    EXPECT_EQ(received, traffic.received);
+  }
+}
+
+TEST(Tasks, ReadOnlyWhatLiesOnTheirSite) {
+  for (std::uint64_t seed = 0; seed < 70; ++seed) {
+    const Case each = random_case(seed);
+    SCOPED_TRACE(each.text);
+    const TaskGraph graph = tasks_for(each, SiteMemory::apart);
+    std::vector<bool> is_made(graph.arrays.size(), false);
+    for (const Task& task : graph.tasks) {
+      for (const ArrayId read : task.reads) {
+        EXPECT_TRUE(is_made[read.index]);
+        EXPECT_TRUE(std::holds_alternative<Send>(task.op) || graph[read].site == site_of(graph, task));
+      }
+      if (!std::holds_alternative<WriteOutput>(task.op)) is_made[task.makes.index] = true;
+    }
+  }
+}
+
+TEST(Tasks, BroadcastAlongATree) {
+  // B is needed on all 8 sites; the one that has it gives it to two, and they go on.
+  const EinGraph graph =
+      einrel::graph_of("dims i=8 j=3 k=5\ninput A[i,j], B[j,k]\nY[j,k] = B[j,k] * 2\nZ[i,k] = sum[j] A[i,j] * Y[j,k]\n");
+  Plan plan{"by hand", 8, {}};
+  for (const Vertex& vertex : graph.vertices)
+    plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 1)));
+  plan.vertices[0] = one_part_per_site({8, 1});
+  plan.vertices[3] = one_part_per_site({8, 1, 1});
+  ASSERT_EQ(label_names(graph.vertices[3]), (std::vector<std::string>{"i", "k", "j"}));
+  const LoweredPlan lowered = lower(graph, plan);
+  const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::apart);
+  std::vector<int> gives(8, 0);
+  std::size_t sends = 0;
+  for (const Task& task : tasks.tasks) {
+    if (!std::holds_alternative<Send>(task.op)) continue;
+    ++gives[static_cast<std::size_t>(tasks[task.reads.front()].site)];
+    ++sends;
+  }
+  EXPECT_EQ(sends, 7U);
+  EXPECT_EQ(gives, (std::vector<int>{2, 2, 2, 1, 0, 0, 0, 0}));
+}
+
+TEST(Tasks, OfOneMemoryComputeOnceWhatManySitesNeed) {
+  // Everything on every site, by Table 1: six sites would compute the same six times.
+  const EinGraph graph = einrel::graph_of("dims i=4 j=3\ninput A[i,j]\nZ[i,j] = A[i,j] * 2\n");
+  Plan plan{"by hand", 6, {}};
+  for (const Vertex& vertex : graph.vertices)
+    plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 1)));
+  const LoweredPlan lowered = lower(graph, plan);
+  IaStore store(6);
+  const IaNode& input = lowered.ia.store[IaId{0}];
+  const IaId everywhere = store.add(Bcast{}, {store.add(input.op)});
+  const auto* transform = std::get_if<LocalMap>(&lowered.ia.store[IaId{1}].op);
+  ASSERT_NE(transform, nullptr);
+  const IaId reduced = store.add(*transform, {everywhere});
+  const auto kernel_calls = [&](SiteMemory memory) {
+    const TaskGraph tasks = tasks_of(store, {{"Z", reduced}}, memory);
+    return std::count_if(tasks.tasks.begin(), tasks.tasks.end(),
+                         [](const Task& task) { return std::holds_alternative<CallKernel>(task.op); });
+  };
+  EXPECT_EQ(kernel_calls(SiteMemory::shared), 1);
+  EXPECT_EQ(kernel_calls(SiteMemory::apart), 6);
+}
+
+TEST(Tasks, OfOneSiteGiveTheErrorOfAKernel) {
+  // A reader that fails: what it threw reaches the caller of either executor, and nothing hangs.
+  const EinGraph graph = einrel::graph_of("dims i=4\ninput A[i]\nZ[i] = A[i] * 2\nY[i] = Z[i] + 1\n");
+  Plan plan{"by hand", 2, {}};
+  for (const Vertex& vertex : graph.vertices)
+    plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 2)));
+  const LoweredPlan lowered = lower(graph, plan);
+  const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
+  Outputs outputs = output_tensors(tasks);
+  const InputMaker failing = [](const std::vector<std::int64_t>&, const Shape&, std::byte*) {
+    throw RunError("the disk is gone");
+  };
+  const TaskBindings bindings{{failing}, writers_to(outputs, tasks), {}};
+  Workers workers;
+  EXPECT_THROW(run_serial(tasks, bindings, workers), RunError);
+  StarpuSession session({2, std::nullopt, ""}, {});
+  EXPECT_THROW(run_starpu(tasks, bindings, session, {}), RunError);
+}
+
+}  // namespace
+}  // namespace einrel::test

@@ -1,0 +1,211 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "einsum/reference.h"
+#include "engine/compile.h"
+#include "engine/run.h"
+#include "engine/run_plan.h"
+#include "exec/from_ia.h"
+#include "exec/serial/serial.h"
+#include "exec/starpu/run.h"
+#include "lang/expectations.h"
+#include "mpi/sent_bytes.h"
+#include "plan/lower.h"
+#include "plan/planner.h"
+#include "support/compare.h"
+#include "support/counted_inputs.h"
+#include "support/program.h"
+#include "support/random_einsum.h"
+#include "support/random_plan.h"
+
+/// Every test runs on all ranks at once, and has to take the same way through its collective calls on each.
+namespace einrel::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of the process, set by main.
+struct Process {
+  const Job* job = nullptr;
+  StarpuSession* session = nullptr;
+};
+Process& process() {
+  static Process the_process;
+  return the_process;
+}
+const Job& job() { return *process().job; }
+
+/// Outputs of which each rank has some chunks, put together on rank 0; elsewhere as they are. Counts each element once.
+Outputs gathered(const Outputs& own, const std::map<std::string, std::vector<double>>& written) {
+  Outputs all;
+  for (const auto& [name, tensor] : own) {
+    std::vector<double> bytes;
+    for (std::int64_t i = 0; i < tensor.byte_count(); ++i) bytes.push_back(std::to_integer<int>(tensor.data()[i]));
+    const auto by_rank = gather(job(), bytes);
+    const auto written_by_rank = gather(job(), written.at(name));
+    Tensor whole(tensor.dtype(), tensor.shape());
+    const auto size = static_cast<std::int64_t>(size_of(tensor.dtype()));
+    for (std::int64_t e = 0; e < tensor.count() && job().rank == 0; ++e) {
+      int writers = 0;
+      for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+        if (written_by_rank[rank][static_cast<std::size_t>(e)] == 0) continue;
+        ++writers;
+        for (std::int64_t b = e * size; b < (e + 1) * size; ++b)
+          whole.mutable_data()[b] = static_cast<std::byte>(by_rank[rank][static_cast<std::size_t>(b)]);
+      }
+      EXPECT_EQ(writers, 1) << name << " element " << e;
+    }
+    all.emplace(name, whole);
+  }
+  return all;
+}
+
+/// Runs a plan on all ranks; the bytes that go from rank to rank must be those that the plan counts. Returns the
+/// outputs on rank 0.
+Outputs run_on_ranks(const IaStore& store, const IaPlan& plan, const TensorBindings& inputs,
+                     const ScalarBindings& scalars) {
+  const TaskGraph graph = tasks_of(store, plan, SiteMemory::apart);
+  Outputs outputs = output_tensors(graph);
+  std::map<std::string, std::vector<double>> written;
+  std::vector<OutputWriter> writers = writers_to(outputs, graph);
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    const TaskOutput& output = graph.outputs[o];
+    std::vector<double>& flags = written[output.name];
+    flags.assign(static_cast<std::size_t>(element_count(output.bound)), 0);
+    writers[o] = [to = writers[o], &flags, &output](const std::vector<std::int64_t>& begin, const Tensor& chunk) {
+      to(begin, chunk);
+      const Strides strides = row_major_strides(output.bound);
+      for_each_offset(chunk.shape(), strides, [&](std::int64_t offset) {
+        flags[static_cast<std::size_t>(offset_of(begin, strides) + offset)] += 1;
+      });
+    };
+  }
+  const TaskBindings bindings = task_bindings(graph, sources_of(inputs), std::move(writers), scalars);
+  reset_sent_bytes();
+  const TaskReport report = run_starpu(graph, bindings, *process().session, job());
+  const SentBytes sent = sent_bytes();
+  const Traffic traffic = bytes_of(store, plan);
+  const auto rank = static_cast<std::size_t>(job().rank);
+  const bool takes_part = rank < traffic.sent.size();
+  EXPECT_EQ(sent.payload, takes_part ? traffic.sent[rank] : 0);
+  EXPECT_EQ(sent.payload, report.bytes_sent);
+  EXPECT_EQ(report.bytes_received, takes_part ? traffic.received[rank] : 0);
+  EXPECT_EQ(sent.envelopes, sent.messages);
+  EXPECT_EQ(sent.others, 0);
+  return gathered(outputs, written);
+}
+
+TEST(Ranks, RunAnyPlanAndSendTheBytesThatItCounts) {
+  for (std::uint64_t seed = 0; seed < 70; ++seed) {
+    Random random(seed);
+    const std::string& text = plannable_programs()[seed % plannable_programs().size()];
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
+    const EinGraph graph = einrel::graph_of(text);
+    const LoweredPlan lowered = lower(graph, random_plan(random, graph, job().ranks));
+    const TensorBindings inputs = counted_inputs(graph);
+    const Outputs outputs = run_on_ranks(lowered.ia.store, lowered.ia.plan, inputs, {});
+    if (job().rank != 0) continue;
+    const std::vector<Tensor> want = evaluate_reference(graph, inputs, {});
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const std::vector<double> allowed(static_cast<std::size_t>(want[i].count()), 1e-5);
+      EXPECT_TRUE(agree(outputs.at(graph[graph.outputs[i]].name), want[i], allowed));
+    }
+    // The same bits as in one process.
+    const TaskGraph shared = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
+    Outputs here = output_tensors(shared);
+    Workers workers;
+    run_serial(shared, task_bindings(shared, sources_of(inputs), writers_to(here, shared), {}), workers);
+    for (const auto& [name, tensor] : here) {
+      EXPECT_TRUE(tensor.count() == 0 || std::memcmp(tensor.data(), outputs.at(name).data(),
+                                                     static_cast<std::size_t>(tensor.byte_count())) == 0);
+    }
+  }
+}
+
+/// A program with data for its inputs; nothing where it does not run, or says nothing of data.
+struct Runnable {
+  Compiled compiled;
+  TensorBindings inputs;
+  ScalarBindings scalars;
+};
+std::optional<Runnable> runnable(const Document& document) {
+  Environment environment{document.dims, {}};
+  const std::vector<DType> any_dtype(all_dtypes.begin(), all_dtypes.end());
+  for (const auto& [name, literal] : document.inputs)
+    environment.inputs[name] = {literal_shape(literal), "numbers", any_dtype, "#! in " + name};
+  CheckedProgram checked = parse_and_check(document.source, environment);
+  Runnable found{compile("document", *checked.graph), {}, bind_scalars(*checked.graph, document.scalars)};
+  for (const Vertex& vertex : found.compiled.graph.vertices) {
+    if (!std::holds_alternative<Input>(vertex.op)) continue;
+    const auto literal = document.inputs.find(vertex.name);
+    found.inputs[vertex.name] = literal != document.inputs.end()
+                                    ? tensor_from_literal(literal->second, vertex.dtype)
+                                    : small_random_tensor(*document.seed, vertex.name, vertex.dtype, vertex.bound);
+  }
+  return found;
+}
+
+TEST(Ranks, ComputeWhatTheDocumentsOfTheLanguageSay) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(EINREL_LANG_DOCUMENTS)) {
+    if (entry.path().extension() == ".ein") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::size_t ran = 0;
+  for (const fs::path& path : paths) {
+    SCOPED_TRACE(path.string());
+    const Document document = read_document(read_source(path));
+    if (!document.errors.empty()) continue;
+    const std::optional<Runnable> program = runnable(document);
+    const EinGraph& graph = program->compiled.graph;
+    for (const char* const planner : {"eindecomp", "data", "all-tile"}) {
+      const Planned planned = planner_named(planner).plan(graph, {job().ranks, {}, CostKind::seconds, {}, {}});
+      const auto* const plan = std::get_if<Plan>(&planned);
+      if (plan == nullptr) continue;  // data, where there is no batch
+      const LoweredPlan lowered = lower(graph, *plan);
+      const Outputs outputs = run_on_ranks(lowered.ia.store, lowered.ia.plan, program->inputs, program->scalars);
+      if (job().rank != 0) continue;
+      Outputs want;
+      const std::vector<Tensor> values = evaluate_reference(graph, program->inputs, program->scalars);
+      for (std::size_t i = 0; i < values.size(); ++i) want.emplace(graph[graph.outputs[i]].name, values[i]);
+      for (const std::string& problem : differences(document, outputs, want)) ADD_FAILURE() << problem;
+    }
+    ++ran;
+  }
+  EXPECT_GT(ran, 40U);
+}
+
+TEST(Ranks, ThrowOnTheRankThatFailedAndTellTheOthers) {
+  try {
+    agree(job(), [] {
+      if (job().rank == 1) throw UserError("only here");
+    });
+    ADD_FAILURE() << "nobody threw";
+  } catch (const UserError& error) {
+    EXPECT_EQ(job().rank, 1);
+  } catch (const FailedElsewhere& elsewhere) {
+    EXPECT_EQ(elsewhere.rank, 1);
+    EXPECT_NE(job().rank, 1);
+  }
+  EXPECT_EQ(from_rank_0(job(), job().rank == 0 ? "words" : ""), "words");
+}
+
+}  // namespace
+}  // namespace einrel::test
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const einrel::MpiJob mpi([](std::exception_ptr, const einrel::Job&) { einrel::end_job(1); });
+  einrel::test::process().job = &mpi.job();
+  if (mpi.job().rank != 0) {  // failures of other ranks show in their exit codes, and in what they print
+    delete testing::UnitTest::GetInstance()->listeners().Release(
+        testing::UnitTest::GetInstance()->listeners().default_result_printer());
+  }
+  einrel::StarpuSession session({1, std::nullopt, ""}, mpi.job());
+  einrel::test::process().session = &session;
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "plan/numbering.h"
+#include "plan/plan.h"
+#include "support/random_einsum.h"
+
+namespace einrel::test {
+
+/// Any plan: random grids over random sites, and sometimes several parts a site.
+inline Plan random_plan(Random& random, const EinGraph& graph, std::int64_t most_sites = 12) {
+  Plan plan{"random", random.between(1, most_sites), {}};
+  for (const Vertex& vertex : graph.vertices) {
+    if (std::holds_alternative<Input>(vertex.op)) {
+      plan.vertices.push_back(one_part_per_site(PartitionVector(vertex.bound.size(), 1)));
+      continue;
+    }
+    const PartitionVector most = most_parts(vertex, graph);
+    const std::vector<PartitionVector> grids = site_grids(most, random.between(1, plan.sites));
+    const auto at = static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(grids.size()) - 1));
+    VertexPlan chosen = one_part_per_site(grids[at]);
+    for (std::size_t l = 0; l < most.size(); ++l) {
+      if (random.chance(0.2)) chosen.parts[l] = random.between(chosen.parts[l], std::min(most[l], chosen.parts[l] + 3));
+    }
+    plan.vertices.push_back(std::move(chosen));
+  }
+  number_sites(graph, plan);
+  return plan;
+}
+
+/// Programs that have every kind of vertex between them, small enough for the reference.
+inline const std::vector<std::string>& plannable_programs() {
+  static const std::vector<std::string> programs{
+      "dims i=7 j=9 k=5\ninput X[i,j], Y[j,k]\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n",
+      "dims i=7 j=9 k=5\ninput X[i,j], Y[j,k] : f64\nZ[i,k] = max[j] abs(X[i,j] - Y[j,k])\nW[k] = mean[i] Z[i,k]\n",
+      "dims i=6 j=8\ninput X[i,j]\nP[i,j] = softmax[j](X[i,j])\nQ[j,i] = P[i,j] + X[i,j]\n",
+      "dims i=6 j=8 k=4\ninput X[i,j], Y[j,k], B[k]\nZ[i,k] = relu((sum[j] X[i,j] * Y[j,k]) + B[k])\n"
+      "V[j,k] = sum[i] X[i,j] * Z[i,k]\nU[j,k] = Y[j,k] - V[j,k]\n",
+      "dims b=4 h=6 d=2 e=12\ninput X[b,e]\nY[b,h,d] = view X[b,(h d)]\nZ[b,h] = sum[d] Y[b,h,d] * Y[b,h,d]\n"
+      "V[b,(h d)] = view Y[b,h,d]\n",
+      "dims i=10 j=12\ninput X[i,j] : bf16\nZ[i] = sum[j] X[i,j]\nM[i] = argmax[j] X[i,j]\n",
+      "dims i=10 j=12\ninput X[i,j]\nZ[i,j] = where(i > j, X[i,j], 0)\nA[i,j] = Z[i,j] * i + j\n",
+};
+  return programs;
+}
+
+}  // namespace einrel::test
