@@ -33,7 +33,7 @@ void input_was_cut_short(int) {
 
 /// Options of the agreed interface whose time has not come.
 void refuse_planned_options(int argc, char** argv) {
-  const std::vector<std::string> planned{"--spill", "--trace"};
+  const std::vector<std::string> planned{"--trace"};
   for (int i = 1; i < argc; ++i) {
     const std::string option = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
     if (std::find(planned.begin(), planned.end(), option) == planned.end()) continue;

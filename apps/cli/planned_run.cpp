@@ -6,9 +6,11 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/janitor.h"
 #include "engine/chunked_outputs.h"
 #include "engine/explain.h"
 #include "engine/memory.h"
+#include "engine/out_of_core.h"
 #include "engine/plan_analysis.h"
 #include "engine/plan_memory.h"
 #include "engine/plan_report.h"
@@ -77,15 +79,45 @@ InputSources sources_of(const PlannedRun& run) {
   return sources;
 }
 
+/// How a program is going to run.
+struct Chosen {
+  PlanRequest request;
+  PlanReport plan;
+  PlannedTasks tasks;
+  bool spills = false;  ///< chunks may have to go to disk
+};
+
+/// Whether all of a program fits into what --memory allows this process.
+bool fits_in_one_piece(const Compiled& compiled, std::int64_t memory) {
+  return forecast_memory(compiled).peak_bytes <= memory;
+}
+
 /// The plan of the file, of the planner asked for, or of the default one.
-PlanReport planned(const PlannedRun& run, PlanRequest& request, const Job& job) {
+Chosen choose(const PlannedRun& run, const Job& job) {
+  Chosen chosen;
+  chosen.request = request_of(run.plan);
+  PlanRequest& request = chosen.request;
   if (!run.plan.sites && !run.plan.plan_file && job.is_started) request.sites = job.ranks;
+  if (run.spill && !run.plan.memory) throw UserError("--spill needs --memory SIZE: what may stay in memory");
+  const std::string planner = run.planner.value_or("eindecomp");
   if (std::optional<Plan> plan = plan_from_file(run.plan, run.compiled)) {
     if (run.planner) throw UserError("--plan and --planner are two ways to choose a plan; give one of them");
     request.sites = plan->sites;
-    return report_of(run.compiled, std::move(*plan), request);
+    chosen.plan = report_of(run.compiled, std::move(*plan), request);
+  } else if (!job.is_started && run.plan.memory && request.memory &&
+             !fits_in_one_piece(run.compiled, *request.memory)) {
+    OutOfCorePlan plan_for_disk = plan_out_of_core(run.compiled, planner, request, run.threads, *request.memory);
+    request.sites = plan_for_disk.plan.plan.sites;
+    return {request, std::move(plan_for_disk.plan), std::move(plan_for_disk.tasks), true};
+  } else {
+    PlanRequest without_limit = request;
+    if (!job.is_started || run.spill) without_limit.memory.reset();
+    chosen.plan = std::move(plan_with(run.compiled, {planner}, without_limit).front());
   }
-  return std::move(plan_with(run.compiled, {run.planner.value_or("eindecomp")}, request).front());
+  chosen.spills = run.spill.has_value();
+  if (job.is_started && !chosen.spills) check_fits(run.compiled, chosen.plan, request, run.source);
+  chosen.tasks = tasks_of(run.compiled, chosen.plan.plan, job);
+  return chosen;
 }
 
 void print_results(const PlannedRun& run, const std::map<std::string, Summary>& summaries, const PlanReport& plan,
@@ -109,22 +141,20 @@ void print_results(const PlannedRun& run, const std::map<std::string, Summary>& 
 }  // namespace
 
 void run_by_plan(const PlannedRun& run, const Job& job) {
-  PlanRequest request;
-  PlanReport plan;
-  PlannedTasks tasks;
+  Chosen chosen;
   InputSources sources;
   agree(job, [&] {
-    request = request_of(run.plan);
-    plan = planned(run, request, job);
-    check_fits(run.compiled, plan, request, run.source);
-    tasks = tasks_of(run.compiled, plan.plan, job);
+    chosen = choose(run, job);
     sources = sources_of(run);
   });
+  const auto& [request, plan, tasks, spills] = chosen;
   if (job.rank == 0 && run.explain && !run.json)
     print(explain_text(run.compiled) + plans_text(run.compiled, {plan}, request));
   const StandIns files(run.outputs, job);
   ChunkedOutputs outputs(tasks.graph, files.paths(), job);
-  const PlanResources resources{run.threads, std::nullopt, ""};
+  std::optional<ScratchFolder> spill;
+  if (spills) agree(job, [&] { spill.emplace(run.spill.value_or("")); });
+  const PlanResources resources{run.threads, spill ? request.memory : std::nullopt, spill ? spill->path() : ""};
   const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job);
   const std::map<std::string, Summary> summaries = outputs.finish();
   agree(job, [&] { files.convert(); });

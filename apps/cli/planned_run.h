@@ -29,6 +29,7 @@ struct PlannedRun {
   const PlanArguments& plan;
   std::optional<std::string> planner;
   std::size_t threads = 1;
+  std::optional<std::string> spill;
   bool explain = false;
   bool analyze = false;
   bool json = false;

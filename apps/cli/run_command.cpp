@@ -31,6 +31,7 @@ struct RunArguments {
   std::string threads;
   PlanArguments plan;
   std::optional<std::string> planner;
+  std::optional<std::string> spill;
   bool explain = false;
   bool analyze = false;
   bool json = false;
@@ -129,11 +130,11 @@ void run_program(const RunArguments& arguments) {
     source = read_program(arguments.program);
     prepared = prepare(arguments, *source);
   });
-  const bool by_plan = job.is_started || arguments.planner || arguments.analyze || arguments.plan.any();
+  const bool by_plan = job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.plan.any();
   if (!by_plan) return run_here(arguments, prepared);
   run_by_plan({prepared.compiled, *source, prepared.files, prepared.seed, prepared.scalars, prepared.outputs,
-               arguments.plan, arguments.planner, parse_threads(arguments.threads), arguments.explain,
-               arguments.analyze, arguments.json},
+               arguments.plan, arguments.planner, parse_threads(arguments.threads), arguments.spill,
+               arguments.explain, arguments.analyze, arguments.json},
               job);
 }
 
@@ -156,6 +157,8 @@ void add_run_command(CLI::App& app) {
                       "N: compute on N threads; without it, on all cores this process may use");
   add_plan_options(*command, arguments->plan);
   command->add_option("--planner", arguments->planner, "how to plan (default eindecomp; see einrel list planners)");
+  command->add_option("--spill", arguments->spill,
+                      "FOLDER: where chunks go that --memory has no room for (default: the system's temporary folder)");
   command->add_flag("--analyze", arguments->analyze, "show what was predicted beside what was measured");
   command->add_flag("--explain", arguments->explain, "show the program's vertices first (--json has them anyway)");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");

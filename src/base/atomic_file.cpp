@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file_error.h"
+#include "base/janitor.h"
 
 namespace einrel {
 namespace {
@@ -68,6 +69,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(through_links(path)) {
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno != EEXIST) throw_file_error("write", path_, errno);
   }
+  remove_at_death(temporary_);
   // A private file stays private. Some file systems have no permissions to set, which is no reason to fail.
   if (const auto mode = mode_of(path_)) std::ignore = ::fchmod(descriptor_, *mode & 0777U);
 }
@@ -79,7 +81,9 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  forget_at_death(temporary_);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -115,7 +119,7 @@ void AtomicFile::close() {
 void AtomicFile::commit() {
   close();
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw_write_error(path_, errno);
-  temporary_.clear();
+  forget_at_death(std::exchange(temporary_, {}));
 }
 
 }  // namespace einrel

@@ -1,5 +1,6 @@
 #include "exec/starpu/session.h"
 
+#include <malloc.h>
 #include <mpi.h>
 #include <starpu.h>
 #include <starpu_expert.h>
@@ -22,8 +23,13 @@ void set_environment(const SessionOptions& options) {
   set("STARPU_WORKERS_NOBIND", "1");
   set("STARPU_MPI_NOBIND", "1");
   if (options.memory) {
+    // The C library would keep what was freed, in pieces, beside what StarPU counts.
+    constexpr int returned_at_once = 1 << 20;
+    mallopt(M_MMAP_THRESHOLD, returned_at_once);
     constexpr std::int64_t megabyte = std::int64_t{1} << 20;
-    set("STARPU_LIMIT_CPU_MEM", std::to_string(std::max<std::int64_t>(1, *options.memory / megabyte)));
+    const std::int64_t workspaces = static_cast<std::int64_t>(options.threads) * 2 * most_workspace_bytes;
+    const std::int64_t chunks = std::max(*options.memory - workspaces, *options.memory / 2);
+    set("STARPU_LIMIT_CPU_MEM", std::to_string(std::max<std::int64_t>(1, chunks / megabyte)));
     set("STARPU_DISK_SWAP", options.spill);
     set("STARPU_DISK_SWAP_BACKEND", "unistd");
   }
