@@ -117,6 +117,12 @@ std::map<std::string, double> parse_scalars(const std::vector<std::string>& give
   return scalars;
 }
 
+double parse_timeout(const std::string& given) {
+  const auto seconds = parse_number<double>("--timeout ", given, "a number of seconds");
+  if (!(seconds > 0)) throw UserError(fmt::format("--timeout {}: it has to be more than 0 seconds", given));
+  return seconds;
+}
+
 std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given) {
   if (!given) return std::nullopt;
   return parse_number<std::uint64_t>("--random ", *given, "a whole number from 0 to 2^64-1");

@@ -30,6 +30,9 @@ std::optional<std::int64_t> parse_memory(const std::string& given);
 /// of 1 or more.
 std::size_t parse_threads(const std::string& given);
 
+/// --timeout SECONDS; throws UserError unless it is a number above 0.
+double parse_timeout(const std::string& given);
+
 /// --random SEED; throws UserError unless it is a whole number from 0 to 2^64-1.
 std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given);
 

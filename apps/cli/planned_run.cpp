@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/janitor.h"
 #include "engine/chunked_outputs.h"
 #include "engine/explain.h"
 #include "engine/memory.h"
@@ -117,6 +116,8 @@ Chosen choose(const PlannedRun& run, const Job& job) {
   chosen.spills = run.spill.has_value();
   if (job.is_started && !chosen.spills) check_fits(run.compiled, chosen.plan, request, run.source);
   chosen.tasks = tasks_of(run.compiled, chosen.plan.plan, job);
+  if (chosen.spills && request.memory)
+    check_tasks_fit(run.compiled, chosen.tasks, job.is_started ? 1 : run.threads, *request.memory);
   return chosen;
 }
 
@@ -152,9 +153,9 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
     print(explain_text(run.compiled) + plans_text(run.compiled, {plan}, request));
   const StandIns files(run.outputs, job);
   ChunkedOutputs outputs(tasks.graph, files.paths(), job);
-  std::optional<ScratchFolder> spill;
-  if (spills) agree(job, [&] { spill.emplace(run.spill.value_or("")); });
-  const PlanResources resources{run.threads, spill ? request.memory : std::nullopt, spill ? spill->path() : ""};
+  const std::string folder = run.spill.value_or(std::filesystem::temp_directory_path().string());
+  const PlanResources resources{run.threads, spills ? request.memory : std::nullopt,
+                                {folder, [&](std::exception_ptr error) { job.on_failure(error, job); }}};
   const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job);
   const std::map<std::string, Summary> summaries = outputs.finish();
   agree(job, [&] { files.convert(); });

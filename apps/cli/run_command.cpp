@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arguments.h"
+#include "base/guard.h"
 #include "commands.h"
 #include "engine/compile.h"
 #include "engine/explain.h"
@@ -32,6 +33,7 @@ struct RunArguments {
   PlanArguments plan;
   std::optional<std::string> planner;
   std::optional<std::string> spill;
+  std::string timeout = "60";
   bool explain = false;
   bool analyze = false;
   bool json = false;
@@ -117,23 +119,39 @@ void run_here(const RunArguments& arguments, const Prepared& prepared) {
 
 /// What fails on one rank while others compute: says so and ends them all.
 void end_all(std::exception_ptr error, const Job& job) {
-  end_job(report_failure(error, fmt::format("rank {}: ", job.rank)));
+  end_job(job, report_failure(error, job.is_started ? fmt::format("rank {}: ", job.rank) : ""));
+}
+
+/// Rank 0 reads it: the others may have no standard input.
+SourceText program_of_job(const std::string& path, const Job& job) {
+  std::optional<SourceText> read;
+  agree(job, [&] {
+    if (job.rank == 0) read = read_program(path);
+  });
+  if (!job.is_started) return std::move(*read);
+  const std::string name = from_rank_0(job, read ? read->name() : "");
+  return {name, from_rank_0(job, read ? read->text() : "")};
+}
+
+/// Without --threads, the ranks of a machine share its cores.
+std::size_t threads_of(const RunArguments& arguments, const Job& job) {
+  const std::size_t threads = parse_threads(arguments.threads);
+  return arguments.threads.empty() ? std::max<std::size_t>(1, threads / job.ranks_here) : threads;
 }
 
 void run_program(const RunArguments& arguments) {
   refuse_tra(arguments.program);
+  const double timeout = parse_timeout(arguments.timeout);
+  if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, timeout);
   const MpiJob mpi(end_all);
   const Job& job = mpi.job();
-  std::optional<SourceText> source;
+  const SourceText source = program_of_job(arguments.program, job);
   Prepared prepared;
-  agree(job, [&] {
-    source = read_program(arguments.program);
-    prepared = prepare(arguments, *source);
-  });
+  agree(job, [&] { prepared = prepare(arguments, source); });
   const bool by_plan = job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.plan.any();
   if (!by_plan) return run_here(arguments, prepared);
-  run_by_plan({prepared.compiled, *source, prepared.files, prepared.seed, prepared.scalars, prepared.outputs,
-               arguments.plan, arguments.planner, parse_threads(arguments.threads), arguments.spill,
+  run_by_plan({prepared.compiled, source, prepared.files, prepared.seed, prepared.scalars, prepared.outputs,
+               arguments.plan, arguments.planner, threads_of(arguments, job), arguments.spill,
                arguments.explain, arguments.analyze, arguments.json},
               job);
 }
@@ -159,6 +177,8 @@ void add_run_command(CLI::App& app) {
   command->add_option("--planner", arguments->planner, "how to plan (default eindecomp; see einrel list planners)");
   command->add_option("--spill", arguments->spill,
                       "FOLDER: where chunks go that --memory has no room for (default: the system's temporary folder)");
+  command->add_option("--timeout", arguments->timeout,
+                      "SECONDS: a rank that is stopped for longer ends the job (default 60)");
   command->add_flag("--analyze", arguments->analyze, "show what was predicted beside what was measured");
   command->add_flag("--explain", arguments->explain, "show the program's vertices first (--json has them anyway)");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");

@@ -1,21 +1,18 @@
 #include "base/janitor.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <set>
 #include <system_error>
 #include <utility>
-
-#include "base/file_error.h"
 
 namespace einrel {
 namespace {
@@ -43,6 +40,7 @@ bool read_all(int from, void* to, std::size_t count) {
 /// What the other process does: until the pipe ends, which is when this process has ended.
 [[noreturn]] void wait_and_remove(int commands) {
   ::setsid();
+  ::prctl(PR_SET_NAME, "einrel-janitor");  // not taken for the one that it watches
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal, SIG_IGN);
   std::set<std::string> paths;
   Command command;
@@ -107,19 +105,5 @@ class Janitor {
 
 void remove_at_death(const std::string& path) { Janitor::instance().tell(fs::absolute(path).string(), false); }
 void forget_at_death(const std::string& path) { Janitor::instance().tell(fs::absolute(path).string(), true); }
-
-ScratchFolder::ScratchFolder(const std::string& parent) {
-  std::error_code ignored;
-  const std::string folder = parent.empty() ? fs::temp_directory_path(ignored).string() : parent;
-  path_ = folder + "/einrel-XXXXXX";
-  if (::mkdtemp(path_.data()) == nullptr) throw_file_error("make a folder in", folder, errno);
-  remove_at_death(path_);
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-  forget_at_death(path_);
-}
 
 }  // namespace einrel

@@ -27,7 +27,24 @@ LargestTask largest_task(const TaskGraph& graph) {
   return largest;
 }
 
+bool fits(const LargestTask& largest, std::size_t at_once, std::int64_t memory) {
+  return largest.bytes <= memory / 2 / static_cast<std::int64_t>(at_once);
+}
+
 }  // namespace
+
+void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, std::size_t at_once, std::int64_t memory) {
+  const LargestTask largest = largest_task(tasks.graph);
+  if (fits(largest, at_once, memory)) return;
+  const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
+  const auto bytes = static_cast<double>(largest.bytes);
+  throw UserError(fmt::format("--memory {} is too little: a part of '{}' takes {}, {} at once, when cut for {}\n"
+                              "  help: give at least {}, more sites, or fewer --threads",
+                              bytes_text(static_cast<double>(memory)),
+                              vertex ? compiled.graph.vertices[*vertex].name : "the program", bytes_text(bytes), at_once,
+                              counted(static_cast<std::size_t>(tasks.graph.sites), "site"),
+                              bytes_text(2.0 * bytes * static_cast<double>(at_once))));
+}
 
 OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,
                                std::size_t threads, std::int64_t memory) {
@@ -35,18 +52,8 @@ OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& plan
   for (;; request.sites *= 2) {
     PlanReport plan = std::move(plan_with(compiled, {planner}, request).front());
     PlannedTasks tasks = tasks_of(compiled, plan.plan, {});
-    const LargestTask largest = largest_task(tasks.graph);
-    const std::int64_t needed = largest.bytes * static_cast<std::int64_t>(threads);
-    if (needed <= memory / 2) return {std::move(plan), std::move(tasks)};
-    if (request.sites * 2 > most_virtual_sites) {
-      const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
-      throw UserError(fmt::format("--memory {} is too little: a part of '{}' takes {} on each of {}, even when cut for {} "
-                                  "sites\n  help: give at least {}, or fewer --threads",
-                                  bytes_text(static_cast<double>(memory)),
-                                  vertex ? compiled.graph.vertices[*vertex].name : "the program",
-                                  bytes_text(static_cast<double>(largest.bytes)), counted(threads, "thread"),
-                                  request.sites, bytes_text(2.0 * static_cast<double>(needed))));
-    }
+    if (request.sites * 2 > most_virtual_sites) check_tasks_fit(compiled, tasks, threads, memory);
+    if (fits(largest_task(tasks.graph), threads, memory)) return {std::move(plan), std::move(tasks)};
   }
 }
 

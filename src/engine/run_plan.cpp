@@ -36,8 +36,9 @@ TaskReport run_here(const TaskGraph& graph, const TaskBindings& bindings, const 
     Workers workers(resources.threads);
     return run_serial(graph, bindings, workers);
   }
-  StarpuSession session({resources.threads, resources.memory, resources.spill}, job);
-  return run_starpu(graph, bindings, session, job);
+  std::optional<StarpuSession> session;
+  agree(job, [&] { session.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, job); });
+  return run_starpu(graph, bindings, *session, job);
 }
 
 /// What rank 0 makes of what every rank did.

@@ -8,6 +8,7 @@
 #include "engine/compile.h"
 #include "exec/executor.h"
 #include "exec/starpu/job.h"
+#include "exec/starpu/spill.h"
 #include "ia/traffic.h"
 #include "plan/plan.h"
 
@@ -36,7 +37,7 @@ TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, 
 struct PlanResources {
   std::size_t threads = 1;
   std::optional<std::int64_t> memory;  ///< bytes for chunks; more go to disk
-  std::string spill;                   ///< the folder for them
+  Spill spill;                         ///< where those go
 };
 
 /// What running a plan took, all processes together.

@@ -38,7 +38,7 @@ Outputs run_on(const TaskGraph& graph, const TensorBindings& inputs, std::size_t
 
 Outputs run_by_starpu(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
   Outputs outputs = output_tensors(graph);
-  StarpuSession session({threads, std::nullopt, ""}, {});
+  StarpuSession session({threads, std::nullopt, {}}, {});
   run_starpu(graph, bindings_of(graph, inputs, outputs), session, {});
   return outputs;
 }
@@ -195,7 +195,7 @@ TEST(Tasks, OfOneSiteGiveTheErrorOfAKernel) {
   const TaskBindings bindings{{failing}, writers_to(outputs, tasks), {}};
   Workers workers;
   EXPECT_THROW(run_serial(tasks, bindings, workers), RunError);
-  StarpuSession session({2, std::nullopt, ""}, {});
+  StarpuSession session({2, std::nullopt, {}}, {});
   EXPECT_THROW(run_starpu(tasks, bindings, session, {}), RunError);
 }
 

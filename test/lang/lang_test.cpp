@@ -126,7 +126,7 @@ std::optional<Outputs> by_plan(const EinGraph& graph, const TensorBindings& inpu
     Workers workers(2);
     run_serial(tasks.graph, bindings, workers);
   } else {
-    StarpuSession session({starpu_threads, std::nullopt, ""}, {});
+    StarpuSession session({starpu_threads, std::nullopt, {}}, {});
     run_starpu(tasks.graph, bindings, session, {});
   }
   return outputs;

@@ -199,13 +199,13 @@ TEST(Ranks, ThrowOnTheRankThatFailedAndTellTheOthers) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const einrel::MpiJob mpi([](std::exception_ptr, const einrel::Job&) { einrel::end_job(1); });
+  const einrel::MpiJob mpi([](std::exception_ptr, const einrel::Job& job) { einrel::end_job(job, 1); });
   einrel::test::process().job = &mpi.job();
   if (mpi.job().rank != 0) {  // failures of other ranks show in their exit codes, and in what they print
     delete testing::UnitTest::GetInstance()->listeners().Release(
         testing::UnitTest::GetInstance()->listeners().default_result_printer());
   }
-  einrel::StarpuSession session({1, std::nullopt, ""}, mpi.job());
+  einrel::StarpuSession session({1, std::nullopt, {}}, mpi.job());
   einrel::test::process().session = &session;
   return RUN_ALL_TESTS();
 }

@@ -10,14 +10,6 @@
 namespace einrel {
 namespace {
 
-/// Whether mpirun or Slurm started this process as one of several: then MPI has something to say.
-bool is_part_of_job() {
-  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
-    if (std::getenv(name) != nullptr) return true;
-  }
-  return false;
-}
-
 /// Tells all ranks how many items each of them has.
 std::vector<int> counts_of(const Job& job, std::size_t count) {
   std::vector<int> counts(static_cast<std::size_t>(job.ranks));
@@ -28,9 +20,16 @@ std::vector<int> counts_of(const Job& job, std::size_t count) {
 
 }  // namespace
 
+std::optional<std::string> name_in_job() {
+  for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+    if (const char* const rank = std::getenv(name)) return std::string("rank ") + rank;
+  }
+  return std::nullopt;
+}
+
 MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
   job_.on_failure = std::move(on_failure);
-  if (!is_part_of_job()) return;
+  if (!name_in_job()) return;
   int provided = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     throw RunError("MPI does not start");
@@ -38,6 +37,12 @@ MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
   job_.is_started = true;
   MPI_Comm_rank(MPI_COMM_WORLD, &job_.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job_.ranks);
+  MPI_Comm here = MPI_COMM_NULL;
+  int ranks_here = 1;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+  MPI_Comm_size(here, &ranks_here);
+  MPI_Comm_free(&here);
+  job_.ranks_here = static_cast<std::size_t>(ranks_here);
 }
 
 MpiJob::~MpiJob() {
@@ -86,8 +91,8 @@ void agree(const Job& job, const std::function<void()>& action) {
   throw FailedElsewhere(lowest);
 }
 
-void end_job(int exit_code) {
-  MPI_Abort(MPI_COMM_WORLD, exit_code);
+void end_job(const Job& job, int exit_code) {
+  if (job.is_started) MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);
 }
 

@@ -12,10 +12,14 @@ namespace einrel {
 struct Job {
   int rank = 0;
   int ranks = 1;
+  std::size_t ranks_here = 1;  ///< of them on this machine
   bool is_started = false;  ///< by mpirun, with one rank or more
-  /// Told what failed on this rank while others wait for it: has to end all of them (end_job).
+  /// Told what failed on this rank when there is no way back: has to end all of them (end_job).
   std::function<void(std::exception_ptr, const Job&)> on_failure;
 };
+
+/// What mpirun or Slurm calls this process, "rank 2", if they started it.
+std::optional<std::string> name_in_job();
 
 /// MPI for as long as this lives, if the process was started as one of a job.
 class MpiJob {
@@ -46,6 +50,6 @@ struct FailedElsewhere : std::exception {
 /// throws its exception, the others FailedElsewhere; so either all go on or none does.
 void agree(const Job& job, const std::function<void()>& action);
 /// Ends all processes of the job, this one too, with that exit code.
-[[noreturn]] void end_job(int exit_code);
+[[noreturn]] void end_job(const Job& job, int exit_code);
 
 }  // namespace einrel

@@ -30,8 +30,6 @@ void set_environment(const SessionOptions& options) {
     const std::int64_t workspaces = static_cast<std::int64_t>(options.threads) * 2 * most_workspace_bytes;
     const std::int64_t chunks = std::max(*options.memory - workspaces, *options.memory / 2);
     set("STARPU_LIMIT_CPU_MEM", std::to_string(std::max<std::int64_t>(1, chunks / megabyte)));
-    set("STARPU_DISK_SWAP", options.spill);
-    set("STARPU_DISK_SWAP_BACKEND", "unistd");
   }
 }
 
@@ -44,7 +42,9 @@ unsigned give_way(void*) {
 
 }  // namespace
 
-StarpuSession::StarpuSession(const SessionOptions& options, const Job& job) : is_job_(job.is_started) {
+StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
+    : is_job_(job.is_started), spill_(options.spill) {
+  if (options.memory) check_spill(spill_);
   set_environment(options);
   starpu_conf conf;
   starpu_conf_init(&conf);
@@ -55,6 +55,7 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job) : is
   conf.catch_signals = 0;
   const int failed = is_job_ ? starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf) : starpu_init(&conf);
   if (failed != 0) throw RunError("StarPU does not start");
+  if (options.memory) register_spill(spill_);
   starpu_idle_hook_register(give_way, nullptr);
   for (unsigned worker = 0; worker < starpu_worker_get_count(); ++worker)
     workers_.push_back(std::make_unique<Workers>(is_job_ ? options.threads : 1));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exec/starpu/job.h"
+#include "exec/starpu/spill.h"
 #include "kernel/workers.h"
 
 namespace einrel {
@@ -16,7 +17,7 @@ namespace einrel {
 struct SessionOptions {
   std::size_t threads = 1;             ///< that compute, in this process
   std::optional<std::int64_t> memory;  ///< bytes for chunks; more go to disk
-  std::string spill;                   ///< the folder for them; it exists
+  Spill spill;
 };
 
 /// StarPU at work in this process, and in all processes of the job if it was started by mpirun. One at a time.
@@ -24,7 +25,7 @@ struct SessionOptions {
 /// rank, while others send and receive.
 class StarpuSession {
  public:
-  /// Throws RunError when StarPU or MPI do not start.
+  /// Throws RunError when StarPU does not start, UserError when there can be no files in the folder for chunks.
   StarpuSession(const SessionOptions& options, const Job& job);
   ~StarpuSession();
   StarpuSession(const StarpuSession&) = delete;
@@ -35,6 +36,7 @@ class StarpuSession {
 
  private:
   bool is_job_;
+  Spill spill_;
   std::vector<std::unique_ptr<Workers>> workers_;  // by number of the StarPU worker
 };
 
