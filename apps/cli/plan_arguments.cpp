@@ -35,8 +35,7 @@ CostKind parse_cost(const std::string& given) {
 
 void add_plan_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--sites", arguments.sites, "the number of sites to plan for (default: of the machine, else 1)");
-  command.add_option("--cost", arguments.cost,
-                     "what eindecomp makes least: seconds (default), bytes, floats or bound");
+  command.add_option("--cost", arguments.cost, "what eindecomp makes least: seconds (default), bytes, floats or bound");
   command
       .add_option("--machine", arguments.machine,
                   "what to plan for: a name (default laptop; see einrel list machines) or a file, FILE.json")

@@ -132,8 +132,8 @@ void print_results(const PlannedRun& run, const std::map<std::string, Summary>& 
     for (const VertexId output : run.compiled.graph.outputs) {
       const Vertex& vertex = run.compiled.graph[output];
       if (vertex.name != name) continue;
-      print(fmt::format("wrote {} {} {} to {}\n", name, name_of(vertex.dtype), to_string(vertex.bound),
-                        to_string(file)));
+      print(
+          fmt::format("wrote {} {} {} to {}\n", name, name_of(vertex.dtype), to_string(vertex.bound), to_string(file)));
     }
   }
   if (run.analyze) print(analysis_text(run.compiled, plan, report));
@@ -154,7 +154,8 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   const StandIns files(run.outputs, job);
   ChunkedOutputs outputs(tasks.graph, files.paths(), job);
   const std::string folder = run.spill.value_or(std::filesystem::temp_directory_path().string());
-  const PlanResources resources{run.threads, spills ? request.memory : std::nullopt,
+  const PlanResources resources{run.threads,
+                                spills ? request.memory : std::nullopt,
                                 {folder, [&](std::exception_ptr error) { job.on_failure(error, job); }}};
   const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job);
   const std::map<std::string, Summary> summaries = outputs.finish();

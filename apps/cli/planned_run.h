@@ -35,8 +35,8 @@ struct PlannedRun {
   bool json = false;
 };
 
-/// Plans, runs, writes outputs and prints, on rank 0. Throws as the parts do, FailedElsewhere where the error is that of
-/// another rank.
+/// Plans, runs, writes outputs and prints, on rank 0. Throws as the parts do, FailedElsewhere where the error is that
+/// of another rank.
 void run_by_plan(const PlannedRun& run, const Job& job);
 
 }  // namespace einrel::cli

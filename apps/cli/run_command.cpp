@@ -148,11 +148,12 @@ void run_program(const RunArguments& arguments) {
   const SourceText source = program_of_job(arguments.program, job);
   Prepared prepared;
   agree(job, [&] { prepared = prepare(arguments, source); });
-  const bool by_plan = job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.plan.any();
+  const bool by_plan =
+      job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.plan.any();
   if (!by_plan) return run_here(arguments, prepared);
   run_by_plan({prepared.compiled, source, prepared.files, prepared.seed, prepared.scalars, prepared.outputs,
-               arguments.plan, arguments.planner, threads_of(arguments, job), arguments.spill,
-               arguments.explain, arguments.analyze, arguments.json},
+               arguments.plan, arguments.planner, threads_of(arguments, job), arguments.spill, arguments.explain,
+               arguments.analyze, arguments.json},
               job);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -37,7 +38,7 @@ bool read_all(int from, void* to, std::size_t count) {
   return true;
 }
 
-/// What the other process does: until the pipe ends, which is when this process has ended.
+/// What the other process does: until the connection ends, which is when this process has ended.
 [[noreturn]] void wait_and_remove(int commands) {
   ::setsid();
   ::prctl(PR_SET_NAME, "einrel-janitor");  // not taken for the one that it watches
@@ -78,13 +79,15 @@ class Janitor {
     const Command command{static_cast<std::uint32_t>(path.size()), forget ? 1U : 0U};
     std::string message(reinterpret_cast<const char*>(&command), sizeof command);
     message += path;
-    if (::write(commands_, message.data(), message.size()) < 0) ::close(std::exchange(commands_, -1));
+    if (::send(commands_, message.data(), message.size(), MSG_NOSIGNAL) < 0) ::close(std::exchange(commands_, -1));
   }
 
  private:
   Janitor() {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return;
+    // Whoever started us with closed streams: these numbers are theirs.
+    for (int& end : ends) end = moved_above_streams(end);
     const pid_t child = ::fork();
     if (child == 0) {
       let_go_of_files(ends[0]);
@@ -95,6 +98,13 @@ class Janitor {
       ::close(ends[1]);
     else
       commands_ = ends[1];
+  }
+
+  static int moved_above_streams(int file) {
+    if (file > STDERR_FILENO) return file;
+    const int moved = ::fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    ::close(file);
+    return moved;
   }
 
   std::mutex mutex_;

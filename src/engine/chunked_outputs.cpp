@@ -137,9 +137,8 @@ ChunkedOutputs::~ChunkedOutputs() = default;
 std::vector<OutputWriter> ChunkedOutputs::writers() {
   std::vector<OutputWriter> writers;
   for (const std::unique_ptr<Output>& output : outputs_) {
-    writers.emplace_back([to = output.get()](const std::vector<std::int64_t>& begin, const Tensor& chunk) {
-      to->write(begin, chunk);
-    });
+    writers.emplace_back(
+        [to = output.get()](const std::vector<std::int64_t>& begin, const Tensor& chunk) { to->write(begin, chunk); });
   }
   return writers;
 }

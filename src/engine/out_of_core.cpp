@@ -38,12 +38,12 @@ void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, std::s
   if (fits(largest, at_once, memory)) return;
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
   const auto bytes = static_cast<double>(largest.bytes);
-  throw UserError(fmt::format("--memory {} is too little: a part of '{}' takes {}, {} at once, when cut for {}\n"
-                              "  help: give at least {}, more sites, or fewer --threads",
-                              bytes_text(static_cast<double>(memory)),
-                              vertex ? compiled.graph.vertices[*vertex].name : "the program", bytes_text(bytes), at_once,
-                              counted(static_cast<std::size_t>(tasks.graph.sites), "site"),
-                              bytes_text(2.0 * bytes * static_cast<double>(at_once))));
+  throw UserError(fmt::format(
+      "--memory {} is too little: a part of '{}' takes {}, {} at once, when cut for {}\n"
+      "  help: give at least {}, more sites, or fewer --threads",
+      bytes_text(static_cast<double>(memory)), vertex ? compiled.graph.vertices[*vertex].name : "the program",
+      bytes_text(bytes), at_once, counted(static_cast<std::size_t>(tasks.graph.sites), "site"),
+      bytes_text(2.0 * bytes * static_cast<double>(at_once))));
 }
 
 OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,

@@ -15,8 +15,8 @@ std::string bytes_of(std::int64_t bytes) { return bytes_text(static_cast<double>
 
 std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRunReport& run) {
   const EinGraph& graph = compiled.graph;
-  std::string text = fmt::format("\n{:<24} {:>12} {:>12} {:>12}\n", "predicted and measured", "bytes", "predicted",
-                                 "measured");
+  std::string text =
+      fmt::format("\n{:<24} {:>12} {:>12} {:>12}\n", "predicted and measured", "bytes", "predicted", "measured");
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (std::holds_alternative<Input>(graph.vertices[v].op)) continue;
     text += fmt::format("  {:<22} {:>12} {:>12} {:>12}\n", printable(graph.vertices[v].name, 22),

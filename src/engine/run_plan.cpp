@@ -69,9 +69,10 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const J
 
 PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job) {
   if (job.is_started && plan.sites > job.ranks) {
-    throw UserError(fmt::format("the plan is for {} sites, but the job has {} {}\n  help: a site is a rank: start the "
-                                "job with mpirun -n {}, or plan for --sites {}",
-                                plan.sites, job.ranks, job.ranks == 1 ? "rank" : "ranks", plan.sites, job.ranks));
+    throw UserError(
+        fmt::format("the plan is for {} sites, but the job has {} {}\n  help: a site is a rank: start the "
+                    "job with mpirun -n {}, or plan for --sites {}",
+                    plan.sites, job.ranks, job.ranks == 1 ? "rank" : "ranks", plan.sites, job.ranks));
   }
   const LoweredPlan lowered = lower(compiled.graph, plan);
   const SiteMemory memory = job.ranks > 1 ? SiteMemory::apart : SiteMemory::shared;
@@ -80,7 +81,7 @@ PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job
 }
 
 TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
-                  const ScalarBindings& scalars) {
+                           const ScalarBindings& scalars) {
   TaskBindings bindings{{}, std::move(writers), scalars};
   for (const StoredRelation& input : graph.inputs) {
     const auto source = sources.find(input.name);

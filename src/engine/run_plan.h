@@ -31,7 +31,7 @@ InputSources sources_of(const TensorBindings& inputs);
 /// What the tasks of a graph meet: `sources` by the names of their inputs. Throws UserError when one is missing or of
 /// another type.
 TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
-                  const ScalarBindings& scalars);
+                           const ScalarBindings& scalars);
 
 /// What a plan may use in this process.
 struct PlanResources {
@@ -44,9 +44,9 @@ struct PlanResources {
 struct PlanRunReport {
   double seconds = 0;
   std::size_t tasks = 0;
-  std::vector<std::int64_t> received;   ///< bytes, per site; where sites share memory, those that the plan counts
-  bool is_counted = false;              ///< `received` are bytes that went from process to process
-  std::vector<double> vertex_seconds;   ///< of all its tasks, on the rank where they took longest
+  std::vector<std::int64_t> received;  ///< bytes, per site; where sites share memory, those that the plan counts
+  bool is_counted = false;             ///< `received` are bytes that went from process to process
+  std::vector<double> vertex_seconds;  ///< of all its tasks, on the rank where they took longest
 };
 
 /// Runs the tasks: one after the other on all threads where StarPU would gain nothing (one thread, or next to nothing

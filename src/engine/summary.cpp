@@ -41,8 +41,8 @@ std::string summary_line(const std::string& name, const Tensor& tensor) {
 
 std::string summary_line(const std::string& name, DType dtype, const Shape& shape, const Summary& summary) {
   return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(dtype),
-                     to_string(shape), unsigned_nan(summary.min), unsigned_nan(summary.max),
-                     unsigned_nan(summary.mean), unsigned_nan(summary.sum));
+                     to_string(shape), unsigned_nan(summary.min), unsigned_nan(summary.max), unsigned_nan(summary.mean),
+                     unsigned_nan(summary.sum));
 }
 
 }  // namespace einrel

@@ -22,8 +22,8 @@ class ChunkKernel {
 
  private:
   struct Step {
-    PreparedKernel kernel;            ///< of a view that shares its operand's memory none
-    std::vector<std::size_t> reads;   ///< as in KernelStep
+    PreparedKernel kernel;           ///< of a view that shares its operand's memory none
+    std::vector<std::size_t> reads;  ///< as in KernelStep
     ArrayLayout result;
     bool shares = false;
   };

@@ -121,6 +121,18 @@ void Builder::write(const std::string& name, const RelationType& type, const Sit
   }
 }
 
+/// What a new chunk takes of one old chunk: `box.from` within the old one, `box.to` within the new one.
+struct OldPart {
+  Key key;
+  Box box;
+};
+
+/// What a new chunk is put together from on one site.
+struct Gathered {
+  std::vector<ArrayId> arrays;
+  std::vector<Box> boxes;  ///< one per array
+};
+
 /// The tasks of one operation; local operations are written for one site.
 class NodeTasks {
  public:
@@ -228,6 +240,9 @@ class NodeTasks {
     return result;
   }
 
+  /// Brings a part of an old chunk to the sites of the new one: cut out where it lies, then along the tree.
+  void gather(const OldPart& part, const std::vector<Site>& targets, std::map<Site, Gathered>& gathered);
+
   SiteArrays local(const LocalFilter& op, std::size_t site) const {
     SiteArrays result;
     for (const auto& [key, array] : in(site)) {
@@ -274,8 +289,8 @@ class NodeTasks {
         continue;
       }
       const auto* const tile = std::get_if<Tile>(&op.arrays);
-      const std::int64_t count = tile != nullptr ? tile_count(builder_[array].bound[tile->dim], *tile)
-                                                 : std::get<Duplicate>(op.arrays).count;
+      const std::int64_t count =
+          tile != nullptr ? tile_count(builder_[array].bound[tile->dim], *tile) : std::get<Duplicate>(op.arrays).count;
       for (std::int64_t output = 0; output < count; ++output) {
         Key numbered = key;
         numbered.push_back(output);
@@ -317,12 +332,6 @@ class NodeTasks {
   Builder& builder_;
 };
 
-/// What a new chunk takes of one old chunk: `box.from` within the old one, `box.to` within the new one.
-struct OldPart {
-  Key key;
-  Box box;
-};
-
 /// All parts of a new chunk: `pieces` holds those of its part of each dimension.
 std::vector<OldPart> parts_of(const Repart& op, const Shape& bound, const Key& key,
                               const std::vector<const std::vector<Piece>*>& pieces) {
@@ -345,6 +354,29 @@ std::vector<OldPart> parts_of(const Repart& op, const Shape& bound, const Key& k
   return parts;
 }
 
+void NodeTasks::gather(const OldPart& part, const std::vector<Site>& targets, std::map<Site, Gathered>& gathered) {
+  const std::vector<Site> held = holders(part.key);
+  const std::vector<std::int64_t> first(part.box.bound.size(), 0);
+  std::map<Site, ArrayId> alone;  // where it was cut out, or has come to
+  if (!builder_.is_shared()) {
+    for (const auto& [from, to] : deliveries(held, targets)) {
+      if (alone.empty()) {
+        const ArrayId old = in_at(from).find(part.key)->second;
+        const Box box{part.box.from, first, part.box.bound};
+        alone.emplace(from, builder_.put_together({old}, {box}, {builder_[old].dtype, box.bound, from}));
+      }
+      alone.emplace(to, builder_.send(alone.at(from), to));
+    }
+  }
+  for (const Site target : targets) {
+    const bool has_all = builder_.is_shared() || std::binary_search(held.begin(), held.end(), target);
+    const Site holder = builder_.is_shared() ? held.front() : target;
+    Gathered& here = gathered[target];
+    here.arrays.push_back(has_all ? in_at(holder).find(part.key)->second : alone.at(target));
+    here.boxes.push_back({has_all ? part.box.from : first, part.box.to, part.box.bound});
+  }
+}
+
 PlacedArrays NodeTasks::operator()(const Repart& op) {
   const Shape bound = tensor_bound(first_->relation);
   std::vector<std::vector<std::vector<Piece>>> pieces;  // per dimension and new part
@@ -353,36 +385,14 @@ PlacedArrays NodeTasks::operator()(const Repart& op) {
   for (const auto& [key, targets] : wanted()) {
     std::vector<const std::vector<Piece>*> of_chunk;
     for (std::size_t d = 0; d < bound.size(); ++d) of_chunk.push_back(&pieces[d][static_cast<std::size_t>(key[d])]);
-    std::map<Site, std::pair<std::vector<ArrayId>, std::vector<Box>>> gathered;
-    for (const OldPart& part : parts_of(op, bound, key, of_chunk)) {
-      const std::vector<Site> held = holders(part.key);
-      std::map<Site, ArrayId> arrived;  // the part alone
-      for (const auto& [from, to] : deliveries(held, targets)) {
-        if (arrived.empty() && !builder_.is_shared()) {
-          const ArrayId old = in_at(from).find(part.key)->second;
-          Box box = part.box;
-          box.to.assign(box.to.size(), 0);
-          arrived.emplace(from, builder_.put_together({old}, {box}, {builder_[old].dtype, box.bound, from}));
-        }
-        if (!builder_.is_shared()) arrived.emplace(to, builder_.send(arrived.at(from), to));
-      }
-      for (const Site target : targets) {
-        auto& [arrays, boxes] = gathered[target];
-        Box box = part.box;
-        const bool is_held = std::binary_search(held.begin(), held.end(), target);
-        if (!is_held && !builder_.is_shared()) box.from.assign(box.from.size(), 0);
-        arrays.push_back(is_held             ? in_at(target).find(part.key)->second
-                         : builder_.is_shared() ? in_at(held.front()).find(part.key)->second
-                                                : arrived.at(target));
-        boxes.push_back(std::move(box));
-      }
-    }
-    const Shape& wanted_bound = find_chunk(node_.type.relation, key)->bound;
+    std::map<Site, Gathered> gathered;
+    for (const OldPart& part : parts_of(op, bound, key, of_chunk)) gather(part, targets, gathered);
+    const Shape& chunk = find_chunk(node_.type.relation, key)->bound;
     std::optional<ArrayId> made;
     for (const Site target : targets) {
       auto& [arrays, boxes] = gathered[target];
       if (!made || !builder_.is_shared())
-        made = builder_.put_together(arrays, std::move(boxes), {node_.type.relation.dtype, wanted_bound, target});
+        made = builder_.put_together(arrays, std::move(boxes), {node_.type.relation.dtype, chunk, target});
       at(result, target).emplace(key, *made);
     }
   }

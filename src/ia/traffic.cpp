@@ -23,7 +23,8 @@ class Counter {
     const SiteLists holders = sites_of_chunks(in());
     std::vector<Site> all(traffic_.received.size());
     std::iota(all.begin(), all.end(), Site{0});
-    for (std::size_t c = 0; c < holders.size(); ++c) deliver(holders[c], all, bytes_of_array(in().relation.chunks[c].bound));
+    for (std::size_t c = 0; c < holders.size(); ++c)
+      deliver(holders[c], all, bytes_of_array(in().relation.chunks[c].bound));
   }
 
   void operator()(const Shuf&) {

@@ -91,9 +91,9 @@ TEST(Tasks, GiveTheSameBitsOnAnyExecutorAndNumberOfThreads) {
     SCOPED_TRACE(each.text);
     const TaskGraph graph = tasks_for(each, SiteMemory::shared);
     const Outputs one = run_on(graph, each.inputs, 1);
-    for (const Outputs& other : {run_on(graph, each.inputs, 2), run_by_starpu(graph, each.inputs, 1),
-                                 run_by_starpu(graph, each.inputs, 3),
-                                 run_on(tasks_for(each, SiteMemory::apart), each.inputs, 1)}) {
+    for (const Outputs& other :
+         {run_on(graph, each.inputs, 2), run_by_starpu(graph, each.inputs, 1), run_by_starpu(graph, each.inputs, 3),
+          run_on(tasks_for(each, SiteMemory::apart), each.inputs, 1)}) {
       for (const auto& [name, tensor] : one) EXPECT_TRUE(same_bits(tensor, other.at(name))) << name;
     }
   }
@@ -137,8 +137,8 @@ TEST(Tasks, ReadOnlyWhatLiesOnTheirSite) {
 
 TEST(Tasks, BroadcastAlongATree) {
   // B is needed on all 8 sites; the one that has it gives it to two, and they go on.
-  const EinGraph graph =
-      einrel::graph_of("dims i=8 j=3 k=5\ninput A[i,j], B[j,k]\nY[j,k] = B[j,k] * 2\nZ[i,k] = sum[j] A[i,j] * Y[j,k]\n");
+  const EinGraph graph = einrel::graph_of(
+      "dims i=8 j=3 k=5\ninput A[i,j], B[j,k]\nY[j,k] = B[j,k] * 2\nZ[i,k] = sum[j] A[i,j] * Y[j,k]\n");
   Plan plan{"by hand", 8, {}};
   for (const Vertex& vertex : graph.vertices)
     plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 1)));

@@ -121,7 +121,8 @@ std::optional<Outputs> by_plan(const EinGraph& graph, const TensorBindings& inpu
   if (plan == nullptr) return std::nullopt;
   const PlannedTasks tasks = tasks_of(compiled, *plan, {});
   Outputs outputs = output_tensors(tasks.graph);
-  const TaskBindings bindings = task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars);
+  const TaskBindings bindings =
+      task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars);
   if (starpu_threads == 0) {
     Workers workers(2);
     run_serial(tasks.graph, bindings, workers);
@@ -161,11 +162,11 @@ const std::vector<Configuration>& configurations() {
     for (const std::int64_t sites : {1, 2, 3, 4, 6}) {
       for (const Planner& planner : all_planners()) {
         if (planner.name != "eindecomp" && sites != 4) continue;
-        found.push_back({fmt::format("{}, {} sites, serial", planner.name, sites),
-                         [planner, sites](const EinGraph& graph, const TensorBindings& inputs,
-                                          const ScalarBindings& scalars) {
-                           return by_plan(graph, inputs, scalars, planner.name.data(), sites, 0);
-                         }});
+        found.push_back(
+            {fmt::format("{}, {} sites, serial", planner.name, sites),
+             [planner, sites](const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+               return by_plan(graph, inputs, scalars, planner.name.data(), sites, 0);
+             }});
       }
     }
     for (const std::size_t threads : {1U, 2U}) {
@@ -364,7 +365,8 @@ TEST(LanguageRunner, AcceptsADocumentThatTellsTheTruth) {
 }
 
 TEST(LanguageRunner, RefusesAWrongValueInEveryConfiguration) {
-  const std::size_t every_configuration = configurations().size() - 3;  // megatron, sequence and heads have no plan for this program
+  const std::size_t every_configuration =
+      configurations().size() - 3;  // megatron, sequence and heads have no plan for this program
   const std::string program = "input X[i], Y[i] : i64\nZ[] = sum[i] X[i] * Y[i]\n#! in X = [1,2]\n#! in Y = [3,4]\n";
   EXPECT_TRUE(promises_broken_by(program + "#! expect Z = 11").empty());
   EXPECT_EQ(promises_broken_by(program + "#! expect Z = 10").size(), every_configuration);

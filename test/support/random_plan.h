@@ -43,7 +43,7 @@ inline const std::vector<std::string>& plannable_programs() {
       "V[b,(h d)] = view Y[b,h,d]\n",
       "dims i=10 j=12\ninput X[i,j] : bf16\nZ[i] = sum[j] X[i,j]\nM[i] = argmax[j] X[i,j]\n",
       "dims i=10 j=12\ninput X[i,j]\nZ[i,j] = where(i > j, X[i,j], 0)\nA[i,j] = Z[i,j] * i + j\n",
-};
+  };
   return programs;
 }
 

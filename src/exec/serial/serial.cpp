@@ -11,7 +11,10 @@ namespace {
 class SerialRun {
  public:
   SerialRun(const TaskGraph& graph, const TaskBindings& bindings, Workers& workers)
-      : graph_(graph), bindings_(bindings), workers_(workers), kernels_(graph, bindings.scalars),
+      : graph_(graph),
+        bindings_(bindings),
+        workers_(workers),
+        kernels_(graph, bindings.scalars),
         values_(graph.arrays.size()) {}
 
   void run(const Task& task) {

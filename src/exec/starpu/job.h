@@ -13,7 +13,7 @@ struct Job {
   int rank = 0;
   int ranks = 1;
   std::size_t ranks_here = 1;  ///< of them on this machine
-  bool is_started = false;  ///< by mpirun, with one rank or more
+  bool is_started = false;     ///< by mpirun, with one rank or more
   /// Told what failed on this rank when there is no way back: has to end all of them (end_job).
   std::function<void(std::exception_ptr, const Job&)> on_failure;
 };

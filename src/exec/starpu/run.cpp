@@ -49,7 +49,10 @@ struct TaskCall {
   double seconds = 0;
 };
 
-std::byte* pointer_of(void* buffer) { return reinterpret_cast<std::byte*>(STARPU_MATRIX_GET_PTR(buffer)); }
+std::byte* pointer_of(void* buffer) {
+  const std::uintptr_t address = STARPU_MATRIX_GET_PTR(buffer);  // StarPU keeps addresses as numbers
+  return reinterpret_cast<std::byte*>(address);                  // NOLINT(performance-no-int-to-ptr)
+}
 
 /// Runs a task on its arrays.
 class TaskRun {
@@ -74,9 +77,7 @@ class TaskRun {
   }
   void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), result_); }
   void operator()(const Send&) const { throw Bug("a Send is no task of StarPU's"); }
-  void operator()(const WriteOutput& op) const {
-    call_.state.bindings.outputs[op.output](op.begin, reads_.front());
-  }
+  void operator()(const WriteOutput& op) const { call_.state.bindings.outputs[op.output](op.begin, reads_.front()); }
 
  private:
   bool makes_array() const { return !std::holds_alternative<WriteOutput>(call_.task.op); }
@@ -157,12 +158,22 @@ struct AtWork {
   AtWork& operator=(const AtWork&) = delete;
 };
 
+/// Memory that StarPU gives back itself, by free().
+template <class Item>
+Item* allocated_for_starpu(std::size_t count) {
+  return static_cast<Item*>(std::malloc(count * sizeof(Item)));  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
 /// Hands a graph to StarPU, task by task.
 class Submission {
  public:
   Submission(RunState& state, const Job& job)
-      : state_(state), job_(job), graph_(state.graph), kernels_(graph_, state.bindings.scalars),
-        codelet_(make_codelet()), arrays_(graph_.arrays.size()) {}
+      : state_(state),
+        job_(job),
+        graph_(state.graph),
+        kernels_(graph_, state.bindings.scalars),
+        codelet_(make_codelet()),
+        arrays_(graph_.arrays.size()) {}
 
   /// Returns when all is done.
   TaskReport run() {
@@ -283,10 +294,8 @@ class Submission {
     starpu_data_handle_t* to_handles = task->handles;
     starpu_data_access_mode* to_modes = task->modes;
     if (handles.size() > STARPU_NMAXBUFS) {  // StarPU frees these with the task
-      to_handles = task->dyn_handles =
-          static_cast<starpu_data_handle_t*>(std::malloc(handles.size() * sizeof(starpu_data_handle_t)));
-      to_modes = task->dyn_modes =
-          static_cast<starpu_data_access_mode*>(std::malloc(handles.size() * sizeof(starpu_data_access_mode)));
+      to_handles = task->dyn_handles = allocated_for_starpu<starpu_data_handle_t>(handles.size());
+      to_modes = task->dyn_modes = allocated_for_starpu<starpu_data_access_mode>(handles.size());
     }
     std::copy(handles.begin(), handles.end(), to_handles);
     std::copy(modes.begin(), modes.end(), to_modes);
