@@ -1,0 +1,236 @@
+"""Runs by a plan: on virtual sites, on the ranks of a job, within a limit of memory, and when something fails."""
+
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import einrel_process
+from einrel_process import ProgramTest, main
+
+MPIRUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "mpirun")
+SANITIZED = "--sanitized" in sys.argv
+if SANITIZED:
+    sys.argv.remove("--sanitized")
+
+LAYER = """dims b=37 f=29 h=23
+input X[b,f], W[f,h], c[h]
+Y[b,h] = relu((sum[f] X[b,f] * W[f,h]) + c[h])
+S[b,h] = softmax[h](Y[b,h])
+m[] = mean[b,h] sq(S[b,h])
+output Y, S, m
+"""
+CHAIN = """dims i=900 j=900 k=900
+input A[i,j], B[j,k]
+C[i,k] = sum[j] A[i,j] * B[j,k]
+D[i,k] = sum[j] C[i,j] * B[j,k]
+E[i,k] = sum[j] D[i,j] * B[j,k]
+output E
+"""
+
+
+class RunTest(ProgramTest):
+    """A layer of a network, its inputs in files, and what it gives."""
+
+    def setUp(self):
+        super().setUp()
+        random = np.random.default_rng(1)
+        self.arrays = {"X": random.standard_normal((37, 29)), "W": random.standard_normal((29, 23)),
+                       "c": random.standard_normal(23)}
+        self.files = []
+        for name, array in self.arrays.items():
+            array = array.astype(np.float32)
+            np.save(self.path(f"{name}.npy"), np.asfortranarray(array) if name == "W" else array)
+            self.files += ["--in", f"{name}={self.path(name)}.npy"]
+        x, w, c = self.arrays["X"], self.arrays["W"], self.arrays["c"]
+        y = np.maximum(x @ w + c, 0)
+        s = np.exp(y - y.max(axis=1, keepdims=True))
+        s /= s.sum(axis=1, keepdims=True)
+        self.expected = {"Y": y, "S": s, "m": np.array((s * s).mean())}
+        self.program = self.text_file("layer.ein", LAYER)
+        self.outputs = [word for name in self.expected for word in ("--out", f"{name}={self.path('out')}{name}.npy")]
+
+    def job(self, ranks, *arguments, **options):
+        einrel_process.cases += 1
+        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+        done = subprocess.run([MPIRUN, "-n", str(ranks), einrel_process.PROGRAM, "run", *arguments],
+                              capture_output=True, timeout=100, env=environment, **options)
+        return einrel_process.Result(done)
+
+    def expect_outputs(self, what):
+        for name, expected in self.expected.items():
+            got = np.load(self.path(f"out{name}.npy"))
+            np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5, err_msg=f"{what}: {name}")
+            os.unlink(self.path(f"out{name}.npy"))
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".")], [], what)
+
+
+class PlannedRuns(RunTest):
+    def test_any_number_of_sites_and_planner_gives_what_numpy_gives(self):
+        for sites in (1, 2, 3, 4, 6, 64):
+            self.succeed("run", self.program, *self.files, *self.outputs, "--sites", str(sites))
+            self.expect_outputs(f"{sites} sites")
+        for planner in ("eindecomp-paper", "single", "data", "sqrt", "all-tile"):
+            self.succeed("run", self.program, *self.files, *self.outputs, "--sites", "4", "--planner", planner)
+            self.expect_outputs(planner)
+
+    def test_a_plan_from_a_file_is_run(self):
+        plan = self.succeed("explain", self.program, "--sites", "6", "--cost", "bytes", "--json").out
+        ran = self.succeed("run", self.program, "--random", "1", "--json",
+                           "--plan", self.text_file("plan.json", plan)).out
+        plan, ran = json.loads(plan), json.loads(ran)
+        self.assertEqual(plan["plans"][0]["vertices"], ran["plans"][0]["vertices"])
+        self.assertEqual(ran["sites"], 6)
+        self.refuse(1, "run", self.program, "--random", "1", "--plan", self.path("plan.json"), "--planner", "data",
+                    mentions=["--plan", "--planner"])
+        self.refuse(1, "run", self.program, "--random", "1", "--plan", self.path("plan.json"), "--sites", "5",
+                    mentions=["--sites 5", "6"])
+
+    def test_ranks_give_what_numpy_gives_and_move_what_was_predicted(self):
+        for ranks in (1, 2, 3, 4):
+            done = self.job(ranks, self.program, *self.files, *self.outputs, "--json", "--cost", "bytes")
+            self.assertEqual(done.code, 0, done)
+            self.expect_outputs(f"{ranks} ranks")
+            report = json.loads(done.out)
+            self.assertEqual(report["sites"], ranks)
+            self.assertEqual(report["measured"]["bytes_moved"], report["cost"]["bytes"])
+            if ranks > 1:
+                self.assertEqual(report["measured"]["bytes_moved_per_site"], report["plans"][0]["received"])
+                self.assertGreater(report["cost"]["bytes"], 0)
+
+    def test_random_inputs_are_the_same_everywhere(self):
+        alone = self.succeed("run", self.program, "--random", "7").out
+        sums = [line.split("sum")[0] for line in alone.splitlines()]
+        for done in (self.job(3, self.program, "--random", "7"),
+                     self.succeed("run", self.program, "--random", "7", "--sites", "5")):
+            self.assertEqual([line.split("sum")[0] for line in done.out.splitlines()], sums)
+
+    def test_a_job_writes_other_formats_too(self):
+        done = self.job(2, self.program, *self.files, "--out", f"S={self.path('all.npz')}:S",
+                        "--out", f"Y={self.path('all.npz')}:Y")
+        self.assertEqual(done.code, 0, done)
+        with np.load(self.path("all.npz")) as archive:
+            np.testing.assert_allclose(archive["S"], self.expected["S"], rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(archive["Y"], self.expected["Y"], rtol=1e-4, atol=1e-5)
+
+    def test_a_program_on_standard_input_reaches_all_ranks(self):
+        done = self.job(2, "-", "--random", "1", input=LAYER.encode())
+        self.assertEqual((done.code, len(done.out.splitlines())), (0, 3), done)
+
+    def test_an_error_is_said_once_for_all_ranks(self):
+        wrong = self.text_file("wrong.ein", LAYER.replace("X[b,f], W", "X[b,b], W"))
+        for arguments, mentions in (((wrong, "--random", "1"), "label"),
+                                    ((self.program,), "missing input"),
+                                    ((self.program, "--random", "1", "--sites", "5"), "5 sites"),
+                                    ((self.program, "--random", "1", "--out", "Y=/nowhere/y.npy"), "/nowhere"),
+                                    ((self.program, "--random", "1", "--memory", "1kB"), "limit is 1 kB"),
+                                    ((self.program, "--random", "1", "--memory", "1MB", "--spill", "/nowhere"),
+                                     "/nowhere")):
+            done = self.job(2, *arguments)
+            self.assertEqual(done.code, 1, done)
+            self.assertEqual(done.err.count("error: "), 1, done)
+            self.assertIn(mentions, done.err)
+            self.assertEqual(done.out, "", done)
+
+
+class Limits(RunTest):
+    def test_a_program_larger_than_memory_runs_through_the_disk(self):
+        program = self.text_file("chain.ein", CHAIN)
+        whole = json.loads(self.succeed("run", program, "--random", "1", "--json").out)
+        within = json.loads(self.succeed("run", program, "--random", "1", "--json", "--threads", "2",
+                                         "--memory", "4MB", "--spill", self.folder).out)
+        self.assertGreater(within["sites"], 1)
+        for key in ("min", "max", "mean"):
+            want = whole["outputs"]["E"][key]
+            self.assertAlmostEqual(within["outputs"]["E"][key], want, delta=1e-3 * abs(want) + 1e-2)
+        self.assertEqual(os.listdir(self.folder).count("chain.ein"), 1)
+        self.assertEqual([name for name in os.listdir(self.folder) if "spill" in name], [])
+        if not SANITIZED:
+            self.assertLess(within["peak_memory"]["measured"], 4e6 + 150e6)
+
+    def test_limits_that_nothing_fits_into_are_refused(self):
+        program = self.text_file("chain.ein", CHAIN)
+        self.refuse(1, "run", program, "--random", "1", "--memory", "1kB", mentions=["--memory 1 kB", "help: give"])
+        self.refuse(1, "run", program, "--random", "1", "--spill", self.folder, mentions=["--spill needs --memory"])
+        self.refuse(1, "run", program, "--random", "1", "--memory", "4MB", "--spill", "/nowhere",
+                    mentions=["/nowhere"])
+
+    def test_a_full_disk_is_a_named_error_and_leaves_nothing(self):
+        def small_files():  # as a full disk refuses: writing past this size fails
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+        program = self.text_file("chain.ein", CHAIN)
+        folder = self.path("small")
+        os.mkdir(folder)
+        for arguments in (("--memory", "4MB", "--spill", folder), ("--sites", "2", "--out", f"E={folder}/e.npy")):
+            self.refuse(2, "run", program, "--random", "1", *arguments, mentions=[folder], preexec_fn=small_files)
+            self.assertEqual(os.listdir(folder), [])
+
+
+class Faults(RunTest):
+    """What happens to a job when a rank of it is killed or stopped, or when the whole run is."""
+
+    LONG = ["--random", "1", "--threads", "1", "--timeout", "1"] + [
+        word for label in "ijk" for word in ("--dim", f"{label}={400 if SANITIZED else 3000}")]
+
+    def ranks_at_work(self, folder):
+        """The processes that compute, once the file for the output is there."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if any(name.startswith(".einrel") for name in os.listdir(folder)):
+                time.sleep(0.3)
+                listed = subprocess.run(["pgrep", "-x", os.path.basename(einrel_process.PROGRAM)],
+                                        capture_output=True, text=True, check=False).stdout.split()
+                return [int(pid) for pid in listed if folder in pathlib.Path(f"/proc/{pid}/cmdline").read_text()]
+            time.sleep(0.02)
+        self.fail("the job never began")
+
+    def soon(self, condition, otherwise):
+        """What watches the processes is a moment behind them."""
+        deadline = time.monotonic() + 10
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, otherwise)
+            time.sleep(0.05)
+
+    def expect_end(self, job, folder):
+        out, err = job.communicate(timeout=60)
+        self.soon(lambda: not os.listdir(folder), "files are left")
+        return out.decode(), err.decode()
+
+    def test_a_rank_that_is_killed_or_stopped_ends_the_job(self):
+        program = self.text_file("chain.ein", CHAIN)
+        for number, sent in enumerate((signal.SIGKILL, signal.SIGSTOP)):
+            folder = self.path(f"ranks{number}")
+            os.mkdir(folder)
+            job = subprocess.Popen([MPIRUN, "-n", "3", einrel_process.PROGRAM, "run", program, *self.LONG,
+                                    "--out", f"E={folder}/e.npy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+            ranks = self.ranks_at_work(folder)
+            self.assertEqual(len(ranks), 3)
+            os.kill(ranks[-1], sent)
+            _, err = self.expect_end(job, folder)
+            self.assertEqual(job.returncode, 2, err)
+            self.assertRegex(err, rf"error: rank \d \(process {ranks[-1]}\)")
+            self.soon(lambda: not any(os.path.exists(f"/proc/{rank}") for rank in ranks), "a rank is left")
+
+    def test_a_run_that_is_interrupted_or_killed_leaves_nothing(self):
+        program = self.text_file("chain.ein", CHAIN)
+        for number, sent in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGKILL)):
+            folder = self.path(f"alone{number}")
+            os.mkdir(folder)
+            run = subprocess.Popen([einrel_process.PROGRAM, "run", program, *self.LONG, "--sites", "2",
+                                    "--out", f"E={folder}/e.npy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.ranks_at_work(folder)
+            run.send_signal(sent)
+            self.expect_end(run, folder)
+            self.assertNotEqual(run.returncode, 0)
+
+
+if __name__ == "__main__":
+    main()
