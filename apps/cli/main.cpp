@@ -31,16 +31,6 @@ void input_was_cut_short(int) {
   _exit(exit_run_error);
 }
 
-/// Options of the agreed interface whose time has not come.
-void refuse_planned_options(int argc, char** argv) {
-  const std::vector<std::string> planned{"--trace"};
-  for (int i = 1; i < argc; ++i) {
-    const std::string option = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
-    if (std::find(planned.begin(), planned.end(), option) == planned.end()) continue;
-    throw einrel::UserError(fmt::format("{} is not supported yet; leave it out", option));
-  }
-}
-
 /// What CLI11 would say of a missing or misspelt command does not name it.
 void require_command(const CLI::App& app, const std::string& word) {
   const std::vector<std::string> known = command_names(app);
@@ -69,7 +59,6 @@ int run_command_line(int argc, char** argv) {
   einrel::cli::add_einsum_command(app);
   einrel::cli::add_list_command(app);
   require_commands(app, argc, argv);
-  refuse_planned_options(argc, argv);
   std::vector<std::string> words;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 wants them backwards
     const std::string word = argv[i];

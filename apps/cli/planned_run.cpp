@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "engine/chunked_outputs.h"
 #include "engine/explain.h"
@@ -16,6 +17,7 @@
 #include "engine/random_input.h"
 #include "engine/report_json.h"
 #include "engine/run_plan.h"
+#include "engine/trace.h"
 #include "output.h"
 
 namespace einrel::cli {
@@ -76,6 +78,12 @@ InputSources sources_of(const PlannedRun& run) {
     }
   }
   return sources;
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
 }
 
 /// How a program is going to run.
@@ -145,6 +153,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   Chosen chosen;
   InputSources sources;
   agree(job, [&] {
+    if (run.trace) check_replaceable(*run.trace);
     chosen = choose(run, job);
     sources = sources_of(run);
   });
@@ -157,10 +166,12 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   const PlanResources resources{run.threads,
                                 spills ? request.memory : std::nullopt,
                                 {folder, [&](std::exception_ptr error) { job.on_failure(error, job); }}};
-  const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job);
+  const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job,
+                                         job.rank == 0 ? run.progress : ProgressListener{});
   const std::map<std::string, Summary> summaries = outputs.finish();
   agree(job, [&] { files.convert(); });
   if (job.rank != 0) return;
+  if (run.trace) write_text(*run.trace, trace_json(tasks, report));
   if (run.json)
     print(fmt::format("{}\n", run_plan_json(run.compiled, plan, request, report, summaries, peak_resident_bytes())));
   else

@@ -8,6 +8,7 @@
 
 #include "base/source.h"
 #include "engine/compile.h"
+#include "engine/run.h"
 #include "exec/starpu/job.h"
 #include "plan_arguments.h"
 #include "program_input.h"
@@ -30,6 +31,8 @@ struct PlannedRun {
   std::optional<std::string> planner;
   std::size_t threads = 1;
   std::optional<std::string> spill;
+  std::optional<std::string> trace;
+  ProgressListener progress;
   bool explain = false;
   bool analyze = false;
   bool json = false;

@@ -33,6 +33,7 @@ struct RunArguments {
   PlanArguments plan;
   std::optional<std::string> planner;
   std::optional<std::string> spill;
+  std::optional<std::string> trace;
   std::string timeout = "60";
   bool explain = false;
   bool analyze = false;
@@ -148,12 +149,24 @@ void run_program(const RunArguments& arguments) {
   const SourceText source = program_of_job(arguments.program, job);
   Prepared prepared;
   agree(job, [&] { prepared = prepare(arguments, source); });
-  const bool by_plan =
-      job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.plan.any();
+  const bool by_plan = job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.trace ||
+                       arguments.plan.any();
   if (!by_plan) return run_here(arguments, prepared);
-  run_by_plan({prepared.compiled, source, prepared.files, prepared.seed, prepared.scalars, prepared.outputs,
-               arguments.plan, arguments.planner, threads_of(arguments, job), arguments.spill, arguments.explain,
-               arguments.analyze, arguments.json},
+  run_by_plan({.compiled = prepared.compiled,
+               .source = source,
+               .inputs = prepared.files,
+               .seed = prepared.seed,
+               .scalars = prepared.scalars,
+               .outputs = prepared.outputs,
+               .plan = arguments.plan,
+               .planner = arguments.planner,
+               .threads = threads_of(arguments, job),
+               .spill = arguments.spill,
+               .trace = arguments.trace,
+               .progress = progress_listener(arguments.progress),
+               .explain = arguments.explain,
+               .analyze = arguments.analyze,
+               .json = arguments.json},
               job);
 }
 
@@ -180,6 +193,8 @@ void add_run_command(CLI::App& app) {
                       "FOLDER: where chunks go that --memory has no room for (default: the system's temporary folder)");
   command->add_option("--timeout", arguments->timeout,
                       "SECONDS: a rank that is stopped for longer ends the job (default 60)");
+  command->add_option("--trace", arguments->trace,
+                      "FILE: write when every task ran, for a trace viewer (Perfetto, chrome://tracing)");
   command->add_flag("--analyze", arguments->analyze, "show what was predicted beside what was measured");
   command->add_flag("--explain", arguments->explain, "show the program's vertices first (--json has them anyway)");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");

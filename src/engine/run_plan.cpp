@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "base/error.h"
 #include "exec/from_ia.h"
@@ -19,14 +22,7 @@ constexpr double scalar_operations_per_second = 2e9;
 
 bool is_too_small(const TaskGraph& graph) {
   double operations = 0;
-  std::vector<KernelCalls> calls(graph.kernels.begin(), graph.kernels.end());
-  for (const Task& task : graph.tasks) {
-    const auto* const call = std::get_if<CallKernel>(&task.op);
-    if (call == nullptr) continue;
-    std::vector<Shape> bounds;
-    for (const ArrayId read : task.reads) bounds.push_back(graph[read].bound);
-    operations += calls[call->kernel](bounds).flops;
-  }
+  for (const Task& task : graph.tasks) operations += flops_of(task);
   return operations < starpu_start_seconds * scalar_operations_per_second;
 }
 
@@ -41,17 +37,75 @@ TaskReport run_here(const TaskGraph& graph, const TaskBindings& bindings, const 
   return run_starpu(graph, bindings, *session, job);
 }
 
+/// Tells a listener how far a run is while this lives, and at the end.
+class Ticker {
+ public:
+  Ticker(const PlannedTasks& tasks, const TaskProgress& progress, const ProgressListener& listener, const Job& job)
+      : tasks_(tasks), progress_(progress), listener_(listener) {
+    for (const Task& task : tasks.graph.tasks) {
+      const bool is_here = job.ranks == 1 || site_of(tasks.graph, task) == job.rank;
+      if (!is_here || std::holds_alternative<Send>(task.op)) continue;
+      ++total_.total;
+      total_.flops_total += flops_of(task);
+    }
+    thread_ = std::jthread([this](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        tell();
+        std::unique_lock lock(mutex_);
+        wake_.wait_for(lock, stop, std::chrono::milliseconds(100), [] { return false; });
+      }
+    });
+  }
+  ~Ticker() {
+    thread_.request_stop();
+    thread_.join();
+    total_.total = progress_.done;  // inputs in memory were no tasks
+    tell();
+  }
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+ private:
+  void tell() const {
+    RunProgress now = total_;
+    now.done = std::min<std::size_t>(progress_.done, now.total);
+    now.flops_done = progress_.flops;
+    now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    now.vertex = name_of(tasks_, progress_.task);
+    listener_(now);
+  }
+
+  const PlannedTasks& tasks_;
+  const TaskProgress& progress_;
+  const ProgressListener& listener_;
+  RunProgress total_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;
+};
+
 /// What rank 0 makes of what every rank did.
 PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const Job& job) {
-  std::vector<double> values{own.seconds, static_cast<double>(own.tasks), static_cast<double>(own.bytes_received)};
+  std::vector<double> values{own.seconds, static_cast<double>(own.spans.size()),
+                             static_cast<double>(own.bytes_received)};
   std::size_t vertex_count = 0;
   for (const auto& vertex : tasks.vertices) vertex_count = std::max(vertex_count, vertex ? *vertex + 1 : 0);
   std::vector<double> seconds(vertex_count, 0);
-  for (const auto& [node, spent] : own.node_seconds) {
-    if (tasks.vertices[node.index]) seconds[*tasks.vertices[node.index]] += spent;
+  std::vector<double> spans;
+  for (const TaskSpan& span : own.spans) {
+    const std::optional<std::size_t> vertex = tasks.vertices[tasks.graph.tasks[span.task].node.index];
+    if (vertex) seconds[*vertex] += span.seconds;
+    spans.insert(spans.end(),
+                 {static_cast<double>(span.task), span.start, span.seconds, static_cast<double>(span.thread)});
   }
   values.insert(values.end(), seconds.begin(), seconds.end());
   PlanRunReport report;
+  for (const std::vector<double>& rank : gather(job, spans)) {
+    std::vector<TaskSpan>& of_rank = report.spans.emplace_back();
+    for (std::size_t i = 0; i < rank.size(); i += 4)
+      of_rank.push_back({static_cast<std::size_t>(rank[i]), rank[i + 1], rank[i + 2], static_cast<int>(rank[i + 3])});
+  }
   report.vertex_seconds.assign(vertex_count, 0);
   report.is_counted = job.ranks > 1;
   if (!report.is_counted) report.received = tasks.traffic.received;
@@ -67,6 +121,11 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const J
 
 }  // namespace
 
+std::string name_of(const PlannedTasks& tasks, std::size_t task) {
+  const std::optional<std::size_t> vertex = tasks.vertices[tasks.graph.tasks[task].node.index];
+  return vertex ? tasks.names[*vertex] : "label values";
+}
+
 PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job) {
   if (job.is_started && plan.sites > job.ranks) {
     throw UserError(
@@ -76,8 +135,12 @@ PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job
   }
   const LoweredPlan lowered = lower(compiled.graph, plan);
   const SiteMemory memory = job.ranks > 1 ? SiteMemory::apart : SiteMemory::shared;
-  return {tasks_of(lowered.ia.store, lowered.ia.plan, memory), lowered.vertices,
-          bytes_of(lowered.ia.store, lowered.ia.plan)};
+  PlannedTasks tasks{tasks_of(lowered.ia.store, lowered.ia.plan, memory),
+                     lowered.vertices,
+                     {},
+                     bytes_of(lowered.ia.store, lowered.ia.plan)};
+  for (const Vertex& vertex : compiled.graph.vertices) tasks.names.push_back(vertex.name);
+  return tasks;
 }
 
 TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
@@ -99,9 +162,18 @@ TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, 
 InputSources sources_of(const TensorBindings& inputs) { return {inputs.begin(), inputs.end()}; }
 
 PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, std::vector<OutputWriter> writers,
-                        const ScalarBindings& scalars, const PlanResources& resources, const Job& job) {
-  const TaskBindings bindings = task_bindings(tasks.graph, sources, std::move(writers), scalars);
-  return gathered(tasks, run_here(tasks.graph, bindings, resources, job), job);
+                        const ScalarBindings& scalars, const PlanResources& resources, const Job& job,
+                        const ProgressListener& listener) {
+  TaskBindings bindings = task_bindings(tasks.graph, sources, std::move(writers), scalars);
+  TaskProgress progress;
+  std::optional<Ticker> ticker;
+  if (listener) {
+    bindings.progress = &progress;
+    ticker.emplace(tasks, progress, listener, job);
+  }
+  const TaskReport own = run_here(tasks.graph, bindings, resources, job);
+  ticker.reset();
+  return gathered(tasks, own, job);
 }
 
 }  // namespace einrel

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/compile.h"
+#include "engine/run.h"
 #include "exec/executor.h"
 #include "exec/starpu/job.h"
 #include "exec/starpu/spill.h"
@@ -18,8 +19,12 @@ namespace einrel {
 struct PlannedTasks {
   TaskGraph graph;
   std::vector<std::optional<std::size_t>> vertices;  ///< per operation (Task::node), its vertex
+  std::vector<std::string> names;                    ///< of the vertices
   Traffic traffic;                                   ///< that the plan has between sites
 };
+
+/// The vertex that a task is a part of.
+std::string name_of(const PlannedTasks& tasks, std::size_t task);
 
 /// Throws UserError when the plan has more sites than the job has ranks, and as `lower` (plan/lower.h) does.
 PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job);
@@ -44,16 +49,19 @@ struct PlanResources {
 struct PlanRunReport {
   double seconds = 0;
   std::size_t tasks = 0;
-  std::vector<std::int64_t> received;  ///< bytes, per site; where sites share memory, those that the plan counts
-  bool is_counted = false;             ///< `received` are bytes that went from process to process
-  std::vector<double> vertex_seconds;  ///< of all its tasks, on the rank where they took longest
+  std::vector<std::int64_t> received;        ///< bytes, per site; where sites share memory, those that the plan counts
+  bool is_counted = false;                   ///< `received` are bytes that went from process to process
+  std::vector<std::vector<TaskSpan>> spans;  ///< per rank
+  std::vector<double> vertex_seconds;        ///< of all its tasks, on the rank where they took longest
 };
 
 /// Runs the tasks: one after the other on all threads where StarPU would gain nothing (one thread, or next to nothing
 /// to compute), else by StarPU. `sources` has every input, `writers` one for each output. On all ranks of a job; the
 /// report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out; in
-/// a job of several ranks, what fails on one of them goes to Job::on_failure.
+/// a job of several ranks, what fails on one of them goes to Job::on_failure. `listener` is told of this rank's tasks
+/// every tenth of a second, on a thread of its own, and at the end.
 PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, std::vector<OutputWriter> writers,
-                        const ScalarBindings& scalars, const PlanResources& resources, const Job& job);
+                        const ScalarBindings& scalars, const PlanResources& resources, const Job& job,
+                        const ProgressListener& listener = {});
 
 }  // namespace einrel

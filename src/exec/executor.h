@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -19,20 +20,35 @@ using InputSource = std::variant<Tensor, InputMaker>;
 /// Takes a row-major chunk of an output. Chunks come in any order, several at a time.
 using OutputWriter = std::function<void(const std::vector<std::int64_t>& begin, const Tensor& chunk)>;
 
+/// How far a run is; executors write it, anyone may read it meanwhile.
+struct TaskProgress {
+  std::atomic<std::size_t> done = 0;  ///< tasks, of those of this process
+  std::atomic<double> flops = 0;
+  std::atomic<std::size_t> task = 0;  ///< the one that began last
+};
+
 /// What a task graph meets outside.
 struct TaskBindings {
   std::vector<InputSource> inputs;    ///< as TaskGraph::inputs
   std::vector<OutputWriter> outputs;  ///< as TaskGraph::outputs
   ScalarBindings scalars;
+  TaskProgress* progress = nullptr;  ///< if someone wants to know
+};
+
+/// When a task ran.
+struct TaskSpan {
+  std::size_t task = 0;
+  double start = 0;  ///< seconds since 1970, so that those of several processes can be compared
+  double seconds = 0;
+  int thread = 0;  ///< of those that run tasks
 };
 
 /// What a run of a task graph took. Of one process: where each site has its own, that of its own site.
 struct TaskReport {
   double seconds = 0;
-  std::size_t tasks = 0;
   std::int64_t bytes_sent = 0;
   std::int64_t bytes_received = 0;
-  std::map<IaId, double> node_seconds;  ///< of the tasks of each operation, summed
+  std::vector<TaskSpan> spans;  ///< of every task that ran here, but for Send
 };
 
 /// Memory for the outputs of a graph, and what writes them there. Throws RunError when there is none.

@@ -62,7 +62,8 @@ class Builder {
     }
     std::vector<Shape> bounds;
     for (const ArrayId argument : arguments) bounds.push_back(graph_[argument].bound);
-    const ArrayId made = make(CallKernel{k}, arguments, {result_dtype(kernel), calls_[k](bounds).bound, site});
+    const KernelCalls::Call& call = calls_[k](bounds);
+    const ArrayId made = make(CallKernel{k, call.flops}, arguments, {result_dtype(kernel), call.bound, site});
     if (is_shared()) called_[{k, arguments}] = made;
     return made;
   }

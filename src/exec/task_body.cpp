@@ -31,6 +31,20 @@ void make_positions(const MakePositions& positions, const Shape& bound, std::byt
     std::memcpy(to, &value, sizeof(value));
 }
 
+TaskClock::TaskClock(const TaskGraph& graph, std::size_t task, int thread, TaskProgress* progress, TaskSpan& span)
+    : graph_(graph), progress_(progress), span_(span), start_(std::chrono::steady_clock::now()) {
+  const std::chrono::duration<double> since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  span_ = {task, since_1970.count(), 0, thread};
+  if (progress_ != nullptr) progress_->task = task;
+}
+
+TaskClock::~TaskClock() {
+  span_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  if (progress_ == nullptr) return;
+  ++progress_->done;
+  progress_->flops += flops_of(graph_.tasks[span_.task]);
+}
+
 Tensor borrowed(const TaskArray& array, const std::byte* data) {
   return {array.dtype, array.bound, row_major_strides(array.bound), data, nullptr};
 }

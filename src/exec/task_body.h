@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <span>
@@ -29,6 +30,21 @@ class ChunkKernels {
 void copy_boxes(const CopyBoxes& copy, std::span<const Tensor> reads, const Shape& bound, std::byte* to);
 /// Makes the array of a MakePositions.
 void make_positions(const MakePositions& positions, const Shape& bound, std::byte* to);
+
+/// Times a task and counts it as done when it goes.
+class TaskClock {
+ public:
+  TaskClock(const TaskGraph& graph, std::size_t task, int thread, TaskProgress* progress, TaskSpan& span);
+  ~TaskClock();
+  TaskClock(const TaskClock&) = delete;
+  TaskClock& operator=(const TaskClock&) = delete;
+
+ private:
+  const TaskGraph& graph_;
+  TaskProgress* progress_;
+  TaskSpan& span_;
+  std::chrono::steady_clock::time_point start_;
+};
 
 /// A tensor of memory that someone else keeps.
 Tensor borrowed(const TaskArray& array, const std::byte* data);

@@ -11,6 +11,11 @@ std::int64_t bytes_of(const TaskArray& array) {
   return element_count(array.bound) * static_cast<std::int64_t>(size_of(array.dtype));
 }
 
+double flops_of(const Task& task) {
+  const auto* const call = std::get_if<CallKernel>(&task.op);
+  return call == nullptr ? 0 : call->flops;
+}
+
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {
   std::vector<std::size_t> last(graph.arrays.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {

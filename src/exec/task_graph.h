@@ -30,6 +30,7 @@ struct MakePositions {
 /// One call of a kernel on all that the task reads.
 struct CallKernel {
   std::size_t kernel = 0;  ///< of TaskGraph::kernels
+  double flops = 0;        ///< scalar operations, see flops(Vertex)
 };
 /// Puts an array together from boxes of those that the task reads, one of each, which fill it.
 struct CopyBoxes {
@@ -88,6 +89,9 @@ struct TaskGraph {
 Site site_of(const TaskGraph& graph, const Task& task);
 
 std::int64_t bytes_of(const TaskArray& array);
+
+/// Scalar operations; 0 of what calls no kernel.
+double flops_of(const Task& task);
 
 /// Per task, the arrays that no later task reads: their memory can be had again once it is done.
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph);

@@ -66,22 +66,17 @@ class SerialRun {
 }  // namespace
 
 TaskReport run_serial(const TaskGraph& graph, const TaskBindings& bindings, Workers& workers) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  const auto start = std::chrono::steady_clock::now();
   TaskReport report;
+  report.spans.resize(graph.tasks.size());
   SerialRun run(graph, bindings, workers);
   const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
-  const Clock::time_point start = Clock::now();
-  Clock::time_point before = start;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const TaskClock clock(graph, t, 0, bindings.progress, report.spans[t]);
     run.run(graph.tasks[t]);
     for (const ArrayId array : freed[t]) run.free(array);
-    const Clock::time_point now = Clock::now();
-    report.node_seconds[graph.tasks[t].node] += seconds(now - before);
-    before = now;
   }
-  report.tasks = graph.tasks.size();
-  report.seconds = seconds(before - start);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 

@@ -42,11 +42,12 @@ struct RunState {
 /// One task as StarPU gets it: what it runs on, apart from the arrays that StarPU keeps.
 struct TaskCall {
   RunState& state;
+  std::size_t number = 0;  ///< of the task in the graph
   const Task& task;
   const ChunkKernel* kernel = nullptr;
   std::vector<std::optional<Tensor>> in_place;  ///< per read, if it is part of an input
   std::vector<std::size_t> buffers;             ///< per other read, which buffer
-  double seconds = 0;
+  TaskSpan span;
 };
 
 std::byte* pointer_of(void* buffer) {
@@ -105,13 +106,12 @@ void fail(RunState& state) {
 void run_task(void* buffers[], void* argument) {
   TaskCall& call = *static_cast<TaskCall*>(argument);
   if (call.state.failed) return;
-  const Clock::time_point start = Clock::now();
+  const TaskClock clock(call.state.graph, call.number, starpu_worker_get_id(), call.state.bindings.progress, call.span);
   try {
     std::visit(TaskRun(call, buffers), call.task.op);
   } catch (...) {
     fail(call.state);
   }
-  call.seconds = seconds_since(start);
 }
 
 void one_received(void* state_pointer) {
@@ -196,8 +196,7 @@ class Submission {
     if (state_.failed && job_.ranks > 1) job_.on_failure(state_.error, job_);
     if (state_.error) std::rethrow_exception(state_.error);
     report_.seconds = seconds_since(start);
-    for (const TaskCall& call : calls_) report_.node_seconds[call.task.node] += call.seconds;
-    report_.tasks = calls_.size();
+    for (const TaskCall& call : calls_) report_.spans.push_back(call.span);
     return report_;
   }
 
@@ -213,17 +212,18 @@ class Submission {
     if (std::holds_alternative<Send>(task.op)) {
       send(task, static_cast<starpu_mpi_tag_t>(t));
     } else if (job_.ranks == 1 || site_of(graph_, task) == job_.rank) {
-      if (!taken_in_place(task)) call(task);
+      if (!taken_in_place(t)) call(t);
     }
   }
 
-  bool taken_in_place(const Task& task) {
+  bool taken_in_place(std::size_t t) {
+    const Task& task = graph_.tasks[t];
     const auto* const read = std::get_if<ReadInput>(&task.op);
     if (read == nullptr) return false;
     const auto* const whole = std::get_if<Tensor>(&state_.bindings.inputs[read->input]);
     if (whole == nullptr) return false;
     arrays_[task.makes.index].in_place = whole->box(read->begin, graph_[task.makes].bound);
-    in_place_task_[task.makes] = &task;
+    in_place_task_[task.makes] = t;
     return true;
   }
 
@@ -250,7 +250,7 @@ class Submission {
 
   /// An input's part is copied when it is to be sent.
   starpu_data_handle_t handle_to_send(ArrayId id) {
-    if (arrays_[id.index].handle == nullptr) call(*in_place_task_.at(id));
+    if (arrays_[id.index].handle == nullptr) call(in_place_task_.at(id));
     return arrays_[id.index].handle;
   }
 
@@ -261,8 +261,9 @@ class Submission {
     return handle;
   }
 
-  void call(const Task& task) {
-    TaskCall& call = calls_.emplace_back(TaskCall{state_, task, nullptr, {}, {}, 0});
+  void call(std::size_t t) {
+    const Task& task = graph_.tasks[t];
+    TaskCall& call = calls_.emplace_back(TaskCall{state_, t, task, nullptr, {}, {}, {}});
     std::vector<starpu_data_handle_t> handles;
     std::vector<starpu_data_access_mode> modes;
     const auto use = [&](starpu_data_handle_t handle, starpu_data_access_mode mode) {
@@ -313,7 +314,7 @@ class Submission {
   ChunkKernels kernels_;
   starpu_codelet codelet_;
   std::vector<Array> arrays_;
-  std::map<ArrayId, const Task*> in_place_task_;
+  std::map<ArrayId, std::size_t> in_place_task_;
   std::deque<TaskCall> calls_;  // so that tasks can point to them
   TaskReport report_;
 };
