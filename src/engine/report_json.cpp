@@ -294,7 +294,8 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
     if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
     json["vertices"][next]["predicted_seconds"] = json["vertices"][next]["seconds"];
-    json["vertices"][next++]["seconds"] = v < run.vertex_seconds.size() ? run.vertex_seconds[v] : 0;
+    json["vertices"][next]["seconds"] = run.vertex_seconds[v];
+    json["vertices"][next++]["bytes_moved"] = run.is_counted ? run.vertex_bytes[v] : 0;
   }
   const std::int64_t moved = std::accumulate(run.received.begin(), run.received.end(), std::int64_t{0});
   json["measured"] = {{"seconds", run.seconds},

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "engine/memory.h"
 #include "exec/from_ia.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
@@ -85,36 +86,56 @@ class Ticker {
   std::jthread thread_;
 };
 
-/// What rank 0 makes of what every rank did.
-PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const Job& job) {
-  std::vector<double> values{own.seconds, static_cast<double>(own.spans.size()),
-                             static_cast<double>(own.bytes_received)};
-  std::size_t vertex_count = 0;
-  for (const auto& vertex : tasks.vertices) vertex_count = std::max(vertex_count, vertex ? *vertex + 1 : 0);
-  std::vector<double> seconds(vertex_count, 0);
-  std::vector<double> spans;
+/// Seconds and received bytes of one rank's tasks, by vertex: what it sends to rank 0, one after the other.
+std::vector<double> by_vertex(const PlannedTasks& tasks, const TaskReport& own) {
+  std::vector<double> values(2 * tasks.names.size(), 0);
   for (const TaskSpan& span : own.spans) {
     const std::optional<std::size_t> vertex = tasks.vertices[tasks.graph.tasks[span.task].node.index];
-    if (vertex) seconds[*vertex] += span.seconds;
-    spans.insert(spans.end(),
-                 {static_cast<double>(span.task), span.start, span.seconds, static_cast<double>(span.thread)});
+    if (vertex) values[*vertex] += span.seconds;
   }
-  values.insert(values.end(), seconds.begin(), seconds.end());
+  for (const auto& [node, bytes] : own.received) {
+    if (const auto vertex = tasks.vertices[node.index])
+      values[tasks.names.size() + *vertex] += static_cast<double>(bytes);
+  }
+  return values;
+}
+
+std::vector<double> numbers_of(const std::vector<TaskSpan>& spans) {
+  std::vector<double> numbers;
+  for (const TaskSpan& span : spans) {
+    numbers.insert(numbers.end(),
+                   {static_cast<double>(span.task), span.start, span.seconds, static_cast<double>(span.thread)});
+  }
+  return numbers;
+}
+
+/// What rank 0 makes of what every rank did.
+PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const Job& job) {
   PlanRunReport report;
-  for (const std::vector<double>& rank : gather(job, spans)) {
-    std::vector<TaskSpan>& of_rank = report.spans.emplace_back();
+  for (const std::vector<double>& rank : gather(job, numbers_of(own.spans))) {
+    std::vector<TaskSpan>& spans = report.spans.emplace_back();
     for (std::size_t i = 0; i < rank.size(); i += 4)
-      of_rank.push_back({static_cast<std::size_t>(rank[i]), rank[i + 1], rank[i + 2], static_cast<int>(rank[i + 3])});
+      spans.push_back({static_cast<std::size_t>(rank[i]), rank[i + 1], rank[i + 2], static_cast<int>(rank[i + 3])});
+    report.tasks += spans.size();
   }
-  report.vertex_seconds.assign(vertex_count, 0);
+  for (const std::vector<double>& rank :
+       gather(job, {own.seconds, static_cast<double>(peak_resident_bytes().value_or(0))})) {
+    report.seconds = std::max(report.seconds, rank[0]);
+    report.peak_bytes.push_back(static_cast<std::int64_t>(rank[1]));
+  }
+  const std::size_t vertices = tasks.names.size();
+  report.vertex_seconds.assign(vertices, 0);
+  report.vertex_bytes.assign(vertices, 0);
   report.is_counted = job.ranks > 1;
   if (!report.is_counted) report.received = tasks.traffic.received;
-  for (const std::vector<double>& rank : gather(job, values)) {
-    report.seconds = std::max(report.seconds, rank[0]);
-    report.tasks += static_cast<std::size_t>(rank[1]);
-    if (report.is_counted) report.received.push_back(static_cast<std::int64_t>(rank[2]));
-    for (std::size_t v = 0; v < vertex_count; ++v)
-      report.vertex_seconds[v] = std::max(report.vertex_seconds[v], rank[3 + v]);
+  for (const std::vector<double>& rank : gather(job, by_vertex(tasks, own))) {
+    std::int64_t received = 0;
+    for (std::size_t v = 0; v < vertices; ++v) {
+      report.vertex_seconds[v] = std::max(report.vertex_seconds[v], rank[v]);
+      report.vertex_bytes[v] += static_cast<std::int64_t>(rank[vertices + v]);
+      received += static_cast<std::int64_t>(rank[vertices + v]);
+    }
+    if (report.is_counted) report.received.push_back(received);
   }
   return report;
 }

@@ -52,6 +52,8 @@ struct PlanRunReport {
   std::vector<std::int64_t> received;        ///< bytes, per site; where sites share memory, those that the plan counts
   bool is_counted = false;                   ///< `received` are bytes that went from process to process
   std::vector<std::vector<TaskSpan>> spans;  ///< per rank
+  std::vector<std::int64_t> peak_bytes;      ///< the most memory that each process had
+  std::vector<std::int64_t> vertex_bytes;    ///< that came from other processes, all ranks together
   std::vector<double> vertex_seconds;        ///< of all its tasks, on the rank where they took longest
 };
 

@@ -47,8 +47,8 @@ struct TaskSpan {
 struct TaskReport {
   double seconds = 0;
   std::int64_t bytes_sent = 0;
-  std::int64_t bytes_received = 0;
-  std::vector<TaskSpan> spans;  ///< of every task that ran here, but for Send
+  std::map<IaId, std::int64_t> received;  ///< bytes from other processes, by operation
+  std::vector<TaskSpan> spans;            ///< of every task that ran here, but for Send
 };
 
 /// Memory for the outputs of a graph, and what writes them there. Throws RunError when there is none.

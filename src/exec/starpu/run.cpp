@@ -244,7 +244,7 @@ class Submission {
       }
       starpu_mpi_irecv_detached(new_handle(task.makes), static_cast<int>(from), tag, MPI_COMM_WORLD, one_received,
                                 &state_);
-      report_.bytes_received += bytes;
+      report_.received[task.node] += bytes;
     }
   }
 
