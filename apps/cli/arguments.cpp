@@ -117,6 +117,11 @@ std::map<std::string, double> parse_scalars(const std::vector<std::string>& give
   return scalars;
 }
 
+std::size_t threads_of(const std::string& given, const Job& job) {
+  const std::size_t threads = parse_threads(given);
+  return given.empty() ? std::max<std::size_t>(1, threads / job.ranks_here) : threads;
+}
+
 double parse_timeout(const std::string& given) {
   const auto seconds = parse_number<double>("--timeout ", given, "a number of seconds");
   if (!(seconds > 0)) throw UserError(fmt::format("--timeout {}: it has to be more than 0 seconds", given));

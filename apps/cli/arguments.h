@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "exec/starpu/job.h"
+
 namespace einrel::cli {
 
 /// NAME=VALUE pairs as given, in order. Throws UserError for one without '=' or name, or a name given twice.
@@ -29,6 +31,9 @@ std::optional<std::int64_t> parse_memory(const std::string& given);
 /// --threads N; all cores that this process may use when nothing is given. Throws UserError unless it is a whole number
 /// of 1 or more.
 std::size_t parse_threads(const std::string& given);
+
+/// The same in a job: without --threads, the ranks of a machine share its cores.
+std::size_t threads_of(const std::string& given, const Job& job);
 
 /// --timeout SECONDS; throws UserError unless it is a number above 0.
 double parse_timeout(const std::string& given);

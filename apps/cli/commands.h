@@ -10,5 +10,6 @@ void add_explain_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_einsum_command(CLI::App& app);
 void add_list_command(CLI::App& app);
+void add_calibrate_command(CLI::App& app);
 
 }  // namespace einrel::cli

@@ -58,6 +58,7 @@ int run_command_line(int argc, char** argv) {
   einrel::cli::add_check_command(app);
   einrel::cli::add_einsum_command(app);
   einrel::cli::add_list_command(app);
+  einrel::cli::add_calibrate_command(app);
   require_commands(app, argc, argv);
   std::vector<std::string> words;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 wants them backwards

@@ -13,7 +13,7 @@ namespace einrel::cli {
 namespace {
 
 Machine machine_of(const PlanArguments& arguments) {
-  return arguments.machine ? einrel::machine_of(*arguments.machine) : Machine{};
+  return arguments.machine ? einrel::machine_of(*arguments.machine) : default_machine();
 }
 
 /// Of a machine that somebody chose, its own.
@@ -38,7 +38,8 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--cost", arguments.cost, "what eindecomp makes least: seconds (default), bytes, floats or bound");
   command
       .add_option("--machine", arguments.machine,
-                  "what to plan for: a name (default laptop; see einrel list machines) or a file, FILE.json")
+                  "what to plan for: a name (default: the calibrated one, else laptop; see einrel list machines) or a "
+                  "file, FILE.json")
       ->allow_extra_args(false);
   command
       .add_option("--memory", arguments.memory,

@@ -134,12 +134,6 @@ SourceText program_of_job(const std::string& path, const Job& job) {
   return {name, from_rank_0(job, read ? read->text() : "")};
 }
 
-/// Without --threads, the ranks of a machine share its cores.
-std::size_t threads_of(const RunArguments& arguments, const Job& job) {
-  const std::size_t threads = parse_threads(arguments.threads);
-  return arguments.threads.empty() ? std::max<std::size_t>(1, threads / job.ranks_here) : threads;
-}
-
 void run_program(const RunArguments& arguments) {
   refuse_tra(arguments.program);
   const double timeout = parse_timeout(arguments.timeout);
@@ -160,7 +154,7 @@ void run_program(const RunArguments& arguments) {
                .outputs = prepared.outputs,
                .plan = arguments.plan,
                .planner = arguments.planner,
-               .threads = threads_of(arguments, job),
+               .threads = threads_of(arguments.threads, job),
                .spill = arguments.spill,
                .trace = arguments.trace,
                .progress = progress_listener(arguments.progress),

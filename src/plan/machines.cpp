@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -175,6 +177,33 @@ Machine read_machine(const std::string& path) {
 Machine machine_of(const std::string& name_or_path) {
   const bool is_file = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json");
   return is_file ? read_machine(name_or_path) : machine_named(name_or_path);
+}
+
+std::string to_json(const Machine& machine) {
+  const nlohmann::ordered_json object{{"name", machine.name},
+                                      {"about", machine.about},
+                                      {"sites", machine.sites},
+                                      {"cores", machine.cores},
+                                      {"flops_per_core", machine.flops_per_core},
+                                      {"memory_bandwidth", machine.memory_bandwidth},
+                                      {"network_bandwidth", machine.network_bandwidth},
+                                      {"network_latency", machine.network_latency},
+                                      {"task_seconds", machine.task_seconds},
+                                      {"memory", machine.memory}};
+  return object.dump(2) + "\n";
+}
+
+std::string calibrated_path() {
+  const auto set = [](const char* name) { return std::getenv(name) != nullptr && *std::getenv(name) != '\0'; };
+  if (set("XDG_CONFIG_HOME")) return std::string(std::getenv("XDG_CONFIG_HOME")) + "/einrel/machine.json";
+  if (set("HOME")) return std::string(std::getenv("HOME")) + "/.config/einrel/machine.json";
+  return "";
+}
+
+Machine default_machine() {
+  const std::string path = calibrated_path();
+  std::error_code ignored;
+  return !path.empty() && std::filesystem::exists(path, ignored) ? read_machine(path) : Machine{};
 }
 
 }  // namespace einrel

@@ -139,6 +139,35 @@ class PlannedRuns(RunTest):
             self.assertEqual(done.out, "", done)
 
 
+class Calibration(RunTest):
+    def test_what_was_measured_is_what_plans_use(self):
+        settings = {**os.environ, "XDG_CONFIG_HOME": self.path("settings")}
+        self.succeed("calibrate", "--threads", "1", env=settings)
+        with open(self.path("settings/einrel/machine.json"), encoding="utf-8") as file:
+            machine = json.load(file)
+        for field in ("flops_per_core", "memory_bandwidth", "task_seconds", "network_bandwidth", "memory"):
+            self.assertGreater(machine[field], 0)
+        explained = json.loads(self.succeed("explain", self.program, "--sites", "2", "--json", env=settings).out)
+        self.assertEqual(explained["machine"], "calibrated")
+        named = self.succeed("explain", self.program, "--sites", "2", "--machine", "laptop", "--json", env=settings)
+        self.assertEqual(json.loads(named.out)["machine"], "laptop")
+        self.text_file("settings/einrel/machine.json", "{")
+        self.refuse(1, "explain", self.program, "--sites", "2", mentions=["machine.json"], env=settings)
+
+    def test_a_trace_has_every_task_of_every_rank(self):
+        done = self.job(2, self.program, "--random", "1", "--trace", self.path("trace.json"), "--json", "--cost", "bytes")
+        self.assertEqual(done.code, 0, done)
+        with open(self.path("trace.json"), encoding="utf-8") as file:
+            events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual(len(events), json.loads(done.out)["measured"]["tasks"])
+        self.assertEqual({event["pid"] for event in events}, {0, 1})
+        self.assertIn("Y", {event["name"] for event in events})
+
+    def test_progress_is_shown_when_asked_for(self):
+        done = self.succeed("run", self.program, "--random", "1", "--sites", "2", "--progress", "always")
+        self.assertRegex(done.err, r"100 %")
+
+
 class Limits(RunTest):
     def test_a_program_larger_than_memory_runs_through_the_disk(self):
         program = self.text_file("chain.ein", CHAIN)
