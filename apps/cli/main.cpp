@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "commands.h"
+#include "exec/starpu/job.h"
 #include "output.h"
 
 namespace {
@@ -59,6 +60,10 @@ int run_command_line(int argc, char** argv) {
   einrel::cli::add_einsum_command(app);
   einrel::cli::add_list_command(app);
   einrel::cli::add_calibrate_command(app);
+  // Under mpirun, only run and calibrate are work for all ranks; the others would say the same as rank 0.
+  const bool is_quiet = einrel::name_in_job().value_or("rank 0") != "rank 0";
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (is_quiet && command != "run" && command != "calibrate") return 0;
   require_commands(app, argc, argv);
   std::vector<std::string> words;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 wants them backwards
@@ -69,8 +74,9 @@ int run_command_line(int argc, char** argv) {
   try {
     app.parse(words);
   } catch (const CLI::Success& asked) {  // --help, --version
-    app.exit(asked);
+    if (!is_quiet) app.exit(asked);
   } catch (const CLI::ParseError& error) {
+    if (is_quiet) return exit_user_error;
     einrel::cli::report_error(fmt::format("{}\n  help: einrel --help, einrel COMMAND --help", error.what()));
     return exit_user_error;
   }

@@ -94,6 +94,13 @@ struct Chosen {
   bool spills = false;  ///< chunks may have to go to disk
 };
 
+/// Where the system keeps what is not to stay; when it cannot say, here.
+std::string temporary_folder() {
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
+  return unknown ? "." : folder.string();
+}
+
 /// Whether all of a program fits into what --memory allows this process.
 bool fits_in_one_piece(const Compiled& compiled, std::int64_t memory) {
   return forecast_memory(compiled).peak_bytes <= memory;
@@ -108,7 +115,8 @@ Chosen choose(const PlannedRun& run, const Job& job) {
   if (run.spill && !run.plan.memory) throw UserError("--spill needs --memory SIZE: what may stay in memory");
   const std::string planner = run.planner.value_or("eindecomp");
   if (std::optional<Plan> plan = plan_from_file(run.plan, run.compiled)) {
-    if (run.planner) throw UserError("--plan and --planner are two ways to choose a plan; give one of them");
+    if (run.planner || run.plan.cost || run.plan.batch)
+      throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
     request.sites = plan->sites;
     chosen.plan = report_of(run.compiled, std::move(*plan), request);
   } else if (!job.is_started && run.plan.memory && request.memory &&
@@ -121,11 +129,13 @@ Chosen choose(const PlannedRun& run, const Job& job) {
     if (!job.is_started || run.spill) without_limit.memory.reset();
     chosen.plan = std::move(plan_with(run.compiled, {planner}, without_limit).front());
   }
-  chosen.spills = run.spill.has_value();
+  // In one process, what fits stays in memory; a plan of a file is run as it is.
+  chosen.spills =
+      run.plan.memory && request.memory && (job.is_started ? run.spill.has_value() : run.plan.plan_file.has_value());
   if (job.is_started && !chosen.spills) check_fits(run.compiled, chosen.plan, request, run.source);
   chosen.tasks = tasks_of(run.compiled, chosen.plan.plan, job);
   if (chosen.spills && request.memory)
-    check_tasks_fit(run.compiled, chosen.tasks, job.is_started ? 1 : run.threads, *request.memory);
+    check_tasks_fit(run.compiled, chosen.tasks, {*request.memory, run.threads, job.is_started ? 1 : run.threads});
   return chosen;
 }
 
@@ -162,7 +172,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
     print(explain_text(run.compiled) + plans_text(run.compiled, {plan}, request));
   const StandIns files(run.outputs, job);
   ChunkedOutputs outputs(tasks.graph, files.paths(), job);
-  const std::string folder = run.spill.value_or(std::filesystem::temp_directory_path().string());
+  const std::string folder = run.spill.value_or(temporary_folder());
   const PlanResources resources{run.threads,
                                 spills ? request.memory : std::nullopt,
                                 {folder, [&](std::exception_ptr error) { job.on_failure(error, job); }}};

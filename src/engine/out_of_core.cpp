@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "exec/starpu/session.h"
 
 namespace einrel {
 namespace {
@@ -27,33 +28,37 @@ LargestTask largest_task(const TaskGraph& graph) {
   return largest;
 }
 
-bool fits(const LargestTask& largest, std::size_t at_once, std::int64_t memory) {
-  return largest.bytes <= memory / 2 / static_cast<std::int64_t>(at_once);
+/// Half of what there is for chunks: the others are on their way to the disk or from it.
+bool fits(const LargestTask& largest, const TaskMemory& memory) {
+  return largest.bytes <= chunk_memory(memory.limit, memory.threads) / 2 / static_cast<std::int64_t>(memory.at_once);
 }
 
 }  // namespace
 
-void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, std::size_t at_once, std::int64_t memory) {
+void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory) {
   const LargestTask largest = largest_task(tasks.graph);
-  if (fits(largest, at_once, memory)) return;
+  if (fits(largest, memory)) return;
+  std::int64_t enough = memory.limit;
+  while (!fits(largest, {enough, memory.threads, memory.at_once})) enough += enough / 8 + 1;
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
-  const auto bytes = static_cast<double>(largest.bytes);
   throw UserError(fmt::format(
-      "--memory {} is too little: a part of '{}' takes {}, {} at once, when cut for {}\n"
-      "  help: give at least {}, more sites, or fewer --threads",
-      bytes_text(static_cast<double>(memory)), vertex ? compiled.graph.vertices[*vertex].name : "the program",
-      bytes_text(bytes), at_once, counted(static_cast<std::size_t>(tasks.graph.sites), "site"),
-      bytes_text(2.0 * bytes * static_cast<double>(at_once))));
+      "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}\n  help: give at least {}{}",
+      bytes_text(static_cast<double>(memory.limit)), vertex ? compiled.graph.vertices[*vertex].name : "the program",
+      bytes_text(static_cast<double>(largest.bytes)),
+      memory.at_once > 1 ? fmt::format(" on each of {} threads", memory.at_once) : "",
+      counted(static_cast<std::size_t>(tasks.graph.sites), "site"), bytes_text(static_cast<double>(enough)),
+      memory.at_once > 1 ? ", or fewer --threads" : ", or more ranks: each of them computes one part"));
 }
 
 OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,
-                               std::size_t threads, std::int64_t memory) {
+                               std::size_t threads, std::int64_t limit) {
+  const TaskMemory memory{limit, threads, threads};
   request.memory.reset();  // of a site; the process has all of them
   for (;; request.sites *= 2) {
     PlanReport plan = std::move(plan_with(compiled, {planner}, request).front());
     PlannedTasks tasks = tasks_of(compiled, plan.plan, {});
-    if (request.sites * 2 > most_virtual_sites) check_tasks_fit(compiled, tasks, threads, memory);
-    if (fits(largest_task(tasks.graph), threads, memory)) return {std::move(plan), std::move(tasks)};
+    if (request.sites * 2 > most_virtual_sites) check_tasks_fit(compiled, tasks, memory);
+    if (fits(largest_task(tasks.graph), memory)) return {std::move(plan), std::move(tasks)};
   }
 }
 

@@ -26,7 +26,7 @@ S[b,h] = softmax[h](Y[b,h])
 m[] = mean[b,h] sq(S[b,h])
 output Y, S, m
 """
-CHAIN = """dims i=900 j=900 k=900
+CHAIN = """dims i=1900 j=1900 k=1900
 input A[i,j], B[j,k]
 C[i,k] = sum[j] A[i,j] * B[j,k]
 D[i,k] = sum[j] C[i,j] * B[j,k]
@@ -173,7 +173,7 @@ class Limits(RunTest):
         program = self.text_file("chain.ein", CHAIN)
         whole = json.loads(self.succeed("run", program, "--random", "1", "--json").out)
         within = json.loads(self.succeed("run", program, "--random", "1", "--json", "--threads", "2",
-                                         "--memory", "4MB", "--spill", self.folder).out)
+                                         "--memory", "24MB", "--spill", self.folder).out)
         self.assertGreater(within["sites"], 1)
         for key in ("min", "max", "mean"):
             want = whole["outputs"]["E"][key]
@@ -181,13 +181,15 @@ class Limits(RunTest):
         self.assertEqual(os.listdir(self.folder).count("chain.ein"), 1)
         self.assertEqual([name for name in os.listdir(self.folder) if "spill" in name], [])
         if not SANITIZED:
-            self.assertLess(within["peak_memory"]["measured"], 4e6 + 150e6)
+            self.assertLess(within["peak_memory"]["measured"], 24e6 + 150e6)
 
     def test_limits_that_nothing_fits_into_are_refused(self):
         program = self.text_file("chain.ein", CHAIN)
-        self.refuse(1, "run", program, "--random", "1", "--memory", "1kB", mentions=["--memory 1 kB", "help: give"])
+        wide = self.text_file("wide.ein", "dims i=3000000\ninput A[i]\ns[] = sum[i] A[i]\nZ[i] = A[i] - s[]\nY[i] = floor(Z[i])\nm[] = argmax[i] Y[i]\n")
+        self.refuse(1, "run", wide, "--random", "1", "--memory", "1kB", "--planner", "single",
+                    mentions=["--memory 1 kB", "takes 24 MB", "help: give"])
         self.refuse(1, "run", program, "--random", "1", "--spill", self.folder, mentions=["--spill needs --memory"])
-        self.refuse(1, "run", program, "--random", "1", "--memory", "4MB", "--spill", "/nowhere",
+        self.refuse(1, "run", program, "--random", "1", "--memory", "24MB", "--spill", "/nowhere",
                     mentions=["/nowhere"])
 
     def test_a_full_disk_is_a_named_error_and_leaves_nothing(self):
@@ -197,7 +199,7 @@ class Limits(RunTest):
         program = self.text_file("chain.ein", CHAIN)
         folder = self.path("small")
         os.mkdir(folder)
-        for arguments in (("--memory", "4MB", "--spill", folder), ("--sites", "2", "--out", f"E={folder}/e.npy")):
+        for arguments in (("--memory", "24MB", "--spill", folder), ("--sites", "2", "--out", f"E={folder}/e.npy")):
             self.refuse(2, "run", program, "--random", "1", *arguments, mentions=[folder], preexec_fn=small_files)
             self.assertEqual(os.listdir(folder), [])
 

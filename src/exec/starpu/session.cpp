@@ -15,6 +15,8 @@
 namespace einrel {
 namespace {
 
+constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+
 /// StarPU reads these when it starts. What the user has set stays.
 void set_environment(const SessionOptions& options) {
   const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 0); };
@@ -26,10 +28,7 @@ void set_environment(const SessionOptions& options) {
     // The C library would keep what was freed, in pieces, beside what StarPU counts.
     constexpr int returned_at_once = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, returned_at_once);
-    constexpr std::int64_t megabyte = std::int64_t{1} << 20;
-    const std::int64_t workspaces = static_cast<std::int64_t>(options.threads) * 2 * most_workspace_bytes;
-    const std::int64_t chunks = std::max(*options.memory - workspaces, *options.memory / 2);
-    set("STARPU_LIMIT_CPU_MEM", std::to_string(std::max<std::int64_t>(1, chunks / megabyte)));
+    set("STARPU_LIMIT_CPU_MEM", std::to_string(chunk_memory(*options.memory, options.threads) / mebibyte));
   }
 }
 
@@ -41,6 +40,12 @@ unsigned give_way(void*) {
 }
 
 }  // namespace
+
+std::int64_t chunk_memory(std::int64_t memory, std::size_t threads) {
+  const std::int64_t workspaces = static_cast<std::int64_t>(threads) * 2 * most_workspace_bytes;
+  const std::int64_t chunks = std::max(memory - workspaces, memory / 2);
+  return std::max<std::int64_t>(8, chunks / mebibyte) * mebibyte;
+}
 
 StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
     : is_job_(job.is_started), spill_(options.spill) {

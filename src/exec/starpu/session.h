@@ -20,6 +20,10 @@ struct SessionOptions {
   Spill spill;
 };
 
+/// What a limit of a process's memory leaves for chunks beside the workspaces of its threads, as StarPU takes it: in
+/// whole MiB, and never less than 8 of them, below which it cannot work.
+std::int64_t chunk_memory(std::int64_t memory, std::size_t threads);
+
 /// StarPU at work in this process, and in all processes of the job if it was started by mpirun. One at a time.
 /// In one process, tasks run side by side, one per thread; in a job, one task at a time runs on all threads of its
 /// rank, while others send and receive.
