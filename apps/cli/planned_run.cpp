@@ -7,12 +7,11 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "engine/choose_plan.h"
 #include "engine/chunked_outputs.h"
 #include "engine/explain.h"
 #include "engine/memory.h"
-#include "engine/out_of_core.h"
 #include "engine/plan_analysis.h"
-#include "engine/plan_memory.h"
 #include "engine/plan_report.h"
 #include "engine/random_input.h"
 #include "engine/report_json.h"
@@ -86,14 +85,6 @@ void write_text(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-/// How a program is going to run.
-struct Chosen {
-  PlanRequest request;
-  PlanReport plan;
-  PlannedTasks tasks;
-  bool spills = false;  ///< chunks may have to go to disk
-};
-
 /// Where the system keeps what is not to stay; when it cannot say, here.
 std::string temporary_folder() {
   std::error_code unknown;
@@ -101,42 +92,23 @@ std::string temporary_folder() {
   return unknown ? "." : folder.string();
 }
 
-/// Whether all of a program fits into what --memory allows this process.
-bool fits_in_one_piece(const Compiled& compiled, std::int64_t memory) {
-  return forecast_memory(compiled).peak_bytes <= memory;
-}
-
-/// The plan of the file, of the planner asked for, or of the default one.
-Chosen choose(const PlannedRun& run, const Job& job) {
-  Chosen chosen;
-  chosen.request = request_of(run.plan);
-  PlanRequest& request = chosen.request;
-  if (!run.plan.sites && !run.plan.plan_file && job.is_started) request.sites = job.ranks;
+/// What the options ask for. Throws UserError where they contradict each other.
+RunRequest requested(const PlannedRun& run, const Job& job) {
+  RunRequest request{.plan = request_of(run.plan),
+                     .planner = run.planner.value_or("eindecomp"),
+                     .given = plan_from_file(run.plan, run.compiled),
+                     .threads = run.threads,
+                     .may_spill = run.spill.has_value()};
+  if (!run.plan.sites && job.is_started) request.plan.sites = job.ranks;
+  if (!run.plan.memory && !job.is_started) request.plan.memory.reset();  // a site's, of --machine
   if (run.spill && !run.plan.memory) throw UserError("--spill needs --memory SIZE: what may stay in memory");
-  const std::string planner = run.planner.value_or("eindecomp");
-  if (std::optional<Plan> plan = plan_from_file(run.plan, run.compiled)) {
-    if (run.planner || run.plan.cost || run.plan.batch)
-      throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
-    request.sites = plan->sites;
-    chosen.plan = report_of(run.compiled, std::move(*plan), request);
-  } else if (!job.is_started && run.plan.memory && request.memory &&
-             !fits_in_one_piece(run.compiled, *request.memory)) {
-    OutOfCorePlan plan_for_disk = plan_out_of_core(run.compiled, planner, request, run.threads, *request.memory);
-    request.sites = plan_for_disk.plan.plan.sites;
-    return {request, std::move(plan_for_disk.plan), std::move(plan_for_disk.tasks), true};
-  } else {
-    PlanRequest without_limit = request;
-    if (!job.is_started || run.spill) without_limit.memory.reset();
-    chosen.plan = std::move(plan_with(run.compiled, {planner}, without_limit).front());
+  if (request.planner == "table-1" || request.planner == "ia-rules") {
+    throw UserError(
+        fmt::format("{} plans relations, which only explain shows; see einrel list planners", request.planner));
   }
-  // In one process, what fits stays in memory; a plan of a file is run as it is.
-  chosen.spills =
-      run.plan.memory && request.memory && (job.is_started ? run.spill.has_value() : run.plan.plan_file.has_value());
-  if (job.is_started && !chosen.spills) check_fits(run.compiled, chosen.plan, request, run.source);
-  chosen.tasks = tasks_of(run.compiled, chosen.plan.plan, job);
-  if (chosen.spills && request.memory)
-    check_tasks_fit(run.compiled, chosen.tasks, {*request.memory, run.threads, job.is_started ? 1 : run.threads});
-  return chosen;
+  if (request.given && (run.planner || run.plan.cost || run.plan.batch))
+    throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
+  return request;
 }
 
 void print_results(const PlannedRun& run, const std::map<std::string, Summary>& summaries, const PlanReport& plan,
@@ -160,11 +132,11 @@ void print_results(const PlannedRun& run, const std::map<std::string, Summary>& 
 }  // namespace
 
 void run_by_plan(const PlannedRun& run, const Job& job) {
-  Chosen chosen;
+  ChosenPlan chosen;
   InputSources sources;
   agree(job, [&] {
     if (run.trace) check_replaceable(*run.trace);
-    chosen = choose(run, job);
+    chosen = choose_plan(run.compiled, requested(run, job), run.source, job);
     sources = sources_of(run);
   });
   const auto& [request, plan, tasks, spills] = chosen;

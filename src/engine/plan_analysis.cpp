@@ -34,7 +34,7 @@ std::string analysis_text(const Compiled& compiled, const PlanReport& plan, cons
   for (std::size_t rank = 0; rank < run.peak_bytes.size(); ++rank)
     text += fmt::format("{}{}", rank == 0 ? "" : ", ", bytes_of(run.peak_bytes[rank]));
   text += run.peak_bytes.size() > 1 ? " by rank\n" : "\n";
-  if (!run.is_counted) return text + "  sites share this process's memory: nothing went over a network\n";
+  if (!run.is_counted) return text + "  sites share this process's memory: what is predicted to move did not\n";
   text += fmt::format("  bytes received: predicted {}, counted {}; by rank", plan.costs.bytes, moved);
   for (const std::int64_t bytes : run.received) text += fmt::format(" {}", bytes);
   return text + "\n";

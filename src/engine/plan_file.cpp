@@ -45,6 +45,8 @@ class Reader {
       if (!plans.is_array() || plans.empty()) fail("its `plans` is no list of plans");
       plan = &plans[0];
     }
+    if (file.is_object() && file.contains("program") && !file.contains("plans"))
+      fail("it holds no plan of vertices; einrel explain --sites N --json writes one");
     Plan result;
     result.sites = number(*plan, "sites", "the plan");
     check_sites(result.sites);

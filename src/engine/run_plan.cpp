@@ -17,19 +17,22 @@
 namespace einrel {
 namespace {
 
-/// StarPU takes about this long to start: a program that one thread has done by then gains nothing from more.
-constexpr double starpu_start_seconds = 0.015;
-constexpr double scalar_operations_per_second = 2e9;
-
-bool is_too_small(const TaskGraph& graph) {
+/// Whether one task after the other, each on all threads, ends before StarPU would: it takes a while to start, and some
+/// time for each task, which is lost where tasks are small; and a task for all there is to do has one thread only.
+bool is_better_serial(const TaskGraph& graph, const PlanResources& resources) {
+  if (resources.threads == 1 || graph.sites == 1) return true;
+  constexpr double start_seconds = 0.015;
+  constexpr double task_seconds = 15e-6;
+  constexpr double operations_per_second = 5e9;
   double operations = 0;
   for (const Task& task : graph.tasks) operations += flops_of(task);
-  return operations < starpu_start_seconds * scalar_operations_per_second;
+  const double saved = operations / operations_per_second * (1 - 1 / static_cast<double>(resources.threads));
+  return saved < start_seconds + task_seconds * static_cast<double>(graph.tasks.size());
 }
 
 TaskReport run_here(const TaskGraph& graph, const TaskBindings& bindings, const PlanResources& resources,
                     const Job& job) {
-  if (!job.is_started && !resources.memory && (resources.threads == 1 || is_too_small(graph))) {
+  if (!job.is_started && !resources.memory && is_better_serial(graph, resources)) {
     Workers workers(resources.threads);
     return run_serial(graph, bindings, workers);
   }

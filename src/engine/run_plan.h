@@ -57,11 +57,11 @@ struct PlanRunReport {
   std::vector<double> vertex_seconds;        ///< of all its tasks, on the rank where they took longest
 };
 
-/// Runs the tasks: one after the other on all threads where StarPU would gain nothing (one thread, or next to nothing
-/// to compute), else by StarPU. `sources` has every input, `writers` one for each output. On all ranks of a job; the
-/// report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out; in
-/// a job of several ranks, what fails on one of them goes to Job::on_failure. `listener` is told of this rank's tasks
-/// every tenth of a second, on a thread of its own, and at the end.
+/// Runs the tasks: one after the other, each on all threads, where StarPU would gain nothing (one thread, one site, too
+/// little to compute), else by StarPU. `sources` has every input, `writers` one for each output. On all ranks of a job;
+/// the report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out;
+/// in a job of several ranks, what fails on one of them goes to Job::on_failure. `listener` is told of this rank's
+/// tasks every tenth of a second, on a thread of its own, and at the end.
 PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, std::vector<OutputWriter> writers,
                         const ScalarBindings& scalars, const PlanResources& resources, const Job& job,
                         const ProgressListener& listener = {});

@@ -38,22 +38,22 @@ std::shared_ptr<std::byte> small(std::size_t bytes) {
   return {std::move(owner), begin};
 }
 
-std::byte* fresh(std::size_t bytes) {
+}  // namespace
+
+std::byte* fresh_memory(std::size_t bytes) {
   auto* const memory = static_cast<std::byte*>(::operator new(bytes, alignment));
   prefer_huge_pages(memory, bytes);
   return memory;
 }
 
-void release(std::byte* memory) { ::operator delete(memory, alignment); }
-
-}  // namespace
+void release_memory(std::byte* memory) { ::operator delete(memory, alignment); }
 
 struct MemoryPool::State {
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    for (const auto& [bytes, memory] : kept) release(memory);
+    for (const auto& [bytes, memory] : kept) release_memory(memory);
   }
 
   /// A kept block that fits, or nothing; either way room for it is made. Returns the block's size in `bytes`.
@@ -90,7 +90,7 @@ struct MemoryPool::State {
     try {
       kept.emplace(bytes, memory);
     } catch (const std::bad_alloc&) {
-      release(memory);
+      release_memory(memory);
       return;
     }
     kept_bytes += bytes;
@@ -102,7 +102,7 @@ struct MemoryPool::State {
     while (!kept.empty() && used_bytes + kept_bytes > std::max(most_used, used_bytes)) {
       const auto largest = std::prev(kept.end());
       kept_bytes -= largest->first;
-      release(largest->second);
+      release_memory(largest->second);
       kept.erase(largest);
     }
   }
@@ -121,7 +121,7 @@ std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
   std::byte* memory = state_->take(bytes);
   if (memory == nullptr) {
     try {
-      memory = fresh(bytes);
+      memory = fresh_memory(bytes);
     } catch (...) {
       state_->forget(bytes);
       throw;

@@ -67,7 +67,7 @@ class Sites(AlgebraTest):
     def test_check_takes_neither_and_run_no_planner_of_relations(self):
         self.refuse(1, "check", self.program, "--sites", "2", mentions=["--sites"])
         self.refuse(1, "check", self.program, *SEARCH, mentions=["--planner"])
-        self.refuse(1, "run", self.program, "--random", "1", *SEARCH, mentions=["ia-rules", "eindecomp"])
+        self.refuse(1, "run", self.program, "--random", "1", *SEARCH, mentions=["ia-rules", "explain"])
 
 
 class TensorRelationalPrograms(AlgebraTest):

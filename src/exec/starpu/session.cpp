@@ -7,10 +7,13 @@
 #include <starpu_mpi.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <new>
 #include <thread>
 
 #include "base/error.h"
+#include "tensor/memory_pool.h"
 
 namespace einrel {
 namespace {
@@ -39,6 +42,20 @@ unsigned give_way(void*) {
   return 1;
 }
 
+// Where StarPU gets memory for chunks.
+int allocate_chunk(unsigned, void** memory, std::size_t bytes, int) {
+  try {
+    *memory = fresh_memory(bytes);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
+  }
+}
+int free_chunk(unsigned, void* memory, std::size_t, int) {
+  release_memory(static_cast<std::byte*>(memory));
+  return 0;
+}
+
 }  // namespace
 
 std::int64_t chunk_memory(std::int64_t memory, std::size_t threads) {
@@ -51,6 +68,7 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
     : is_job_(job.is_started), spill_(options.spill) {
   if (options.memory) check_spill(spill_);
   set_environment(options);
+  starpu_malloc_set_hooks(allocate_chunk, free_chunk);
   starpu_conf conf;
   starpu_conf_init(&conf);
   conf.ncpus = is_job_ ? 1 : static_cast<int>(options.threads);

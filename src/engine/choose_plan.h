@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/source.h"
+#include "engine/plan_report.h"
+#include "engine/run_plan.h"
+
+namespace einrel {
+
+/// What a run by a plan asks for.
+struct RunRequest {
+  PlanRequest plan;           ///< its memory: the limit of a rank, or of this process with all sites
+  std::string planner;        ///< of planner.h
+  std::optional<Plan> given;  ///< instead of a planner's
+  std::size_t threads = 1;
+  bool may_spill = false;  ///< chunks of a rank may go to disk; those of a process on its own always may
+};
+
+/// How a program is going to run.
+struct ChosenPlan {
+  PlanRequest request;
+  PlanReport plan;
+  PlannedTasks tasks;
+  bool spills = false;  ///< chunks may have to go to disk
+};
+
+/// A plan that runs within the limit: in one process, where not everything fits at once, one that is so fine that
+/// chunks can come and go; in a job one whose ranks hold less, or, where they may spill, work on less at a time. Throws
+/// UserError where there is none, naming the vertex, its need and the limit; `source` is what messages quote.
+ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job);
+
+}  // namespace einrel
