@@ -213,6 +213,12 @@ class Faults(RunTest):
     LONG = ["--random", "1", "--threads", "1", "--timeout", "1"] + [
         word for label in "ijk" for word in ("--dim", f"{label}={1300 if SANITIZED else 3000}")]
 
+    def command_line(self, pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+        except OSError:  # another test's, that has ended meanwhile
+            return ""
+
     def ranks_at_work(self, folder):
         """The processes that compute, once the file for the output is there."""
         deadline = time.monotonic() + 60
@@ -221,7 +227,7 @@ class Faults(RunTest):
                 time.sleep(0.3)
                 listed = subprocess.run(["pgrep", "-x", os.path.basename(einrel_process.PROGRAM)],
                                         capture_output=True, text=True, check=False).stdout.split()
-                return [int(pid) for pid in listed if folder in pathlib.Path(f"/proc/{pid}/cmdline").read_text()]
+                return [int(pid) for pid in listed if folder in self.command_line(pid)]
             time.sleep(0.02)
         self.fail("the job never began")
 
