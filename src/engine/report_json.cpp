@@ -183,6 +183,22 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
           {"seconds", cost.seconds}};
 }
 
+/// The second best way to compute a vertex, and where it loses.
+ordered_json runner_up_json(const EinGraph& graph, std::size_t v, const std::optional<RunnerUp>& other) {
+  if (!other) return nullptr;
+  const std::vector<std::string> names = label_names(graph.vertices[v]);
+  ordered_json sites = ordered_json::object();
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    if (other->plan.grid[l] > 1) sites[names[l]] = other->plan.grid[l];
+  }
+  const bool at_home = other->producer == other->consumer;
+  return {{"sites", sites},
+          {"more", other->more},
+          {"more_there", other->more_there},
+          {"moving", at_home ? ordered_json() : ordered_json(graph.vertices[other->producer].name)},
+          {"to", at_home ? ordered_json() : ordered_json(graph.vertices[other->consumer].name)}};
+}
+
 /// The labels that each dimension of a tensor is made of, as a vertex reads or writes it.
 ordered_json dimensions_json(const Vertex& vertex, const std::vector<std::vector<std::size_t>>& dimensions) {
   const std::vector<std::string> names = label_names(vertex);
@@ -255,10 +271,13 @@ ordered_json planned_program_json(const Compiled& compiled, const std::vector<Pl
   json["cost"] = costs_json(first.costs);
   json["peak_memory"] = peak_json(compiled.graph, first.peak);
   json["memory_limit"] = request.memory ? ordered_json(*request.memory) : ordered_json();
+  const std::vector<std::optional<RunnerUp>> others =
+      runners_up(compiled.graph, first.plan, request.machine, request.cost);
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
     if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
     json["vertices"][next].update(planned_json(compiled.graph, v, first));
+    json["vertices"][next]["runner_up"] = runner_up_json(compiled.graph, v, others[v]);
     json["vertices"][next++].update(read_and_written_json(compiled.graph.vertices[v]));
   }
   json["plans"] = ordered_json::array();

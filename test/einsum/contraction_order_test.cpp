@@ -11,6 +11,7 @@
 #include "einsum/print.h"
 #include "einsum/reference.h"
 #include "support/program.h"
+#include "support/rounds.h"
 
 namespace einrel {
 namespace {
@@ -198,7 +199,7 @@ double flops_of_one_loop(const Contraction& contraction) {
 
 TEST(ContractionTree, IsAsCheapAsBruteForce) {
   std::mt19937 random(2);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::rounds(200); ++round) {
     const Contraction contraction = random_contraction(random, 2 + random() % 4, 5);
     const ContractionTree tree = find_contraction_tree(contraction);
     EXPECT_TRUE(tree.optimal);

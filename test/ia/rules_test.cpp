@@ -6,6 +6,7 @@
 #include "ia/random_plan.h"
 #include "ia/rules/rewrite.h"
 #include "support/compare.h"
+#include "support/rounds.h"
 
 namespace einrel::test {
 namespace {
@@ -52,7 +53,7 @@ class EveryRule : public testing::TestWithParam<std::size_t> {
   const Rule& rule() const { return all_rules()[GetParam()]; }
 };
 
-constexpr int wanted_instances = 1000;
+constexpr int wanted_instances = rounds(1000);
 constexpr std::uint64_t most_seeds = 400'000;
 
 TEST_P(EveryRule, KeepsValuesAndCostsAreAsInferred) {

@@ -12,6 +12,7 @@
 #include "ia/random_plan.h"
 #include "support/compare.h"
 #include "support/program.h"
+#include "support/rounds.h"
 
 namespace einrel::test {
 namespace {
@@ -145,7 +146,7 @@ TEST(RandomSitePlans, ComputeOnSitesWhatTheyComputeOnOne) {
                                                      "shuf(map(X))", "agg(join(X,bcast(Y)))"};
   int plans = 0;
   std::map<std::string, int> seen;
-  for (std::uint64_t seed = 0; seed < 60'000 && plans < 4000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 60'000 && plans < rounds(4000); ++seed) {
     PlanGenerator generator(seed);
     const std::optional<IaId> root = generator.instance(patterns[seed % patterns.size()]);
     if (!root) continue;
@@ -172,7 +173,7 @@ TEST(RandomSitePlans, ComputeOnSitesWhatTheyComputeOnOne) {
     }
   }
   for (const char* what : {"repart", "join of copies", "aggregate of copies", "placed join of copies"})
-    EXPECT_GT(seen[what], 30) << what << " hardly ever occurs";
+    EXPECT_GT(seen[what], rounds(30)) << what << " hardly ever occurs";
 }
 
 // Matrix multiplication on a three-dimensional grid of sites

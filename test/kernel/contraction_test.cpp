@@ -1,5 +1,7 @@
 #include "kernel/cpu/contraction/contraction.h"
 
+#include "support/rounds.h"
+
 // clang-format off: before anything of Highway.
 #include "kernel/cpu/targets.h"
 // clang-format on
@@ -164,7 +166,7 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
   const std::array<std::int64_t, 18> wide{96,  97,  100, 101, 127, 128, 129, 130, 131,
                                           159, 160, 161, 170, 191, 192, 193, 200, 210};
   const std::array<std::int64_t, 9> inner{2, 7, 8, 9, 15, 16, 17, 33, 70};
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < rounds(300); ++i) {
     const auto order = [&](std::size_t first, std::size_t second) {
       return random.chance(0.5) ? std::vector{first, second} : std::vector{second, first};
     };

@@ -1,5 +1,7 @@
 #include "kernel/cpu/contraction/windows.h"
 
+#include "support/rounds.h"
+
 // clang-format off: before anything of Highway.
 #include "kernel/cpu/targets.h"
 // clang-format on
@@ -138,8 +140,8 @@ constexpr std::array<WindowSizes, 2> all_sizes{{{64, 16 << 10, 128 << 10, 0}, {3
 TEST(Windows, AgreeWithTheReferenceOnEveryInstructionSet) {
   int cut = 0;
   std::array<int, 3> stores{};
-  for (std::uint64_t seed = 0; seed < 80; ++seed) {
-    Random random(seed);
+  for (int seed = 0; seed < rounds(80); ++seed) {
+    Random random(static_cast<std::uint64_t>(seed));
     const RandomEinsum convolution = last_of(random_convolution(random), random, random.chance(0.3));
     const Tensor want = evaluate_reference(convolution.vertex, convolution.operands, convolution.scalars);
     const std::vector<double> allowed = allowed_errors(convolution, want, DType::f32);
@@ -157,8 +159,8 @@ TEST(Windows, AgreeWithTheReferenceOnEveryInstructionSet) {
       }
     }
   }
-  EXPECT_GT(cut, 20);
-  for (const int count : stores) EXPECT_GT(count, 5);
+  EXPECT_GT(cut, rounds(20));
+  for (const int count : stores) EXPECT_GT(count, rounds(5));
 }
 
 TEST(Windows, AreRefusedWhereTheyDoNotOverlap) {

@@ -161,7 +161,7 @@ struct AtWork {
 /// Memory that StarPU gives back itself, by free().
 template <class Item>
 Item* allocated_for_starpu(std::size_t count) {
-  return static_cast<Item*>(std::malloc(count * sizeof(Item)));  // NOLINT(cppcoreguidelines-owning-memory)
+  return static_cast<Item*>(std::malloc(count * sizeof(Item)));  // owned by StarPU
 }
 
 /// Hands a graph to StarPU, task by task.
