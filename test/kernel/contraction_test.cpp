@@ -182,8 +182,8 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
       return prepare(plan);
     }));
   }
-  EXPECT_GT(sharing, 10);
-  EXPECT_GT(others, 10);
+  EXPECT_GT(sharing, rounds(10));
+  EXPECT_GT(others, rounds(10));
 }
 
 TEST(Packed, ReadsSeveralLoopsPerRoleInAnyOrder) {
