@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <span>
 
 #include "arguments.h"
 #include "base/atomic_file.h"
@@ -24,10 +23,7 @@ void save(const Machine& machine, const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
   if (failed) throw UserError(fmt::format("cannot make the folder of '{}': {}", path, failed.message()));
-  const std::string text = to_json(machine);
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
+  write_text(path, to_json(machine));
 }
 
 void calibrate_here(const std::string& given_threads) {

@@ -44,9 +44,6 @@ CheckedProgram check_program(const CheckArguments& arguments, const SourceText& 
   return parse_and_check(source, environment);
 }
 
-/// table-1 and ia-rules plan relations, not vertices.
-bool plans_relations(const std::string& planner) { return planner == "table-1" || planner == "ia-rules"; }
-
 /// Whether the plan of a program in the TRA is to be searched for.
 bool wants_search(const std::vector<std::string>& planners) {
   if (planners.empty()) return false;
@@ -63,12 +60,6 @@ void check_planner(const std::string& name) {
   } catch (const UserError& error) {
     throw UserError(fmt::format("{}, and of relations table-1 and ia-rules", error.what()));
   }
-}
-
-void write_page(const std::string& path, const std::string& page) {
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(page)));
-  file.commit();
 }
 
 /// What is said of plans of vertices; relations have none.
@@ -137,7 +128,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   }
   for (PlanReport& report : plan_with(compiled, planners, request)) reports.push_back(std::move(report));
   check_fits(compiled, reports.front(), request, source);
-  if (arguments.html) write_page(*arguments.html, plans_html(compiled, reports, request));
+  if (arguments.html) write_text(*arguments.html, plans_html(compiled, reports, request));
   if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, reports, request)));
   if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html, 400)));
   std::string text = explain_text(compiled) + plans_text(compiled, reports, request);

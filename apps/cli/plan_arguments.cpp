@@ -33,6 +33,8 @@ CostKind parse_cost(const std::string& given) {
 
 }  // namespace
 
+bool plans_relations(const std::string& planner) { return planner == "table-1" || planner == "ia-rules"; }
+
 void add_plan_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--sites", arguments.sites, "the number of sites to plan for (default: of the machine, else 1)");
   command.add_option("--cost", arguments.cost, "what eindecomp makes least: seconds (default), bytes, floats or bound");

@@ -24,6 +24,9 @@ struct PlanArguments {
 /// Adds --sites, --machine, --memory, --cost, --batch and --plan.
 void add_plan_options(CLI::App& command, PlanArguments& arguments);
 
+/// table-1 and ia-rules plan relations, not vertices.
+bool plans_relations(const std::string& planner);
+
 /// The number of sites asked for: without --sites, those of the machine, 1 without that.
 std::int64_t sites_of(const PlanArguments& arguments);
 

@@ -79,12 +79,6 @@ InputSources sources_of(const PlannedRun& run) {
   return sources;
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
-}
-
 /// Where the system keeps what is not to stay; when it cannot say, here.
 std::string temporary_folder() {
   std::error_code unknown;
@@ -102,7 +96,7 @@ RunRequest requested(const PlannedRun& run, const Job& job) {
   if (!run.plan.sites && job.is_started) request.plan.sites = job.ranks;
   if (!run.plan.memory && !job.is_started) request.plan.memory.reset();  // a site's, of --machine
   if (run.spill && !run.plan.memory) throw UserError("--spill needs --memory SIZE: what may stay in memory");
-  if (request.planner == "table-1" || request.planner == "ia-rules") {
+  if (plans_relations(request.planner)) {
     throw UserError(
         fmt::format("{} plans relations, which only explain shows; see einrel list planners", request.planner));
   }
@@ -143,7 +137,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   if (job.rank == 0 && run.explain && !run.json)
     print(explain_text(run.compiled) + plans_text(run.compiled, {plan}, request));
   const StandIns files(run.outputs, job);
-  ChunkedOutputs outputs(tasks.graph, files.paths(), job);
+  ChunkedOutputs outputs(tasks.graph, files.paths(), run.outputs.empty() || run.json, job);
   const std::string folder = run.spill.value_or(temporary_folder());
   const PlanResources resources{run.threads,
                                 spills ? request.memory : std::nullopt,

@@ -11,6 +11,12 @@ namespace einrel {
 /// its folder must exist and be writable, and what stands there must be a writable ordinary file.
 void check_replaceable(const std::string& path);
 
+/// Writes all bytes to an open file, from `offset` on. Throws RunError that calls it `name`.
+void write_at(int descriptor, const std::string& name, std::uint64_t offset, std::span<const std::byte> bytes);
+
+/// Makes or replaces a file that holds this text, or changes nothing. Throws as AtomicFile does.
+void write_text(const std::string& path, const std::string& text);
+
 /// A file that appears under its name only when it is complete. Bytes go to a temporary name in the same
 /// folder; `commit` renames it; without a commit the destructor removes it and nothing has changed.
 /// A symbolic link is followed, the permissions of a replaced file are kept, those of a new one follow

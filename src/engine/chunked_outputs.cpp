@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -29,15 +30,8 @@ class SharedFile {
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 
-  void write(std::uint64_t offset, const std::byte* bytes, std::size_t count) const {
-    while (count > 0) {
-      const ssize_t written = ::pwrite(descriptor_, bytes, count, static_cast<off_t>(offset));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) throw_write_error(name_, errno);
-      bytes += written;
-      count -= static_cast<std::size_t>(written);
-      offset += static_cast<std::uint64_t>(written);
-    }
+  void write(std::uint64_t offset, std::span<const std::byte> bytes) const {
+    write_at(descriptor_, name_, offset, bytes);
   }
 
  private:
@@ -83,6 +77,7 @@ struct ChunkedOutputs::Output {
   std::optional<AtomicFile> made;  ///< on rank 0
   std::optional<SharedFile> file;
   std::uint64_t header = 0;
+  bool is_summarised = true;
   std::mutex mutex;
   std::vector<std::vector<double>> chunks;  ///< numbers_of each
 
@@ -90,9 +85,8 @@ struct ChunkedOutputs::Output {
     if (file) {
       const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
       const Strides strides = row_major_strides(tensor.bound);
-      const std::byte* from = chunk.data();
-      const Tensor row_major = chunk.row_major();
-      from = row_major.data();
+      const Tensor elements = chunk.row_major();  // a part of an input may lie otherwise
+      const std::byte* from = elements.data();
       const std::uint64_t first = header + static_cast<std::uint64_t>(offset_of(begin, strides) * size);
       // Rows of the chunk that lie side by side in the file.
       std::size_t outer = chunk.rank();
@@ -101,22 +95,25 @@ struct ChunkedOutputs::Output {
         row *= chunk.shape()[--outer].value();
       const Shape rows(chunk.shape().begin(), chunk.shape().begin() + static_cast<std::ptrdiff_t>(outer));
       for_each_offset(rows, strides, [&](std::int64_t offset) {
-        file->write(first + static_cast<std::uint64_t>(offset * size), from, static_cast<std::size_t>(row * size));
+        file->write(first + static_cast<std::uint64_t>(offset * size), {from, static_cast<std::size_t>(row * size)});
         from += row * size;
       });
     }
+    if (!is_summarised) return;
     std::vector<double> numbers = numbers_of(begin, chunk);
     const std::lock_guard lock(mutex);
     chunks.push_back(std::move(numbers));
   }
 };
 
-ChunkedOutputs::ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, std::string>& files, const Job& job)
+ChunkedOutputs::ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, std::string>& files, bool summarise,
+                               const Job& job)
     : job_(job) {
   for (const TaskOutput& tensor : graph.outputs) {
     outputs_.push_back(std::make_unique<Output>());
     Output& output = *outputs_.back();
     output.tensor = tensor;
+    output.is_summarised = summarise;
     const auto path = files.find(tensor.name);
     if (path == files.end()) continue;
     const std::string header = npy_header(tensor.dtype, tensor.bound);
@@ -156,7 +153,7 @@ std::map<std::string, Summary> ChunkedOutputs::finish() {
         chunks.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(rank + 4));
       }
     }
-    if (job_.rank == 0) summaries[output->tensor.name] = combined(std::move(chunks), rank);
+    if (job_.rank == 0 && output->is_summarised) summaries[output->tensor.name] = combined(std::move(chunks), rank);
   }
   agree(job_, [&] {
     for (const std::unique_ptr<Output>& output : outputs_) {

@@ -17,14 +17,15 @@ class ChunkedOutputs {
  public:
   /// `files`: the .npy file of each output that is to be written. Rank 0 makes them, under temporary names and with
   /// room for all elements. Throws UserError and RunError as AtomicFile does.
-  ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, std::string>& files, const Job& job);
+  ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, std::string>& files, bool summarise,
+                 const Job& job);
   ~ChunkedOutputs();
   ChunkedOutputs(const ChunkedOutputs&) = delete;
   ChunkedOutputs& operator=(const ChunkedOutputs&) = delete;
 
   /// This must outlive them. They throw RunError when the disk refuses.
   std::vector<OutputWriter> writers();
-  /// When all chunks are written: the files get their names. Returns the summaries on rank 0.
+  /// When all chunks are written: the files get their names. Returns the summaries on rank 0, if they were wanted.
   std::map<std::string, Summary> finish();
 
  private:

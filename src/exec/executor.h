@@ -17,7 +17,8 @@ namespace einrel {
 using InputMaker = std::function<void(const std::vector<std::int64_t>& begin, const Shape& bound, std::byte* to)>;
 /// An input: in memory or mapped from a file, which is used in place, or made piece by piece where it is needed.
 using InputSource = std::variant<Tensor, InputMaker>;
-/// Takes a row-major chunk of an output. Chunks come in any order, several at a time.
+/// Takes a chunk of an output; one that is part of an input may have any strides. Chunks come in any order, several at
+/// a time.
 using OutputWriter = std::function<void(const std::vector<std::int64_t>& begin, const Tensor& chunk)>;
 
 /// How far a run is; executors write it, anyone may read it meanwhile.

@@ -180,7 +180,7 @@ TEST(Tasks, OfOneMemoryComputeOnceWhatManySitesNeed) {
   EXPECT_EQ(kernel_calls(SiteMemory::apart), 6);
 }
 
-TEST(Tasks, OfOneSiteGiveTheErrorOfAKernel) {
+TEST(Tasks, GiveTheErrorOfAnInputToTheCaller) {
   // A reader that fails: what it threw reaches the caller of either executor, and nothing hangs.
   const EinGraph graph = einrel::graph_of("dims i=4\ninput A[i]\nZ[i] = A[i] * 2\nY[i] = Z[i] + 1\n");
   Plan plan{"by hand", 2, {}};
