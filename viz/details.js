@@ -37,13 +37,13 @@ class Details {
   }
 
   labels(vertex, planned) {
-    const kept = new Set(vertex.resultLabels.flat());
+    const reduced = new Set(reducedLabels(vertex));
     const rows = vertex.labels.map((label) => {
       const [parts, sites] = [planned.parts.get(label) || 1, planned.sites.get(label) || 1];
       return element("tr", {}, element("td", {class: "mono"}, label), element("td", {class: "number"}, String(vertex.extents.get(label))),
         element("td", {class: "number"}, String(parts)), element("td", {class: "number"}, String(sites)),
         element("td", {class: "number"}, sites > 1 ? `+${planned.strides.get(label) || 0}` : ""),
-        element("td", {class: "quiet"}, kept.has(label) ? "" : "reduced"));
+        element("td", {class: "quiet"}, reduced.has(label) ? "reduced" : ""));
     });
     const used = vertex.labels.reduce((product, label) => product * (planned.sites.get(label) || 1), 1);
     const head = (text, title, isName) => element("th", {class: isName ? "" : "number", title}, text);
@@ -60,9 +60,9 @@ class Details {
       element("td", {class: "number"}, bytes > 0 ? bytesText(bytes) : "0"));
     const rows = vertex.inputs.map((input, operand) => row(
       this.link(input), this.reason(vertex, operand, planned, plan), planned.operandBytes[operand]));
-    const kept = new Set(vertex.resultLabels.flat());
-    const over = vertex.labels.filter((label) => !kept.has(label) && (planned.sites.get(label) || 1) > 1);
-    if (over.length > 0) rows.push(row("partial results", `reduced over ${over.join(", ")}`, planned.reducedBytes));
+    const over = spreadReductions(vertex, planned).map(([label]) => label);
+    const shared = planned.scatter === null ? "" : `, shared out along ${planned.scatter}`;
+    if (over.length > 0) rows.push(row("partial results", `reduced over ${over.join(", ")}${shared}`, planned.reducedBytes));
     return element("section", {}, element("h3", {}, `What moves: ${bytesText(planned.bytes)}`), element("table", {}, element("tbody", {}, ...rows)));
   }
 

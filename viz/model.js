@@ -31,7 +31,7 @@ function readModel(data) {
     ...plan,
     vertices: plan.vertices.map((planned) => ({
       parts: mapOf(planned.parts), sites: mapOf(planned.sites), strides: mapOf(planned.strides), bytes: planned.bytes,
-      operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes, seconds: planned.seconds || 0,
+      scatter: planned.scatter || null, operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes, seconds: planned.seconds || 0,
     })),
   }));
   return {program: data.program, machine: data.machine, sites: data.sites, vertices, plans};
@@ -49,9 +49,31 @@ function axesOf(vertex, planned, dimensions, shape) {
   });
 }
 
-/** Of the result: where the coordinates of all reduced labels are 0. */
+const reducedLabels = (vertex) => {
+  const kept = new Set(vertex.resultLabels.flat());
+  return vertex.labels.filter((label) => !kept.has(label));
+};
+
+/** The labels over which sites have partial results, each with its sites. */
+const spreadReductions = (vertex, planned) =>
+  reducedLabels(vertex).map((label) => [label, planned.sites.get(label) || 1]).filter(([, sites]) => sites > 1);
+
+/** The sites along a label of the result: more than compute it where those that have partial results share it out. */
+function ownersAlong(vertex, planned, label) {
+  const sites = planned.sites.get(label) || 1;
+  if (planned.scatter !== label) return sites;
+  return spreadReductions(vertex, planned).reduce((product, [, each]) => product * each, sites);
+}
+
+/** Of the result: where the coordinates of all reduced labels are 0, or along `scatter` as they count on. */
 function resultLayout(vertex, planned) {
-  return {axes: axesOf(vertex, planned, vertex.resultLabels, vertex.shape), copies: []};
+  const axes = axesOf(vertex, planned, vertex.resultLabels, vertex.shape);
+  for (const axis of axes) {
+    if (axis.key !== planned.scatter) continue;
+    axis.grid = ownersAlong(vertex, planned, axis.key);
+    axis.stride = Math.min(...spreadReductions(vertex, planned).map(([label]) => planned.strides.get(label)));
+  }
+  return {axes, copies: []};
 }
 
 /** What a vertex needs of an operand: every label that the operand lacks is a direction of copies. */
@@ -99,7 +121,7 @@ function sameLayout(a, b) {
   return text(a) === text(b);
 }
 
-/** "i=2 k=2", "j=2 of 4" for 2 sites of 4 parts; "whole"; of an input "2x4". */
+/** "i=2 k=2", "j=2 of 4" for 2 sites of 4 parts, "j=4, result k=4" where 4 sites share it out along k; "whole"; of an input "2x4". */
 function cutText(vertex, planned) {
   if (vertex.isInput) {
     const parts = vertex.labels.map((label) => planned.parts.get(label) || 1);
@@ -108,8 +130,11 @@ function cutText(vertex, planned) {
   const texts = [];
   for (const label of vertex.labels) {
     const [parts, sites] = [planned.parts.get(label) || 1, planned.sites.get(label) || 1];
-    if (parts === 1) continue;
-    texts.push(parts === sites ? `${label}=${sites}` : `${label}=${sites} of ${parts}`);
+    const isOnePartEach = parts === ownersAlong(vertex, planned, label);
+    if (parts === 1 || (isOnePartEach && sites === 1)) continue;
+    texts.push(isOnePartEach ? `${label}=${sites}` : `${label}=${sites} of ${parts}`);
   }
-  return texts.length > 0 ? texts.join(" ") : "whole";
+  if (texts.length === 0) return "whole";
+  const {scatter} = planned;
+  return texts.join(" ") + (scatter === null ? "" : `, result ${scatter}=${ownersAlong(vertex, planned, scatter)}`);
 }

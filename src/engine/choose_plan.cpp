@@ -1,8 +1,8 @@
 #include "engine/choose_plan.h"
 
-#include "engine/memory.h"
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"
+#include "plan/finer_parts.h"
 
 namespace einrel {
 namespace {
@@ -22,13 +22,32 @@ ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool wi
   return chosen;
 }
 
+/// With parts so small that its tasks fit, if a few rounds lead there: what puts chunks together may take more than
+/// what computes with them.
+Plan finer_for(const Compiled& compiled, Plan plan, const TaskMemory& memory, const Job& job) {
+  constexpr int most_rounds = 4;
+  for (int round = 0; round < most_rounds; ++round) {
+    make_parts_finer(compiled.graph, plan, most_task_bytes(memory) >> round);
+    if (largest_task_bytes(tasks_of(compiled, plan, job)) <= most_task_bytes(memory)) break;
+  }
+  return plan;
+}
+
 ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
   const std::optional<std::int64_t> limit = request.plan.memory;
   const bool spills = request.may_spill && limit;
+  const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, !spills);
+  if (spills && !is_given) {
+    const TaskMemory memory{*limit, request.threads, true};
+    Plan finer = finer_for(compiled, std::move(chosen.plan.plan), memory, job);
+    const double seconds = chosen.plan.seconds;
+    chosen.plan = report_of(compiled, std::move(finer), request.plan);
+    chosen.plan.seconds = seconds;
+  }
   if (!spills) check_fits(compiled, chosen.plan, request.plan, source);
   chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
-  if (spills) check_tasks_fit(compiled, chosen.tasks, {*limit, request.threads, 1});
+  if (spills) check_tasks_fit(compiled, chosen.tasks, {*limit, request.threads, true});
   chosen.spills = spills;
   return chosen;
 }
@@ -38,17 +57,18 @@ ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceTe
 ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
   if (job.is_started) return for_rank(compiled, std::move(request), source, job);
   const std::optional<std::int64_t> limit = request.plan.memory;
-  const bool spills = limit && forecast_memory(compiled).peak_bytes > *limit;
-  if (spills && !request.given) {
-    OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
-    request.plan.sites = fine.plan.plan.sites;
-    return {request.plan, std::move(fine.plan), std::move(fine.tasks), true};
-  }
+  const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, false);
   chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
-  if (spills) check_tasks_fit(compiled, chosen.tasks, {*limit, request.threads, request.threads});
-  chosen.spills = spills;
-  return chosen;
+  if (!limit || most_live_bytes(chosen.tasks.graph) <= *limit) return chosen;
+  if (is_given) {
+    check_tasks_fit(compiled, chosen.tasks, {*limit, request.threads});
+    chosen.spills = true;
+    return chosen;
+  }
+  OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
+  request.plan.sites = fine.plan.plan.sites;
+  return {request.plan, std::move(fine.plan), std::move(fine.tasks), true};
 }
 
 }  // namespace einrel

@@ -28,31 +28,35 @@ LargestTask largest_task(const TaskGraph& graph) {
   return largest;
 }
 
-/// Half of what there is for chunks: the others are on their way to the disk or from it.
-bool fits(const LargestTask& largest, const TaskMemory& memory) {
-  return largest.bytes <= chunk_memory(memory.limit, memory.threads) / 2 / static_cast<std::int64_t>(memory.at_once);
-}
+bool fits(const LargestTask& largest, const TaskMemory& memory) { return largest.bytes <= most_task_bytes(memory); }
 
 }  // namespace
+
+std::int64_t most_task_bytes(const TaskMemory& memory) {
+  const std::int64_t shares = memory.is_in_job ? 4 : 2 * static_cast<std::int64_t>(memory.threads);
+  return chunk_memory(memory.limit, memory.threads) / shares;
+}
+
+std::int64_t largest_task_bytes(const PlannedTasks& tasks) { return largest_task(tasks.graph).bytes; }
 
 void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory) {
   const LargestTask largest = largest_task(tasks.graph);
   if (fits(largest, memory)) return;
   std::int64_t enough = memory.limit;
-  while (!fits(largest, {enough, memory.threads, memory.at_once})) enough += enough / 8 + 1;
+  while (!fits(largest, {enough, memory.threads, memory.is_in_job})) enough += enough / 8 + 1;
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
   throw UserError(fmt::format(
       "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}\n  help: give at least {}{}",
       bytes_text(static_cast<double>(memory.limit)), vertex ? compiled.graph.vertices[*vertex].name : "the program",
       bytes_text(static_cast<double>(largest.bytes)),
-      memory.at_once > 1 ? fmt::format(" on each of {} threads", memory.at_once) : "",
+      memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
       counted(static_cast<std::size_t>(tasks.graph.sites), "site"), bytes_text(static_cast<double>(enough)),
-      memory.at_once > 1 ? ", or fewer --threads" : ", or more ranks: each of them computes one part"));
+      memory.is_in_job ? ", or more ranks" : ", or fewer --threads"));
 }
 
 OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,
                                std::size_t threads, std::int64_t limit) {
-  const TaskMemory memory{limit, threads, threads};
+  const TaskMemory memory{limit, threads};
   request.memory.reset();  // of a site; the process has all of them
   for (;; request.sites *= 2) {
     PlanReport plan = std::move(plan_with(compiled, {planner}, request).front());

@@ -15,11 +15,17 @@ struct OutOfCorePlan {
 struct TaskMemory {
   std::int64_t limit = 0;  ///< bytes, of the process
   std::size_t threads = 1;
-  std::size_t at_once = 1;  ///< tasks that run side by side: as many as threads, but in a job one
+  bool is_in_job = false;  ///< where one task runs at a time, on all threads
 };
 
-/// Throws UserError unless the tensors that tasks work on at once take at most half of what the limit leaves for
-/// chunks, naming the vertex, what it takes and the limit: StarPU would wait for ever.
+/// The most that the tensors of one task may take: StarPU would wait for ever for more. As many tasks as run side by
+/// side, and as much again on its way to the disk or from it; in a job, from rank to rank, too (exec/starpu/run).
+std::int64_t most_task_bytes(const TaskMemory& memory);
+
+/// The most that the tensors of one task take.
+std::int64_t largest_task_bytes(const PlannedTasks& tasks);
+
+/// Throws UserError naming the vertex, what it takes and the limit when a task takes more.
 void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory);
 
 /// Cuts a program so finely that the tensors that all threads work on at once take at most half of what `limit` leaves

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "ia/from_tra.h"
 #include "ia/placement.h"
+#include "plan/layout.h"
 #include "tra/from_einsum.h"
 
 namespace einrel {
@@ -107,8 +108,19 @@ class Reader {
       plan.grid.push_back(optional_number(grid, label, what, 1));
       plan.strides.push_back(optional_number(strides, label, what, 0));
     }
+    plan.scatter = scatter(given, names, what);
     check(vertex, plan, sites);
     return plan;
+  }
+
+  std::optional<std::size_t> scatter(const json& given, const std::vector<std::string>& names,
+                                     const std::string& what) const {
+    if (!given.contains("scatter")) return std::nullopt;
+    const json& label = given["scatter"];
+    const auto at = std::find(names.begin(), names.end(), label.is_string() ? label.get<std::string>() : "");
+    if (at == names.end())
+      fail(fmt::format("`scatter` of {} is {}, which is no label of it", what, printable(label.dump())));
+    return static_cast<std::size_t>(at - names.begin());
   }
 
   void check(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites) const {
@@ -129,6 +141,14 @@ class Reader {
       check_digits(site_grid(plan.parts, plan.grid, plan.strides), sites);
     } catch (const UserError& error) {
       fail(fmt::format("vertex {}: {}", vertex.name, error.what()));
+    }
+    const std::string fault = scatter_fault(vertex, plan);
+    if (!fault.empty()) fail(fmt::format("the result of vertex {} cannot be scattered: {}", vertex.name, fault));
+    if (plan.scatter && !numbers_scatter(vertex, plan)) {
+      fail(
+          fmt::format("the strides of vertex {} do not let its result be scattered along {}: reduced labels have to be "
+                      "neighbouring digits of a site's number, and {} the next one",
+                      vertex.name, names[*plan.scatter], names[*plan.scatter]));
     }
   }
 

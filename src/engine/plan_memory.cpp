@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -25,9 +26,8 @@ std::string tensors_text(const EinGraph& graph, const SitePeak& peak, const Sour
   std::int64_t rest = peak.bytes;
   for (std::size_t t = 0; t < std::min(most, peak.tensors.size()); ++t) {
     const HeldTensor& held = peak.tensors[t];
-    const std::string_view as = held.as == HeldAs::copy      ? "copied "
-                                : held.as == HeldAs::partial ? "partial results of "
-                                                             : "";
+    constexpr std::array<std::string_view, 4> prefixes{"", "copied ", "partial results of ", "between the joins of "};
+    const std::string_view as = prefixes.at(static_cast<std::size_t>(held.as));
     texts.push_back(fmt::format("{}{} {}", as, named(graph.vertices[held.vertex], source), bytes_of(held.bytes)));
     rest -= held.bytes;
   }

@@ -16,17 +16,22 @@
 namespace einrel {
 namespace {
 
-/// "i=2 k=2", "j=2 of 8 parts" for 2 sites that have 8 parts; "whole, on one site".
+/// "i=2 k=2", "j=2 of 8 parts" for 2 sites that have 8 parts, "j=4, result k=4" where 4 sites share it out along k;
+/// "whole, on one site".
 std::string cut_text(const Vertex& vertex, const VertexPlan& plan) {
   const std::vector<std::string> names = label_names(vertex);
+  const VertexPlan result = with_scattered_result(vertex, plan);
   std::vector<std::string> texts;
   for (std::size_t l = 0; l < names.size(); ++l) {
-    if (plan.parts[l] == 1) continue;
-    texts.push_back(plan.parts[l] == plan.grid[l]
-                        ? fmt::format("{}={}", names[l], plan.grid[l])
-                        : fmt::format("{}={} of {} parts", names[l], plan.grid[l], plan.parts[l]));
+    const bool is_one_part_each = plan.parts[l] == result.grid[l];
+    if (plan.parts[l] == 1 || (is_one_part_each && plan.grid[l] == 1)) continue;
+    texts.push_back(is_one_part_each ? fmt::format("{}={}", names[l], plan.grid[l])
+                                     : fmt::format("{}={} of {} parts", names[l], plan.grid[l], plan.parts[l]));
   }
-  return texts.empty() ? "whole, on one site" : fmt::format("{}", fmt::join(texts, " "));
+  if (texts.empty()) return "whole, on one site";
+  std::string text = fmt::format("{}", fmt::join(texts, " "));
+  if (plan.scatter) text += fmt::format(", result {}={}", names[*plan.scatter], result.grid[*plan.scatter]);
+  return text;
 }
 
 std::string bytes_of(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
@@ -37,7 +42,7 @@ std::string cost_text(CostKind kind, double cost) {
   return cost < 1e6 ? fmt::format("{:.0f} floats", cost) : fmt::format("{:.3g} floats", cost);
 }
 
-/// "A to 2 sites each, 6 MB; Z_1 cut anew, 3 MB; partial results over j, 4 MB"
+/// "A to 2 sites each, 6 MB; Z_1 cut anew, 3 MB; partial results over j, shared out along k, 4 MB"
 std::string moves_text(const EinGraph& graph, std::size_t v, const VertexPlan& plan, const VertexCost& cost) {
   const Vertex& vertex = graph.vertices[v];
   std::vector<std::string> texts;
@@ -50,11 +55,14 @@ std::string moves_text(const EinGraph& graph, std::size_t v, const VertexPlan& p
                                 bytes_of(cost.operand_bytes[o])));
   }
   if (cost.reduced_bytes > 0) {
+    const std::vector<std::string> names = label_names(vertex);
     std::vector<std::string> over;
     for (const std::size_t label : reduced_labels(vertex)) {
-      if (plan.grid[label] > 1) over.push_back(label_names(vertex)[label]);
+      if (plan.grid[label] > 1) over.push_back(names[label]);
     }
-    texts.push_back(fmt::format("partial results over {}, {}", fmt::join(over, " "), bytes_of(cost.reduced_bytes)));
+    texts.push_back(fmt::format("partial results over {}, {}{}", fmt::join(over, " "),
+                                plan.scatter ? fmt::format("shared out along {}, ", names[*plan.scatter]) : "",
+                                bytes_of(cost.reduced_bytes)));
   }
   return texts.empty() ? "nothing moves" : fmt::format("{}", fmt::join(texts, "; "));
 }
@@ -186,8 +194,9 @@ std::string plan_difference_text(const Compiled& compiled, const PlanReport& fir
     if (std::holds_alternative<Input>(vertex.op)) continue;
     const VertexCost& a = first.costs.vertices[v];
     const VertexCost& b = second.costs.vertices[v];
-    const bool is_cut_alike = first.plan.vertices[v].parts == second.plan.vertices[v].parts &&
-                              first.plan.vertices[v].grid == second.plan.vertices[v].grid;
+    const VertexPlan& one = first.plan.vertices[v];
+    const VertexPlan& other = second.plan.vertices[v];
+    const bool is_cut_alike = one.parts == other.parts && one.grid == other.grid && one.scatter == other.scatter;
     if (is_cut_alike && a.bytes() == b.bytes()) {
       ++same;
       continue;

@@ -172,15 +172,17 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
     sites[names[l]] = plan.grid[l];
     strides[names[l]] = plan.strides[l];
   }
-  return {{"name", vertex.name},
-          {"parts", parts},
-          {"sites", sites},
-          {"strides", strides},
-          {"bytes", cost.bytes()},
-          {"operand_bytes", cost.operand_bytes},
-          {"reduced_bytes", cost.reduced_bytes},
-          {"least_bytes", report.least[v] ? ordered_json(*report.least[v]) : ordered_json()},
-          {"seconds", cost.seconds}};
+  ordered_json json{{"name", vertex.name},
+                    {"parts", parts},
+                    {"sites", sites},
+                    {"strides", strides},
+                    {"bytes", cost.bytes()},
+                    {"operand_bytes", cost.operand_bytes},
+                    {"reduced_bytes", cost.reduced_bytes},
+                    {"least_bytes", report.least[v] ? ordered_json(*report.least[v]) : ordered_json()},
+                    {"seconds", cost.seconds}};
+  if (plan.scatter) json["scatter"] = names[*plan.scatter];
+  return json;
 }
 
 /// The second best way to compute a vertex, and where it loses.
@@ -192,11 +194,13 @@ ordered_json runner_up_json(const EinGraph& graph, std::size_t v, const std::opt
     if (other->plan.grid[l] > 1) sites[names[l]] = other->plan.grid[l];
   }
   const bool at_home = other->producer == other->consumer;
-  return {{"sites", sites},
-          {"more", other->more},
-          {"more_there", other->more_there},
-          {"moving", at_home ? ordered_json() : ordered_json(graph.vertices[other->producer].name)},
-          {"to", at_home ? ordered_json() : ordered_json(graph.vertices[other->consumer].name)}};
+  ordered_json json{{"sites", sites},
+                    {"more", other->more},
+                    {"more_there", other->more_there},
+                    {"moving", at_home ? ordered_json() : ordered_json(graph.vertices[other->producer].name)},
+                    {"to", at_home ? ordered_json() : ordered_json(graph.vertices[other->consumer].name)}};
+  if (other->plan.scatter) json["scatter"] = names[*other->plan.scatter];
+  return json;
 }
 
 /// The labels that each dimension of a tensor is made of, as a vertex reads or writes it.
@@ -314,6 +318,7 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
     if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
     json["vertices"][next]["predicted_seconds"] = json["vertices"][next]["seconds"];
     json["vertices"][next]["seconds"] = run.vertex_seconds[v];
+    json["vertices"][next]["peak_memory"] = {{"predicted", plan.peak.by_vertex[v]}, {"measured", run.vertex_live[v]}};
     json["vertices"][next++]["bytes_moved"] = run.is_counted ? run.vertex_bytes[v] : 0;
   }
   const std::int64_t moved = std::accumulate(run.received.begin(), run.received.end(), std::int64_t{0});
@@ -321,6 +326,8 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
                       {"plan_seconds", plan.seconds},
                       {"bytes_moved", run.is_counted ? moved : 0},
                       {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
+                      {"bytes_spilled", run.spilled},
+                      {"bytes_read_back", run.read_back},
                       {"tasks", run.tasks}};
   return text_of(json);
 }

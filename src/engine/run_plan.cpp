@@ -22,7 +22,7 @@ namespace {
 bool is_better_serial(const TaskGraph& graph, const PlanResources& resources) {
   if (resources.threads == 1 || graph.sites == 1) return true;
   constexpr double start_seconds = 0.015;
-  constexpr double task_seconds = 15e-6;
+  constexpr double task_seconds = 4e-6;
   constexpr double operations_per_second = 5e9;
   double operations = 0;
   for (const Task& task : graph.tasks) operations += flops_of(task);
@@ -89,16 +89,20 @@ class Ticker {
   std::jthread thread_;
 };
 
-/// Seconds and received bytes of one rank's tasks, by vertex: what it sends to rank 0, one after the other.
+/// Seconds, received bytes and the most live bytes of one rank's tasks, by vertex: what it sends to rank 0, one after
+/// the other.
 std::vector<double> by_vertex(const PlannedTasks& tasks, const TaskReport& own) {
-  std::vector<double> values(2 * tasks.names.size(), 0);
+  const std::size_t count = tasks.names.size();
+  std::vector<double> values(3 * count, 0);
   for (const TaskSpan& span : own.spans) {
     const std::optional<std::size_t> vertex = tasks.vertices[tasks.graph.tasks[span.task].node.index];
-    if (vertex) values[*vertex] += span.seconds;
+    if (!vertex) continue;
+    values[*vertex] += span.seconds;
+    double& live = values[2 * count + *vertex];
+    live = std::max(live, static_cast<double>(span.live_bytes));
   }
   for (const auto& [node, bytes] : own.received) {
-    if (const auto vertex = tasks.vertices[node.index])
-      values[tasks.names.size() + *vertex] += static_cast<double>(bytes);
+    if (const auto vertex = tasks.vertices[node.index]) values[count + *vertex] += static_cast<double>(bytes);
   }
   return values;
 }
@@ -106,8 +110,8 @@ std::vector<double> by_vertex(const PlannedTasks& tasks, const TaskReport& own) 
 std::vector<double> numbers_of(const std::vector<TaskSpan>& spans) {
   std::vector<double> numbers;
   for (const TaskSpan& span : spans) {
-    numbers.insert(numbers.end(),
-                   {static_cast<double>(span.task), span.start, span.seconds, static_cast<double>(span.thread)});
+    numbers.insert(numbers.end(), {static_cast<double>(span.task), span.start, span.seconds,
+                                   static_cast<double>(span.thread), static_cast<double>(span.live_bytes)});
   }
   return numbers;
 }
@@ -117,18 +121,24 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const J
   PlanRunReport report;
   for (const std::vector<double>& rank : gather(job, numbers_of(own.spans))) {
     std::vector<TaskSpan>& spans = report.spans.emplace_back();
-    for (std::size_t i = 0; i < rank.size(); i += 4)
-      spans.push_back({static_cast<std::size_t>(rank[i]), rank[i + 1], rank[i + 2], static_cast<int>(rank[i + 3])});
+    for (std::size_t i = 0; i < rank.size(); i += 5) {
+      spans.push_back({static_cast<std::size_t>(rank[i]), rank[i + 1], rank[i + 2], static_cast<int>(rank[i + 3]),
+                       static_cast<std::int64_t>(rank[i + 4])});
+    }
     report.tasks += spans.size();
   }
   for (const std::vector<double>& rank :
-       gather(job, {own.seconds, static_cast<double>(peak_resident_bytes().value_or(0))})) {
+       gather(job, {own.seconds, static_cast<double>(peak_resident_bytes().value_or(0)),
+                    static_cast<double>(own.spilled), static_cast<double>(own.read_back)})) {
     report.seconds = std::max(report.seconds, rank[0]);
     report.peak_bytes.push_back(static_cast<std::int64_t>(rank[1]));
+    report.spilled += static_cast<std::int64_t>(rank[2]);
+    report.read_back += static_cast<std::int64_t>(rank[3]);
   }
   const std::size_t vertices = tasks.names.size();
   report.vertex_seconds.assign(vertices, 0);
   report.vertex_bytes.assign(vertices, 0);
+  report.vertex_live.assign(vertices, 0);
   report.is_counted = job.ranks > 1;
   if (!report.is_counted) report.received = tasks.traffic.received;
   for (const std::vector<double>& rank : gather(job, by_vertex(tasks, own))) {
@@ -136,6 +146,7 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const J
     for (std::size_t v = 0; v < vertices; ++v) {
       report.vertex_seconds[v] = std::max(report.vertex_seconds[v], rank[v]);
       report.vertex_bytes[v] += static_cast<std::int64_t>(rank[vertices + v]);
+      report.vertex_live[v] = std::max(report.vertex_live[v], static_cast<std::int64_t>(rank[2 * vertices + v]));
       received += static_cast<std::int64_t>(rank[vertices + v]);
     }
     if (report.is_counted) report.received.push_back(received);

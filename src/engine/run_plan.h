@@ -53,8 +53,11 @@ struct PlanRunReport {
   bool is_counted = false;                   ///< `received` are bytes that went from process to process
   std::vector<std::vector<TaskSpan>> spans;  ///< per rank
   std::vector<std::int64_t> peak_bytes;      ///< the most memory that each process had
+  std::int64_t spilled = 0;                  ///< bytes written to disk for want of memory, all processes together
+  std::int64_t read_back = 0;                ///< bytes of those that were needed again
   std::vector<std::int64_t> vertex_bytes;    ///< that came from other processes, all ranks together
   std::vector<double> vertex_seconds;        ///< of all its tasks, on the rank where they took longest
+  std::vector<std::int64_t> vertex_live;     ///< the most bytes of tensors on a rank at the end of one of its tasks
 };
 
 /// Runs the tasks: one after the other, each on all threads, where StarPU would gain nothing (one thread, one site, too

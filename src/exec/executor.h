@@ -41,13 +41,16 @@ struct TaskSpan {
   std::size_t task = 0;
   double start = 0;  ///< seconds since 1970, so that those of several processes can be compared
   double seconds = 0;
-  int thread = 0;  ///< of those that run tasks
+  int thread = 0;               ///< of those that run tasks
+  std::int64_t live_bytes = 0;  ///< of arrays alive in this process at its end, its own and what it read among them
 };
 
 /// What a run of a task graph took. Of one process: where each site has its own, that of its own site.
 struct TaskReport {
   double seconds = 0;
   std::int64_t bytes_sent = 0;
+  std::int64_t spilled = 0;               ///< bytes of chunks written to disk for want of memory
+  std::int64_t read_back = 0;             ///< bytes of those that were needed again
   std::map<IaId, std::int64_t> received;  ///< bytes from other processes, by operation
   std::vector<TaskSpan> spans;            ///< of every task that ran here, but for Send
 };

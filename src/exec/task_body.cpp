@@ -1,24 +1,39 @@
 #include "exec/task_body.h"
 
+#include <algorithm>
 #include <cstring>
+#include <mutex>
 
 namespace einrel {
 
-const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, const std::vector<ArrayLayout>& arguments) {
-  Layouts layouts;
-  layouts.reserve(arguments.size());
-  for (const ArrayLayout& argument : arguments)
-    layouts.emplace_back(argument.shape, argument.strides, argument.aligned);
-  std::unique_ptr<ChunkKernel>& ready = ready_[{call.kernel, std::move(layouts)}];
-  if (ready == nullptr) ready = std::make_unique<ChunkKernel>(graph_.kernels[call.kernel], arguments, scalars_);
-  return *ready;
+const ChunkKernel* ChunkKernels::find(std::size_t kernel, std::span<const Tensor* const> arguments) {
+  for (const Ready& ready : ready_[kernel]) {
+    const bool fits =
+        std::equal(arguments.begin(), arguments.end(), ready.arguments.begin(), ready.arguments.end(),
+                   [](const Tensor* tensor, const ArrayLayout& layout) { return has_layout(*tensor, layout); });
+    if (fits) return &ready.kernel;
+  }
+  return nullptr;
 }
 
-void copy_boxes(const CopyBoxes& copy, std::span<const Tensor> reads, const Shape& bound, std::byte* to) {
+const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<const Tensor* const> arguments) {
+  {
+    const std::shared_lock lock(mutex_);
+    if (const ChunkKernel* const known = find(call.kernel, arguments)) return *known;
+  }
+  const std::unique_lock lock(mutex_);
+  if (const ChunkKernel* const known = find(call.kernel, arguments)) return *known;
+  std::vector<ArrayLayout> layouts;
+  for (const Tensor* const argument : arguments) layouts.push_back(layout_of(*argument));
+  ChunkKernel kernel(graph_.kernels[call.kernel], layouts, scalars_);
+  return ready_[call.kernel].emplace_back(Ready{std::move(layouts), std::move(kernel)}).kernel;
+}
+
+void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to) {
   const Strides strides = row_major_strides(bound);
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const CopyBoxes::Box& box = copy.boxes[i];
-    const Tensor from = reads[i].box(box.from, box.bound);
+    const Tensor from = reads[i]->box(box.from, box.bound);
     const auto size = static_cast<std::int64_t>(size_of(from.dtype()));
     copy_elements(from.dtype(), box.bound, {from.data(), from.strides()}, to + offset_of(box.to, strides) * size,
                   strides);
@@ -31,18 +46,22 @@ void make_positions(const MakePositions& positions, const Shape& bound, std::byt
     std::memcpy(to, &value, sizeof(value));
 }
 
-TaskClock::TaskClock(const TaskGraph& graph, std::size_t task, int thread, TaskProgress* progress, TaskSpan& span)
-    : graph_(graph), progress_(progress), span_(span), start_(std::chrono::steady_clock::now()) {
+TaskClock::TaskClock(const TaskGraph& graph, std::size_t task, int thread, TaskProgress* progress)
+    : graph_(graph), progress_(progress), start_(std::chrono::steady_clock::now()) {
   const std::chrono::duration<double> since_1970 = std::chrono::system_clock::now().time_since_epoch();
-  span_ = {task, since_1970.count(), 0, thread};
+  span_ = {task, since_1970.count(), 0, thread, 0};
   if (progress_ != nullptr) progress_->task = task;
 }
 
-TaskClock::~TaskClock() {
-  span_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  if (progress_ == nullptr) return;
-  ++progress_->done;
-  progress_->flops += flops_of(graph_.tasks[span_.task]);
+TaskSpan TaskClock::stop(std::int64_t live_bytes) const {
+  TaskSpan span = span_;
+  span.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  span.live_bytes = live_bytes;
+  if (progress_ != nullptr) {
+    ++progress_->done;
+    progress_->flops += flops_of(graph_.tasks[span.task]);
+  }
+  return span;
 }
 
 Tensor borrowed(const TaskArray& array, const std::byte* data) {

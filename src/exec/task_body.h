@@ -1,10 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <map>
-#include <memory>
+#include <deque>
+#include <shared_mutex>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "exec/chunk_kernel.h"
@@ -12,37 +11,43 @@
 
 namespace einrel {
 
-/// Makes the kernels of a graph ready, once per layout of their arguments. One thread at a time.
+/// Makes the kernels of a graph ready, once per layout of their arguments. Any thread.
 class ChunkKernels {
  public:
-  ChunkKernels(const TaskGraph& graph, const ScalarBindings& scalars) : graph_(graph), scalars_(scalars) {}
-  /// For arguments of these layouts; lives as long as this. Throws as ChunkKernel does.
-  const ChunkKernel& operator()(const CallKernel& call, const std::vector<ArrayLayout>& arguments);
+  ChunkKernels(const TaskGraph& graph, const ScalarBindings& scalars)
+      : graph_(graph), scalars_(scalars), ready_(graph.kernels.size()) {}
+  /// For arguments that lie as these; lives as long as this. Throws as ChunkKernel does.
+  const ChunkKernel& operator()(const CallKernel& call, std::span<const Tensor* const> arguments);
 
  private:
-  using Layouts = std::vector<std::tuple<Shape, Strides, bool>>;
+  struct Ready {
+    std::vector<ArrayLayout> arguments;
+    ChunkKernel kernel;
+  };
+  const ChunkKernel* find(std::size_t kernel, std::span<const Tensor* const> arguments);
+
   const TaskGraph& graph_;
   const ScalarBindings& scalars_;
-  std::map<std::pair<std::size_t, Layouts>, std::unique_ptr<ChunkKernel>> ready_;
+  std::shared_mutex mutex_;
+  std::vector<std::deque<Ready>> ready_;  // per kernel; few, since chunks of a tensor differ at its ends only
 };
 
 /// Makes the array of a CopyBoxes, row-major, of this bound.
-void copy_boxes(const CopyBoxes& copy, std::span<const Tensor> reads, const Shape& bound, std::byte* to);
+void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to);
 /// Makes the array of a MakePositions.
 void make_positions(const MakePositions& positions, const Shape& bound, std::byte* to);
 
-/// Times a task and counts it as done when it goes.
+/// Times a task, and counts it as done.
 class TaskClock {
  public:
-  TaskClock(const TaskGraph& graph, std::size_t task, int thread, TaskProgress* progress, TaskSpan& span);
-  ~TaskClock();
-  TaskClock(const TaskClock&) = delete;
-  TaskClock& operator=(const TaskClock&) = delete;
+  TaskClock(const TaskGraph& graph, std::size_t task, int thread, TaskProgress* progress);
+  /// To be called once, when it is done.
+  TaskSpan stop(std::int64_t live_bytes) const;
 
  private:
   const TaskGraph& graph_;
   TaskProgress* progress_;
-  TaskSpan& span_;
+  TaskSpan span_;
   std::chrono::steady_clock::time_point start_;
 };
 

@@ -1,5 +1,7 @@
 #include "exec/task_graph.h"
 
+#include <algorithm>
+
 namespace einrel {
 
 Site site_of(const TaskGraph& graph, const Task& task) {
@@ -26,6 +28,19 @@ std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {
   std::vector<std::vector<ArrayId>> freed(graph.tasks.size());
   for (std::size_t a = 0; a < last.size(); ++a) freed[last[a]].push_back(ArrayId{a});
   return freed;
+}
+
+std::int64_t most_live_bytes(const TaskGraph& graph) {
+  const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
+  std::int64_t live = 0;
+  std::int64_t most = 0;
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (!std::holds_alternative<WriteOutput>(task.op)) live += bytes_of(graph[task.makes]);
+    most = std::max(most, live);
+    for (const ArrayId array : freed[t]) live -= bytes_of(graph[array]);
+  }
+  return most;
 }
 
 }  // namespace einrel

@@ -96,4 +96,7 @@ double flops_of(const Task& task);
 /// Per task, the arrays that no later task reads: their memory can be had again once it is done.
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph);
 
+/// The most that is alive at a time, on all sites together, when tasks run one after the other.
+std::int64_t most_live_bytes(const TaskGraph& graph);
+
 }  // namespace einrel

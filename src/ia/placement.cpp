@@ -155,10 +155,12 @@ SiteGrid spread(const std::vector<std::int64_t>& parts, std::int64_t sites) {
   // The best grid over the first positions for each number of sites used: fuller sites less full, first positions cut
   // more.
   std::map<std::int64_t, std::vector<std::int64_t>> best{{1, {}}};
-  for (const std::int64_t part : parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     std::map<std::int64_t, std::vector<std::int64_t>> longer;
     for (const auto& [used, grid] : best) {
-      for (std::int64_t cuts = std::max<std::int64_t>(1, std::min(part, sites / used)); cuts >= 1; --cuts) {
+      const std::int64_t most = std::max<std::int64_t>(1, std::min(parts[i], sites / used));
+      const std::int64_t least = i + 1 == parts.size() ? most : 1;  // nothing follows: fewer is worse
+      for (std::int64_t cuts = most; cuts >= least; --cuts) {
         std::vector<std::int64_t> next = grid;
         next.push_back(cuts);
         const auto [held, is_new] = longer.emplace(used * cuts, next);

@@ -16,6 +16,23 @@ double chunk_elements(const Shape& bound, const PartitionVector& parts) {
   return elements;
 }
 
+/// Of the largest chunk.
+struct ChunkSize {
+  std::vector<double> extents;
+  double elements = 1;
+};
+
+std::vector<ChunkSize> chunk_sizes(const Shape& bound, const std::vector<PartitionVector>& parts) {
+  std::vector<ChunkSize> sizes(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::size_t d = 0; d < bound.size(); ++d) {
+      sizes[i].extents.push_back(chunk_extent(bound[d], parts[i][d]));
+      sizes[i].elements *= sizes[i].extents.back();
+    }
+  }
+  return sizes;
+}
+
 double elements_of(const Shape& bound) { return chunk_elements(bound, PartitionVector(bound.size(), 1)); }
 
 double product_of(const PartitionVector& parts) {
@@ -39,17 +56,32 @@ double bound_of_vertex(const Vertex& vertex, const EinGraph& graph, const Partit
 }
 
 double bound_of_repartition(const Shape& bound, const PartitionVector& from, const PartitionVector& to) {
-  if (from == to) return 0;
+  return bounds_of_repartitions(bound, {from}, {to}).front();
+}
+
+std::vector<double> bounds_of_repartitions(const Shape& bound, const std::vector<PartitionVector>& from,
+                                           const std::vector<PartitionVector>& to) {
   const double all = elements_of(bound);
-  const double produced = chunk_elements(bound, from);
-  const double consumed = chunk_elements(bound, to);
-  double shared = 1;
-  for (std::size_t d = 0; d < bound.size(); ++d) {
-    shared *= std::min(chunk_extent(bound[d], from[d]), chunk_extent(bound[d], to[d]));
+  const std::vector<ChunkSize> produced = chunk_sizes(bound, from);
+  const std::vector<ChunkSize> consumed = chunk_sizes(bound, to);
+  std::vector<double> costs;
+  costs.reserve(from.size() * to.size());
+  for (std::size_t f = 0; f < from.size(); ++f) {
+    for (std::size_t t = 0; t < to.size(); ++t) {
+      double shared = 1;
+      for (std::size_t d = 0; d < bound.size(); ++d) {
+        shared *= std::min(produced[f].extents[d], consumed[t].extents[d]);
+      }
+      if (shared == 0 || from[f] == to[t]) {
+        costs.push_back(0);
+        continue;
+      }
+      const double cutting = produced[f].elements == shared ? 0 : all / shared * produced[f].elements;
+      costs.push_back(all / consumed[t].elements * (consumed[t].elements / shared - 1) * consumed[t].elements +
+                      cutting);
+    }
   }
-  if (shared == 0) return 0;
-  const double cutting = produced == shared ? 0 : all / shared * produced;
-  return all / consumed * (consumed / shared - 1) * consumed + cutting;
+  return costs;
 }
 
 double bound_of_plan(const EinGraph& graph, const std::vector<PartitionVector>& parts) {

@@ -17,6 +17,9 @@ double bound_of_vertex(const Vertex& vertex, const EinGraph& graph, const Partit
 /// together, of n_int elements each, and n / n_int * n_p to cut a producer's, unless they are used whole. 0 where the
 /// cuts are equal.
 double bound_of_repartition(const Shape& bound, const PartitionVector& from, const PartitionVector& to);
+/// The same from each of these cuts to each of those: [from * to.size() + to].
+std::vector<double> bounds_of_repartitions(const Shape& bound, const std::vector<PartitionVector>& from,
+                                           const std::vector<PartitionVector>& to);
 
 /// Of a whole plan. Inputs are cut as their consumers want, at no cost.
 double bound_of_plan(const EinGraph& graph, const std::vector<PartitionVector>& parts);

@@ -9,6 +9,7 @@
 #include "einsum/functions.h"
 #include "plan/bound_cost.h"
 #include "plan/numbering.h"
+#include "plan/routes.h"
 
 namespace einrel {
 namespace {
@@ -32,13 +33,6 @@ bool is_argument(const Vertex& vertex) {
   return einsum != nullptr && (einsum->reducer == Reducer::argmax || einsum->reducer == Reducer::argmin);
 }
 
-/// Sites that each hold a part of every result: the product of the grid over reduced labels.
-double partial_sites(const Vertex& vertex, const VertexPlan& plan) {
-  double sites = 1;
-  for (const std::size_t label : reduced_labels(vertex)) sites *= static_cast<double>(plan.grid[label]);
-  return sites;
-}
-
 /// Bytes of each result that go back to those who have a part of it.
 std::int64_t bytes_back(const Vertex& vertex) {
   return is_argument(vertex) ? static_cast<std::int64_t>(size_of(std::get<EinSum>(vertex.op).body.type())) : 0;
@@ -48,13 +42,13 @@ std::int64_t bytes_back(const Vertex& vertex) {
 double partial_passes(const Vertex& vertex) { return is_argument(vertex) ? 3 : 1; }
 
 double reduced_floats(const Vertex& vertex, const VertexPlan& plan) {
-  const double sites = partial_sites(vertex, plan);
+  const auto sites = static_cast<double>(partial_sites(vertex, plan));
   return sites == 1 ? 0 : sites * partial_passes(vertex) * elements_of(vertex.bound);
 }
 
 double reduced_bytes(const Vertex& vertex, const VertexPlan& plan) {
   const auto each = static_cast<double>(partial_bytes(vertex));
-  return (partial_sites(vertex, plan) - 1) * elements_of(vertex.bound) * each;
+  return static_cast<double>(partial_sites(vertex, plan) - 1) * elements_of(vertex.bound) * each;
 }
 
 /// Work and memory traffic of the site that has most of them, and the start of its kernel calls.
@@ -72,11 +66,14 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
     calls *= static_cast<double>(parts_here);
   }
   const double rate = machine.cores * machine.flops_per_core * (vertex.dtype == DType::f64 ? 0.5 : 1);
-  double touched = elements_of(vertex.bound) * static_cast<double>(size_of(vertex.dtype)) /
-                   (static_cast<double>(sites_used(plan)) / partial_sites(vertex, plan));
+  const std::int64_t results = sites_used(plan) / partial_sites(vertex, plan);  // that differ in more than their part
+  double touched = bytes_of(vertex) / static_cast<double>(results);
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
-    const Layout need = needed_layout(vertex, o, plan);
-    touched += bytes_of(graph[vertex.inputs[o]]) * copies_of(need) / sites_of(need);
+    double grid = 1;
+    for (const std::optional<std::size_t> label : operand_labels(vertex, o)) {
+      if (label) grid *= static_cast<double>(plan.grid[*label]);
+    }
+    touched += bytes_of(graph[vertex.inputs[o]]) / grid;
   }
   return std::max(flops(vertex) * share / rate, touched / machine.memory_bandwidth) +
          calls / machine.cores * machine.task_seconds;
@@ -86,10 +83,10 @@ double receiving_seconds(double bytes, const Machine& machine) {
   return bytes == 0 ? 0 : machine.network_latency + bytes / machine.network_bandwidth;
 }
 
-/// An owner of results receives the others' parts.
+/// An owner of results receives the others' parts of these.
 double reducing_seconds(const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
-  const double owners = static_cast<double>(sites_used(plan)) / partial_sites(vertex, plan);
-  return receiving_seconds(reduced_bytes(vertex, plan) / owners, machine);
+  const std::int64_t owners = plan.scatter ? sites_used(plan) : sites_used(plan) / partial_sites(vertex, plan);
+  return receiving_seconds(reduced_bytes(vertex, plan) / static_cast<double>(owners), machine);
 }
 
 class BoundModel : public CostModel {
@@ -97,16 +94,19 @@ class BoundModel : public CostModel {
   double of_vertex(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan) const override {
     return bound_of_vertex(graph.vertices[vertex], graph, plan.parts);
   }
-  double of_move(const Vertex& tensor, const Layout& have, const Layout& need) const override {
-    return bound_of_repartition(tensor.bound, parts_of(have), parts_of(need));
+  std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
+                               const std::vector<Layout>& need) const override {
+    return bounds_of_repartitions(tensor.bound, parts_of(have), parts_of(need));
   }
   double of_input(const Vertex&, const Layout&) const override { return 0; }
   bool sends_once() const override { return false; }
 
  private:
-  static PartitionVector parts_of(const Layout& layout) {
-    PartitionVector parts;
-    for (const LayoutAxis& axis : layout.axes) parts.push_back(axis.cut.parts);
+  static std::vector<PartitionVector> parts_of(const std::vector<Layout>& layouts) {
+    std::vector<PartitionVector> parts(layouts.size());
+    for (std::size_t l = 0; l < layouts.size(); ++l) {
+      for (const LayoutAxis& axis : layouts[l].axes) parts[l].push_back(axis.cut.parts);
+    }
     return parts;
   }
 };
@@ -122,12 +122,21 @@ class FloatsModel : public CostModel {
   double of_vertex(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan) const override {
     return reduced_floats(graph.vertices[vertex], plan);
   }
-  double of_move(const Vertex& tensor, const Layout& have, const Layout& need) const override {
-    return lies_alike(have, need) ? 0 : copies_of(need) * elements_of(tensor.bound);
+  std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
+                               const std::vector<Layout>& need) const override {
+    std::vector<double> costs;
+    costs.reserve(have.size() * need.size());
+    for (const Layout& from : have) {
+      for (const Layout& to : need) {
+        costs.push_back(lies_alike(from, to) ? 0 : copies_of(to) * elements_of(tensor.bound));
+      }
+    }
+    return costs;
   }
   double of_input(const Vertex& tensor, const Layout& need) const override {
     return need.copies.empty() ? 0 : copies_of(need) * elements_of(tensor.bound);
   }
+  double of_misplacing(const Vertex& tensor, const Layout&) const override { return elements_of(tensor.bound); }
 };
 
 class BytesModel : public CostModel {
@@ -137,15 +146,44 @@ class BytesModel : public CostModel {
   }
   /// Every site needs its share; those that hold one keep what both have in common, along a dimension the smaller of
   /// the two shares. At best these are as many sites as there are of the fewer kind.
-  double of_move(const Vertex& tensor, const Layout& have, const Layout& need) const override {
-    double kept = std::min(sites_of(have), sites_of(need));
-    for (std::size_t d = 0; d < have.axes.size(); ++d) {
-      kept /= static_cast<double>(std::max(have.axes[d].grid, need.axes[d].grid));
+  std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
+                               const std::vector<Layout>& need) const override {
+    const std::vector<double> sites_needed = each(need, sites_of);
+    const std::vector<double> copies = each(need, copies_of);
+    std::vector<std::vector<double>> grids;  // needed, per dimension
+    for (std::size_t d = 0; d < tensor.bound.size(); ++d) {
+      grids.push_back(each(need, [&](const Layout& layout) { return static_cast<double>(layout.axes[d].grid); }));
     }
-    return bytes_of(tensor) * (copies_of(need) - kept);
+    const double bytes = bytes_of(tensor);
+    std::vector<double> costs(have.size() * need.size());
+    std::vector<double> shares(need.size());
+    auto cost = costs.begin();
+    for (const Layout& from : have) {
+      std::fill(shares.begin(), shares.end(), 1);
+      for (std::size_t d = 0; d < grids.size(); ++d) {
+        const auto grid = static_cast<double>(from.axes[d].grid);
+        for (std::size_t n = 0; n < shares.size(); ++n) shares[n] *= std::max(grid, grids[d][n]);
+      }
+      const double sites = sites_of(from);
+      for (std::size_t n = 0; n < shares.size(); ++n) {
+        *cost++ = bytes * (copies[n] - std::min(sites, sites_needed[n]) / shares[n]);
+      }
+    }
+    return costs;
   }
   double of_input(const Vertex& tensor, const Layout& need) const override {
     return bytes_of(tensor) * (copies_of(need) - 1);
+  }
+  /// At best everything lies where it is needed.
+  double of_misplacing(const Vertex& tensor, const Layout&) const override { return bytes_of(tensor); }
+
+ private:
+  template <class F>
+  static std::vector<double> each(const std::vector<Layout>& layouts, F of) {
+    std::vector<double> values;
+    values.reserve(layouts.size());
+    for (const Layout& layout : layouts) values.push_back(of(layout));
+    return values;
   }
 };
 
@@ -156,11 +194,25 @@ class SecondsModel : public CostModel {
     const Vertex& computed = graph.vertices[vertex];
     return computing_seconds(graph, computed, plan, machine_) + reducing_seconds(computed, plan, machine_);
   }
-  double of_move(const Vertex& tensor, const Layout& have, const Layout& need) const override {
-    return receiving_seconds(bytes_.of_move(tensor, have, need) / sites_of(need), machine_);
+  std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
+                               const std::vector<Layout>& need) const override {
+    std::vector<double> per_byte;
+    per_byte.reserve(need.size());
+    for (const Layout& layout : need) per_byte.push_back(1 / sites_of(layout) / machine_.network_bandwidth);
+    std::vector<double> costs = bytes_.of_moves(tensor, have, need);
+    for (auto cost = costs.begin(); cost != costs.end();) {
+      for (const double seconds : per_byte) {
+        *cost = *cost == 0 ? 0 : machine_.network_latency + *cost * seconds;
+        ++cost;
+      }
+    }
+    return costs;
   }
   double of_input(const Vertex& tensor, const Layout& need) const override {
     return receiving_seconds(bytes_.of_input(tensor, need) / sites_of(need), machine_);
+  }
+  double of_misplacing(const Vertex& tensor, const Layout& layout) const override {
+    return receiving_seconds(bytes_of(tensor) / sites_of(layout), machine_);
   }
 
  private:
@@ -171,8 +223,8 @@ class SecondsModel : public CostModel {
 /// Sums up a plan, vertex by vertex.
 class Accounting {
  public:
-  Accounting(const EinGraph& graph, const Plan& plan, const Machine& machine)
-      : graph_(graph), plan_(plan), machine_(machine), transfers_(plan.sites) {
+  Accounting(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers)
+      : graph_(graph), plan_(plan), machine_(machine), transfers_(transfers), routes_(graph, plan, transfers) {
     costs_.received.assign(static_cast<std::size_t>(plan.sites), 0);
   }
 
@@ -211,17 +263,18 @@ class Accounting {
     const Vertex& vertex = graph_.vertices[v];
     const std::size_t producer = vertex.inputs[operand].index;
     const Vertex& tensor = graph_.vertices[producer];
-    const Layout have = result_layout(tensor, plan_.vertices[producer]);
-    const Layout need = needed_layout(vertex, operand, plan_.vertices[v]);
     if (!std::holds_alternative<Input>(tensor.op)) {
       cost.bound += bound_of_repartition(tensor.bound, result_parts(tensor, plan_.vertices[producer].parts),
                                          operand_parts(vertex, operand, plan_.vertices[v].parts));
     }
-    if (have == need) return;
-    if (!sent_.insert({producer, need}).second) {
+    const std::optional<std::size_t> number = routes_.route_of(v, operand);
+    if (!number) return;
+    if (!sent_.insert({producer, *number}).second) {
       cost.has_received_before = true;
       return;
     }
+    const Layout& have = routes_.source(producer, *number);
+    const Layout& need = routes_.route(producer, *number).need;
     cost.floats += copies_of(need) * elements_of(tensor.bound);
     const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
     std::int64_t most = 0;
@@ -235,22 +288,20 @@ class Accounting {
     cost.moving += receiving_seconds(static_cast<double>(most), machine_);
   }
 
-  /// The sites at coordinate 0 of all reduced labels receive what the others of their groups have; an extreme goes back
-  /// to these.
+  /// The owners of results receive what the others of their groups have of these; an extreme goes back to them.
   void reduce(std::size_t v, VertexCost& cost) {
     const Vertex& vertex = graph_.vertices[v];
     const VertexPlan& plan = plan_.vertices[v];
-    const auto others = static_cast<std::int64_t>(partial_sites(vertex, plan)) - 1;
+    const std::int64_t others = partial_sites(vertex, plan) - 1;
     if (others == 0) return;
     const Layout owners = result_layout(vertex, plan);
-    Layout group = owners;
-    for (const std::size_t label : reduced_labels(vertex))
-      group.copies.push_back({plan.grid[label], plan.strides[label]});
+    const Layout group = partial_layout(vertex, plan);
     const std::int64_t back = bytes_back(vertex);
     const std::int64_t each = partial_bytes(vertex) - back;
     for (std::int64_t site = 0; site < plan_.sites; ++site) {
       const std::int64_t owned = elements_at(owners, vertex.bound, site);
-      const std::int64_t returned = checked_multiply(back, elements_at(group, vertex.bound, site) - owned);
+      const std::int64_t returned =
+          back == 0 ? 0 : checked_multiply(back, elements_at(group, vertex.bound, site) - owned);
       const std::int64_t bytes = checked_add(checked_multiply(checked_multiply(others, each), owned), returned);
       std::int64_t& received = costs_.received[static_cast<std::size_t>(site)];
       received = checked_add(received, bytes);
@@ -262,8 +313,9 @@ class Accounting {
   const Plan& plan_;
   const Machine& machine_;
   PlanCosts costs_;
-  Transfers transfers_;
-  std::set<std::pair<std::size_t, Layout>> sent_;
+  Transfers& transfers_;
+  Routes routes_;
+  std::set<std::pair<std::size_t, std::size_t>> sent_;  // tensors and their routes
 };
 
 }  // namespace
@@ -304,7 +356,12 @@ double PlanCosts::of(CostKind kind) const {
 }
 
 PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine) {
-  return Accounting(graph, plan, machine).run();
+  Transfers transfers(plan.sites);
+  return costs_of(graph, plan, machine, transfers);
+}
+
+PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers) {
+  return Accounting(graph, plan, machine, transfers).run();
 }
 
 std::int64_t partial_bytes(const Vertex& vertex) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "plan/plan.h"
 
 namespace einrel {
+
+class Transfers;
 
 /// What a plan costs, by each of four models.
 enum class CostKind : std::uint8_t {
@@ -33,10 +36,15 @@ class CostModel {
 
   /// Computing and reducing.
   virtual double of_vertex(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan) const = 0;
-  /// A tensor that another vertex has computed.
-  virtual double of_move(const Vertex& tensor, const Layout& have, const Layout& need) const = 0;
-  /// An input, which lies wherever that is best.
+  /// A tensor that another vertex has computed, from each of these layouts to each of those: [have * needs + need].
+  virtual std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
+                                       const std::vector<Layout>& need) const = 0;
+  /// An input, which lies wherever that is best; nothing moves there for less.
   virtual double of_input(const Vertex& tensor, const Layout& need) const = 0;
+  /// At most so much more than of_input is a move to this layout, and at most so much less than others one from it.
+  virtual double of_misplacing(const Vertex& /*tensor*/, const Layout& /*layout*/) const {
+    return std::numeric_limits<double>::infinity();
+  }
   /// Whether a tensor that several vertices need in one layout is charged once.
   virtual bool sends_once() const { return true; }
 };
@@ -70,8 +78,10 @@ struct PlanCosts {
 };
 
 /// O(vertices * operands * sites). `bytes` are those of the plan's lowering (lower.h): a tensor that several vertices
-/// need in one layout is sent once, and a site receives nothing that it has.
+/// need in one layout is sent once, from where most of it lies (routes.h), and a site receives nothing that it has.
 PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine);
+/// The same, with what is known of transfers between so many sites.
+PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers);
 
 /// The type in which a vertex adds up partial results, and how often each of its result's elements travels: where the
 /// labels of argmax are cut, the extreme travels before the position.

@@ -4,16 +4,19 @@
 #include <initializer_list>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
+#include "plan/dominance.h"
 #include "plan/numbering.h"
 #include "plan/search.h"
 
 namespace einrel {
 namespace {
 
-std::vector<VertexPlan> one_part_per_site_each(const std::vector<PartitionVector>& grids) {
+template <class Grids>
+std::vector<VertexPlan> one_part_per_site_each(const Grids& grids) {
   std::vector<VertexPlan> plans;
   plans.reserve(grids.size());
   for (const PartitionVector& grid : grids) plans.push_back(one_part_per_site(grid));
@@ -49,8 +52,10 @@ constexpr std::size_t most_candidates = 1000;
 
 /// The factorizations of all these numbers; where they are too many, those that cut the fewest labels.
 std::set<PartitionVector> some_factorizations(const PartitionVector& most, const std::vector<std::int64_t>& numbers) {
+  double count = 0;
+  for (const std::int64_t number : numbers) count += count_of_factorizations(number, most.size());
   std::set<PartitionVector> chosen;
-  for (std::size_t cut = 1; cut <= most.size(); ++cut) {
+  for (std::size_t cut = count <= most_candidates ? most.size() : 1; cut <= most.size(); ++cut) {
     std::set<PartitionVector> all;
     for (const std::int64_t number : numbers) {
       for (PartitionVector& grid : factorizations(most, number, cut)) all.insert(std::move(grid));
@@ -62,16 +67,46 @@ std::set<PartitionVector> some_factorizations(const PartitionVector& most, const
   return chosen;
 }
 
-/// Whole first; spread over any divisor of the sites.
+/// The labels of the result to share it out along, of those that are long enough for a piece to each of `sites` sites:
+/// the one of which a site has most, and the same of those that are whole, which leave the numbering of sites free.
+std::set<std::size_t> labels_to_scatter(const Vertex& vertex, const PartitionVector& grid, const PartitionVector& most,
+                                        std::int64_t sites) {
+  std::optional<std::size_t> longest;
+  std::optional<std::size_t> longest_whole;
+  const auto is_longer = [&](std::size_t label, std::optional<std::size_t> than) {
+    return !than || most[label] / grid[label] > most[*than] / grid[*than];
+  };
+  for (const std::size_t label : std::get<EinSum>(vertex.op).output) {
+    if (most[label] / grid[label] < sites) continue;
+    if (is_longer(label, longest)) longest = label;
+    if (grid[label] == 1 && is_longer(label, longest_whole)) longest_whole = label;
+  }
+  std::set<std::size_t> labels;
+  if (longest) labels.insert(*longest);
+  if (longest_whole) labels.insert(*longest_whole);
+  return labels;
+}
+
+/// Of plans with one part per site, those that share out the result, each site getting a part of it.
+void add_scattered(const Vertex& vertex, const PartitionVector& most, std::vector<VertexPlan>& plans) {
+  const std::size_t count = plans.size();
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::int64_t sites = partial_sites(vertex, plans[p]);
+    if (sites == 1) continue;
+    for (const std::size_t label : labels_to_scatter(vertex, plans[p].grid, most, sites)) {
+      plans.push_back(plans[p]);
+      plans.back().parts[label] *= sites;
+      plans.back().scatter = label;
+    }
+  }
+}
+
+/// Whole first; spread over as many sites as vertices may use. Where a vertex wants copies of fewer parts, finer ones
+/// are as good: each of the sites that want a copy has a piece of it.
 std::vector<VertexPlan> input_layouts(const Vertex& vertex, std::int64_t sites) {
   PartitionVector most;
   for (const Extent extent : vertex.bound) most.push_back(std::max<std::int64_t>(extent.value(), 1));
-  std::vector<std::int64_t> divisors;
-  for (std::int64_t number = 1; number <= sites; ++number) {
-    if (sites % number == 0) divisors.push_back(number);
-  }
-  const std::set<PartitionVector> grids = some_factorizations(most, divisors);  // in order: whole is the first
-  return one_part_per_site_each({grids.begin(), grids.end()});
+  return one_part_per_site_each(some_factorizations(most, numbers_of_sites(sites)));  // in order: whole is the first
 }
 
 /// Of the beam: a few seconds for thousands of vertices, milliseconds for tens.
@@ -81,19 +116,53 @@ std::size_t steps_per_vertex(const EinGraph& graph) {
   return std::min(most, all / std::max<std::size_t>(graph.vertices.size(), 1));
 }
 
-/// Infinite where there are more bytes than 63 bits count.
-double exact_cost(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind) {
-  try {
-    return costs_of(graph, plan, machine).of(kind);
-  } catch (const UserError&) {
-    return std::numeric_limits<double>::infinity();
-  }
+/// What the vertices of a plan cost where nothing is brought.
+double cost_alone(const EinGraph& graph, const Plan& plan, const CostModel& model) {
+  double cost = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) cost += model.of_vertex(graph, v, plan.vertices[v]);
+  return cost;
 }
 
-Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace::Choice& choice, std::int64_t sites) {
-  Plan plan{"", sites, {}};
+/// The cheapest of several plans, the first of equals.
+class Cheapest {
+ public:
+  Cheapest(const EinGraph& graph, const Machine& machine, CostKind kind, Transfers& transfers)
+      : graph_(graph), machine_(machine), kind_(kind), transfers_(transfers) {}
+
+  /// Whether one that costs at least so much may be it.
+  bool may_be(double least) const { return !plan_ || least < cost_; }
+
+  void consider(const Plan& plan) {
+    const double cost = exact_cost(plan);
+    if (plan_ && cost >= cost_) return;
+    plan_ = plan;
+    cost_ = cost;
+  }
+
+  const Plan& plan() const { return *plan_; }
+
+ private:
+  /// Infinite where there are more bytes than 63 bits count.
+  double exact_cost(const Plan& plan) const {
+    try {
+      return costs_of(graph_, plan, machine_, transfers_).of(kind_);
+    } catch (const UserError&) {
+      return std::numeric_limits<double>::infinity();
+    }
+  }
+
+  const EinGraph& graph_;
+  const Machine& machine_;
+  CostKind kind_;
+  Transfers& transfers_;
+  std::optional<Plan> plan_;
+  double cost_ = std::numeric_limits<double>::infinity();
+};
+
+Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace::Choice& choice, Transfers& transfers) {
+  Plan plan{"", transfers.sites(), {}};
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) plan.vertices.push_back(space.candidates(v)[choice[v]]);
-  number_sites(graph, plan);
+  number_sites(graph, plan, transfers);
   return plan;
 }
 
@@ -110,21 +179,22 @@ std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, cons
   return small;
 }
 
-Candidates site_candidates(const EinGraph& graph, std::int64_t sites, std::vector<bool> may_idle) {
-  return [&graph, sites, may_idle = std::move(may_idle)](const Vertex& vertex, std::size_t v) {
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle) {
+  return [&graph, sites, kind, may_idle = std::move(may_idle)](const Vertex& vertex, std::size_t v) {
     if (std::holds_alternative<Input>(vertex.op)) return input_layouts(vertex, sites);
     const PartitionVector most = most_parts(vertex, graph);
     std::vector<std::int64_t> numbers;
     for (const std::int64_t number : may_idle[v] ? numbers_of_sites(sites) : std::vector<std::int64_t>{sites}) {
       numbers.push_back(most_sites_of(most, number));
     }
-    const std::set<PartitionVector> grids = some_factorizations(most, numbers);
-    return one_part_per_site_each({grids.begin(), grids.end()});
+    std::vector<VertexPlan> plans = one_part_per_site_each(some_factorizations(most, numbers));
+    if (kind != CostKind::bound) add_scattered(vertex, most, plans);
+    return plans;
   };
 }
 
 Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind) {
-  return site_candidates(graph, sites,
+  return site_candidates(graph, sites, kind,
                          kind == CostKind::seconds ? std::vector<bool>(graph.vertices.size(), true)
                                                    : small_vertices(graph, sites, machine));
 }
@@ -147,7 +217,8 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
     if (std::holds_alternative<Input>(vertex.op)) return {whole(vertex)};
     return one_part_per_site_each(power_of_two_partitions(most_parts(vertex, graph), calls));
   });
-  Plan plan = plan_of(graph, space, space.by_paths(false), calls);
+  Transfers transfers(calls);
+  Plan plan = plan_of(graph, space, space.by_paths(false), transfers);
   plan.planner = "eindecomp-paper";
   return plan;
 }
@@ -155,38 +226,40 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others) {
   const auto model = cost_model(kind, machine);
-  std::vector<Plan> found;
+  Transfers transfers(sites);
+  Cheapest cheapest(graph, machine, kind, transfers);
+  std::vector<Plan> starts;
   for (const Plan& other : others) {
-    if (kind == CostKind::seconds || uses_all_sites(graph, other, machine)) found.push_back(other);
+    if (kind != CostKind::seconds && !uses_all_sites(graph, other, machine)) continue;
+    starts.push_back(other);
+    if (cheapest.may_be(cost_alone(graph, other, *model))) cheapest.consider(other);
   }
-  const std::size_t given = found.size();
-  const std::vector<bool> all_if_seconds(graph.vertices.size(), kind == CostKind::seconds);
-  const std::vector<bool> small = small_vertices(graph, sites, machine);
-  const auto search = [&](const std::vector<bool>& may_idle) {
-    const SearchSpace space(graph, *model, site_candidates(graph, sites, may_idle));
+  const auto search_in = [&](const SearchSpace& space, std::set<SearchSpace::Choice>& known) {
     const auto improve_from = [&](SearchSpace::Choice choice) {
       space.improve(choice);
-      found.push_back(plan_of(graph, space, choice, sites));
+      if (!known.insert(choice).second) return;
+      constexpr double unevenness = 0.99;  // the model takes chunks of a tensor for equal
+      if (!cheapest.may_be(unevenness * space.cost(choice))) return;
+      cheapest.consider(plan_of(graph, space, choice, transfers));
     };
     improve_from(space.by_beam(steps_per_vertex(graph)));
     constexpr std::size_t few_vertices = 200;
     if (graph.vertices.size() > few_vertices) return;
     improve_from(space.by_paths(true));
-    for (std::size_t i = 0; i < given; ++i) {
-      if (const auto start = space.choice_of(found[i])) improve_from(*start);
+    for (const Plan& start : starts) {
+      if (const auto choice = space.choice_of(start)) improve_from(*choice);
     }
   };
-  search(all_if_seconds);
-  if (kind != CostKind::seconds) search(small);
-  const Plan* best = nullptr;
-  double least = std::numeric_limits<double>::infinity();
-  for (const Plan& plan : found) {
-    const double cost = exact_cost(graph, plan, machine, kind);
-    if (best != nullptr && cost >= least) continue;
-    least = cost;
-    best = &plan;
-  }
-  Plan plan = *best;
+  const auto search = [&](const std::vector<bool>& may_idle) {
+    SearchSpace space(graph, *model, undominated(graph, *model, site_candidates(graph, sites, kind, may_idle), starts));
+    std::set<SearchSpace::Choice> known;
+    search_in(space, known);
+    // Sharing out allows fewer numberings of sites, which the model takes for free.
+    if (space.leave_out([](const VertexPlan& plan) { return plan.scatter.has_value(); })) search_in(space, known);
+  };
+  search(std::vector<bool>(graph.vertices.size(), kind == CostKind::seconds));
+  if (kind != CostKind::seconds) search(small_vertices(graph, sites, machine));
+  Plan plan = cheapest.plan();
   plan.planner = "eindecomp";
   return plan;
 }

@@ -13,9 +13,10 @@ namespace einrel {
 /// results).
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls);
 
-/// What `eindecomp` chooses from: one part per site, on all sites; on fewer where a vertex may leave some idle. `graph`
+/// What `eindecomp` chooses from: one part per site, on all sites; on fewer where a vertex may leave some idle; and the
+/// same with the result shared out along one of two labels, but for `bound`, which does not know who owns what. `graph`
 /// must outlive it.
-Candidates site_candidates(const EinGraph& graph, std::int64_t sites, std::vector<bool> may_idle);
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle);
 /// The same: every vertex may where time counts, else small_vertices.
 Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind);
 

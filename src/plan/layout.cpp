@@ -20,6 +20,7 @@ LayoutAxis axis_of(const VertexPlan& plan, std::optional<std::size_t> label, std
 Layout layout_of(const Vertex& vertex, const std::vector<std::optional<std::size_t>>& labels,
                  const std::vector<std::vector<std::size_t>>* groups, const VertexPlan& plan) {
   Layout layout;
+  layout.axes.reserve(labels.size());
   for (std::size_t d = 0; d < labels.size(); ++d) {
     const std::int64_t unit = groups == nullptr ? 1 : unit_of_group(std::get<View>(vertex.op), (*groups)[d]);
     layout.axes.push_back(axis_of(plan, labels[d], unit));
@@ -41,6 +42,21 @@ std::vector<SiteCopies> merged(std::vector<SiteCopies> copies) {
   return result;
 }
 
+/// The result as it would lie unscattered.
+Layout unscattered_layout(const Vertex& vertex, const VertexPlan& plan) {
+  const auto* const view = std::get_if<View>(&vertex.op);
+  return layout_of(vertex, result_labels(vertex), view == nullptr ? nullptr : &view->to, plan);
+}
+
+/// The digits of a site's number that say which part of a result it computes.
+std::vector<SiteCopies> reduced_digits(const Vertex& vertex, const VertexPlan& plan) {
+  std::vector<SiteCopies> digits;
+  for (const std::size_t label : reduced_labels(vertex)) {
+    if (plan.grid[label] > 1) digits.push_back({plan.grid[label], plan.strides[label]});
+  }
+  return merged(std::move(digits));
+}
+
 /// The coordinate of a site along an axis of this many sites.
 std::int64_t coordinate(std::int64_t site, std::int64_t grid, std::int64_t stride) {
   return grid == 1 ? 0 : site / stride % grid;
@@ -51,21 +67,110 @@ std::int64_t first_part(const LayoutAxis& axis, std::int64_t at) {
   return (at * axis.cut.parts + axis.grid - 1) / axis.grid;
 }
 
-Range range_at(const LayoutAxis& axis, Extent extent, std::int64_t at) {
-  return {chunk_begin(extent, axis.cut, first_part(axis, at)), chunk_begin(extent, axis.cut, first_part(axis, at + 1))};
+/// The first element of that part.
+std::int64_t begin_of(const LayoutAxis& axis, Extent extent, std::int64_t at) {
+  return chunk_begin(extent, axis.cut, first_part(axis, at));
 }
+
+/// The elements [begin, end) of a dimension.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// What one site after the other, from 0, has of a tensor. Their coordinates count up, which is many times as fast as
+/// dividing: planning asks this more often than anything else.
+class SiteWalk {
+ public:
+  SiteWalk(const Layout& layout, const Shape& bound) {
+    for (std::size_t d = 0; d < layout.axes.size(); ++d) {
+      const LayoutAxis& axis = layout.axes[d];
+      ranges_.push_back({0, begin_of(axis, bound[d], 1)});
+      if (axis.grid == 1) continue;
+      digits_.push_back({axis.grid, axis.stride, d, begins_.size()});
+      for (std::int64_t at = 0; at <= axis.grid; ++at) begins_.push_back(begin_of(axis, bound[d], at));
+    }
+    for (const SiteCopies& copies : layout.copies) digits_.push_back({copies.count, copies.stride, ranges_.size(), 0});
+  }
+
+  /// Whether the site has anything.
+  bool is_used() const { return number_ == site_; }
+  /// Of each dimension, if so.
+  const std::vector<Range>& ranges() const { return ranges_; }
+
+  void next() {
+    ++site_;
+    for (Digit& digit : digits_) {
+      if (++digit.since < digit.stride) continue;
+      digit.since = 0;
+      number_ += digit.stride;
+      if (++digit.at == digit.count) {
+        digit.at = 0;
+        number_ -= digit.count * digit.stride;
+      }
+      if (digit.dimension == ranges_.size()) continue;
+      const std::int64_t* const begin = begins_.data() + digit.begins + digit.at;
+      ranges_[digit.dimension] = {begin[0], begin[1]};
+    }
+  }
+
+ private:
+  struct Digit {
+    std::int64_t count = 1;
+    std::int64_t stride = 1;
+    std::size_t dimension = 0;  ///< behind all for copies
+    std::size_t begins = 0;     ///< where its coordinates' first elements begin
+    std::int64_t at = 0;
+    std::int64_t since = 0;  ///< sites since it changed
+  };
+
+  std::vector<Digit> digits_;
+  std::vector<std::int64_t> begins_;  ///< per digit of a dimension, and coordinate up to `count`
+  std::vector<Range> ranges_;
+  std::int64_t site_ = 0;
+  std::int64_t number_ = 0;  ///< that the digits give; another than the site's where it has nothing
+};
 
 std::int64_t elements_of(const std::vector<Range>& ranges) {
   std::int64_t elements = 1;
-  for (const Range& range : ranges) elements *= std::max<std::int64_t>(range.end - range.begin, 0);
+  for (const Range& range : ranges) elements *= range.end - range.begin;
+  return elements;
+}
+
+std::int64_t elements_of_both(const std::vector<Range>& a, const std::vector<Range>& b) {
+  std::int64_t elements = 1;
+  for (std::size_t d = 0; d < a.size(); ++d) {
+    elements *= std::max<std::int64_t>(std::min(a[d].end, b[d].end) - std::max(a[d].begin, b[d].begin), 0);
+  }
   return elements;
 }
 
 }  // namespace
 
 Layout result_layout(const Vertex& vertex, const VertexPlan& plan) {
-  const auto* const view = std::get_if<View>(&vertex.op);
-  return layout_of(vertex, result_labels(vertex), view == nullptr ? nullptr : &view->to, plan);
+  return unscattered_layout(vertex, with_scattered_result(vertex, plan));
+}
+
+Layout partial_layout(const Vertex& vertex, const VertexPlan& plan) {
+  Layout layout = unscattered_layout(vertex, plan);
+  layout.copies = reduced_digits(vertex, plan);
+  return layout;
+}
+
+VertexPlan with_scattered_result(const Vertex& vertex, VertexPlan plan) {
+  if (!plan.scatter) return plan;
+  const SiteCopies digit = reduced_digits(vertex, plan).front();
+  plan.grid[*plan.scatter] *= digit.count;
+  plan.strides[*plan.scatter] = digit.stride;
+  plan.scatter.reset();
+  return plan;
+}
+
+bool numbers_scatter(const Vertex& vertex, const VertexPlan& plan) {
+  const std::vector<SiteCopies> digits = reduced_digits(vertex, plan);
+  const std::size_t label = *plan.scatter;
+  return digits.size() == 1 &&
+         (plan.grid[label] == 1 || plan.strides[label] == digits.front().count * digits.front().stride);
 }
 
 Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan& plan) {
@@ -80,46 +185,34 @@ Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan
   return layout;
 }
 
-std::optional<std::vector<Range>> region_of(const Layout& layout, const Shape& bound, std::int64_t site) {
-  std::int64_t number = 0;
-  const auto count = [&](std::int64_t grid, std::int64_t stride) {
-    const std::int64_t at = coordinate(site, grid, stride);
-    number += at * stride;
-    return at;
-  };
-  std::vector<Range> ranges;
-  ranges.reserve(layout.axes.size());
-  for (std::size_t d = 0; d < layout.axes.size(); ++d) {
-    const LayoutAxis& axis = layout.axes[d];
-    ranges.push_back(range_at(axis, bound[d], count(axis.grid, axis.stride)));
-  }
-  for (const SiteCopies& copies : layout.copies) count(copies.count, copies.stride);
-  if (number != site) return std::nullopt;
-  return ranges;
-}
-
 std::vector<std::int64_t> elements_received(const Layout& have, const Layout& need, const Shape& bound,
                                             std::int64_t sites) {
   std::vector<std::int64_t> received(static_cast<std::size_t>(sites), 0);
   if (have == need) return received;
-  for (std::int64_t site = 0; site < sites; ++site) {
-    const auto needed = region_of(need, bound, site);
-    if (!needed) continue;
-    std::int64_t& elements = received[static_cast<std::size_t>(site)];
-    elements = elements_of(*needed);
-    auto held = region_of(have, bound, site);
-    if (!held) continue;
-    for (std::size_t d = 0; d < held->size(); ++d) {
-      (*held)[d] = {std::max((*held)[d].begin, (*needed)[d].begin), std::min((*held)[d].end, (*needed)[d].end)};
-    }
-    elements -= elements_of(*held);
+  SiteWalk held(have, bound);
+  SiteWalk needed(need, bound);
+  for (std::int64_t& elements : received) {
+    if (needed.is_used()) elements = elements_of(needed.ranges());
+    if (needed.is_used() && held.is_used()) elements -= elements_of_both(held.ranges(), needed.ranges());
+    held.next();
+    needed.next();
   }
   return received;
 }
 
 std::int64_t elements_at(const Layout& layout, const Shape& bound, std::int64_t site) {
-  const auto ranges = region_of(layout, bound, site);
-  return ranges ? elements_of(*ranges) : 0;
+  std::int64_t number = 0;
+  for (const LayoutAxis& axis : layout.axes) number += coordinate(site, axis.grid, axis.stride) * axis.stride;
+  for (const SiteCopies& copies : layout.copies)
+    number += coordinate(site, copies.count, copies.stride) * copies.stride;
+  if (number != site) return 0;
+  std::int64_t elements = 1;
+  for (std::size_t d = 0; d < layout.axes.size(); ++d) {
+    const LayoutAxis& axis = layout.axes[d];
+    const std::int64_t at = coordinate(site, axis.grid, axis.stride);
+    elements *= begin_of(axis, bound[d], at + 1) - begin_of(axis, bound[d], at);
+  }
+  return elements;
 }
 
 }  // namespace einrel

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "ia/placement.h"
@@ -28,15 +27,20 @@ struct Layout {
 /// Of the result of a vertex.
 Layout result_layout(const Vertex& vertex, const VertexPlan& plan);
 
+/// Of the partial results that its sites compute: as the result would lie unscattered, with copies along the labels
+/// that it reduces.
+Layout partial_layout(const Vertex& vertex, const VertexPlan& plan);
+
+/// The grid and strides that the result lies by. Along `scatter`, a coordinate of the computing sites c and their
+/// number n among those with a part of the same results make c * partial_sites + n.
+VertexPlan with_scattered_result(const Vertex& vertex, VertexPlan plan);
+
+/// Whether these coordinates are a digit of a site's number: reduced labels have to be neighbouring digits, and
+/// `scatter`, unless its grid is 1, the next one.
+bool numbers_scatter(const Vertex& vertex, const VertexPlan& plan);
+
 /// What a vertex needs of an operand to compute all of its parts where its plan says.
 Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan& plan);
-
-/// The elements [begin, end) of each dimension that a site holds; nothing where it holds none.
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
-std::optional<std::vector<Range>> region_of(const Layout& layout, const Shape& bound, std::int64_t site);
 
 /// Elements that each site receives so that a tensor that lies as `have` lies as `need`: what it needs and does not
 /// hold, each once. O(sites * dimensions).

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "ia/from_tra.h"
+#include "plan/layout.h"
+#include "plan/routes.h"
 
 namespace einrel {
 namespace {
@@ -13,7 +16,13 @@ namespace {
 /// Adds the operations of one node after the other to a store.
 class Lowering {
  public:
-  Lowering(const EinGraphProgram& made, const Plan& plan, IaStore& store) : made_(made), plan_(plan), store_(store) {}
+  Lowering(const EinGraph& graph, const EinGraphProgram& made, const Plan& plan, IaStore& store)
+      : graph_(graph),
+        made_(made),
+        plan_(plan),
+        store_(store),
+        transfers_(plan.sites),
+        routes_(graph, plan, transfers_) {}
 
   /// Per node of the store, the first vertex that has it.
   const std::vector<std::optional<std::size_t>>& vertices() const { return vertices_; }
@@ -46,7 +55,7 @@ class Lowering {
     const TraNode& at = node(n);
     if (const auto* const input = std::get_if<StoredRelation>(&at.op)) {
       return store_.add(
-          PlacedRelation{*input, Partitioned{all_positions(role.labels.size()), grid(role, role.labels)}});
+          PlacedRelation{*input, Partitioned{all_positions(role.labels.size()), grid(plan_of(role), role.labels)}});
     }
     if (const auto* const join = std::get_if<Join>(&at.op)) {
       const IaId left = brought(n, 0);
@@ -72,9 +81,10 @@ class Lowering {
     return role && role->vertex == made_.roles[n]->vertex;
   }
 
+  const VertexPlan& plan_of(const NodeRole& role) const { return plan_.vertices[role.vertex]; }
+
   /// Where tuples whose keys count these labels lie, one copy of each.
-  SiteGrid grid(const NodeRole& role, const KeyLabels& labels, std::vector<SiteCopies> copies = {}) const {
-    const VertexPlan& plan = plan_.vertices[role.vertex];
+  static SiteGrid grid(const VertexPlan& plan, const KeyLabels& labels, std::vector<SiteCopies> copies = {}) {
     SiteGrid grid;
     for (const std::optional<std::size_t> label : labels) {
       const bool is_cut = label && *label < plan.parts.size() && plan.parts[*label] > 1;
@@ -89,19 +99,65 @@ class Lowering {
   IaId brought(std::size_t n, std::size_t input) {
     const NodeRole& role = *made_.roles[n];
     const KeyLabels& labels = role.inputs[input];
-    const VertexPlan& plan = plan_.vertices[role.vertex];
+    const VertexPlan& plan = plan_of(role);
     std::vector<SiteCopies> copies;
     for (std::size_t l = 0; l < plan.grid.size(); ++l) {
       const bool is_counted = std::find(labels.begin(), labels.end(), std::optional(l)) != labels.end();
       if (plan.grid[l] > 1 && !is_counted) copies.push_back({plan.grid[l], plan.strides[l]});
     }
-    const SiteGrid where = grid(role, labels, std::move(copies));
+    const SiteGrid where = grid(plan, labels, std::move(copies));
     const std::size_t source = node(n).inputs[input].index;
+    const auto* const recut = std::get_if<Repartition>(&node(source).op);
     const IaId at = ids_[source];
-    if (const auto* const recut = std::get_if<Repartition>(&node(source).op)) {
-      return store_.add(Repart{recut->from, recut->to, where}, {at});
+    const std::size_t computed = recut == nullptr ? source : node(source).inputs.front().index;
+    const std::optional<std::size_t> number = route_of(role.vertex, computed, where);
+    if (!number) return moved(at, where, recut == nullptr ? std::nullopt : std::optional(*recut));
+    const std::size_t tensor = made_.roles[computed]->vertex;
+    const auto [brought, is_new] = brought_.try_emplace({tensor, *number}, at);
+    if (!is_new) return brought->second;
+    const Route& route = routes_.route(tensor, *number);
+    if (!route.source) {
+      brought->second = moved(at, where, recut == nullptr ? std::nullopt : std::optional(*recut));
+    } else {
+      const std::vector<DimensionCut> from = cuts_of(routes_.route(tensor, *route.source).need);
+      const std::vector<DimensionCut> to = cuts_of(route.need);
+      const IaId there = brought_.at({tensor, *route.source});
+      brought->second = moved(there, where, from == to ? std::nullopt : std::optional(Repartition{from, to}));
     }
-    return lies(at, where) ? at : store_.add(Shuf{all_positions(labels.size()), where}, {at});
+    return brought->second;
+  }
+
+  IaId moved(IaId at, const SiteGrid& where, const std::optional<Repartition>& recut) {
+    if (recut) return store_.add(Repart{recut->from, recut->to, where}, {at});
+    return lies(at, where) ? at : store_.add(Shuf{all_positions(where.parts.size()), where}, {at});
+  }
+
+  /// The route by which a vertex gets what a node computes; none where it lies there, or is no tensor.
+  std::optional<std::size_t> route_of(std::size_t vertex, std::size_t node, const SiteGrid& where) const {
+    if (!made_.roles[node]) return std::nullopt;
+    const std::size_t tensor = made_.roles[node]->vertex;
+    const std::vector<VertexId>& operands = graph_.vertices[vertex].inputs;
+    for (std::size_t operand = 0; operand < operands.size(); ++operand) {
+      const std::optional<std::size_t> number = routes_.route_of(vertex, operand);
+      if (operands[operand].index != tensor || !number) continue;
+      if (grid_of(routes_.route(tensor, *number).need) == where) return number;
+    }
+    return std::nullopt;
+  }
+
+  static std::vector<DimensionCut> cuts_of(const Layout& layout) {
+    std::vector<DimensionCut> cuts;
+    for (const LayoutAxis& axis : layout.axes) cuts.push_back(axis.cut);
+    return cuts;
+  }
+  static SiteGrid grid_of(const Layout& layout) {
+    SiteGrid grid;
+    for (const LayoutAxis& axis : layout.axes) {
+      grid.parts.push_back(axis.cut.parts);
+      grid.grid.push_back(axis.grid);
+      grid.strides.push_back(axis.stride);
+    }
+    return site_grid(grid.parts, grid.grid, grid.strides, layout.copies);
   }
 
   /// Whether all positions of a relation are placed so: placements may leave out positions that are not spread.
@@ -126,14 +182,19 @@ class Lowering {
     const IaId here = store_.add(LocalAggregate{op.group_by, op.kernel, std::nullopt}, {ids_[node(n).inputs[0].index]});
     if (!store_[here].fault.empty() || !store_[here].type.partial) return here;
     const KeyPositions all = all_positions(role.labels.size());
-    const IaId moved = store_.add(Shuf{all, grid(role, role.labels)}, {here});
+    const VertexPlan owners = with_scattered_result(graph_.vertices[role.vertex], plan_of(role));
+    const IaId moved = store_.add(Shuf{all, grid(owners, role.labels)}, {here});
     return store_.add(LocalAggregate{all, op.kernel, std::nullopt}, {moved});
   }
 
+  const EinGraph& graph_;
   const EinGraphProgram& made_;
   const Plan& plan_;
   IaStore& store_;
-  std::vector<IaId> ids_;  // per node
+  Transfers transfers_;
+  Routes routes_;
+  std::map<std::pair<std::size_t, std::size_t>, IaId> brought_;  // tensors by their routes
+  std::vector<IaId> ids_;                                        // per node
   std::vector<std::optional<std::size_t>> vertices_;
 };
 
@@ -143,7 +204,7 @@ LoweredPlan lower(const EinGraph& graph, const Plan& plan) {
   check_sites(plan.sites);
   EinGraphProgram made = from_einsum_with_roles(graph, cuts_of(plan));
   IaProgram ia{IaStore(plan.sites), {}, made.program.scalars};
-  Lowering lowering(made, plan, ia.store);
+  Lowering lowering(graph, made, plan, ia.store);
   ia.plan = lowering.run();
   return {std::move(made.program), std::move(ia), lowering.vertices()};
 }

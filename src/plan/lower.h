@@ -16,9 +16,8 @@ struct LoweredPlan {
 /// The implementation of a plan. Every operand is cut as its vertex is, and brought to all sites that compute with it:
 /// along the labels that it has by its keys, along the others in copies. So the grid of sites chooses the join: of a
 /// matrix multiply, copies of one operand are a broadcast join (BMM), none a cross-product join (CMM), of both a
-/// replicated one (RMM). What is reduced over labels that are spread is first folded on each site, then on the site at
-/// coordinate 0 of these labels. Throws UserError for cuts that a label does not allow and where there are too many
-/// tuples.
+/// replicated one (RMM). What is reduced over labels that are spread is first folded on each site, then on the site
+/// that owns the result. Throws UserError for cuts that a label does not allow and where there are too many tuples.
 LoweredPlan lower(const EinGraph& graph, const Plan& plan);
 
 }  // namespace einrel

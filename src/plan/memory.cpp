@@ -4,12 +4,14 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "plan/cost.h"
 #include "plan/layout.h"
 #include "plan/numbering.h"
+#include "plan/routes.h"
 
 namespace einrel {
 namespace {
@@ -17,19 +19,24 @@ namespace {
 bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
 std::int64_t element_bytes(const Vertex& vertex) { return static_cast<std::int64_t>(size_of(vertex.dtype)); }
 
-/// Sites that each compute a part of every result.
-std::int64_t partial_sites(const Vertex& vertex, const VertexPlan& plan) {
-  std::int64_t sites = 1;
-  for (const std::size_t label : reduced_labels(vertex)) sites = checked_multiply(sites, plan.grid[label]);
-  return sites;
+/// Results of joins of two relations that are alive at a time before the last join of a vertex.
+std::int64_t results_between(const Vertex& vertex) {
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum == nullptr) return 0;
+  std::set<VertexId> tensors;
+  for (const std::size_t operand : operands_read(vertex)) tensors.insert(vertex.inputs[operand]);
+  std::set<std::size_t> labels;
+  for (const ScalarStep& step : einsum->body.steps) {
+    if (const auto* const value = std::get_if<LabelValue>(&step.op)) labels.insert(value->label);
+  }
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(tensors.size() + labels.size()) - 2, 0, 2);
 }
 
-/// Where partial results lie before they are added up: the result's layout, with copies over what is reduced.
-Layout partial_layout(const Vertex& vertex, const VertexPlan& plan) {
-  Layout layout = result_layout(vertex, plan);
-  for (const std::size_t label : reduced_labels(vertex)) {
-    if (plan.grid[label] > 1) layout.copies.push_back({plan.grid[label], plan.strides[label]});
-  }
+/// The iteration space of a vertex as if it were a tensor.
+Layout iteration_layout(const VertexPlan& plan) {
+  Layout layout;
+  for (std::size_t l = 0; l < plan.parts.size(); ++l)
+    layout.axes.push_back({{plan.parts[l], 1}, plan.grid[l], plan.strides[l]});
   return layout;
 }
 
@@ -53,7 +60,8 @@ struct Holding {
 /// All that is held by anyone at any time.
 class Holdings {
  public:
-  Holdings(const EinGraph& graph, const Plan& plan) : graph_(graph), plan_(plan), transfers_(plan.sites) {}
+  Holdings(const EinGraph& graph, const Plan& plan)
+      : graph_(graph), plan_(plan), transfers_(plan.sites), routes_(graph, plan, transfers_) {}
   Holdings(const Holdings&) = delete;
   Holdings& operator=(const Holdings&) = delete;
   ~Holdings() = default;
@@ -65,6 +73,7 @@ class Holdings {
       store(v);
       for (const std::size_t operand : operands_read(graph_.vertices[v])) bring(v, operand);
       reduce(v);
+      join(v);
     }
     for (auto& [what, copy] : copies_) all_.push_back(copy);
     return std::move(all_);
@@ -93,17 +102,20 @@ class Holdings {
   void bring(std::size_t v, std::size_t operand) {
     const std::size_t producer = graph_.vertices[v].inputs[operand].index;
     const Vertex& tensor = graph_.vertices[producer];
-    const Layout have = result_layout(tensor, plan_.vertices[producer]);
-    const Layout need = needed_layout(graph_.vertices[v], operand, plan_.vertices[v]);
-    if (have == need) return;
-    const auto [copy, is_new] = copies_.try_emplace({producer, need});
+    const std::optional<std::size_t> number = routes_.route_of(v, operand);
+    if (!number) return;
+    const Layout& have = routes_.source(producer, *number);
+    const Layout& need = routes_.route(producer, *number).need;
+    const auto [copy, is_new] = copies_.try_emplace({producer, *number});
     if (is_new) {
       // Chunks that are cut alike are the same: a site that has one needs no other.
       const auto* const elements =
           is_cut_alike(have, need) ? &transfers_.received(have, need, tensor.bound) : held(producer, need);
       copy->second = {producer, HeldAs::copy, v, v, element_bytes(tensor), elements};
     }
-    copy->second.to = v;
+    // What it is, or was, taken from is there, too, and may be it in part.
+    for (std::optional<std::size_t> part = number; part; part = routes_.route(producer, *part).source)
+      copies_.at({producer, *part}).to = v;
   }
 
   void reduce(std::size_t v) {
@@ -116,8 +128,18 @@ class Holdings {
                     held(v, result_layout(vertex, plan_.vertices[v]))});
   }
 
+  void join(std::size_t v) {
+    const std::int64_t results = results_between(graph_.vertices[v]);
+    if (results == 0) return;
+    const std::int64_t each = checked_multiply(results, element_bytes(graph_.vertices[v]));
+    all_.push_back(
+        {v, HeldAs::between, v, v, each, held(iteration_layout(plan_.vertices[v]), label_extents(graph_.vertices[v]))});
+  }
+
   const std::vector<std::int64_t>* held(std::size_t v, const Layout& layout) {
-    const Shape& bound = graph_.vertices[v].bound;
+    return held(layout, graph_.vertices[v].bound);
+  }
+  const std::vector<std::int64_t>* held(const Layout& layout, const Shape& bound) {
     const auto [at, is_new] = held_.try_emplace({layout, bound});
     if (is_new) {
       for (std::int64_t site = 0; site < plan_.sites; ++site) at->second.push_back(elements_at(layout, bound, site));
@@ -129,8 +151,9 @@ class Holdings {
   const Plan& plan_;
   Transfers transfers_;
   std::map<std::pair<Layout, Shape>, std::vector<std::int64_t>> held_;  // elements per site
-  std::map<std::pair<std::size_t, Layout>, Holding> copies_;
-  std::vector<std::optional<std::size_t>> last_;  // per tensor, when it is needed for the last time
+  Routes routes_;
+  std::map<std::pair<std::size_t, std::size_t>, Holding> copies_;  // tensors and their routes
+  std::vector<std::optional<std::size_t>> last_;                   // per tensor, when it is needed for the last time
   std::vector<Holding> all_;
 };
 
@@ -151,7 +174,7 @@ std::vector<HeldTensor> held_at(const std::vector<Holding>& holdings, std::size_
 }  // namespace
 
 std::string_view name_of(HeldAs as) {
-  constexpr std::array<std::string_view, 3> names{"stored", "copy", "partial"};
+  constexpr std::array<std::string_view, 4> names{"stored", "copy", "partial", "between"};
   return names.at(static_cast<std::size_t>(as));
 }
 
@@ -165,6 +188,7 @@ SitePeak peak_of(const EinGraph& graph, const Plan& plan) {
     end[holding.to].push_back(&holding);
   }
   SitePeak peak;
+  peak.by_vertex.resize(graph.vertices.size());
   std::vector<std::int64_t> live(static_cast<std::size_t>(plan.sites), 0);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     for (const Holding* const holding : begin[v]) {
@@ -173,7 +197,12 @@ SitePeak peak_of(const EinGraph& graph, const Plan& plan) {
     }
     const bool computes = !is_input(graph.vertices[v]) || v + 1 == graph.vertices.size();
     const auto most = std::max_element(live.begin(), live.end());
-    if (computes && *most > peak.bytes) peak = {*most, static_cast<std::size_t>(most - live.begin()), v, {}};
+    peak.by_vertex[v] = *most;
+    if (computes && *most > peak.bytes) {
+      peak.bytes = *most;
+      peak.site = static_cast<std::size_t>(most - live.begin());
+      peak.vertex = v;
+    }
     for (const Holding* const holding : end[v]) {
       for (std::size_t site = 0; site < live.size(); ++site) live[site] -= holding->bytes_at(site);
     }
@@ -193,9 +222,15 @@ std::int64_t least_memory_of(const EinGraph& graph, const Vertex& vertex, const 
     most = std::max(most, checked_multiply(needed, element_bytes(tensor)));
   }
   for (const auto& [tensor, needed] : operands) bytes = checked_add(bytes, needed);
+  if (const std::int64_t results = results_between(vertex); results > 0) {
+    const std::int64_t space = elements_at(iteration_layout(plan), label_extents(vertex), 0);
+    bytes = checked_add(bytes, checked_multiply(checked_multiply(results, element_bytes(vertex)), space));
+  }
   const std::int64_t sites = partial_sites(vertex, plan);
   if (sites == 1) return bytes;
-  return checked_add(bytes, checked_multiply(checked_multiply(sites, partial_bytes(vertex)), owned));
+  const std::int64_t own = elements_at(partial_layout(vertex, plan), vertex.bound, 0);
+  const std::int64_t partial = checked_add(own, checked_multiply(sites - 1, owned));
+  return checked_add(bytes, checked_multiply(partial_bytes(vertex), partial));
 }
 
 }  // namespace einrel

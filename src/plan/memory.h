@@ -13,9 +13,10 @@ enum class HeldAs : std::uint8_t {
   stored,   ///< its share of an input or of a result
   copy,     ///< what it has received for a vertex, in chunks as that vertex needs them
   partial,  ///< partial results: its own and those that it receives to add them up
+  between,  ///< what a vertex that reads more than two tensors makes of two of them before it takes the next
 };
 
-/// "stored", "copy", "partial".
+/// "stored", "copy", "partial", "between".
 std::string_view name_of(HeldAs as);
 
 /// One tensor on one site.
@@ -32,6 +33,8 @@ struct SitePeak {
   std::size_t site = 0;             ///< the first of those that hold so much
   std::size_t vertex = 0;           ///< while it is computed, the first
   std::vector<HeldTensor> tensors;  ///< that make it up, largest first
+  /// The most that any site holds while each vertex is computed, also where that is on another site or less.
+  std::vector<std::int64_t> by_vertex;
 };
 
 /// The peak of a plan, vertices computed one after the other, each on all of its sites at once. A site holds
@@ -39,8 +42,10 @@ struct SitePeak {
 /// - while a vertex is computed, and until the last that needs them likewise: the chunks of operands that it does not
 ///   have in that cut;
 /// - while a vertex is computed: its result and, where what it reduces is spread, a partial result, at the owners of
-/// the
-///   result those of all others of their group besides.
+///   the result those of all others of their group besides, of what they own.
+/// - while a vertex is computed that reads more than two tensors (label values are some, too): for each of those but
+///   two, and for two at a time, its share of the iteration space; joins are of two relations, and this is the most
+///   that their results may be.
 /// Memory of kernels and of the runtime is not counted. O(vertices * sites); each layout is looked at once. Throws
 /// UserError when a sum needs more than 63 bits.
 SitePeak peak_of(const EinGraph& graph, const Plan& plan);

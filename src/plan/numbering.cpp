@@ -40,8 +40,8 @@ VertexPlan spread_plan_of_input(const Layout& need, const Shape& bound) {
 
 class Numbering {
  public:
-  Numbering(const EinGraph& graph, Plan& plan)
-      : graph_(graph), plan_(plan), transfers_(plan.sites), is_laid_out_(graph.vertices.size(), false) {}
+  Numbering(const EinGraph& graph, Plan& plan, Transfers& transfers)
+      : graph_(graph), plan_(plan), transfers_(transfers), is_laid_out_(graph.vertices.size(), false) {}
 
   void run() {
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
@@ -65,27 +65,41 @@ class Numbering {
     std::vector<std::size_t> cut;
     std::vector<std::size_t> whole;
     for (std::size_t l = 0; l < plan.grid.size(); ++l) (plan.grid[l] > 1 ? cut : whole).push_back(l);
+    if (plan.scatter) put_scattered_last(graph_.vertices[v], *plan.scatter, cut);
+    std::vector<std::size_t> places(cut.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
     double least = std::numeric_limits<double>::infinity();
     VertexPlan best = plan;
     constexpr std::size_t most_permuted = 5;
     do {
-      std::vector<std::size_t> order = cut;
+      std::vector<std::size_t> order;
+      for (const std::size_t place : places) order.push_back(cut[place]);
       order.insert(order.end(), whole.begin(), whole.end());
       plan.strides = strides_in_order(plan.grid, order);
-      const double bytes = bytes_to(v);
+      if (plan.scatter && !numbers_scatter(graph_.vertices[v], plan)) continue;
+      const double bytes = cut.size() < 2 ? 0 : bytes_to(v, least);  // there is one way
       if (bytes < least) {
         least = bytes;
         best = plan;
       }
-    } while (least > 0 && cut.size() <= most_permuted && std::next_permutation(cut.begin(), cut.end()));
+    } while (least > 0 && cut.size() <= most_permuted && std::next_permutation(places.begin(), places.end()));
     plan = best;
   }
 
-  /// What a vertex receives of operands that are laid out.
-  double bytes_to(std::size_t v) {
+  /// An order of labels that numbers_scatter allows.
+  static void put_scattered_last(const Vertex& vertex, std::size_t scatter, std::vector<std::size_t>& labels) {
+    const std::vector<std::size_t> reduced = reduced_labels(vertex);
+    const auto rank = [&](std::size_t label) {
+      return label == scatter ? 1 : std::find(reduced.begin(), reduced.end(), label) == reduced.end() ? 0 : 2;
+    };
+    std::stable_sort(labels.begin(), labels.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  }
+
+  /// What a vertex receives of operands that are laid out; at least `enough` where it is that much.
+  double bytes_to(std::size_t v, double enough) {
     const Vertex& vertex = graph_.vertices[v];
     double bytes = 0;
-    for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+    for (std::size_t o = 0; o < vertex.inputs.size() && bytes < enough; ++o) {
       const std::size_t producer = vertex.inputs[o].index;
       if (!is_laid_out_[producer]) continue;
       bytes += bytes_between(producer, needed_layout(vertex, o, plan_.vertices[v]));
@@ -119,6 +133,7 @@ class Numbering {
       Moved least{std::numeric_limits<double>::infinity(), 0};
       VertexPlan best = one_part_per_site(PartitionVector(bound.size(), 1));
       for (const VertexPlan& candidate : candidates) {
+        if (least.all == 0) break;
         plan_.vertices[v] = candidate;
         const Moved moved = moved_from(v, needs[v]);
         if (std::tie(moved.all, moved.most) >= std::tie(least.all, least.most)) continue;
@@ -149,7 +164,7 @@ class Numbering {
 
   const EinGraph& graph_;
   Plan& plan_;
-  Transfers transfers_;
+  Transfers& transfers_;
   std::vector<bool> is_laid_out_;
 };
 
@@ -161,6 +176,11 @@ const std::vector<std::int64_t>& Transfers::received(const Layout& have, const L
   return at->second;
 }
 
-void number_sites(const EinGraph& graph, Plan& plan) { Numbering(graph, plan).run(); }
+void number_sites(const EinGraph& graph, Plan& plan) {
+  Transfers transfers(plan.sites);
+  number_sites(graph, plan, transfers);
+}
+
+void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers) { Numbering(graph, plan, transfers).run(); }
 
 }  // namespace einrel

@@ -12,6 +12,7 @@ namespace einrel {
 class Transfers {
  public:
   explicit Transfers(std::int64_t sites) : sites_(sites) {}
+  std::int64_t sites() const { return sites_; }
 
   /// Per site.
   const std::vector<std::int64_t>& received(const Layout& have, const Layout& need, const Shape& bound);
@@ -25,5 +26,7 @@ class Transfers {
 /// have computed is where it is needed; then lays out every input as one of its consumers needs it, so that the others
 /// receive least. Parts and grids stay as they are; what an Input's plan says is replaced.
 void number_sites(const EinGraph& graph, Plan& plan);
+/// The same, with what is known of transfers between so many sites.
+void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers);
 
 }  // namespace einrel

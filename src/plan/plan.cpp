@@ -1,5 +1,7 @@
 #include "plan/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -26,6 +28,7 @@ PartitionVector of_groups(const std::vector<std::vector<std::size_t>>& groups, c
 
 std::vector<std::optional<std::size_t>> first_labels(const std::vector<std::vector<std::size_t>>& groups) {
   std::vector<std::optional<std::size_t>> labels;
+  labels.reserve(groups.size());
   for (const std::vector<std::size_t>& group : groups) {
     labels.push_back(group.empty() ? std::nullopt : std::optional(group.front()));
   }
@@ -58,6 +61,25 @@ std::vector<std::int64_t> strides_in_order(const std::vector<std::int64_t>& grid
 
 std::int64_t sites_used(const VertexPlan& plan) {
   return std::accumulate(plan.grid.begin(), plan.grid.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::int64_t partial_sites(const Vertex& vertex, const VertexPlan& plan) {
+  return product_of(reduced_labels(vertex), plan.grid);
+}
+
+std::string scatter_fault(const Vertex& vertex, const VertexPlan& plan) {
+  if (!plan.scatter) return "";
+  const std::int64_t sites = partial_sites(vertex, plan);
+  if (sites == 1) return "no label that it reduces is spread over sites";
+  const std::size_t label = *plan.scatter;
+  const auto& output = std::get<EinSum>(vertex.op).output;
+  const std::string name = label_names(vertex)[label];
+  if (std::find(output.begin(), output.end(), label) == output.end())
+    return fmt::format("{} is no label of its result", name);
+  if (plan.parts[label] / sites < plan.grid[label])
+    return fmt::format("{} parts of {} are not enough for {} sites that compute it, times {} that share it out",
+                       plan.parts[label], name, plan.grid[label], sites);
+  return "";
 }
 
 GraphCuts cuts_of(const Plan& plan) {
@@ -101,9 +123,9 @@ std::vector<std::optional<std::size_t>> result_labels(const Vertex& vertex) {
 std::vector<std::optional<std::size_t>> operand_labels(const Vertex& vertex, std::size_t operand) {
   if (const auto* const view = std::get_if<View>(&vertex.op)) return first_labels(view->from);
   std::vector<std::optional<std::size_t>> labels;
-  for (const Index& index : std::get<EinSum>(vertex.op).operands[operand].indices) {
-    labels.push_back(lowering::plain_label(index));
-  }
+  const std::vector<Index>& indices = std::get<EinSum>(vertex.op).operands[operand].indices;
+  labels.reserve(indices.size());
+  for (const Index& index : indices) labels.push_back(lowering::plain_label(index));
   return labels;
 }
 
@@ -177,25 +199,36 @@ std::vector<PartitionVector> power_of_two_partitions(const PartitionVector& most
   return found;
 }
 
-std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product, std::size_t cut) {
+std::vector<std::int64_t> divisors_of(std::int64_t number) {
   std::vector<std::int64_t> divisors;
-  for (std::int64_t divisor = 1; divisor <= product; ++divisor) {
-    if (product % divisor == 0) divisors.push_back(divisor);
+  std::vector<std::int64_t> larger;
+  for (std::int64_t divisor = 1; divisor * divisor <= number; ++divisor) {
+    if (number % divisor != 0) continue;
+    divisors.push_back(divisor);
+    if (divisor * divisor != number) larger.push_back(number / divisor);
   }
+  divisors.insert(divisors.end(), larger.rbegin(), larger.rend());
+  return divisors;
+}
+
+std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product, std::size_t cut) {
+  const std::vector<std::int64_t> divisors = divisors_of(product);
   struct Begun {
     PartitionVector grid;
     std::int64_t left = 1;  ///< the product of the other labels
     std::size_t may_cut = 0;
   };
-  std::vector<Begun> all{{{}, product, cut}};
-  for (const std::int64_t largest : most) {
+  std::vector<Begun> all{{PartitionVector(most.size(), 1), product, cut}};
+  for (std::size_t l = 0; l < most.size(); ++l) {
+    const bool is_last = l + 1 == most.size();
     std::vector<Begun> longer;
     for (const Begun& begun : all) {
       for (const std::int64_t divisor : divisors) {
-        if (divisor > std::min(begun.left, largest)) break;
-        if (begun.left % divisor != 0 || (divisor > 1 && begun.may_cut == 0)) continue;
+        if (divisor > std::min(begun.left, most[l])) break;
+        if (begun.left % divisor != 0 || (is_last && divisor != begun.left)) continue;
+        if (divisor > 1 && begun.may_cut == 0) break;
         longer.push_back({begun.grid, begun.left / divisor, begun.may_cut - (divisor > 1 ? 1 : 0)});
-        longer.back().grid.push_back(divisor);
+        longer.back().grid[l] = divisor;
       }
     }
     all = std::move(longer);
@@ -207,15 +240,28 @@ std::vector<PartitionVector> factorizations(const PartitionVector& most, std::in
   return found;
 }
 
+double count_of_factorizations(std::int64_t product, std::size_t labels) {
+  double count = 1;
+  for (std::int64_t prime = 2; product > 1; ++prime) {
+    // How often each label has the prime: as many ways as there are multisets of so many labels.
+    for (std::size_t power = 1; product % prime == 0; ++power) {
+      product /= prime;
+      count *= static_cast<double>(labels + power - 1) / static_cast<double>(power);
+    }
+  }
+  return count;
+}
+
 namespace {
 
 bool has_factorization(const PartitionVector& most, std::int64_t product) {
   std::set<std::int64_t> left{product};
   for (const std::int64_t largest : most) {
+    if (product <= largest) return true;
     std::set<std::int64_t> next;
     for (const std::int64_t rest : left) {
-      for (std::int64_t divisor = 1; divisor <= std::min(rest, largest); ++divisor) {
-        if (rest % divisor == 0) next.insert(rest / divisor);
+      for (const std::int64_t divisor : divisors_of(rest)) {
+        if (divisor <= largest) next.insert(rest / divisor);
       }
     }
     left = std::move(next);

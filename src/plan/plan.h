@@ -15,12 +15,14 @@ namespace einrel {
 using PartitionVector = std::vector<std::int64_t>;
 
 /// How one vertex is cut and where each part is computed, per label (per dimension of an Input). Part p of a label lies
-/// at coordinate floor(p * grid / parts); a site's number is the sum of coordinate * stride over the labels. The result
-/// lies where the coordinates of all reduced labels are 0.
+/// at coordinate floor(p * grid / parts); a site's number is the sum of coordinate * stride over the labels.
 struct VertexPlan {
   PartitionVector parts;              ///< d
   std::vector<std::int64_t> grid;     ///< g: sites along each label, at most its parts
   std::vector<std::int64_t> strides;  ///< 0 where grid is 1
+  /// Reduce-scatter: the label of the result along which sites that differ in the coordinates of reduced labels alone
+  /// share it out. Without, it lies where these coordinates are 0.
+  std::optional<std::size_t> scatter = std::nullopt;
   bool operator==(const VertexPlan&) const = default;
 };
 
@@ -40,6 +42,12 @@ std::vector<std::int64_t> strides_in_order(const std::vector<std::int64_t>& grid
 
 /// Sites that compute something: the product of the grid.
 std::int64_t sites_used(const VertexPlan& plan);
+
+/// Sites that each compute a part of every result: the product of the grid over the labels that a vertex reduces.
+std::int64_t partial_sites(const Vertex& vertex, const VertexPlan& plan);
+
+/// Why the result cannot be shared out along `scatter`, however sites are numbered; "" where it can, or is not.
+std::string scatter_fault(const Vertex& vertex, const VertexPlan& plan);
 
 /// What tra/from_einsum takes.
 GraphCuts cuts_of(const Plan& plan);
@@ -74,9 +82,13 @@ PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph);
 /// are C(n + D - 1, D - 1) for a product of 2^n and D labels that are long enough (EinDecomp, section 8.1).
 std::vector<PartitionVector> power_of_two_partitions(const PartitionVector& most, std::int64_t product);
 
+/// Ascending.
+std::vector<std::int64_t> divisors_of(std::int64_t number);
 /// Every vector of whole numbers with this product, none above that of `most`, at most `cut` of them above 1, in
 /// lexicographic order.
 std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product, std::size_t cut = 64);
+/// How many there are where neither `most` nor `cut` forbids any.
+double count_of_factorizations(std::int64_t product, std::size_t labels);
 /// The largest number up to `sites` that such a vector exists for.
 std::int64_t most_sites_of(const PartitionVector& most, std::int64_t sites);
 /// Every vector of whole numbers whose product is `sites`, none above that of `most`, in lexicographic order. Where

@@ -1,6 +1,7 @@
 #include "plan/search.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "plan/search_tables.h"
 
@@ -77,8 +78,20 @@ class Neighbourhood {
 }  // namespace
 
 SearchSpace::SearchSpace(const EinGraph& graph, const CostModel& model, const Candidates& candidates)
-    : tables_(std::make_unique<const Tables>(graph, model, candidates)) {}
+    : tables_(std::make_unique<Tables>(graph, model, candidates)) {}
 SearchSpace::~SearchSpace() = default;
+
+bool SearchSpace::leave_out(const std::function<bool(const VertexPlan&)>& is_left_out) {
+  bool found = false;
+  for (const auto& alike : tables_->classes) {
+    for (std::size_t c = 0; c < alike->candidates.size(); ++c) {
+      if (!is_left_out(alike->candidates[c])) continue;
+      alike->costs[c] = std::numeric_limits<double>::infinity();
+      found = true;
+    }
+  }
+  return found;
+}
 
 SearchSpace::Choice SearchSpace::by_beam(std::size_t most_steps) const {
   return search::plan_with_beam(*tables_, most_steps);
@@ -122,7 +135,8 @@ std::optional<SearchSpace::Choice> SearchSpace::choice_of(const Plan& plan) cons
   for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
     const std::vector<VertexPlan>& candidates = tables_->of_class(v).candidates;
     const auto same = std::find_if(candidates.begin(), candidates.end(), [&](const VertexPlan& candidate) {
-      return candidate.parts == plan.vertices[v].parts && candidate.grid == plan.vertices[v].grid;
+      const VertexPlan& own = plan.vertices[v];
+      return candidate.parts == own.parts && candidate.grid == own.grid && candidate.scatter == own.scatter;
     });
     if (same == candidates.end() && tables_->is_input(v)) {
       choice.push_back(0);

@@ -23,6 +23,9 @@ using Candidates = std::function<std::vector<VertexPlan>(const Vertex&, std::siz
 /// have in common is computed once: a model of 32 equal layers takes the tables of one.
 class SearchSpace {
  public:
+  /// Makes searches take no such candidates from now on; whether there are any.
+  bool leave_out(const std::function<bool(const VertexPlan&)>& is_left_out);
+
   /// Per vertex the position of its candidate.
   using Choice = std::vector<std::size_t>;
 
@@ -67,7 +70,7 @@ class SearchSpace {
   std::vector<Term> terms_beside(const Choice& choice, std::size_t vertex, std::size_t candidate) const;
 
  private:
-  std::unique_ptr<const search::Tables> tables_;
+  std::unique_ptr<search::Tables> tables_;
 };
 
 }  // namespace einrel

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
+#include <tuple>
+#include <unordered_set>
 
 #include "plan/search_tables.h"
 
@@ -28,6 +29,7 @@ struct State {
 
 /// How a state came about, for going back.
 struct Step {
+  double cost = 0;              ///< of all with it
   std::uint32_t before = 0;     ///< of the states before
   std::uint32_t candidate = 0;  ///< of the vertex
 };
@@ -94,29 +96,36 @@ class Beam {
     return opening;
   }
 
-  /// The states when v is planned, too.
+  /// The states when v is planned, too: of those that leave what is open alike the cheapest, and of these as many as
+  /// there may be. What comes after it is never looked at.
   std::vector<State> after(std::size_t v, const std::vector<State>& states) {
     readings_.clear();
     for (const std::size_t e : t_.edges_to[v]) readings_.push_back(reading_of(t_.edges[e]));
-    Opening opening = opening_after(v);
-    std::unordered_map<Open, std::uint32_t, HashOfOpen> known;
-    std::vector<State> next;
     std::vector<Step> steps;
-    for (std::uint32_t s = 0; s < states.size(); ++s) {
-      for (const auto& [c, cost] : worthwhile(v, states[s])) {
-        Open left = left_open(v, opening, states[s], c);
-        const auto [at, is_new] = known.try_emplace(std::move(left), static_cast<std::uint32_t>(next.size()));
-        if (is_new) {
-          next.push_back({cost, at->first});
-          steps.push_back({s, c});
-        } else if (cost < next[at->second].cost) {
-          next[at->second].cost = cost;
-          steps[at->second] = {s, c};
-        }
-      }
+    for (std::uint32_t s = 0; s < states.size(); ++s) add_worthwhile(v, states[s], s, steps);
+    std::make_heap(steps.begin(), steps.end(), comes_after);
+    // The next vertex decides how many there may be; about the same for all is good enough.
+    const std::size_t most = std::clamp<std::size_t>(most_steps_ / t_.of_class(v).candidates.size(), 16, 2048);
+    const Opening opening = opening_after(v);
+    std::unordered_set<Open, HashOfOpen> known;
+    std::vector<State> next;
+    planned_.push_back(v);
+    steps_.emplace_back();
+    while (!steps.empty() && next.size() < most) {
+      std::pop_heap(steps.begin(), steps.end(), comes_after);
+      const Step step = steps.back();
+      steps.pop_back();
+      const auto [left, is_new] = known.insert(left_open(v, opening, states[step.before], step.candidate));
+      if (!is_new) continue;
+      next.push_back({step.cost, *left});
+      steps_.back().push_back(step);
     }
-    open_ = std::move(opening.open);
-    return cheapest(v, std::move(next), steps);
+    open_ = opening.open;
+    return next;
+  }
+
+  static bool comes_after(const Step& a, const Step& b) {
+    return std::tie(a.cost, a.before, a.candidate) > std::tie(b.cost, b.before, b.candidate);
   }
 
   Reading reading_of(const Edge& edge) const {
@@ -135,9 +144,9 @@ class Beam {
     return reading;
   }
 
-  /// The candidates of v that may lead to the best plan from a state, and what all costs with them: one for each
+  /// Adds the candidates of v that may lead to the best plan from a state, and what all costs with them: one for each
   /// result, or all where an input's place depends on them.
-  std::vector<std::pair<std::uint32_t, double>> worthwhile(std::size_t v, const State& state) const {
+  void add_worthwhile(std::size_t v, const State& state, std::uint32_t number, std::vector<Step>& steps) const {
     const VertexClass& own = t_.of_class(v);
     std::vector<const double*> rows;
     bool places_input = false;
@@ -147,18 +156,17 @@ class Beam {
       rows.push_back(result == unknown ? reading.anywhere.data()
                                        : reading.edge->table->costs.data() + result * reading.edge->table->needs);
     }
-    std::vector<std::pair<std::uint32_t, double>> chosen;
-    if (!places_input) chosen.assign(own.results.size(), {0, infinity});
+    const std::size_t first = steps.size();
+    if (!places_input) steps.resize(first + own.results.size(), {infinity, number, 0});
     for (std::uint32_t c = 0; c < own.candidates.size(); ++c) {
       double cost = state.cost + own.costs[c];
       for (std::size_t i = 0; i < rows.size(); ++i) cost += rows[i][own.sources[i].need_of[c]];
       if (places_input) {
-        chosen.emplace_back(c, cost);
-      } else if (auto& best = chosen[own.result_of[c]]; cost < best.second) {
-        best = {c, cost};
+        steps.push_back({cost, number, c});
+      } else if (Step& best = steps[first + own.result_of[c]]; cost < best.cost) {
+        best = {cost, number, c};
       }
     }
-    return chosen;
   }
 
   Open left_open(std::size_t v, const Opening& opening, const State& state, std::uint32_t candidate) const {
@@ -174,26 +182,6 @@ class Beam {
     }
     if (opening.keeps_result) left.push_back(static_cast<std::uint32_t>(own.result_of[candidate]));
     return left;
-  }
-
-  std::vector<State> cheapest(std::size_t v, std::vector<State> states, const std::vector<Step>& steps) {
-    // The next vertex decides how many there may be; about the same for all is good enough.
-    const std::size_t most = std::clamp<std::size_t>(most_steps_ / t_.of_class(v).candidates.size(), 16, 2048);
-    std::vector<std::uint32_t> order(states.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-    const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(most, order.size()));
-    std::partial_sort(order.begin(), end, order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return states[a].cost != states[b].cost ? states[a].cost < states[b].cost : a < b;
-    });
-    order.erase(end, order.end());
-    std::vector<State> chosen;
-    planned_.push_back(v);
-    steps_.emplace_back();
-    for (const std::uint32_t i : order) {
-      chosen.push_back(std::move(states[i]));
-      steps_.back().push_back(steps[i]);
-    }
-    return chosen;
   }
 
   /// That the cheapest plan of all was found on.

@@ -174,14 +174,26 @@ class PathPlanner {
 
   /// Per need. Of producers that are neither planned nor planned together with it, nothing is known.
   std::vector<double> operand_costs(const Edge& edge) const {
+    if (is_together_[edge.producer]) return costs_together(edge);
     std::vector<double> costs(edge.table->needs, 0);
     for (std::size_t need = 0; need < costs.size(); ++need) {
-      if (is_together_[edge.producer]) {
-        costs[need] = cheapest(edge.producer, &edge, need).cost;
-      } else if (t_.is_input(edge.producer) && !is_planned_[edge.producer]) {
+      if (t_.is_input(edge.producer) && !is_planned_[edge.producer]) {
         costs[need] = anywhere(edge, need);
       } else if (t_.is_input(edge.producer) || (charges_ && is_planned_[edge.producer])) {
         costs[need] = (*edge.table)(t_.result_at(edge.producer, choice_), need);
+      }
+    }
+    return costs;
+  }
+
+  /// To compute the producer, too, in the way that is cheapest for each need. Goes through the table in its order.
+  std::vector<double> costs_together(const Edge& edge) const {
+    std::vector<double> costs(edge.table->needs, infinity);
+    for (std::size_t result = 0; result < best_[edge.producer].size(); ++result) {
+      const double computing = best_[edge.producer][result].cost;
+      if (computing == infinity) continue;
+      for (std::size_t need = 0; need < costs.size(); ++need) {
+        costs[need] = std::min(costs[need], computing + (*edge.table)(result, need));
       }
     }
     return costs;

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 namespace einrel::search {
 namespace {
 
 template <class T>
 std::size_t find_or_add(std::map<T, std::size_t>& known, std::vector<T>& all, T value) {
-  const auto [at, is_new] = known.try_emplace(value, all.size());
-  if (is_new) all.push_back(std::move(value));
+  const auto [at, is_new] = known.try_emplace(std::move(value), all.size());
+  if (is_new) all.push_back(at->first);
   return at->second;
 }
 
@@ -38,12 +37,13 @@ Tables::Tables(const EinGraph& of, const CostModel& by, const Candidates& candid
 bool Tables::are_alike(std::size_t v, std::size_t w) const {
   const Vertex& a = graph.vertices[v];
   const Vertex& b = graph.vertices[w];
-  if (is_shared_input(v) != is_shared_input(w)) return false;
+  if (readers[v] != readers[w]) return false;
   if (a.dtype != b.dtype || a.bound != b.bound || a.inputs.size() != b.inputs.size() || !(a.op == b.op)) return false;
   for (std::size_t i = 0; i < a.inputs.size(); ++i) {
     const Vertex& x = graph[a.inputs[i]];
     const Vertex& y = graph[b.inputs[i]];
     if (x.bound != y.bound || x.dtype != y.dtype) return false;
+    if (readers[a.inputs[i].index] != readers[b.inputs[i].index]) return false;
     for (std::size_t j = 0; j < i; ++j) {
       if ((a.inputs[i] == a.inputs[j]) != (b.inputs[i] == b.inputs[j])) return false;
     }
@@ -83,11 +83,13 @@ Source Tables::source(std::size_t v, std::size_t operand, const VertexClass& of)
   Source source{operand, {}, {}};
   std::map<Needs, std::size_t> known;
   for (const VertexPlan& plan : of.candidates) {
-    std::set<Layout> layouts;
+    Needs layouts;
     for (std::size_t o = operand; o < vertex.inputs.size(); ++o) {
-      if (vertex.inputs[o] == vertex.inputs[operand]) layouts.insert(needed_layout(vertex, o, plan));
+      if (vertex.inputs[o] == vertex.inputs[operand]) layouts.push_back(needed_layout(vertex, o, plan));
     }
-    source.need_of.push_back(find_or_add(known, source.needs, Needs(layouts.begin(), layouts.end())));
+    std::sort(layouts.begin(), layouts.end());
+    layouts.erase(std::unique(layouts.begin(), layouts.end()), layouts.end());
+    source.need_of.push_back(find_or_add(known, source.needs, std::move(layouts)));
   }
   return source;
 }
@@ -100,12 +102,23 @@ const EdgeTable* Tables::table_of(std::size_t producer, std::size_t consumer, st
   const Vertex& tensor = graph.vertices[producer];
   const std::vector<Needs>& needs = of_class(consumer).sources[s].needs;
   table.needs = needs.size();
-  for (const Layout& have : of_class(producer).results) {
+  std::vector<Layout> all;  // of all needs, one after the other
+  for (const Needs& need : needs) all.insert(all.end(), need.begin(), need.end());
+  std::vector<double> costs;
+  if (is_input(producer) && !is_shared_input(producer)) {
+    for (const Layout& layout : all) costs.push_back(model.of_input(tensor, layout));
+  } else {
+    costs = model.of_moves(tensor, of_class(producer).results, all);
+  }
+  if (all.size() == needs.size()) {
+    table.costs = std::move(costs);
+    return &table;
+  }
+  for (auto cost = costs.begin(); cost != costs.end();) {
     for (const Needs& need : needs) {
-      table.costs.push_back(std::transform_reduce(need.begin(), need.end(), 0.0, std::plus<>(), [&](const Layout& l) {
-        const bool is_anywhere = is_input(producer) && !is_shared_input(producer);
-        return is_anywhere ? model.of_input(tensor, l) : model.of_move(tensor, have, l);
-      }));
+      const auto end = cost + static_cast<std::ptrdiff_t>(need.size());
+      table.costs.push_back(std::accumulate(cost, end, 0.0));
+      cost = end;
     }
   }
   return &table;

@@ -23,18 +23,24 @@ class HoldingModel : public CostModel {
     const Vertex& vertex = graph.vertices[v];
     const Layout result = result_layout(vertex, plan);
     double held = share(vertex, result);
-    double partial_sites = 1;
-    for (const std::size_t label : reduced_labels(vertex)) partial_sites *= static_cast<double>(plan.grid[label]);
-    if (partial_sites > 1) {
-      held += partial_sites * held / static_cast<double>(size_of(vertex.dtype)) *
-              static_cast<double>(partial_bytes(vertex));
+    const std::int64_t sites = partial_sites(vertex, plan);
+    if (sites > 1) {
+      const double partial = share(vertex, partial_layout(vertex, plan)) + static_cast<double>(sites - 1) * held;
+      held += partial / static_cast<double>(size_of(vertex.dtype)) * static_cast<double>(partial_bytes(vertex));
     }
     return cost_->of_vertex(graph, v, plan) + per_byte_ * held;
   }
-  double of_move(const Vertex& tensor, const Layout& have, const Layout& need) const override {
-    const double moving = cost_->of_move(tensor, have, need);
-    const bool lies_there = moving == 0 && !std::holds_alternative<Input>(tensor.op);
-    return lies_there ? 0 : moving + per_byte_ * share(tensor, need);
+  std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
+                               const std::vector<Layout>& need) const override {
+    std::vector<double> costs = cost_->of_moves(tensor, have, need);
+    const bool is_input = std::holds_alternative<Input>(tensor.op);
+    for (std::size_t n = 0; n < need.size(); ++n) {
+      const double held = per_byte_ * share(tensor, need[n]);
+      for (std::size_t i = n; i < costs.size(); i += need.size()) {
+        if (costs[i] != 0 || is_input) costs[i] += held;
+      }
+    }
+    return costs;
   }
   double of_input(const Vertex& tensor, const Layout& need) const override {
     return cost_->of_input(tensor, need) + per_byte_ * share(tensor, need);

@@ -32,6 +32,12 @@ H[b,h,d] = view V[b,(h d)]
 Y[b,h] = sum[d] H[b,h,d] * W[h,d]
 output Y
 """
+GRADIENT = """dims b=100000 h=64 l=32
+input A[b,h], D[b,l], W[h,l]
+G[h,l] = sum[b] A[b,h] * D[b,l]
+V[h,l] = W[h,l] - 0.01 * G[h,l]
+output V
+"""
 # For every vertex, from the chunks that the page draws: the bytes of an operand that its sites need and do not have.
 BYTES_OF_GRIDS = """
 const boxes = (layout) => {
@@ -267,6 +273,7 @@ class InABrowser(HtmlTest):
 
     def test_grids_show_the_bytes_that_plans_move(self):
         for program, sites in ((self.text_file("p.ein", CHAIN), 6), (self.text_file("v.ein", VIEWS), 4),
+                               (self.text_file("g.ein", GRADIENT), 6),
                                (os.path.join(EXAMPLES, "llama_layer.ein"), 12), (os.path.join(EXAMPLES, "convolution.ein"), 6)):
             with self.subTest(program=program):
                 path, page = self.page_of(program, "--sites", str(sites), "--planner", "eindecomp", "--planner", "sqrt",

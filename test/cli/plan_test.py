@@ -16,6 +16,13 @@ D[i,k] = sum[j] A[i,j] * B[j,k]
 E[i,l] = sum[k] D[i,k] * C[k,l]
 """
 
+GRADIENT = """dims b=100000 h=64 l=32
+input A[b,h], D[b,l], W[h,l]
+G[h,l] = sum[b] A[b,h] * D[b,l]
+V[h,l] = W[h,l] - 0.01 * G[h,l]
+output V
+"""
+
 
 class PlanTest(process.ProgramTest):
     def setUp(self):
@@ -90,6 +97,32 @@ class Files(PlanTest):
             written = json.loads(text)["plans"][0]
             for field in ("sites", "cost", "received", "vertices"):
                 self.assertEqual(again["plans"][0][field], written[field])
+
+    def test_a_result_that_is_shared_out_is_shown_and_read_again(self):
+        self.program = self.text_file("gradient.ein", GRADIENT)
+        for text in ("b=4, result h=4 ", "partial results over b, shared out along h, "):
+            self.assertIn(text, self.explain("--sites", "4"))
+            self.assertIn(text, self.explain("--sites", "4", "--diff", "eindecomp", "data"))
+        file = self.text_file("plan.json", self.explain("--sites", "4", "--json"))
+        again = self.plan("--plan", file)
+        with open(file, encoding="utf-8") as written:
+            self.assertEqual(again["plans"][0]["vertices"], json.load(written)["plans"][0]["vertices"])
+        self.assertEqual(again["plans"][0]["vertices"][3]["scatter"], "h")
+
+        def refuse(mentions, vertex=3, **change):
+            plan = json.loads(json.dumps(again["plans"][0]))
+            plan["vertices"][vertex].update(change)
+            self.refuse(1, "explain", self.program, "--plan", self.text_file("wrong.json", json.dumps(plan)),
+                        mentions=["wrong.json", *mentions])
+
+        refuse(["`scatter` of vertex G", "q", "no label"], scatter="q")
+        refuse(["`scatter` of vertex G", "4", "no label"], scatter=4)
+        refuse(["vertex G", "b is no label of its result"], scatter="b")
+        refuse(["vertex G", "3 parts of h"], parts={"b": 4, "h": 3})
+        refuse(["vertex V", "no label that it reduces"], vertex=4, scatter="h")
+        refuse(["vertex A", "no label that it reduces"], vertex=0, scatter="0")
+        spread = {"parts": {"b": 2, "h": 4}, "sites": {"b": 2, "h": 2}}
+        refuse(["strides of vertex G", "scattered along h"], strides={"b": 2, "h": 1}, **spread)
 
     def test_wrong_files_are_refused(self):
         report = self.plan("--sites", "4")

@@ -21,6 +21,7 @@
 #include "support/program.h"
 #include "support/random_einsum.h"
 #include "support/random_plan.h"
+#include "support/scarce_memory.h"
 
 /// Every test runs on all ranks at once, and has to take the same way through its collective calls on each.
 namespace einrel::test {
@@ -32,6 +33,7 @@ namespace fs = std::filesystem;
 struct Process {
   const Job* job = nullptr;
   StarpuSession* session = nullptr;
+  std::int64_t spilled = 0;  ///< bytes, of all runs
 };
 Process& process() {
   static Process the_process;
@@ -86,7 +88,10 @@ Outputs run_on_ranks(const IaStore& store, const IaPlan& plan, const TensorBindi
   }
   const TaskBindings bindings = task_bindings(graph, sources_of(inputs), std::move(writers), scalars);
   reset_sent_bytes();
+  std::optional<ScarceMemory> scarce;
+  if (process().session->is_limited()) scarce.emplace(graph, 4);
   const TaskReport report = run_starpu(graph, bindings, *process().session, job());
+  process().spilled += report.spilled;
   const SentBytes sent = sent_bytes();
   const Traffic traffic = bytes_of(store, plan);
   const auto rank = static_cast<std::size_t>(job().rank);
@@ -164,10 +169,10 @@ TEST(Ranks, ComputeWhatTheDocumentsOfTheLanguageSay) {
     if (!document.errors.empty()) continue;
     const std::optional<Runnable> program = runnable(document);
     const EinGraph& graph = program->compiled.graph;
-    for (const char* const planner : {"eindecomp", "data", "all-tile"}) {
-      const Planned planned = planner_named(planner).plan(graph, {job().ranks, {}, CostKind::seconds, {}, {}});
+    for (const Planner& planner : all_planners()) {
+      const Planned planned = planner.plan(graph, {job().ranks, {}, CostKind::seconds, {}, {}});
       const auto* const plan = std::get_if<Plan>(&planned);
-      if (plan == nullptr) continue;  // data, where there is no batch
+      if (plan == nullptr) continue;  // as data, where there is no batch
       const LoweredPlan lowered = lower(graph, *plan);
       const Outputs outputs = run_on_ranks(lowered.ia.store, lowered.ia.plan, program->inputs, program->scalars);
       if (job().rank != 0) continue;
@@ -179,6 +184,14 @@ TEST(Ranks, ComputeWhatTheDocumentsOfTheLanguageSay) {
     ++ran;
   }
   EXPECT_GT(ran, 40U);
+}
+
+TEST(Ranks, SpillWhereMemoryIsScarce) {
+  std::int64_t spilled = 0;
+  for (const std::vector<double>& rank : gather(job(), {static_cast<double>(process().spilled)}))
+    spilled += static_cast<std::int64_t>(rank.front());
+  if (job().rank != 0) return;
+  EXPECT_EQ(spilled > 0, process().session->is_limited());
 }
 
 TEST(Ranks, ThrowOnTheRankThatFailedAndTellTheOthers) {
@@ -207,7 +220,9 @@ int main(int argc, char** argv) {
     delete testing::UnitTest::GetInstance()->listeners().Release(
         testing::UnitTest::GetInstance()->listeners().default_result_printer());
   }
-  einrel::StarpuSession session({1, std::nullopt, {}}, mpi.job());
+  einrel::SessionOptions options{1, {}, {std::filesystem::temp_directory_path().string(), {}}};
+  if (argc > 1 && std::string_view(argv[1]) == "--spill") options.memory = einrel::test::ScarceMemory::limit;
+  einrel::StarpuSession session(options, mpi.job());
   einrel::test::process().session = &session;
   return RUN_ALL_TESTS();
 }

@@ -9,7 +9,9 @@
 #include "einsum/reference.h"
 #include "ia/interpret.h"
 #include "ia/traffic.h"
+#include "plan/finer_parts.h"
 #include "plan/planner.h"
+#include "plan/routes.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"
@@ -29,13 +31,26 @@ void expect_lowering_agrees(const EinGraph& graph, const Plan& plan, const std::
   EXPECT_EQ(costs.floats, cost_of(lowered.ia.store, lowered.ia.plan).moved);
 }
 
+struct PlannedProgram {
+  EinGraph graph;
+  Plan plan;
+  std::string name;  ///< for messages
+};
+
+/// One of the programs that plans cut, in turn, and a random plan of it.
+PlannedProgram planned_program(Random& random, std::uint64_t seed) {
+  const std::string& text = plannable_programs()[seed % plannable_programs().size()];
+  EinGraph graph = einrel::graph_of(text);
+  Plan plan = random_plan(random, graph);
+  return {std::move(graph), std::move(plan), "seed " + std::to_string(seed) + "\n" + text};
+}
+
 TEST(Lowering, ComputesWhatTheReferenceComputes) {
   for (std::uint64_t seed = 0; seed < 70; ++seed) {
     Random random(seed);
-    const std::string& text = plannable_programs()[seed % plannable_programs().size()];
-    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
-    const EinGraph graph = einrel::graph_of(text);
-    const LoweredPlan lowered = lower(graph, random_plan(random, graph));
+    const auto [graph, plan, name] = planned_program(random, seed);
+    SCOPED_TRACE(name);
+    const LoweredPlan lowered = lower(graph, plan);
     const TensorBindings inputs = counted_inputs(graph);
     const IaRun run = interpret(lowered.ia.store, lowered.ia.plan, inputs, {});
     EXPECT_EQ(run.received, bytes_of(lowered.ia.store, lowered.ia.plan).received);
@@ -51,13 +66,99 @@ TEST(Lowering, ComputesWhatTheReferenceComputes) {
   }
 }
 
+TEST(Lowering, OfFinerPartsMovesWhatTheCostModelSays) {
+  int finer_plans = 0;
+  for (std::uint64_t seed = 0; seed < 70; ++seed) {
+    Random random(seed);
+    const auto [graph, plan, name] = planned_program(random, seed);
+    Plan finer = plan;
+    make_parts_finer(graph, finer, random.between(1, 400));
+    for (std::size_t v = 0; v < plan.vertices.size(); ++v) EXPECT_EQ(finer.vertices[v].grid, plan.vertices[v].grid);
+    finer_plans += plan.vertices == finer.vertices ? 0 : 1;
+    expect_lowering_agrees(graph, finer, name);
+  }
+  EXPECT_GT(finer_plans, 50);
+}
+
+/// Sums columns on `sites` sites: as many along k as `along_k`, the others along j, which share out the sums.
+Plan scattered_sums(const EinGraph& graph, std::int64_t sites, std::int64_t along_k) {
+  Plan plan{"", sites, {one_part_per_site({1, 1}), one_part_per_site({1, 1})}};
+  const std::vector<std::string> names = label_names(graph.vertices[1]);
+  VertexPlan& sums = plan.vertices[1];
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    sums.grid[l] = names[l] == "k" ? along_k : sites / along_k;
+    sums.parts[l] = sites / (names[l] == "k" ? 1 : along_k);
+    if (names[l] == "k") sums.scatter = l;
+  }
+  number_sites(graph, plan);
+  return plan;
+}
+
+TEST(Lowering, GivesEverySiteOfAGroupAPieceOfWhatItReduces) {
+  const EinGraph graph = einrel::graph_of("dims j=8 k=16\ninput X[j,k]\nZ[k] = sum[j] X[j,k]\n");
+  for (const std::int64_t along_k : {1, 2, 4}) {
+    const Plan plan = scattered_sums(graph, 8, along_k);
+    const Layout pieces{{{{8, 1}, 8, 1}}, {}};
+    EXPECT_EQ(result_layout(graph.vertices[1], plan.vertices[1]), pieces);
+    // Two sums each, of which the others of a group have a part.
+    const std::int64_t others = 8 / along_k - 1;
+    EXPECT_EQ(costs_of(graph, plan, {}).received, std::vector<std::int64_t>(8, others * 2 * 4));
+    expect_lowering_agrees(graph, plan, std::to_string(along_k) + " sites along k");
+  }
+}
+
+/// Routes that do not begin where the tensor was computed.
+std::size_t detours_of(const EinGraph& graph, const Plan& plan) {
+  Transfers transfers(plan.sites);
+  const Routes routes(graph, plan, transfers);
+  std::size_t detours = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    for (std::size_t o = 0; o < graph.vertices[v].inputs.size(); ++o) {
+      const auto number = routes.route_of(v, o);
+      if (number && routes.route(graph.vertices[v].inputs[o].index, *number).source) ++detours;
+    }
+  }
+  return detours;
+}
+
+TEST(Lowering, TakesATensorFromWhereItWasBroughtBefore) {
+  // Y lies by columns, Z needs it by rows, and W by the same rows in smaller chunks.
+  const EinGraph graph = einrel::graph_of(
+      "dims i=4 j=4\ninput X[i,j]\nY[i,j] = X[i,j] + 1\nZ[i,j] = Y[i,j] * 2\nW[i,j] = Y[i,j] * 3\noutput Z, W\n");
+  const VertexPlan by_columns{{1, 2}, {1, 2}, {0, 1}};
+  const VertexPlan by_rows{{2, 1}, {2, 1}, {1, 0}};
+  const VertexPlan by_smaller_rows{{4, 1}, {2, 1}, {1, 0}};
+  const Plan plan{"test", 2, {by_columns, by_columns, by_rows, by_smaller_rows}};
+  EXPECT_EQ(detours_of(graph, plan), 1U);
+  const PlanCosts costs = costs_of(graph, plan, {});
+  EXPECT_EQ(costs.vertices[2].bytes(), 2 * 4 * 4);  // 4 elements to each site
+  EXPECT_EQ(costs.vertices[3].bytes(), 0);
+  expect_lowering_agrees(graph, plan, "");
+}
+
+TEST(Lowering, OfNothingMovesWhatTheCostModelSays) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Random random(seed);
+    const std::string text =
+        "dims a=4 b=0 c=6 e=4\ninput X[e,a], Y[e,b], V[e,c]\nS[a,b,c] = sum[e] X[e,a] * Y[e,b] * V[e,c]\n"
+        "T[a,b,e] = X[e,a] * Y[e,b]\nU[a] = sum[b,e] X[e,a] * Y[e,b]\nW[a] = sum[e] X[e,a]\noutput S, T, U, W\n";
+    const EinGraph graph = einrel::graph_of(text);
+    expect_lowering_agrees(graph, random_plan(random, graph), "seed " + std::to_string(seed));
+  }
+}
+
 TEST(Lowering, MovesExactlyTheBytesOfTheCostModel) {
+  std::size_t detours = 0;
+  int scattered = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
-    const std::string& text = plannable_programs()[seed % plannable_programs().size()];
-    const EinGraph graph = einrel::graph_of(text);
-    expect_lowering_agrees(graph, random_plan(random, graph), "seed " + std::to_string(seed) + "\n" + text);
+    const auto [graph, plan, name] = planned_program(random, seed);
+    detours += detours_of(graph, plan);
+    for (const VertexPlan& vertex : plan.vertices) scattered += vertex.scatter ? 1 : 0;
+    expect_lowering_agrees(graph, plan, name);
   }
+  EXPECT_GT(scattered, 50);
+  EXPECT_GT(detours, 20U);
 }
 
 }  // namespace

@@ -91,18 +91,31 @@ std::string random_dag(Random& random, std::int64_t most) {
   return text;
 }
 
-/// The least cost of all plans with one part per site; nothing where there are too many.
+/// Every grid of all sites, and each with its result shared out along every label that allows it.
+std::vector<VertexPlan> all_ways(const EinGraph& graph, const Vertex& vertex, std::int64_t sites, CostKind kind) {
+  if (std::holds_alternative<Input>(vertex.op))  // numbered by its readers
+    return {one_part_per_site(PartitionVector(vertex.bound.size(), 1))};
+  std::vector<VertexPlan> ways;
+  for (const PartitionVector& grid : site_grids(most_parts(vertex, graph), sites)) {
+    const VertexPlan whole = one_part_per_site(grid);
+    ways.push_back(whole);
+    for (std::size_t label = 0; label < grid.size() && kind != CostKind::bound; ++label) {
+      VertexPlan scattered = whole;
+      scattered.scatter = label;
+      scattered.parts[label] *= partial_sites(vertex, whole);
+      const bool is_long_enough = scattered.parts[label] <= most_parts(vertex, graph)[label];
+      if (is_long_enough && scatter_fault(vertex, scattered).empty()) ways.push_back(scattered);
+    }
+  }
+  return ways;
+}
+
+/// The least cost of all plans on all sites; nothing where there are too many.
 std::optional<double> brute_force(const EinGraph& graph, std::int64_t sites, CostKind kind) {
   std::vector<std::vector<VertexPlan>> candidates;
   double all = 1;
   for (const Vertex& vertex : graph.vertices) {
-    candidates.emplace_back();
-    if (std::holds_alternative<Input>(vertex.op)) {
-      candidates.back().push_back(one_part_per_site(PartitionVector(vertex.bound.size(), 1)));
-      continue;
-    }
-    for (const PartitionVector& grid : site_grids(most_parts(vertex, graph), sites))
-      candidates.back().push_back(one_part_per_site(grid));
+    candidates.push_back(all_ways(graph, vertex, sites, kind));
     all *= static_cast<double>(candidates.back().size());
   }
   if (all > 2e4) return std::nullopt;
@@ -220,6 +233,24 @@ TEST(EinDecomp, DoesNotCollapseToDataParallelismAsCuttingOneLabelAtATimeDoes) {
   EXPECT_LT(found.bytes, collapsed.bytes / 4);
 }
 
+TEST(EinDecomp, SharesOutTheGradientOfWeightsThatManyExamplesHavePartsOf) {
+  const EinGraph graph = einrel::graph_of(
+      "dims b=100000 h=256 l=256\ninput A[b,h], D[b,l], W[h,l]\n"
+      "G[h,l] = sum[b] A[b,h] * D[b,l]\nV[h,l] = W[h,l] - 0.01 * G[h,l]\noutput V\n");
+  const Plan plan = std::get<Plan>(planner_named("eindecomp").plan(graph, request(16, CostKind::seconds)));
+  const VertexPlan& gradient = plan.vertices[3];
+  ASSERT_TRUE(gradient.scatter);
+  EXPECT_EQ(partial_sites(graph.vertices[3], gradient), 16);
+  const PlanCosts costs = costs_of(graph, plan, {});
+  const std::int64_t weights = 4 * 256 * 256;
+  EXPECT_EQ(costs.bytes, 15 * weights);  // a new weight is computed where its gradient lies
+  EXPECT_EQ(costs.received, std::vector<std::int64_t>(16, 15 * weights / 16));
+  Plan gathered = plan;
+  gathered.vertices[3] = one_part_per_site(gradient.grid);
+  number_sites(graph, gathered);
+  EXPECT_GT(costs_of(graph, gathered, {}).vertices[3].moving, 10 * costs.vertices[3].moving);
+}
+
 /// What a matrix moves at least from one grid of sites to another with copies, over all numberings of both.
 double least_moved(const Shape& bound, const std::vector<std::int64_t>& have, const std::vector<std::int64_t>& need) {
   double least = std::numeric_limits<double>::infinity();
@@ -259,7 +290,7 @@ TEST(Bytes, OfAMoveAreNeverMoreThanTheBestNumberingNeeds) {
             Layout need{{{{n0, 1}, n0, 0}, {{n1, 1}, n1, 0}}, {}};
             if (copies > 1) need.copies.push_back({copies, 0});
             const double least = least_moved(tensor.bound, {h0, h1}, {n0, n1, copies});
-            const double modelled = model->of_move(tensor, have, need);
+            const double modelled = model->of_moves(tensor, {have}, {need}).front();
             EXPECT_LE(modelled, least + 1e-6) << h0 << "x" << h1 << " to " << n0 << "x" << n1 << " times " << copies;
             ++all;
             equal += std::abs(modelled - least) < 1e-6 ? 1 : 0;
@@ -269,7 +300,8 @@ TEST(Bytes, OfAMoveAreNeverMoreThanTheBestNumberingNeeds) {
     }
   }
   EXPECT_GE(equal, all * 6 / 10) << "of " << all;
-  EXPECT_EQ(model->of_move(tensor, {{{{8, 1}, 8, 0}, {}}, {}}, {{{}, {}}, {}}), 4 * 64 * 64 * 7 / 8.0);
+  const Layout in_rows{{{{8, 1}, 8, 0}, {}}, {}};
+  EXPECT_EQ(model->of_moves(tensor, {in_rows}, {{{{}, {}}, {}}}).front(), 4 * 64 * 64 * 7 / 8.0);
 }
 
 TEST(RunnerUp, IsTheSecondBestGridOfAProductAndSaysWhatItCostsMore) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,19 @@
 
 namespace einrel::test {
 
-/// Any plan: random grids over random sites, and sometimes several parts a site.
+/// Shares out the result along a random label that is long enough, if any.
+inline void scatter(Random& random, const Vertex& vertex, const PartitionVector& most, VertexPlan& plan) {
+  std::vector<VertexPlan> ways;
+  for (std::size_t l = 0; l < most.size(); ++l) {
+    VertexPlan way = plan;
+    way.scatter = l;
+    way.parts[l] = random.between(std::min(plan.grid[l] * partial_sites(vertex, plan), most[l]), most[l]);
+    if (scatter_fault(vertex, way).empty()) ways.push_back(std::move(way));
+  }
+  if (!ways.empty()) plan = ways[static_cast<std::size_t>(random.between(0, std::ssize(ways) - 1))];
+}
+
+/// Any plan: random grids over random sites, sometimes several parts a site, and results that are shared out.
 inline Plan random_plan(Random& random, const EinGraph& graph, std::int64_t most_sites = 12) {
   Plan plan{"random", random.between(1, most_sites), {}};
   for (const Vertex& vertex : graph.vertices) {
@@ -25,6 +38,7 @@ inline Plan random_plan(Random& random, const EinGraph& graph, std::int64_t most
     for (std::size_t l = 0; l < most.size(); ++l) {
       if (random.chance(0.2)) chosen.parts[l] = random.between(chosen.parts[l], std::min(most[l], chosen.parts[l] + 3));
     }
+    if (random.chance(0.7)) scatter(random, vertex, most, chosen);
     plan.vertices.push_back(std::move(chosen));
   }
   number_sites(graph, plan);
@@ -42,6 +56,7 @@ inline const std::vector<std::string>& plannable_programs() {
       "dims b=4 h=6 d=2 e=12\ninput X[b,e]\nY[b,h,d] = view X[b,(h d)]\nZ[b,h] = sum[d] Y[b,h,d] * Y[b,h,d]\n"
       "V[b,(h d)] = view Y[b,h,d]\n",
       "dims i=10 j=12\ninput X[i,j] : bf16\nZ[i] = sum[j] X[i,j]\nM[i] = argmax[j] X[i,j]\n",
+      "dims a=4 b=6 c=5 d=3\ninput X[a,b,c], Y[b,c,d]\nZ[a,d] = sum[b,c] X[a,b,c] * Y[b,c,d]\n",
       "dims i=10 j=12\ninput X[i,j]\nZ[i,j] = where(i > j, X[i,j], 0)\nA[i,j] = Z[i,j] * i + j\n",
   };
   return programs;

@@ -5,7 +5,6 @@
 #include <starpu_mpi.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -14,7 +13,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "exec/task_body.h"
+#include "exec/array_store.h"
+#include "exec/starpu/threads.h"
 
 namespace einrel {
 namespace {
@@ -23,20 +23,66 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// No more tasks than this are submitted and not done, and no more arrays awaited: each of these has its memory.
+/// No more tasks than this are submitted and not done.
 constexpr int most_tasks_ahead = 512;
-constexpr std::int64_t most_awaited = 32;
+
+/// Bounds what is sent, or received, at a time. Under a limit of memory, arrays on their way cannot go to disk: those
+/// of later tasks must leave room for the earlier ones that others wait for.
+class Transit {
+ public:
+  explicit Transit(std::optional<std::int64_t> most_bytes) : most_bytes_(most_bytes) {}
+
+  /// Waits until there is room; one array, however large, always has it.
+  void enter(std::int64_t bytes) {
+    std::unique_lock lock(mutex_);
+    left_.wait(lock, [&] {
+      return count_ == 0 || (count_ < most_arrays && bytes_ + bytes <= most_bytes_.value_or(bytes_ + bytes));
+    });
+    ++count_;
+    bytes_ += bytes;
+  }
+  void leave(std::int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    --count_;
+    bytes_ -= bytes;
+    left_.notify_one();
+  }
+
+ private:
+  static constexpr int most_arrays = 32;
+  std::optional<std::int64_t> most_bytes_;
+  std::mutex mutex_;
+  std::condition_variable left_;
+  int count_ = 0;
+  std::int64_t bytes_ = 0;
+};
+
+/// A task that just fits takes a quarter of the memory (engine/out_of_core); what is sent and what is received get one
+/// each, and one is left for what goes to disk or comes from it.
+std::optional<std::int64_t> most_in_transit(const StarpuSession& session) {
+  if (!session.is_limited()) return std::nullopt;
+  return starpu_memory_get_available(STARPU_MAIN_RAM) / 4;
+}
 
 /// What all tasks of a run share.
 struct RunState {
+  RunState(const TaskGraph& run_graph, const TaskBindings& run_bindings, StarpuSession& run_session)
+      : graph(run_graph),
+        bindings(run_bindings),
+        session(run_session),
+        kernels(run_graph, run_bindings.scalars),
+        live(run_graph),
+        sent(most_in_transit(run_session)),
+        received(most_in_transit(run_session)) {}
+
   const TaskGraph& graph;
   const TaskBindings& bindings;
   StarpuSession& session;
-  std::atomic<bool> failed = false;
-  std::mutex mutex;  // of what follows
-  std::exception_ptr error;
-  std::condition_variable received;
-  std::int64_t awaited = 0;
+  ChunkKernels kernels;
+  LiveArrays live;
+  FirstError error;
+  Transit sent;
+  Transit received;
 };
 
 /// One task as StarPU gets it: what it runs on, apart from the arrays that StarPU keeps.
@@ -44,9 +90,9 @@ struct TaskCall {
   RunState& state;
   std::size_t number = 0;  ///< of the task in the graph
   const Task& task;
-  const ChunkKernel* kernel = nullptr;
   std::vector<std::optional<Tensor>> in_place;  ///< per read, if it is part of an input
   std::vector<std::size_t> buffers;             ///< per other read, which buffer
+  bool is_copy = false;                         ///< for StarPU, of an input in place
   TaskSpan span;
 };
 
@@ -61,9 +107,10 @@ class TaskRun {
   TaskRun(const TaskCall& call, void** buffers) : call_(call), graph_(call.state.graph) {
     for (std::size_t i = 0; i < call.task.reads.size(); ++i) {
       const ArrayId read = call.task.reads[i];
-      reads_.push_back(call.in_place[i] ? *call.in_place[i]
-                                        : borrowed(graph_[read], pointer_of(buffers[call.buffers[i]])));
+      tensors_.push_back(call.in_place[i] ? *call.in_place[i]
+                                          : borrowed(graph_[read], pointer_of(buffers[call.buffers[i]])));
     }
+    for (const Tensor& tensor : tensors_) reads_.push_back(&tensor);
     if (makes_array()) result_ = pointer_of(buffers[0]);
   }
 
@@ -71,14 +118,15 @@ class TaskRun {
     std::visit([&](const auto& source) { read(source, op); }, call_.state.bindings.inputs[op.input]);
   }
   void operator()(const MakePositions& op) const { make_positions(op, bound(), result_); }
-  void operator()(const CallKernel&) const {
+  void operator()(const CallKernel& op) const {
+    const ChunkKernel& kernel = call_.state.kernels(op, reads_);
     std::vector<const std::byte*> data;
-    for (const Tensor& each : reads_) data.push_back(each.data());
-    call_.kernel->run(data, result_, call_.state.session.workers());
+    for (const Tensor* const read : reads_) data.push_back(read->data());
+    kernel.run(data, result_, call_.state.session.workers());
   }
   void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), result_); }
   void operator()(const Send&) const { throw Bug("a Send is no task of StarPU's"); }
-  void operator()(const WriteOutput& op) const { call_.state.bindings.outputs[op.output](op.begin, reads_.front()); }
+  void operator()(const WriteOutput& op) const { call_.state.bindings.outputs[op.output](op.begin, tensors_.front()); }
 
  private:
   bool makes_array() const { return !std::holds_alternative<WriteOutput>(call_.task.op); }
@@ -91,34 +139,45 @@ class TaskRun {
 
   const TaskCall& call_;
   const TaskGraph& graph_;
-  std::vector<Tensor> reads_;
+  std::vector<Tensor> tensors_;
+  std::vector<const Tensor*> reads_;
   std::byte* result_ = nullptr;
 };
 
-/// Keeps the exception that is being handled, if it is the first.
-void fail(RunState& state) {
-  const std::lock_guard lock(state.mutex);
-  if (!state.error) state.error = std::current_exception();
-  state.failed = true;
-}
-
-/// What StarPU's threads call. Nothing is thrown into them: the first error is kept, and what follows does nothing.
+/// What StarPU's threads call.
 void run_task(void* buffers[], void* argument) {
   TaskCall& call = *static_cast<TaskCall*>(argument);
-  if (call.state.failed) return;
-  const TaskClock clock(call.state.graph, call.number, starpu_worker_get_id(), call.state.bindings.progress, call.span);
+  RunState& state = call.state;
+  if (state.error) return;
+  const bool makes = !std::holds_alternative<WriteOutput>(call.task.op) && !call.is_copy;
+  if (makes) state.live.begin(call.task.makes);
   try {
+    const TaskClock clock(state.graph, call.number, starpu_worker_get_id(), state.bindings.progress);
     std::visit(TaskRun(call, buffers), call.task.op);
+    call.span = clock.stop(state.live.bytes());
   } catch (...) {
-    fail(call.state);
+    state.error.keep();
   }
+  if (makes) state.live.end_use(call.task.makes);
+  for (const ArrayId read : call.task.reads) state.live.end_use(read);
 }
 
-void one_received(void* state_pointer) {
-  RunState& state = *static_cast<RunState*>(state_pointer);
-  const std::lock_guard lock(state.mutex);
-  --state.awaited;
-  state.received.notify_one();
+/// What goes to another rank, or comes from it.
+struct Transfer {
+  RunState& state;
+  ArrayId array;
+};
+
+void end_receive(void* argument) {
+  const auto& [state, array] = *static_cast<const Transfer*>(argument);
+  state.live.end_use(array);
+  state.received.leave(bytes_of(state.graph[array]));
+}
+
+void end_send(void* argument) {
+  const auto& [state, array] = *static_cast<const Transfer*>(argument);
+  state.live.end_use(array);
+  state.sent.leave(bytes_of(state.graph[array]));
 }
 
 starpu_codelet make_codelet() {
@@ -150,14 +209,6 @@ ByteMatrix byte_matrix(const TaskArray& array) {
   return {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(rows)};
 }
 
-/// StarPU's threads look for work while this lives, and sleep before and after.
-struct AtWork {
-  AtWork() { starpu_resume(); }
-  ~AtWork() { starpu_pause(); }
-  AtWork(const AtWork&) = delete;
-  AtWork& operator=(const AtWork&) = delete;
-};
-
 /// Memory that StarPU gives back itself, by free().
 template <class Item>
 Item* allocated_for_starpu(std::size_t count) {
@@ -168,34 +219,33 @@ Item* allocated_for_starpu(std::size_t count) {
 class Submission {
  public:
   Submission(RunState& state, const Job& job)
-      : state_(state),
-        job_(job),
-        graph_(state.graph),
-        kernels_(graph_, state.bindings.scalars),
-        codelet_(make_codelet()),
-        arrays_(graph_.arrays.size()) {}
+      : state_(state), job_(job), graph_(state.graph), codelet_(make_codelet()), arrays_(graph_.arrays.size()) {}
 
   /// Returns when all is done.
   TaskReport run() {
     const Clock::time_point start = Clock::now();
+    const std::int64_t spilled_before = state_.session.spill().written;
+    const std::int64_t read_before = state_.session.spill().read;
     const std::vector<std::vector<ArrayId>> freed = last_uses(graph_);
     try {
-      for (std::size_t t = 0; t < graph_.tasks.size() && !state_.failed; ++t) {
+      for (std::size_t t = 0; t < graph_.tasks.size() && !state_.error; ++t) {
         submit(t);
         for (const ArrayId array : freed[t]) release(arrays_[array.index]);
         starpu_task_wait_for_n_submitted(most_tasks_ahead);
       }
     } catch (...) {
-      fail(state_);
+      state_.error.keep();
     }
     // Others wait for what this rank will not send, and it for them.
-    if (state_.failed && job_.ranks > 1) job_.on_failure(state_.error, job_);
+    if (state_.error && job_.ranks > 1) job_.on_failure(state_.error.get(), job_);
     for (Array& array : arrays_) release(array);
     starpu_task_wait_for_all();
     if (job_.ranks > 1) starpu_mpi_wait_for_all(MPI_COMM_WORLD);
-    if (state_.failed && job_.ranks > 1) job_.on_failure(state_.error, job_);
-    if (state_.error) std::rethrow_exception(state_.error);
+    if (state_.error && job_.ranks > 1) job_.on_failure(state_.error.get(), job_);
+    if (state_.error) std::rethrow_exception(state_.error.get());
     report_.seconds = seconds_since(start);
+    report_.spilled = state_.session.spill().written - spilled_before;
+    report_.read_back = state_.session.spill().read - read_before;
     for (const TaskCall& call : calls_) report_.spans.push_back(call.span);
     return report_;
   }
@@ -224,6 +274,8 @@ class Submission {
     if (whole == nullptr) return false;
     arrays_[task.makes.index].in_place = whole->box(read->begin, graph_[task.makes].bound);
     in_place_task_[task.makes] = t;
+    state_.live.begin(task.makes);
+    state_.live.end_use(task.makes);
     return true;
   }
 
@@ -232,18 +284,16 @@ class Submission {
     const Site to = graph_[task.makes].site;
     const std::int64_t bytes = einrel::bytes_of(graph_[task.makes]);
     if (from == job_.rank) {
-      starpu_mpi_isend_detached(handle_to_send(task.reads.front()), static_cast<int>(to), tag, MPI_COMM_WORLD, nullptr,
-                                nullptr);
+      state_.sent.enter(bytes);
+      starpu_mpi_isend_detached(handle_to_send(task.reads.front()), static_cast<int>(to), tag, MPI_COMM_WORLD, end_send,
+                                &transfers_.emplace_back(Transfer{state_, task.reads.front()}));
       report_.bytes_sent += bytes;
     }
     if (to == job_.rank) {
-      {
-        std::unique_lock lock(state_.mutex);
-        state_.received.wait(lock, [&] { return state_.awaited < most_awaited; });
-        ++state_.awaited;
-      }
-      starpu_mpi_irecv_detached(new_handle(task.makes), static_cast<int>(from), tag, MPI_COMM_WORLD, one_received,
-                                &state_);
+      state_.received.enter(bytes);
+      state_.live.begin(task.makes);
+      starpu_mpi_irecv_detached(new_handle(task.makes), static_cast<int>(from), tag, MPI_COMM_WORLD, end_receive,
+                                &transfers_.emplace_back(Transfer{state_, task.makes}));
       report_.received[task.node] += bytes;
     }
   }
@@ -263,7 +313,9 @@ class Submission {
 
   void call(std::size_t t) {
     const Task& task = graph_.tasks[t];
-    TaskCall& call = calls_.emplace_back(TaskCall{state_, t, task, nullptr, {}, {}, {}});
+    const bool makes = !std::holds_alternative<WriteOutput>(task.op);
+    const bool is_in_place = makes && arrays_[task.makes.index].in_place;
+    TaskCall& call = calls_.emplace_back(TaskCall{state_, t, task, {}, {}, is_in_place, {}});
     std::vector<starpu_data_handle_t> handles;
     std::vector<starpu_data_access_mode> modes;
     const auto use = [&](starpu_data_handle_t handle, starpu_data_access_mode mode) {
@@ -273,16 +325,12 @@ class Submission {
       modes.push_back(mode);
       return handles.size() - 1;
     };
-    if (!std::holds_alternative<WriteOutput>(task.op)) use(new_handle(task.makes), STARPU_W);
-    std::vector<ArrayLayout> layouts;
+    if (makes) use(new_handle(task.makes), STARPU_W);
     for (const ArrayId read : task.reads) {
       const Array& array = arrays_[read.index];
       call.in_place.push_back(array.in_place);
       call.buffers.push_back(array.in_place ? 0 : use(array.handle, STARPU_R));
-      layouts.push_back(array.in_place ? layout_of(*array.in_place)
-                                       : row_major_layout(graph_[read].dtype, graph_[read].bound));
     }
-    if (const auto* const kernel = std::get_if<CallKernel>(&task.op)) call.kernel = &kernels_(*kernel, layouts);
     insert(call, handles, modes);
   }
 
@@ -311,22 +359,23 @@ class Submission {
   RunState& state_;
   const Job& job_;
   const TaskGraph& graph_;
-  ChunkKernels kernels_;
   starpu_codelet codelet_;
   std::vector<Array> arrays_;
   std::map<ArrayId, std::size_t> in_place_task_;
   std::deque<TaskCall> calls_;  // so that tasks can point to them
+  std::deque<Transfer> transfers_;
   TaskReport report_;
 };
 
 }  // namespace
 
 TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, StarpuSession& session, const Job& job) {
+  if (job.ranks == 1 && !session.is_limited()) return run_on_threads(graph, bindings, session);
   const bool fits = job.ranks == 1 ? graph.memory == SiteMemory::shared
                                    : graph.memory == SiteMemory::apart && graph.sites <= job.ranks;
   if (!fits) throw Bug("a task graph for another number of processes");
   const AtWork at_work;
-  RunState state{graph, bindings, session, {}, {}, {}, {}, 0};
+  RunState state(graph, bindings, session);
   return Submission(state, job).run();
 }
 

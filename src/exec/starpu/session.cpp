@@ -31,6 +31,10 @@ void set_environment(const SessionOptions& options) {
     // The C library would keep what was freed, in pieces, beside what StarPU counts.
     constexpr int returned_at_once = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, returned_at_once);
+    // StarPU 1.3 would also write chunks to disk ahead of need, and fails an assertion when it ends before that is
+    // done.
+    set("STARPU_MINIMUM_CLEAN_BUFFERS", "0");
+    set("STARPU_TARGET_CLEAN_BUFFERS", "0");
     set("STARPU_LIMIT_CPU_MEM", std::to_string(chunk_memory(*options.memory, options.threads) / mebibyte));
   }
 }
@@ -65,8 +69,8 @@ std::int64_t chunk_memory(std::int64_t memory, std::size_t threads) {
 }
 
 StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
-    : is_job_(job.is_started), spill_(options.spill) {
-  if (options.memory) check_spill(spill_);
+    : is_job_(job.is_started), is_limited_(options.memory.has_value()), spill_(options.spill) {
+  if (options.memory) check_spill(options.spill);
   set_environment(options);
   starpu_malloc_set_hooks(allocate_chunk, free_chunk);
   starpu_conf conf;
@@ -95,5 +99,19 @@ StarpuSession::~StarpuSession() {
 }
 
 Workers& StarpuSession::workers() { return *workers_[static_cast<std::size_t>(starpu_worker_get_id())]; }
+
+AtWork::AtWork() { starpu_resume(); }
+AtWork::~AtWork() { starpu_pause(); }
+
+void FirstError::keep() {
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::current_exception();
+  failed_ = true;
+}
+
+std::exception_ptr FirstError::get() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
 
 }  // namespace einrel

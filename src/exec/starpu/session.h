@@ -1,8 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,11 +40,39 @@ class StarpuSession {
 
   /// The threads that a task runs on which runs in the calling thread.
   Workers& workers();
+  /// Whether chunks go to disk when there is no memory left for them.
+  bool is_limited() const { return is_limited_; }
+  const SpillSpace& spill() const { return spill_; }
 
  private:
   bool is_job_;
-  Spill spill_;
+  bool is_limited_;
+  SpillSpace spill_;
   std::vector<std::unique_ptr<Workers>> workers_;  // by number of the StarPU worker
+};
+
+/// StarPU's threads look for work while this lives, and sleep before and after.
+class AtWork {
+ public:
+  AtWork();
+  ~AtWork();
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+};
+
+/// The first error of a run: nothing is thrown into StarPU's threads. Once there is one, tasks need do nothing more.
+class FirstError {
+ public:
+  /// Keeps the exception that is being handled, if it is the first.
+  void keep();
+  explicit operator bool() const { return failed_; }
+  /// Nothing if there is none.
+  std::exception_ptr get() const;
+
+ private:
+  std::atomic<bool> failed_ = false;
+  mutable std::mutex mutex_;
+  std::exception_ptr error_;
 };
 
 }  // namespace einrel

@@ -7,6 +7,7 @@ extern "C" {
 
 #include <fcntl.h>
 #include <starpu.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -43,6 +44,9 @@ auto or_end(const Spill& spill, Action&& action) -> decltype(action()) {
 }
 
 int nameless_file(const std::string& folder) {
+  const int unnamed = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (unnamed >= 0) return unnamed;
+  // Not every file system has these; then it has a name for a moment.
   std::string name = folder + "/einrel-spill-XXXXXX";
   const int file = ::mkostemp(name.data(), O_CLOEXEC);
   if (file < 0) throw_file_error("make a file in", folder, errno);
@@ -63,17 +67,17 @@ void transfer(const Spill& spill, const SpilledChunk& chunk, Stretch stretch, Ca
   }
 }
 
-const Spill& spill_of(void* base) { return *static_cast<const Spill*>(base); }
+SpillSpace& space_of(void* base) { return *static_cast<SpillSpace*>(base); }
 const SpilledChunk& chunk_of(void* object) { return *static_cast<const SpilledChunk*>(object); }
 
 // The operations that StarPU wants of a disk (starpu_disk.h).
 
-void* plug(void* spill, starpu_ssize_t) { return spill; }
+void* plug(void* space, starpu_ssize_t) { return space; }
 void unplug(void*) {}
 int no_bandwidth(unsigned, void*) { return 1; }  // tasks are not scheduled by what moving them takes
 
 void* make_chunk(void* base, std::size_t bytes) {
-  const Spill& spill = spill_of(base);
+  const Spill& spill = space_of(base).spill;
   return or_end(spill, [&] {
     auto chunk = std::make_unique<SpilledChunk>(SpilledChunk{nameless_file(spill.folder)});
     const int refused = ::posix_fallocate(chunk->file, 0, static_cast<off_t>(bytes));
@@ -87,17 +91,21 @@ void free_chunk(void*, void* object, std::size_t) {
 }
 
 int read_chunk(void* base, void* object, void* to, off_t offset, std::size_t bytes) {
-  or_end(spill_of(base), [&] {
-    transfer(spill_of(base), chunk_of(object), {static_cast<std::byte*>(to), offset, bytes}, ::pread);
+  SpillSpace& space = space_of(base);
+  or_end(space.spill, [&] {
+    transfer(space.spill, chunk_of(object), {static_cast<std::byte*>(to), offset, bytes}, ::pread);
   });
+  space.read += static_cast<std::int64_t>(bytes);
   return static_cast<int>(bytes);
 }
 int write_chunk(void* base, void* object, const void* from, off_t offset, std::size_t bytes) {
-  or_end(spill_of(base), [&] {
+  SpillSpace& space = space_of(base);
+  or_end(space.spill, [&] {
     // Not written through: both directions share one type.
     auto* const memory = const_cast<std::byte*>(static_cast<const std::byte*>(from));
-    transfer(spill_of(base), chunk_of(object), {memory, offset, bytes}, ::pwrite);
+    transfer(space.spill, chunk_of(object), {memory, offset, bytes}, ::pwrite);
   });
+  space.written += static_cast<std::int64_t>(bytes);
   return 0;
 }
 
@@ -105,7 +113,7 @@ int write_chunk(void* base, void* object, const void* from, off_t offset, std::s
 
 void check_spill(const Spill& spill) { ::close(nameless_file(spill.folder)); }
 
-void register_spill(const Spill& spill) {
+void register_spill(SpillSpace& space) {
   static starpu_disk_ops operations = [] {
     starpu_disk_ops made{};
     made.plug = plug;
@@ -118,7 +126,7 @@ void register_spill(const Spill& spill) {
     return made;
   }();
   constexpr starpu_ssize_t without_limit = -1;
-  const int node = starpu_disk_register(&operations, const_cast<Spill*>(&spill), without_limit);
+  const int node = starpu_disk_register(&operations, &space, without_limit);
   if (node < 0) throw RunError("StarPU takes no folder for chunks");
   starpu_disk_swap_node = node;
 }

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace einrel {
 
@@ -13,12 +16,20 @@ struct Spill {
   std::function<void(std::exception_ptr)> on_failure;
 };
 
+/// The disk as StarPU sees it.
+struct SpillSpace {
+  explicit SpillSpace(Spill where) : spill(std::move(where)) {}
+  Spill spill;
+  std::atomic<std::int64_t> written = 0;  ///< bytes, of chunks that had no room
+  std::atomic<std::int64_t> read = 0;     ///< bytes, when they were needed again
+};
+
 /// Throws UserError when no file can be made there.
 void check_spill(const Spill& spill);
 
 /// Makes the folder StarPU's swap space: a file per chunk, with room for all of it from the start and without a name,
-/// so that nothing is left however the process ends. After StarPU has started; `spill` must outlive it. Throws
+/// so that nothing is left however the process ends. After StarPU has started; `space` must outlive it. Throws
 /// RunError when StarPU does not take it.
-void register_spill(const Spill& spill);
+void register_spill(SpillSpace& space);
 
 }  // namespace einrel

@@ -1,0 +1,82 @@
+#include "exec/array_store.h"
+
+namespace einrel {
+
+LiveArrays::LiveArrays(const TaskGraph& graph) : graph_(graph), uses_(graph.arrays.size()) {
+  for (const Task& task : graph.tasks) {
+    if (!std::holds_alternative<WriteOutput>(task.op)) ++uses_[task.makes.index];
+    for (const ArrayId read : task.reads) ++uses_[read.index];
+  }
+}
+
+void LiveArrays::begin(ArrayId array) { bytes_ += bytes_of(graph_[array]); }
+
+bool LiveArrays::end_use(ArrayId array) {
+  if (--uses_[array.index] != 0) return false;
+  bytes_ -= bytes_of(graph_[array]);
+  return true;
+}
+
+/// Runs one task.
+class ArrayStore::Body {
+ public:
+  Body(ArrayStore& store, const Task& task, Workers& workers)
+      : store_(store), graph_(store.graph_), task_(task), workers_(workers) {
+    for (const ArrayId read : task.reads) reads_.push_back(&*store.arrays_[read.index]);
+  }
+
+  void operator()(const ReadInput& op) {
+    const InputSource& source = store_.bindings_.inputs[op.input];
+    if (const auto* const whole = std::get_if<Tensor>(&source)) {
+      made() = whole->box(op.begin, bound());
+    } else {
+      std::get<InputMaker>(source)(op.begin, bound(), make());
+    }
+  }
+  void operator()(const MakePositions& op) { make_positions(op, bound(), make()); }
+  void operator()(const CallKernel& op) {
+    const ChunkKernel& kernel = store_.kernels_(op, reads_);
+    std::vector<const std::byte*> data;
+    for (const Tensor* const read : reads_) data.push_back(read->data());
+    kernel.run(data, make(), workers_);
+  }
+  void operator()(const CopyBoxes& op) { copy_boxes(op, reads_, bound(), make()); }
+  /// One process has all sites, so an array is on every one of them at once.
+  void operator()(const Send&) { made() = *reads_.front(); }
+  void operator()(const WriteOutput& op) { store_.bindings_.outputs[op.output](op.begin, *reads_.front()); }
+
+ private:
+  const Shape& bound() const { return graph_[task_.makes].bound; }
+  std::optional<Tensor>& made() { return store_.arrays_[task_.makes.index]; }
+  std::byte* make() { return made().emplace(graph_[task_.makes].dtype, bound(), workers_.pool()).mutable_data(); }
+
+  ArrayStore& store_;
+  const TaskGraph& graph_;
+  const Task& task_;
+  Workers& workers_;
+  std::vector<const Tensor*> reads_;
+};
+
+ArrayStore::ArrayStore(const TaskGraph& graph, const TaskBindings& bindings)
+    : graph_(graph),
+      bindings_(bindings),
+      kernels_(graph, bindings.scalars),
+      live_(graph),
+      arrays_(graph.arrays.size()) {}
+
+TaskSpan ArrayStore::run(std::size_t t, int thread, Workers& workers) {
+  const Task& task = graph_.tasks[t];
+  const bool makes = !std::holds_alternative<WriteOutput>(task.op);
+  TaskClock clock(graph_, t, thread, bindings_.progress);
+  if (makes) live_.begin(task.makes);
+  std::visit(Body(*this, task, workers), task.op);
+  TaskSpan span = clock.stop(live_.bytes());
+  const auto end_use = [&](ArrayId array) {
+    if (live_.end_use(array)) arrays_[array.index].reset();
+  };
+  if (makes) end_use(task.makes);
+  for (const ArrayId read : task.reads) end_use(read);
+  return span;
+}
+
+}  // namespace einrel
