@@ -20,7 +20,7 @@ if SANITIZED:
     sys.argv.remove("--sanitized")
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # hwloc, below StarPU, loads plugins that keep memory until the end
 
-SIZE = 1300 if SANITIZED else 1900
+SIZE = 1600 if SANITIZED else 1900
 LAYER = """dims b=37 f=29 h=23
 input X[b,f], W[f,h], c[h]
 Y[b,h] = relu((sum[f] X[b,f] * W[f,h]) + c[h])
@@ -94,6 +94,18 @@ class PlannedRuns(RunTest):
         self.refuse(1, "run", self.program, "--random", "1", "--plan", self.path("none.json"), mentions=["no plan"])
         self.refuse(1, "run", self.program, "--random", "1", "--plan", self.path("plan.json"), "--sites", "5",
                     mentions=["--sites 5", "6"])
+
+    def test_memory_is_measured_as_it_was_predicted(self):
+        ran = json.loads(self.succeed("run", self.text_file("chain.ein", CHAIN), "--random", "1", "--json",
+                                      "--planner", "single", "--threads", "1").out)
+        self.assertEqual(len(ran["vertices"]), 3)
+        for vertex in ran["vertices"]:
+            self.assertEqual(vertex["peak_memory"]["measured"], vertex["peak_memory"]["predicted"], vertex["name"])
+        joins = self.text_file("max.ein", "dims i=40 j=50 k=60\ninput A[i,j], B[j,k], C[i,k]\n"
+                                          "Z[i] = max[j,k] (A[i,j] + B[j,k]) * C[i,k]\n")
+        (vertex,) = json.loads(self.succeed("run", joins, "--random", "1", "--json", "--planner", "single",
+                                            "--threads", "1").out)["vertices"]
+        self.assertEqual(vertex["peak_memory"]["predicted"] - vertex["peak_memory"]["measured"], 4 * 40)  # Z, made last
 
     def test_ranks_give_what_numpy_gives_and_move_what_was_predicted(self):
         for ranks in (1, 2, 3, 4):
@@ -178,6 +190,7 @@ class Limits(RunTest):
         within = json.loads(self.succeed("run", program, "--random", "1", "--json", "--threads", "2",
                                          "--memory", "24MB", "--spill", self.folder).out)
         self.assertGreater(within["sites"], 1)
+        self.assertGreater(within["measured"]["bytes_spilled"], 0)
         for key in ("min", "max", "mean"):
             want = whole["outputs"]["E"][key]
             self.assertAlmostEqual(within["outputs"]["E"][key], want, delta=1e-3 * abs(want) + 1e-2)
@@ -185,6 +198,26 @@ class Limits(RunTest):
         self.assertEqual([name for name in os.listdir(self.folder) if "spill" in name], [])
         if not SANITIZED:
             self.assertLess(within["peak_memory"]["measured"], 24e6 + 150e6)
+
+    def test_a_rank_whose_parts_do_not_fit_computes_smaller_ones(self):
+        program = self.text_file("chain.ein", CHAIN)
+        whole = json.loads(self.succeed("run", program, "--random", "1", "--json").out)
+        done = self.job(2, program, "--random", "1", "--json", "--threads", "1", "--memory", "24MB",
+                        "--spill", self.folder)
+        self.assertEqual(done.code, 0, done)
+        within = json.loads(done.out)
+        self.assertGreater(within["measured"]["bytes_spilled"], 0)
+        self.assertEqual(within["measured"]["bytes_moved_per_site"], within["plans"][0]["received"])
+        for key in ("min", "max", "mean"):
+            want = whole["outputs"]["E"][key]
+            self.assertAlmostEqual(within["outputs"]["E"][key], want, delta=1e-3 * abs(want) + 1e-2)
+
+    def test_a_plan_that_takes_more_than_the_program_keeps_to_the_limit(self):
+        program = self.text_file("max.ein", "dims i=400 j=400 k=400\ninput A[i,j], B[j,k], C[i,k]\n"
+                                 "Z[i] = max[j,k] (A[i,j] + B[j,k]) * C[i,k]\n")
+        ran = json.loads(self.succeed("run", program, "--random", "1", "--json", "--memory", "60MB").out)
+        if not SANITIZED:
+            self.assertLess(ran["peak_memory"]["measured"], 160e6)
 
     def test_limits_that_nothing_fits_into_are_refused(self):
         program = self.text_file("chain.ein", CHAIN)
@@ -211,11 +244,11 @@ class Faults(RunTest):
     """What happens to a job when a rank of it is killed or stopped, or when the whole run is."""
 
     LONG = ["--random", "1", "--threads", "1", "--timeout", "1"] + [
-        word for label in "ijk" for word in ("--dim", f"{label}={1300 if SANITIZED else 3000}")]
+        word for label in "ijk" for word in ("--dim", f"{label}={2000 if SANITIZED else 5000}")]
 
     def command_line(self, pid):
         try:
-            return pathlib.Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+            return os.fsdecode(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
         except OSError:  # another test's, that has ended meanwhile
             return ""
 
