@@ -1,5 +1,8 @@
 #include "exec/array_store.h"
 
+#include <span>
+#include <utility>
+
 namespace einrel {
 
 LiveArrays::LiveArrays(const TaskGraph& graph) : graph_(graph), uses_(graph.arrays.size()) {
@@ -37,8 +40,9 @@ class ArrayStore::Body {
   void operator()(const CallKernel& op) {
     const ChunkKernel& kernel = store_.kernels_(op, reads_);
     std::vector<const std::byte*> data;
-    for (const Tensor* const read : reads_) data.push_back(read->data());
-    kernel.run(data, make(), workers_);
+    for (const Tensor* const read : arguments_of(op, std::span(std::as_const(reads_)))) data.push_back(read->data());
+    if (op.onto) made() = std::move(store_.arrays_[task_.reads.back().index]);
+    kernel.run(data, op.onto ? made()->mutable_data() : make(), workers_);
   }
   void operator()(const CopyBoxes& op) { copy_boxes(op, reads_, bound(), make()); }
   /// One process has all sites, so an array is on every one of them at once.
@@ -66,16 +70,16 @@ ArrayStore::ArrayStore(const TaskGraph& graph, const TaskBindings& bindings)
 
 TaskSpan ArrayStore::run(std::size_t t, int thread, Workers& workers) {
   const Task& task = graph_.tasks[t];
-  const bool makes = !std::holds_alternative<WriteOutput>(task.op);
   TaskClock clock(graph_, t, thread, bindings_.progress);
-  if (makes) live_.begin(task.makes);
+  if (needs_memory(task)) live_.begin(task.makes);
   std::visit(Body(*this, task, workers), task.op);
   TaskSpan span = clock.stop(live_.bytes());
   const auto end_use = [&](ArrayId array) {
     if (live_.end_use(array)) arrays_[array.index].reset();
   };
-  if (makes) end_use(task.makes);
   for (const ArrayId read : task.reads) end_use(read);
+  if (overwritten(task)) live_.begin(task.makes);
+  if (!std::holds_alternative<WriteOutput>(task.op)) end_use(task.makes);
   return span;
 }
 

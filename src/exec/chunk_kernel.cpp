@@ -5,8 +5,8 @@
 
 namespace einrel {
 
-ChunkKernel::ChunkKernel(const Kernel& kernel, const std::vector<ArrayLayout>& arguments,
-                         const ScalarBindings& scalars) {
+ChunkKernel::ChunkKernel(const Kernel& kernel, const std::vector<ArrayLayout>& arguments, const ScalarBindings& scalars,
+                         bool onto) {
   std::vector<Shape> bounds;
   for (const ArrayLayout& argument : arguments) bounds.push_back(argument.shape);
   std::vector<ArrayLayout> values = arguments;
@@ -22,7 +22,7 @@ ChunkKernel::ChunkKernel(const Kernel& kernel, const std::vector<ArrayLayout>& a
       step.result.aligned = operands.front().aligned;
       step.shares = true;
     } else {
-      step.kernel = prepare(vertices[v], operands, scalars);
+      step.kernel = prepare(vertices[v], operands, scalars, onto && v + 1 == vertices.size());
     }
     values.push_back(step.result);
     steps_.push_back(std::move(step));

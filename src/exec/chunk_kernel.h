@@ -13,8 +13,10 @@ namespace einrel {
 /// run on several threads at once.
 class ChunkKernel {
  public:
-  /// Tens of microseconds per step. Throws UserError when the arguments do not fit the kernel.
-  ChunkKernel(const Kernel& kernel, const std::vector<ArrayLayout>& arguments, const ScalarBindings& scalars);
+  /// Tens of microseconds per step. `onto`: the last step, a reduction that reduces_onto allows, goes on from what the
+  /// result holds. Throws UserError when the arguments do not fit the kernel.
+  ChunkKernel(const Kernel& kernel, const std::vector<ArrayLayout>& arguments, const ScalarBindings& scalars,
+              bool onto = false);
 
   /// Writes the result in row-major order. Values between steps are in memory from the workers' pool. Throws RunError
   /// when there is none.

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -60,12 +61,21 @@ class Builder {
       const auto known = called_.find({k, arguments});
       if (known != called_.end()) return known->second;
     }
-    std::vector<Shape> bounds;
-    for (const ArrayId argument : arguments) bounds.push_back(graph_[argument].bound);
-    const KernelCalls::Call& call = calls_[k](bounds);
-    const ArrayId made = make(CallKernel{k, call.flops}, arguments, {result_dtype(kernel), call.bound, site});
+    const ArrayId made = make_by_call(k, arguments, {}, site);
     if (is_shared()) called_[{k, arguments}] = made;
     return made;
+  }
+
+  /// The results of a kernel for several arguments, each reduced with those before it, in one array; see reduces_onto.
+  ArrayId call_onto(const Kernel& kernel, const std::vector<std::vector<ArrayId>>& calls, Site site) {
+    if (calls.size() == 1) return call(kernel, calls.front(), site);
+    const std::size_t k = kernel_number(kernel);
+    const auto known = called_onto_.find({k, calls});
+    if (is_shared() && known != called_onto_.end()) return known->second;
+    std::optional<ArrayId> made;
+    for (const std::vector<ArrayId>& arguments : calls) made = make_by_call(k, arguments, made, site);
+    if (is_shared()) called_onto_[{k, calls}] = *made;
+    return *made;
   }
 
   /// The array on another site.
@@ -83,6 +93,15 @@ class Builder {
   }
 
  private:
+  ArrayId make_by_call(std::size_t k, std::vector<ArrayId> arguments, std::optional<ArrayId> onto, Site site) {
+    std::vector<Shape> bounds;
+    for (const ArrayId argument : arguments) bounds.push_back(graph_[argument].bound);
+    const KernelCalls::Call& call = calls_[k](bounds);
+    if (onto) arguments.push_back(*onto);
+    return make(CallKernel{k, call.flops, onto.has_value()}, std::move(arguments),
+                {result_dtype(kernels_[k]), call.bound, site});
+  }
+
   std::size_t kernel_number(const Kernel& kernel) {
     const auto known = std::find(kernels_.begin(), kernels_.end(), kernel);
     if (known != kernels_.end()) return static_cast<std::size_t>(known - kernels_.begin());
@@ -96,6 +115,7 @@ class Builder {
   std::deque<Kernel> kernels_;  // calls_ refers to them
   std::vector<KernelCalls> calls_;
   std::map<std::pair<std::size_t, std::vector<ArrayId>>, ArrayId> called_;
+  std::map<std::pair<std::size_t, std::vector<std::vector<ArrayId>>>, ArrayId> called_onto_;
 };
 
 /// Where the chunks along each dimension begin, for relations whose keys count chunks dimension by dimension.
@@ -137,9 +157,9 @@ struct Gathered {
 /// The tasks of one operation; local operations are written for one site.
 class NodeTasks {
  public:
-  NodeTasks(const IaNode& node, const std::vector<const PlacedArrays*>& inputs, const PhysicalType* first,
-            std::int64_t sites, Builder& builder)
-      : node_(node), inputs_(inputs), first_(first), sites_(sites), builder_(builder) {}
+  NodeTasks(const IaNode& node, std::vector<const PlacedArrays*> inputs, const PhysicalType* first, std::int64_t sites,
+            Builder& builder)
+      : node_(node), inputs_(std::move(inputs)), first_(first), sites_(sites), builder_(builder) {}
 
   PlacedArrays operator()(const PlacedRelation& op) {
     const std::size_t input = builder_.input(op.stored);
@@ -178,6 +198,18 @@ class NodeTasks {
     return result;
   }
   PlacedArrays operator()(const Repart& op);
+
+  /// This join, whose results nobody else needs, followed by an aggregation of what lies on each site.
+  PlacedArrays aggregated(const LocalJoin& op, const LocalAggregate& aggregate) {
+    PlacedArrays result = nothing();
+    for (std::size_t site = 0; site < result.size(); ++site) {
+      std::map<Key, std::vector<std::vector<ArrayId>>> groups;
+      for (auto& [key, pair] : joined(op, site)) groups[project(key, aggregate.group_by)].push_back(std::move(pair));
+      for (const auto& [key, calls] : groups)
+        result[site].emplace(key, builder_.call_onto(op.kernel, calls, static_cast<Site>(site)));
+    }
+    return result;
+  }
 
   template <class LocalOp>
   PlacedArrays operator()(const LocalOp& op) {
@@ -251,18 +283,25 @@ class NodeTasks {
     }
     return result;
   }
-  SiteArrays local(const LocalJoin& op, std::size_t site) {
+  /// The pairs of arrays that meet on a site, by the keys of their results.
+  std::multimap<Key, std::vector<ArrayId>> joined(const LocalJoin& op, std::size_t site) const {
     std::multimap<Key, std::pair<Key, ArrayId>> partners;
     for (const auto& [key, array] : in(site, 1)) partners.emplace(project(key, op.keys_right), std::pair(key, array));
-    SiteArrays result;
+    std::multimap<Key, std::vector<ArrayId>> result;
     for (const auto& [left_key, left] : in(site, 0)) {
       const auto [first, last] = partners.equal_range(project(left_key, op.keys_left));
       for (auto partner = first; partner != last; ++partner) {
         const auto& [right_key, right] = partner->second;
         const Key key = joined_key(left_key, right_key, op.keys_right);
-        result.emplace(evaluate(op.key_map, key), builder_.call(op.kernel, {left, right}, static_cast<Site>(site)));
+        result.emplace(evaluate(op.key_map, key), std::vector{left, right});
       }
     }
+    return result;
+  }
+  SiteArrays local(const LocalJoin& op, std::size_t site) {
+    SiteArrays result;
+    for (const auto& [key, pair] : joined(op, site))
+      result.emplace(key, builder_.call(op.kernel, pair, static_cast<Site>(site)));
     return result;
   }
   SiteArrays local(const LocalAggregate& op, std::size_t site) {
@@ -327,7 +366,7 @@ class NodeTasks {
   }
 
   const IaNode& node_;
-  const std::vector<const PlacedArrays*>& inputs_;
+  std::vector<const PlacedArrays*> inputs_;
   const PhysicalType* first_;
   std::int64_t sites_;
   Builder& builder_;
@@ -400,19 +439,55 @@ PlacedArrays NodeTasks::operator()(const Repart& op) {
   return result;
 }
 
+/// The joins whose results are only read by an aggregation that can reduce each onto those before, by that aggregation.
+/// Different sites have the same tuples of a group, or none in common.
+std::map<IaId, IaId> joins_to_reduce_onto(const IaStore& store, const IaPlan& plan, const std::vector<IaId>& nodes) {
+  std::map<IaId, int> readers;
+  for (const IaOutput& output : plan) ++readers[output.id];
+  for (const IaId id : nodes) {
+    for (const IaId input : store[id].inputs) ++readers[input];
+  }
+  std::map<IaId, IaId> found;
+  for (const IaId id : nodes) {
+    const auto* const aggregate = std::get_if<LocalAggregate>(&store[id].op);
+    if (aggregate == nullptr || aggregate->finaliser) continue;
+    const IaNode& input = store[store[id].inputs.front()];
+    const auto* const join = std::get_if<LocalJoin>(&input.op);
+    const auto* const fold = std::get_if<Kernel>(&aggregate->fold);
+    if (join == nullptr || fold == nullptr || readers[store[id].inputs.front()] > 1) continue;
+    if (input.type.partial || !std::holds_alternative<Partitioned>(input.type.placement)) continue;
+    if (reduces_onto(join->kernel, *fold)) found.emplace(id, store[id].inputs.front());
+  }
+  return found;
+}
+
 }  // namespace
 
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
   Builder builder(store.sites(), memory);
   std::map<IaId, PlacedArrays> relations;
-  for (const IaId id : nodes_of(store, plan)) {
+  const std::vector<IaId> nodes = nodes_of(store, plan);
+  const std::map<IaId, IaId> onto = joins_to_reduce_onto(store, plan, nodes);
+  const auto tasks_for = [&](IaId id) {
     const IaNode& node = store[id];
     std::vector<const PlacedArrays*> read;
     for (const IaId input : node.inputs) read.push_back(&relations.at(input));
     const PhysicalType* const first = node.inputs.empty() ? nullptr : &store[node.inputs.front()].type;
     builder.begin(id);
-    relations[id] = std::visit(NodeTasks(node, read, first, store.sites(), builder), node.op);
+    return NodeTasks(node, std::move(read), first, store.sites(), builder);
+  };
+  std::set<IaId> put_off;
+  for (const auto& [aggregate, join] : onto) put_off.insert(join);
+  for (const IaId id : nodes) {
+    if (put_off.count(id) != 0) continue;
+    if (const auto join = onto.find(id); join != onto.end()) {
+      relations[id] =
+          tasks_for(join->second)
+              .aggregated(std::get<LocalJoin>(store[join->second].op), std::get<LocalAggregate>(store[id].op));
+    } else {
+      relations[id] = std::visit(tasks_for(id), store[id].op);
+    }
   }
   for (const IaOutput& output : plan) {
     SiteArrays once;

@@ -6,9 +6,10 @@
 
 namespace einrel {
 
-const ChunkKernel* ChunkKernels::find(std::size_t kernel, std::span<const Tensor* const> arguments) {
-  for (const Ready& ready : ready_[kernel]) {
+const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const Tensor* const> arguments) {
+  for (const Ready& ready : ready_[call.kernel]) {
     const bool fits =
+        ready.onto == call.onto &&
         std::equal(arguments.begin(), arguments.end(), ready.arguments.begin(), ready.arguments.end(),
                    [](const Tensor* tensor, const ArrayLayout& layout) { return has_layout(*tensor, layout); });
     if (fits) return &ready.kernel;
@@ -16,17 +17,18 @@ const ChunkKernel* ChunkKernels::find(std::size_t kernel, std::span<const Tensor
   return nullptr;
 }
 
-const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<const Tensor* const> arguments) {
+const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<const Tensor* const> reads) {
+  const std::span<const Tensor* const> arguments = arguments_of(call, reads);
   {
     const std::shared_lock lock(mutex_);
-    if (const ChunkKernel* const known = find(call.kernel, arguments)) return *known;
+    if (const ChunkKernel* const known = find(call, arguments)) return *known;
   }
   const std::unique_lock lock(mutex_);
-  if (const ChunkKernel* const known = find(call.kernel, arguments)) return *known;
+  if (const ChunkKernel* const known = find(call, arguments)) return *known;
   std::vector<ArrayLayout> layouts;
   for (const Tensor* const argument : arguments) layouts.push_back(layout_of(*argument));
-  ChunkKernel kernel(graph_.kernels[call.kernel], layouts, scalars_);
-  return ready_[call.kernel].emplace_back(Ready{std::move(layouts), std::move(kernel)}).kernel;
+  ChunkKernel kernel(graph_.kernels[call.kernel], layouts, scalars_, call.onto);
+  return ready_[call.kernel].emplace_back(Ready{call.onto, std::move(layouts), std::move(kernel)}).kernel;
 }
 
 void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to) {

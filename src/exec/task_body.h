@@ -16,21 +16,28 @@ class ChunkKernels {
  public:
   ChunkKernels(const TaskGraph& graph, const ScalarBindings& scalars)
       : graph_(graph), scalars_(scalars), ready_(graph.kernels.size()) {}
-  /// For arguments that lie as these; lives as long as this. Throws as ChunkKernel does.
-  const ChunkKernel& operator()(const CallKernel& call, std::span<const Tensor* const> arguments);
+  /// For a task that reads arrays that lie as these; lives as long as this. Throws as ChunkKernel does.
+  const ChunkKernel& operator()(const CallKernel& call, std::span<const Tensor* const> reads);
 
  private:
   struct Ready {
+    bool onto = false;
     std::vector<ArrayLayout> arguments;
     ChunkKernel kernel;
   };
-  const ChunkKernel* find(std::size_t kernel, std::span<const Tensor* const> arguments);
+  const ChunkKernel* find(const CallKernel& call, std::span<const Tensor* const> arguments);
 
   const TaskGraph& graph_;
   const ScalarBindings& scalars_;
   std::shared_mutex mutex_;
   std::vector<std::deque<Ready>> ready_;  // per kernel; few, since chunks of a tensor differ at its ends only
 };
+
+/// What a kernel is called with, of all that its task reads.
+template <class Read>
+std::span<const Read> arguments_of(const CallKernel& call, std::span<const Read> reads) {
+  return reads.first(reads.size() - (call.onto ? 1 : 0));
+}
 
 /// Makes the array of a CopyBoxes, row-major, of this bound.
 void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to);

@@ -18,6 +18,13 @@ double flops_of(const Task& task) {
   return call == nullptr ? 0 : call->flops;
 }
 
+std::optional<ArrayId> overwritten(const Task& task) {
+  const auto* const call = std::get_if<CallKernel>(&task.op);
+  return call != nullptr && call->onto ? std::optional(task.reads.back()) : std::nullopt;
+}
+
+bool needs_memory(const Task& task) { return !std::holds_alternative<WriteOutput>(task.op) && !overwritten(task); }
+
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {
   std::vector<std::size_t> last(graph.arrays.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
@@ -36,9 +43,9 @@ std::int64_t most_live_bytes(const TaskGraph& graph) {
   std::int64_t most = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    if (!std::holds_alternative<WriteOutput>(task.op)) live += bytes_of(graph[task.makes]);
+    if (needs_memory(task)) live += bytes_of(graph[task.makes]);
     most = std::max(most, live);
-    for (const ArrayId array : freed[t]) live -= bytes_of(graph[array]);
+    for (const ArrayId array : freed[t]) live -= overwritten(task) == array ? 0 : bytes_of(graph[array]);
   }
   return most;
 }

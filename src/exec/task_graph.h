@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,6 +32,9 @@ struct MakePositions {
 struct CallKernel {
   std::size_t kernel = 0;  ///< of TaskGraph::kernels
   double flops = 0;        ///< scalar operations, see flops(Vertex)
+  /// The last array that the task reads is no argument: the result is reduced with it and takes its memory. Nobody else
+  /// reads it, and the task that made it called a kernel.
+  bool onto = false;
 };
 /// Puts an array together from boxes of those that the task reads, one of each, which fill it.
 struct CopyBoxes {
@@ -92,6 +96,11 @@ std::int64_t bytes_of(const TaskArray& array);
 
 /// Scalar operations; 0 of what calls no kernel.
 double flops_of(const Task& task);
+
+/// Whether it makes an array that needs memory of its own.
+bool needs_memory(const Task& task);
+/// The array whose memory that which the task makes takes over, if any.
+std::optional<ArrayId> overwritten(const Task& task);
 
 /// Per task, the arrays that no later task reads: their memory can be had again once it is done.
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph);

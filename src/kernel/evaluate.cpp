@@ -61,9 +61,13 @@ std::optional<KernelSpec> spec_of(const Vertex& vertex, const std::vector<ArrayL
   return KernelSpec{*einsum, operands, result, scalars, false, stays_in_no_cache(result, operands)};
 }
 
-PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars) {
-  if (const auto spec = spec_of(vertex, operands, scalars)) return choose_kernel(*spec).offer.prepare();
-  if (element_count(vertex.bound) == 0) return {};
+PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars,
+                       bool accumulate) {
+  if (std::optional<KernelSpec> spec = spec_of(vertex, operands, scalars)) {
+    spec->accumulate = accumulate;
+    return choose_kernel(*spec).offer.prepare();
+  }
+  if (element_count(vertex.bound) == 0 || accumulate) return {};
   return reduction_of_nothing(vertex, std::get<EinSum>(vertex.op));
 }
 

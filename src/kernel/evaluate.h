@@ -19,8 +19,9 @@ Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const
                 Workers& workers);
 
 /// One EinSum, or the copy that a View takes where view_strides are none, made ready for operands of these layouts and
-/// a row-major result. Throws UserError as evaluate does.
-PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars);
+/// a row-major result; `accumulate` as in KernelSpec. Throws UserError as evaluate does.
+PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars,
+                       bool accumulate = false);
 
 /// What a kernel computes for that. Nothing where there is nothing to compute: the result has no elements, or each of
 /// them is a reduction of nothing.

@@ -11,6 +11,7 @@
 #include "plan/dominance.h"
 #include "plan/numbering.h"
 #include "plan/search.h"
+#include "plan/whole_pieces.h"
 
 namespace einrel {
 namespace {
@@ -260,6 +261,7 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   search(std::vector<bool>(graph.vertices.size(), kind == CostKind::seconds));
   if (kind != CostKind::seconds) search(small_vertices(graph, sites, machine));
   Plan plan = cheapest.plan();
+  if (kind == CostKind::seconds) use_pieces_whole(graph, plan);
   plan.planner = "eindecomp";
   return plan;
 }

@@ -4,6 +4,7 @@
 
 #include "plan/eindecomp.h"
 #include "plan/search.h"
+#include "plan/whole_pieces.h"
 
 namespace einrel {
 namespace {
@@ -30,7 +31,7 @@ std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Pla
   std::vector<std::optional<RunnerUp>> result(graph.vertices.size());
   const auto model = cost_model(kind, machine);
   const SearchSpace space(graph, *model, site_candidates(graph, plan.sites, machine, kind));
-  const std::optional<SearchSpace::Choice> choice = space.choice_of(plan);
+  const std::optional<SearchSpace::Choice> choice = space.choice_of(with_pieces_together(graph, plan));
   if (!choice) return result;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (std::holds_alternative<Input>(graph.vertices[v].op) || space.candidates(v).size() < 2) continue;

@@ -21,7 +21,8 @@ struct RunnerUp {
 };
 
 /// Per vertex; nothing for inputs, for vertices with one candidate only, and of plans whose vertices have several parts
-/// on a site. By the model that searches use, which takes the best numbering of sites.
+/// on a site, but for pieces of what they reduce (whole_pieces.h), which count as one. By the model that searches use,
+/// which takes the best numbering of sites.
 std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Plan& plan, const Machine& machine,
                                                 CostKind kind);
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "einsum/print.h"
+#include "einsum/typing.h"
 
 namespace einrel {
 namespace {
@@ -350,6 +351,23 @@ bool is_associative_commutative(const Kernel& kernel) {
     case BinaryFunction::multiply:
     case BinaryFunction::maximum:
     case BinaryFunction::minimum: return true;
+    default: return false;
+  }
+}
+
+bool reduces_onto(const Kernel& kernel, const Kernel& fold) {
+  const std::optional<BinaryFunction> function = element_wise_function(fold);
+  if (!function || kernel.steps.empty() || result_dtype(kernel) != result_dtype(fold)) return false;
+  const auto* const einsum = std::get_if<EinSum>(&kernel.steps.back().op);
+  if (einsum == nullptr || !einsum->reducer) return false;
+  if (reduced_type(*einsum->reducer, einsum->body.type()) != result_dtype(kernel)) return false;
+  switch (*einsum->reducer) {
+    case Reducer::sum: return function == BinaryFunction::add;
+    case Reducer::prod: return function == BinaryFunction::multiply;
+    case Reducer::max:
+    case Reducer::any: return function == BinaryFunction::maximum;
+    case Reducer::min:
+    case Reducer::all: return function == BinaryFunction::minimum;
     default: return false;
   }
 }

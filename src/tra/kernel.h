@@ -79,6 +79,9 @@ Kernel compose(const Kernel& outer, const Kernel& inner);
 /// Whether folding with the kernel gives the same result in every order: element-wise add, multiply, max and min, and
 /// the named kernels logAddExp and minIndex.
 bool is_associative_commutative(const Kernel& kernel);
+/// Whether `kernel` ends in a reduction that can go on from a value as `fold` does: then fold(z, kernel(...)) needs no
+/// array for the second argument. True of sum, prod, max, min, any and all, computed in the type of the result.
+bool reduces_onto(const Kernel& kernel, const Kernel& fold);
 /// Whether outer(inner(x, y)) = inner(outer(x), outer(y)) for all arrays x and y of equal bounds, up to rounding, as
 /// far as the EinSums show it:
 ///   inner element-wise, outer only moving elements (diag, transpose, the identity);

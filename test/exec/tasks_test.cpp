@@ -135,6 +135,64 @@ TEST(Tasks, ReadOnlyWhatLiesOnTheirSite) {
   }
 }
 
+std::int64_t calls_of(const TaskGraph& graph, bool onto) {
+  return std::count_if(graph.tasks.begin(), graph.tasks.end(), [&](const Task& task) {
+    const auto* const call = std::get_if<CallKernel>(&task.op);
+    return call != nullptr && call->onto == onto;
+  });
+}
+
+TEST(Tasks, ReduceThePartsOfALabelOntoOneResult) {
+  // One site, 5 parts of what is reduced: each goes into the result as it is; a mean and bf16 end in a step more.
+  const std::vector<std::pair<std::string, std::int64_t>> cases{
+      {"sum[j] X[i,j] * Y[j,k]", 1},   {"prod[j] (X[i,j] + Y[j,k])", 1}, {"max[j] abs(X[i,j] - Y[j,k])", 1},
+      {"min[j] (X[i,j] + Y[j,k])", 1}, {"any[j] (X[i,j] > Y[j,k])", 1},  {"all[j] (X[i,j] > Y[j,k])", 1},
+      {"mean[j] X[i,j] * Y[j,k]", 2}};
+  for (const std::string dtype : {"f32", "f64", "bf16", "i32", "i64"}) {
+    for (const auto& [body, calls] : cases) {
+      if (body.substr(0, 4) == "mean" && dtype[0] == 'i') continue;
+      const std::string text = "dims i=6 j=23 k=4\ninput X[i,j], Y[j,k] : " + dtype + "\nZ[i,k] = " + body + "\n";
+      SCOPED_TRACE(text);
+      EinGraph graph = einrel::graph_of(text);
+      Plan plan{"by hand", 1, {}};
+      for (const Vertex& vertex : graph.vertices)
+        plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 1)));
+      plan.vertices[2].parts[2] = 5;
+      TensorBindings inputs = counted_inputs(graph);
+      const Case each{graph, lower(graph, plan), std::move(inputs), text};
+      for (const SiteMemory memory : {SiteMemory::shared, SiteMemory::apart}) {
+        const TaskGraph tasks = tasks_for(each, memory);
+        EXPECT_EQ(calls_of(tasks, true), 4);
+        EXPECT_LE(calls_of(tasks, false), 2);
+        const Outputs outputs = run_on(tasks, each.inputs, 2);
+        const std::vector<Tensor> want = evaluate_reference(graph, each.inputs, {});
+        const double narrow = dtype == "bf16" ? 1.0 / 128 : 1e-5;
+        std::vector<double> allowed;
+        for (const double value : values_of(want[0])) allowed.push_back(narrow * std::max(1.0, std::abs(value)));
+        EXPECT_TRUE(agree(outputs.at("Z"), want[0], allowed));
+      }
+    }
+  }
+}
+
+TEST(Tasks, KeepAResultThatSeveralNeedOutOfOthersWay) {
+  // Both sums have the same products; what one is reduced onto must not be what the other reads.
+  const EinGraph graph = einrel::graph_of(
+      "dims i=6 j=8 k=4\ninput X[i,j], Y[j,k]\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\nV[i,k] = sum[j] X[i,j] * Y[j,k]\n"
+      "W[i,k] = Z[i,k] - V[i,k]\noutput Z, V, W\n");
+  Plan plan{"by hand", 1, {}};
+  for (const Vertex& vertex : graph.vertices)
+    plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 1)));
+  plan.vertices[2].parts[2] = 4;
+  plan.vertices[3].parts[2] = 5;
+  const TensorBindings inputs = counted_inputs(graph);
+  const LoweredPlan lowered = lower(graph, plan);
+  const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
+  EXPECT_EQ(calls_of(tasks, true), 3 + 4);
+  expect_reference(graph, inputs, run_on(tasks, inputs, 1));
+  expect_reference(graph, inputs, run_by_starpu(tasks, inputs, 2));
+}
+
 TEST(Tasks, BroadcastAlongATree) {
   // B is needed on all 8 sites; the one that has it gives it to two, and they go on.
   const EinGraph graph = einrel::graph_of(

@@ -138,6 +138,17 @@ TEST(NamedKernels, MinIndexIsAssociativeAndCommutative) {
   EXPECT_TRUE(is_associative_commutative(kernel));
 }
 
+TEST(NamedKernels, AReductionGoesOnFromAValueAsItsFoldDoes) {
+  const auto of = [](const char* name) { return named_kernel(name, {DType::f32, DType::f32}, {2, 2}); };
+  EXPECT_TRUE(reduces_onto(of("matMul"), of("matAdd")));
+  EXPECT_FALSE(reduces_onto(of("matMul"), of("max")));
+  EXPECT_FALSE(reduces_onto(of("matAdd"), of("matAdd"))) << "no reduction";
+  EXPECT_FALSE(reduces_onto(of("matMul"), of("matMul"))) << "no fold";
+  const std::vector<DType> narrow{DType::bf16, DType::bf16};
+  EXPECT_FALSE(reduces_onto(named_kernel("matMul", narrow, {2, 2}), named_kernel("matAdd", narrow, {2, 2})))
+      << "each partial result is rounded";
+}
+
 TEST(NamedKernels, RowsAreWhatTheGuardsOfRulesExpect) {
   const auto of = [](const char* name) { return named_kernel(name, {DType::f32, DType::f32}, {2, 2}); };
   for (const char* name : {"matAdd", "add", "elemMul", "mul", "max", "min", "logAddExp", "minIndex"})

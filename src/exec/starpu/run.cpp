@@ -11,6 +11,8 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "exec/array_store.h"
@@ -121,7 +123,7 @@ class TaskRun {
   void operator()(const CallKernel& op) const {
     const ChunkKernel& kernel = call_.state.kernels(op, reads_);
     std::vector<const std::byte*> data;
-    for (const Tensor* const read : reads_) data.push_back(read->data());
+    for (const Tensor* const read : arguments_of(op, std::span(std::as_const(reads_)))) data.push_back(read->data());
     kernel.run(data, result_, call_.state.session.workers());
   }
   void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), result_); }
@@ -150,7 +152,7 @@ void run_task(void* buffers[], void* argument) {
   RunState& state = call.state;
   if (state.error) return;
   const bool makes = !std::holds_alternative<WriteOutput>(call.task.op) && !call.is_copy;
-  if (makes) state.live.begin(call.task.makes);
+  if (makes && needs_memory(call.task)) state.live.begin(call.task.makes);
   try {
     const TaskClock clock(state.graph, call.number, starpu_worker_get_id(), state.bindings.progress);
     std::visit(TaskRun(call, buffers), call.task.op);
@@ -158,8 +160,9 @@ void run_task(void* buffers[], void* argument) {
   } catch (...) {
     state.error.keep();
   }
-  if (makes) state.live.end_use(call.task.makes);
   for (const ArrayId read : call.task.reads) state.live.end_use(read);
+  if (overwritten(call.task)) state.live.begin(call.task.makes);
+  if (makes) state.live.end_use(call.task.makes);
 }
 
 /// What goes to another rank, or comes from it.
@@ -325,12 +328,18 @@ class Submission {
       modes.push_back(mode);
       return handles.size() - 1;
     };
-    if (makes) use(new_handle(task.makes), STARPU_W);
+    if (const std::optional<ArrayId> before = overwritten(task)) {
+      arrays_[task.makes.index].handle = arrays_[before->index].handle;
+      use(arrays_[task.makes.index].handle, STARPU_RW);
+    } else if (makes) {
+      use(new_handle(task.makes), STARPU_W);
+    }
     for (const ArrayId read : task.reads) {
       const Array& array = arrays_[read.index];
       call.in_place.push_back(array.in_place);
       call.buffers.push_back(array.in_place ? 0 : use(array.handle, STARPU_R));
     }
+    if (const std::optional<ArrayId> before = overwritten(task)) arrays_[before->index] = {};
     insert(call, handles, modes);
   }
 

@@ -1,0 +1,130 @@
+#include "plan/whole_pieces.h"
+
+#include <algorithm>
+
+#include "einsum/typing.h"
+#include "plan/layout.h"
+
+namespace einrel {
+namespace {
+
+/// Results are read and written once more for every piece: a kernel does so anyhow after this many positions.
+constexpr std::int64_t least_extent = 256;
+/// Scalar operations of one part: some hundred times what a task costs.
+constexpr double least_flops = 1e7;
+
+/// Whether its results for the parts of a reduced label can be made one onto the other (reduces_onto in tra/kernel).
+bool reduces_joins(const Vertex& vertex) {
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum == nullptr || !einsum->reducer || operands_read(vertex).size() != 2) return false;
+  switch (*einsum->reducer) {
+    case Reducer::sum:
+    case Reducer::prod:
+    case Reducer::max:
+    case Reducer::min:
+    case Reducer::any:
+    case Reducer::all: return reduced_type(*einsum->reducer, einsum->body.type()) == vertex.dtype;
+    default: return false;
+  }
+}
+
+class Pieces {
+ public:
+  Pieces(const EinGraph& graph, Plan& plan) : graph_(graph), plan_(plan), readers_(graph.vertices.size(), 0) {
+    for (const Vertex& vertex : graph.vertices) {
+      for (const std::size_t operand : operands_read(vertex)) ++readers_[vertex.inputs[operand].index];
+    }
+  }
+
+  void cut(std::size_t v) {
+    const Vertex& vertex = graph_.vertices[v];
+    if (!reduces_joins(vertex)) return;
+    const PartitionVector most = most_parts(vertex, graph_);
+    double flops_of_part = flops(vertex);
+    for (const std::int64_t parts : plan_.vertices[v].parts) flops_of_part /= static_cast<double>(parts);
+    for (const std::size_t label : reduced_labels(vertex)) {
+      std::int64_t& parts = plan_.vertices[v].parts[label];
+      const std::int64_t pieces = parts == 1 ? pieces_along(v, label) : 1;
+      if (pieces == 1 || most[label] / pieces < least_extent) continue;
+      if (flops_of_part / static_cast<double>(pieces) < least_flops) continue;
+      parts = pieces;
+      flops_of_part /= static_cast<double>(pieces);
+      cut_inputs(v, label);
+    }
+  }
+
+ private:
+  /// How an operand lies along a label.
+  struct Along {
+    std::size_t tensor = 0;
+    std::size_t dim = 0;
+    LayoutAxis axis;
+  };
+
+  std::vector<Along> along(std::size_t v, std::size_t label) const {
+    const Vertex& vertex = graph_.vertices[v];
+    std::vector<Along> found;
+    for (const std::size_t operand : operands_read(vertex)) {
+      const std::size_t tensor = vertex.inputs[operand].index;
+      const Layout layout = result_layout(graph_.vertices[tensor], plan_.vertices[tensor]);
+      const std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, operand);
+      for (std::size_t dim = 0; dim < labels.size(); ++dim) {
+        if (labels[dim] == label) found.push_back({tensor, dim, layout.axes[dim]});
+      }
+    }
+    return found;
+  }
+
+  /// An input that lies on one site along the label may be read in any pieces, if nobody else wants it whole.
+  bool can_follow(const Along& operand) const {
+    return std::holds_alternative<Input>(graph_.vertices[operand.tensor].op) && readers_[operand.tensor] == 1 &&
+           operand.axis.cut == DimensionCut{1, 1};
+  }
+
+  /// In how many pieces, from different sites, all operands come that have the label; 1 where they differ.
+  std::int64_t pieces_along(std::size_t v, std::size_t label) const {
+    const std::vector<Along> operands = along(v, label);
+    std::int64_t pieces = 1;
+    for (const Along& operand : operands) {
+      if (operand.axis.grid > 1) pieces = std::max(pieces, operand.axis.cut.parts);
+    }
+    const bool agree = std::all_of(operands.begin(), operands.end(), [&](const Along& operand) {
+      return operand.axis.cut == DimensionCut{pieces, 1} || can_follow(operand);
+    });
+    return agree ? pieces : 1;
+  }
+
+  void cut_inputs(std::size_t v, std::size_t label) {
+    for (const Along& operand : along(v, label)) {
+      if (can_follow(operand)) plan_.vertices[operand.tensor].parts[operand.dim] = plan_.vertices[v].parts[label];
+    }
+  }
+
+  const EinGraph& graph_;
+  Plan& plan_;
+  std::vector<int> readers_;
+};
+
+}  // namespace
+
+void use_pieces_whole(const EinGraph& graph, Plan& plan) {
+  Pieces pieces(graph, plan);
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) pieces.cut(v);
+}
+
+Plan with_pieces_together(const EinGraph& graph, Plan plan) {
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    VertexPlan& cut = plan.vertices[v];
+    const auto put_together = [&](std::size_t label) {
+      if (cut.grid[label] == 1) cut.parts[label] = 1;
+    };
+    if (std::holds_alternative<Input>(graph.vertices[v].op)) {
+      for (std::size_t dim = 0; dim < cut.parts.size(); ++dim) put_together(dim);
+    } else {
+      for (const std::size_t label : reduced_labels(graph.vertices[v])) put_together(label);
+    }
+  }
+  return plan;
+}
+
+}  // namespace einrel

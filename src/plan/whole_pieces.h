@@ -1,0 +1,16 @@
+#pragma once
+
+#include "plan/plan.h"
+
+namespace einrel {
+
+/// The same sites, and the same that moves between them; but where a vertex reduces products or other joins of two
+/// tensors over a label that it does not cut, and the pieces in which these come are cut along that label alike, it is
+/// cut so, too: each piece goes into the result as it is, one after the other, instead of being put together with the
+/// others first. That saves the memory of whole operands, and computing begins with the pieces that are there.
+void use_pieces_whole(const EinGraph& graph, Plan& plan);
+
+/// The plan before that: reduced labels, and dimensions of inputs, that are on one site are in one part.
+Plan with_pieces_together(const EinGraph& graph, Plan plan);
+
+}  // namespace einrel

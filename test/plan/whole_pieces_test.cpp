@@ -1,0 +1,67 @@
+#include "plan/whole_pieces.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plan/cost.h"
+#include "plan/memory.h"
+#include "plan/planner.h"
+#include "support/program.h"
+
+namespace einrel::test {
+namespace {
+
+constexpr const char* product =
+    "dims i=4000 j=4000 k=4000\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n";
+
+/// Two sites along i and two along k; what they reduce lies in two pieces.
+Plan by_rows_and_columns() {
+  Plan plan{"by hand", 4, {one_part_per_site({2, 2}), one_part_per_site({2, 2}), one_part_per_site({2, 2, 1})}};
+  return plan;
+}
+
+TEST(WholePieces, GoIntoTheResultOneAfterTheOther) {
+  const EinGraph graph = einrel::graph_of(product);
+  const Plan together = by_rows_and_columns();
+  Plan plan = together;
+  use_pieces_whole(graph, plan);
+  EXPECT_EQ(plan.vertices[2].parts, (PartitionVector{2, 2, 2}));
+  EXPECT_EQ(plan.vertices[2].grid, together.vertices[2].grid);
+  EXPECT_EQ(with_pieces_together(graph, plan).vertices, together.vertices);
+  const Machine machine;
+  EXPECT_EQ(costs_of(graph, plan, machine).received, costs_of(graph, together, machine).received);
+  // A site receives a piece of A and one of B beside its own, 16 MB each; before, both were put together to 32 MB.
+  EXPECT_EQ(peak_of(graph, together).bytes - peak_of(graph, plan).bytes, 2 * 2000 * 2000 * 4);
+}
+
+TEST(WholePieces, AreLeftWhereOperandsAreCutInDifferentWays) {
+  const EinGraph graph = einrel::graph_of(product);
+  Plan plan = by_rows_and_columns();
+  plan.vertices[1] = one_part_per_site({4, 1});
+  const std::vector<VertexPlan> before = plan.vertices;
+  use_pieces_whole(graph, plan);
+  EXPECT_EQ(plan.vertices, before);
+}
+
+TEST(WholePieces, OfAnInputThatLiesWholeAreMadeWhereNobodyElseReadsIt) {
+  const std::string other = std::string(product) + "D[i] = sum[j] A[i,j]\noutput D\n";
+  for (const bool has_other_reader : {false, true}) {
+    const EinGraph graph = einrel::graph_of(has_other_reader ? other : product);
+    Plan plan{"by hand", 2, {one_part_per_site({2, 1}), one_part_per_site({2, 1}), one_part_per_site({2, 1, 1})}};
+    if (has_other_reader) plan.vertices.push_back(one_part_per_site({2, 1}));
+    use_pieces_whole(graph, plan);
+    EXPECT_EQ(plan.vertices[0].parts, (has_other_reader ? PartitionVector{2, 1} : PartitionVector{2, 2}));
+    EXPECT_EQ(plan.vertices[2].parts, (has_other_reader ? PartitionVector{2, 1, 1} : PartitionVector{2, 1, 2}));
+  }
+}
+
+TEST(WholePieces, AreNotCutForLittleWork) {
+  const EinGraph graph = einrel::graph_of(product, {{{"j", 500}}, {}});
+  Plan plan = by_rows_and_columns();
+  use_pieces_whole(graph, plan);
+  EXPECT_EQ(plan.vertices, by_rows_and_columns().vertices);
+}
+
+}  // namespace
+}  // namespace einrel::test
