@@ -238,6 +238,26 @@ TEST(Tasks, OfOneMemoryComputeOnceWhatManySitesNeed) {
   EXPECT_EQ(kernel_calls(SiteMemory::apart), 6);
 }
 
+TEST(Tasks, AreMoreThanMayBeUnderWayAtATime) {
+  // StarPU gets 512 at a time: a wide program, whose tasks wait for nothing, and a long one, where each waits.
+  std::string text = "dims i=6\ninput X0[i], Y[i]\n";
+  std::string outputs = "output X300";
+  for (int s = 1; s <= 300; ++s) {
+    const std::string number = std::to_string(s);
+    text += "X" + number + "[i] = X" + std::to_string(s - 1) + "[i] * 0.5 + Y[i]\n";
+    text += "W" + number + "[i] = Y[i] * " + number + "\n";
+    outputs += ", W" + number;
+  }
+  const EinGraph graph = einrel::graph_of(text + outputs + "\n");
+  Plan plan{"by hand", 3, {}};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) plan.vertices.push_back(one_part_per_site({3}));
+  const LoweredPlan lowered = lower(graph, plan);
+  const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
+  ASSERT_GT(tasks.tasks.size(), 2 * 512U);
+  const TensorBindings inputs = counted_inputs(graph);
+  expect_reference(graph, inputs, run_by_starpu(tasks, inputs, 3));
+}
+
 TEST(Tasks, GiveTheErrorOfAnInputToTheCaller) {
   // A reader that fails: what it threw reaches the caller of either executor, and nothing hangs.
   const EinGraph graph = einrel::graph_of("dims i=4\ninput A[i]\nZ[i] = A[i] * 2\nY[i] = Z[i] + 1\n");
