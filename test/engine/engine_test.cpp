@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "engine/compile.h"
 #include "engine/kernels.h"
@@ -160,6 +162,33 @@ TEST(Summary, OfValuesNanAndNothing) {
   EXPECT_TRUE(std::isnan(summarize(Tensor(DType::f32, make_shape({0}))).max));
   EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, {}, {-std::nan("")})),
             "Z  f32 ()  min nan  max nan  mean nan  sum nan");
+}
+
+TEST(Summary, OfManyElementsInAnyLayout) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const std::int64_t rows : {1, 7, 8, 33, 1025}) {
+    const Tensor stored = random_tensor(1, "X", DType::f32, make_shape({5, rows}));
+    const std::vector<double> values = values_of(stored.permuted({1, 0}));
+    const Tensor row_major = tensor_of(DType::f32, make_shape({rows, 5}), values);
+    const Summary summary = summarize(row_major);
+    EXPECT_EQ(summary.min, *std::min_element(values.begin(), values.end()));
+    EXPECT_EQ(summary.max, *std::max_element(values.begin(), values.end()));
+    EXPECT_NEAR(summary.sum, std::accumulate(values.begin(), values.end(), 0.0), 1e-10);
+    EXPECT_EQ(summarize(stored.permuted({1, 0})).sum, summary.sum) << "the same bits";
+    for (const std::size_t at : {std::size_t{0}, values.size() / 2, values.size() - 1}) {
+      std::vector<double> special = values;
+      special[at] = infinity;
+      const Summary one = summarize(tensor_of(DType::f32, make_shape({rows, 5}), special));
+      EXPECT_EQ(one.max, infinity);
+      EXPECT_EQ(one.min, *std::min_element(special.begin(), special.end()));
+      special[(at + 3) % special.size()] = -infinity;
+      const Summary both = summarize(tensor_of(DType::f32, make_shape({rows, 5}), special));
+      EXPECT_TRUE(both.min == -infinity && both.max == infinity && std::isnan(both.sum));
+      special[(at + 4) % special.size()] = std::nan("");
+      const Summary none = summarize(tensor_of(DType::f32, make_shape({rows, 5}), special));
+      EXPECT_TRUE(std::isnan(none.min) && std::isnan(none.max));
+    }
+  }
 }
 
 TEST(RandomTensor, DependsOnSeedNameAndPositionOnly) {
