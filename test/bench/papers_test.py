@@ -1,0 +1,75 @@
+"""papers_test.py BUILD: bench/papers/run at tiny sizes, without others' programs; and that it notices wrong results."""
+import csv
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(BENCH), str(BENCH / "papers")]
+import measure  # noqa: E402
+import strategies  # noqa: E402
+
+BUILD = sys.argv.pop()
+WAYS = {
+    "multiplication": {"automatic", "BMM", "CMM", "RMM"},
+    "training": {"automatic", "data parallel", "model parallel"},
+    "llama": {"automatic", "megatron", "sequence", "heads"},
+}
+
+
+class Papers(unittest.TestCase):
+    def test_every_experiment_runs_checks_its_results_and_writes_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, BENCH / "papers/run", BUILD, "--tiny", "--no-peers", "--only", "a,c,e", "--ranks", "1,2",
+                       "--out", folder]
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            for name, ways in WAYS.items():
+                file = Path(folder) / f"papers-{name}"
+                xml.etree.ElementTree.parse(file.with_suffix(".svg"))
+                self.assertIn("### Goals", file.with_suffix(".md").read_text(encoding="utf-8"))
+                with open(file.with_suffix(".csv"), encoding="utf-8", newline="") as stream:
+                    rows = list(csv.DictReader(stream))
+                for processes in ("1", "2"):
+                    here = [row for row in rows if row["processes"] == processes]
+                    self.assertLessEqual(ways, {row["by"] for row in here})
+                    for row in here:
+                        self.assertGreater(float(row["median_seconds"]), 0, row)
+                        if processes == "2":  # counted while they ran, and as predicted
+                            self.assertEqual(float(row["bytes_moved"]), float(row["predicted_bytes"]), row)
+
+    def test_a_sum_that_differs_is_a_fault(self):
+        faults = []
+        setup = measure.Setup.__new__(measure.Setup)
+        setup.bench, setup.case, setup.tolerance, setup.first = Faults(faults), Named("case"), 1e-4, {}
+        summary = {"shape": [10, 10], "min": -1.0, "max": 1.0, "sum": 5.0}
+        setup.compare("Z", summary, "us")
+        setup.compare("Z", {"sum": 5.0005}, "somebody")
+        self.assertEqual(faults, [])
+        setup.compare("Z", {"sum": 5.002}, "somebody")
+        setup.compare("Z", {"sum": float("nan")}, "somebody")
+        self.assertEqual(len(faults), 2)
+
+    def test_a_plan_numbers_reduced_labels_first_and_then_the_one_that_the_result_is_shared_out_along(self):
+        product = {"labels": ["i", "k", "j"], "result_labels": [["i"], ["k"]]}
+        plan = strategies.place(product, {"i": 2, "k": 3, "j": 4}, "k")
+        self.assertEqual(plan["strides"], {"j": 1, "k": 4, "i": 12})
+        self.assertEqual(plan["parts"], {"i": 2, "k": 12, "j": 4})
+
+
+class Faults:
+    def __init__(self, faults):
+        self.fault = faults.append
+
+
+class Named:
+    def __init__(self, name):
+        self.name = name
+
+
+if __name__ == "__main__":
+    unittest.main()
