@@ -275,14 +275,15 @@ class Setup:
         self.tolerance = workers.TOLERANCES[{"f4": "f32", "f8": "f64"}[case.dtype]]
         self.program = bench.folder / "program.ein"
         self.program.write_text(case.program, encoding="utf-8")
-        self.explained = {sites: strategies.explain(bench.einrel, self.program, *self.explain_options(), "--sites", str(sites))
-                          for sites in {max(processes, 2) for processes in bench.ranks}}
+        dims = [option for label, extent in self.dims.items() for option in ("--dim", f"{label}={extent}")]
+        self.explained = {}  # by sites
+        for processes in bench.ranks:
+            sites = max(processes, 2)
+            environment = bench.environment(processes)
+            self.explained[sites] = strategies.explain(bench.einrel, environment, self.program, *dims, "--sites", str(sites))
         shapes = {name: described["shape"] for name, described in next(iter(self.explained.values()))["inputs"].items()}
         self.files = measuring.write_inputs(bench.folder, case.dtype, shapes, case.largest)
         self.first = {}
-
-    def explain_options(self):
-        return [option for label, extent in self.dims.items() for option in ("--dim", f"{label}={extent}")]
 
     def __enter__(self):
         return self

@@ -2,8 +2,9 @@
 from html import escape
 
 COLUMNS = 3
-WIDTH, BAR, HEAD, GAP = 420, 16, 26, 22  # of a panel; of a bar; of a title; between panels
-NAMES = 170  # what the names of bars take of the width
+WIDTH, BAR, HEAD, GAP = 440, 16, 26, 22  # of a panel; of a bar; of a title; between panels
+NAMES = 190  # what the names of bars take of the width
+MARGIN = 8
 FIGURES = 60  # and the figures behind them
 COLOURS = {"automatic": "#1b6ca8", "ours": "#8fbbd9", "others": "#c9c9c9"}
 
@@ -18,8 +19,8 @@ def write_svg(heading, tables, title, file):
     width = COLUMNS * (WIDTH + GAP)
     legend = "median seconds; a line marks the least. Dark: the automatic plan; light: Einrel's other plans; grey: others"
     file.write_text("\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top}" font-family="sans-serif" font-size="11">',
-        '<rect width="100%" height="100%" fill="white"/>', text(0, 16, heading, "14"), text(0, 34, legend),
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-{MARGIN} 0 {width + MARGIN} {top}" font-family="sans-serif" font-size="11">',
+        f'<rect x="-{MARGIN}" width="100%" height="100%" fill="white"/>', text(0, 16, heading, "14"), text(0, 34, legend),
         *parts, "</svg>\n"]), encoding="utf-8")
 
 

@@ -2,13 +2,11 @@
 import json
 import math
 
-from kernel_bench import workers
 from measuring import run_process
 
 
-def explain(einrel, program, *options):
-    command = [einrel, "explain", program, "--json", *options]
-    return json.loads(run_process(command, workers.environment()))
+def explain(einrel, environment, program, *options):
+    return json.loads(run_process([einrel, "explain", program, "--json", *options], environment))
 
 
 def write_plan(explained, sites, cuts_of, file):
