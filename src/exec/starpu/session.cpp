@@ -20,23 +20,22 @@ namespace {
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
-/// StarPU reads these when it starts. What the user has set stays.
-void set_environment(const SessionOptions& options) {
-  const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 0); };
-  set("STARPU_SILENT", "1");
-  // Ranks on one machine would all bind their threads to the first cores.
-  set("STARPU_WORKERS_NOBIND", "1");
-  set("STARPU_MPI_NOBIND", "1");
+/// What StarPU reads when it starts.
+std::vector<std::pair<const char*, std::string>> settings_of(const SessionOptions& options) {
+  std::vector<std::pair<const char*, std::string>> settings{
+      {"STARPU_SILENT", "1"},
+      // Ranks on one machine would all bind their threads to the first cores.
+      {"STARPU_WORKERS_NOBIND", "1"},
+      {"STARPU_MPI_NOBIND", "1"}};
   if (options.memory) {
-    // The C library would keep what was freed, in pieces, beside what StarPU counts.
-    constexpr int returned_at_once = 1 << 20;
-    mallopt(M_MMAP_THRESHOLD, returned_at_once);
     // StarPU 1.3 would also write chunks to disk ahead of need, and fails an assertion when it ends before that is
     // done.
-    set("STARPU_MINIMUM_CLEAN_BUFFERS", "0");
-    set("STARPU_TARGET_CLEAN_BUFFERS", "0");
-    set("STARPU_LIMIT_CPU_MEM", std::to_string(chunk_memory(*options.memory, options.threads) / mebibyte));
+    settings.emplace_back("STARPU_MINIMUM_CLEAN_BUFFERS", "0");
+    settings.emplace_back("STARPU_TARGET_CLEAN_BUFFERS", "0");
+    settings.emplace_back("STARPU_LIMIT_CPU_MEM",
+                          std::to_string(chunk_memory(*options.memory, options.threads) / mebibyte));
   }
+  return settings;
 }
 
 /// A thread without work looks for some without pause; other ranks and the thread that sends and receives may need its
@@ -62,6 +61,18 @@ int free_chunk(unsigned, void* memory, std::size_t, int) {
 
 }  // namespace
 
+SessionEnvironment::SessionEnvironment(const std::vector<std::pair<const char*, std::string>>& settings) {
+  for (const auto& [name, value] : settings) {
+    if (std::getenv(name) != nullptr) continue;
+    setenv(name, value.c_str(), 0);
+    set_.push_back(name);
+  }
+}
+
+SessionEnvironment::~SessionEnvironment() {
+  for (const char* const name : set_) unsetenv(name);
+}
+
 std::int64_t chunk_memory(std::int64_t memory, std::size_t threads) {
   const std::int64_t workspaces = static_cast<std::int64_t>(threads) * 2 * most_workspace_bytes;
   const std::int64_t chunks = std::max(memory - workspaces, memory / 2);
@@ -69,9 +80,16 @@ std::int64_t chunk_memory(std::int64_t memory, std::size_t threads) {
 }
 
 StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
-    : is_job_(job.is_started), is_limited_(options.memory.has_value()), spill_(options.spill) {
-  if (options.memory) check_spill(options.spill);
-  set_environment(options);
+    : environment_(settings_of(options)),
+      is_job_(job.is_started),
+      is_limited_(options.memory.has_value()),
+      spill_(options.spill) {
+  if (options.memory) {
+    check_spill(options.spill);
+    // The C library would keep what was freed, in pieces, beside what StarPU counts.
+    constexpr int returned_at_once = 1 << 20;
+    mallopt(M_MMAP_THRESHOLD, returned_at_once);
+  }
   starpu_malloc_set_hooks(allocate_chunk, free_chunk);
   starpu_conf conf;
   starpu_conf_init(&conf);

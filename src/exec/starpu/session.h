@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exec/starpu/job.h"
@@ -27,6 +28,19 @@ struct SessionOptions {
 /// whole MiB, and never less than 8 of them, below which it cannot work.
 std::int64_t chunk_memory(std::int64_t memory, std::size_t threads);
 
+/// Variables of the environment for as long as this lives; those that the user has set stay as they are. The next
+/// session of a process may want others.
+class SessionEnvironment {
+ public:
+  explicit SessionEnvironment(const std::vector<std::pair<const char*, std::string>>& settings);
+  ~SessionEnvironment();
+  SessionEnvironment(const SessionEnvironment&) = delete;
+  SessionEnvironment& operator=(const SessionEnvironment&) = delete;
+
+ private:
+  std::vector<const char*> set_;
+};
+
 /// StarPU at work in this process, and in all processes of the job if it was started by mpirun. One at a time.
 /// In one process, tasks run side by side, one per thread; in a job, one task at a time runs on all threads of its
 /// rank, while others send and receive.
@@ -45,6 +59,7 @@ class StarpuSession {
   const SpillSpace& spill() const { return spill_; }
 
  private:
+  SessionEnvironment environment_;
   bool is_job_;
   bool is_limited_;
   SpillSpace spill_;
