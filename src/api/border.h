@@ -1,0 +1,21 @@
+#pragma once
+
+#include <utility>
+
+namespace einrel::api {
+
+/// Throws the exception that is being handled as one of einrel/error.h.
+[[noreturn]] void rethrow_as_public();
+
+/// Calls a function whose exceptions become those of einrel/error.h: every public function that calls other rooms does
+/// its work in here.
+template <class Function>
+decltype(auto) at_border(Function&& function) {
+  try {
+    return std::forward<Function>(function)();
+  } catch (...) {
+    rethrow_as_public();
+  }
+}
+
+}  // namespace einrel::api

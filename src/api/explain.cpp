@@ -1,0 +1,31 @@
+#include "engine/explain.h"
+
+#include <einrel/program.h>
+
+#include "api/border.h"
+#include "api/plan_options.h"
+#include "api/program_data.h"
+#include "engine/plan_memory.h"
+#include "engine/plan_report.h"
+
+namespace einrel::api {
+
+std::string Program::explain(const ExplainOptions& options) const {
+  return at_border([&] {
+    const SourceText& source = data_->source;
+    const Compiled& compiled = require_extents(data_->declared, source, data_->inputs, "how it runs");
+    const PlanRequest request = request_of({options.sites, options.cost, options.machine, options.memory});
+    const bool is_planned =
+        options.sites || !options.planners.empty() || options.cost || options.machine || options.memory;
+    if (!is_planned) return explain_text(compiled);
+    std::vector<std::string> planners = options.planners;
+    if (planners.empty()) planners = {"eindecomp"};
+    for (const std::string& planner : planners) check_planner(planner);
+    const std::vector<PlanReport> reports = plan_with(compiled, planners, request);
+    check_fits(compiled, reports.front(), request, source);
+    return explain_text(compiled) + plans_text(compiled, reports, request) +
+           peaks_text(compiled, reports, request, source);
+  });
+}
+
+}  // namespace einrel::api

@@ -1,0 +1,111 @@
+/// @file
+/// The C++ interface of Einrel: include this one.
+///
+/// A program over tensors is written in the language (docs/language.md) or as C++ expressions, checked, explained and
+/// run:
+///
+///     #include <einrel/einrel.h>
+///
+///     const einrel::Program program = einrel::Program::parse("input A[i,j], B[j,k]\n"
+///                                                            "C[i,k] = sum[j] A[i,j] * B[j,k]\n");
+///     const auto a = einrel::Tensor::load("a.npy");
+///     const einrel::Tensor b({3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6});
+///     const einrel::RunResult result = program.run({{"A", a}, {"B", b}});
+///     for (const float value : result["C"].values<float>()) std::cout << value << '\n';
+///
+/// Everything throws einrel::UserError, einrel::RunError or einrel::Bug, and nothing else (error.h).
+#pragma once
+
+#include <einrel/error.h>
+#include <einrel/expression.h>
+#include <einrel/program.h>
+#include <einrel/tensor.h>
+
+/// All names of the interface: those of einrel::api, where they are described.
+namespace einrel {
+
+using api::Bug;
+using api::Error;
+using api::RunError;
+using api::UserError;
+
+using api::BFloat16;
+using api::DType;
+using api::dtype_of;
+using api::Element;
+using api::Elements;
+using api::Float16;
+using api::name_of;
+using api::Shape;
+using api::size_of;
+using api::Tensor;
+using api::to_bfloat16;
+using api::to_float;
+using api::to_float16;
+
+using api::Cost;
+using api::Dims;
+using api::einsum;
+using api::EinsumOptions;
+using api::ExplainOptions;
+using api::Program;
+using api::RunOptions;
+using api::RunReport;
+using api::RunResult;
+using api::TensorInfo;
+
+using api::define;
+using api::Expression;
+using api::input;
+using api::Label;
+using api::LabelGroup;
+using api::Labels;
+using api::scalar;
+using api::Variable;
+using api::view;
+
+using api::abs;
+using api::all;
+using api::any;
+using api::argmax;
+using api::argmin;
+using api::cast;
+using api::cos;
+using api::erf;
+using api::exp;
+using api::expm1;
+using api::floor;
+using api::gelu;
+using api::layernorm;
+using api::log;
+using api::log1p;
+using api::logsoftmax;
+using api::logsumexp;
+using api::max;
+using api::maximum;
+using api::mean;
+using api::min;
+using api::minimum;
+using api::norm;
+using api::pad;
+using api::pow;
+using api::prod;
+using api::relu;
+using api::rmsnorm;
+using api::rsqrt;
+using api::sigmoid;
+using api::silu;
+using api::sin;
+using api::softmax;
+using api::sq;
+using api::sqrt;
+using api::step;
+using api::sum;
+using api::tanh;
+using api::variance;
+using api::where;
+
+}  // namespace einrel
+
+/// The interface itself. Its headers keep to this namespace, and einrel.h brings its names into `einrel`.
+namespace einrel::api {}

@@ -1,0 +1,230 @@
+/// @file
+/// Programs written as C++ expressions: the language of docs/language.md, operator by operator.
+///
+///     const Label i("i", 300), j("j", 200), k("k", 100);
+///     const Variable a = input("A", {i, j});
+///     const Variable b = input("B", {j, k});
+///     const Variable c = define("C", {i, k}, relu(sum({j}, a(i, j) * b(j, k))));
+///     const Program program = Program::build({c});
+///
+/// An expression stands for a formula; nothing is computed before the program runs. It becomes the text that one would
+/// have written (`Program::text` shows it), so it means what docs/language.md says, and its mistakes are reported by
+/// Program::build, with the line that they are in. The functions here throw UserError for what has no text: a name that
+/// is none, NaN as a number.
+///
+/// All of these are values: copies are cheap and mean the same.
+#pragma once
+
+#include <einrel/tensor.h>
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace einrel::api {
+
+/// An index name. Labels of one name are one label, so a program gives a name one extent.
+class Label {
+ public:
+  /// Without an extent it is taken from what the label indexes, or from the data. `name` is an identifier that is no
+  /// word of the language. Throws UserError for another, and for a negative extent.
+  explicit Label(std::string name, std::optional<std::int64_t> extent = std::nullopt);
+
+  /// As given.
+  const std::string& name() const { return name_; }
+  /// As given.
+  std::optional<std::int64_t> extent() const { return extent_; }
+
+ private:
+  std::string name_;
+  std::optional<std::int64_t> extent_;
+};
+
+/// Labels in order, as in {i, j}.
+using Labels = std::vector<Label>;
+
+/// A formula: what stands on the right side of a definition, or part of it. Numbers and labels are formulas, too; a
+/// label's value is its index, 0, 1, 2, ...
+class Expression {
+ public:
+  /// A whole number. It takes the type of what it meets.
+  template <std::integral T>
+  requires(!std::same_as<T, bool>)
+      Expression(T value)  // NOLINT(google-explicit-constructor): `2 * a(i)` is meant to be written
+      : Expression(of_integer(whole(value))) {}
+  /// A number, infinity included. It takes the float type of what it meets; alone it is f32. Throws UserError for NaN.
+  Expression(double value);  // NOLINT(google-explicit-constructor)
+  /// The value of a label: `where(t <= s, x(s, t), 0)`. As an index of a variable, the label itself.
+  Expression(const Label& label);  // NOLINT(google-explicit-constructor)
+  /// The same formula.
+  Expression(const Expression&) = default;
+  /// The same formula.
+  Expression& operator=(const Expression&) = default;
+
+ private:
+  friend struct ExpressionAccess;
+  struct Data;
+  explicit Expression(std::shared_ptr<const Data> data);
+  static Expression of_integer(std::int64_t value);
+  template <class T>
+  static std::int64_t whole(T value) {
+    if (!std::in_range<std::int64_t>(value)) too_large();
+    return static_cast<std::int64_t>(value);
+  }
+  [[noreturn]] static void too_large();
+
+  std::shared_ptr<const Data> data_;
+};
+
+/// A named tensor of a program: an input, or one that is defined by a formula.
+class Variable {
+ public:
+  /// The same variable.
+  Variable(const Variable&) = default;
+  /// The same variable.
+  Variable& operator=(const Variable&) = default;
+
+  /// Its name.
+  const std::string& name() const;
+
+  /// One element of it, with one index per dimension: a label, a number, or a sum of labels with whole coefficients and
+  /// a number, as in `x(n, 2 * y + dy - 1)`.
+  template <std::convertible_to<Expression>... Index>
+  Expression operator()(const Index&... indices) const {
+    return element({Expression(indices)...});
+  }
+
+ private:
+  friend class Expression;
+  friend struct ExpressionAccess;
+  struct Statement;
+  explicit Variable(std::shared_ptr<Statement> statement);
+  Expression element(const std::vector<Expression>& indices) const;
+
+  std::shared_ptr<Statement> statement_;
+};
+
+/// A tensor from outside. `name` and labels as in `input A[i,j] : f32`. Throws UserError for a name that is none.
+Variable input(const std::string& name, const Labels& labels, DType dtype = DType::f32);
+/// A number from outside, bound by RunOptions::scalars without planning again; with `value`, it may be left out there.
+Expression scalar(const std::string& name, std::optional<double> value = std::nullopt);
+/// `C[i,k] = value`, for every i and k.
+Variable define(const std::string& name, const Labels& labels, const Expression& value);
+
+/// One dimension of a view: a label, or several as in {h, d}, the first one slowest; {} is a dimension of extent 1.
+class LabelGroup {
+ public:
+  /// A dimension of one label.
+  LabelGroup(const Label& label) : labels_{label} {}  // NOLINT(google-explicit-constructor): {b, s, {h, d}}
+  /// A dimension that several labels make up.
+  LabelGroup(std::initializer_list<Label> labels) : labels_(labels) {}
+
+  /// In order.
+  const Labels& labels() const { return labels_; }
+
+ private:
+  Labels labels_;
+};
+
+/// The same elements under other dimensions: `view("H", {b, s, h, d}, x, {b, s, {h, d}})` is
+/// `H[b,s,h,d] = view X[b,s,(h d)]`. Every label stands once on each side; one extent of a group may be left open.
+Variable view(const std::string& name, const std::vector<LabelGroup>& to, const Variable& source,
+              const std::vector<LabelGroup>& from);
+
+/// @name Arithmetic
+/// Division of integers is an error: cast first.
+/// @{
+Expression operator+(const Expression& a, const Expression& b);  ///< a + b
+Expression operator-(const Expression& a, const Expression& b);  ///< a - b
+Expression operator*(const Expression& a, const Expression& b);  ///< a * b
+Expression operator/(const Expression& a, const Expression& b);  ///< a / b
+Expression operator-(const Expression& a);                       ///< -a
+Expression pow(const Expression& a, const Expression& b);        ///< a ** b
+/// @}
+
+/// @name Comparisons
+/// They give bool, which counts as 0 and 1.
+/// @{
+Expression operator<(const Expression& a, const Expression& b);   ///< a < b
+Expression operator<=(const Expression& a, const Expression& b);  ///< a <= b
+Expression operator>(const Expression& a, const Expression& b);   ///< a > b
+Expression operator>=(const Expression& a, const Expression& b);  ///< a >= b
+Expression operator==(const Expression& a, const Expression& b);  ///< a == b
+Expression operator!=(const Expression& a, const Expression& b);  ///< a != b
+/// @}
+
+/// @name Functions of one value
+/// @{
+Expression abs(const Expression& x);      ///< the absolute value
+Expression exp(const Expression& x);      ///< e to the x
+Expression log(const Expression& x);      ///< the natural logarithm
+Expression log1p(const Expression& x);    ///< log(1 + x), exact near 0
+Expression expm1(const Expression& x);    ///< exp(x) - 1, exact near 0
+Expression sqrt(const Expression& x);     ///< the square root
+Expression rsqrt(const Expression& x);    ///< 1 / sqrt(x)
+Expression sq(const Expression& x);       ///< x * x
+Expression tanh(const Expression& x);     ///< the hyperbolic tangent
+Expression sigmoid(const Expression& x);  ///< 1 / (1 + exp(-x))
+Expression relu(const Expression& x);     ///< the larger of x and 0
+Expression step(const Expression& x);     ///< 1 where x > 0, else 0
+Expression gelu(const Expression& x);     ///< x times the share of a normal distribution below x
+Expression silu(const Expression& x);     ///< x * sigmoid(x)
+Expression erf(const Expression& x);      ///< the error function
+Expression sin(const Expression& x);      ///< the sine
+Expression cos(const Expression& x);      ///< the cosine
+Expression floor(const Expression& x);    ///< the largest whole number up to x
+/// Another type: towards zero and saturating from floats to integers; NaN becomes 0.
+Expression cast(DType dtype, const Expression& x);
+/// @}
+
+/// @name Functions of several values
+/// The larger and the smaller of two values are named as in NumPy; `max` and `min` reduce.
+/// @{
+Expression maximum(const Expression& a, const Expression& b);  ///< the larger one; NaN if either is
+Expression minimum(const Expression& a, const Expression& b);  ///< the smaller one; NaN if either is
+/// a where the condition holds, else b.
+Expression where(const Expression& condition, const Expression& a, const Expression& b);
+/// An element of a variable, and the number `value` where its indices lie outside: `pad(x(y + dy - 1), 0)`. Without,
+/// such an index is an error.
+Expression pad(const Expression& element, const Expression& value);
+/// @}
+
+/// @name Reductions
+/// Over all values of some labels. Every label of a formula that the variable being defined has not got must be
+/// reduced.
+/// @{
+Expression sum(const Labels& over, const Expression& x);   ///< of nothing 0
+Expression prod(const Labels& over, const Expression& x);  ///< of nothing 1
+Expression max(const Labels& over, const Expression& x);   ///< NaN if any is
+Expression min(const Labels& over, const Expression& x);   ///< NaN if any is
+Expression mean(const Labels& over, const Expression& x);  ///< of integers f64
+Expression any(const Labels& over, const Expression& x);   ///< whether one is not 0
+Expression all(const Labels& over, const Expression& x);   ///< whether none is 0
+/// The position of the largest, the first among equals, in row-major order of the labels: i64.
+Expression argmax(const Labels& over, const Expression& x);
+/// The position of the smallest, the first among equals, in row-major order of the labels: i64.
+Expression argmin(const Labels& over, const Expression& x);
+/// log(sum({...}, exp(x))), without overflow.
+Expression logsumexp(const Labels& over, const Expression& x);
+/// @}
+
+/// @name Macros of the language
+/// The labels stay: `softmax({j}, a(i, j))` has a value for every i and j. Of one's own, write functions.
+/// @{
+Expression softmax(const Labels& over, const Expression& x);     ///< exp(x) / sum exp(x), without overflow
+Expression logsoftmax(const Labels& over, const Expression& x);  ///< its logarithm
+Expression norm(const Labels& over, const Expression& x);        ///< sqrt(sum sq(x)); reduces the labels
+Expression variance(const Labels& over, const Expression& x);    ///< mean of sq(x - mean x); reduces the labels
+/// (x - mean x) / sqrt(variance x + eps)
+Expression layernorm(const Labels& over, const Expression& x, const Expression& eps);
+/// x / sqrt(mean sq(x) + eps)
+Expression rmsnorm(const Labels& over, const Expression& x, const Expression& eps);
+/// @}
+
+}  // namespace einrel::api

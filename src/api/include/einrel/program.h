@@ -1,0 +1,159 @@
+/// @file
+/// Programs: checked, explained and run.
+#pragma once
+
+#include <einrel/expression.h>
+#include <einrel/tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace einrel::api {
+
+/// Extents of labels by name, as --dim gives them to the command: they override what the program says, and complete it.
+using Dims = std::map<std::string, std::int64_t>;
+
+/// A tensor that a program takes or gives.
+struct TensorInfo {
+  std::string name;                                  ///< in the program
+  DType dtype = DType::f32;                          ///< of its elements
+  std::vector<std::string> labels;                   ///< one per dimension; one that several make up is "(h d)"
+  std::vector<std::optional<std::int64_t>> extents;  ///< one per dimension; none where the data decide
+};
+
+/// What the planner `eindecomp` makes least.
+enum class Cost : std::uint8_t {
+  bound,   ///< floats moved in the worst case (EinDecomp, section 7)
+  floats,  ///< floats delivered (the TRA paper, section 5.3)
+  bytes,   ///< bytes that sites receive
+  seconds  ///< time, by the model of a machine
+};
+
+/// How to run. With any of `sites`, `planner`, `cost`, `machine` and `memory`, a run follows a plan that cuts every
+/// tensor into chunks; without, each tensor is computed whole, on all threads. The results are those of the program
+/// either way; a plan may add up floats in another order.
+struct RunOptions {
+  std::map<std::string, double> scalars = {};       ///< the program's scalars; those with a default may be left out
+  std::optional<std::size_t> threads = {};          ///< that compute, 1 to 1024; else one per core of this process
+  std::optional<std::int64_t> sites = {};           ///< to plan for; they share the memory of this process
+  std::optional<std::string> planner = {};          ///< see `einrel list planners`; else eindecomp
+  std::optional<Cost> cost = {};                    ///< else seconds
+  std::optional<std::string> machine = {};          ///< to plan for: see `einrel list machines`, or FILE.json
+  std::optional<std::int64_t> memory = {};          ///< bytes that the run may hold; chunks beyond go to disk
+  std::optional<std::filesystem::path> spill = {};  ///< the folder they go to; else the system's temporary one
+};
+
+/// What a run took.
+struct RunReport {
+  double seconds = 0;                        ///< of computing, without planning
+  std::optional<std::string> planner;        ///< whose plan it was, if it followed one
+  std::int64_t sites = 1;                    ///< that the plan has
+  double plan_seconds = 0;                   ///< that planning took
+  std::int64_t bytes_moved = 0;              ///< between sites, as the plan counts them
+  std::vector<std::int64_t> bytes_moved_to;  ///< the same, per site that receives them
+  std::int64_t predicted_peak = 0;           ///< bytes of inputs, outputs and what lies between; of a site
+  std::optional<std::int64_t> peak_memory;   ///< bytes that this process has held at most since it began
+  std::int64_t spilled = 0;                  ///< bytes of chunks written to disk for want of memory
+  std::int64_t read_back = 0;                ///< bytes of those that were needed again
+};
+
+/// What a run gives.
+struct RunResult {
+  std::map<std::string, Tensor> outputs;  ///< by name
+  RunReport report;                       ///< what it took
+
+  /// The output of that name. Throws UserError, naming the nearest, when there is none.
+  const Tensor& operator[](std::string_view name) const&;
+  /// Of a result that is about to go: a copy, which shares the elements.
+  Tensor operator[](std::string_view name) &&;
+};
+
+/// How to plan, and what to show of it. With any of these set, the plan is shown: of the first planner vertex by
+/// vertex, of several their costs side by side. Without, what is computed, and by which kernels.
+struct ExplainOptions {
+  std::optional<std::int64_t> sites = {};   ///< to plan for; else those of the machine
+  std::vector<std::string> planners = {};   ///< see `einrel list planners`; else eindecomp
+  std::optional<Cost> cost = {};            ///< else seconds
+  std::optional<std::string> machine = {};  ///< to plan for: see `einrel list machines`, or FILE.json
+  std::optional<std::int64_t> memory = {};  ///< bytes that a site may hold; else those of `machine`
+};
+
+/// A checked program. It does not change, and copies are cheap. Several threads may run one at a time; runs by a plan
+/// (RunOptions) wait for one another.
+///
+///     const Program program = Program::parse("input A[i,j], B[j,k]\n"
+///                                            "C[i,k] = sum[j] A[i,j] * B[j,k]\n");
+///     const RunResult result = program.run({{"A", a}, {"B", b}});
+///     result["C"].values<float>();
+class Program {
+ public:
+  /// The same program; one that is moved from stays as it is.
+  Program(const Program&) = default;
+  /// The same program.
+  Program& operator=(const Program&) = default;
+
+  /// A program in the language of docs/language.md. `name` is what messages call it. Throws UserError with every
+  /// mistake of the program, each with its line.
+  static Program parse(std::string_view text, const Dims& dims = {}, std::string_view name = "<string>");
+  /// The program in a file. Throws as parse does, UserError when the file cannot be read.
+  static Program load(const std::filesystem::path& file, const Dims& dims = {});
+  /// The program that computes these variables, with all that they depend on (expression.h). Throws as parse does, also
+  /// when two variables have one name.
+  static Program build(const std::vector<Variable>& outputs, const Dims& dims = {});
+
+  /// The program as text, in the language.
+  const std::string& text() const;
+  /// The declared inputs, in order.
+  const std::vector<TensorInfo>& inputs() const;
+  /// The outputs, in order. Throws UserError while an extent is open (see extents_are_known).
+  std::vector<TensorInfo> outputs() const;
+  /// Whether the program and its `dims` say all extents; else inputs do when it runs, and neither `outputs` nor
+  /// `explain` know enough.
+  bool extents_are_known() const;
+
+  /// What is computed and how: every tensor with formula, extents, operations, memory and kernel; with options, the
+  /// plan (docs/planning.md). For people to read: its wording changes. Throws UserError while an extent is open, when a
+  /// planner has no plan, or when a plan holds more than `memory` allows.
+  std::string explain(const ExplainOptions& options = {}) const;
+
+  /// Computes the outputs from inputs by name. Each must have the declared type, and extents that agree; inputs that no
+  /// output needs may be left out. The first run with inputs of certain shapes takes milliseconds more than later ones.
+  ///
+  /// Throws UserError when an input or a scalar is missing, unknown or does not fit, when no plan fits into `memory`,
+  /// or when options make no sense; RunError when memory or the disk do not suffice. Only if the disk fills up while
+  /// chunks are being moved there (`memory`) can the run not be left: then the reason is written to standard error and
+  /// the process ends with exit code 2.
+  RunResult run(const std::map<std::string, Tensor>& inputs, const RunOptions& options = {}) const;
+
+ private:
+  struct Data;
+  explicit Program(std::shared_ptr<const Data> data);
+
+  std::shared_ptr<const Data> data_;
+};
+
+/// What an einsum does instead of adding up products.
+struct EinsumOptions {
+  std::optional<std::string> join =
+      {};  ///< a formula of the operands, named x, y, z, or x1, x2, ... if more: "sq(x-y)"
+  std::optional<std::string> reduce = {};   ///< a reduction of the language: "max"
+  std::optional<std::size_t> threads = {};  ///< as in RunOptions
+};
+
+/// One einsum in the notation of numpy.einsum: implicit outputs, repeated labels and "..." included. Operands of
+/// different types are promoted as in NumPy.
+///
+///     einsum("ij,jk->ik", {a, b});
+///     einsum("ik,jk->ij", {x, y}, {.join = "sq(x-y)", .reduce = "min"});
+///
+/// Throws UserError that points into the subscripts or the join, RunError when there is no memory. A Program that runs
+/// often costs less.
+Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& operands, const EinsumOptions& options = {});
+
+}  // namespace einrel::api

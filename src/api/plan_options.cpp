@@ -1,0 +1,53 @@
+#include "api/plan_options.h"
+
+#include <einrel/error.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ia/from_tra.h"
+#include "kernel/workers.h"
+#include "plan/machines.h"
+
+namespace einrel::api {
+namespace {
+
+CostKind inside(Cost cost) {
+  switch (cost) {
+    case Cost::bound: return CostKind::bound;
+    case Cost::floats: return CostKind::floats;
+    case Cost::bytes: return CostKind::bytes;
+    case Cost::seconds: return CostKind::seconds;
+  }
+  throw UserError("a cost that there is not: see einrel::Cost");
+}
+
+}  // namespace
+
+PlanRequest request_of(const PlanOptions& options) {
+  if (options.sites && (*options.sites < 1 || *options.sites > most_sites))
+    throw UserError(fmt::format("{} sites: plans are made for 1 to {}", *options.sites, most_sites));
+  if (options.memory && *options.memory < 1)
+    throw UserError(fmt::format("a limit of {} bytes of memory: nothing fits there", *options.memory));
+  const Machine machine = options.machine ? machine_of(*options.machine) : default_machine();
+  const std::optional<std::int64_t> own = options.machine ? std::optional(machine.memory) : std::nullopt;
+  return {options.sites.value_or(machine.sites), machine, inside(options.cost.value_or(Cost::seconds)), std::nullopt,
+          options.memory ? options.memory : own};
+}
+
+void check_planner(const std::string& name) {
+  if (name == "table-1" || name == "ia-rules") {
+    throw UserError(
+        fmt::format("{} plans relations, which the command shows: einrel explain PROGRAM --planner {}", name, name));
+  }
+  planner_named(name);
+}
+
+std::size_t threads_of(std::optional<std::size_t> given) {
+  if (!given) return std::min(available_cores(), most_threads);
+  if (*given < 1 || *given > most_threads)
+    throw UserError(fmt::format("{} threads: a run takes 1 to {}", *given, most_threads));
+  return *given;
+}
+
+}  // namespace einrel::api

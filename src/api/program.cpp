@@ -1,0 +1,212 @@
+#include <einrel/error.h>
+#include <einrel/program.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "api/border.h"
+#include "api/expression_data.h"
+#include "api/program_data.h"
+#include "api/tensor_data.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "einsum/check.h"
+#include "einsum/print.h"
+
+namespace einrel::api {
+namespace {
+
+TensorInfo info_of(const DeclaredInput& input) {
+  TensorInfo info{input.name, outside(input.dtype), input.labels, {}};
+  for (const std::optional<Extent>& extent : input.extents)
+    info.extents.push_back(extent ? std::optional(extent->value()) : std::nullopt);
+  return info;
+}
+
+/// The labels of a vertex's dimensions.
+std::vector<std::string> labels_of(const Vertex& vertex, const std::vector<TensorInfo>& inputs) {
+  std::vector<std::string> labels;
+  if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) {
+    for (const std::size_t label : einsum->output) labels.push_back(einsum->labels[label].name);
+  } else if (const auto* view = std::get_if<View>(&vertex.op)) {
+    for (const std::vector<std::size_t>& group : view->to) {
+      std::vector<std::string> names;
+      for (const std::size_t label : group) names.push_back(view->labels[label].name);
+      labels.push_back(names.size() == 1 ? names.front() : fmt::format("({})", fmt::join(names, " ")));
+    }
+  } else {
+    for (const TensorInfo& input : inputs) {
+      if (input.name == vertex.name) labels = input.labels;
+    }
+  }
+  return labels;
+}
+
+TensorInfo info_of(const Vertex& vertex, const std::vector<TensorInfo>& inputs) {
+  TensorInfo info{vertex.name, outside(vertex.dtype), labels_of(vertex, inputs), {}};
+  for (const Extent extent : vertex.bound) info.extents.emplace_back(extent.value());
+  return info;
+}
+
+/// What the checks need to know of a tensor that is given for an input.
+BoundInput bound_input(const std::string& name, const std::pair<DType, Shape>& type) {
+  return {make_shape(type.second),
+          std::string(name_of(type.first)),
+          {inside(type.first)},
+          fmt::format("the tensor given for {}", printable(name))};
+}
+
+CheckedProgram checked(const SourceText& source, const Dims& dims, const InputTypes& types) {
+  Environment environment{dims, {}};
+  for (const auto& [name, type] : types) environment.inputs[name] = bound_input(name, type);
+  return parse_and_check(source, environment);
+}
+
+std::string declaration(const TensorInfo& input) {
+  return fmt::format("{}[{}] : {}", input.name, fmt::join(input.labels, ","), name_of(input.dtype));
+}
+
+Compiled compiled_for(const SourceText& source, const Dims& dims, const InputTypes& types) {
+  CheckedProgram program = checked(source, dims, types);
+  if (program.graph) return compile(source.name(), std::move(*program.graph));
+  std::vector<std::string> missing;
+  for (const DeclaredInput& input : program.inputs) {
+    if (types.count(input.name) == 0) missing.push_back(declaration(info_of(input)));
+  }
+  throw UserError(fmt::format(
+      "{} leaves the extents of these labels open: {}; give them in dims{}", source.name(),
+      fmt::join(program.unknown_extents, ", "),
+      missing.empty() ? ""
+                      : fmt::format(", or run it with the inputs that are missing: {}", fmt::join(missing, ", "))));
+}
+
+/// The inputs that a compiled program needs. Throws UserError that lists all that are missing.
+std::map<std::string, Tensor> needed_inputs(const EinGraph& graph, const std::map<std::string, Tensor>& given) {
+  std::map<std::string, Tensor> needed;
+  std::vector<std::string> missing;
+  for (const Vertex& vertex : graph.vertices) {
+    if (!is_input(vertex)) continue;
+    const auto found = given.find(vertex.name);
+    if (found == given.end()) {
+      missing.push_back(formula(vertex, graph));
+    } else {
+      needed.insert(*found);
+    }
+  }
+  if (!missing.empty())
+    throw UserError(fmt::format("missing {}: run the program with a tensor for it", fmt::join(missing, ", ")));
+  return needed;
+}
+
+/// bind_scalars, which speaks of the command's options where names do not fit.
+ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, double>& given) {
+  std::vector<std::string> known;
+  for (const ScalarDeclaration& scalar : graph.scalars) {
+    known.push_back(scalar.name);
+    if (!scalar.value && given.count(scalar.name) == 0)
+      throw UserError(fmt::format("scalar '{}' has no value: give it in RunOptions::scalars", scalar.name));
+  }
+  for (const auto& [name, value] : given) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string near = did_you_mean(name, known);
+    throw UserError(fmt::format("the program has no scalar '{}'; {}", printable(name),
+                                !near.empty() ? near : fmt::format("its scalars are: {}", fmt::join(known, ", "))));
+  }
+  return bind_scalars(graph, given);
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path))
+    throw UserError(fmt::format("{} is a folder, not a program", printable(path.string(), 400)));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UserError(fmt::format("cannot open {}: {}", printable(path.string(), 400), std::strerror(errno)));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+}  // namespace
+
+const Compiled& require_extents(const std::shared_ptr<Version>& declared, const SourceText& source,
+                                const std::vector<TensorInfo>& inputs, const std::string& what) {
+  if (declared) return declared->compiled();
+  std::vector<std::string> open;
+  for (const TensorInfo& input : inputs) {
+    if (std::find(input.extents.begin(), input.extents.end(), std::nullopt) != input.extents.end())
+      open.push_back(declaration(input));
+  }
+  throw UserError(
+      fmt::format("{} cannot be said of {} while extents are open; give them in dims. Inputs with open "
+                  "extents: {}",
+                  what, source.name(), fmt::join(open, ", ")));
+}
+
+Program::Program(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+
+Program Program::parse(std::string_view text, const Dims& dims, std::string_view name) {
+  return at_border([&] {
+    auto data = std::make_shared<Data>(Data{SourceText(std::string(name), std::string(text)), dims, {}});
+    CheckedProgram program = checked(data->source, dims, {});
+    InputTypes types;
+    for (const DeclaredInput& input : program.inputs) {
+      data->inputs.push_back(info_of(input));
+      Shape shape;
+      for (const auto& extent : data->inputs.back().extents) shape.push_back(extent.value_or(0));
+      types[input.name] = {data->inputs.back().dtype, std::move(shape)};
+    }
+    if (program.graph) {
+      data->declared =
+          data->versions->get(types, [&] { return compile(data->source.name(), std::move(*program.graph)); });
+    }
+    return Program(std::move(data));
+  });
+}
+
+Program Program::load(const std::filesystem::path& file, const Dims& dims) {
+  return parse(at_border([&] { return text_of(file); }), dims, file.string());
+}
+
+Program Program::build(const std::vector<Variable>& outputs, const Dims& dims) {
+  return parse(program_text(outputs), dims, "<expressions>");
+}
+
+const std::string& Program::text() const { return data_->source.text(); }
+const std::vector<TensorInfo>& Program::inputs() const { return data_->inputs; }
+bool Program::extents_are_known() const { return data_->declared != nullptr; }
+
+std::vector<TensorInfo> Program::outputs() const {
+  const EinGraph& graph = require_extents(data_->declared, data_->source, data_->inputs, "what a run gives").graph;
+  std::vector<TensorInfo> outputs;
+  for (const VertexId output : graph.outputs) outputs.push_back(info_of(graph[output], data_->inputs));
+  return outputs;
+}
+
+RunResult Program::run(const std::map<std::string, Tensor>& inputs, const RunOptions& options) const {
+  return at_border([&] {
+    InputTypes types;
+    for (const auto& [name, tensor] : inputs) types[name] = {tensor.dtype(), tensor.shape()};
+    const std::shared_ptr<Version> version =
+        data_->versions->get(types, [&] { return compiled_for(data_->source, data_->dims, types); });
+    const EinGraph& graph = version->compiled().graph;
+    return run_version({*version, data_->source, needed_inputs(graph, inputs), bound_scalars(graph, options.scalars)},
+                       options);
+  });
+}
+
+const Tensor& RunResult::operator[](std::string_view name) const& {
+  const auto found = outputs.find(std::string(name));
+  if (found != outputs.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [output, tensor] : outputs) known.push_back(output);
+  const std::string near = did_you_mean(name, known);
+  throw UserError(fmt::format("there is no output '{}'; {}", printable(name),
+                              !near.empty() ? near : fmt::format("the outputs are: {}", fmt::join(known, ", "))));
+}
+
+Tensor RunResult::operator[](std::string_view name) && { return static_cast<const RunResult&>(*this)[name]; }
+
+}  // namespace einrel::api

@@ -1,0 +1,123 @@
+#include <einrel/error.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "api/plan_options.h"
+#include "api/program_data.h"
+#include "api/tensor_data.h"
+#include "engine/choose_plan.h"
+#include "engine/memory.h"
+
+namespace einrel::api {
+namespace {
+
+/// An output may be a view of an input, whose owner need not let it live for as long.
+Tensor kept(const einrel::Tensor& output, const std::map<std::string, Tensor>& inputs) {
+  const std::less_equal<> before;
+  for (const auto& [name, input] : inputs) {
+    if (!TensorAccess::is_borrowed(input) || output.count() == 0) continue;
+    const std::span<const std::byte> bytes = input.bytes();
+    if (!before(bytes.data(), output.data()) || before(bytes.data() + bytes.size(), output.data())) continue;
+    einrel::Tensor copy(output.dtype(), output.shape());
+    copy_elements(output.dtype(), output.shape(), {output.data(), output.strides()}, copy.mutable_data(),
+                  copy.strides());
+    return TensorAccess::outside(copy);
+  }
+  return TensorAccess::outside(output);
+}
+
+/// Each tensor whole, on all threads.
+RunResult run_whole(const Run& run, std::size_t threads) {
+  const Compiled& compiled = run.version.compiled();
+  std::vector<einrel::Tensor> inputs;
+  LayoutBindings layouts;
+  for (const Vertex& vertex : compiled.graph.vertices) {
+    if (!is_input(vertex)) continue;
+    inputs.push_back(TensorAccess::inside(run.inputs.at(vertex.name)));
+    layouts[vertex.name] = inputs.back().strides();
+  }
+  check_memory(compiled, layouts, [](const Vertex&) { return true; });
+  RunResult result;
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<einrel::Tensor> outputs = run.version.run(inputs, run.scalars, threads);
+  result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.report.bytes_moved_to = {0};
+  result.report.predicted_peak = forecast_memory(compiled, layouts).peak_bytes;
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    result.outputs.insert({compiled.graph[compiled.graph.outputs[i]].name, kept(outputs[i], run.inputs)});
+  return result;
+}
+
+/// StarPU cannot go on without a chunk that it could not write, and has no way to stop.
+void end_process(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& reason) {
+    std::fputs(fmt::format("einrel: a run had to end with its process: {}\n", reason.what()).c_str(), stderr);
+  }
+  constexpr int run_failed = 2;
+  std::_Exit(run_failed);
+}
+
+RunRequest request_of(const RunOptions& options, std::size_t threads) {
+  RunRequest request{.plan = request_of(PlanOptions{options.sites, options.cost, options.machine, options.memory}),
+                     .planner = options.planner.value_or("eindecomp"),
+                     .given = std::nullopt,
+                     .threads = threads,
+                     .may_spill = options.spill.has_value()};
+  request.plan.memory = options.memory;  // not a machine's: the run is in this process
+  check_planner(request.planner);
+  return request;
+}
+
+std::string temporary_folder() {
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
+  return unknown ? "." : folder.string();
+}
+
+/// Chunk by chunk, as a plan says.
+RunResult run_planned(const Run& run, const RunOptions& options, std::size_t threads) {
+  const Compiled& compiled = run.version.compiled();
+  const ChosenPlan chosen = choose_plan(compiled, request_of(options, threads), run.source, {});
+  TensorBindings inputs;
+  for (const auto& [name, tensor] : run.inputs) inputs[name] = TensorAccess::inside(tensor);
+  std::map<std::string, einrel::Tensor> outputs = output_tensors(chosen.tasks.graph);
+  const std::string folder = options.spill ? options.spill->string() : temporary_folder();
+  const PlanResources resources{threads, chosen.spills ? options.memory : std::nullopt, {folder, end_process}};
+  static std::mutex one_at_a_time;  // StarPU starts once per process
+  const std::unique_lock lock(one_at_a_time);
+  const PlanRunReport measured =
+      run_tasks(chosen.tasks, sources_of(inputs), writers_to(outputs, chosen.tasks.graph), run.scalars, resources, {});
+  RunResult result;
+  result.report = {.seconds = measured.seconds,
+                   .planner = chosen.plan.plan.planner,
+                   .sites = chosen.plan.plan.sites,
+                   .plan_seconds = chosen.plan.seconds,
+                   .bytes_moved_to = measured.received,
+                   .predicted_peak = chosen.plan.peak.bytes,
+                   .peak_memory = {},
+                   .spilled = measured.spilled,
+                   .read_back = measured.read_back};
+  for (const std::int64_t bytes : measured.received) result.report.bytes_moved += bytes;
+  for (const auto& [name, tensor] : outputs) result.outputs.insert({name, TensorAccess::outside(tensor)});
+  return result;
+}
+
+}  // namespace
+
+RunResult run_version(const Run& run, const RunOptions& options) {
+  const std::size_t threads = threads_of(options.threads);
+  if (options.spill && !options.memory)
+    throw UserError("RunOptions::spill needs RunOptions::memory: what may stay in memory");
+  const bool is_planned = options.sites || options.planner || options.cost || options.machine || options.memory;
+  RunResult result = is_planned ? run_planned(run, options, threads) : run_whole(run, threads);
+  result.report.peak_memory = peak_resident_bytes();
+  return result;
+}
+
+}  // namespace einrel::api

@@ -1,0 +1,151 @@
+#include <einrel/error.h>
+#include <einrel/tensor.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "api/border.h"
+#include "api/tensor_data.h"
+#include "tensor/tensor_file.h"
+
+namespace einrel::api {
+namespace {
+
+// DType is einrel::DType, row by row.
+static_assert(static_cast<int>(DType::f32) == static_cast<int>(einrel::DType::f32));
+static_assert(static_cast<int>(DType::f64) == static_cast<int>(einrel::DType::f64));
+static_assert(static_cast<int>(DType::bf16) == static_cast<int>(einrel::DType::bf16));
+static_assert(static_cast<int>(DType::f16) == static_cast<int>(einrel::DType::f16));
+static_assert(static_cast<int>(DType::i32) == static_cast<int>(einrel::DType::i32));
+static_assert(static_cast<int>(DType::i64) == static_cast<int>(einrel::DType::i64));
+static_assert(static_cast<int>(DType::boolean) == static_cast<int>(einrel::DType::boolean));
+static_assert(einrel::all_dtypes.size() == static_cast<std::size_t>(DType::boolean) + 1);
+static_assert(sizeof(bool) == 1);
+
+/// Throws UserError unless `shape` is one and has `count` elements.
+einrel::Shape checked_shape(DType dtype, const Shape& shape, std::size_t count) {
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) throw UserError(fmt::format("a tensor of shape {}: an extent is 0 or more", shape_text(shape)));
+  }
+  einrel::Shape bound = make_shape(shape);
+  const std::int64_t wanted = element_count(bound);
+  checked_multiply(wanted, static_cast<std::int64_t>(size_of(dtype)));
+  if (static_cast<std::size_t>(wanted) != count) {
+    throw UserError(fmt::format("a tensor of shape {} has {} {}, but {} {} given", shape_text(shape), wanted,
+                                wanted == 1 ? "element" : "elements", count, count == 1 ? "is" : "are"));
+  }
+  return bound;
+}
+
+/// Whether the elements lie as those of the interface do.
+bool is_plain(const einrel::Tensor& tensor) {
+  if (tensor.dtype() == einrel::DType::boolean) {  // a file may have any byte there
+    const auto* const bytes = tensor.data();
+    for (std::int64_t i = 0; tensor.is_row_major() && i < tensor.count(); ++i) {
+      if (std::to_integer<unsigned>(bytes[i]) > 1) return false;
+    }
+  }
+  return tensor.is_row_major() && reinterpret_cast<std::uintptr_t>(tensor.data()) % size_of(tensor.dtype()) == 0;
+}
+
+einrel::Tensor plain_copy(const einrel::Tensor& tensor) {
+  einrel::Tensor copy(tensor.dtype(), tensor.shape());
+  copy_elements(tensor.dtype(), tensor.shape(), {tensor.data(), tensor.strides()}, copy.mutable_data(), copy.strides());
+  if (tensor.dtype() == einrel::DType::boolean) {
+    std::byte* const bytes = copy.mutable_data();
+    for (std::int64_t i = 0; i < copy.count(); ++i) bytes[i] = std::byte{bytes[i] != std::byte{0}};
+  }
+  return copy;
+}
+
+}  // namespace
+
+Tensor TensorAccess::outside(const einrel::Tensor& tensor) {
+  Shape shape;
+  for (const Extent extent : tensor.shape()) shape.push_back(extent.value());
+  return Tensor(std::make_shared<const Tensor::Data>(
+      Tensor::Data{is_plain(tensor) ? tensor : plain_copy(tensor), std::move(shape)}));
+}
+
+einrel::DType inside(DType dtype) { return static_cast<einrel::DType>(dtype); }
+DType outside(einrel::DType dtype) { return static_cast<DType>(dtype); }
+
+std::string shape_text(const Shape& shape) {
+  std::string text = "(";
+  for (std::size_t d = 0; d < shape.size(); ++d) text += fmt::format("{}{}", d == 0 ? "" : ", ", shape[d]);
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+std::string_view name_of(DType dtype) { return einrel::name_of(inside(dtype)); }
+std::size_t size_of(DType dtype) { return einrel::size_of(inside(dtype)); }
+
+float to_float(Float16 value) { return einrel::to_float(einrel::Float16{value.bits}); }
+float to_float(BFloat16 value) { return einrel::to_float(einrel::BFloat16{value.bits}); }
+Float16 to_float16(float value) { return {einrel::to_float16(value).bits}; }
+BFloat16 to_bfloat16(float value) { return {einrel::to_bfloat16(value).bits}; }
+
+Tensor::Tensor() : Tensor(Shape{}, std::vector<float>{0}) {}
+Tensor::Tensor(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+
+Tensor Tensor::copy_bytes(DType dtype, Shape shape, std::span<const std::byte> bytes) {
+  return at_border([&] {
+    einrel::Tensor tensor(inside(dtype), checked_shape(dtype, shape, bytes.size() / size_of(dtype)));
+    if (!bytes.empty()) std::memcpy(tensor.mutable_data(), bytes.data(), bytes.size());
+    return Tensor(std::make_shared<const Data>(Data{std::move(tensor), std::move(shape)}));
+  });
+}
+
+Tensor Tensor::borrow_bytes(DType dtype, Shape shape, std::span<const std::byte> bytes,
+                            std::shared_ptr<const void> owner) {
+  return at_border([&] {
+    einrel::Shape bound = checked_shape(dtype, shape, bytes.size() / size_of(dtype));
+    Strides strides = row_major_strides(bound);
+    const bool is_borrowed = owner == nullptr;
+    einrel::Tensor tensor(inside(dtype), std::move(bound), std::move(strides), bytes.data(), std::move(owner));
+    return Tensor(std::make_shared<const Data>(Data{std::move(tensor), std::move(shape), is_borrowed}));
+  });
+}
+
+Tensor Tensor::load(std::string_view file) {
+  return at_border([&] { return TensorAccess::outside(read(open_tensor(parse_file_ref(file)))); });
+}
+
+void Tensor::save(std::string_view file) const {
+  at_border([&] {
+    const FileRef to = parse_file_ref(file);
+    check_writable({{to, inside(dtype())}});
+    write_tensors({{to, data_->tensor}});
+  });
+}
+
+DType Tensor::dtype() const { return outside(data_->tensor.dtype()); }
+const Shape& Tensor::shape() const { return data_->shape; }
+std::size_t Tensor::rank() const { return data_->shape.size(); }
+std::int64_t Tensor::count() const { return data_->tensor.count(); }
+
+std::span<const std::byte> Tensor::bytes() const& {
+  return {data_->tensor.data(), static_cast<std::size_t>(data_->tensor.byte_count())};
+}
+
+void Tensor::require(DType dtype) const {
+  if (dtype == this->dtype()) return;
+  throw UserError(
+      fmt::format("the elements of a tensor of type {} are asked for as {}", name_of(this->dtype()), name_of(dtype)));
+}
+
+std::size_t Tensor::offset_of(std::span<const std::int64_t> at) const {
+  const Shape& shape = data_->shape;
+  bool is_inside = at.size() == shape.size();
+  std::size_t offset = 0;
+  for (std::size_t d = 0; is_inside && d < shape.size(); ++d) {
+    is_inside = at[d] >= 0 && at[d] < shape[d];
+    offset = offset * static_cast<std::size_t>(shape[d]) + static_cast<std::size_t>(at[d]);
+  }
+  if (!is_inside) {
+    throw UserError(
+        fmt::format("a tensor of shape {} has no element {}", shape_text(shape), shape_text({at.begin(), at.end()})));
+  }
+  return offset;
+}
+
+}  // namespace einrel::api

@@ -1,0 +1,227 @@
+#include <einrel/einrel.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "errors.h"
+
+namespace {
+
+using namespace einrel;
+using einrel::test::message_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// The right side that a formula becomes, over labels i and j.
+std::string text_of(const Expression& value) {
+  const Label i("i", 2);
+  const Label j("j", 3);
+  const std::string text = Program::build({define("Z", {i, j}, value)}).text();
+  const std::size_t begin = text.find("Z[i,j] = ") + 9;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+class ApiExpression : public testing::Test {
+ protected:
+  Label i{"i", 2}, j{"j", 3}, k{"k", 4};
+  Variable x = input("X", {i, j});
+  Variable y = input("Y", {j, k});
+  Expression a = x(i, j);
+};
+
+TEST_F(ApiExpression, BecomesTheTextOneWouldHaveWritten) {
+  const Variable z = define("Z", {i, k}, relu(sum({j}, x(i, j) * y(j, k))));
+  EXPECT_EQ(Program::build({z}).text(),
+            "dims i=2 j=3 k=4\n"
+            "input X[i,j] : f32\n"
+            "input Y[j,k] : f32\n"
+            "Z[i,k] = relu(sum[j] X[i,j] * Y[j,k])\n"
+            "output Z\n");
+}
+
+TEST_F(ApiExpression, HasParenthesesWhereTheLanguageNeedsThem) {
+  EXPECT_EQ(text_of(a + a * a), "X[i,j] + X[i,j] * X[i,j]");
+  EXPECT_EQ(text_of((a + a) * a), "(X[i,j] + X[i,j]) * X[i,j]");
+  EXPECT_EQ(text_of(a - (a - a)), "X[i,j] - (X[i,j] - X[i,j])");
+  EXPECT_EQ(text_of(a - a - a), "X[i,j] - X[i,j] - X[i,j]");
+  EXPECT_EQ(text_of(a / (a * a)), "X[i,j] / (X[i,j] * X[i,j])");
+  EXPECT_EQ(text_of(-pow(a, 2)), "-X[i,j] ** 2");
+  EXPECT_EQ(text_of(pow(-a, 2)), "(-X[i,j]) ** 2");
+  EXPECT_EQ(text_of(pow(pow(a, 2), 3)), "(X[i,j] ** 2) ** 3");
+  EXPECT_EQ(text_of(a * -2), "X[i,j] * (-2)");
+  EXPECT_EQ(text_of(2.0 * a), "2.0 * X[i,j]");
+  EXPECT_EQ(text_of((a < 1) * a), "(X[i,j] < 1) * X[i,j]");
+  EXPECT_EQ(text_of(sum({k}, y(j, k) + 1) * a), "(sum[k] (Y[j,k] + 1)) * X[i,j]");
+  EXPECT_EQ(text_of(a - sum({k}, -y(j, k))), "X[i,j] - (sum[k] (-Y[j,k]))");
+  EXPECT_EQ(text_of(max({k}, y(j, k)) / 2 + 1), "(max[k] Y[j,k]) / 2 + 1");
+}
+
+/// Every way to nest two operations means the same in both forms.
+TEST_F(ApiExpression, MeansWhatCppPrecedenceSays) {
+  const float p = 3;
+  const float q = 0.5;
+  const float r = -2;
+  const Label none("i", 1);
+  const Variable v = input("V", {none});
+  const auto value = [&](const Expression& formula) {
+    const Program program = Program::build({define("Z", {none}, formula)});
+    return program.run({{"V", Tensor({1}, std::vector<float>{p})}})["Z"].at<float>({0});
+  };
+  const Expression e = v(none);
+  EXPECT_EQ(value(e - q - r), p - q - r);
+  EXPECT_EQ(value(e - (Expression(q) - r)), p - (q - r));
+  EXPECT_EQ(value(e / q / r), p / q / r);
+  EXPECT_EQ(value(e / (e / r)), p / (p / r));
+  EXPECT_EQ(value(-e * r), -p * r);
+  EXPECT_EQ(value(-(e + r)), -(p + r));
+  EXPECT_EQ(value(-pow(e, 2)), -(p * p));
+  EXPECT_EQ(value(pow(r, 2) * e), r * r * p);
+  EXPECT_EQ(value(pow(e, -2)), 1 / (p * p));
+  EXPECT_EQ(value(where(e > 2, e, r)), p);
+  EXPECT_EQ(value(where(e + 1 == 4, q, r)), q);
+  EXPECT_EQ(value(where((e < 1) == (e < 2), q, r)), q);
+  EXPECT_EQ(value(1e-9 + e * 1e30), 1e-9F + p * 1e30F);
+  EXPECT_EQ(value(maximum(e, std::numeric_limits<double>::infinity())), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(value(minimum(e, -HUGE_VAL)), -std::numeric_limits<float>::infinity());
+}
+
+TEST_F(ApiExpression, HasEveryFunctionOfTheLanguage) {
+  const std::vector<std::pair<Expression, std::string>> rows{
+      {abs(a), "abs"},   {exp(a), "exp"},     {log(a), "log"},    {log1p(a), "log1p"}, {expm1(a), "expm1"},
+      {sqrt(a), "sqrt"}, {rsqrt(a), "rsqrt"}, {sq(a), "sq"},      {tanh(a), "tanh"},   {sigmoid(a), "sigmoid"},
+      {relu(a), "relu"}, {step(a), "step"},   {gelu(a), "gelu"},  {silu(a), "silu"},   {erf(a), "erf"},
+      {sin(a), "sin"},   {cos(a), "cos"},     {floor(a), "floor"}};
+  for (const auto& [formula, name] : rows) EXPECT_EQ(text_of(formula), name + "(X[i,j])");
+  EXPECT_EQ(text_of(maximum(a, 0)), "max(X[i,j], 0)");
+  EXPECT_EQ(text_of(minimum(a, 0)), "min(X[i,j], 0)");
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32, DType::i64, DType::boolean}) {
+    EXPECT_EQ(text_of(cast(dtype, a)), std::string(name_of(dtype)) + "(X[i,j])");
+  }
+  const Expression b = y(j, k);
+  const std::vector<std::pair<Expression, std::string>> reductions{
+      {sum({k}, b), "sum"},       {prod({k}, b), "prod"},
+      {max({k}, b), "max"},       {min({k}, b), "min"},
+      {mean({k}, b), "mean"},     {any({k}, b), "any"},
+      {all({k}, b), "all"},       {argmax({k}, b), "argmax"},
+      {argmin({k}, b), "argmin"}, {logsumexp({k}, b), "logsumexp"}};
+  for (const auto& [formula, name] : reductions) EXPECT_EQ(text_of(formula), name + "[k] Y[j,k]");
+  EXPECT_EQ(text_of(softmax({j}, a)), "softmax[j](X[i,j])");
+  EXPECT_EQ(text_of(logsoftmax({j}, a)), "logsoftmax[j](X[i,j])");
+  EXPECT_EQ(text_of(norm({k}, b)), "norm[k](Y[j,k])");
+  EXPECT_EQ(text_of(variance({k}, b)), "variance[k](Y[j,k])");
+  EXPECT_EQ(text_of(layernorm({j}, a, 1e-5)), "layernorm[j](X[i,j], 1e-05)");
+  EXPECT_EQ(text_of(rmsnorm({j}, a, 1e-5)), "rmsnorm[j](X[i,j], 1e-05)");
+  EXPECT_EQ(text_of(a != 1), "X[i,j] != 1");
+  EXPECT_EQ(text_of(a <= 1), "X[i,j] <= 1");
+  EXPECT_EQ(text_of(a >= 1), "X[i,j] >= 1");
+}
+
+TEST_F(ApiExpression, ReadsWindowsAndLabelsAsValues) {
+  const Label o("o", 3);
+  const Label d("d", 3);
+  const Variable s = input("S", {o}, DType::i32);
+  const Variable z = define("Z", {o}, sum({d}, pad(s(o + d - 1), -1) * cast(DType::i32, where(d <= o, 1, 10))));
+  const Program program = Program::build({z});
+  const Tensor data({3}, std::vector<std::int32_t>{1, 2, 3});
+  std::vector<std::int32_t> want;
+  for (int at = 0; at < 3; ++at) {
+    int total = 0;
+    for (int step = 0; step < 3; ++step) {
+      const int index = at + step - 1;
+      total += (index < 0 || index > 2 ? -1 : index + 1) * (step <= at ? 1 : 10);
+    }
+    want.push_back(total);
+  }
+  const RunResult result = program.run({{"S", data}});
+  EXPECT_THAT(result["Z"].values<std::int32_t>(), testing::ElementsAreArray(want));
+}
+
+TEST_F(ApiExpression, RegroupsDimensions) {
+  const Label h("h", 2);
+  const Label d("d");
+  const Label f("f", 6);
+  const Variable flat = input("F", {i, f});
+  const Variable split = view("S", {i, h, d}, flat, {i, {h, d}});
+  const Variable column = view("T", {d, i, {h}, {}}, split, {i, h, d});
+  const Program program = Program::build({column});
+  EXPECT_THAT(program.text(), HasSubstr("S[i,h,d] = view F[i,(h d)]\nT[d,i,h,1] = view S[i,h,d]\n"));
+  std::vector<float> values(12);
+  for (std::size_t n = 0; n < 12; ++n) values[n] = static_cast<float>(n);
+  const RunResult result = program.run({{"F", Tensor({2, 6}, values)}});
+  EXPECT_THAT(result["T"].shape(), ElementsAre(3, 2, 2, 1));
+  EXPECT_EQ(result["T"].at<float>({2, 1, 1, 0}), 6 + 3 + 2);
+}
+
+TEST_F(ApiExpression, ScalarsAreBoundWhenItRuns) {
+  const Expression eta = scalar("eta", 0.5);
+  const Program program = Program::build({define("Z", {i, j}, a - eta * a)});
+  const Tensor ones({2, 3}, std::vector<float>(6, 1));
+  EXPECT_EQ(program.run({{"X", ones}})["Z"].at<float>({0, 0}), 0.5F);
+  EXPECT_EQ(program.run({{"X", ones}}, {.scalars = {{"eta", 0.25}}})["Z"].at<float>({0, 0}), 0.75F);
+  EXPECT_THAT(message_of([&] {
+                program.run({{"X", ones}}, {.scalars = {{"eat", 1}}});
+              }),
+              HasSubstr("no scalar 'eat'; did you mean 'eta'?"));
+  const Program open = Program::build({define("Z", {i, j}, a * scalar("mu"))});
+  EXPECT_THAT(message_of([&] { open.run({{"X", ones}}); }), HasSubstr("scalar 'mu' has no value"));
+}
+
+TEST_F(ApiExpression, StandsOnceHoweverOftenItIsRead) {
+  const Variable z = define("Z", {i, j}, a * a);
+  const Variable w = define("W", {i, j}, z(i, j) + a);
+  EXPECT_EQ(Program::build({w, z}).text(),
+            "dims i=2 j=3\n"
+            "input X[i,j] : f32\n"
+            "Z[i,j] = X[i,j] * X[i,j]\n"
+            "W[i,j] = Z[i,j] + X[i,j]\n"
+            "output W, Z\n");
+}
+
+TEST_F(ApiExpression, MayBeALongChainOfVariables) {
+  Variable last = input("V0", {i});
+  for (int n = 1; n < 20000; ++n) last = define("V" + std::to_string(n), {i}, last(i) + 1);
+  const Variable copy = last;
+  last = x;
+  EXPECT_EQ(copy.name(), "V19999");
+}
+
+TEST_F(ApiExpression, ShowsTheStatementThatIsWrong) {
+  const Variable bad = define("Z", {i, k}, x(i, j) * y(j, k));
+  const std::string message = message_of([&] { Program::build({bad}); });
+  EXPECT_THAT(message, HasSubstr("Z[i,k] = X[i,j] * Y[j,k]"));
+  EXPECT_THAT(message, HasSubstr("sum[j]"));
+  EXPECT_THAT(message_of([&] { Program::build({define("Z", {i}, x(i))}); }), HasSubstr("Z[i] = X[i]"));
+  EXPECT_THAT(message_of([&] { Program::build({define("Z", {i}, y(i * i, 0))}); }), HasSubstr("i * i"));
+}
+
+TEST_F(ApiExpression, RefusesTwoExtentsOfALabelAndTwoVariablesOfAName) {
+  const Variable other = input("Q", {Label("j", 5)});
+  EXPECT_THAT(message_of([&] { Program::build({define("Z", {i}, sum({j}, a * other(j)))}); }), HasSubstr("'j'"));
+  const Variable twin = input("X", {j});
+  EXPECT_THAT(message_of([&] { Program::build({define("Z", {i, j}, a * twin(j))}); }), HasSubstr("'X'"));
+  EXPECT_NE(message_of([&] { Program::build({}); }), "");
+  EXPECT_NE(message_of([&] { Program::build({x, x}); }), "");
+}
+
+TEST_F(ApiExpression, RefusesWhatHasNoText) {
+  for (const char* const name : {"", "a b", "A[i]", "1a", "sum", "input", "x\noutput y", "a#"}) {
+    EXPECT_NE(message_of([&] { Label{name}; }), "") << name;
+    EXPECT_NE(message_of([&] { input(name, {i}); }), "") << name;
+    EXPECT_NE(message_of([&] { scalar(name); }), "") << name;
+    EXPECT_NE(message_of([&] { define(name, {i}, 1); }), "") << name;
+    EXPECT_NE(message_of([&] { view(name, {i}, x, {i}); }), "") << name;
+  }
+  EXPECT_THAT(message_of([&] { Label("i", -1); }), HasSubstr("extent -1"));
+  EXPECT_THAT(message_of([&] { text_of(a * std::nan("")); }), HasSubstr("NaN"));
+  EXPECT_NE(message_of([&] { text_of(a * std::numeric_limits<std::uint64_t>::max()); }), "");
+  EXPECT_EQ(message_of([&] { Label("größe", 3); }), "");
+}
+
+TEST_F(ApiExpression, StaysWholeWhenItIsMovedFrom) {
+  Expression formula = a + 1;
+  const Expression moved = std::move(formula);
+  EXPECT_EQ(text_of(formula), text_of(moved));  // NOLINT(bugprone-use-after-move): that is what is tested
+}
+
+}  // namespace

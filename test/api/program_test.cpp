@@ -1,0 +1,299 @@
+#include <einrel/einrel.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "errors.h"
+
+namespace {
+
+using einrel::Program;
+using einrel::RunResult;
+using einrel::Tensor;
+using einrel::test::message_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* matmul =
+    "dims i=7 j=5 k=6\n"
+    "input A[i,j], B[j,k]\n"
+    "C[i,k] = sum[j] A[i,j] * B[j,k]\n";
+
+/// Whole numbers, so that sums are exact in whatever order.
+std::vector<float> whole_numbers(std::size_t count, int seed) {
+  std::vector<float> values(count);
+  for (std::size_t n = 0; n < count; ++n) values[n] = static_cast<float>((static_cast<int>(n) * 7 + seed) % 11 - 5);
+  return values;
+}
+
+Tensor random_like(const einrel::Shape& shape, int seed) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  return {shape, whole_numbers(static_cast<std::size_t>(count), seed)};
+}
+
+/// The product by plain loops.
+std::vector<float> product(const Tensor& a, const Tensor& b) {
+  std::vector<float> result;
+  for (std::int64_t i = 0; i < a.shape()[0]; ++i) {
+    for (std::int64_t k = 0; k < b.shape()[1]; ++k) {
+      float total = 0;
+      for (std::int64_t j = 0; j < b.shape()[0]; ++j) total += a.at<float>({i, j}) * b.at<float>({j, k});
+      result.push_back(total);
+    }
+  }
+  return result;
+}
+
+testing::Matcher<std::span<const float>> equals(const std::vector<float>& want) {
+  return testing::ElementsAreArray(want);
+}
+
+class ApiProgram : public testing::Test {
+ protected:
+  Program program = Program::parse(matmul);
+  Tensor a = random_like({7, 5}, 1);
+  Tensor b = random_like({5, 6}, 2);
+};
+
+TEST_F(ApiProgram, SaysWhatItTakesAndGives) {
+  ASSERT_EQ(program.inputs().size(), 2U);
+  EXPECT_EQ(program.inputs()[1].name, "B");
+  EXPECT_EQ(program.inputs()[1].dtype, einrel::DType::f32);
+  EXPECT_THAT(program.inputs()[1].labels, ElementsAre("j", "k"));
+  EXPECT_THAT(program.inputs()[1].extents, ElementsAre(5, 6));
+  ASSERT_EQ(program.outputs().size(), 1U);
+  EXPECT_EQ(program.outputs()[0].name, "C");
+  EXPECT_THAT(program.outputs()[0].labels, ElementsAre("i", "k"));
+  EXPECT_THAT(program.outputs()[0].extents, ElementsAre(7, 6));
+  EXPECT_EQ(program.text(), matmul);
+  const Program merged = Program::parse("dims h=2 d=3\ninput X[h,d] : i64\nY[(h d),1] = view X[h,d]\n");
+  EXPECT_THAT(merged.outputs()[0].labels, ElementsAre("(h d)", "()"));
+  EXPECT_EQ(merged.outputs()[0].dtype, einrel::DType::i64);
+}
+
+TEST_F(ApiProgram, ComputesWhatPlainLoopsDo) {
+  const RunResult result = program.run({{"A", a}, {"B", b}});
+  EXPECT_THAT(result["C"].shape(), ElementsAre(7, 6));
+  EXPECT_THAT(result["C"].values<float>(), equals(product(a, b)));
+  EXPECT_GE(result.report.seconds, 0);
+  EXPECT_EQ(result.report.planner, std::nullopt);
+  EXPECT_EQ(result.report.predicted_peak, (7 * 5 + 5 * 6 + 7 * 6) * 4);
+}
+
+TEST_F(ApiProgram, ComputesTheSameByAnyPlan) {
+  const std::vector<float> want = product(a, b);
+  for (const std::int64_t sites : {1, 2, 4, 6}) {
+    for (const std::size_t threads : {1U, 2U}) {
+      const RunResult result = program.run({{"A", a}, {"B", b}}, {.threads = threads, .sites = sites});
+      EXPECT_THAT(result["C"].values<float>(), equals(want)) << sites << " sites";
+      EXPECT_EQ(result.report.sites, sites);
+      EXPECT_EQ(result.report.planner, "eindecomp");
+      EXPECT_EQ(result.report.bytes_moved_to.size(), static_cast<std::size_t>(sites));
+    }
+  }
+  EXPECT_THAT(
+      program.run({{"A", a}, {"B", b}}, {.planner = "sqrt", .cost = einrel::Cost::bytes})["C"].at<float>({0, 0}),
+      want[0]);
+  EXPECT_EQ(program.run({{"A", a}, {"B", b}}, {.sites = 4, .planner = "sqrt"}).report.planner, "sqrt");
+}
+
+TEST_F(ApiProgram, RunsUnderLimitsOfMemoryEachItsOwn) {
+  std::string text = "dims i=1024 k=1024\ninput A[i], B[k]\n";
+  std::string later = "T0[i,k] = C0[i,k] + C1[i,k]\n";
+  for (int n = 0; n < 12; ++n) {
+    const std::string number = std::to_string(n);
+    text += "C" + number + "[i,k] = max(A[i] - " + number + ", B[k])\n";
+    if (n > 0) later += "T" + number + "[i,k] = T" + std::to_string(n - 1) + "[i,k] + C" + number + "[i,k]\n";
+  }
+  const Program many = Program::parse(text + later + "S[] = sum[i,k] T11[i,k]\n");
+  const std::map<std::string, Tensor> inputs{{"A", random_like({1024}, 1)}, {"B", random_like({1024}, 2)}};
+  const float want = many.run(inputs)["S"].at<float>({});
+  const auto spilled = [&](std::int64_t mebibytes) {
+    const RunResult result = many.run(inputs, {.threads = 1, .memory = mebibytes << 20});
+    EXPECT_NEAR(result["S"].at<float>({}), want, std::abs(want) * 1e-4) << mebibytes;
+    return result.report.spilled;
+  };
+  const std::int64_t much = spilled(16);
+  const std::int64_t less = spilled(40);
+  EXPECT_GT(much, less);
+  EXPECT_GT(less, 0);
+  EXPECT_EQ(spilled(1000), 0);
+  EXPECT_GT(spilled(16), less);
+  EXPECT_EQ(std::getenv("STARPU_LIMIT_CPU_MEM"), nullptr);
+}
+
+TEST_F(ApiProgram, ExplainsItselfAndItsPlans) {
+  EXPECT_THAT(program.explain(), HasSubstr("C[i,k] = sum[j] A[i,j] * B[j,k]"));
+  EXPECT_THAT(program.explain({.sites = 4}), HasSubstr("4 sites"));
+  const std::string both =
+      program.explain({.sites = 4, .planners = {"eindecomp", "sqrt"}, .cost = einrel::Cost::floats});
+  EXPECT_THAT(both, HasSubstr("sqrt"));
+  EXPECT_THAT(message_of([&] { program.explain({.sites = 4, .memory = 10}); }), HasSubstr("10 B"));
+  EXPECT_THAT(message_of([&] { program.explain({.sites = 0}); }), HasSubstr("0 sites"));
+  EXPECT_THAT(message_of([&] { program.explain({.machine = "lapptop"}); }), HasSubstr("laptop"));
+  EXPECT_THAT(message_of([&] { program.explain({.planners = {"eindecom"}}); }), HasSubstr("eindecomp"));
+  EXPECT_THAT(message_of([&] { program.explain({.planners = {"ia-rules"}}); }), HasSubstr("plans relations"));
+}
+
+TEST_F(ApiProgram, TakesExtentsFromDimsAndFromData) {
+  const Program wider = Program::parse(matmul, {{"k", 3}});
+  EXPECT_THAT(wider.outputs()[0].extents, ElementsAre(7, 3));
+  const Program open = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n");
+  EXPECT_FALSE(open.extents_are_known());
+  EXPECT_THAT(open.inputs()[0].extents, ElementsAre(std::nullopt, std::nullopt));
+  EXPECT_THAT(message_of([&] { open.outputs(); }), HasSubstr("A[i,j] : f32"));
+  EXPECT_THAT(message_of([&] { open.explain(); }), HasSubstr("dims"));
+  for (const std::int64_t rows : {1, 3, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}) {
+    const Tensor left = random_like({rows, 5}, 1);
+    const RunResult result = open.run({{"A", left}, {"B", b}});
+    EXPECT_THAT(result["C"].values<float>(), equals(product(left, b)));
+  }
+  EXPECT_THAT(message_of([&] { open.run({{"A", a}}); }), HasSubstr("B[j,k] : f32"));
+}
+
+TEST_F(ApiProgram, NamesEveryMistakeOfAText) {
+  const std::string message =
+      message_of([] { Program::parse("input A[i]\nB[i] = A[i] +\nC[i] = rleu(A[i])\n", {}, "two.ein"); });
+  EXPECT_THAT(message, HasSubstr("two.ein:2"));
+  EXPECT_THAT(message, HasSubstr("relu"));
+  EXPECT_THAT(message, HasSubstr("^"));
+  EXPECT_FALSE(message.ends_with('\n'));
+  EXPECT_THAT(message_of([] { Program::parse(matmul, {{"k", -1}}); }), HasSubstr("cannot be negative: -1"));
+  EXPECT_THAT(message_of([] { Program::parse(matmul, {{"q", 1}}); }), HasSubstr("q"));
+}
+
+TEST_F(ApiProgram, NamesInputsThatAreMissingUnknownOrWrong) {
+  EXPECT_THAT(message_of([&] { program.run({{"A", a}}); }), HasSubstr("missing input B[5,6] : f32"));
+  EXPECT_THAT(message_of([&] { program.run({{"A", a}, {"B", b}, {"BB", b}}); }), HasSubstr("no input 'BB'"));
+  EXPECT_THAT(message_of([&] { program.run({{"A", b}, {"B", b}}); }), HasSubstr("label 'j'"));
+  EXPECT_THAT(message_of([&] { program.run({{"A", Tensor()}, {"B", b}}); }), HasSubstr("A[i,j]"));
+  const Tensor doubles({7, 5}, std::vector<double>(35));
+  EXPECT_THAT(message_of([&] { program.run({{"A", doubles}, {"B", b}}); }), HasSubstr("f64"));
+  const RunResult result = program.run({{"A", a}, {"B", b}});
+  EXPECT_THAT(message_of([&] { result["c"]; }), HasSubstr("'C'"));
+}
+
+TEST_F(ApiProgram, RefusesOptionsThatMakeNoSense) {
+  const std::map<std::string, Tensor> inputs{{"A", a}, {"B", b}};
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.threads = 0}); }), HasSubstr("0 threads"));
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.threads = 100000}); }), HasSubstr("100000 threads"));
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.sites = -1}); }), HasSubstr("-1 sites"));
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.planner = "sqrrt"}); }), HasSubstr("sqrt"));
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.memory = 0}); }), HasSubstr("0 bytes"));
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.spill = "/tmp"}); }), HasSubstr("memory"));
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.machine = "/absent.json"}); }), HasSubstr("/absent.json"));
+}
+
+TEST_F(ApiProgram, RefusesExtentsWhoseProductOverflows) {
+  const std::string text =
+      "dims i=4000000000 j=4000000000 k=4000000000\ninput A[i], B[j], C[k]\n"
+      "D[i,j,k] = A[i] * B[j] * C[k]\n";
+  EXPECT_NE(message_of([&] { Program::parse(text); }), "");
+}
+
+TEST_F(ApiProgram, SaysThatMemoryDoesNotSuffice) {
+  const Program large = Program::parse("dims i=3000000 j=3000000\ninput A[i], B[j]\nC[i,j] = A[i] * B[j]\n");
+  const Tensor vector({3000000}, std::vector<float>(3000000));
+  EXPECT_THAT(message_of<einrel::RunError>([&] { large.run({{"A", vector}, {"B", vector}}); }), HasSubstr("C"));
+}
+
+TEST_F(ApiProgram, LeavesOutInputsThatNoOutputNeeds) {
+  const Program partly = Program::parse("dims i=2\ninput A[i], B[i]\nC[i] = A[i] + 1\nD[i] = B[i]\noutput C\n");
+  const Tensor two({2}, std::vector<float>{1, 2});
+  EXPECT_EQ(partly.run({{"A", two}})["C"].at<float>({1}), 3);
+  EXPECT_EQ(partly.run({{"A", two}, {"B", two}})["C"].at<float>({1}), 3);
+}
+
+TEST_F(ApiProgram, GivesNothingThatRefersToBorrowedMemory) {
+  const Program views = Program::parse(
+      "dims i=2 j=3\ninput A[i,j]\nT[j,i] = view A[i,j]\nF[(i j)] = view A[i,j]\n"
+      "R[i] = A[i,0] + 1\noutput T, F, R, A\n");
+  for (const std::optional<std::int64_t> sites : {std::optional<std::int64_t>(), std::optional<std::int64_t>(2)}) {
+    auto values = std::make_unique<std::vector<float>>(std::vector<float>{1, 2, 3, 4, 5, 6});
+    const RunResult result = views.run({{"A", Tensor::borrow({2, 3}, *values)}}, {.sites = sites});
+    std::fill(values->begin(), values->end(), -1.0F);
+    values.reset();
+    EXPECT_THAT(result["T"].values<float>(), ElementsAre(1, 4, 2, 5, 3, 6));
+    EXPECT_THAT(result["F"].values<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_THAT(result["A"].values<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_THAT(result["R"].values<float>(), ElementsAre(2, 5));
+  }
+}
+
+TEST_F(ApiProgram, GivesOutputsThatOutliveIt) {
+  Tensor result;
+  {
+    const Program gone = Program::parse(matmul);
+    result = gone.run({{"A", a}, {"B", b}})["C"];
+  }
+  EXPECT_THAT(result.values<float>(), equals(product(a, b)));
+}
+
+TEST_F(ApiProgram, MayBeCopiedMovedAndRunBesideAnother) {
+  Program copy = program;
+  const Program moved = std::move(copy);
+  const Program other = Program::parse("dims i=7 k=6\ninput C[i,k]\nS[i] = max[k] C[i,k]\n");
+  const RunResult first = moved.run({{"A", a}, {"B", b}});
+  const RunResult second = other.run({{"C", first["C"]}});
+  const RunResult third = copy.run({{"A", a}, {"B", b}});  // NOLINT(bugprone-use-after-move): that is what is tested
+  const std::vector<float> want = product(a, b);
+  EXPECT_THAT(third["C"].values<float>(), equals(want));
+  EXPECT_EQ(second["S"].at<float>({0}), *std::max_element(want.begin(), want.begin() + 6));
+}
+
+TEST_F(ApiProgram, RunsOnSeveralThreadsAtATime) {
+  const std::vector<float> want = product(a, b);
+  std::atomic<int> right = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int n = 0; n < 4; ++n) {
+      threads.emplace_back([&, n] {
+        for (int round = 0; round < 5; ++round) {
+          const bool planned = (n + round) % 2 == 0;
+          const RunResult result =
+              program.run({{"A", a}, {"B", b}}, {.threads = 2, .sites = planned ? std::optional(2) : std::nullopt});
+          const std::span<const float> got = result["C"].values<float>();
+          if (std::equal(got.begin(), got.end(), want.begin(), want.end())) ++right;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(right, 20);
+}
+
+TEST_F(ApiProgram, IsReadFromAFile) {
+  EXPECT_THAT(message_of([] { Program::load("/absent/x.ein"); }), HasSubstr("/absent/x.ein"));
+  EXPECT_THAT(message_of([] { Program::load("/tmp"); }), HasSubstr("folder"));
+  const Program read = Program::load(EINREL_EXAMPLES "/matmul.ein", {{"i", 7}, {"j", 5}, {"k", 6}});
+  const RunResult result = read.run({{"A", a}, {"B", b}});
+  EXPECT_THAT(result["C"].values<float>(), equals(product(a, b)));
+}
+
+TEST(ApiEinsum, ComputesWhatPlainLoopsDo) {
+  const Tensor a = random_like({3, 4}, 1);
+  const Tensor b = random_like({4, 2}, 2);
+  const Tensor c = einrel::einsum("ij,jk->ik", {a, b});
+  EXPECT_THAT(c.shape(), ElementsAre(3, 2));
+  EXPECT_THAT(c.values<float>(), equals(product(a, b)));
+  EXPECT_EQ(einrel::einsum("ij->", {a}, {.reduce = "max", .threads = 1}).at<float>({}),
+            std::ranges::max(a.values<float>()));
+  const Tensor distances = einrel::einsum("ik,jk->ij", {a, a}, {.join = "abs(x-y)", .reduce = "max"});
+  EXPECT_EQ(distances.at<float>({1, 1}), 0);
+  EXPECT_EQ(einrel::einsum("ij->ji", {a}).at<float>({3, 1}), a.at<float>({1, 3}));
+}
+
+TEST(ApiEinsum, PointsIntoSubscriptsThatAreWrong) {
+  const Tensor a = random_like({3, 4}, 1);
+  EXPECT_THAT(message_of([&] { einrel::einsum("ij,jk->iq", {a, a}); }), HasSubstr("^"));
+  EXPECT_NE(message_of([&] { einrel::einsum("ij,jk", {a}); }), "");
+  EXPECT_NE(message_of([&] { einrel::einsum("ij", {a}, {.reduce = "mxa"}); }), "");
+  EXPECT_NE(message_of([&] { einrel::einsum("ij,jk", {a, a}); }), "");
+}
+
+}  // namespace
