@@ -120,6 +120,12 @@ ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, 
 }
 
 std::string text_of(const std::filesystem::path& path) {
+  if (path.extension() == ".tra") {
+    throw UserError(
+        fmt::format("{0} is a program in the tensor relational algebra, which the command shows: "
+                    "einrel explain {0}",
+                    printable(path.string(), 400)));
+  }
   if (std::filesystem::is_directory(path))
     throw UserError(fmt::format("{} is a folder, not a program", printable(path.string(), 400)));
   std::ifstream file(path, std::ios::binary);

@@ -91,7 +91,7 @@ void check_binding(CheckState& state, const ast::InputDecl& input, const BoundIn
     state.error(fmt::format("{} has {} dimension{}, but {} has shape {}", text, input.labels.size(),
                             input.labels.size() == 1 ? "" : "s", bound.origin, to_string(bound.shape)),
                 {input.name.span},
-                fmt::format("declare '{}' with {} labels, or bind another file", input.name.text, bound.shape.size()));
+                fmt::format("declare '{}' with {} labels, or bind other data", input.name.text, bound.shape.size()));
     return;
   }
   if (std::find(bound.readable_as.begin(), bound.readable_as.end(), input.dtype) == bound.readable_as.end()) {

@@ -83,6 +83,18 @@ class Installed(unittest.TestCase):
             source.write_text(f"#include <einrel/{header.name}>\n" * 2, encoding="utf-8")
             run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include}", source)
 
+    def test_every_name_of_the_headers_is_listed(self):
+        declared = set()
+        for header in (self.prefix / "include" / "einrel").glob("*.h"):
+            text = header.read_text(encoding="utf-8")
+            if header.name == "einrel.h":
+                listed = set(re.findall(r"(?m)^using api::(\w+);$", text))
+                continue
+            declared |= set(re.findall(r"(?m)^(?:class|struct|enum class|concept|using) (\w+)", text))
+            declared |= set(re.findall(r"(?m)^(?!template|//)[\w:]+(?: \w+)* (\w+)\(", text))
+        self.assertGreater(len(declared), 70)
+        self.assertEqual(declared, listed)
+
     def test_other_versions_are_refused(self):
         asked = Path(self.folder.name) / "asked"
         asked.mkdir(exist_ok=True)

@@ -39,13 +39,13 @@ enum class Cost : std::uint8_t {
 /// tensor into chunks; without, each tensor is computed whole, on all threads. The results are those of the program
 /// either way; a plan may add up floats in another order.
 struct RunOptions {
-  std::map<std::string, double> scalars = {};       ///< the program's scalars; those with a default may be left out
-  std::optional<std::size_t> threads = {};          ///< that compute, 1 to 1024; else one per core of this process
-  std::optional<std::int64_t> sites = {};           ///< to plan for; they share the memory of this process
-  std::optional<std::string> planner = {};          ///< see `einrel list planners`; else eindecomp
-  std::optional<Cost> cost = {};                    ///< else seconds
-  std::optional<std::string> machine = {};          ///< to plan for: see `einrel list machines`, or FILE.json
-  std::optional<std::int64_t> memory = {};          ///< bytes that the run may hold; chunks beyond go to disk
+  std::map<std::string, double> scalars = {};  ///< the program's scalars; those with a default may be left out
+  std::optional<std::size_t> threads = {};     ///< that compute, 1 to 1024; else one per core of this process
+  std::optional<std::int64_t> sites = {};      ///< to plan for; they share the memory of this process
+  std::optional<std::string> planner = {};     ///< see `einrel list planners`; else eindecomp
+  std::optional<Cost> cost = {};               ///< else seconds
+  std::optional<std::string> machine = {};     ///< to plan for: see `einrel list machines`, or FILE.json
+  std::optional<std::int64_t> memory = {};     ///< bytes besides inputs and outputs, 8 MiB or more; the rest is on disk
   std::optional<std::filesystem::path> spill = {};  ///< the folder they go to; else the system's temporary one
 };
 
