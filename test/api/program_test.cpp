@@ -1,9 +1,11 @@
 #include <einrel/einrel.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -103,7 +105,8 @@ TEST_F(ApiProgram, ComputesTheSameByAnyPlan) {
   EXPECT_EQ(program.run({{"A", a}, {"B", b}}, {.sites = 4, .planner = "sqrt"}).report.planner, "sqrt");
 }
 
-TEST_F(ApiProgram, RunsUnderLimitsOfMemoryEachItsOwn) {
+/// Twelve tensors of 4 MiB that are alive at a time.
+Program many_tensors() {
   std::string text = "dims i=1024 k=1024\ninput A[i], B[k]\n";
   std::string later = "T0[i,k] = C0[i,k] + C1[i,k]\n";
   for (int n = 0; n < 12; ++n) {
@@ -111,7 +114,11 @@ TEST_F(ApiProgram, RunsUnderLimitsOfMemoryEachItsOwn) {
     text += "C" + number + "[i,k] = max(A[i] - " + number + ", B[k])\n";
     if (n > 0) later += "T" + number + "[i,k] = T" + std::to_string(n - 1) + "[i,k] + C" + number + "[i,k]\n";
   }
-  const Program many = Program::parse(text + later + "S[] = sum[i,k] T11[i,k]\n");
+  return Program::parse(text + later + "S[] = sum[i,k] T11[i,k]\n");
+}
+
+TEST_F(ApiProgram, RunsUnderLimitsOfMemoryEachItsOwn) {
+  const Program many = many_tensors();
   const std::map<std::string, Tensor> inputs{{"A", random_like({1024}, 1)}, {"B", random_like({1024}, 2)}};
   const float want = many.run(inputs)["S"].at<float>({});
   const auto spilled = [&](std::int64_t mebibytes) {
@@ -126,6 +133,19 @@ TEST_F(ApiProgram, RunsUnderLimitsOfMemoryEachItsOwn) {
   EXPECT_EQ(spilled(1000), 0);
   EXPECT_GT(spilled(16), less);
   EXPECT_EQ(std::getenv("STARPU_LIMIT_CPU_MEM"), nullptr);
+}
+
+/// Only a disk that accepts no more, once chunks are on their way there.
+TEST_F(ApiProgram, SaysWhyItEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run_on_full_disk = [] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit none{4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &none);
+    many_tensors().run({{"A", random_like({1024}, 1)}, {"B", random_like({1024}, 2)}},
+                       {.threads = 1, .memory = std::int64_t{16} << 20});
+  };
+  EXPECT_EXIT(run_on_full_disk(), testing::ExitedWithCode(2), "einrel: a run had to end with its process: .*File too");
 }
 
 TEST_F(ApiProgram, ExplainsItselfAndItsPlans) {

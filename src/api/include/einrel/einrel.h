@@ -14,6 +14,15 @@
 ///     for (const float value : result["C"].values<float>()) std::cout << value << '\n';
 ///
 /// Everything throws einrel::UserError, einrel::RunError or einrel::Bug, and nothing else (error.h).
+///
+/// @mainpage
+/// Include einrel/einrel.h, an example of which is there. What one meets, all in einrel and described in einrel::api:
+/// - Program (program.h): checked, explained and run
+/// - Tensor (tensor.h): what goes in and comes out
+/// - Expression, Variable, Label (expression.h): programs written as C++ expressions
+/// - UserError, RunError, Bug (error.h): what is thrown
+///
+/// How to install and link it, and more of it in one piece: docs/cpp.md of the source.
 #pragma once
 
 #include <einrel/error.h>
