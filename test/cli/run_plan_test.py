@@ -276,6 +276,10 @@ class Faults(RunTest):
         self.soon(lambda: not os.listdir(folder), "files are left")
         return out.decode(), err.decode()
 
+    def test_a_home_that_cannot_be_written(self):
+        homeless = {**os.environ, "HOME": "/proc/none", "TMPDIR": self.folder, "XDG_CONFIG_HOME": os.devnull}
+        self.succeed("run", self.text_file("chain.ein", CHAIN), "--random", "1", "--sites", "4", env=homeless)
+
     def test_a_rank_that_is_killed_or_stopped_ends_the_job(self):
         program = self.text_file("chain.ein", CHAIN)
         for number, sent in enumerate((signal.SIGKILL, signal.SIGSTOP)):

@@ -5,11 +5,14 @@
 #include <starpu.h>
 #include <starpu_expert.h>
 #include <starpu_mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
+#include <string>
 #include <thread>
 
 #include "base/error.h"
@@ -20,6 +23,19 @@ namespace {
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
+/// StarPU keeps files in the home folder, and ends the process where it cannot, as in containers and on nodes without
+/// one. The folder for them, where another is needed.
+std::optional<std::string> other_starpu_home() {
+  const char* const home = std::getenv("HOME");
+  if (home == nullptr) return std::nullopt;  // it has a way of its own then
+  std::error_code failed;
+  const std::filesystem::path folder = std::filesystem::path(home) / ".starpu";
+  std::filesystem::create_directories(folder, failed);
+  if (!failed && access(folder.c_str(), W_OK) == 0) return std::nullopt;
+  const std::filesystem::path instead = std::filesystem::temp_directory_path(failed);
+  return failed ? std::nullopt : std::optional((instead / ("einrel-" + std::to_string(getuid()))).string());
+}
+
 /// What StarPU reads when it starts.
 std::vector<std::pair<const char*, std::string>> settings_of(const SessionOptions& options) {
   std::vector<std::pair<const char*, std::string>> settings{
@@ -27,6 +43,7 @@ std::vector<std::pair<const char*, std::string>> settings_of(const SessionOption
       // Ranks on one machine would all bind their threads to the first cores.
       {"STARPU_WORKERS_NOBIND", "1"},
       {"STARPU_MPI_NOBIND", "1"}};
+  if (std::optional<std::string> home = other_starpu_home()) settings.emplace_back("STARPU_HOME", std::move(*home));
   if (options.memory) {
     // StarPU 1.3 would also write chunks to disk ahead of need, and fails an assertion when it ends before that is
     // done.
