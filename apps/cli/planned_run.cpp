@@ -79,6 +79,17 @@ InputSources sources_of(const PlannedRun& run) {
   return sources;
 }
 
+/// In one process without a limit, all sites' chunks are in its memory; files are mapped and cost nothing more.
+void check_room(const PlannedRun& run, const ChosenPlan& chosen, const Job& job) {
+  if (job.is_started || chosen.spills) return;
+  std::int64_t needed = most_live_bytes(chosen.tasks.graph);
+  for (const Vertex& vertex : run.compiled.graph.vertices) {
+    if (!run.inputs.contains(vertex.name)) continue;
+    needed -= element_count(vertex.bound) * static_cast<std::int64_t>(size_of(vertex.dtype));
+  }
+  check_available(needed, fmt::format("running {} by a plan", run.compiled.name));
+}
+
 /// Where the system keeps what is not to stay; when it cannot say, here.
 std::string temporary_folder() {
   std::error_code unknown;
@@ -131,6 +142,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   agree(job, [&] {
     if (run.trace) check_replaceable(*run.trace);
     chosen = choose_plan(run.compiled, requested(run, job), run.source, job);
+    check_room(run, chosen, job);
     sources = sources_of(run);
   });
   const auto& [request, plan, tasks, spills] = chosen;

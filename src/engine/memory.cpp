@@ -93,11 +93,15 @@ void check_memory(const Compiled& compiled, const LayoutBindings& layouts,
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex) && in_place(vertex)) needed -= bytes_of(vertex);
   }
+  check_available(needed, fmt::format("computing '{}'", graph.vertices[forecast.peak_vertex].name));
+}
+
+void check_available(std::int64_t needed, const std::string& what) {
   const auto available = available_memory();
   if (!available || needed <= *available) return;
-  throw RunError(fmt::format("computing '{}' needs {} of memory, but only {} are free; use smaller extents",
-                             graph.vertices[forecast.peak_vertex].name, bytes_text(static_cast<double>(needed)),
-                             bytes_text(static_cast<double>(*available))));
+  throw RunError(fmt::format(
+      "{} needs {} of memory, but only {} are free; use smaller extents, or --memory SIZE: chunks then go to disk",
+      what, bytes_text(static_cast<double>(needed)), bytes_text(static_cast<double>(*available))));
 }
 
 std::optional<std::int64_t> peak_resident_bytes() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "engine/compile.h"
 #include "engine/memory_plan.h"
@@ -27,6 +28,9 @@ MemoryForecast forecast_memory(const EinGraph& graph, const MemoryPlan& plan);
 /// more.
 void check_memory(const Compiled& compiled, const LayoutBindings& layouts,
                   const std::function<bool(const Vertex&)>& in_place);
+
+/// Throws RunError when the machine has less than `needed` bytes left for `what`, as in "computing 'Z'".
+void check_available(std::int64_t needed, const std::string& what);
 
 /// The largest memory this process has had so far, mapped files included, if the system says so.
 std::optional<std::int64_t> peak_resident_bytes();
