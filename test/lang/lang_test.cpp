@@ -354,6 +354,7 @@ const std::map<std::string, Dims>& small_examples() {
       {"chain_uniform", {{"i", 5}, {"j", 5}, {"k", 5}, {"l", 5}, {"m", 5}}},
       {"convolution", {{"n", 2}, {"c", 3}, {"k", 4}, {"height", 8}, {"width", 10}}},
       {"ffnn", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
+      {"layers", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
       {"llama_layer", {{"b", 2}, {"s", 5}, {"e", 6}, {"h", 3}, {"d", 4}, {"c", 2}, {"m", 7}}},
       {"matmul", {{"i", 7}, {"j", 9}, {"k", 5}}},
       {"multi_head_attention", {{"s", 5}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
