@@ -15,9 +15,9 @@ PEER_NAMES = {"numpy": "NumPy", "dask": "Dask", "torch": "PyTorch"}
 CHUNKS = ("auto", 1000)  # of Dask
 THREADS = 2  # of all processes together
 CALIBRATIONS = 3
-MESSAGE = 1_000_000  # bytes, by the modelled time of which the best of them is chosen
+MESSAGE = 1_000_000  # bytes, by the modelled time of which networks are compared
 FINALISTS = 2  # of ScaLAPACK's grids and blocks, the fastest of which are measured again and again
-MAX_SLOWDOWN = 4  # a way that takes so many times as long as the automatic plan is not repeated
+MAX_SLOWDOWN, ENOUGH = 4, 3  # what takes so many times as long as the automatic plan is not measured more often
 
 
 @dataclass
@@ -103,22 +103,24 @@ class Bench:
             peer.end()
 
     def calibrate(self):
-        """One machine for each number of processes, since they share its cores; yields what is known of each. Neighbours
-        disturb the figures of a network most, so that of several calibrations the one with the fastest counts."""
+        """Finds a machine for each number of processes, since they share its cores; yields what is known of each. Others
+        disturb the figures, so that the middle ones of several calibrations count."""
         for processes in self.ranks:
             command = [*self.launcher(processes), self.einrel, "calibrate", "--threads", "1"]
             file = self.folder / f"machine_{processes}" / "einrel" / "machine.json"
             file.parent.mkdir(parents=True)
             self.machines[processes] = file.parent.parent
             found = []
-            for _ in range(CALIBRATIONS if processes > 1 and self.level != "tiny" else 1):
-                printed = measuring.run_process(command, self.environment(processes))
-                text = file.read_text(encoding="utf-8")
-                machine = json.loads(text)
-                found.append((machine["network_latency"] + MESSAGE / machine["network_bandwidth"], text, printed))
-            _, text, printed = min(found)
-            file.write_text(text, encoding="utf-8")
-            yield processes, printed
+            for _ in range(1 if self.level == "tiny" else CALIBRATIONS):
+                measuring.run_process(command, self.environment(processes))
+                found.append(json.loads(file.read_text(encoding="utf-8")))
+            # Latency and bandwidth are of one line through the same samples, and stay together.
+            found.sort(key=lambda machine: machine["network_latency"] + MESSAGE / machine["network_bandwidth"])
+            machine = found[len(found) // 2]
+            for name in ("flops_per_core", "memory_bandwidth", "task_seconds"):
+                machine[name] = statistics.median(other[name] for other in found)
+            file.write_text(json.dumps(machine), encoding="utf-8")
+            yield processes, machine
 
     def environment(self, processes):
         return workers.environment() | {"XDG_CONFIG_HOME": str(self.machines[processes])}
@@ -202,7 +204,7 @@ class Bench:
         for at in range(self.rounds):
             first = at % len(names)  # each time another one, since who comes after whom may matter
             for name in names[first:] + names[:first]:
-                if at == 0 or rows[name].least < MAX_SLOWDOWN * rows[AUTOMATIC].least:
+                if at < ENOUGH or rows[name].least < MAX_SLOWDOWN * rows[AUTOMATIC].least:
                     if at == 0 and name in peers_here:
                         peers_here[name]()  # files read, memory touched
                     contenders[name]()
