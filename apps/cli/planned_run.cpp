@@ -145,7 +145,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
     check_room(run, chosen, job);
     sources = sources_of(run);
   });
-  const auto& [request, plan, tasks, spills] = chosen;
+  const auto& [request, plan, tasks, spills, in_order] = chosen;
   if (job.rank == 0 && run.explain && !run.json)
     print(explain_text(run.compiled) + plans_text(run.compiled, {plan}, request));
   const StandIns files(run.outputs, job);
@@ -153,7 +153,8 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   const std::string folder = run.spill.value_or(temporary_folder());
   const PlanResources resources{run.threads,
                                 spills ? request.memory : std::nullopt,
-                                {folder, [&](std::exception_ptr error) { job.on_failure(error, job); }}};
+                                {folder, [&](std::exception_ptr error) { job.on_failure(error, job); }},
+                                in_order};
   const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job,
                                          job.rank == 0 ? run.progress : ProgressListener{});
   const std::map<std::string, Summary> summaries = outputs.finish();

@@ -88,7 +88,8 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
   for (const auto& [name, tensor] : run.inputs) inputs[name] = TensorAccess::inside(tensor);
   std::map<std::string, einrel::Tensor> outputs = output_tensors(chosen.tasks.graph);
   const std::string folder = options.spill ? options.spill->string() : temporary_folder();
-  const PlanResources resources{threads, chosen.spills ? options.memory : std::nullopt, {folder, end_process}};
+  const PlanResources resources{
+      threads, chosen.spills ? options.memory : std::nullopt, {folder, end_process}, chosen.in_order};
   static std::mutex one_at_a_time;  // StarPU starts once per process
   const std::unique_lock lock(one_at_a_time);
   const PlanRunReport measured =

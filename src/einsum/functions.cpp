@@ -132,6 +132,19 @@ std::string_view name_of(UnaryFunction function) { return unary_rows[static_cast
 std::string_view name_of(BinaryFunction function) { return binary_rows[static_cast<std::size_t>(function)].name; }
 std::string_view name_of(Reducer reducer) { return reducer_rows[static_cast<std::size_t>(reducer)].name; }
 
+std::optional<BinaryFunction> continuation(std::optional<Reducer> reducer) {
+  if (!reducer) return std::nullopt;
+  switch (*reducer) {
+    case Reducer::sum: return BinaryFunction::add;
+    case Reducer::prod: return BinaryFunction::multiply;
+    case Reducer::max:
+    case Reducer::any: return BinaryFunction::maximum;
+    case Reducer::min:
+    case Reducer::all: return BinaryFunction::minimum;
+    default: return std::nullopt;
+  }
+}
+
 DType reduced_type(Reducer reducer, DType operand) {
   switch (reducer) {
     case Reducer::sum:

@@ -80,6 +80,9 @@ constexpr bool keeps_integers(UnaryFunction f) {
 /// mean and logsumexp of integers give f64, any and all give bool, argmax and argmin i64; else `operand`.
 DType reduced_type(Reducer reducer, DType operand);
 
+/// What a reducer puts between two partial results; nothing where there is none or it cannot go on from one.
+std::optional<BinaryFunction> continuation(std::optional<Reducer> reducer);
+
 /// The exact value over doubles.
 double apply(UnaryFunction function, double x);
 double apply(BinaryFunction function, double a, double b);

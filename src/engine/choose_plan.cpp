@@ -2,6 +2,7 @@
 
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"
+#include "exec/starpu/session.h"
 #include "plan/finer_parts.h"
 
 namespace einrel {
@@ -35,9 +36,10 @@ Plan finer_for(const Compiled& compiled, Plan plan, const TaskMemory& memory, co
 
 ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
   const std::optional<std::int64_t> limit = request.plan.memory;
-  const bool spills = request.may_spill && limit;
+  const bool may_spill = request.may_spill && limit;
   const bool is_given = request.given.has_value();
-  ChosenPlan chosen = chosen_by_name(compiled, request, !spills);
+  ChosenPlan chosen = chosen_by_name(compiled, request, !may_spill);
+  const bool spills = may_spill && chosen.plan.peak.bytes > chunk_memory(*limit, request.threads);
   if (spills && !is_given) {
     const TaskMemory memory{*limit, request.threads, true};
     Plan finer = finer_for(compiled, std::move(chosen.plan.plan), memory, job);
@@ -60,7 +62,8 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, false);
   chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
-  if (!limit || most_live_bytes(chosen.tasks.graph) <= *limit) return chosen;
+  chosen.in_order = limit && most_live_bytes(chosen.tasks.graph) <= chunk_memory(*limit, request.threads);
+  if (!limit || chosen.in_order) return chosen;
   if (is_given) {
     check_tasks_fit(compiled, chosen.tasks, {*limit, request.threads});
     chosen.spills = true;
@@ -68,7 +71,7 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   }
   OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
   request.plan.sites = fine.plan.plan.sites;
-  return {request.plan, std::move(fine.plan), std::move(fine.tasks), true};
+  return {request.plan, std::move(fine.plan), std::move(fine.tasks), true, false};
 }
 
 }  // namespace einrel

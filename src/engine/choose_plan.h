@@ -23,7 +23,8 @@ struct ChosenPlan {
   PlanRequest request;
   PlanReport plan;
   PlannedTasks tasks;
-  bool spills = false;  ///< chunks may have to go to disk
+  bool spills = false;    ///< chunks may have to go to disk
+  bool in_order = false;  ///< all fits, if one task runs after the other (PlanResources)
 };
 
 /// A plan that runs within the limit: in one process, where not everything fits at once, one that is so fine that

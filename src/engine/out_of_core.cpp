@@ -21,8 +21,7 @@ struct LargestTask {
 LargestTask largest_task(const TaskGraph& graph) {
   LargestTask largest;
   for (const Task& task : graph.tasks) {
-    std::int64_t bytes = std::holds_alternative<WriteOutput>(task.op) ? 0 : bytes_of(graph[task.makes]);
-    for (const ArrayId read : task.reads) bytes += bytes_of(graph[read]);
+    const std::int64_t bytes = bytes_needed(graph, task);
     if (bytes > largest.bytes) largest = {bytes, task.node};
   }
   return largest;

@@ -20,7 +20,7 @@ namespace {
 /// Whether one task after the other, each on all threads, ends before StarPU would: it takes a while to start, and some
 /// time for each task, which is lost where tasks are small; and a task for all there is to do has one thread only.
 bool is_better_serial(const TaskGraph& graph, const PlanResources& resources) {
-  if (resources.threads == 1 || graph.sites == 1) return true;
+  if (resources.in_order || resources.threads == 1 || graph.sites == 1) return true;
   constexpr double start_seconds = 0.015;
   constexpr double task_seconds = 4e-6;
   constexpr double operations_per_second = 5e9;

@@ -43,6 +43,7 @@ struct PlanResources {
   std::size_t threads = 1;
   std::optional<std::int64_t> memory;  ///< bytes for chunks; more go to disk
   Spill spill;                         ///< where those go
+  bool in_order = false;               ///< one task after the other: most_live_bytes counts what is alive then
 };
 
 /// What running a plan took, all processes together.

@@ -77,8 +77,8 @@ TaskSpan ArrayStore::run(std::size_t t, int thread, Workers& workers) {
   const auto end_use = [&](ArrayId array) {
     if (live_.end_use(array)) arrays_[array.index].reset();
   };
-  for (const ArrayId read : task.reads) end_use(read);
   if (overwritten(task)) live_.begin(task.makes);
+  for (const ArrayId read : task.reads) end_use(read);
   if (!std::holds_alternative<WriteOutput>(task.op)) end_use(task.makes);
   return span;
 }

@@ -25,6 +25,14 @@ std::optional<ArrayId> overwritten(const Task& task) {
 
 bool needs_memory(const Task& task) { return !std::holds_alternative<WriteOutput>(task.op) && !overwritten(task); }
 
+std::int64_t bytes_needed(const TaskGraph& graph, const Task& task) {
+  std::int64_t bytes = needs_memory(task) ? bytes_of(graph[task.makes]) : 0;
+  for (auto read = task.reads.begin(); read != task.reads.end(); ++read) {
+    if (std::find(task.reads.begin(), read, *read) == read) bytes += bytes_of(graph[*read]);
+  }
+  return bytes;
+}
+
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {
   std::vector<std::size_t> last(graph.arrays.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {

@@ -97,6 +97,9 @@ std::int64_t bytes_of(const TaskArray& array);
 /// Scalar operations; 0 of what calls no kernel.
 double flops_of(const Task& task);
 
+/// What it reads, each array once, and makes: the memory that it needs while it runs.
+std::int64_t bytes_needed(const TaskGraph& graph, const Task& task);
+
 /// Whether it makes an array that needs memory of its own.
 bool needs_memory(const Task& task);
 /// The array whose memory that which the task makes takes over, if any.

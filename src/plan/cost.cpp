@@ -75,6 +75,12 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
     }
     touched += bytes_of(graph[vertex.inputs[o]]) / grid;
   }
+  if (const std::int64_t each = bytes_between(vertex, plan); each > 0) {
+    constexpr double passes = 3;  // written, read, and read again
+    double bindings = share;
+    for (const Extent extent : extents) bindings *= static_cast<double>(extent.value());
+    touched += passes * static_cast<double>(each) * bindings;
+  }
   return std::max(flops(vertex) * share / rate, touched / machine.memory_bandwidth) +
          calls / machine.cores * machine.task_seconds;
 }
@@ -362,6 +368,27 @@ PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machi
 
 PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers) {
   return Accounting(graph, plan, machine, transfers).run();
+}
+
+std::int64_t bytes_between(const Vertex& vertex, const VertexPlan& plan) {
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum == nullptr) return 0;
+  if (is_argument(vertex)) {
+    const std::vector<std::size_t> reduced = reduced_labels(vertex);
+    const bool is_cut =
+        std::any_of(reduced.begin(), reduced.end(), [&](std::size_t label) { return plan.parts[label] > 1; });
+    const bool is_read = einsum->body.steps.size() == 1;
+    const std::int64_t value = is_read ? 0 : static_cast<std::int64_t>(size_of(einsum->body.type()));
+    return is_cut ? value + static_cast<std::int64_t>(size_of(DType::boolean)) : 0;
+  }
+  std::set<VertexId> tensors;
+  for (const std::size_t operand : operands_read(vertex)) tensors.insert(vertex.inputs[operand]);
+  std::set<std::size_t> labels;
+  for (const ScalarStep& step : einsum->body.steps) {
+    if (const auto* const value = std::get_if<LabelValue>(&step.op)) labels.insert(value->label);
+  }
+  const auto results = std::clamp<std::int64_t>(static_cast<std::int64_t>(tensors.size() + labels.size()) - 2, 0, 2);
+  return results * static_cast<std::int64_t>(size_of(vertex.dtype));
 }
 
 std::int64_t partial_bytes(const Vertex& vertex) {

@@ -16,10 +16,11 @@ double chunk_elements(const Shape& bound, const PartitionVector& parts) {
   return elements;
 }
 
-/// What one part reads and makes, and another like that which it makes.
+/// What one part reads and makes, and another like that which it makes where these are added up afterwards.
 double part_bytes(const EinGraph& graph, const Vertex& vertex, const PartitionVector& parts) {
   const std::int64_t element = std::max(partial_bytes(vertex), static_cast<std::int64_t>(size_of(vertex.dtype)));
-  double bytes = 2 * chunk_elements(vertex.bound, result_parts(vertex, parts)) * static_cast<double>(element);
+  const double results = reduces_onto_result(vertex) ? 1 : 2;
+  double bytes = results * chunk_elements(vertex.bound, result_parts(vertex, parts)) * static_cast<double>(element);
   for (const std::size_t operand : operands_read(vertex)) {
     const Vertex& tensor = graph[vertex.inputs[operand]];
     bytes += chunk_elements(tensor.bound, operand_parts(vertex, operand, parts)) *
@@ -28,14 +29,14 @@ double part_bytes(const EinGraph& graph, const Vertex& vertex, const PartitionVe
   return bytes;
 }
 
-/// Of the labels (reduced, or not) that may be cut into twice as many parts, the one whose parts are longest.
+/// Of the labels that may be cut into twice as many parts, the one whose parts are longest.
 std::optional<std::size_t> longest(const Vertex& vertex, const PartitionVector& parts, const PartitionVector& most,
-                                   bool is_reduced) {
+                                   bool also_reduced) {
   const std::vector<std::size_t> reduced = reduced_labels(vertex);
   std::optional<std::size_t> found;
   for (std::size_t l = 0; l < parts.size(); ++l) {
-    const bool is_one_of_them = std::find(reduced.begin(), reduced.end(), l) != reduced.end();
-    if (2 * parts[l] > most[l] || is_one_of_them != is_reduced) continue;
+    const bool is_reduced = std::find(reduced.begin(), reduced.end(), l) != reduced.end();
+    if (2 * parts[l] > most[l] || (is_reduced && !also_reduced)) continue;
     if (!found || part_of(most[l], parts[l]) > part_of(most[*found], parts[*found])) found = l;
   }
   return found;
@@ -62,8 +63,8 @@ void make_parts_finer(const EinGraph& graph, Plan& plan, std::int64_t most_bytes
     const PartitionVector most = most_parts(vertex, graph);
     PartitionVector& parts = plan.vertices[v].parts;
     while (part_bytes(graph, vertex, parts) > static_cast<double>(most_bytes)) {
-      std::optional<std::size_t> label = longest(vertex, parts, most, false);
-      if (!label) label = longest(vertex, parts, most, true);  // partial results of all parts are alive together
+      std::optional<std::size_t> label = longest(vertex, parts, most, reduces_onto_result(vertex));
+      if (!label) label = longest(vertex, parts, most, true);
       if (!label) break;
       parts[*label] *= 2;
     }

@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -19,17 +18,14 @@ namespace {
 bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
 std::int64_t element_bytes(const Vertex& vertex) { return static_cast<std::int64_t>(size_of(vertex.dtype)); }
 
-/// Results of joins of two relations that are alive at a time before the last join of a vertex.
-std::int64_t results_between(const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
-  if (einsum == nullptr) return 0;
-  std::set<VertexId> tensors;
-  for (const std::size_t operand : operands_read(vertex)) tensors.insert(vertex.inputs[operand]);
-  std::set<std::size_t> labels;
-  for (const ScalarStep& step : einsum->body.steps) {
-    if (const auto* const value = std::get_if<LabelValue>(&step.op)) labels.insert(value->label);
+/// Partial results of its parts that a site has at a time, where one is not reduced onto the other.
+std::int64_t partial_results(const Vertex& vertex, const VertexPlan& plan) {
+  if (reduces_onto_result(vertex)) return 1;
+  std::int64_t parts = 1;
+  for (const std::size_t label : reduced_labels(vertex)) {
+    parts = checked_multiply(parts, (plan.parts[label] + plan.grid[label] - 1) / plan.grid[label]);
   }
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(tensors.size() + labels.size()) - 2, 0, 2);
+  return parts;
 }
 
 /// The iteration space of a vertex as if it were a tensor.
@@ -121,17 +117,18 @@ class Holdings {
   void reduce(std::size_t v) {
     const Vertex& vertex = graph_.vertices[v];
     const std::int64_t sites = partial_sites(vertex, plan_.vertices[v]);
-    if (sites == 1) return;
+    const std::int64_t parts = partial_results(vertex, plan_.vertices[v]);
+    if (sites == 1 && parts == 1) return;
     const std::int64_t each = partial_bytes(vertex);
-    all_.push_back({v, HeldAs::partial, v, v, each, held(v, partial_layout(vertex, plan_.vertices[v]))});
+    all_.push_back(
+        {v, HeldAs::partial, v, v, checked_multiply(parts, each), held(v, partial_layout(vertex, plan_.vertices[v]))});
     all_.push_back({v, HeldAs::partial, v, v, checked_multiply(sites - 1, each),
                     held(v, result_layout(vertex, plan_.vertices[v]))});
   }
 
   void join(std::size_t v) {
-    const std::int64_t results = results_between(graph_.vertices[v]);
-    if (results == 0) return;
-    const std::int64_t each = checked_multiply(results, element_bytes(graph_.vertices[v]));
+    const std::int64_t each = bytes_between(graph_.vertices[v], plan_.vertices[v]);
+    if (each == 0) return;
     all_.push_back(
         {v, HeldAs::between, v, v, each, held(iteration_layout(plan_.vertices[v]), label_extents(graph_.vertices[v]))});
   }
@@ -222,9 +219,9 @@ std::int64_t least_memory_of(const EinGraph& graph, const Vertex& vertex, const 
     most = std::max(most, checked_multiply(needed, element_bytes(tensor)));
   }
   for (const auto& [tensor, needed] : operands) bytes = checked_add(bytes, needed);
-  if (const std::int64_t results = results_between(vertex); results > 0) {
+  if (const std::int64_t each = bytes_between(vertex, plan); each > 0) {
     const std::int64_t space = elements_at(iteration_layout(plan), label_extents(vertex), 0);
-    bytes = checked_add(bytes, checked_multiply(checked_multiply(results, element_bytes(vertex)), space));
+    bytes = checked_add(bytes, checked_multiply(each, space));
   }
   const std::int64_t sites = partial_sites(vertex, plan);
   if (sites == 1) return bytes;

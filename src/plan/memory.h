@@ -13,7 +13,7 @@ enum class HeldAs : std::uint8_t {
   stored,   ///< its share of an input or of a result
   copy,     ///< what it has received for a vertex, in chunks as that vertex needs them
   partial,  ///< partial results: its own and those that it receives to add them up
-  between,  ///< what a vertex that reads more than two tensors makes of two of them before it takes the next
+  between,  ///< what lies between the joins of a vertex (bytes_between)
 };
 
 /// "stored", "copy", "partial", "between".
@@ -42,10 +42,10 @@ struct SitePeak {
 /// - while a vertex is computed, and until the last that needs them likewise: the chunks of operands that it does not
 ///   have in that cut;
 /// - while a vertex is computed: its result and, where what it reduces is spread, a partial result, at the owners of
-///   the result those of all others of their group besides, of what they own.
-/// - while a vertex is computed that reads more than two tensors (label values are some, too): for each of those but
-///   two, and for two at a time, its share of the iteration space; joins are of two relations, and this is the most
-///   that their results may be.
+///   the result those of all others of their group besides, of what they own; a partial result for each of its parts
+///   where they are not reduced one onto the other.
+/// - while a vertex is computed in several joins: bytes_between for its share of the iteration space, the most that
+///   their results may be.
 /// Memory of kernels and of the runtime is not counted. O(vertices * sites); each layout is looked at once. Throws
 /// UserError when a sum needs more than 63 bits.
 SitePeak peak_of(const EinGraph& graph, const Plan& plan);

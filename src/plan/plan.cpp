@@ -156,6 +156,15 @@ std::vector<std::size_t> reduced_labels(const Vertex& vertex) {
   return einsum == nullptr ? std::vector<std::size_t>{} : einsum->reduced;
 }
 
+bool reduces_onto_result(const Vertex& vertex) {
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum == nullptr || !continuation(einsum->reducer) || operands_read(vertex).size() != 2) return false;
+  const bool has_label_value =
+      std::any_of(einsum->body.steps.begin(), einsum->body.steps.end(),
+                  [](const ScalarStep& step) { return std::holds_alternative<LabelValue>(step.op); });
+  return !has_label_value && reduced_type(*einsum->reducer, einsum->body.type()) == vertex.dtype;
+}
+
 PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph) {
   std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {

@@ -73,6 +73,10 @@ std::vector<std::string> label_names(const Vertex& vertex);
 /// The labels that a vertex reduces.
 std::vector<std::size_t> reduced_labels(const Vertex& vertex);
 
+/// Whether a site that computes several parts of a label that the vertex reduces needs one result for all of them:
+/// joins of two relations, reduced by what can go on from a result of the vertex's type (reduces_onto in tra/kernel).
+bool reduces_onto_result(const Vertex& vertex);
+
 /// How many parts each label of a vertex may be cut into: its extent; 1 where cannot_be_cut says why, and for the label
 /// of a diagonal X[i,i], whose chunks a grid of sites does not describe.
 PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph);

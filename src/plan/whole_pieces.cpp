@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "einsum/typing.h"
 #include "plan/layout.h"
 
 namespace einrel {
@@ -12,21 +11,6 @@ namespace {
 constexpr std::int64_t least_extent = 256;
 /// Scalar operations of one part: some hundred times what a task costs.
 constexpr double least_flops = 1e7;
-
-/// Whether its results for the parts of a reduced label can be made one onto the other (reduces_onto in tra/kernel).
-bool reduces_joins(const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
-  if (einsum == nullptr || !einsum->reducer || operands_read(vertex).size() != 2) return false;
-  switch (*einsum->reducer) {
-    case Reducer::sum:
-    case Reducer::prod:
-    case Reducer::max:
-    case Reducer::min:
-    case Reducer::any:
-    case Reducer::all: return reduced_type(*einsum->reducer, einsum->body.type()) == vertex.dtype;
-    default: return false;
-  }
-}
 
 class Pieces {
  public:
@@ -38,7 +22,7 @@ class Pieces {
 
   void cut(std::size_t v) {
     const Vertex& vertex = graph_.vertices[v];
-    if (!reduces_joins(vertex)) return;
+    if (!reduces_onto_result(vertex)) return;
     const PartitionVector most = most_parts(vertex, graph_);
     double flops_of_part = flops(vertex);
     for (const std::int64_t parts : plan_.vertices[v].parts) flops_of_part /= static_cast<double>(parts);

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "einsum/print.h"
-#include "einsum/typing.h"
 
 namespace einrel {
 namespace {
@@ -356,20 +355,11 @@ bool is_associative_commutative(const Kernel& kernel) {
 }
 
 bool reduces_onto(const Kernel& kernel, const Kernel& fold) {
-  const std::optional<BinaryFunction> function = element_wise_function(fold);
-  if (!function || kernel.steps.empty() || result_dtype(kernel) != result_dtype(fold)) return false;
+  if (kernel.steps.empty() || result_dtype(kernel) != result_dtype(fold)) return false;
   const auto* const einsum = std::get_if<EinSum>(&kernel.steps.back().op);
-  if (einsum == nullptr || !einsum->reducer) return false;
-  if (reduced_type(*einsum->reducer, einsum->body.type()) != result_dtype(kernel)) return false;
-  switch (*einsum->reducer) {
-    case Reducer::sum: return function == BinaryFunction::add;
-    case Reducer::prod: return function == BinaryFunction::multiply;
-    case Reducer::max:
-    case Reducer::any: return function == BinaryFunction::maximum;
-    case Reducer::min:
-    case Reducer::all: return function == BinaryFunction::minimum;
-    default: return false;
-  }
+  if (einsum == nullptr || !continuation(einsum->reducer)) return false;
+  return continuation(einsum->reducer) == element_wise_function(fold) &&
+         reduced_type(*einsum->reducer, einsum->body.type()) == result_dtype(kernel);
 }
 
 bool distributes_over(const Kernel& outer, const Kernel& inner) {

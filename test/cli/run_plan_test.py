@@ -219,6 +219,18 @@ class Limits(RunTest):
         if not SANITIZED:
             self.assertLess(ran["peak_memory"]["measured"], 160e6)
 
+    def test_what_could_run_side_by_side_keeps_to_the_limit(self):
+        # Each P is needed by one Q alone; all of them at a time would be 300 MB.
+        lines = ["dims n=1000 m=1250", "input X[n,m]"]
+        for i in range(60):
+            lines += [f"P{i}[n,m] = X[n,m] * {i}", f"Q{i}[n] = max[m] P{i}[n,m]"]
+        program = self.text_file("wide.ein", "\n".join([*lines, "output " + ", ".join(f"Q{i}" for i in range(60))]))
+        ran = json.loads(self.succeed("run", program, "--random", "1", "--json", "--memory", "60MB", "--sites", "2",
+                                      "--planner", "single", "--threads", "3").out)
+        self.assertEqual(ran["measured"]["bytes_spilled"], 0)
+        for vertex in ran["vertices"]:
+            self.assertLess(vertex["peak_memory"]["measured"] or 0, 60e6, vertex["name"])
+
     def test_limits_that_nothing_fits_into_are_refused(self):
         program = self.text_file("chain.ein", CHAIN)
         wide = self.text_file("wide.ein", "dims i=3000000\ninput A[i]\ns[] = sum[i] A[i]\nZ[i] = A[i] - s[]\nY[i] = floor(Z[i])\nm[] = argmax[i] Y[i]\n")

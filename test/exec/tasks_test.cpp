@@ -165,6 +165,13 @@ TEST(Tasks, ReduceThePartsOfALabelOntoOneResult) {
         EXPECT_EQ(calls_of(tasks, true), 4);
         EXPECT_LE(calls_of(tasks, false), 2);
         const Outputs outputs = run_on(tasks, each.inputs, 2);
+        if (memory == SiteMemory::shared) {
+          EXPECT_TRUE(same_bits(run_by_starpu(tasks, each.inputs, 2).at("Z"), outputs.at("Z")));
+          StarpuSession session({1, std::int64_t{1}, {testing::TempDir(), {}}}, {});  // StarPU has the arrays
+          Outputs within = output_tensors(tasks);
+          run_starpu(tasks, bindings_of(tasks, each.inputs, within), session, {});
+          EXPECT_TRUE(same_bits(within.at("Z"), outputs.at("Z")));
+        }
         const std::vector<Tensor> want = evaluate_reference(graph, each.inputs, {});
         const double narrow = dtype == "bf16" ? 1.0 / 128 : 1e-5;
         std::vector<double> allowed;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <variant>
@@ -56,6 +57,40 @@ TEST(Peak, CountsWhatIsMadeBetweenTheJoinsOfAVertex) {
       einrel::graph_of("dims i=4 j=6 k=8\ninput A[i,j], B[j,k], C[i,k]\nZ[i] = max[j,k] (A[i,j] + B[j,k]) * C[i,k]\n");
   EXPECT_EQ(described(graph, peak_of(graph, plan_of(graph, 1, {}))),
             "1200 on 0 at Z: between Z 768 stored B 192 stored C 128 stored A 96 stored Z 16");
+}
+
+TEST(Peak, CountsWhatIsComparedWithTheExtremeWhereItsLabelsAreCut) {
+  const std::string dims = "dims i=4 j=6 k=8\ninput A[i,j], B[j,k]\n";
+  for (const auto& [statement, between] : std::map<std::string, std::int64_t>{
+           {"M[i,k] = argmax[j] A[i,j] * B[j,k]", 4 * 6 * 8 * 5}, {"M[i] = argmax[j] A[i,j]", 4 * 6}}) {
+    const EinGraph graph = einrel::graph_of(dims + statement + "\n");
+    Plan plan = plan_of(graph, 1, {});
+    const std::size_t j = reduced_labels(graph.vertices[2]).front();
+    const std::int64_t whole = peak_of(graph, plan).bytes;
+    plan.vertices[2].parts[j] = 2;
+    const SitePeak peak = peak_of(graph, plan);
+    const auto held = std::find_if(peak.tensors.begin(), peak.tensors.end(),
+                                   [](const HeldTensor& each) { return each.as == HeldAs::between; });
+    ASSERT_NE(held, peak.tensors.end()) << statement;
+    EXPECT_EQ(held->bytes, between);
+    EXPECT_GT(peak.bytes, whole);
+    plan.vertices[2].parts[j] = 1;
+    EXPECT_EQ(peak_of(graph, plan).bytes, whole);
+  }
+}
+
+TEST(Peak, CountsAPartialResultOfEveryPartThatIsNotReducedOntoOne) {
+  for (const auto& [reducer, partial] :
+       std::map<std::string, std::int64_t>{{"sum", 0}, {"max", 0}, {"logsumexp", 3 * 4 * 8 * 4}}) {
+    const EinGraph graph =
+        einrel::graph_of("dims i=4 j=6 k=8\ninput A[i,j], B[j,k]\nZ[i,k] = " + reducer + "[j] (A[i,j] + B[j,k])\n");
+    Plan plan = plan_of(graph, 1, {});
+    plan.vertices[0].parts = {1, 3};
+    plan.vertices[1].parts = {3, 1};
+    const std::int64_t whole = peak_of(graph, plan_of(graph, 1, {})).bytes;
+    plan.vertices[2].parts[reduced_labels(graph.vertices[2]).front()] = 3;
+    EXPECT_EQ(peak_of(graph, plan).bytes - whole, partial) << reducer;
+  }
 }
 
 TEST(Peak, CountsCopiesWhereTheTensorDoesNotLie) {

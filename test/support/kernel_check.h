@@ -35,20 +35,6 @@ Tensor narrowed(DType dtype, const Shape& shape, const std::vector<Number>& valu
   return tensor;
 }
 
-/// What `reducer` puts between two partial results; nothing where it cannot go on from one.
-inline std::optional<BinaryFunction> continuation(std::optional<Reducer> reducer) {
-  if (!reducer) return std::nullopt;
-  switch (*reducer) {
-    case Reducer::sum: return BinaryFunction::add;
-    case Reducer::prod: return BinaryFunction::multiply;
-    case Reducer::max:
-    case Reducer::any: return BinaryFunction::maximum;
-    case Reducer::min:
-    case Reducer::all: return BinaryFunction::minimum;
-    default: return std::nullopt;
-  }
-}
-
 /// onto (+) the reference.
 inline Tensor reference_onto(const RandomEinsum& random, const Tensor& onto) {
   const BinaryFunction function = *continuation(random.einsum().reducer);

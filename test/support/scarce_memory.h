@@ -19,11 +19,7 @@ class ScarceMemory {
 
   ScarceMemory(const TaskGraph& graph, std::int64_t tasks_at_once) {
     std::int64_t task_bytes = 0;
-    for (const Task& task : graph.tasks) {
-      std::int64_t bytes = std::holds_alternative<WriteOutput>(task.op) ? 0 : bytes_of(graph[task.makes]);
-      for (const ArrayId read : task.reads) bytes += bytes_of(graph[read]);
-      task_bytes = std::max(task_bytes, bytes);
-    }
+    for (const Task& task : graph.tasks) task_bytes = std::max(task_bytes, bytes_needed(graph, task));
     taken_ = static_cast<std::size_t>(std::max<std::int64_t>(0, chunk_memory(limit, 1) - tasks_at_once * task_bytes));
     starpu_memory_allocate(STARPU_MAIN_RAM, taken_, STARPU_MEMORY_OVERFLOW);
   }

@@ -160,8 +160,8 @@ void run_task(void* buffers[], void* argument) {
   } catch (...) {
     state.error.keep();
   }
-  for (const ArrayId read : call.task.reads) state.live.end_use(read);
   if (overwritten(call.task)) state.live.begin(call.task.makes);
+  for (const ArrayId read : call.task.reads) state.live.end_use(read);
   if (makes) state.live.end_use(call.task.makes);
 }
 
