@@ -28,10 +28,11 @@ double largest_of_all(double own, const Job& job) {
   return std::stod(from_rank_0(job, fmt::format("{:.17g}", largest)));
 }
 
-/// The time of one of several rounds, in seconds. The least is what neighbours on the machine disturb least; ranks that
-/// share cores disturb each other when it counts, too, so there it is the mean.
+/// The time of one of several rounds, in seconds. The least is what neighbours on the machine disturb least; but ranks
+/// disturb each other when it counts, too, and then the mean says more.
 template <class Action>
-double seconds_of_round(int rounds, bool takes_mean, Action&& action) {
+double seconds_of_round(bool takes_mean, Action&& action) {
+  constexpr int rounds = 7;
   double least = std::numeric_limits<double>::infinity();
   double sum = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -54,8 +55,7 @@ double seconds_of(const std::string& text, std::size_t threads, const Job& job) 
   Workers workers(threads);
   runner.run(inputs, {}, workers);
   largest_of_all(0, job);  // all are here
-  constexpr int rounds = 5;
-  return largest_of_all(seconds_of_round(rounds, job.ranks > 1, [&] { runner.run(inputs, {}, workers); }), job);
+  return largest_of_all(seconds_of_round(job.ranks > 1, [&] { runner.run(inputs, {}, workers); }), job);
 }
 
 double measured_flops(const Job& job) {
@@ -72,7 +72,7 @@ double measured_memory_bandwidth(std::size_t threads, const Job& job) {
 
 /// Least seconds of a program whose tensors have one label, of which each vertex has so many parts, one per site; the
 /// longest of all ranks.
-double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>& parts, int rounds,
+double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>& parts, bool takes_mean,
                         StarpuSession& session, const Job& job) {
   const Compiled program = compiled(text);
   Plan plan{"calibrate", job.ranks, {}};
@@ -84,17 +84,20 @@ double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>
     if (is_input(vertex)) sources[vertex.name] = random_tensor(1, vertex.name, vertex.dtype, vertex.bound);
   }
   const TaskBindings bindings = task_bindings(tasks.graph, sources, writers_to(outputs, tasks.graph), {});
-  return largest_of_all(seconds_of_round(rounds, false, [&] { run_starpu(tasks.graph, bindings, session, job); }), job);
+  return largest_of_all(seconds_of_round(takes_mean, [&] { run_starpu(tasks.graph, bindings, session, job); }), job);
 }
 
-/// Of a chain of many vertices that are next to nothing, what each costs.
-double measured_task_seconds(StarpuSession& session, const Job& job) {
-  constexpr int vertices = 400;
-  std::string text = "dims i=8\ninput A0[i]\n";
-  for (int v = 1; v <= vertices; ++v) text += fmt::format("A{}[i] = A{}[i] + 1\n", v, v - 1);
-  const std::vector<std::int64_t> whole(vertices + 1, 1);
-  constexpr int rounds = 5;
-  return seconds_on_sites(text, whole, rounds, session, job) / vertices;
+/// What each vertex of a chain of many costs that have so many elements, vertex v cut for parts(v) sites.
+template <class Parts>
+double seconds_of_vertex(int elements, Parts&& parts, StarpuSession& session, const Job& job) {
+  constexpr int vertices = 200;
+  std::string text = fmt::format("dims i={}\ninput A0[i]\n", elements);
+  std::vector<std::int64_t> of_vertex{1};
+  for (int v = 1; v <= vertices; ++v) {
+    text += fmt::format("A{}[i] = A{}[i] + 1\n", v, v - 1);
+    of_vertex.push_back(parts(v));
+  }
+  return seconds_on_sites(text, of_vertex, job.ranks > 1, session, job) / vertices;
 }
 
 struct Network {
@@ -102,34 +105,34 @@ struct Network {
   double latency = 0;
 };
 
-/// Half of Y is on site 1 and has to come to site 0, where Z is computed. Without that, both are computed there:
-/// three quarters of that time are what computing takes in the first case. A line through the seconds by bytes, all of
-/// which are taken for equally exact in proportion: else the long messages would hide what every message costs.
-Network measured_network(StarpuSession& session, const Job& job) {
-  double weights = 0;
-  double bytes_sum = 0;
-  double seconds_sum = 0;
-  double products = 0;
-  double squares = 0;
-  for (const std::int64_t elements : {1 << 10, 1 << 16, 1 << 20, 1 << 22, 1 << 23}) {
+/// The bandwidth from half of a Y on site 1 that has to come to site 0, where Z is computed. Without that, both are
+/// computed there, and three quarters of that time are what computing takes in the first case.
+double measured_bandwidth(StarpuSession& session, const Job& job) {
+  double seconds_per_byte = 0;
+  const std::vector<std::int64_t> sizes{1 << 22, 1 << 23, 1 << 24};
+  for (const std::int64_t elements : sizes) {
     const std::string text = fmt::format("dims i={}\ninput A[i]\nY[i] = A[i] * 2\nZ[i] = Y[i] + 1\n", elements);
-    const int rounds = elements > 1 << 16 ? 7 : 50;
-    const double moving = seconds_on_sites(text, {2, 2, 1}, rounds, session, job);
-    const double still = seconds_on_sites(text, {1, 1, 1}, rounds, session, job);
+    const double moving = seconds_on_sites(text, {2, 2, 1}, false, session, job);
+    const double still = seconds_on_sites(text, {1, 1, 1}, false, session, job);
     const double bytes = 4.0 * static_cast<double>(elements) / 2;
-    constexpr double least_seconds = 1e-6;  // no message takes less
-    const double seconds = std::max(least_seconds, moving - 0.75 * still);
-    const double weight = 1 / (seconds * seconds);
-    weights += weight;
-    bytes_sum += weight * bytes;
-    seconds_sum += weight * seconds;
-    products += weight * bytes * seconds;
-    squares += weight * bytes * bytes;
+    seconds_per_byte += std::max(0.0, moving - 0.75 * still) / bytes / static_cast<double>(sizes.size());
   }
-  const double slope = (weights * products - bytes_sum * seconds_sum) / (weights * squares - bytes_sum * bytes_sum);
-  const double start = (seconds_sum - slope * bytes_sum) / weights;
-  constexpr double fastest = 1e12;  // no network is faster; noise may make the line fall
-  return {slope > 1 / fastest ? 1 / slope : fastest, std::max(start, 1e-6)};
+  constexpr double fastest = 1e12;  // no network is faster; noise may leave no time at all
+  return 1 / std::max(seconds_per_byte, 1 / fastest);
+}
+
+/// What it costs before the first byte, from a chain that is computed on one site and on two in turns: half of each
+/// result has to go to the other site or come back before anyone can go on. There is something to compute meanwhile,
+/// as in a program: ranks that do nothing but wait for the next message are quicker.
+double measured_latency(double bandwidth, StarpuSession& session, const Job& job) {
+  constexpr int elements = 1 << 15;
+  constexpr double bytes = 4.0 * elements / 2;
+  const double hop = seconds_of_vertex(
+      elements, [](int v) { return 1 + v % 2; }, session, job);
+  const double still = seconds_of_vertex(
+      elements, [](int) { return 1; }, session, job);
+  constexpr double least = 1e-6;
+  return std::max(hop - 0.75 * still - bytes / bandwidth, least);
 }
 
 std::string host_name() {
@@ -152,11 +155,11 @@ Machine calibrate(std::size_t threads, const Job& job) {
   const auto pages = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES));
   machine.memory = pages * ::sysconf(_SC_PAGESIZE) / static_cast<std::int64_t>(job.ranks_here);
   StarpuSession session({threads, {}, {}}, job);
-  machine.task_seconds = measured_task_seconds(session, job);
+  machine.task_seconds = seconds_of_vertex(
+      64, [](int) { return 1; }, session, job);
   if (job.ranks > 1) {
-    const Network network = measured_network(session, job);
-    machine.network_bandwidth = network.bandwidth;
-    machine.network_latency = network.latency;
+    machine.network_bandwidth = measured_bandwidth(session, job);
+    machine.network_latency = measured_latency(machine.network_bandwidth, session, job);
   }
   return machine;
 }
