@@ -1,6 +1,8 @@
 #include "plan/whole_pieces.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "plan/layout.h"
 
@@ -27,6 +29,7 @@ class Pieces {
     double flops_of_part = flops(vertex);
     for (const std::int64_t parts : plan_.vertices[v].parts) flops_of_part /= static_cast<double>(parts);
     for (const std::size_t label : reduced_labels(vertex)) {
+      if (most[label] >= least_extent) lay_along(v, label);
       std::int64_t& parts = plan_.vertices[v].parts[label];
       const std::int64_t pieces = parts == 1 ? pieces_along(v, label) : 1;
       if (pieces == 1 || most[label] / pieces < least_extent) continue;
@@ -63,6 +66,43 @@ class Pieces {
   bool can_follow(const Along& operand) const {
     return std::holds_alternative<Input>(graph_.vertices[operand.tensor].op) && readers_[operand.tensor] == 1 &&
            operand.axis.cut == DimensionCut{1, 1};
+  }
+
+  /// The only dimension that is spread over sites of an input that goes whole to all sites of a vertex, its one reader:
+  /// it could be any dimension, the same bytes would move.
+  std::optional<std::size_t> spread_dim(std::size_t v, std::size_t operand) const {
+    const Vertex& vertex = graph_.vertices[v];
+    const std::size_t tensor = vertex.inputs[operand].index;
+    if (!std::holds_alternative<Input>(graph_.vertices[tensor].op) || readers_[tensor] != 1) return std::nullopt;
+    for (const std::optional<std::size_t> label : operand_labels(vertex, operand)) {
+      if (!label || plan_.vertices[v].parts[*label] > 1) return std::nullopt;
+    }
+    const std::vector<std::int64_t>& grid = plan_.vertices[tensor].grid;
+    const auto is_spread = [](std::int64_t sites) { return sites > 1; };
+    if (std::count_if(grid.begin(), grid.end(), is_spread) != 1) return std::nullopt;
+    return static_cast<std::size_t>(std::find_if(grid.begin(), grid.end(), is_spread) - grid.begin());
+  }
+
+  /// Spreads such inputs along a label that is reduced, where all other operands come in as many pieces of it.
+  void lay_along(std::size_t v, std::size_t label) {
+    const Vertex& vertex = graph_.vertices[v];
+    const std::vector<Along> operands = along(v, label);
+    for (const std::size_t operand : operands_read(vertex)) {
+      const std::size_t tensor = vertex.inputs[operand].index;
+      const std::optional<std::size_t> spread = spread_dim(v, operand);
+      const auto here =
+          std::find_if(operands.begin(), operands.end(), [&](const Along& each) { return each.tensor == tensor; });
+      if (!spread || here == operands.end() || here->dim == *spread) continue;
+      VertexPlan& input = plan_.vertices[tensor];
+      const std::int64_t pieces = input.parts[*spread];
+      const bool others_agree = std::all_of(operands.begin(), operands.end(), [&](const Along& other) {
+        return other.tensor == tensor || other.axis.cut == DimensionCut{pieces, 1} || can_follow(other);
+      });
+      if (!others_agree || graph_.vertices[tensor].bound[here->dim].value() / pieces < least_extent) continue;
+      std::swap(input.parts[*spread], input.parts[here->dim]);
+      std::swap(input.grid[*spread], input.grid[here->dim]);
+      std::swap(input.strides[*spread], input.strides[here->dim]);
+    }
   }
 
   /// In how many pieces, from different sites, all operands come that have the label; 1 where they differ.

@@ -35,6 +35,20 @@ TEST(WholePieces, GoIntoTheResultOneAfterTheOther) {
   EXPECT_EQ(peak_of(graph, together).bytes - peak_of(graph, plan).bytes, 2 * 2000 * 2000 * 4);
 }
 
+TEST(WholePieces, OfAnInputThatAllSitesWantAreCutAlongWhatIsReduced) {
+  const EinGraph graph = einrel::graph_of(product);
+  const Plan together{
+      "by hand", 2, {one_part_per_site({2, 1}), one_part_per_site({1, 2}), one_part_per_site({1, 2, 1})}};
+  Plan plan = together;
+  use_pieces_whole(graph, plan);
+  EXPECT_EQ(plan.vertices[0], one_part_per_site({1, 2}));
+  EXPECT_EQ(plan.vertices[1].parts, (PartitionVector{2, 2}));
+  EXPECT_EQ(plan.vertices[1].grid, (PartitionVector{1, 2}));
+  EXPECT_EQ(plan.vertices[2].parts, (PartitionVector{1, 2, 2}));
+  const Machine machine;
+  EXPECT_EQ(costs_of(graph, plan, machine).received, costs_of(graph, together, machine).received);
+}
+
 TEST(WholePieces, AreLeftWhereOperandsAreCutInDifferentWays) {
   const EinGraph graph = einrel::graph_of(product);
   Plan plan = by_rows_and_columns();
