@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -47,8 +49,16 @@ class Scratch {
 
 }  // namespace
 
-/// The helpers sleep until a stage with several parts comes. Whoever is free takes the next part. What has one part, or
-/// no helpers, runs at once.
+/// Waits for a while without going to sleep: waking up takes longer than many stages of small programs.
+template <class Condition>
+void look_for(Condition&& condition) {
+  constexpr std::chrono::microseconds long_enough{50};
+  const auto start = std::chrono::steady_clock::now();
+  while (!condition() && std::chrono::steady_clock::now() - start < long_enough) std::this_thread::yield();
+}
+
+/// The helpers sleep until a stage with several parts comes, but not between stages that follow at once. Whoever is
+/// free takes the next part. What has one part, or no helpers, runs at once.
 struct Workers::Team {
   explicit Team(std::size_t threads) : own(threads) {
     try {
@@ -89,6 +99,7 @@ struct Workers::Team {
     }
     wake.notify_all();
     take_parts(0);
+    look_for([this] { return busy == 0; });
     std::unique_lock lock(mutex);
     idle.wait(lock, [this] { return busy == 0; });
     stage = nullptr;
@@ -98,6 +109,7 @@ struct Workers::Team {
   void help(std::size_t worker) {
     std::int64_t seen = 0;
     while (true) {
+      look_for([&] { return stopping || round != seen; });
       {
         std::unique_lock lock(mutex);
         wake.wait(lock, [&] { return stopping || (round != seen && stage != nullptr); });
@@ -144,9 +156,10 @@ struct Workers::Team {
   const Stage* stage = nullptr;
   Arrays arrays;
   std::int64_t next = 0;
-  std::int64_t round = 0;
-  std::size_t busy = 0;
-  bool stopping = false;
+  // Changed under the mutex, but looked at without it.
+  std::atomic<std::int64_t> round = 0;
+  std::atomic<std::size_t> busy = 0;
+  std::atomic<bool> stopping = false;
   std::exception_ptr failure;
   std::vector<std::thread> helpers;
 };
