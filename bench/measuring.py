@@ -13,6 +13,7 @@ from kernel_bench import workers
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = (64, 128, 256)  # of ScaLAPACK
+REPEAT = ("--repeat", "3")  # of `einrel run`
 FILES_BYTES = 2 << 30
 
 
@@ -52,6 +53,17 @@ def run_einrel(einrel, program, *options, launched_by=(), environment=None):
     """The report of `einrel run`."""
     command = [*launched_by, einrel, "run", program, "--json", "--progress", "never", *options]
     return json.loads(run_process(command, environment or workers.environment()))
+
+
+def repeated_seconds(report):
+    """Of a run with REPEAT: what computing takes in a process that has computed the same before, as that of its peers
+    has. The first time touches memory and files; the last writes or summarises the result."""
+    return report["measured"]["seconds_of_runs"][1]
+
+
+def first_seconds(report):
+    """Of a run with REPEAT: what it takes in a new process."""
+    return report["measured"]["seconds_of_runs"][0]
 
 
 def bound(files):

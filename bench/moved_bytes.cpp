@@ -1,5 +1,5 @@
-// Counts what goes from process to process: linked to pdgemm, which asks for it; or a library for LD_PRELOAD, which
-// leaves two numbers of this process in the file $MOVED_BYTES.RANK when MPI ends.
+// Counts what goes from process to process: linked to pdgemm and to test/mpi, which ask for it; or a library for
+// LD_PRELOAD, which leaves two numbers of this process in the file $MOVED_BYTES.RANK when MPI ends.
 #include "moved_bytes.h"
 
 #include <mpi.h>
@@ -12,7 +12,9 @@
 namespace einrel::bench {
 namespace {
 
-constexpr int data_tag = 43;  // of StarPU-MPI (starpu_mpi_private.h)
+// The tags that StarPU-MPI gives its messages (starpu_mpi_private.h).
+constexpr int envelope_tag = 42;
+constexpr int data_tag = 43;
 constexpr int no_tag = -1;
 
 std::mutex mutex;
@@ -23,7 +25,12 @@ void count(std::int64_t items, MPI_Datatype type, int tag) {
   PMPI_Type_size(type, &size);
   const std::lock_guard lock(mutex);
   counted.all += items * size;
-  if (tag == data_tag) counted.of_starpu += items * size;
+  if (tag == data_tag) {
+    counted.of_starpu += items * size;
+    ++counted.messages;
+  } else {
+    ++(tag == envelope_tag ? counted.envelopes : counted.others);
+  }
 }
 
 int rank_in(MPI_Comm comm) {

@@ -122,6 +122,13 @@ std::size_t threads_of(const std::string& given, const Job& job) {
   return given.empty() ? std::max<std::size_t>(1, threads / job.ranks_here) : threads;
 }
 
+std::size_t parse_repeats(const std::string& given) {
+  const char* const wanted = "a whole number of 1 or more";
+  const auto repeats = parse_number<std::size_t>("--repeat ", given, wanted);
+  if (repeats < 1) throw UserError(fmt::format("--repeat {0}: '{0}' is not {1}", given, wanted));
+  return repeats;
+}
+
 double parse_timeout(const std::string& given) {
   const auto seconds = parse_number<double>("--timeout ", given, "a number of seconds");
   if (!(seconds > 0)) throw UserError(fmt::format("--timeout {}: it has to be more than 0 seconds", given));

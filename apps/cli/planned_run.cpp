@@ -79,24 +79,6 @@ InputSources sources_of(const PlannedRun& run) {
   return sources;
 }
 
-/// In one process without a limit, all sites' chunks are in its memory; files are mapped and cost nothing more.
-void check_room(const PlannedRun& run, const ChosenPlan& chosen, const Job& job) {
-  if (job.is_started || chosen.spills) return;
-  std::int64_t needed = most_live_bytes(chosen.tasks.graph);
-  for (const Vertex& vertex : run.compiled.graph.vertices) {
-    if (!run.inputs.contains(vertex.name)) continue;
-    needed -= element_count(vertex.bound) * static_cast<std::int64_t>(size_of(vertex.dtype));
-  }
-  check_available(needed, fmt::format("running {} by a plan", run.compiled.name));
-}
-
-/// Where the system keeps what is not to stay; when it cannot say, here.
-std::string temporary_folder() {
-  std::error_code unknown;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
-  return unknown ? "." : folder.string();
-}
-
 /// What the options ask for. Throws UserError where they contradict each other.
 RunRequest requested(const PlannedRun& run, const Job& job) {
   RunRequest request{.plan = request_of(run.plan),
@@ -132,6 +114,7 @@ void print_results(const PlannedRun& run, const std::map<std::string, Summary>& 
           fmt::format("wrote {} {} {} to {}\n", name, name_of(vertex.dtype), to_string(vertex.bound), to_string(file)));
     }
   }
+  if (run.repeats > 1) print(runs_line(report.runs) + "\n");
   if (run.analyze) print(analysis_text(run.compiled, plan, report));
 }
 
@@ -143,19 +126,20 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   agree(job, [&] {
     if (run.trace) check_replaceable(*run.trace);
     chosen = choose_plan(run.compiled, requested(run, job), run.source, job);
-    check_room(run, chosen, job);
+    if (!job.is_started)
+      check_room(run.compiled, chosen, [&](const Vertex& input) { return run.inputs.contains(input.name); });
     sources = sources_of(run);
   });
-  const auto& [request, plan, tasks, spills, in_order] = chosen;
+  const PlanRequest& request = chosen.request;
+  const PlanReport& plan = chosen.plan;
+  const PlannedTasks& tasks = chosen.tasks;
   if (job.rank == 0 && run.explain && !run.json)
     print(explain_text(run.compiled) + plans_text(run.compiled, {plan}, request));
   const StandIns files(run.outputs, job);
   ChunkedOutputs outputs(tasks.graph, files.paths(), run.outputs.empty() || run.json, job);
-  const std::string folder = run.spill.value_or(temporary_folder());
-  const PlanResources resources{run.threads,
-                                spills ? request.memory : std::nullopt,
-                                {folder, [&](std::exception_ptr error) { job.on_failure(error, job); }},
-                                in_order};
+  PlanResources resources =
+      resources_of(chosen, run.threads, run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
+  resources.repeats = run.repeats;
   const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job,
                                          job.rank == 0 ? run.progress : ProgressListener{});
   const std::map<std::string, Summary> summaries = outputs.finish();

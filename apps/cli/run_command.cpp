@@ -34,6 +34,7 @@ struct RunArguments {
   std::optional<std::string> planner;
   std::optional<std::string> spill;
   std::optional<std::string> trace;
+  std::string repeats = "1";
   std::string timeout = "60";
   bool explain = false;
   bool analyze = false;
@@ -90,14 +91,18 @@ Prepared prepare(const RunArguments& arguments, const SourceText& source) {
 }
 
 /// On all threads of this process, vertex by vertex.
-void run_here(const RunArguments& arguments, const Prepared& prepared) {
+void run_here(const RunArguments& arguments, const Prepared& prepared, std::size_t repeats) {
   const auto& [files, outputs, seed, compiled, scalars] = prepared;
   const ProgressListener progress = progress_listener(arguments.progress);
   Workers workers(parse_threads(arguments.threads));
   if (arguments.explain && !arguments.json) print(fmt::format("{}\n", explain_text(compiled)));
   TensorBindings inputs = load_inputs(compiled, files, seed);
 
-  const RunReport report = run(compiled, std::move(inputs), scalars, workers, progress);
+  std::vector<double> runs;
+  for (std::size_t i = 1; i < repeats; ++i) runs.push_back(run(compiled, inputs, scalars, workers, progress).seconds);
+  RunReport report = run(compiled, std::move(inputs), scalars, workers, progress);
+  report.runs = std::move(runs);
+  report.runs.push_back(report.seconds);
   const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
   write_outputs(outputs, report);
   if (arguments.json) {
@@ -116,6 +121,7 @@ void run_here(const RunArguments& arguments, const Prepared& prepared) {
     print(fmt::format("wrote {} {} {} to {}\n", name, name_of(tensor.dtype()), to_string(tensor.shape()),
                       to_string(file)));
   }
+  if (report.runs.size() > 1) print(runs_line(report.runs) + "\n");
 }
 
 /// What fails on one rank while others compute: says so and ends them all.
@@ -137,6 +143,7 @@ SourceText program_of_job(const std::string& path, const Job& job) {
 void run_program(const RunArguments& arguments) {
   refuse_tra(arguments.program);
   const double timeout = parse_timeout(arguments.timeout);
+  const std::size_t repeats = parse_repeats(arguments.repeats);
   if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, timeout);
   const MpiJob mpi(end_all);
   const Job& job = mpi.job();
@@ -145,7 +152,7 @@ void run_program(const RunArguments& arguments) {
   agree(job, [&] { prepared = prepare(arguments, source); });
   const bool by_plan = job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.trace ||
                        arguments.plan.any();
-  if (!by_plan) return run_here(arguments, prepared);
+  if (!by_plan) return run_here(arguments, prepared, repeats);
   run_by_plan({.compiled = prepared.compiled,
                .source = source,
                .inputs = prepared.files,
@@ -157,6 +164,7 @@ void run_program(const RunArguments& arguments) {
                .threads = threads_of(arguments.threads, job),
                .spill = arguments.spill,
                .trace = arguments.trace,
+               .repeats = repeats,
                .progress = progress_listener(arguments.progress),
                .explain = arguments.explain,
                .analyze = arguments.analyze,
@@ -185,6 +193,8 @@ void add_run_command(CLI::App& app) {
   command->add_option("--planner", arguments->planner, "how to plan (default eindecomp; see einrel list planners)");
   command->add_option("--spill", arguments->spill,
                       "FOLDER: where chunks go that --memory has no room for (default: the system's temporary folder)");
+  command->add_option("--repeat", arguments->repeats,
+                      "N: compute N times and say how long each took; outputs are those of the last");
   command->add_option("--timeout", arguments->timeout,
                       "SECONDS: a rank that is stopped for longer ends the job (default 60)");
   command->add_option("--trace", arguments->trace,

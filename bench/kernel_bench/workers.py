@@ -74,8 +74,12 @@ class Worker:
         return reply
 
     def end(self):
-        self.process.kill()
-        self.process.wait()
+        """By the end of its input, so that it can end what it has started; or else by force."""
+        try:
+            self.process.communicate(timeout=10)
+        except (subprocess.TimeoutExpired, OSError):
+            self.process.kill()
+            self.process.wait()
 
 
 class Workers:

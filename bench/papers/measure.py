@@ -12,7 +12,7 @@ from kernel_bench import workers
 
 AUTOMATIC = "automatic"
 PEER_NAMES = {"numpy": "NumPy", "dask": "Dask", "torch": "PyTorch"}
-CHUNKS = ("auto", 1000)  # of Dask
+CHUNKS = {False: ("auto", 1000), True: (peers.HALVES, 1000)}  # of Dask, by whether it is distributed
 THREADS = 2  # of all processes together
 CALIBRATIONS = 3
 MESSAGE = 1_000_000  # bytes, by the modelled time of which networks are compared
@@ -83,6 +83,7 @@ class Bench:
     """Whom to measure, a folder in memory, and what was found wrong."""
 
     def __init__(self, einrel, level, rounds, ranks, libraries, with_scalapack, folder):
+        self.with_distributed = measuring.is_there("distributed")
         self.einrel, self.level, self.rounds, self.ranks, self.folder = einrel, level, rounds, ranks, Path(folder)
         self.faults, self.peers, self.machines = [], {}, {}
         self.core_types = measuring.core_types()
@@ -195,7 +196,7 @@ class Bench:
         for name, options in self.ways(case, setup, processes).items():
             rows[name] = Measured(name, [])
             contenders[name] = lambda row=rows[name], options=options: self.sample(setup, processes, row, options)
-        peers_here = self.peers_of(case, setup) if processes == 1 else {}
+        peers_here = self.peers_of(case, setup, processes)
         least_bytes, finalists = self.scalapack(case, setup, processes)
         for name, measure in (peers_here | finalists).items():
             rows[name] = Measured(name, [])
@@ -211,24 +212,26 @@ class Bench:
         return Table(case, setup.dims, processes, list(rows.values()), setup.least_bytes(processes), least_bytes)
 
     def sample(self, setup, processes, row, options):
-        report = self.run(setup, processes, options)
+        report = self.run(setup, processes, (*options, *measuring.REPEAT))
         for name, output in report["outputs"].items():
             setup.compare(name, output, f"{row.name} on {processes}")
-        row.seconds.append(report["measured"]["seconds"])
+        row.seconds.append(measuring.repeated_seconds(report))
         row.cost = report["cost"]
         row.bytes_moved = report["measured"]["bytes_moved"] if processes > 1 else None
         row.plan = tuple((vertex["name"], tuple(sorted(vertex["sites"].items())), vertex.get("scatter"))
                          for vertex in report["vertices"])
 
-    def peers_of(self, case, setup):
-        """{name: what measures it}"""
-        found = {}
+    def peers_of(self, case, setup, processes):
+        """{name: what measures it}; of those that know no ranks, on one process only."""
+        found, is_distributed = {}, processes > 1
         for (library, core_type), peer in self.peers.items():
-            if library not in case.peers:
+            if library not in case.peers or is_distributed and (library != "dask" or not self.with_distributed):
                 continue
-            for chunks in CHUNKS if library == "dask" else (None,):
-                name = PEER_NAMES[library] + (f", chunks {chunks}" if chunks else "") + (f", {core_type}" if core_type else "")
-                request = {"case": case.name, "formula": case.formula, "files": setup.files, "chunks": chunks}
+            for chunks in CHUNKS[is_distributed] if library == "dask" else (None,):
+                name = PEER_NAMES[library] + (" distributed" if is_distributed else "")
+                name += (f", chunks {chunks}" if chunks else "") + (f", {core_type}" if core_type else "")
+                request = {"case": case.name, "formula": case.formula, "files": setup.files, "chunks": chunks,
+                           "processes": processes}
                 found[name] = lambda peer=peer, name=name, request=request: self.ask(peer, setup, name, request)
         return found
 

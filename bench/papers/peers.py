@@ -3,11 +3,14 @@ compare with.
 
     peers.py LIBRARY THREADS
 
-Each line of standard input names a case, its formula and its files, and for Dask the chunks; files are read once per
-case. The answer has the seconds and, of each result, sum, min and max.
+Each line of standard input names a case, its formula and its files, and for Dask the chunks and, where it is to compute on
+processes that have memory of their own as ranks have, how many; files are read once per case. The answer has the seconds
+and, of each result, sum, min and max.
 """
 import json
+import logging
 import sys
+import tempfile
 import time
 
 
@@ -99,40 +102,83 @@ def reference(formula, files):
     return FORMULAS[formula](numpy, {name: numpy.load(file).astype("f8") for name, file in files.items()})
 
 
+HALVES = "of half a side"
+
+
+def halves(array):
+    return tuple(-(-extent // 2) for extent in array.shape)
+
+
 class Peer:
     def __init__(self, library, threads):
         import numpy
         self.numpy, self.library, self.case, self.files = numpy, numpy, None, {}
         self.is_dask, self.threads = library == "dask", threads
+        self.clusters, self.folder = {}, tempfile.TemporaryDirectory()
         if library == "torch":
             import torch
             torch.set_num_threads(threads)
             self.library = torch
 
-    def arrays(self, chunks):
+    def arrays(self, request):
         if self.is_dask:
             import dask.array
-            return {name: dask.array.from_array(array, chunks=chunks, name=False) for name, array in self.files.items()}
+            chunks, processes = request["chunks"], request["processes"]
+            arrays = {name: dask.array.from_array(array, chunks=halves(array) if chunks == HALVES else chunks, name=False)
+                      for name, array in self.files.items()}
+            return arrays if processes == 1 else self.on(processes, arrays)
         if self.library is self.numpy:
             return self.files
         tensors = {name: self.library.from_numpy(array) for name, array in self.files.items()}
         # Of a step each sample has fresh weights, whose gradients are wanted.
         return {name: tensor.clone().requires_grad_() if name in ("W1", "W2") else tensor for name, tensor in tensors.items()}
 
+    def on(self, processes, arrays):
+        """Chunks in the memory of processes, as ScaLAPACK's and Einrel's are in that of ranks."""
+        import distributed
+        if processes not in self.clusters:
+            cluster = distributed.LocalCluster(n_workers=processes, threads_per_worker=1, dashboard_address=":0",
+                                               silence_logs=logging.ERROR, local_directory=self.folder.name)
+            self.clusters[processes] = distributed.Client(cluster, set_as_default=False)
+        return self.placed(arrays, processes)
+
+    def computed(self, results, processes):
+        """Of Dask: where its chunks are."""
+        import dask
+        if processes == 1:
+            return dask.compute(results, scheduler="threads", num_workers=self.threads)[0]
+        return self.placed(results, processes)
+
+    def placed(self, arrays, processes):
+        """What is computed, or read, stays with the processes."""
+        import distributed
+        client = self.clusters[processes]
+        placed = dict(zip(arrays, client.persist(list(arrays.values()))))
+        with client.as_current():
+            distributed.wait(list(placed.values()))
+        return placed
+
+    def close(self):
+        for client in self.clusters.values():
+            client.close()
+            client.cluster.close()
+        self.folder.cleanup()
+
     def answer(self, request):
         if request["case"] != self.case:
             self.case, self.files = request["case"], {}  # the old ones go first
             self.files = {name: self.numpy.load(file) for name, file in request["files"].items()}
-        arrays = self.arrays(request.get("chunks"))
+        arrays = self.arrays(request)
         start = time.perf_counter()
         results = FORMULAS[request["formula"]](self.library, arrays)
         if self.is_dask:
-            import dask
-            (results,) = dask.compute(results, scheduler="threads", num_workers=self.threads)
+            results = self.computed(results, request["processes"])
         seconds = time.perf_counter() - start
-        return {"seconds": seconds, "outputs": {name: self.summary(result) for name, result in results.items()}}
+        return {"seconds": seconds, "outputs": {name: self.summary(result, request["processes"]) for name, result in results.items()}}
 
-    def summary(self, result):
+    def summary(self, result, processes):
+        if self.is_dask and processes > 1:
+            result = self.clusters[processes].gather(self.clusters[processes].compute(result))
         array = self.numpy.asarray(result)
         return {"sum": float(array.sum(dtype="f8")), "min": float(array.min()), "max": float(array.max())}
 
@@ -148,6 +194,7 @@ def main():
         except Exception as error:  # for the table, not for the screen
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)
+    peer.close()
 
 
 if __name__ == "__main__":

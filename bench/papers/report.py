@@ -81,8 +81,9 @@ def goals(table):
         if table.scalapack_bytes:
             share_moved = own.bytes_moved / table.scalapack_bytes
             yield goal(f"{name}: our bytes moved over ScaLAPACK's least", share_moved, share_moved, high=1)
-    if letter in "ad" and table.processes == 1:
+    if letter in "ad":
         yield from at_least(f"{name}: Dask's time over ours", table.row("Dask"), own, 3)
+    if letter in "ad" and table.processes == 1:
         yield from at_least(f"{name}: NumPy's time over ours", table.row("NumPy"), own, 1)
     if letter == "c" and table.processes == 1:
         yield from at_least(f"{name}: PyTorch's time over ours", table.row("PyTorch"), own, 1)

@@ -74,22 +74,16 @@ RunRequest request_of(const RunOptions& options, std::size_t threads) {
   return request;
 }
 
-std::string temporary_folder() {
-  std::error_code unknown;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
-  return unknown ? "." : folder.string();
-}
-
 /// Chunk by chunk, as a plan says.
 RunResult run_planned(const Run& run, const RunOptions& options, std::size_t threads) {
   const Compiled& compiled = run.version.compiled();
   const ChosenPlan chosen = choose_plan(compiled, request_of(options, threads), run.source, {});
+  check_room(compiled, chosen, [](const Vertex&) { return true; });
   TensorBindings inputs;
   for (const auto& [name, tensor] : run.inputs) inputs[name] = TensorAccess::inside(tensor);
   std::map<std::string, einrel::Tensor> outputs = output_tensors(chosen.tasks.graph);
-  const std::string folder = options.spill ? options.spill->string() : temporary_folder();
-  const PlanResources resources{
-      threads, chosen.spills ? options.memory : std::nullopt, {folder, end_process}, chosen.in_order};
+  const std::optional<std::string> folder = options.spill ? std::optional(options.spill->string()) : std::nullopt;
+  const PlanResources resources = resources_of(chosen, threads, folder, end_process);
   static std::mutex one_at_a_time;  // StarPU starts once per process
   const std::unique_lock lock(one_at_a_time);
   const PlanRunReport measured =

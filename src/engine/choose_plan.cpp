@@ -1,5 +1,11 @@
 #include "engine/choose_plan.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "engine/memory.h"
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"
 #include "exec/starpu/session.h"
@@ -54,6 +60,13 @@ ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceTe
   return chosen;
 }
 
+/// Where the system keeps what is not to stay; when it cannot say, here.
+std::string temporary_folder() {
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
+  return unknown ? "." : folder.string();
+}
+
 }  // namespace
 
 ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
@@ -72,6 +85,25 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
   request.plan.sites = fine.plan.plan.sites;
   return {request.plan, std::move(fine.plan), std::move(fine.tasks), true, false};
+}
+
+void check_room(const Compiled& compiled, const ChosenPlan& chosen,
+                const std::function<bool(const Vertex&)>& in_place) {
+  if (chosen.spills) return;
+  std::int64_t needed = most_live_bytes(chosen.tasks.graph);
+  for (const Vertex& vertex : compiled.graph.vertices) {
+    if (!is_input(vertex) || !in_place(vertex)) continue;
+    needed -= element_count(vertex.bound) * static_cast<std::int64_t>(size_of(vertex.dtype));
+  }
+  check_available(needed, fmt::format("running {} by a plan", compiled.name));
+}
+
+PlanResources resources_of(const ChosenPlan& chosen, std::size_t threads, const std::optional<std::string>& folder,
+                           std::function<void(std::exception_ptr)> on_failure) {
+  return {threads,
+          chosen.spills ? chosen.request.memory : std::nullopt,
+          {folder.value_or(temporary_folder()), std::move(on_failure)},
+          chosen.in_order};
 }
 
 }  // namespace einrel

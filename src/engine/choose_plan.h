@@ -1,5 +1,7 @@
 #pragma once
 
+#include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -31,5 +33,14 @@ struct ChosenPlan {
 /// chunks can come and go; in a job one whose ranks hold less, or, where they may spill, work on less at a time. Throws
 /// UserError where there is none, naming the vertex, its need and the limit; `source` is what messages quote.
 ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job);
+
+/// Throws RunError when a process on its own has less memory left than a plan needs that has no limit: all sites'
+/// chunks are in it. `in_place` tells of an input whether it is there already and costs nothing more.
+void check_room(const Compiled& compiled, const ChosenPlan& chosen, const std::function<bool(const Vertex&)>& in_place);
+
+/// What a plan may use as it was asked for, chunks going to `folder`, or the system's for what is not to stay.
+/// `on_failure` ends a run that lost a chunk (Spill).
+PlanResources resources_of(const ChosenPlan& chosen, std::size_t threads, const std::optional<std::string>& folder,
+                           std::function<void(std::exception_ptr)> on_failure);
 
 }  // namespace einrel

@@ -323,6 +323,7 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
   }
   const std::int64_t moved = std::accumulate(run.received.begin(), run.received.end(), std::int64_t{0});
   json["measured"] = {{"seconds", run.seconds},
+                      {"seconds_of_runs", run.runs},
                       {"plan_seconds", plan.seconds},
                       {"bytes_moved", run.is_counted ? moved : 0},
                       {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
@@ -348,6 +349,7 @@ std::string run_json(const Compiled& compiled, const RunReport& report, std::opt
     json["vertices"][next++]["seconds"] = report.vertex_seconds[v];
   }
   json["measured"] = {{"seconds", report.seconds},
+                      {"seconds_of_runs", report.runs},
                       {"plan_seconds", compiled.seconds},
                       {"bytes_moved", 0},
                       {"bytes_moved_per_site", ordered_json::array({0})},

@@ -30,16 +30,30 @@ bool is_better_serial(const TaskGraph& graph, const PlanResources& resources) {
   return saved < start_seconds + task_seconds * static_cast<double>(graph.tasks.size());
 }
 
-TaskReport run_here(const TaskGraph& graph, const TaskBindings& bindings, const PlanResources& resources,
-                    const Job& job) {
-  if (!job.is_started && !resources.memory && is_better_serial(graph, resources)) {
-    Workers workers(resources.threads);
-    return run_serial(graph, bindings, workers);
+/// What runs a graph, as often as it is asked to, with threads and memory that stay from run to run.
+class GraphRunner {
+ public:
+  GraphRunner(const TaskGraph& graph, const PlanResources& resources, const Job& job) : graph_(graph), job_(job) {
+    if (!job.is_started && !resources.memory && is_better_serial(graph, resources)) {
+      workers_.emplace(resources.threads);
+    } else {
+      agree(job, [&] { session_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, job); });
+    }
   }
-  std::optional<StarpuSession> session;
-  agree(job, [&] { session.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, job); });
-  return run_starpu(graph, bindings, *session, job);
-}
+
+  /// On all ranks, which begin together.
+  TaskReport run(const TaskBindings& bindings) {
+    if (workers_) return run_serial(graph_, bindings, *workers_);
+    agree(job_, [] {});
+    return run_starpu(graph_, bindings, *session_, job_);
+  }
+
+ private:
+  const TaskGraph& graph_;
+  const Job& job_;
+  std::optional<Workers> workers_;
+  std::optional<StarpuSession> session_;
+};
 
 /// Tells a listener how far a run is while this lives, and at the end.
 class Ticker {
@@ -117,8 +131,13 @@ std::vector<double> numbers_of(const std::vector<TaskSpan>& spans) {
 }
 
 /// What rank 0 makes of what every rank did.
-PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const Job& job) {
+PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const std::vector<double>& runs,
+                       const Job& job) {
   PlanRunReport report;
+  report.runs.assign(runs.size(), 0);
+  for (const std::vector<double>& rank : gather(job, runs)) {
+    for (std::size_t i = 0; i < rank.size(); ++i) report.runs[i] = std::max(report.runs[i], rank[i]);
+  }
   for (const std::vector<double>& rank : gather(job, numbers_of(own.spans))) {
     std::vector<TaskSpan>& spans = report.spans.emplace_back();
     for (std::size_t i = 0; i < rank.size(); i += 5) {
@@ -200,15 +219,23 @@ PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, 
                         const ScalarBindings& scalars, const PlanResources& resources, const Job& job,
                         const ProgressListener& listener) {
   TaskBindings bindings = task_bindings(tasks.graph, sources, std::move(writers), scalars);
-  TaskProgress progress;
-  std::optional<Ticker> ticker;
-  if (listener) {
-    bindings.progress = &progress;
-    ticker.emplace(tasks, progress, listener, job);
+  std::vector<OutputWriter> to_outputs(bindings.outputs.size(), [](const auto&, const Tensor&) {});
+  std::swap(bindings.outputs, to_outputs);
+  GraphRunner runner(tasks.graph, resources, job);
+  TaskReport own;
+  std::vector<double> runs;
+  for (std::size_t i = 1; i <= resources.repeats; ++i) {
+    if (i == resources.repeats) bindings.outputs = std::move(to_outputs);
+    TaskProgress progress;
+    std::optional<Ticker> ticker;
+    if (listener) {
+      bindings.progress = &progress;
+      ticker.emplace(tasks, progress, listener, job);
+    }
+    own = runner.run(bindings);
+    runs.push_back(own.seconds);
   }
-  const TaskReport own = run_here(tasks.graph, bindings, resources, job);
-  ticker.reset();
-  return gathered(tasks, own, job);
+  return gathered(tasks, own, runs, job);
 }
 
 }  // namespace einrel

@@ -44,11 +44,13 @@ struct PlanResources {
   std::optional<std::int64_t> memory;  ///< bytes for chunks; more go to disk
   Spill spill;                         ///< where those go
   bool in_order = false;               ///< one task after the other: most_live_bytes counts what is alive then
+  std::size_t repeats = 1;             ///< times that all is computed; outputs are written by the last one
 };
 
 /// What running a plan took, all processes together.
 struct PlanRunReport {
-  double seconds = 0;
+  double seconds = 0;        ///< of the last run, as all below
+  std::vector<double> runs;  ///< seconds of each of PlanResources::repeats, on the rank that took longest
   std::size_t tasks = 0;
   std::vector<std::int64_t> received;        ///< bytes, per site; where sites share memory, those that the plan counts
   bool is_counted = false;                   ///< `received` are bytes that went from process to process
@@ -65,7 +67,7 @@ struct PlanRunReport {
 /// little to compute), else by StarPU. `sources` has every input, `writers` one for each output. On all ranks of a job;
 /// the report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out;
 /// in a job of several ranks, what fails on one of them goes to Job::on_failure. `listener` is told of this rank's
-/// tasks every tenth of a second, on a thread of its own, and at the end.
+/// tasks every tenth of a second, on a thread of its own, and at the end of each run.
 PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, std::vector<OutputWriter> writers,
                         const ScalarBindings& scalars, const PlanResources& resources, const Job& job,
                         const ProgressListener& listener = {});

@@ -1,12 +1,14 @@
 #include "engine/summary.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "tensor/rows.h"
 
 namespace einrel {
@@ -113,6 +115,12 @@ std::string summary_line(const std::string& name, DType dtype, const Shape& shap
   return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(dtype),
                      to_string(shape), unsigned_nan(summary.min), unsigned_nan(summary.max), unsigned_nan(summary.mean),
                      unsigned_nan(summary.sum));
+}
+
+std::string runs_line(const std::vector<double>& seconds) {
+  std::vector<std::string> texts;
+  for (const double of_one : seconds) texts.push_back(seconds_text(of_one));
+  return fmt::format("{}: {}", counted(seconds.size(), "run"), fmt::join(texts, ", "));
 }
 
 }  // namespace einrel

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -21,5 +22,8 @@ Summary summarize(const Tensor& tensor);
 std::string summary_line(const std::string& name, const Tensor& tensor);
 /// The same of a tensor whose summary is known.
 std::string summary_line(const std::string& name, DType dtype, const Shape& shape, const Summary& summary);
+
+/// "2 runs: 912 ms, 310 ms": how long each took.
+std::string runs_line(const std::vector<double>& seconds);
 
 }  // namespace einrel

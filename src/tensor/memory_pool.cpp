@@ -30,6 +30,14 @@ void prefer_huge_pages(std::byte* begin, std::size_t bytes) {
 #endif
 }
 
+std::byte* fresh_memory(std::size_t bytes) {
+  auto* const memory = static_cast<std::byte*>(::operator new(bytes, alignment));
+  prefer_huge_pages(memory, bytes);
+  return memory;
+}
+
+void release_memory(std::byte* memory) { ::operator delete(memory, alignment); }
+
 /// In one piece with its count of owners, since small results come often.
 std::shared_ptr<std::byte> small(std::size_t bytes) {
   constexpr auto line = static_cast<std::size_t>(alignment);
@@ -39,14 +47,6 @@ std::shared_ptr<std::byte> small(std::size_t bytes) {
 }
 
 }  // namespace
-
-std::byte* fresh_memory(std::size_t bytes) {
-  auto* const memory = static_cast<std::byte*>(::operator new(bytes, alignment));
-  prefer_huge_pages(memory, bytes);
-  return memory;
-}
-
-void release_memory(std::byte* memory) { ::operator delete(memory, alignment); }
 
 struct MemoryPool::State {
   State() = default;

@@ -5,14 +5,10 @@
 
 namespace einrel {
 
-/// Memory aligned to cache lines, contents unspecified; large ones in huge pages where there are any. Throws
-/// std::bad_alloc. It goes by `release_memory`.
-std::byte* fresh_memory(std::size_t bytes);
-void release_memory(std::byte* memory);
-
-/// Keeps the memory of large tensors that are gone for those to come: fresh memory must be cleared page by page, which
-/// takes longer than filling it. What is kept and what is in use together never exceed the most that was in use at one
-/// time. Tensors may outlive the pool. Any thread may give memory back.
+/// Memory for tensors, large ones in huge pages where there are any. Keeps the memory of large tensors that are gone
+/// for those to come: fresh memory must be cleared page by page, which takes longer than filling it. What is kept and
+/// what is in use together never exceed the most that was in use at one time. Tensors may outlive the pool. Any thread
+/// may give memory back.
 class MemoryPool {
  public:
   MemoryPool();

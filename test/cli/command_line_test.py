@@ -32,7 +32,7 @@ SUMMARY = re.compile(r"(\S+)  (\w+) \((.*)\)  min (\S+)  max (\S+)  mean (\S+)  
 EXPLAINED_KEYS = {"program", "sites", "planner", "inputs", "outputs", "cost", "peak_memory", "vertices"}
 COST_KEYS = {"bound", "floats", "bytes", "seconds"}
 VERTEX_KEYS = {"name", "labels", "parts", "sites", "bytes"}
-MEASURED_KEYS = {"seconds", "plan_seconds", "bytes_moved", "bytes_moved_per_site", "tasks"}
+MEASURED_KEYS = {"seconds", "seconds_of_runs", "plan_seconds", "bytes_moved", "bytes_moved_per_site", "tasks"}
 
 
 def not_a_number(text):

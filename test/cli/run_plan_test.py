@@ -81,6 +81,33 @@ class PlannedRuns(RunTest):
             self.succeed("run", self.program, *self.files, *self.outputs, "--sites", "4", "--planner", planner)
             self.expect_outputs(planner)
 
+    def test_a_run_is_repeated_and_gives_what_one_run_gives(self):
+        for options in ((), ("--sites", "4"), ("--sites", "4", "--threads", "1"),
+                        ("--sites", "4", "--memory", "1kB", "--plan", self.plan_for_four())):
+            report = json.loads(self.succeed("run", self.program, *self.files, *self.outputs, "--json", "--repeat", "3",
+                                             *options).out)
+            self.expect_outputs(f"repeated, {options}")
+            measured = report["measured"]
+            self.assertEqual(len(measured["seconds_of_runs"]), 3)
+            self.assertEqual(measured["seconds_of_runs"][-1], measured["seconds"])
+        once = self.succeed("run", self.program, *self.files)
+        for done in (self.succeed("run", self.program, *self.files, "--repeat", "2"),
+                     self.succeed("run", self.program, *self.files, "--repeat", "2", "--sites", "1")):
+            self.assertEqual(done.out.splitlines()[:-1], once.out.splitlines())
+            self.assertIn("2 runs: ", done.out.splitlines()[-1])
+        done = self.job(2, self.program, *self.files, *self.outputs, "--repeat", "3", "--json", "--cost", "bytes")
+        self.assertEqual(done.code, 0, done)
+        self.expect_outputs("repeated on ranks")
+        report = json.loads(done.out)
+        self.assertEqual(len(report["measured"]["seconds_of_runs"]), 3)
+        self.assertEqual(report["measured"]["bytes_moved"], report["cost"]["bytes"])
+        for wrong in ("0", "-1", "1.5", "many"):
+            self.refuse(1, "run", self.program, *self.files, "--repeat", wrong, mentions=["--repeat", wrong])
+
+    def plan_for_four(self):
+        return self.text_file("plan_for_four.json",
+                              self.succeed("explain", self.program, "--sites", "4", "--json").out)
+
     def test_a_plan_from_a_file_is_run(self):
         plan = self.succeed("explain", self.program, "--sites", "6", "--cost", "bytes", "--json").out
         ran = self.succeed("run", self.program, "--random", "1", "--json",

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "bench/moved_bytes.h"
 #include "einsum/reference.h"
 #include "engine/compile.h"
 #include "engine/run.h"
@@ -13,7 +14,6 @@
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
 #include "lang/expectations.h"
-#include "mpi/sent_bytes.h"
 #include "plan/lower.h"
 #include "plan/planner.h"
 #include "support/compare.h"
@@ -87,17 +87,17 @@ Outputs run_on_ranks(const IaStore& store, const IaPlan& plan, const TensorBindi
     };
   }
   const TaskBindings bindings = task_bindings(graph, sources_of(inputs), std::move(writers), scalars);
-  reset_sent_bytes();
+  bench::reset_moved_bytes();
   std::optional<ScarceMemory> scarce;
   if (process().session->is_limited()) scarce.emplace(graph, 4);
   const TaskReport report = run_starpu(graph, bindings, *process().session, job());
   process().spilled += report.spilled;
-  const SentBytes sent = sent_bytes();
+  const bench::MovedBytes sent = bench::moved_bytes();
   const Traffic traffic = bytes_of(store, plan);
   const auto rank = static_cast<std::size_t>(job().rank);
   const bool takes_part = rank < traffic.sent.size();
-  EXPECT_EQ(sent.payload, takes_part ? traffic.sent[rank] : 0);
-  EXPECT_EQ(sent.payload, report.bytes_sent);
+  EXPECT_EQ(sent.of_starpu, takes_part ? traffic.sent[rank] : 0);
+  EXPECT_EQ(sent.of_starpu, report.bytes_sent);
   std::int64_t received = 0;
   for (const auto& [node, bytes] : report.received) received += bytes;
   EXPECT_EQ(received, takes_part ? traffic.received[rank] : 0);

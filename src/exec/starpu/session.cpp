@@ -16,7 +16,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "tensor/memory_pool.h"
 
 namespace einrel {
 namespace {
@@ -62,17 +61,19 @@ unsigned give_way(void*) {
   return 1;
 }
 
-// Where StarPU gets memory for chunks.
+/// That of the session at work: StarPU gives what it calls nothing to find it by.
+ChunkMemory* current_memory = nullptr;
+
 int allocate_chunk(unsigned, void** memory, std::size_t bytes, int) {
   try {
-    *memory = fresh_memory(bytes);
+    *memory = current_memory->take(bytes);
     return 0;
   } catch (const std::bad_alloc&) {
     return -ENOMEM;
   }
 }
 int free_chunk(unsigned, void* memory, std::size_t, int) {
-  release_memory(static_cast<std::byte*>(memory));
+  current_memory->give_back(memory);
   return 0;
 }
 
@@ -88,6 +89,19 @@ SessionEnvironment::SessionEnvironment(const std::vector<std::pair<const char*, 
 
 SessionEnvironment::~SessionEnvironment() {
   for (const char* const name : set_) unsetenv(name);
+}
+
+void* ChunkMemory::take(std::size_t bytes) {
+  std::shared_ptr<std::byte> chunk = pool_.allocate(bytes);
+  void* const memory = chunk.get();
+  const std::lock_guard lock(mutex_);
+  chunks_.emplace(memory, std::move(chunk));
+  return memory;
+}
+
+void ChunkMemory::give_back(void* memory) {
+  const std::lock_guard lock(mutex_);
+  chunks_.erase(memory);
 }
 
 std::int64_t chunk_memory(std::int64_t memory, std::size_t threads) {
@@ -107,6 +121,7 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
     constexpr int returned_at_once = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, returned_at_once);
   }
+  current_memory = &memory_;
   starpu_malloc_set_hooks(allocate_chunk, free_chunk);
   starpu_conf conf;
   starpu_conf_init(&conf);
@@ -131,6 +146,7 @@ StarpuSession::~StarpuSession() {
   } else {
     starpu_shutdown();
   }
+  current_memory = nullptr;
 }
 
 Workers& StarpuSession::workers() { return *workers_[static_cast<std::size_t>(starpu_worker_get_id())]; }

@@ -8,12 +8,14 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "exec/starpu/job.h"
 #include "exec/starpu/spill.h"
 #include "kernel/workers.h"
+#include "tensor/memory_pool.h"
 
 namespace einrel {
 
@@ -41,6 +43,20 @@ class SessionEnvironment {
   std::vector<const char*> set_;
 };
 
+/// Memory for StarPU's chunks, which is kept for those to come. Any thread.
+class ChunkMemory {
+ public:
+  /// Throws std::bad_alloc.
+  void* take(std::size_t bytes);
+  /// What `take` gave.
+  void give_back(void* memory);
+
+ private:
+  MemoryPool pool_;
+  std::mutex mutex_;
+  std::unordered_map<void*, std::shared_ptr<std::byte>> chunks_;
+};
+
 /// StarPU at work in this process, and in all processes of the job if it was started by mpirun. One at a time.
 /// In one process, tasks run side by side, one per thread; in a job, one task at a time runs on all threads of its
 /// rank, while others send and receive.
@@ -63,6 +79,7 @@ class StarpuSession {
   bool is_job_;
   bool is_limited_;
   SpillSpace spill_;
+  ChunkMemory memory_;
   std::vector<std::unique_ptr<Workers>> workers_;  // by number of the StarPU worker
 };
 
