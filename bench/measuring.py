@@ -13,7 +13,6 @@ from kernel_bench import workers
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = (64, 128, 256)  # of ScaLAPACK
-REPEAT = ("--repeat", "3")  # of `einrel run`
 FILES_BYTES = 2 << 30
 
 
@@ -55,14 +54,19 @@ def run_einrel(einrel, program, *options, launched_by=(), environment=None):
     return json.loads(run_process(command, environment or workers.environment()))
 
 
+def repeat(samples):
+    """Options of `einrel run` for so many repeated_seconds."""
+    return "--repeat", str(samples + 2)
+
+
 def repeated_seconds(report):
-    """Of a run with REPEAT: what computing takes in a process that has computed the same before, as that of its peers
-    has. The first time touches memory and files; the last writes or summarises the result."""
-    return report["measured"]["seconds_of_runs"][1]
+    """Samples of what computing takes in a process that has computed the same before, as that of its peers has. The first
+    time touches memory and files; the last writes or summarises the result."""
+    return report["measured"]["seconds_of_runs"][1:-1]
 
 
 def first_seconds(report):
-    """Of a run with REPEAT: what it takes in a new process."""
+    """What it takes in a new process."""
     return report["measured"]["seconds_of_runs"][0]
 
 
@@ -111,12 +115,12 @@ def nearest_to_square(ranks):
 
 
 def pdgemm(program, grid, extents, blocks, core_type):
-    """{size of blocks: (seconds, bytes moved)}"""
+    """[(seconds, bytes moved)] for each size of blocks, one after the other."""
     ranks, sides = grid[0] * grid[1], f"{grid[0]}x{grid[1]}"
     command = [*launcher(ranks), program, sides, "x".join(map(str, extents)), *map(str, blocks)]
     printed = run_process(command, workers.environment(1, core_type))
     lines = re.findall(r"^(\d+) ([0-9.]+) (\d+)$", printed, re.MULTILINE)
-    return {int(block): (float(seconds), int(moved)) for block, seconds, moved in lines}
+    return [(float(seconds), int(moved)) for _, seconds, moved in lines]
 
 
 # ---- Figures.

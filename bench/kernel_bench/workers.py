@@ -50,15 +50,23 @@ def environment(threads=None, core_type=None):
 
 
 class Worker:
-    """A process that answers requests. It sleeps in between, so that its threads do not spin beside those of others."""
+    """A process that answers requests. It sleeps in between, with all that it has started, so that nothing of them runs
+    beside others."""
 
     def __init__(self, command, environment):
         self.name = Path(command[0]).name
-        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.process.send_signal(signal.SIGSTOP)
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        start_new_session=True)
+        self.tell(signal.SIGSTOP)
+
+    def tell(self, number):
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass  # it has ended, which whoever asks it is told
 
     def ask(self, **request):
-        self.process.send_signal(signal.SIGCONT)
+        self.tell(signal.SIGCONT)
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
@@ -67,19 +75,15 @@ class Worker:
             line = ""
         if not line:
             raise Failure(f"{self.name} ended with exit code {self.process.wait()}")
-        self.process.send_signal(signal.SIGSTOP)
+        self.tell(signal.SIGSTOP)
         reply = json.loads(line)
         if "error" in reply:
             raise Failure(reply["error"])
         return reply
 
     def end(self):
-        """By the end of its input, so that it can end what it has started; or else by force."""
-        try:
-            self.process.communicate(timeout=10)
-        except (subprocess.TimeoutExpired, OSError):
-            self.process.kill()
-            self.process.wait()
+        self.tell(signal.SIGKILL)
+        self.process.communicate()
 
 
 class Workers:

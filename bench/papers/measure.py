@@ -86,14 +86,16 @@ class Bench:
         self.with_distributed = measuring.is_there("distributed")
         self.einrel, self.level, self.rounds, self.ranks, self.folder = einrel, level, rounds, ranks, Path(folder)
         self.faults, self.peers, self.machines = [], {}, {}
-        self.core_types = measuring.core_types()
+        self.samples = 3 if level == "quick" else 1  # in a round: starting processes takes most of the time of short ones
+        self.is_quick = level == "quick"
+        self.core_types = measuring.core_types()[-1 if self.is_quick else 0:]
         self.pdgemm = measuring.build_pdgemm(self.folder) if with_scalapack else None
         self.counter = self.folder / "libmoved_bytes.so"
         measuring.compile_mpi("moved_bytes.cpp", "-shared", "-fPIC", "-o", self.counter)
         for core_type in self.core_types:
             for library in libraries:
                 threads = 1 if library == "dask" else THREADS  # Dask has two threads of its own
-                command = [sys.executable, str(Path(__file__).with_name("peers.py")), library, str(THREADS)]
+                command = [sys.executable, str(Path(__file__).with_name("peers.py")), library, str(THREADS), folder]
                 self.peers[library, core_type] = workers.Worker(command, workers.environment(threads, core_type))
 
     def __enter__(self):
@@ -200,7 +202,7 @@ class Bench:
         least_bytes, finalists = self.scalapack(case, setup, processes)
         for name, measure in (peers_here | finalists).items():
             rows[name] = Measured(name, [])
-            contenders[name] = lambda row=rows[name], measure=measure: add_sample(row, measure())
+            contenders[name] = lambda row=rows[name], measure=measure: add_samples(row, measure())
         names = list(contenders)
         for at in range(self.rounds):
             first = at % len(names)  # each time another one, since who comes after whom may matter
@@ -212,27 +214,30 @@ class Bench:
         return Table(case, setup.dims, processes, list(rows.values()), setup.least_bytes(processes), least_bytes)
 
     def sample(self, setup, processes, row, options):
-        report = self.run(setup, processes, (*options, *measuring.REPEAT))
+        report = self.run(setup, processes, (*options, *measuring.repeat(self.samples)))
         for name, output in report["outputs"].items():
             setup.compare(name, output, f"{row.name} on {processes}")
-        row.seconds.append(measuring.repeated_seconds(report))
+        row.seconds += measuring.repeated_seconds(report)
         row.cost = report["cost"]
         row.bytes_moved = report["measured"]["bytes_moved"] if processes > 1 else None
         row.plan = tuple((vertex["name"], tuple(sorted(vertex["sites"].items())), vertex.get("scatter"))
                          for vertex in report["vertices"])
 
     def peers_of(self, case, setup, processes):
-        """{name: what measures it}; of those that know no ranks, on one process only."""
+        """{name: what measures it}; on several processes Dask, by OpenBLAS at its best."""
         found, is_distributed = {}, processes > 1
         for (library, core_type), peer in self.peers.items():
-            if library not in case.peers or is_distributed and (library != "dask" or not self.with_distributed):
+            if library not in case.peers:
+                continue
+            if is_distributed and (library != "dask" or not self.with_distributed or core_type != self.core_types[-1]):
                 continue
             for chunks in CHUNKS[is_distributed] if library == "dask" else (None,):
                 name = PEER_NAMES[library] + (" distributed" if is_distributed else "")
                 name += (f", chunks {chunks}" if chunks else "") + (f", {core_type}" if core_type else "")
                 request = {"case": case.name, "formula": case.formula, "files": setup.files, "chunks": chunks,
                            "processes": processes}
-                found[name] = lambda peer=peer, name=name, request=request: self.ask(peer, setup, name, request)
+                found[name] = lambda peer=peer, name=name, request=request: [
+                    self.ask(peer, setup, name, request) for _ in range(self.samples)]
         return found
 
     @staticmethod
@@ -251,13 +256,13 @@ class Bench:
         for rows in (rows for rows in range(1, processes + 1) if processes % rows == 0):
             for core_type in self.core_types:
                 grid = (rows, processes // rows)
-                for block, measured in measuring.pdgemm(self.pdgemm, grid, extents, measuring.BLOCKS, core_type).items():
-                    tried[grid, block, core_type] = measured
+                measured = measuring.pdgemm(self.pdgemm, grid, extents, measuring.BLOCKS, core_type)
+                tried |= {(grid, block, core_type): one for block, one in zip(measuring.BLOCKS, measured)}
         finalists = {}
-        for grid, block, core_type in sorted(tried, key=lambda way: tried[way][0])[:FINALISTS]:
+        for grid, block, core_type in sorted(tried, key=lambda way: tried[way][0])[:1 if self.is_quick else FINALISTS]:
             name = f"ScaLAPACK, {grid[0]}x{grid[1]}, blocks of {block}" + (f", {core_type}" if core_type else "")
             finalists[name] = lambda grid=grid, block=block, core_type=core_type: (
-                measuring.pdgemm(self.pdgemm, grid, extents, (block,), core_type)[block])
+                measuring.pdgemm(self.pdgemm, grid, extents, self.samples * (block,), core_type))
         return min(moved for _, moved in tried.values()), finalists
 
     def forget(self):
@@ -266,9 +271,9 @@ class Bench:
             peer.ask(forget=True)
 
 
-def add_sample(row, measured):
-    seconds, row.bytes_moved = measured
-    row.seconds.append(seconds)
+def add_samples(row, measured):
+    for seconds, row.bytes_moved in measured:
+        row.seconds.append(seconds)
 
 
 class Setup:

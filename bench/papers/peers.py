@@ -1,7 +1,7 @@
 """The programs of the papers' experiments by NumPy, Dask and PyTorch: processes that answer requests, and what checks
 compare with.
 
-    peers.py LIBRARY THREADS
+    peers.py LIBRARY THREADS FOLDER
 
 Each line of standard input names a case, its formula and its files, and for Dask the chunks and, where it is to compute on
 processes that have memory of their own as ranks have, how many; files are read once per case. The answer has the seconds
@@ -10,7 +10,6 @@ and, of each result, sum, min and max.
 import json
 import logging
 import sys
-import tempfile
 import time
 
 
@@ -110,11 +109,11 @@ def halves(array):
 
 
 class Peer:
-    def __init__(self, library, threads):
+    def __init__(self, library, threads, folder):
         import numpy
-        self.numpy, self.library, self.case, self.files = numpy, numpy, None, {}
+        self.numpy, self.library, self.case, self.files, self.inputs = numpy, numpy, None, {}, {}
         self.is_dask, self.threads = library == "dask", threads
-        self.clusters, self.folder = {}, tempfile.TemporaryDirectory()
+        self.clusters, self.folder = {}, folder
         if library == "torch":
             import torch
             torch.set_num_threads(threads)
@@ -124,9 +123,11 @@ class Peer:
         if self.is_dask:
             import dask.array
             chunks, processes = request["chunks"], request["processes"]
-            arrays = {name: dask.array.from_array(array, chunks=halves(array) if chunks == HALVES else chunks, name=False)
-                      for name, array in self.files.items()}
-            return arrays if processes == 1 else self.on(processes, arrays)
+            if (processes, chunks) not in self.inputs:
+                arrays = {name: dask.array.from_array(array, chunks=halves(array) if chunks == HALVES else chunks, name=False)
+                          for name, array in self.files.items()}
+                self.inputs[processes, chunks] = arrays if processes == 1 else self.on(processes, arrays)
+            return self.inputs[processes, chunks]
         if self.library is self.numpy:
             return self.files
         tensors = {name: self.library.from_numpy(array) for name, array in self.files.items()}
@@ -135,10 +136,12 @@ class Peer:
 
     def on(self, processes, arrays):
         """Chunks in the memory of processes, as ScaLAPACK's and Einrel's are in that of ranks."""
+        import dask
         import distributed
         if processes not in self.clusters:
+            dask.config.set({"distributed.scheduler.worker-ttl": None})  # all of them sleep now and then
             cluster = distributed.LocalCluster(n_workers=processes, threads_per_worker=1, dashboard_address=":0",
-                                               silence_logs=logging.ERROR, local_directory=self.folder.name)
+                                               silence_logs=logging.CRITICAL, local_directory=self.folder)
             self.clusters[processes] = distributed.Client(cluster, set_as_default=False)
         return self.placed(arrays, processes)
 
@@ -158,15 +161,10 @@ class Peer:
             distributed.wait(list(placed.values()))
         return placed
 
-    def close(self):
-        for client in self.clusters.values():
-            client.close()
-            client.cluster.close()
-        self.folder.cleanup()
 
     def answer(self, request):
         if request["case"] != self.case:
-            self.case, self.files = request["case"], {}  # the old ones go first
+            self.case, self.files, self.inputs = request["case"], {}, {}  # the old ones go first
             self.files = {name: self.numpy.load(file) for name, file in request["files"].items()}
         arrays = self.arrays(request)
         start = time.perf_counter()
@@ -184,17 +182,16 @@ class Peer:
 
 
 def main():
-    peer = Peer(sys.argv[1], int(sys.argv[2]))
+    peer = Peer(sys.argv[1], int(sys.argv[2]), sys.argv[3])
     for line in sys.stdin:
         request = json.loads(line)
         try:
             reply = {} if "forget" in request else peer.answer(request)
             if "forget" in request:
-                peer.case, peer.files = None, {}
+                peer.case, peer.files, peer.inputs = None, {}, {}
         except Exception as error:  # for the table, not for the screen
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)
-    peer.close()
 
 
 if __name__ == "__main__":

@@ -146,6 +146,28 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   return seconds * static_cast<double>(plan.batch) + 1e-6 * static_cast<double>(parts(plan));
 }
 
+/// Rows of tiles that the busiest of some threads computes, when they take parts of so many in turn.
+std::int64_t most_tiles(std::int64_t tiles, std::int64_t part, std::int64_t threads) {
+  const std::int64_t whole = (tiles - 1) / part;  // parts but for the last one, which may be shorter
+  return std::max(ceil_div(whole, threads) * part, whole / threads * part + tiles - whole * part);
+}
+
+/// How many rows of tiles a part has, at most `most`: so many that few threads have about as much to do each. How many
+/// threads there are is not known, since bits may not depend on it.
+std::int64_t part_tiles(std::int64_t tiles, std::int64_t most) {
+  const auto cost = [&](std::int64_t part) {
+    constexpr double reading = 0.2;  // B from the third-level cache, once for each part
+    std::int64_t sum = 0;
+    for (const std::int64_t threads : {1, 2, 4}) sum += threads * most_tiles(tiles, part, threads);
+    return static_cast<double>(sum) * (1 + reading / static_cast<double>(part));
+  };
+  std::int64_t best = most;
+  for (std::int64_t part = most - 1; part >= std::max<std::int64_t>(1, most / 2); --part) {
+    if (cost(part) < cost(best)) best = part;
+  }
+  return best;
+}
+
 /// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay.
 bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
@@ -156,7 +178,7 @@ bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   constexpr std::int64_t most_blocks = 10000;  // each is two stages
   if (ceil_div(plan.inner, plan.inner_block) > most_blocks / ceil_div(plan.columns, most)) return false;
   plan.shared_columns = round_up(ceil_div(plan.columns, ceil_div(plan.columns, most)), plan.tile_lanes);
-  plan.part_rows = ceil_div(tiles, ceil_div(tiles, sizes.shared_tiles)) * plan.tile_rows;
+  plan.part_rows = part_tiles(tiles, sizes.shared_tiles) * plan.tile_rows;
   return true;
 }
 
