@@ -46,6 +46,18 @@ inline const std::vector<TypicalProgram>& typical_programs() {
       {"transposed matrix times vector", R"(dims i=2048 j=1024
           input X[i,j], v[i]
           Z[j] = sum[i] X[i,j] * v[i])"},
+      {"two rows times a wide matrix", R"(dims r=2 i=333 j=1999
+          input v[r,i], X[i,j] : f64
+          Z[r,j] = sum[i] v[r,i] * X[i,j])"},
+      {"sums, means and maxima of columns", R"(dims i=203 j=1501
+          input X[i,j]
+          input Y[i,j] : f64
+          input W[i,j] : i32
+          S[j] = sum[i] X[i,j]
+          M[j] = mean[i] Y[i,j]
+          L[j] = max[i] X[i,j]
+          N[j] = sum[i] W[i,j]
+          A[j] = argmax[i] Y[i,j])"},
       {"scalar product", R"(dims i=1000000
           input x[i], y[i]
           z[] = sum[i] x[i] * y[i])"},

@@ -1,6 +1,7 @@
 #include "kernel/cpu/blocks/accumulate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -149,6 +150,19 @@ template <class V>
   for (std::size_t i = 0; i < n; i += 64 / sizeof(V)) __builtin_prefetch(values + distance / sizeof(V) + i);
 }
 
+/// A whole set of rows: each sum is brought and put away once for all of them.
+template <class V>
+[[gnu::always_inline]] inline void add_all_rows(std::size_t n, double* __restrict sums, const V* const* rows) {
+  const V* all[Accumulators::most_rows];
+  std::copy_n(rows, Accumulators::most_rows, all);
+  for (std::size_t i = 0; i < n; ++i) {
+    double sum = sums[i];
+#pragma GCC unroll 8
+    for (const V* row : all) sum += static_cast<double>(row[i]);
+    sums[i] = sum;
+  }
+}
+
 /// Rows that come one after another.
 template <class V>
 [[gnu::always_inline]] inline void add_rows(Reducer reducer, const Accumulators::State& state, std::size_t n,
@@ -210,6 +224,12 @@ EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, const Accumulators::State
 EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, const Accumulators::State& state, std::size_t n,
                                       std::size_t rows, const std::int64_t* values, std::int64_t position) {
   add_rows(reducer, state, n, rows, values, position);
+}
+EINREL_VECTOR_CLONES void sums_clone(double* sums, std::size_t n, const float* const* rows) {
+  add_all_rows(n, sums, rows);
+}
+EINREL_VECTOR_CLONES void sums_clone(double* sums, std::size_t n, const double* const* rows) {
+  add_all_rows(n, sums, rows);
 }
 EINREL_VECTOR_CLONES double real_fold_clone(Reducer reducer, std::size_t n, const float* values) {
   return fold_arithmetic<double>(reducer, n, values);
@@ -408,6 +428,24 @@ void Accumulators::add(const BlockValues& values, Range lanes, std::size_t rows,
         }
       },
       values);
+}
+
+void Accumulators::add(std::span<const BlockValues> rows, Range lanes, std::int64_t position) {
+  const bool sums = reducer_ == Reducer::sum || reducer_ == Reducer::mean;
+  const bool together = std::visit(
+      [&]<class V>(const V*) {
+        if constexpr (std::is_floating_point_v<V>) {
+          if (!sums || rows.size() != most_rows) return false;
+          std::array<const V*, most_rows> all;
+          for (std::size_t r = 0; r < most_rows; ++r) all[r] = std::get<const V*>(rows[r]);
+          sums_clone(state_.real + lanes.first, lanes.count, all.data());
+          return true;
+        }
+        return false;
+      },
+      rows.front());
+  if (together) return;
+  for (std::size_t r = 0; r < rows.size(); ++r) add(rows[r], lanes, 1, position + static_cast<std::int64_t>(r));
 }
 
 void Accumulators::fold(const BlockValues& values, Range lanes, std::size_t count, std::int64_t position) {

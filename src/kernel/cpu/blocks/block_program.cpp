@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -407,6 +408,12 @@ const BlockValues& BlockRun::run(const std::int64_t* outer, std::byte* target) {
   BlockProgram::with_type(program_.values_[program_.result_].kind,
                           [&]<class T>() { values_ = reinterpret_cast<const T*>(result); });
   return values_;
+}
+
+bool BlockRun::is_in_place() const {
+  const std::less<> before;
+  const std::byte* const values = at_[program_.result_];
+  return before(values, workspace_) || !before(values, workspace_ + program_.workspace_bytes());
 }
 
 }  // namespace einrel

@@ -81,6 +81,9 @@ class BlockRun {
   /// whole block is stored.
   const BlockValues& run(const std::int64_t* outer, std::byte* target = nullptr);
 
+  /// Whether the values of the last run are an operand's where it lies: they stay beyond the next call.
+  bool is_in_place() const;
+
  private:
   struct Executor;
   /// What of a value is stored: every lane; or, where all are equal, a few of them; or every lane although all are

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <span>
 #include <type_traits>
+#include <vector>
 
 #include "kernel/cpu/blocks/accumulate.h"
 #include "kernel/cpu/blocks/block_program.h"
@@ -214,22 +217,46 @@ class Interpreter::Part {
     if (all_.streams_) finish_streaming();
   }
 
-  /// For every position of what is reduced outside of blocks, all these blocks.
+  /// For every position of what is reduced outside of blocks, all these blocks: of operands where they lie, several
+  /// positions at once.
   void reduce_together(Accumulators& accumulators, Range blocks, Range positions) {
+    if (positions.begin == positions.end) return;
     outer_.seek(positions.begin);
-    for (std::int64_t position = positions.begin; position < positions.end; ++position, outer_.advance()) {
+    lanes_.select(blocks.begin);
+    run_.run(outer());
+    const bool is_in_place = all_.schedule_.kind == Kind::results && run_.is_in_place();
+    const std::int64_t most = is_in_place ? std::int64_t{Accumulators::most_rows} : 1;
+    for (std::int64_t first = positions.begin; first < positions.end; first += most) {
+      outers_.clear();
+      for (std::int64_t p = first; p < std::min(first + most, positions.end); ++p, outer_.advance())
+        outers_.push_back(outer_.quantities());
       Accumulators::Range into;
       for (std::int64_t block = blocks.begin; block < blocks.end; ++block, into.first += into.count) {
         lanes_.select(block);
         into.count = result_count();
-        const BlockValues& values = run_.run(outer());
-        if (all_.schedule_.kind == Kind::results) {
-          accumulators.add(values, into, 1, position);
-        } else {
-          accumulators.fold(values, into, lanes_.columns(), position * all_.inner_extent());
-        }
+        reduce_positions(accumulators, into, first);
       }
     }
+  }
+  /// One block at the positions of outers_.
+  void reduce_positions(Accumulators& accumulators, Accumulators::Range into, std::int64_t first) {
+    std::array<BlockValues, Accumulators::most_rows> rows;
+    std::size_t kept = 0;  // of the last ones, where they lie
+    for (std::size_t i = 0; i < outers_.size(); ++i) {
+      const std::int64_t position = first + static_cast<std::int64_t>(i);
+      const BlockValues& values = run_.run(outers_[i].data());
+      if (all_.schedule_.kind != Kind::results) {
+        accumulators.fold(values, into, lanes_.columns(), position * all_.inner_extent());
+      } else if (run_.is_in_place()) {
+        rows[kept++] = values;
+      } else {
+        if (kept > 0) accumulators.add(std::span(rows).first(kept), into, position - static_cast<std::int64_t>(kept));
+        kept = 0;
+        accumulators.add(values, into, 1, position);
+      }
+    }
+    const auto end = first + static_cast<std::int64_t>(outers_.size());
+    if (kept > 0) accumulators.add(std::span(rows).first(kept), into, end - static_cast<std::int64_t>(kept));
   }
 
   /// Blocks of what is reduced into the results of one position of outer_results.
@@ -385,6 +412,7 @@ class Interpreter::Part {
   Lanes lanes_;
   BlockRun run_;
   Odometer outer_;
+  std::vector<std::vector<std::int64_t>> outers_;  ///< at the positions that are computed together
 };
 
 PreparedKernel prepared(const std::shared_ptr<const Interpreter>& interpreter) {

@@ -112,7 +112,9 @@ KernelShape kernel_shape(const DirectPlan& plan) {
 
 /// Tiles of so many rows along the lanes. Rows of outer products are written in one stretch.
 TileGroups lane_tiles(const DirectPlan& plan, const KernelShape& shape, std::int64_t rows, std::int64_t lanes) {
-  if (plan.product.match.reduces) return lane_groups(lanes, shape.vector, rows <= shape.low_rows ? 4 : 2);
+  if (plan.product.match.reduces) {
+    return lane_groups(lanes, shape.vector, rows <= shape.low_rows && !plan.streams ? 4 : 2);
+  }
   TileGroups groups;
   groups.add({0, lanes, 1});
   return groups;
@@ -200,8 +202,18 @@ std::int64_t unit_count(const DirectPlan& plan) {
          ceil_div(plan.row.extent, plan.row_block) * ceil_div(plan.lanes.extent, plan.lane_block);
 }
 
+/// One or two rows with a large matrix. Where it has very long rows, these are cut for several threads instead.
+bool can_stream(const DirectPlan& plan) {
+  constexpr std::int64_t least_inner = 64;
+  constexpr std::int64_t least_lanes = 512;
+  constexpr std::int64_t most_lanes = 16384;  // whose results stay in the second-level cache
+  return plan.product.match.reduces && !plan.a_by_lanes && plan.row.extent <= 2 && plan.outer_inner.empty() &&
+         plan.inner.extent >= least_inner && plan.lanes.extent >= least_lanes && plan.lanes.extent <= most_lanes;
+}
+
 /// Blocks and parts, for chosen loops.
 void finish(DirectPlan& plan) {
+  plan.streams = can_stream(plan);
   const KernelShape shape = kernel_shape(plan);
   const TileGroups rows = row_groups(plan.row.extent, shape.rows);
   const bool one_tile = rows.tiles() == 1 && lane_tiles(plan, shape, rows.front().size, plan.lanes.extent).tiles() == 1;
@@ -213,10 +225,11 @@ void finish(DirectPlan& plan) {
   // A few inner positions at a time, so that B is read in a few long stretches; the result stays in the cache.
   const double k = inner_count(plan);
   const bool small = product_bytes(plan) < 32768;
-  plan.inner_block = small ? static_cast<std::int64_t>(k) : rows.tiles() > 1 ? 128 : plan.row.extent <= 2 ? 4 : 8;
+  const std::int64_t few_rows = plan.row.extent <= 2 && !plan.streams ? 4 : 8;
+  plan.inner_block = small ? static_cast<std::int64_t>(k) : rows.tiles() > 1 ? 128 : few_rows;
   const std::int64_t unit = 4 * shape.vector;
   plan.lane_block = plan.lanes.extent;
-  if (!small) {
+  if (!small && !plan.streams) {
     const std::int64_t most_lanes = 32768 / plan.row.extent;
     const std::int64_t fair = plan.seconds > 4e-4 ? ceil_div(plan.lanes.extent, 8) : plan.lanes.extent;
     plan.lane_block = ceil_div(std::max<std::int64_t>(std::min(most_lanes, fair), 256), unit) * unit;
@@ -377,6 +390,7 @@ class DirectPart {
     tiles.b = b_ + offset(b_quantity_);
     tiles.z = z_ + offset(output_quantity);
     tiles.accumulate = plan_.product.accumulate;
+    tiles.b_ahead = plan_.streams ? 0 : (outer_ == 1 ? plan_.inner_block : plan_.inner.extent) * tiles.b_inner;
     if (outer_ == 1) {
       tiles.outer = 1;
       for (std::int64_t p = 0; p < plan_.inner.extent; p += plan_.inner_block) {

@@ -25,6 +25,8 @@ struct DirectPlan {
   std::int64_t lane_block = 1;
   std::int64_t inner_block = 1;  ///< of all inner positions, before the next lanes
   std::int64_t parts = 1;
+  /// A large B is read once, in whole rows: the processor foresees that, and would be disturbed by being told.
+  bool streams = false;
 
   double seconds = 0;  ///< modelled, on one thread
 };

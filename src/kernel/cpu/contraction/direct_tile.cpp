@@ -56,7 +56,6 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
   const bool follows = !a_by_lanes && task.a_inner == 1 && task.a_row == task.inner;
   const std::int64_t soon_begin = follows ? static_cast<std::int64_t>(rows) * task.a_row : task.inner * task.a_inner;
   const std::int64_t soon_step = follows ? static_cast<std::int64_t>(rows) : task.a_inner;
-  const std::int64_t b_ahead = task.inner * task.b_inner;
   for (std::int64_t t = 0; t < task.count; ++t) {
     hn::Vec<D> sums[rows][vectors];
     HWY_UNROLL(14)
@@ -74,7 +73,7 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
         // Where inner positions come in blocks, the next block reads this. Processors do not foresee it.
         __builtin_prefetch(soon, 0, 3);
         HWY_UNROLL(4)
-        for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + b_ahead + v * hn::MaxLanes(d), 0, 3);
+        for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + task.b_ahead + v * hn::MaxLanes(d), 0, 3);
         HWY_UNROLL(14)
         for (std::int64_t r = 0; r < std::int64_t{rows}; ++r) {
           hn::Vec<D> a_lanes[vectors];
