@@ -101,8 +101,7 @@ void run_here(const RunArguments& arguments, const Prepared& prepared, std::size
   std::vector<double> runs;
   for (std::size_t i = 1; i < repeats; ++i) runs.push_back(run(compiled, inputs, scalars, workers, progress).seconds);
   RunReport report = run(compiled, std::move(inputs), scalars, workers, progress);
-  report.runs = std::move(runs);
-  report.runs.push_back(report.seconds);
+  report.runs.insert(report.runs.begin(), runs.begin(), runs.end());
   const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
   write_outputs(outputs, report);
   if (arguments.json) {

@@ -12,7 +12,7 @@ from kernel_bench import workers
 
 AUTOMATIC = "automatic"
 PEER_NAMES = {"numpy": "NumPy", "dask": "Dask", "torch": "PyTorch"}
-CHUNKS = {False: ("auto", 1000), True: (peers.HALVES, 1000)}  # of Dask, by whether it is distributed
+CHUNKS = {False: (1000, "auto"), True: (peers.HALVES, 1000)}  # of Dask, by whether it is distributed
 THREADS = 2  # of all processes together
 CALIBRATIONS = 3
 MESSAGE = 1_000_000  # bytes, by the modelled time of which networks are compared
@@ -86,7 +86,7 @@ class Bench:
         self.with_distributed = measuring.is_there("distributed")
         self.einrel, self.level, self.rounds, self.ranks, self.folder = einrel, level, rounds, ranks, Path(folder)
         self.faults, self.peers, self.machines = [], {}, {}
-        self.samples = 3 if level == "quick" else 1  # in a round: starting processes takes most of the time of short ones
+        self.samples = 2 if level == "quick" else 1  # in a round: starting processes takes most of the time of short ones
         self.is_quick = level == "quick"
         self.core_types = measuring.core_types()[-1 if self.is_quick else 0:]
         self.pdgemm = measuring.build_pdgemm(self.folder) if with_scalapack else None
@@ -114,7 +114,7 @@ class Bench:
             file.parent.mkdir(parents=True)
             self.machines[processes] = file.parent.parent
             found = []
-            for _ in range(1 if self.level == "tiny" else CALIBRATIONS):
+            for _ in range(1 if self.level in ("tiny", "quick") else CALIBRATIONS):
                 measuring.run_process(command, self.environment(processes))
                 found.append(json.loads(file.read_text(encoding="utf-8")))
             # Latency and bandwidth are of one line through the same samples, and stay together.
@@ -231,7 +231,8 @@ class Bench:
                 continue
             if is_distributed and (library != "dask" or not self.with_distributed or core_type != self.core_types[-1]):
                 continue
-            for chunks in CHUNKS[is_distributed] if library == "dask" else (None,):
+            chunkings = CHUNKS[is_distributed][:1 if self.is_quick else 2] if library == "dask" else (None,)
+            for chunks in chunkings:
                 name = PEER_NAMES[library] + (" distributed" if is_distributed else "")
                 name += (f", chunks {chunks}" if chunks else "") + (f", {core_type}" if core_type else "")
                 request = {"case": case.name, "formula": case.formula, "files": setup.files, "chunks": chunks,

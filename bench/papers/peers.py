@@ -7,6 +7,7 @@ Each line of standard input names a case, its formula and its files, and for Das
 processes that have memory of their own as ranks have, how many; files are read once per case. The answer has the seconds
 and, of each result, sum, min and max.
 """
+import gc
 import json
 import logging
 import sys
@@ -172,7 +173,22 @@ class Peer:
         if self.is_dask:
             results = self.computed(results, request["processes"])
         seconds = time.perf_counter() - start
-        return {"seconds": seconds, "outputs": {name: self.summary(result, request["processes"]) for name, result in results.items()}}
+        outputs = {name: self.summary(result, request["processes"]) for name, result in results.items()}
+        if self.is_dask and request["processes"] > 1:
+            names = {result.name for result in results.values()}
+            results = None
+            self.wait_until_forgotten(names, request["processes"])
+        return {"seconds": seconds, "outputs": outputs}
+
+    def wait_until_forgotten(self, names, processes):
+        """Processes that still had a result would not compute it again."""
+        tasks = self.clusters[processes].cluster.scheduler.tasks
+        latest = time.monotonic() + 10
+        while any(any(name in key for name in names) for key in list(tasks)):
+            if time.monotonic() > latest:
+                raise RuntimeError("Dask keeps a result that nobody needs")
+            gc.collect()
+            time.sleep(0.01)
 
     def summary(self, result, processes):
         if self.is_dask and processes > 1:

@@ -78,14 +78,14 @@ RunRequest request_of(const RunOptions& options, std::size_t threads) {
 RunResult run_planned(const Run& run, const RunOptions& options, std::size_t threads) {
   const Compiled& compiled = run.version.compiled();
   const ChosenPlan chosen = choose_plan(compiled, request_of(options, threads), run.source, {});
-  check_room(compiled, chosen, [](const Vertex&) { return true; });
   TensorBindings inputs;
   for (const auto& [name, tensor] : run.inputs) inputs[name] = TensorAccess::inside(tensor);
-  std::map<std::string, einrel::Tensor> outputs = output_tensors(chosen.tasks.graph);
   const std::optional<std::string> folder = options.spill ? std::optional(options.spill->string()) : std::nullopt;
   const PlanResources resources = resources_of(chosen, threads, folder, end_process);
   static std::mutex one_at_a_time;  // StarPU starts once per process
   const std::unique_lock lock(one_at_a_time);
+  check_room(compiled, chosen, [](const Vertex&) { return true; });
+  std::map<std::string, einrel::Tensor> outputs = output_tensors(chosen.tasks.graph);
   const PlanRunReport measured =
       run_tasks(chosen.tasks, sources_of(inputs), writers_to(outputs, chosen.tasks.graph), run.scalars, resources, {});
   RunResult result;

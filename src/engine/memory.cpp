@@ -100,7 +100,8 @@ void check_available(std::int64_t needed, const std::string& what) {
   const auto available = available_memory();
   if (!available || needed <= *available) return;
   throw RunError(fmt::format(
-      "{} needs {} of memory, but only {} are free; use smaller extents, or --memory SIZE: chunks then go to disk",
+      "{} needs {} of memory, but only {} are free; use smaller extents, or limit it (--memory SIZE, in C++ "
+      "RunOptions::memory): chunks then go to disk",
       what, bytes_text(static_cast<double>(needed)), bytes_text(static_cast<double>(*available))));
 }
 

@@ -166,6 +166,7 @@ RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindi
   const std::vector<Tensor> outputs = running.outputs();
   for (std::size_t i = 0; i < outputs.size(); ++i) report.outputs.insert({graph[graph.outputs[i]].name, outputs[i]});
   report.seconds = seconds_since(start);
+  report.runs = {report.seconds};
   state.seconds = report.seconds;
   if (progress) progress(state);
   return report;

@@ -32,7 +32,7 @@ struct RunReport {
   std::map<std::string, Tensor> outputs;
   std::vector<double> vertex_seconds;  ///< in the order of the graph
   double seconds = 0;
-  std::vector<double> runs;  ///< seconds of each, where the caller has repeated it, this one last
+  std::vector<double> runs;  ///< seconds of this one, and before it those of others that the caller puts there
   LayoutBindings layouts;    ///< of the inputs
   std::int64_t predicted_peak_bytes = 0;
 };

@@ -41,7 +41,8 @@ class GraphRunner {
     }
   }
 
-  /// On all ranks, which begin together.
+  /// On all ranks, which begin together: StarPU's own thread calls MPI only while there is something to send or
+  /// receive.
   TaskReport run(const TaskBindings& bindings) {
     if (workers_) return run_serial(graph_, bindings, *workers_);
     agree(job_, [] {});
@@ -221,7 +222,7 @@ PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, 
   TaskBindings bindings = task_bindings(tasks.graph, sources, std::move(writers), scalars);
   std::vector<OutputWriter> to_outputs(bindings.outputs.size(), [](const auto&, const Tensor&) {});
   std::swap(bindings.outputs, to_outputs);
-  GraphRunner runner(tasks.graph, resources, job);
+  std::optional<GraphRunner> runner(std::in_place, tasks.graph, resources, job);
   TaskReport own;
   std::vector<double> runs;
   for (std::size_t i = 1; i <= resources.repeats; ++i) {
@@ -232,9 +233,10 @@ PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, 
       bindings.progress = &progress;
       ticker.emplace(tasks, progress, listener, job);
     }
-    own = runner.run(bindings);
+    own = runner->run(bindings);
     runs.push_back(own.seconds);
   }
+  runner.reset();
   return gathered(tasks, own, runs, job);
 }
 

@@ -148,6 +148,17 @@ TEST_F(ApiProgram, SaysWhyItEndsTheProcess) {
   EXPECT_EXIT(run_on_full_disk(), testing::ExitedWithCode(2), "einrel: a run had to end with its process: .*File too");
 }
 
+TEST(ApiMemory, IsRefusedBeforeARunThatNeedsMoreThanThereIs) {
+  const Program program = Program::parse("dims i=3000000 j=3000000\ninput x[i], y[j]\nC[i,j] = x[i] * y[j]\n");
+  const Tensor ones = random_like({3000000}, 1);
+  for (const einrel::RunOptions& options : {einrel::RunOptions{}, einrel::RunOptions{.sites = 4}}) {
+    EXPECT_THAT(message_of([&] {
+                  program.run({{"x", ones}, {"y", ones}}, options);
+                }),
+                testing::AllOf(HasSubstr("36 TB"), HasSubstr("RunOptions::memory")));
+  }
+}
+
 TEST_F(ApiProgram, ExplainsItselfAndItsPlans) {
   EXPECT_THAT(program.explain(), HasSubstr("C[i,k] = sum[j] A[i,j] * B[j,k]"));
   EXPECT_THAT(program.explain({.sites = 4}), HasSubstr("4 sites"));

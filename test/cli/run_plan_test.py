@@ -101,6 +101,8 @@ class PlannedRuns(RunTest):
         report = json.loads(done.out)
         self.assertEqual(len(report["measured"]["seconds_of_runs"]), 3)
         self.assertEqual(report["measured"]["bytes_moved"], report["cost"]["bytes"])
+        self.assertEqual(len(json.loads(self.succeed("run", self.program, *self.files, "--json").out)["measured"]
+                             ["seconds_of_runs"]), 1)
         for wrong in ("0", "-1", "1.5", "many"):
             self.refuse(1, "run", self.program, *self.files, "--repeat", wrong, mentions=["--repeat", wrong])
 
@@ -205,6 +207,18 @@ class Calibration(RunTest):
         self.assertEqual({event["pid"] for event in events}, {0, 1})
         self.assertIn("Y", {event["name"] for event in events})
 
+    def test_a_repeated_run_traces_and_analyses_its_last_time(self):
+        trace = self.path("repeated.json")
+        for repeats in ("1", "3"):
+            done = self.job(2, self.program, "--random", "1", "--repeat", repeats, "--trace", trace, "--analyze",
+                            "--progress", "always")
+            self.assertEqual(done.code, 0, done)
+            with open(trace, encoding="utf-8") as file:
+                tasks = sum(event["ph"] == "X" for event in json.load(file)["traceEvents"])
+            once = tasks if repeats == "1" else once
+            self.assertEqual(tasks, once)
+            self.assertEqual("3 runs: " in done.out, repeats == "3")
+
     def test_progress_is_shown_when_asked_for(self):
         done = self.succeed("run", self.program, "--random", "1", "--sites", "2", "--progress", "always")
         self.assertRegex(done.err, r"100 %")
@@ -230,7 +244,7 @@ class Limits(RunTest):
         program = self.text_file("chain.ein", CHAIN)
         whole = json.loads(self.succeed("run", program, "--random", "1", "--json").out)
         done = self.job(2, program, "--random", "1", "--json", "--threads", "1", "--memory", "24MB",
-                        "--spill", self.folder)
+                        "--spill", self.folder, "--repeat", "2")
         self.assertEqual(done.code, 0, done)
         within = json.loads(done.out)
         self.assertGreater(within["measured"]["bytes_spilled"], 0)

@@ -473,6 +473,43 @@ TEST(Contraction, KeepsNaNAndInfinitiesInExtremesWhereTheyBelong) {
   }
 }
 
+/// The spec of a sum over j of X[b,i,j] * Y[b,j,k].
+KernelSpec product_of(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t k) {
+  EinSum einsum = product({{2, 2, 2, 2}, {0, 1, 2}, {0, 2, 3}, {0, 1, 3}}, DType::f32).einsum();
+  const std::vector<std::int64_t> extents{b, i, j, k};
+  for (std::size_t l = 0; l < extents.size(); ++l) einsum.labels[l].extent = Extent(extents[l]);
+  KernelSpec spec{einsum, {}, row_major_layout(DType::f32, make_shape({b, i, k})), {}};
+  spec.operands = {row_major_layout(DType::f32, make_shape({b, i, j})),
+                   row_major_layout(DType::f32, make_shape({b, j, k}))};
+  return spec;
+}
+
+TEST(Packed, GivesFewThreadsAboutAsMuchEach) {
+  for (std::int64_t rows = 420; rows <= 2500; rows += 40) {
+    const KernelSpec spec = product_of(1, rows, 600, 600);
+    const PackedPlan plan = plan_packed(std::get<Product>(contraction::as_product(spec, make_nest(spec))));
+    if (plan.shared_columns == 0) continue;
+    for (const std::int64_t threads : {2, 4}) {
+      std::vector<std::int64_t> load(static_cast<std::size_t>(threads));
+      for (std::int64_t begin = 0; begin < plan.rows; begin += plan.part_rows) {
+        *std::min_element(load.begin(), load.end()) += std::min(plan.part_rows, plan.rows - begin);
+      }
+      const double fair = static_cast<double>(plan.rows) / static_cast<double>(threads);
+      const auto most = static_cast<double>(*std::max_element(load.begin(), load.end()));
+      EXPECT_LE(most, 1.2 * fair + static_cast<double>(plan.tile_rows)) << rows << " rows, " << threads << " threads";
+    }
+  }
+}
+
+TEST(Direct, LeavesSeveralPartsOfALargeMatrixForOneRow) {
+  for (const auto& [matrices, inner, lanes] : std::vector<std::array<std::int64_t, 3>>{
+           {1, 4096, 4096}, {1, 100, 16384}, {1, 300, 16384}, {2, 4096, 4096}, {9, 1024, 1024}, {1, 4096, 40000}}) {
+    const KernelSpec spec = product_of(matrices, 1, inner, lanes);
+    const Offer offer = std::get<Offer>(direct_kernel().offer(spec, make_nest(spec)));
+    EXPECT_GE(offer.prepare().stages.front().parts, 4) << matrices << " x " << inner << " x " << lanes << offer.path;
+  }
+}
+
 ScalarStep step(decltype(ScalarStep::op) op) { return {DType::f32, std::move(op)}; }
 
 std::variant<Match, std::string> match_of(std::vector<ScalarStep> steps, Reducer reducer = Reducer::sum) {

@@ -61,7 +61,6 @@ unsigned give_way(void*) {
   return 1;
 }
 
-/// That of the session at work: StarPU gives what it calls nothing to find it by.
 ChunkMemory* current_memory = nullptr;
 
 int allocate_chunk(unsigned, void** memory, std::size_t bytes, int) {
@@ -91,8 +90,11 @@ SessionEnvironment::~SessionEnvironment() {
   for (const char* const name : set_) unsetenv(name);
 }
 
+ChunkMemory::ChunkMemory(bool keeps) : keeps_(keeps) { current_memory = this; }
+ChunkMemory::~ChunkMemory() { current_memory = nullptr; }
+
 void* ChunkMemory::take(std::size_t bytes) {
-  std::shared_ptr<std::byte> chunk = pool_.allocate(bytes);
+  std::shared_ptr<std::byte> chunk = keeps_ ? pool_.allocate(bytes) : MemoryPool().allocate(bytes);
   void* const memory = chunk.get();
   const std::lock_guard lock(mutex_);
   chunks_.emplace(memory, std::move(chunk));
@@ -114,14 +116,14 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
     : environment_(settings_of(options)),
       is_job_(job.is_started),
       is_limited_(options.memory.has_value()),
-      spill_(options.spill) {
+      spill_(options.spill),
+      memory_(!is_limited_) {
   if (options.memory) {
     check_spill(options.spill);
     // The C library would keep what was freed, in pieces, beside what StarPU counts.
     constexpr int returned_at_once = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, returned_at_once);
   }
-  current_memory = &memory_;
   starpu_malloc_set_hooks(allocate_chunk, free_chunk);
   starpu_conf conf;
   starpu_conf_init(&conf);
@@ -132,7 +134,12 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
   conf.catch_signals = 0;
   const int failed = is_job_ ? starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf) : starpu_init(&conf);
   if (failed != 0) throw RunError("StarPU does not start");
-  if (options.memory) register_spill(spill_);
+  try {
+    if (options.memory) register_spill(spill_);
+  } catch (...) {
+    shut_down();
+    throw;
+  }
   starpu_idle_hook_register(give_way, nullptr);
   for (unsigned worker = 0; worker < starpu_worker_get_count(); ++worker)
     workers_.push_back(std::make_unique<Workers>(is_job_ ? options.threads : 1));
@@ -141,12 +148,15 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
 
 StarpuSession::~StarpuSession() {
   starpu_resume();
+  shut_down();
+}
+
+void StarpuSession::shut_down() const {
   if (is_job_) {
     starpu_mpi_shutdown();
   } else {
     starpu_shutdown();
   }
-  current_memory = nullptr;
 }
 
 Workers& StarpuSession::workers() { return *workers_[static_cast<std::size_t>(starpu_worker_get_id())]; }

@@ -43,15 +43,24 @@ class SessionEnvironment {
   std::vector<const char*> set_;
 };
 
-/// Memory for StarPU's chunks, which is kept for those to come. Any thread.
+/// Memory for StarPU's chunks. Any thread. StarPU asks that of the session at work: it gives what it calls nothing to
+/// find it by.
 class ChunkMemory {
  public:
+  /// `keeps`: what chunks give back is for those to come. Else it goes to the system at once, so that StarPU's count of
+  /// bytes is true.
+  explicit ChunkMemory(bool keeps);
+  ~ChunkMemory();
+  ChunkMemory(const ChunkMemory&) = delete;
+  ChunkMemory& operator=(const ChunkMemory&) = delete;
+
   /// Throws std::bad_alloc.
   void* take(std::size_t bytes);
   /// What `take` gave.
   void give_back(void* memory);
 
  private:
+  bool keeps_;
   MemoryPool pool_;
   std::mutex mutex_;
   std::unordered_map<void*, std::shared_ptr<std::byte>> chunks_;
@@ -75,6 +84,8 @@ class StarpuSession {
   const SpillSpace& spill() const { return spill_; }
 
  private:
+  void shut_down() const;
+
   SessionEnvironment environment_;
   bool is_job_;
   bool is_limited_;

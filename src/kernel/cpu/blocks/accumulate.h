@@ -29,7 +29,7 @@ class Accumulators {
   void start(Range lanes);
   /// One more value for each lane, and again for each of `rows` rows. `position` counts the values of a lane from 0.
   void add(const BlockValues& values, Range lanes, std::size_t rows, std::int64_t position);
-  /// The same for each of several rows, wherever they lie: at most most_rows, all of one type.
+  /// The same for each of several rows, wherever they lie: 1 to most_rows, all of one type.
   void add(std::span<const BlockValues> rows, Range lanes, std::int64_t position);
   static constexpr std::size_t most_rows = 8;
   /// `count` more values for each lane, those of a lane side by side; the first of them is at `position`. They are

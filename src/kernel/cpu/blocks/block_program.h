@@ -76,9 +76,9 @@ class BlockRun {
   BlockRun(const BlockProgram& program, const Lanes& lanes, const std::byte* const* operands, std::byte* workspace);
 
   /// The body at the lanes of the block, where the other loops have brought the quantities to `outer`. The values stay
-  /// until the next call. They are written to `target` where the last instruction can do so (`target` aligned for
-  /// them). By reference: a variant that is copied when it has just been written makes the processor wait until the
-  /// whole block is stored.
+  /// until the next call, or longer (is_in_place). They are written to `target` where the last instruction can do so
+  /// (`target` aligned for them). By reference: a variant that is copied when it has just been written makes the
+  /// processor wait until the whole block is stored.
   const BlockValues& run(const std::int64_t* outer, std::byte* target = nullptr);
 
   /// Whether the values of the last run are an operand's where it lies: they stay beyond the next call.

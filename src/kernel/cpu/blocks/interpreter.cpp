@@ -217,46 +217,70 @@ class Interpreter::Part {
     if (all_.streams_) finish_streaming();
   }
 
-  /// For every position of what is reduced outside of blocks, all these blocks: of operands where they lie, several
-  /// positions at once.
+  /// For every position of what is reduced outside of blocks, all these blocks.
   void reduce_together(Accumulators& accumulators, Range blocks, Range positions) {
-    if (positions.begin == positions.end) return;
     outer_.seek(positions.begin);
-    lanes_.select(blocks.begin);
-    run_.run(outer());
-    const bool is_in_place = all_.schedule_.kind == Kind::results && run_.is_in_place();
-    const std::int64_t most = is_in_place ? std::int64_t{Accumulators::most_rows} : 1;
-    for (std::int64_t first = positions.begin; first < positions.end; first += most) {
-      outers_.clear();
-      for (std::int64_t p = first; p < std::min(first + most, positions.end); ++p, outer_.advance())
-        outers_.push_back(outer_.quantities());
+    if (all_.schedule_.kind == Kind::results && positions.end - positions.begin > 1 && is_in_place(blocks.begin)) {
+      return reduce_rows(accumulators, blocks, positions);
+    }
+    for (std::int64_t position = positions.begin; position < positions.end; ++position, outer_.advance()) {
       Accumulators::Range into;
       for (std::int64_t block = blocks.begin; block < blocks.end; ++block, into.first += into.count) {
         lanes_.select(block);
         into.count = result_count();
-        reduce_positions(accumulators, into, first);
+        const BlockValues& values = run_.run(outer());
+        if (all_.schedule_.kind == Kind::results) {
+          accumulators.add(values, into, 1, position);
+        } else {
+          accumulators.fold(values, into, lanes_.columns(), position * all_.inner_extent());
+        }
       }
     }
   }
-  /// One block at the positions of outers_.
-  void reduce_positions(Accumulators& accumulators, Accumulators::Range into, std::int64_t first) {
-    std::array<BlockValues, Accumulators::most_rows> rows;
-    std::size_t kept = 0;  // of the last ones, where they lie
-    for (std::size_t i = 0; i < outers_.size(); ++i) {
-      const std::int64_t position = first + static_cast<std::int64_t>(i);
-      const BlockValues& values = run_.run(outers_[i].data());
-      if (all_.schedule_.kind != Kind::results) {
-        accumulators.fold(values, into, lanes_.columns(), position * all_.inner_extent());
-      } else if (run_.is_in_place()) {
-        rows[kept++] = values;
-      } else {
-        if (kept > 0) accumulators.add(std::span(rows).first(kept), into, position - static_cast<std::int64_t>(kept));
-        kept = 0;
-        accumulators.add(values, into, 1, position);
+
+  /// Whether a block is an operand's where it lies.
+  bool is_in_place(std::int64_t block) {
+    lanes_.select(block);
+    run_.run(outer());
+    return run_.is_in_place();
+  }
+
+  /// The same of an operand where it lies, several positions at once.
+  void reduce_rows(Accumulators& accumulators, Range blocks, Range positions) {
+    constexpr std::int64_t most = Accumulators::most_rows;
+    std::array<std::vector<std::int64_t>, Accumulators::most_rows> outers;
+    for (std::int64_t first = positions.begin; first < positions.end; first += most) {
+      const auto count = static_cast<std::size_t>(std::min(most, positions.end - first));
+      for (std::size_t i = 0; i < count; ++i, outer_.advance()) outers[i] = outer_.quantities();
+      Accumulators::Range into;
+      for (std::int64_t block = blocks.begin; block < blocks.end; ++block, into.first += into.count) {
+        lanes_.select(block);
+        into.count = result_count();
+        add_rows(accumulators, std::span(outers).first(count), into, first);
       }
     }
-    const auto end = first + static_cast<std::int64_t>(outers_.size());
-    if (kept > 0) accumulators.add(std::span(rows).first(kept), into, end - static_cast<std::int64_t>(kept));
+  }
+  /// One block, at several positions from `first` on. Where padding is read, values do not stay.
+  void add_rows(Accumulators& accumulators, std::span<const std::vector<std::int64_t>> outers, Accumulators::Range into,
+                std::int64_t first) {
+    std::array<BlockValues, Accumulators::most_rows> rows;
+    std::size_t kept = 0;
+    const auto add_kept = [&](std::int64_t end) {
+      if (kept > 0) accumulators.add(std::span(rows).first(kept), into, end - static_cast<std::int64_t>(kept));
+      kept = 0;
+    };
+    std::int64_t position = first;
+    for (const std::vector<std::int64_t>& at : outers) {
+      const BlockValues& values = run_.run(at.data());
+      if (run_.is_in_place()) {
+        rows[kept++] = values;
+      } else {
+        add_kept(position);
+        accumulators.add(values, into, 1, position);
+      }
+      ++position;
+    }
+    add_kept(position);
   }
 
   /// Blocks of what is reduced into the results of one position of outer_results.
@@ -412,7 +436,6 @@ class Interpreter::Part {
   Lanes lanes_;
   BlockRun run_;
   Odometer outer_;
-  std::vector<std::vector<std::int64_t>> outers_;  ///< at the positions that are computed together
 };
 
 PreparedKernel prepared(const std::shared_ptr<const Interpreter>& interpreter) {

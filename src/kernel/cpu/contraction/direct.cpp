@@ -202,13 +202,17 @@ std::int64_t unit_count(const DirectPlan& plan) {
          ceil_div(plan.row.extent, plan.row_block) * ceil_div(plan.lanes.extent, plan.lane_block);
 }
 
-/// One or two rows with a large matrix. Where it has very long rows, these are cut for several threads instead.
+/// One or two rows with a large matrix. There have to be parts for several threads without rows of the matrix being
+/// cut: several matrices, or a reduction that is long enough to be split into several (split.h).
 bool can_stream(const DirectPlan& plan) {
+  constexpr std::int64_t several = 8;
   constexpr std::int64_t least_inner = 64;
   constexpr std::int64_t least_lanes = 512;
   constexpr std::int64_t most_lanes = 16384;  // whose results stay in the second-level cache
+  const std::int64_t matrices = position_count(plan.rest) * plan.repeated.extent;
   return plan.product.match.reduces && !plan.a_by_lanes && plan.row.extent <= 2 && plan.outer_inner.empty() &&
-         plan.inner.extent >= least_inner && plan.lanes.extent >= least_lanes && plan.lanes.extent <= most_lanes;
+         plan.inner.extent >= (matrices == 1 ? several : 1) * least_inner && (matrices == 1 || matrices >= several) &&
+         plan.lanes.extent >= least_lanes && plan.lanes.extent <= most_lanes;
 }
 
 /// Blocks and parts, for chosen loops.
