@@ -17,12 +17,19 @@ constexpr int envelope_tag = 42;
 constexpr int data_tag = 43;
 constexpr int no_tag = -1;
 
-std::mutex mutex;
-MovedBytes counted;
+struct Counter {
+  std::mutex mutex;
+  MovedBytes counted;
+};
+Counter& counter() {
+  static Counter of_process;
+  return of_process;
+}
 
 void count(std::int64_t items, MPI_Datatype type, int tag) {
   int size = 0;
   PMPI_Type_size(type, &size);
+  auto& [mutex, counted] = counter();
   const std::lock_guard lock(mutex);
   counted.all += items * size;
   if (tag == data_tag) {
@@ -47,10 +54,12 @@ int others_in(MPI_Comm comm) {
 }  // namespace
 
 MovedBytes moved_bytes() {
+  auto& [mutex, counted] = counter();
   const std::lock_guard lock(mutex);
   return counted;
 }
 void reset_moved_bytes() {
+  auto& [mutex, counted] = counter();
   const std::lock_guard lock(mutex);
   counted = {};
 }

@@ -226,7 +226,7 @@ PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, 
   TaskReport own;
   std::vector<double> runs;
   for (std::size_t i = 1; i <= resources.repeats; ++i) {
-    if (i == resources.repeats) bindings.outputs = std::move(to_outputs);
+    if (i == resources.repeats) std::swap(bindings.outputs, to_outputs);
     TaskProgress progress;
     std::optional<Ticker> ticker;
     if (listener) {

@@ -152,7 +152,7 @@ TEST(ApiMemory, IsRefusedBeforeARunThatNeedsMoreThanThereIs) {
   const Program program = Program::parse("dims i=3000000 j=3000000\ninput x[i], y[j]\nC[i,j] = x[i] * y[j]\n");
   const Tensor ones = random_like({3000000}, 1);
   for (const einrel::RunOptions& options : {einrel::RunOptions{}, einrel::RunOptions{.sites = 4}}) {
-    EXPECT_THAT(message_of([&] {
+    EXPECT_THAT(message_of<einrel::RunError>([&] {
                   program.run({{"x", ones}, {"y", ones}}, options);
                 }),
                 testing::AllOf(HasSubstr("36 TB"), HasSubstr("RunOptions::memory")));

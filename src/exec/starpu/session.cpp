@@ -61,18 +61,21 @@ unsigned give_way(void*) {
   return 1;
 }
 
-ChunkMemory* current_memory = nullptr;
+std::atomic<ChunkMemory*>& current_memory() {
+  static std::atomic<ChunkMemory*> memory = nullptr;
+  return memory;
+}
 
 int allocate_chunk(unsigned, void** memory, std::size_t bytes, int) {
   try {
-    *memory = current_memory->take(bytes);
+    *memory = current_memory().load()->take(bytes);
     return 0;
   } catch (const std::bad_alloc&) {
     return -ENOMEM;
   }
 }
 int free_chunk(unsigned, void* memory, std::size_t, int) {
-  current_memory->give_back(memory);
+  current_memory().load()->give_back(memory);
   return 0;
 }
 
@@ -90,8 +93,8 @@ SessionEnvironment::~SessionEnvironment() {
   for (const char* const name : set_) unsetenv(name);
 }
 
-ChunkMemory::ChunkMemory(bool keeps) : keeps_(keeps) { current_memory = this; }
-ChunkMemory::~ChunkMemory() { current_memory = nullptr; }
+ChunkMemory::ChunkMemory(bool keeps) : keeps_(keeps) { current_memory() = this; }
+ChunkMemory::~ChunkMemory() { current_memory() = nullptr; }
 
 void* ChunkMemory::take(std::size_t bytes) {
   std::shared_ptr<std::byte> chunk = keeps_ ? pool_.allocate(bytes) : MemoryPool().allocate(bytes);
