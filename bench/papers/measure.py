@@ -231,6 +231,8 @@ class Bench:
                 continue
             if is_distributed and (library != "dask" or not self.with_distributed or core_type != self.core_types[-1]):
                 continue
+            if is_distributed and self.is_quick and not case.scalapack:
+                continue  # it takes seconds to place what it computes with
             chunkings = CHUNKS[is_distributed][:1 if self.is_quick else 2] if library == "dask" else (None,)
             for chunks in chunkings:
                 name = PEER_NAMES[library] + (" distributed" if is_distributed else "")

@@ -162,7 +162,6 @@ class Peer:
             distributed.wait(list(placed.values()))
         return placed
 
-
     def answer(self, request):
         if request["case"] != self.case:
             self.case, self.files, self.inputs = request["case"], {}, {}  # the old ones go first
