@@ -49,6 +49,21 @@ class Scratch {
 
 }  // namespace
 
+/// Lets others have the core of a thread now and then.
+class Pause {
+ public:
+  void after_a_part() {
+    constexpr std::chrono::microseconds often_enough{500};
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < often_enough) return;
+    std::this_thread::yield();
+    last_ = std::chrono::steady_clock::now();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 /// Waits for a while without going to sleep: waking up takes longer than many stages of small programs.
 template <class Condition>
 void look_for(Condition&& condition) {
@@ -60,7 +75,7 @@ void look_for(Condition&& condition) {
 /// The helpers sleep until a stage with several parts comes, but not between stages that follow at once. Whoever is
 /// free takes the next part. What has one part, or no helpers, runs at once.
 struct Workers::Team {
-  explicit Team(std::size_t threads) : own(threads) {
+  Team(std::size_t threads, bool give_way) : gives_way(give_way), own(threads), pauses(threads) {
     try {
       for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back([this, i] { help(i); });
     } catch (...) {
@@ -85,7 +100,11 @@ struct Workers::Team {
   void run(const Stage& of, const Arrays& given) {
     if (of.parts > 1 && !helpers.empty()) return run_together(of, given);
     const Workspace workspace{own[0].at_least(own_bytes), shared_memory};
-    for (std::int64_t part = 0; part < of.parts; ++part) of.run(given, workspace, part);
+    Pause& pause = pauses[0];
+    for (std::int64_t part = 0; part < of.parts; ++part) {
+      of.run(given, workspace, part);
+      if (gives_way) pause.after_a_part();
+    }
   }
 
   void run_together(const Stage& of, const Arrays& given) {
@@ -135,6 +154,7 @@ struct Workers::Team {
   }
 
   void take_parts(std::size_t worker) {
+    Pause& pause = pauses[worker];
     for (std::int64_t part = 0; take(part);) {
       try {
         stage->run(arrays, {own[worker].at_least(own_bytes), shared_memory}, part);
@@ -142,10 +162,13 @@ struct Workers::Team {
         const std::lock_guard lock(mutex);
         if (!failure) failure = std::current_exception();
       }
+      if (gives_way) pause.after_a_part();
     }
   }
 
-  std::vector<Scratch> own;  ///< by worker
+  bool gives_way;
+  std::vector<Scratch> own;   ///< by worker
+  std::vector<Pause> pauses;  ///< by worker
   Scratch shared;
   std::int64_t own_bytes = 0;
   std::byte* shared_memory = nullptr;
@@ -164,10 +187,10 @@ struct Workers::Team {
   std::vector<std::thread> helpers;
 };
 
-Workers::Workers(std::size_t threads) {
+Workers::Workers(std::size_t threads, bool give_way) {
   invariant(threads >= 1 && threads <= most_threads, "a number of threads out of range");
   try {
-    team_ = std::make_unique<Team>(threads);
+    team_ = std::make_unique<Team>(threads, give_way);
   } catch (const std::system_error& error) {
     throw RunError(fmt::format("the system gives no {} threads: {}", threads, error.what()));
   }

@@ -16,8 +16,10 @@ inline constexpr std::size_t most_threads = 1024;
 /// to call. The calling thread is one of the threads. One call at a time.
 class Workers {
  public:
-  /// `threads` is 1 to most_threads. Throws RunError when the system does not give them.
-  explicit Workers(std::size_t threads = 1);
+  /// `threads` is 1 to most_threads. `give_way`: between parts they let others have their cores for a moment; one that
+  /// looks for messages, say, may have to wait for milliseconds else. Throws RunError when the system does not give the
+  /// threads.
+  explicit Workers(std::size_t threads = 1, bool give_way = false);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -182,6 +183,19 @@ TEST(Workers, ComputePartsAtTheSameTime) {
                                             }}});
   two.run(kernel, {});
   EXPECT_EQ(arrived, 2);
+}
+
+TEST(Workers, ThatGiveWayRunEveryPartOnce) {
+  for (const std::size_t threads : {1U, 3U}) {
+    Workers workers(threads, true);
+    std::vector<std::atomic<int>> runs(20);
+    const auto slow = [&](const Arrays&, Workspace, std::int64_t part) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      ++runs[static_cast<std::size_t>(part)];
+    };
+    workers.run(kernel_of({{20, slow}, {20, slow}}), {});
+    for (const std::atomic<int>& count : runs) EXPECT_EQ(count, 2);
+  }
 }
 
 TEST(Workers, OfSeveralOwnersDoNotMeet) {
