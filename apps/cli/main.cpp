@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -10,12 +9,12 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "commands.h"
+#include "cut_short_input.h"
 #include "exec/starpu/job.h"
 #include "output.h"
 
 namespace {
 
-using einrel::cli::exit_run_error;
 using einrel::cli::exit_user_error;
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -23,13 +22,6 @@ std::vector<std::string> command_names(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
   return names;
-}
-
-/// Reading a mapped page that its file no longer has. Only what is safe in a signal handler.
-void input_was_cut_short(int) {
-  constexpr std::string_view message = "error: an input file became shorter while it was in use\n";
-  if (write(STDERR_FILENO, message.data(), message.size()) < 0) _exit(exit_run_error);
-  _exit(exit_run_error);
 }
 
 /// What CLI11 would say of a missing or misspelt command does not name it.
@@ -91,7 +83,7 @@ int run_command_line(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A file that grows past a limit is then a failed write like any other: reported, and the temporary file removed.
   std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGBUS, input_was_cut_short);
+  einrel::cli::name_inputs_that_are_cut_short();
   try {
     return run_command_line(argc, argv);
   } catch (...) {

@@ -360,6 +360,46 @@ class Faults(RunTest):
             self.expect_end(run, folder)
             self.assertNotEqual(run.returncode, 0)
 
+    def test_an_input_that_becomes_shorter_ends_the_run_by_name(self):
+        program = self.text_file("chain.ein", CHAIN)
+        size = int(self.LONG[-1].split("=")[1])
+        for number, start in enumerate(([einrel_process.PROGRAM], [einrel_process.PROGRAM],
+                                        [MPIRUN, "-n", "3", einrel_process.PROGRAM])):
+            folder = self.path(f"short{number}")
+            os.mkdir(folder)
+            inputs = [f"{folder}/{name}.npy" for name in "AB"]
+            for path in inputs:
+                np.lib.format.open_memmap(path, "w+", np.float32, (size, size))  # zeros that take no disk
+            plan = ["--sites", "2"] if number == 1 else []
+            run = subprocess.Popen([*start, "run", program, *self.LONG[2:], *plan, "--in", f"A={inputs[0]}", "--in",
+                                    f"B={inputs[1]}", "--out", f"E={folder}/e.npy"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.once_mapped(folder, inputs[1])
+            os.truncate(inputs[1], 4096)
+            _, err = run.communicate(timeout=60)
+            self.assertEqual(run.returncode, 2, err)
+            self.assertIn(f"input file '{inputs[1]}' became shorter", err.decode())
+            self.soon(lambda: sorted(os.listdir(folder)) == ["A.npy", "B.npy"], "files are left")
+
+    def maps(self, pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+        except OSError:
+            return ""
+
+    def once_mapped(self, folder, path):
+        """Waits until all that compute have mapped a file, and have begun."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            listed = subprocess.run(["pgrep", "-x", os.path.basename(einrel_process.PROGRAM)],
+                                    capture_output=True, text=True, check=False).stdout.split()
+            ours = [pid for pid in listed if folder in self.command_line(pid)]
+            if ours and all(path in self.maps(pid) for pid in ours):
+                time.sleep(0.3)
+                return
+            time.sleep(0.02)
+        self.fail("the input is never mapped")
+
 
 if __name__ == "__main__":
     main()
