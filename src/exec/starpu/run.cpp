@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -218,11 +219,29 @@ Item* allocated_for_starpu(std::size_t count) {
   return static_cast<Item*>(std::malloc(count * sizeof(Item)));  // owned by StarPU
 }
 
+/// Called when a task is done and what it made is free to be sent: others wait for it, and the thread that sends has a
+/// core only when somebody lets it have one.
+void let_send(void*) { std::this_thread::yield(); }
+
+/// By array, whether it is sent to another site.
+std::vector<bool> sent_arrays(const TaskGraph& graph) {
+  std::vector<bool> sent(graph.arrays.size());
+  for (const Task& task : graph.tasks) {
+    if (std::holds_alternative<Send>(task.op)) sent[task.reads.front().index] = true;
+  }
+  return sent;
+}
+
 /// Hands a graph to StarPU, task by task.
 class Submission {
  public:
   Submission(RunState& state, const Job& job)
-      : state_(state), job_(job), graph_(state.graph), codelet_(make_codelet()), arrays_(graph_.arrays.size()) {}
+      : state_(state),
+        job_(job),
+        graph_(state.graph),
+        codelet_(make_codelet()),
+        arrays_(graph_.arrays.size()),
+        is_sent_(sent_arrays(graph_)) {}
 
   /// Returns when all is done.
   TaskReport run() {
@@ -348,6 +367,8 @@ class Submission {
     starpu_task* const task = starpu_task_create();
     task->cl = &codelet_;
     task->cl_arg = &call;
+    if (!std::holds_alternative<WriteOutput>(call.task.op) && is_sent_[call.task.makes.index])
+      task->callback_func = let_send;
     task->nbuffers = static_cast<int>(handles.size());
     starpu_data_handle_t* to_handles = task->handles;
     starpu_data_access_mode* to_modes = task->modes;
@@ -370,6 +391,7 @@ class Submission {
   const TaskGraph& graph_;
   starpu_codelet codelet_;
   std::vector<Array> arrays_;
+  std::vector<bool> is_sent_;
   std::map<ArrayId, std::size_t> in_place_task_;
   std::deque<TaskCall> calls_;  // so that tasks can point to them
   std::deque<Transfer> transfers_;
