@@ -1,6 +1,7 @@
 #include "plan/cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -85,14 +86,35 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
          calls / machine.cores * machine.task_seconds;
 }
 
-double receiving_seconds(double bytes, const Machine& machine) {
-  return bytes == 0 ? 0 : machine.network_latency + bytes / machine.network_bandwidth;
+/// What comes in so many messages, which a site handles one after the other.
+double receiving_seconds(double bytes, double messages, const Machine& machine) {
+  return bytes == 0 ? 0 : messages * machine.network_latency + bytes / machine.network_bandwidth;
 }
 
 /// An owner of results receives the others' parts of these.
 double reducing_seconds(const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
-  const std::int64_t owners = plan.scatter ? sites_used(plan) : sites_used(plan) / partial_sites(vertex, plan);
-  return receiving_seconds(reduced_bytes(vertex, plan) / static_cast<double>(owners), machine);
+  const std::int64_t sites = partial_sites(vertex, plan);
+  const std::int64_t owners = plan.scatter ? sites_used(plan) : sites_used(plan) / sites;
+  const double messages = static_cast<double>(sites - 1) * partial_passes(vertex);
+  return receiving_seconds(reduced_bytes(vertex, plan) / static_cast<double>(owners), messages, machine);
+}
+
+/// Into how many pieces that lie in one chunk each falls what a site needs.
+double pieces_needed(const Layout& have, const Layout& need) {
+  double pieces = 1;
+  for (std::size_t d = 0; d < need.axes.size(); ++d) {
+    const std::int64_t had = have.axes[d].cut.parts;
+    const std::int64_t needed = need.axes[d].cut.parts;
+    const std::int64_t all = had + needed - std::gcd(had, needed);  // both cut evenly
+    pieces *= std::ceil(static_cast<double>(all) / static_cast<double>(need.axes[d].grid));
+  }
+  return pieces;
+}
+
+/// How many messages a site waits for that receives this part of what it needs: a piece each. One that many sites need
+/// goes from one to two others, from these to the next ones, and so on (ia/traffic, deliveries).
+double messages_to(const Layout& have, const Layout& need, double part) {
+  return std::max({1.0, std::round(pieces_needed(have, need) * part), std::floor(std::log2(copies_of(need)))});
 }
 
 class BoundModel : public CostModel {
@@ -202,23 +224,26 @@ class SecondsModel : public CostModel {
   }
   std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
                                const std::vector<Layout>& need) const override {
-    std::vector<double> per_byte;
-    per_byte.reserve(need.size());
-    for (const Layout& layout : need) per_byte.push_back(1 / sites_of(layout) / machine_.network_bandwidth);
     std::vector<double> costs = bytes_.of_moves(tensor, have, need);
-    for (auto cost = costs.begin(); cost != costs.end();) {
-      for (const double seconds : per_byte) {
-        *cost = *cost == 0 ? 0 : machine_.network_latency + *cost * seconds;
-        ++cost;
+    std::vector<double> all_needed;
+    all_needed.reserve(need.size());
+    for (const Layout& to : need) all_needed.push_back(bytes_of(tensor) * copies_of(to));
+    auto cost = costs.begin();
+    for (const Layout& from : have) {
+      for (std::size_t n = 0; n < need.size(); ++n, ++cost) {
+        if (*cost == 0) continue;
+        const double messages = messages_to(from, need[n], *cost / all_needed[n]);
+        *cost = receiving_seconds(*cost / sites_of(need[n]), messages, machine_);
       }
     }
     return costs;
   }
+  /// Each of the sites that want copies stores a piece.
   double of_input(const Vertex& tensor, const Layout& need) const override {
-    return receiving_seconds(bytes_.of_input(tensor, need) / sites_of(need), machine_);
+    return receiving_seconds(bytes_.of_input(tensor, need) / sites_of(need), copies_of(need) - 1, machine_);
   }
   double of_misplacing(const Vertex& tensor, const Layout& layout) const override {
-    return receiving_seconds(bytes_of(tensor) / sites_of(layout), machine_);
+    return receiving_seconds(bytes_of(tensor) / sites_of(layout), 1, machine_);
   }
 
  private:
@@ -291,7 +316,9 @@ class Accounting {
       costs_.received[site] = checked_add(costs_.received[site], bytes);
       most = std::max(most, bytes);
     }
-    cost.moving += receiving_seconds(static_cast<double>(most), machine_);
+    if (most == 0) return;
+    const double part = static_cast<double>(most) * sites_of(need) / (bytes_of(tensor) * copies_of(need));
+    cost.moving += receiving_seconds(static_cast<double>(most), messages_to(have, need, part), machine_);
   }
 
   /// The owners of results receive what the others of their groups have of these; an extreme goes back to them.

@@ -14,7 +14,7 @@ struct Machine {
   double flops_per_core = 5e10;                  ///< scalar operations a second on f32; half as many on f64
   double memory_bandwidth = 2e10;                ///< bytes a second, per site
   double network_bandwidth = 1e9;                ///< bytes a second that a site receives
-  double network_latency = 5e-5;                 ///< seconds before the first byte arrives
+  double network_latency = 5e-5;                 ///< seconds of every message that a site waits for
   double task_seconds = 5e-6;                    ///< to start one kernel call
   std::int64_t memory = std::int64_t{16} << 30;  ///< bytes per site
   bool operator==(const Machine&) const = default;

@@ -167,15 +167,18 @@ PlanRequest request(std::int64_t sites, CostKind cost, std::int64_t memory) { re
 
 TEST(Limit, IsMetByADearerPlan) {
   const EinGraph graph = product(512);
-  const Planner& planner = planner_named("eindecomp");
+  Machine machine;
+  machine.network_latency = 1e-6;  // with a laptop's, the fastest plan is the one that needs least memory
+  const auto plan_within = [&](CostKind cost, std::optional<std::int64_t> memory) {
+    return std::get<Plan>(planner_named("eindecomp").plan(graph, {16, machine, cost, {}, memory}));
+  };
   for (const CostKind cost : {CostKind::bytes, CostKind::seconds}) {
-    const Plan free = std::get<Plan>(planner.plan(graph, {16, {}, cost, {}, {}}));
+    const Plan free = plan_within(cost, {});
     const std::int64_t most = peak_of(graph, free).bytes;
-    const Plan same = std::get<Plan>(planner.plan(graph, request(16, cost, most)));
-    EXPECT_EQ(same.vertices, free.vertices);
-    const Plan smaller = std::get<Plan>(planner.plan(graph, request(16, cost, most - 1)));
+    EXPECT_EQ(plan_within(cost, most).vertices, free.vertices);
+    const Plan smaller = plan_within(cost, most - 1);
     EXPECT_LT(peak_of(graph, smaller).bytes, most) << name_of(cost);
-    EXPECT_GE(costs_of(graph, smaller, {}).of(cost), costs_of(graph, free, {}).of(cost)) << name_of(cost);
+    EXPECT_GE(costs_of(graph, smaller, machine).of(cost), costs_of(graph, free, machine).of(cost)) << name_of(cost);
   }
 }
 

@@ -248,7 +248,9 @@ TEST(EinDecomp, SharesOutTheGradientOfWeightsThatManyExamplesHavePartsOf) {
   Plan gathered = plan;
   gathered.vertices[3] = one_part_per_site(gradient.grid);
   number_sites(graph, gathered);
-  EXPECT_GT(costs_of(graph, gathered, {}).vertices[3].moving, 10 * costs.vertices[3].moving);
+  const PlanCosts of_gathered = costs_of(graph, gathered, {});
+  EXPECT_EQ(*std::max_element(of_gathered.received.begin(), of_gathered.received.end()), 15 * weights);
+  EXPECT_GT(of_gathered.vertices[3].moving, 4 * costs.vertices[3].moving);
 }
 
 /// What a matrix moves at least from one grid of sites to another with copies, over all numberings of both.

@@ -1,0 +1,78 @@
+#include "plan/cost.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "plan/numbering.h"
+#include "support/program.h"
+
+namespace einrel::test {
+namespace {
+
+Machine without_bandwidth() {
+  Machine machine;
+  machine.network_latency = 1;
+  machine.network_bandwidth = 1e30;
+  return machine;
+}
+
+struct Planned {
+  EinGraph graph;
+  Plan plan;
+};
+Planned on_four_sites(const std::string& program, const std::vector<PartitionVector>& grids) {
+  Planned planned{einrel::graph_of(program), {"test", 4, {}}};
+  for (const PartitionVector& grid : grids) planned.plan.vertices.push_back(one_part_per_site(grid));
+  return planned;
+}
+
+/// How long the last vertex receives.
+double messages_to_last(Planned planned) {
+  number_sites(planned.graph, planned.plan);
+  const VertexCost last = costs_of(planned.graph, planned.plan, without_bandwidth()).vertices.back();
+  EXPECT_GT(last.bytes(), 0);
+  return last.moving;
+}
+
+/// How long searches think that it does, from the vertex before it.
+double messages_expected(const Planned& planned) {
+  const auto& [graph, plan] = planned;
+  return cost_model(CostKind::seconds, without_bandwidth())
+      ->of_moves(graph.vertices[1], {result_layout(graph.vertices[1], plan.vertices[1])},
+                 {needed_layout(graph.vertices[2], 0, plan.vertices[2])})
+      .front();
+}
+
+TEST(Seconds, CountTheMessagesThatASiteWaitsFor) {
+  const std::string twice = "dims i=8 j=8\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nB[i,j] = A[i,j] * 2\noutput B\n";
+  const auto expect = [](const std::string& program, const std::vector<PartitionVector>& grids, double messages) {
+    const Planned planned = on_four_sites(program, grids);
+    EXPECT_NEAR(messages_to_last(planned), messages, 1e-6);
+    EXPECT_NEAR(messages_expected(planned), messages, 1e-6);
+  };
+  expect(twice, {{1, 1}, {4, 1}, {1, 4}}, 3);  // of four pieces, one is its own
+  expect(twice, {{1, 1}, {4, 1}, {1, 1}}, 3);
+  expect(twice, {{1, 1}, {1, 1}, {4, 1}}, 1);
+  expect(twice, {{1, 1}, {4, 1}, {2, 2}}, 1);  // of two pieces
+  expect(twice, {{1, 1}, {2, 1}, {4, 1}}, 1);
+  const std::string outer = "dims i=8 k=8\ninput X[i]\nA[i] = X[i] + 1\nB[i,k] = A[i] * (k + 1)\noutput B\n";
+  expect(outer, {{1}, {1}, {1, 4}}, 2);  // by way of another site
+  expect(outer, {{1}, {4}, {1, 4}}, 3);
+}
+
+TEST(Seconds, CountTheMessagesOfPartialResults) {
+  const std::string sum = "dims i=8 j=8\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nS[j] = sum[i] A[i,j]\noutput S\n";
+  const std::vector<PartitionVector> grids{{4, 1}, {4, 1}, {1, 4}};
+  EXPECT_NEAR(messages_to_last(on_four_sites(sum, grids)), 3, 1e-6);
+  Planned shared_out = on_four_sites(sum, grids);
+  shared_out.plan.vertices.back().scatter = 0;
+  EXPECT_NEAR(messages_to_last(shared_out), 3, 1e-6);
+  const std::string least = "dims i=8 j=8\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nS[j] = argmin[i] A[i,j]\noutput S\n";
+  EXPECT_NEAR(messages_to_last(on_four_sites(least, grids)), 9, 1e-6);  // there, back, and there
+}
+
+}  // namespace
+}  // namespace einrel::test
