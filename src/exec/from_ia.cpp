@@ -21,6 +21,10 @@ namespace {
 using SiteArrays = std::multimap<Key, ArrayId>;
 /// One per site.
 using PlacedArrays = std::vector<SiteArrays>;
+struct PlacedTuples {
+  PlacedArrays arrays;
+  std::vector<std::set<Key>> arrived;  ///< per site, the tuples of which something came from another one
+};
 using Box = CopyBoxes::Box;
 
 /// Adds arrays and the tasks that make them to a graph.
@@ -152,14 +156,23 @@ struct OldPart {
 struct Gathered {
   std::vector<ArrayId> arrays;
   std::vector<Box> boxes;  ///< one per array
+  bool has_arrived = false;
 };
 
 /// The tasks of one operation; local operations are written for one site.
 class NodeTasks {
  public:
-  NodeTasks(const IaNode& node, std::vector<const PlacedArrays*> inputs, const PhysicalType* first, std::int64_t sites,
+  NodeTasks(const IaNode& node, std::vector<const PlacedTuples*> inputs, const PhysicalType* first, std::int64_t sites,
             Builder& builder)
-      : node_(node), inputs_(std::move(inputs)), first_(first), sites_(sites), builder_(builder) {}
+      : node_(node),
+        inputs_(std::move(inputs)),
+        first_(first),
+        sites_(sites),
+        builder_(builder),
+        arrived_(static_cast<std::size_t>(sites)) {}
+
+  /// Of what the operation gave, per site.
+  const std::vector<std::set<Key>>& arrived() const { return arrived_; }
 
   PlacedArrays operator()(const PlacedRelation& op) {
     const std::size_t input = builder_.input(op.stored);
@@ -199,14 +212,19 @@ class NodeTasks {
   }
   PlacedArrays operator()(const Repart& op);
 
-  /// This join, whose results nobody else needs, followed by an aggregation of what lies on each site.
+  /// This join, whose results nobody else needs, followed by an aggregation of what lies on each site: first of what
+  /// was there all the time, then, while that is computed, of what comes from others.
   PlacedArrays aggregated(const LocalJoin& op, const LocalAggregate& aggregate) {
     PlacedArrays result = nothing();
     for (std::size_t site = 0; site < result.size(); ++site) {
-      std::map<Key, std::vector<std::vector<ArrayId>>> groups;
+      std::map<Key, std::vector<Pair>> groups;
       for (auto& [key, pair] : joined(op, site)) groups[project(key, aggregate.group_by)].push_back(std::move(pair));
-      for (const auto& [key, calls] : groups)
+      for (auto& [key, pairs] : groups) {
+        std::stable_partition(pairs.begin(), pairs.end(), [](const Pair& pair) { return !pair.has_arrived; });
+        std::vector<std::vector<ArrayId>> calls;
+        for (Pair& pair : pairs) calls.push_back(std::move(pair.arrays));
         result[site].emplace(key, builder_.call_onto(op.kernel, calls, static_cast<Site>(site)));
+      }
     }
     return result;
   }
@@ -220,7 +238,11 @@ class NodeTasks {
 
  private:
   PlacedArrays nothing() const { return PlacedArrays(static_cast<std::size_t>(sites_)); }
-  const SiteArrays& in(std::size_t site, std::size_t i = 0) const { return (*inputs_[i])[site]; }
+  const SiteArrays& in(std::size_t site, std::size_t i = 0) const { return inputs_[i]->arrays[site]; }
+  bool has_arrived(std::size_t site, std::size_t i, const Key& key) const {
+    return inputs_[i]->arrived[site].count(key) != 0;
+  }
+  void note_arrival(Site site, const Key& key) { arrived_[static_cast<std::size_t>(site)].insert(key); }
   static SiteArrays& at(PlacedArrays& relation, Site site) { return relation[static_cast<std::size_t>(site)]; }
   const SiteArrays& in_at(Site site) const { return in(static_cast<std::size_t>(site)); }
 
@@ -268,7 +290,10 @@ class NodeTasks {
       std::map<Site, ArrayId> there;
       for (const Site site : held) there.emplace(site, in_at(site).find(key)->second);
       for (const auto& [from, to] : deliveries(held, targets)) there.emplace(to, builder_.send(there.at(from), to));
-      for (const Site target : targets) at(result, target).emplace(key, there.at(target));
+      for (const Site target : targets) {
+        at(result, target).emplace(key, there.at(target));
+        if (!std::binary_search(held.begin(), held.end(), target)) note_arrival(target, key);
+      }
     }
     return result;
   }
@@ -283,17 +308,23 @@ class NodeTasks {
     }
     return result;
   }
+  /// Two arrays that a join brings together.
+  struct Pair {
+    std::vector<ArrayId> arrays;
+    bool has_arrived = false;  ///< one of them
+  };
   /// The pairs of arrays that meet on a site, by the keys of their results.
-  std::multimap<Key, std::vector<ArrayId>> joined(const LocalJoin& op, std::size_t site) const {
+  std::multimap<Key, Pair> joined(const LocalJoin& op, std::size_t site) const {
     std::multimap<Key, std::pair<Key, ArrayId>> partners;
     for (const auto& [key, array] : in(site, 1)) partners.emplace(project(key, op.keys_right), std::pair(key, array));
-    std::multimap<Key, std::vector<ArrayId>> result;
+    std::multimap<Key, Pair> result;
     for (const auto& [left_key, left] : in(site, 0)) {
       const auto [first, last] = partners.equal_range(project(left_key, op.keys_left));
       for (auto partner = first; partner != last; ++partner) {
         const auto& [right_key, right] = partner->second;
         const Key key = joined_key(left_key, right_key, op.keys_right);
-        result.emplace(evaluate(op.key_map, key), std::vector{left, right});
+        const bool came = has_arrived(site, 0, left_key) || has_arrived(site, 1, right_key);
+        result.emplace(evaluate(op.key_map, key), Pair{{left, right}, came});
       }
     }
     return result;
@@ -301,7 +332,7 @@ class NodeTasks {
   SiteArrays local(const LocalJoin& op, std::size_t site) {
     SiteArrays result;
     for (const auto& [key, pair] : joined(op, site))
-      result.emplace(key, builder_.call(op.kernel, pair, static_cast<Site>(site)));
+      result.emplace(key, builder_.call(op.kernel, pair.arrays, static_cast<Site>(site)));
     return result;
   }
   SiteArrays local(const LocalAggregate& op, std::size_t site) {
@@ -366,10 +397,11 @@ class NodeTasks {
   }
 
   const IaNode& node_;
-  std::vector<const PlacedArrays*> inputs_;
+  std::vector<const PlacedTuples*> inputs_;
   const PhysicalType* first_;
   std::int64_t sites_;
   Builder& builder_;
+  std::vector<std::set<Key>> arrived_;
 };
 
 /// All parts of a new chunk: `pieces` holds those of its part of each dimension.
@@ -409,9 +441,11 @@ void NodeTasks::gather(const OldPart& part, const std::vector<Site>& targets, st
     }
   }
   for (const Site target : targets) {
-    const bool has_all = builder_.is_shared() || std::binary_search(held.begin(), held.end(), target);
+    const bool is_here = std::binary_search(held.begin(), held.end(), target);
+    const bool has_all = builder_.is_shared() || is_here;
     const Site holder = builder_.is_shared() ? held.front() : target;
     Gathered& here = gathered[target];
+    here.has_arrived = here.has_arrived || !is_here;
     here.arrays.push_back(has_all ? in_at(holder).find(part.key)->second : alone.at(target));
     here.boxes.push_back({has_all ? part.box.from : first, part.box.to, part.box.bound});
   }
@@ -430,7 +464,8 @@ PlacedArrays NodeTasks::operator()(const Repart& op) {
     const Shape& chunk = find_chunk(node_.type.relation, key)->bound;
     std::optional<ArrayId> made;
     for (const Site target : targets) {
-      auto& [arrays, boxes] = gathered[target];
+      auto& [arrays, boxes, has_arrived] = gathered[target];
+      if (has_arrived) note_arrival(target, key);
       if (!made || !builder_.is_shared())
         made = builder_.put_together(arrays, std::move(boxes), {node_.type.relation.dtype, chunk, target});
       at(result, target).emplace(key, *made);
@@ -466,12 +501,12 @@ std::map<IaId, IaId> joins_to_reduce_onto(const IaStore& store, const IaPlan& pl
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
   Builder builder(store.sites(), memory);
-  std::map<IaId, PlacedArrays> relations;
+  std::map<IaId, PlacedTuples> relations;
   const std::vector<IaId> nodes = nodes_of(store, plan);
   const std::map<IaId, IaId> onto = joins_to_reduce_onto(store, plan, nodes);
   const auto tasks_for = [&](IaId id) {
     const IaNode& node = store[id];
-    std::vector<const PlacedArrays*> read;
+    std::vector<const PlacedTuples*> read;
     for (const IaId input : node.inputs) read.push_back(&relations.at(input));
     const PhysicalType* const first = node.inputs.empty() ? nullptr : &store[node.inputs.front()].type;
     builder.begin(id);
@@ -482,16 +517,19 @@ TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory) 
   for (const IaId id : nodes) {
     if (put_off.count(id) != 0) continue;
     if (const auto join = onto.find(id); join != onto.end()) {
-      relations[id] =
-          tasks_for(join->second)
-              .aggregated(std::get<LocalJoin>(store[join->second].op), std::get<LocalAggregate>(store[id].op));
+      NodeTasks tasks = tasks_for(join->second);
+      relations[id].arrays =
+          tasks.aggregated(std::get<LocalJoin>(store[join->second].op), std::get<LocalAggregate>(store[id].op));
+      relations[id].arrived = tasks.arrived();
     } else {
-      relations[id] = std::visit(tasks_for(id), store[id].op);
+      NodeTasks tasks = tasks_for(id);
+      relations[id].arrays = std::visit(tasks, store[id].op);
+      relations[id].arrived = tasks.arrived();
     }
   }
   for (const IaOutput& output : plan) {
     SiteArrays once;
-    for (const SiteArrays& site : relations.at(output.id)) {
+    for (const SiteArrays& site : relations.at(output.id).arrays) {
       for (const auto& [key, array] : site) {
         if (once.count(key) == 0) once.emplace(key, array);
       }

@@ -7,8 +7,9 @@ namespace einrel {
 /// What every site has to do to run a plan of the implementation algebra, tuple by tuple: one kernel call per tuple
 /// that an operation makes, one Send per delivery (ia/traffic.h), so that the bytes sent are those that bytes_of
 /// counts. Of a chunk that is needed in part only that part is sent. Partial results are folded in the order of their
-/// keys and sites: the same sums in the same order for every number of threads. Throws Bug when the plan is faulty or
-/// the keys of an output do not count its chunks. O(tuples and pieces delivered).
+/// keys and sites; joins that are reduced onto one result begin with what does not have to come from other sites, then
+/// follow their keys: the same sums in the same order for every number of threads. Throws Bug when the plan is faulty
+/// or the keys of an output do not count its chunks. O(tuples and pieces delivered).
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory);
 
 }  // namespace einrel

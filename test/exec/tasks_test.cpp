@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <string>
 
 #include "einsum/reference.h"
@@ -180,6 +181,29 @@ TEST(Tasks, ReduceThePartsOfALabelOntoOneResult) {
       }
     }
   }
+}
+
+TEST(Tasks, BeginWithWhatDoesNotHaveToCome) {
+  // Each of three sites has a third of B, and needs all of it, piece by piece.
+  const EinGraph graph = einrel::graph_of("dims i=6 j=9 k=4\ninput A[i,j], B[j,k]\nZ[i,k] = sum[j] A[i,j] * B[j,k]\n");
+  Plan plan{"by hand", 3, {one_part_per_site({3, 1}), one_part_per_site({3, 1}), one_part_per_site({3, 1, 1})}};
+  plan.vertices[0].parts[1] = 3;
+  plan.vertices[2].parts[2] = 3;
+  const TensorBindings inputs = counted_inputs(graph);
+  const LoweredPlan lowered = lower(graph, plan);
+  const TaskGraph apart = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::apart);
+  std::set<std::size_t> sent;
+  std::vector<std::vector<bool>> come(3);  // per site, of its calls one after the other
+  for (const Task& task : apart.tasks) {
+    if (std::holds_alternative<Send>(task.op)) sent.insert(task.makes.index);
+    if (!std::holds_alternative<CallKernel>(task.op)) continue;
+    const bool has_come = sent.count(task.reads[0].index) + sent.count(task.reads[1].index) > 0;
+    come[static_cast<std::size_t>(apart[task.makes].site)].push_back(has_come);
+  }
+  EXPECT_EQ(come, std::vector<std::vector<bool>>(3, {false, true, true}));
+  const TaskGraph shared = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
+  EXPECT_TRUE(same_bits(run_on(apart, inputs, 1).at("Z"), run_on(shared, inputs, 1).at("Z")));
+  expect_reference(graph, inputs, run_on(shared, inputs, 2));
 }
 
 TEST(Tasks, KeepAResultThatSeveralNeedOutOfOthersWay) {
