@@ -61,9 +61,9 @@ def multiplications():
     program = "dims i=1 j=1 k=1\ninput A[i,j], B[j,k] : f64\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n"
     ways = {"BMM": strategies.broadcast, "CMM": strategies.cross, "RMM": strategies.replication}
     sizes = {
-        "general": ((96, 96, 96), (2000, 2000, 2000), (3000, 3000, 3000), (4000, 4000, 4000)),
-        "common large dimension": ((40, 640, 40), (500, 32000, 500), (750, 48000, 750), (1000, 64000, 1000)),
-        "two large dimensions": ((160, 32, 160), (4000, 500, 4000), (6000, 750, 6000), (8000, 1000, 8000)),
+        "general": ((96, 96, 96), (1800, 1800, 1800), (3000, 3000, 3000), (4000, 4000, 4000)),
+        "common large dimension": ((40, 640, 40), (500, 24000, 500), (750, 48000, 750), (1000, 64000, 1000)),
+        "two large dimensions": ((160, 32, 160), (3500, 500, 3500), (6000, 750, 6000), (8000, 1000, 8000)),
     }
     for name, rows in sizes.items():
         yield Case("a", name, program, at_levels("i j k", *rows), "matmul", ways, "f8", ("numpy", "dask"), "ijk")
@@ -97,7 +97,7 @@ def training_steps():
 
 def chains():
     ways = {"sqrt": planner("sqrt"), "data": planner("data"), "all-tile": planner("all-tile")}
-    for name, scales in {"uniform": (60, 1500, 2400, 3600), "skewed": (80, 2000, 3200, 4800)}.items():
+    for name, scales in {"uniform": (60, 1350, 2400, 3600), "skewed": (80, 1800, 3200, 4800)}.items():
         def extents(s):
             return (s, s, s, s, s) if name == "uniform" else (s, s // 10, s, s // 10, 10 * s)
         yield Case("d", name, example(f"chain_{name}", "f64"), at_levels("i j k l m", *map(extents, scales)), "chain", ways,
