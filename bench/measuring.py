@@ -54,15 +54,18 @@ def run_einrel(einrel, program, *options, launched_by=(), environment=None):
     return json.loads(run_process(command, environment or workers.environment()))
 
 
+WARM_UP = 2  # runs; in some processes the second still takes half as long again as those after it
+
+
 def repeat(samples):
     """Options of `einrel run` for so many repeated_seconds."""
-    return "--repeat", str(samples + 2)
+    return "--repeat", str(WARM_UP + samples + 1)
 
 
 def repeated_seconds(report):
     """Samples of what computing takes in a process that has computed the same before, as that of its peers has. The first
-    time touches memory and files; the last writes or summarises the result."""
-    return report["measured"]["seconds_of_runs"][1:-1]
+    times touch memory and files; the last writes or summarises the result."""
+    return report["measured"]["seconds_of_runs"][WARM_UP:-1]
 
 
 def first_seconds(report):

@@ -85,7 +85,7 @@ class Bench:
     def __init__(self, einrel, level, rounds, ranks, libraries, with_scalapack, folder):
         self.with_distributed = measuring.is_there("distributed")
         self.einrel, self.level, self.rounds, self.ranks, self.folder = einrel, level, rounds, ranks, Path(folder)
-        self.faults, self.peers, self.machines = [], {}, {}
+        self.faults, self.peers, self.machines, self.turns = [], {}, {}, 0
         self.samples = 2 if level == "quick" else 1  # in a round: starting processes takes most of the time of short ones
         self.is_quick = level == "quick"
         self.core_types = measuring.core_types()[-1 if self.is_quick else 0:]
@@ -205,7 +205,8 @@ class Bench:
             contenders[name] = lambda row=rows[name], measure=measure: add_samples(row, measure())
         names = list(contenders)
         for at in range(self.rounds):
-            first = at % len(names)  # each time another one, since who comes after whom may matter
+            first = self.turns % len(names)  # each time another one: who comes first, or after whom, is slower at times
+            self.turns += 1
             for name in names[first:] + names[:first]:
                 if at < ENOUGH or rows[name].least < MAX_SLOWDOWN * rows[AUTOMATIC].least:
                     if at == 0 and name in peers_here:
