@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -18,7 +19,23 @@ namespace {
 
 // All of this runs in a signal handler: nothing may allocate, lock or throw.
 
-/// The lines of a file, of which only the first part is kept of those that are very long.
+/// Text of limited length; what is too long for it is cut off.
+class Line {
+ public:
+  void clear() { length_ = 0; }
+  void add(std::string_view text) {
+    const std::size_t count = std::min(text.size(), characters_.size() - length_);
+    std::copy_n(text.begin(), count, characters_.begin() + static_cast<std::ptrdiff_t>(length_));
+    length_ += count;
+  }
+  std::string_view text() const { return {characters_.data(), length_}; }
+
+ private:
+  std::array<char, 4608> characters_{};  // the longest path, and what stands around it
+  std::size_t length_ = 0;
+};
+
+/// The lines of a file.
 class Lines {
  public:
   explicit Lines(const char* path) : file_(open(path, O_RDONLY | O_CLOEXEC)) {}
@@ -28,20 +45,26 @@ class Lines {
 
   /// False at the end of the file.
   bool next() {
-    length_ = 0;
-    char character = 0;
-    while (read(file_, &character, 1) == 1) {
-      if (character == '\n') return true;
-      if (length_ < line_.size()) line_[length_++] = character;
+    line_.clear();
+    for (;;) {
+      if (unread_.empty()) {
+        const ssize_t count = read(file_, block_.data(), block_.size());
+        if (count <= 0) return false;
+        unread_ = {block_.data(), static_cast<std::size_t>(count)};
+      }
+      const std::size_t end = unread_.find('\n');
+      line_.add(unread_.substr(0, end));
+      unread_.remove_prefix(std::min(end, unread_.size() - 1) + 1);
+      if (end != std::string_view::npos) return true;
     }
-    return false;
   }
-  std::string_view line() const { return {line_.data(), length_}; }
+  std::string_view line() const { return line_.text(); }
 
  private:
   int file_;
-  std::array<char, 4352> line_{};  // the longest path, and what stands before it
-  std::size_t length_ = 0;
+  std::array<char, 4096> block_{};
+  std::string_view unread_;  // of the block
+  Line line_;
 };
 
 /// Takes a number of base 16 from the front of a text, and the character behind it.
@@ -52,28 +75,34 @@ std::uintptr_t take_number(std::string_view& text) {
   return number;
 }
 
-/// Of a line "begin-end permissions offset device inode path", the path if begin <= address < end; else nothing.
-std::string_view path_of(std::string_view line, std::uintptr_t address) {
+/// Of a line "begin-end permissions offset device inode path", the path if begin <= address < end and it is mapped as
+/// inputs are, for reading and not shared; else nothing.
+std::string_view input_at(std::string_view line, std::uintptr_t address) {
   const std::uintptr_t begin = take_number(line);
   const std::uintptr_t end = take_number(line);
   const std::size_t path = line.find('/');
-  return begin <= address && address < end && path != std::string_view::npos ? line.substr(path) : std::string_view();
+  const bool is_input = line.starts_with("r--p") && path != std::string_view::npos;
+  return is_input && begin <= address && address < end ? line.substr(path) : std::string_view();
 }
 
-void say(std::string_view text) { std::ignore = write(STDERR_FILENO, text.data(), text.size()); }
-
 void end_with_its_name(int, siginfo_t* information, void*) {
+  static std::atomic_flag is_ending;
+  while (is_ending.test_and_set()) pause();  // other threads have met the end of the file as well
   const auto address = reinterpret_cast<std::uintptr_t>(information->si_addr);
   std::string_view path;
   Lines mappings("/proc/self/maps");
-  while (path.empty() && mappings.next()) path = path_of(mappings.line(), address);
+  while (information->si_code == BUS_ADRERR && path.empty() && mappings.next())
+    path = input_at(mappings.line(), address);
+  Line message;
+  message.add("error: ");
   if (path.empty()) {
-    say("error: an input file became shorter while it was in use\n");
+    message.add("a file became shorter while it was in use, or there is no room for memory that processes share\n");
   } else {
-    say("error: the input file '");
-    say(path);
-    say("' became shorter while it was in use\n");
+    message.add("the input file '");
+    message.add(path);
+    message.add("' became shorter while it was in use\n");
   }
+  std::ignore = write(STDERR_FILENO, message.text().data(), message.text().size());
   _exit(exit_run_error);
 }
 

@@ -121,7 +121,7 @@ double measured_bandwidth(StarpuSession& session, const Job& job) {
   return 1 / std::max(seconds_per_byte, 1 / fastest);
 }
 
-/// What it costs before the first byte, from a chain that is computed on one site and on two in turns: half of each
+/// What a message costs beside its bytes, from a chain that is computed on one site and on two in turns: half of each
 /// result has to go to the other site or come back before anyone can go on. There is something to compute meanwhile,
 /// as in a program: ranks that do nothing but wait for the next message are quicker.
 double measured_latency(double bandwidth, StarpuSession& session, const Job& job) {

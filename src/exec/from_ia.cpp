@@ -23,7 +23,7 @@ using SiteArrays = std::multimap<Key, ArrayId>;
 using PlacedArrays = std::vector<SiteArrays>;
 struct PlacedTuples {
   PlacedArrays arrays;
-  std::vector<std::set<Key>> arrived;  ///< per site, the tuples of which something came from another one
+  std::vector<std::set<Key>> arrived;  ///< per site, the tuples of which this operation brought something from others
 };
 using Box = CopyBoxes::Box;
 
@@ -213,14 +213,18 @@ class NodeTasks {
   PlacedArrays operator()(const Repart& op);
 
   /// This join, whose results nobody else needs, followed by an aggregation of what lies on each site: first of what
-  /// was there all the time, then, while that is computed, of what comes from others.
+  /// was there before, then, while that is computed, of what comes from others. Sites that compute the same begin
+  /// alike.
   PlacedArrays aggregated(const LocalJoin& op, const LocalAggregate& aggregate) {
+    const SiteLists sites = sites_of_chunks(node_.type);
+    const bool has_copies = std::any_of(sites.begin(), sites.end(), [](const auto& of) { return of.size() > 1; });
     PlacedArrays result = nothing();
     for (std::size_t site = 0; site < result.size(); ++site) {
       std::map<Key, std::vector<Pair>> groups;
       for (auto& [key, pair] : joined(op, site)) groups[project(key, aggregate.group_by)].push_back(std::move(pair));
       for (auto& [key, pairs] : groups) {
-        std::stable_partition(pairs.begin(), pairs.end(), [](const Pair& pair) { return !pair.has_arrived; });
+        std::stable_partition(pairs.begin(), pairs.end(),
+                              [&](const Pair& pair) { return has_copies || !pair.has_arrived; });
         std::vector<std::vector<ArrayId>> calls;
         for (Pair& pair : pairs) calls.push_back(std::move(pair.arrays));
         result[site].emplace(key, builder_.call_onto(op.kernel, calls, static_cast<Site>(site)));

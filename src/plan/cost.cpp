@@ -91,11 +91,15 @@ double receiving_seconds(double bytes, double messages, const Machine& machine) 
   return bytes == 0 ? 0 : messages * machine.network_latency + bytes / machine.network_bandwidth;
 }
 
+/// What many sites need goes from one to two others, from these to the next ones, and so on (ia/traffic, deliveries).
+double tree_depth(double copies) { return std::max(1.0, std::floor(std::log2(copies))); }
+
 /// An owner of results receives the others' parts of these.
 double reducing_seconds(const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
   const std::int64_t sites = partial_sites(vertex, plan);
   const std::int64_t owners = plan.scatter ? sites_used(plan) : sites_used(plan) / sites;
-  const double messages = static_cast<double>(sites - 1) * partial_passes(vertex);
+  double messages = static_cast<double>(sites - 1);
+  if (is_argument(vertex)) messages += messages + tree_depth(static_cast<double>(sites));  // back from the owners
   return receiving_seconds(reduced_bytes(vertex, plan) / static_cast<double>(owners), messages, machine);
 }
 
@@ -111,10 +115,9 @@ double pieces_needed(const Layout& have, const Layout& need) {
   return pieces;
 }
 
-/// How many messages a site waits for that receives this part of what it needs: a piece each. One that many sites need
-/// goes from one to two others, from these to the next ones, and so on (ia/traffic, deliveries).
+/// How many messages a site waits for that receives this part of what it needs: a piece each.
 double messages_to(const Layout& have, const Layout& need, double part) {
-  return std::max({1.0, std::round(pieces_needed(have, need) * part), std::floor(std::log2(copies_of(need)))});
+  return std::max(tree_depth(copies_of(need)), std::round(pieces_needed(have, need) * part));
 }
 
 class BoundModel : public CostModel {
@@ -164,7 +167,9 @@ class FloatsModel : public CostModel {
   double of_input(const Vertex& tensor, const Layout& need) const override {
     return need.copies.empty() ? 0 : copies_of(need) * elements_of(tensor.bound);
   }
-  double of_misplacing(const Vertex& tensor, const Layout&) const override { return elements_of(tensor.bound); }
+  double of_misplacing(const Vertex& tensor, const Layout&, std::int64_t) const override {
+    return elements_of(tensor.bound);
+  }
 };
 
 class BytesModel : public CostModel {
@@ -203,7 +208,7 @@ class BytesModel : public CostModel {
     return bytes_of(tensor) * (copies_of(need) - 1);
   }
   /// At best everything lies where it is needed.
-  double of_misplacing(const Vertex& tensor, const Layout&) const override { return bytes_of(tensor); }
+  double of_misplacing(const Vertex& tensor, const Layout&, std::int64_t) const override { return bytes_of(tensor); }
 
  private:
   template <class F>
@@ -240,10 +245,15 @@ class SecondsModel : public CostModel {
   }
   /// Each of the sites that want copies stores a piece.
   double of_input(const Vertex& tensor, const Layout& need) const override {
-    return receiving_seconds(bytes_.of_input(tensor, need) / sites_of(need), copies_of(need) - 1, machine_);
+    const double bytes = bytes_.of_input(tensor, need) / sites_of(need);
+    return receiving_seconds(bytes, copies_of(need) - 1, machine_);
   }
-  double of_misplacing(const Vertex& tensor, const Layout& layout) const override {
-    return receiving_seconds(bytes_of(tensor) / sites_of(layout), 1, machine_);
+  /// At worst every site sends a piece of each part.
+  double of_misplacing(const Vertex& tensor, const Layout& layout, std::int64_t sites) const override {
+    auto messages = static_cast<double>(sites);
+    for (const LayoutAxis& axis : layout.axes)
+      messages *= std::ceil(static_cast<double>(axis.cut.parts) / static_cast<double>(axis.grid));
+    return receiving_seconds(bytes_of(tensor) / sites_of(layout), messages, machine_);
   }
 
  private:

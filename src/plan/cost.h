@@ -39,10 +39,11 @@ class CostModel {
   /// A tensor that another vertex has computed, from each of these layouts to each of those: [have * needs + need].
   virtual std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
                                        const std::vector<Layout>& need) const = 0;
-  /// An input, which lies wherever that is best; nothing moves there for less.
+  /// An input, which lies wherever that is best; hardly anything moves there for less.
   virtual double of_input(const Vertex& tensor, const Layout& need) const = 0;
-  /// At most so much more than of_input is a move to this layout, and at most so much less than others one from it.
-  virtual double of_misplacing(const Vertex& /*tensor*/, const Layout& /*layout*/) const {
+  /// At most so much more than of_input is a move to this layout from among so many sites, and at most so much less
+  /// than others one from it.
+  virtual double of_misplacing(const Vertex& /*tensor*/, const Layout& /*layout*/, std::int64_t /*sites*/) const {
     return std::numeric_limits<double>::infinity();
   }
   /// Whether a tensor that several vertices need in one layout is charged once.

@@ -15,8 +15,8 @@ struct CostRange {
 
 class Dominance {
  public:
-  Dominance(const EinGraph& graph, const CostModel& model, const std::vector<Plan>& starts)
-      : graph_(graph), model_(model), readers_(graph.vertices.size(), 0) {
+  Dominance(const EinGraph& graph, const CostModel& model, std::int64_t sites, const std::vector<Plan>& starts)
+      : graph_(graph), model_(model), sites_(sites), readers_(graph.vertices.size(), 0) {
     for (const Plan& start : starts) {
       for (const VertexPlan& vertex : start.vertices) grids_of_starts_.insert(vertex.grid);
     }
@@ -51,7 +51,7 @@ class Dominance {
     const Vertex& vertex = graph_.vertices[v];
     const double own = model_.of_vertex(graph_, v, plan);
     CostRange cost{own, own};
-    if (readers_[v] > 0) cost.least -= readers_[v] * model_.of_misplacing(vertex, result_layout(vertex, plan));
+    if (readers_[v] > 0) cost.least -= readers_[v] * model_.of_misplacing(vertex, result_layout(vertex, plan), sites_);
     if (cost.least > too_much) return {cost.least, std::numeric_limits<double>::infinity()};
     for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
       const VertexId input = vertex.inputs[o];
@@ -59,25 +59,28 @@ class Dominance {
       const double best = model_.of_input(graph_[input], need);
       cost.least += best / readers_[input.index];
       const bool lies_anywhere = std::holds_alternative<Input>(graph_[input].op) && readers_[input.index] == 1;
-      cost.most += best + (lies_anywhere ? 0 : model_.of_misplacing(graph_[input], need));
+      cost.most += best + (lies_anywhere ? 0 : model_.of_misplacing(graph_[input], need, sites_));
     }
     return cost;
   }
 
   const EinGraph& graph_;
   const CostModel& model_;
+  std::int64_t sites_;
   std::vector<double> readers_;  ///< per vertex, operands that read it
   std::set<PartitionVector> grids_of_starts_;
 };
 
 }  // namespace
 
-Candidates undominated(const EinGraph& graph, const CostModel& model, Candidates all, const std::vector<Plan>& starts) {
-  return [dominance = Dominance(graph, model, starts), all = std::move(all)](const Vertex& vertex, std::size_t v) {
-    std::vector<VertexPlan> candidates = all(vertex, v);
-    if (!std::holds_alternative<Input>(vertex.op)) dominance.leave_out_dominated(v, candidates);
-    return candidates;
-  };
+Candidates undominated(const EinGraph& graph, const CostModel& model, std::int64_t sites, Candidates all,
+                       const std::vector<Plan>& starts) {
+  return
+      [dominance = Dominance(graph, model, sites, starts), all = std::move(all)](const Vertex& vertex, std::size_t v) {
+        std::vector<VertexPlan> candidates = all(vertex, v);
+        if (!std::holds_alternative<Input>(vertex.op)) dominance.leave_out_dominated(v, candidates);
+        return candidates;
+      };
 }
 
 }  // namespace einrel

@@ -124,6 +124,12 @@ double cost_alone(const EinGraph& graph, const Plan& plan, const CostModel& mode
   return cost;
 }
 
+struct CostedPlan {
+  Plan plan;
+  double cost = std::numeric_limits<double>::infinity();
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+};
+
 /// The cheapest of several plans, the first of equals.
 class Cheapest {
  public:
@@ -131,34 +137,38 @@ class Cheapest {
       : graph_(graph), machine_(machine), kind_(kind), transfers_(transfers) {}
 
   /// Whether one that costs at least so much may be it.
-  bool may_be(double least) const { return !plan_ || least < cost_; }
+  bool may_be(double least) const { return !found_ || least < found_->cost; }
 
   void consider(const Plan& plan) {
-    const double cost = exact_cost(plan);
-    if (plan_ && cost >= cost_) return;
-    plan_ = plan;
-    cost_ = cost;
+    CostedPlan other{plan};
+    try {
+      const PlanCosts costs = costs_of(graph_, plan, machine_, transfers_);
+      other.cost = costs.of(kind_);
+      other.bytes = costs.bytes;
+    } catch (const UserError&) {  // more bytes than 63 bits count
+    }
+    if (!found_ || other.cost < found_->cost) found_ = std::move(other);
   }
 
-  const Plan& plan() const { return *plan_; }
+  /// Nothing before any was considered.
+  const std::optional<CostedPlan>& found() const { return found_; }
 
  private:
-  /// Infinite where there are more bytes than 63 bits count.
-  double exact_cost(const Plan& plan) const {
-    try {
-      return costs_of(graph_, plan, machine_, transfers_).of(kind_);
-    } catch (const UserError&) {
-      return std::numeric_limits<double>::infinity();
-    }
-  }
-
   const EinGraph& graph_;
   const Machine& machine_;
   CostKind kind_;
   Transfers& transfers_;
-  std::optional<Plan> plan_;
-  double cost_ = std::numeric_limits<double>::infinity();
+  std::optional<CostedPlan> found_;
 };
+
+/// Modelled seconds are not so exact that one could tell plans apart that differ by less than this part of them. Bytes
+/// are exact, and those of plans that people make by hand move in few exchanges.
+constexpr double resolution = 0.05;
+
+/// Whether `known` is about as fast as the plan that a search has found, and moves no more.
+bool is_as_good(const std::optional<CostedPlan>& known, const CostedPlan& found) {
+  return known && (1 - resolution) * known->cost <= found.cost && known->bytes <= found.bytes;
+}
 
 Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace::Choice& choice, Transfers& transfers) {
   Plan plan{"", transfers.sites(), {}};
@@ -235,6 +245,7 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
     starts.push_back(other);
     if (cheapest.may_be(cost_alone(graph, other, *model))) cheapest.consider(other);
   }
+  const std::optional<CostedPlan> best_of_others = cheapest.found();
   const auto search_in = [&](const SearchSpace& space, std::set<SearchSpace::Choice>& known) {
     const auto improve_from = [&](SearchSpace::Choice choice) {
       space.improve(choice);
@@ -252,7 +263,8 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
     }
   };
   const auto search = [&](const std::vector<bool>& may_idle) {
-    SearchSpace space(graph, *model, undominated(graph, *model, site_candidates(graph, sites, kind, may_idle), starts));
+    SearchSpace space(graph, *model,
+                      undominated(graph, *model, sites, site_candidates(graph, sites, kind, may_idle), starts));
     std::set<SearchSpace::Choice> known;
     search_in(space, known);
     // Sharing out allows fewer numberings of sites, which the model takes for free.
@@ -260,7 +272,8 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   };
   search(std::vector<bool>(graph.vertices.size(), kind == CostKind::seconds));
   if (kind != CostKind::seconds) search(small_vertices(graph, sites, machine));
-  Plan plan = cheapest.plan();
+  const bool takes_other = kind == CostKind::seconds && is_as_good(best_of_others, *cheapest.found());
+  Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
   if (kind == CostKind::seconds) use_pieces_whole(graph, plan);
   plan.planner = "eindecomp";
   return plan;

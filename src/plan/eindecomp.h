@@ -31,7 +31,8 @@ bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& mach
 /// EinDecomp for any number of sites and any cost: the cheapest of several plans. One comes from a beam over all
 /// vertices in order; of few vertices, others from paths as in the paper, on which tensors from and to vertices that
 /// are planned already are charged, and from each of `others`. Each is improved vertex by vertex and path by path. None
-/// of `others` is cheaper, but for those that leave sites idle where the cost is not seconds.
+/// of `others` is cheaper, but for those that leave sites idle where the cost is not seconds. The best of them is taken
+/// where it is within 5 % of the least seconds found and moves no more.
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others);
 

@@ -16,7 +16,7 @@ D[i,k] = sum[j] A[i,j] * B[j,k]
 E[i,l] = sum[k] D[i,k] * C[k,l]
 """
 
-GRADIENT = """dims b=100000 h=64 l=32
+GRADIENT = """dims b=8000 h=500 l=500
 input A[b,h], D[b,l], W[h,l]
 G[h,l] = sum[b] A[b,h] * D[b,l]
 V[h,l] = W[h,l] - 0.01 * G[h,l]

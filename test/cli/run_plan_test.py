@@ -365,7 +365,7 @@ class Faults(RunTest):
         size = int(self.LONG[-1].split("=")[1])
         for number, start in enumerate(([einrel_process.PROGRAM], [einrel_process.PROGRAM],
                                         [MPIRUN, "-n", "3", einrel_process.PROGRAM])):
-            folder = self.path(f"short{number}")
+            folder = os.path.realpath(self.path(f"short{number}"))  # as the system calls it
             os.mkdir(folder)
             inputs = [f"{folder}/{name}.npy" for name in "AB"]
             for path in inputs:

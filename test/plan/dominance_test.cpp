@@ -47,7 +47,7 @@ TEST(Dominance, LosesNoOptimumOfTreesAndDropsManyOfTheirCandidates) {
       const auto model = cost_model(kind, {});
       const Candidates every = site_candidates(graph, sites, {}, kind);
       const SearchSpace full(graph, *model, counted(every, all));
-      const SearchSpace small(graph, *model, counted(undominated(graph, *model, every, {}), left));
+      const SearchSpace small(graph, *model, counted(undominated(graph, *model, sites, every, {}), left));
       const double best = full.cost(full.by_paths(true));  // optimal: nothing is read twice
       EXPECT_NEAR(small.cost(small.by_paths(true)), best, 1e-9 * best);
     }
@@ -61,9 +61,9 @@ TEST(Dominance, KeepsWhatPlansToStartFromHave) {
   const auto model = cost_model(CostKind::seconds, {});
   const Plan single = std::get<Plan>(planner_named("single").plan(graph, {8, {}, CostKind::seconds, std::nullopt}));
   const Candidates all = site_candidates(graph, 8, {}, CostKind::seconds);
-  const SearchSpace space(graph, *model, undominated(graph, *model, all, {single}));
+  const SearchSpace space(graph, *model, undominated(graph, *model, 8, all, {single}));
   EXPECT_TRUE(space.choice_of(single).has_value());
-  EXPECT_FALSE(SearchSpace(graph, *model, undominated(graph, *model, all, {})).choice_of(single).has_value());
+  EXPECT_FALSE(SearchSpace(graph, *model, undominated(graph, *model, 8, all, {})).choice_of(single).has_value());
 }
 
 TEST(SearchSpace, TakesNothingThatIsLeftOut) {
