@@ -117,7 +117,7 @@ class Bench:
             for _ in range(1 if self.level in ("tiny", "quick") else CALIBRATIONS):
                 measuring.run_process(command, self.environment(processes))
                 found.append(json.loads(file.read_text(encoding="utf-8")))
-            # Latency and bandwidth are of one line through the same samples, and stay together.
+            # Latency is what bandwidth leaves of the time of a message: they stay together.
             found.sort(key=lambda machine: machine["network_latency"] + MESSAGE / machine["network_bandwidth"])
             machine = found[len(found) // 2]
             for name in ("flops_per_core", "memory_bandwidth", "task_seconds"):

@@ -485,10 +485,12 @@ KernelSpec product_of(std::int64_t b, std::int64_t i, std::int64_t j, std::int64
 }
 
 TEST(Packed, GivesFewThreadsAboutAsMuchEach) {
+  int shared = 0;
   for (std::int64_t rows = 420; rows <= 2500; rows += 40) {
     const KernelSpec spec = product_of(1, rows, 600, 600);
     const PackedPlan plan = plan_packed(std::get<Product>(contraction::as_product(spec, make_nest(spec))));
     if (plan.shared_columns == 0) continue;
+    ++shared;
     for (const std::int64_t threads : {2, 4}) {
       std::vector<std::int64_t> load(static_cast<std::size_t>(threads));
       for (std::int64_t begin = 0; begin < plan.rows; begin += plan.part_rows) {
@@ -499,6 +501,7 @@ TEST(Packed, GivesFewThreadsAboutAsMuchEach) {
       EXPECT_LE(most, 1.2 * fair + static_cast<double>(plan.tile_rows)) << rows << " rows, " << threads << " threads";
     }
   }
+  EXPECT_GE(shared, 40);  // of 53
 }
 
 TEST(Direct, LeavesSeveralPartsOfALargeMatrixForOneRow) {

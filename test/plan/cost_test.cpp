@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/eindecomp.h"
 #include "plan/numbering.h"
 #include "support/program.h"
 
@@ -72,6 +73,28 @@ TEST(Seconds, CountTheMessagesOfPartialResults) {
   EXPECT_NEAR(messages_to_last(shared_out), 3, 1e-6);
   const std::string least = "dims i=8 j=8\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nS[j] = argmin[i] A[i,j]\noutput S\n";
   EXPECT_NEAR(messages_to_last(on_four_sites(least, grids)), 3 + 2 + 3, 1e-6);  // there, back, and there
+}
+
+TEST(Seconds, OfAMoveAreAtMostThoseOfMisplacing) {
+  constexpr std::int64_t sites = 6;
+  const EinGraph graph = einrel::graph_of(
+      "dims i=7 j=12 k=30\ninput X[i,j], Y[j,k]\nA[i,j] = X[i,j] + 1\nB[i,k] = sum[j] A[i,j] * Y[j,k]\noutput B\n");
+  const auto model = cost_model(CostKind::seconds, without_bandwidth());
+  const Candidates candidates = site_candidates(graph, sites, {}, CostKind::seconds);
+  std::vector<Layout> have;
+  for (const VertexPlan& plan : candidates(graph.vertices[2], 2))
+    have.push_back(result_layout(graph.vertices[2], plan));
+  std::vector<Layout> need;
+  for (const VertexPlan& plan : candidates(graph.vertices[3], 3))
+    need.push_back(needed_layout(graph.vertices[3], 0, plan));
+  ASSERT_GT(have.size(), 5U);
+  ASSERT_GT(need.size(), 10U);
+  const std::vector<double> moves = model->of_moves(graph.vertices[2], have, need);
+  for (std::size_t m = 0; m < moves.size(); ++m) {
+    const Layout& to = need[m % need.size()];
+    const double most = model->of_input(graph.vertices[2], to) + model->of_misplacing(graph.vertices[2], to, sites);
+    EXPECT_LE(moves[m], most + 1e-6) << m;
+  }
 }
 
 }  // namespace
