@@ -41,8 +41,8 @@ class CostModel {
                                        const std::vector<Layout>& need) const = 0;
   /// An input, which lies wherever that is best; hardly anything moves there for less.
   virtual double of_input(const Vertex& tensor, const Layout& need) const = 0;
-  /// At most so much more than of_input is a move to this layout from among so many sites, and at most so much less
-  /// than others one from it.
+  /// At most so much more than of_input is a move to this layout from among so many sites. About so much less than
+  /// others is a move from it: searches take that for certain, too, and seldom lose anything by it.
   virtual double of_misplacing(const Vertex& /*tensor*/, const Layout& /*layout*/, std::int64_t /*sites*/) const {
     return std::numeric_limits<double>::infinity();
   }

@@ -148,6 +148,14 @@ class PlannedRuns(RunTest):
                 self.assertEqual(report["measured"]["bytes_moved_per_site"], report["plans"][0]["received"])
                 self.assertGreater(report["cost"]["bytes"], 0)
 
+    def test_the_folder_of_the_starter_may_stand_on_the_path(self):
+        os.symlink(os.path.abspath(MPIRUN), self.path("mpirun"))
+        for folder in (os.path.dirname(os.path.abspath(MPIRUN)), self.folder):
+            done = self.job(2, self.program, *self.files, *self.outputs,
+                            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+            self.assertEqual(done.code, 0, done)
+            self.expect_outputs(folder)
+
     def test_random_inputs_are_the_same_everywhere(self):
         alone = self.succeed("run", self.program, "--random", "7").out
         sums = [line.split("sum")[0] for line in alone.splitlines()]
