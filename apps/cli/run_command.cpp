@@ -140,9 +140,13 @@ SourceText program_of_job(const std::string& path, const Job& job) {
 }
 
 void run_program(const RunArguments& arguments) {
-  refuse_tra(arguments.program);
-  const double timeout = parse_timeout(arguments.timeout);
-  const std::size_t repeats = parse_repeats(arguments.repeats);
+  double timeout = 0;
+  std::size_t repeats = 0;
+  agree_beforehand([&] {
+    refuse_tra(arguments.program);
+    timeout = parse_timeout(arguments.timeout);
+    repeats = parse_repeats(arguments.repeats);
+  });
   if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, timeout);
   const MpiJob mpi(end_all);
   const Job& job = mpi.job();

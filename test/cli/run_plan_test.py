@@ -181,6 +181,9 @@ class PlannedRuns(RunTest):
                                     ((self.program,), "missing input"),
                                     ((self.program, "--random", "1", "--sites", "5"), "5 sites"),
                                     ((self.program, "--random", "1", "--out", "Y=/nowhere/y.npy"), "/nowhere"),
+                                    ((self.program, "--random", "1", "--timeout", "-1"), "--timeout -1"),
+                                    ((self.program, "--random", "1", "--repeat", "0"), "--repeat 0"),
+                                    (("of_algebra.tra",), "einrel explain"),
                                     ((self.program, "--random", "1", "--memory", "1kB"), "limit is 1 kB"),
                                     ((self.program, "--random", "1", "--memory", "1MB", "--spill", "/nowhere"),
                                      "/nowhere")):
