@@ -1,5 +1,6 @@
 #include "kernel/fusion/fusion.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,9 @@
 #include "engine/compile.h"
 #include "engine/random_input.h"
 #include "engine/run.h"
+#include "kernel/cpu/blocks/vector_clones.h"
+#include "kernel/evaluate.h"
+#include "kernel/fusion/softmax.h"
 #include "support/compare.h"
 #include "support/program.h"
 
@@ -121,6 +125,56 @@ TEST(Fusions, ShareWhatIsCostly) {
   EXPECT_EQ(exponentials, 1U);
 }
 
+std::size_t softmaxes_in(const std::string& text) {
+  std::size_t count = 0;
+  for (const Fusion& fusion : find_fusions(graph_of(text))) count += find_softmaxes(fusion.program).size();
+  return count;
+}
+
+TEST(Fusions, ComputeASoftmaxAtOnceWhereNobodyReadsWhatLiesInside) {
+  const std::string dims = "dims i=90 j=80 k=7\ninput X[i,j]\n";
+  const std::string by_hand = "M[i] = max[j] X[i,j]\nE[i,j] = exp(X[i,j] - M[i])\nS[i] = sum[j] E[i,j]\n";
+  EXPECT_EQ(softmaxes_in(dims + "Z[i,j] = softmax[j](X[i,j])\n"), 1U);
+  EXPECT_EQ(softmaxes_in(dims + "Y[i,j] = X[i,j] * 2\nZ[i,j] = softmax[j](Y[i,j])\n"), 1U);
+  EXPECT_EQ(softmaxes_in(dims + by_hand + "Z[i,j] = E[i,j] / S[i]\noutput Z\n"), 1U);
+  EXPECT_EQ(softmaxes_in(dims + by_hand + "Z[i,j] = E[i,j] / S[i]\noutput Z, S\n"), 0U);
+  EXPECT_EQ(softmaxes_in(dims + by_hand + "Z[i,j] = E[i,j] / S[i] + M[i]\noutput Z\n"), 0U);
+  EXPECT_EQ(softmaxes_in(dims + by_hand + "Z[i,j] = E[i,j] / S[i]\nY[i,j] = E[i,j] + 1\noutput Z, Y\n"), 0U);
+  EXPECT_EQ(softmaxes_in(dims + by_hand + "Z[i,j] = S[i] / E[i,j]\noutput Z\n"), 0U);
+  EXPECT_EQ(softmaxes_in(dims + "Z[j,i] = softmax[j](X[i,j])\n"), 0U);
+  EXPECT_EQ(softmaxes_in(dims + "Z[i,j] = softmax[i](X[i,j])\n"), 0U);
+}
+
+/// What the members of a fusion's program give one after another.
+std::vector<Tensor> by_themselves(const Fusion& fusion, std::vector<Tensor> tensors) {
+  Workers workers(1);
+  for (std::size_t v = tensors.size(); v < fusion.program.vertices.size(); ++v) {
+    const Vertex& vertex = fusion.program.vertices[v];
+    std::vector<Tensor> operands;
+    for (const VertexId input : vertex.inputs) operands.push_back(tensors[input.index]);
+    tensors.push_back(evaluate(vertex, operands, {}, workers));
+  }
+  return tensors;
+}
+
+TEST(Fusions, GiveTheBitsOfASoftmaxInFourVertices) {
+  for (const std::string type : {"f32", "f64"}) {
+    for (const std::string dims : {"i=301 j=777", "i=50 j=2500", "i=900 j=32", "i=900 j=3", "i=4 j=9000"}) {
+      const std::string text = fmt::format("dims {}\ninput X[i,j] : {}\nZ[i,j] = softmax[j](X[i,j])\n", dims, type);
+      const Compiled compiled = compile("test.ein", graph_of(text));
+      const Vertex& input = compiled.graph.vertices[0];
+      const Tensor x = random_tensor(1, "X", input.dtype, input.bound);
+      ASSERT_EQ(softmaxes_in(text), 1U);
+      Workers workers(2);
+      const RunReport report = run(compiled, {{"X", x}}, {}, workers);
+      const Tensor want = by_themselves(compiled.fusions.at(0), {x}).back();
+      // Under ThreadSanitizer functions of vertices by themselves are computed without fused multiply-add.
+      const double allowed = EINREL_UNDER_TSAN ? 4 * epsilon(want.dtype()) : 0;
+      EXPECT_TRUE(agree(report.outputs.at("Z"), want, std::vector<double>(values_of(want).size(), allowed))) << text;
+    }
+  }
+}
+
 TEST(Fusions, AgreeWithTheReference) {
   const std::vector<std::string> programs{
       normalised,
@@ -131,6 +185,10 @@ TEST(Fusions, AgreeWithTheReference) {
       "dims i=200000\ninput X[i], Y[i]\nA[i] = X[i] * Y[i]\nB[i] = exp(A[i])\nC[i] = B[i] + A[i]\noutput A, C\n",
       "dims i=100000\ninput X[i] : bf16\nA[i] = X[i] * X[i]\nB[i] = A[i] + 1\n",
       "dims i=100000\ninput X[i] : i32\nA[i] = X[i] * X[i]\nB[i] = where(A[i] > 2, A[i], -X[i])\n",
+      "dims b=5 h=6 s=40 t=70\ninput X[h,b,s,t]\nZ[b,s,h,t] = softmax[t](X[h,b,s,t])\n",
+      "dims b=5 s=40 t=70\ninput X[b,t,s]\nY[b,s,t] = X[b,t,s] + 1\nZ[b,s,t] = softmax[t](Y[b,s,t])\noutput Y, Z\n",
+      "dims i=300 j=300\ninput X[i,j] : f64\nZ[i,j] = softmax[j](X[i,j])\n",
+      "dims i=300 j=300\ninput X[i,j] : bf16\nZ[i,j] = softmax[j](X[i,j])\n",
       "dims s=211 t=999\ninput X[s,t]\nM[s,t] = where(t <= 500, X[s,t], -inf)\nZ[s,t] = softmax[t](M[s,t])\n",
       "dims y=400 x=500\ninput X[y,x]\nB[y,x] = pad(X[y-1,x], 0) + X[y,x]\nC[y,x] = B[y,x] * 2\n",
       "dims i=300 j=400 k=4\ninput X[i,j,k]\nA[i,k] = max[j] X[i,j,k]\nB[k,i] = A[i,k] + 1\nC[i,k] = B[k,i] * A[i,k]\n",

@@ -2,10 +2,12 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "kernel/evaluate.h"
 #include "kernel/fusion/fusion.h"
 #include "kernel/fusion/slab.h"
+#include "kernel/fusion/softmax.h"
 #include "kernel/registry.h"
 
 namespace einrel {
@@ -42,18 +44,31 @@ std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 class SlabCompiler {
  public:
   SlabCompiler(const Fusion& fusion, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars)
-      : fusion_(fusion), vertices_(fusion.program.vertices), operands_(operands), scalars_(scalars) {}
+      : fusion_(fusion),
+        vertices_(fusion.program.vertices),
+        operands_(operands),
+        scalars_(scalars),
+        softmaxes_(find_softmaxes(fusion.program)) {}
 
   SlabProgram compile(std::int64_t length) {
     SlabProgram program;
     length_ = length;
-    arrays_.clear();
-    for (std::size_t v = 0; v < vertices_.size(); ++v) {
-      if (v < operands_.size()) {
-        arrays_.push_back({operands_[v], {SlabArray::Where::operand, v, 0, {}}});
-        continue;
+    arrays_.assign(vertices_.size(), {});
+    for (std::size_t v = 0; v < operands_.size(); ++v) {
+      arrays_[v] = {operands_[v], {SlabArray::Where::operand, v, 0, {}}};
+    }
+    std::vector<bool> is_computed(vertices_.size());
+    for (std::size_t v = operands_.size(); v < vertices_.size(); ++v) {
+      const auto softmax = std::find_if(softmaxes_.begin(), softmaxes_.end(),
+                                        [v](const Softmax& candidate) { return candidate.largest == v; });
+      if (softmax != softmaxes_.end() && add_softmax(*softmax, program)) {
+        const Softmax& all = *softmax;
+        for (const std::size_t member : {all.largest, all.exponentials, all.sum, all.quotient}) {
+          is_computed[member] = true;
+        }
       }
-      arrays_.push_back(member(v, program));
+      if (is_computed[v]) continue;
+      arrays_[v] = member(v, program);
       add_step(v, program);
     }
     return program;
@@ -70,50 +85,83 @@ class SlabCompiler {
     return Extent(&cut == &fusion_.cuts.back() ? length_ : 1);
   }
 
-  /// Where the slab of a member goes: into its tensor, or into the workspace.
-  Known member(std::size_t v, SlabProgram& program) const {
-    const Vertex& vertex = vertices_[v];
-    const auto size = static_cast<std::int64_t>(size_of(vertex.dtype));
-    Shape shape = vertex.bound;
-    for (const std::vector<std::size_t>& cut : fusion_.cuts) shape[cut[v]] = extent_of(cut);
+  std::optional<std::size_t> result_of(std::size_t v) const {
     const std::vector<VertexId>& results = fusion_.program.outputs;
     const auto result = std::find(results.begin(), results.end(), VertexId{v});
-    if (result != results.end()) {
-      const Strides strides = row_major_strides(vertex.bound);
-      std::vector<std::int64_t> steps;
-      for (const std::vector<std::size_t>& cut : fusion_.cuts) steps.push_back(strides[cut[v]] * size);
-      const auto index = static_cast<std::size_t>(result - results.begin());
-      return {{vertex.dtype, shape, strides, true}, {SlabArray::Where::result, index, 0, std::move(steps)}};
+    return result == results.end() ? std::nullopt : std::optional(static_cast<std::size_t>(result - results.begin()));
+  }
+
+  /// The slab of a member, in its tensor or in the workspace.
+  ArrayLayout slab_of(std::size_t v) const {
+    const Vertex& vertex = vertices_[v];
+    ArrayLayout layout = row_major_layout(vertex.dtype, vertex.bound);
+    for (const std::vector<std::size_t>& cut : fusion_.cuts) layout.shape[cut[v]] = extent_of(cut);
+    return result_of(v) ? layout : row_major_layout(vertex.dtype, layout.shape);
+  }
+
+  /// Where the slab goes.
+  Known member(std::size_t v, SlabProgram& program) const {
+    Known known{slab_of(v), {}};
+    const auto size = static_cast<std::int64_t>(size_of(known.layout.dtype));
+    if (const std::optional<std::size_t> result = result_of(v)) {
+      known.array = {SlabArray::Where::result, *result, 0, {}};
+      for (const std::vector<std::size_t>& cut : fusion_.cuts) {
+        known.array.bytes_steps.push_back(known.layout.strides[cut[v]] * size);
+      }
+      return known;
     }
-    Known known{row_major_layout(vertex.dtype, shape), {SlabArray::Where::workspace, 0, program.temporary_bytes, {}}};
-    program.temporary_bytes += aligned(element_count(shape) * size);
+    known.array = {SlabArray::Where::workspace, 0, program.temporary_bytes, {}};
+    program.temporary_bytes += aligned(element_count(known.layout.shape) * size);
     return known;
+  }
+
+  /// Whether a member belongs to a tensor that stays in no cache.
+  bool is_large(std::size_t v) const {
+    return result_of(v) && stays_in_no_cache(row_major_layout(vertices_[v].dtype, vertices_[v].bound), operands_);
   }
 
   void add_step(std::size_t v, SlabProgram& program) {
     const Vertex& vertex = vertices_[v];
-    KernelSpec spec{std::get<EinSum>(vertex.op), {}, arrays_[v].layout, scalars_, false, false};
-    spec.large_result = arrays_[v].array.where == SlabArray::Where::result &&
-                        stays_in_no_cache(row_major_layout(vertex.dtype, vertex.bound), operands_);
+    KernelSpec spec{std::get<EinSum>(vertex.op), {}, arrays_[v].layout, scalars_, false, is_large(v)};
     for (const std::vector<std::size_t>& cut : fusion_.cuts) {
       spec.einsum.labels[spec.einsum.output[cut[v]]].extent = extent_of(cut);
     }
     SlabStep step;
     step.result = arrays_[v].array;
     for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
-      Known known = arrays_[vertex.inputs[o].index];
-      if (known.array.where == SlabArray::Where::operand) {
-        for (const std::vector<std::size_t>& cut : fusion_.cuts) {
-          const std::size_t label = spec.einsum.output[cut[v]];
-          known.array.bytes_steps.push_back(bytes_step(spec.einsum.operands[o], label, known.layout));
-        }
-      }
-      spec.operands.push_back(std::move(known.layout));
-      step.operands.push_back(known.array);
+      spec.operands.push_back(arrays_[vertex.inputs[o].index].layout);
+      step.operands.push_back(operand_of(v, o));
     }
     const Offer offer = choose_kernel(spec).offer;
     step.kernel = offer.prepare();
-    program.seconds += offer.seconds;
+    add(std::move(step), offer.seconds, program);
+  }
+
+  /// The four members as one; false where no kernel does that.
+  bool add_softmax(const Softmax& softmax, SlabProgram& program) {
+    std::optional<SoftmaxOffer> offer =
+        offer_softmax(arrays_[softmax.from].layout, slab_of(softmax.quotient), is_large(softmax.quotient));
+    if (!offer) return false;
+    const Known& to = arrays_[softmax.quotient] = member(softmax.quotient, program);
+    add({std::move(offer->kernel), {operand_of(softmax.exponentials, 0)}, to.array}, offer->seconds, program);
+    return true;
+  }
+
+  /// Where a member reads an operand from.
+  SlabArray operand_of(std::size_t v, std::size_t o) const {
+    const Vertex& vertex = vertices_[v];
+    const auto& einsum = std::get<EinSum>(vertex.op);
+    const Known& known = arrays_[vertex.inputs[o].index];
+    SlabArray array = known.array;
+    if (array.where != SlabArray::Where::operand) return array;
+    for (const std::vector<std::size_t>& cut : fusion_.cuts) {
+      array.bytes_steps.push_back(bytes_step(einsum.operands[o], einsum.output[cut[v]], known.layout));
+    }
+    return array;
+  }
+
+  static void add(SlabStep step, double seconds, SlabProgram& program) {
+    program.seconds += seconds;
     program.own_bytes = std::max(program.own_bytes, aligned(step.kernel.own_bytes));
     program.shared_bytes = std::max(program.shared_bytes, aligned(step.kernel.shared_bytes));
     program.steps.push_back(std::move(step));
@@ -134,6 +182,7 @@ class SlabCompiler {
   const std::vector<ArrayLayout>& operands_;
   const ScalarBindings& scalars_;
   std::int64_t length_ = 1;
+  std::vector<Softmax> softmaxes_;
   std::vector<Known> arrays_;  // per vertex of the program
 };
 

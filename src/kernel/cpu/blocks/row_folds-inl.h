@@ -1,0 +1,118 @@
+// Sums and extremes of one row, for every instruction set. No include guard in the usual sense: Highway includes this
+// once for each of them.
+
+#include <cstddef>
+#include <limits>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+#if defined(EINREL_BLOCKS_ROW_FOLDS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef EINREL_BLOCKS_ROW_FOLDS_INL_H
+#undef EINREL_BLOCKS_ROW_FOLDS_INL_H
+#else
+#define EINREL_BLOCKS_ROW_FOLDS_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace einrel::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Long rows often come from memory, where the processor stops looking ahead at the end of every page.
+template <class T>
+HWY_INLINE void look_ahead(const T* values, std::size_t count) {
+  constexpr std::size_t distance = 2048;
+  for (std::size_t i = 0; i < count; i += 64 / sizeof(T)) hwy::Prefetch(values + distance / sizeof(T) + i);
+}
+
+using Real = hn::ScalableTag<double>;
+
+HWY_INLINE hn::Vec<Real> load_as_real(Real, const double* from) { return hn::LoadU(Real(), from); }
+HWY_INLINE hn::Vec<Real> load_as_real(Real d, const float* from) {
+  const hn::Rebind<float, Real> half;
+  return hn::PromoteTo(d, hn::LoadU(half, from));
+}
+
+/// A sum in double under way, 32 values at a time: as many sums on every instruction set, so that all come to the same.
+class RowSum {
+ public:
+  static constexpr std::size_t width = 32;
+
+  HWY_INLINE RowSum() {
+    for (auto& sum : sums_) sum = hn::Zero(Real());
+  }
+  template <class T>
+  HWY_INLINE void add(const T* values) {
+    for (std::size_t v = 0; v < vectors; ++v) {
+      sums_[v] = hn::Add(sums_[v], load_as_real(Real(), values + v * vector));
+    }
+  }
+  /// The sum, and then fewer than 32 values more.
+  template <class T>
+  HWY_INLINE double finish(const T* rest, std::size_t count) {
+    for (std::size_t half = vectors / 2; half > 0; half /= 2) {
+      for (std::size_t v = 0; v < half; ++v) sums_[v] = hn::Add(sums_[v], sums_[v + half]);
+    }
+    double sum = hn::GetLane(hn::SumOfLanes(Real(), sums_[0]));
+    for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(rest[i]);
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t vector = hn::MaxLanes(Real());
+  static constexpr std::size_t vectors = width / vector;
+  hn::Vec<Real> sums_[vectors];
+};
+
+template <class T>
+HWY_INLINE T scalar_extreme(bool largest, T held, T value) {
+  if (held != held || value != value) return held != held ? held : value;
+  return (largest ? value > held : value < held) ? value : held;
+}
+
+template <bool largest, std::size_t vectors, class T>
+HWY_INLINE T extreme_of(const T* values, std::size_t length, T held) {
+  const hn::ScalableTag<T> d;
+  constexpr std::size_t vector = hn::MaxLanes(d);
+  const auto better = [](auto a, auto b) {
+    if constexpr (largest) {
+      return hn::Max(a, b);
+    } else {
+      return hn::Min(a, b);
+    }
+  };
+  hn::Vec<decltype(d)> extremes[vectors];
+  for (auto& extreme : extremes) extreme = hn::Set(d, held);
+  auto nan = hn::IsNaN(extremes[0]);
+  std::size_t i = 0;
+  for (; i + vectors * vector <= length; i += vectors * vector) {
+    look_ahead(values + i, vectors * vector);
+    for (std::size_t v = 0; v < vectors; ++v) {
+      const auto value = hn::LoadU(d, values + i + v * vector);
+      nan = hn::Or(nan, hn::IsNaN(value));
+      extremes[v] = better(extremes[v], value);
+    }
+  }
+  if (!hn::AllFalse(d, nan)) return std::numeric_limits<T>::quiet_NaN();
+  for (std::size_t v = 1; v < vectors; ++v) extremes[0] = better(extremes[0], extremes[v]);
+  if constexpr (largest) {
+    held = hn::GetLane(hn::MaxOfLanes(d, extremes[0]));
+  } else {
+    held = hn::GetLane(hn::MinOfLanes(d, extremes[0]));
+  }
+  for (; i < length; ++i) held = scalar_extreme(largest, held, values[i]);
+  return held;
+}
+
+/// The largest, or the least, of `held` and a row. A NaN stays.
+template <bool largest, class T>
+HWY_INLINE T extreme_of_row(const T* row, std::size_t length, T held) {
+  constexpr std::size_t lanes = hn::MaxLanes(hn::ScalableTag<T>());
+  return length >= 4 * lanes ? extreme_of<largest, 4>(row, length, held) : extreme_of<largest, 1>(row, length, held);
+}
+
+}  // namespace einrel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

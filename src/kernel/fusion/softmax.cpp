@@ -1,0 +1,154 @@
+#include "kernel/fusion/softmax.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/cpu/blocks/lanes.h"
+#include "kernel/cpu/softmax_rows.h"
+
+namespace einrel {
+namespace {
+
+using Operations = std::vector<decltype(ScalarStep::op)>;
+
+/// The labels of a vertex in the order of its operand's dimensions: all of them, or all but the last.
+enum class Read : std::uint8_t { all, rows };
+
+/// Whether operand o is read in place, and as a whole.
+bool reads(const EinGraph& program, const Vertex& vertex, std::size_t o, Read read) {
+  const auto& einsum = std::get<EinSum>(vertex.op);
+  std::vector<std::size_t> labels = einsum.output;
+  labels.insert(labels.end(), einsum.reduced.begin(), einsum.reduced.end());
+  if (read == Read::rows) labels.pop_back();
+  Access whole;
+  Shape bound;
+  for (const std::size_t label : labels) {
+    whole.indices.push_back({0, {{1, label}}});
+    bound.push_back(einsum.labels[label].extent);
+  }
+  return einsum.operands[o] == whole && program[vertex.inputs[o]].bound == bound;
+}
+
+/// Whether a vertex is this function of its inputs in this order, all of one type.
+bool computes(const EinGraph& program, const Vertex& vertex, std::optional<Reducer> reducer, const Operations& body,
+              const std::vector<Read>& inputs) {
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum == nullptr || einsum->reducer != reducer || einsum->reduced.size() != (reducer ? 1 : 0)) return false;
+  if (vertex.inputs.size() != inputs.size()) return false;
+  ScalarExpr expected;
+  for (const auto& operation : body) expected.steps.push_back({vertex.dtype, operation});
+  if (einsum->body != expected) return false;
+  for (std::size_t o = 0; o < inputs.size(); ++o) {
+    if (program[vertex.inputs[o]].dtype != vertex.dtype || !reads(program, vertex, o, inputs[o])) return false;
+  }
+  return true;
+}
+
+std::optional<Softmax> softmax_of(const EinGraph& program, std::size_t v) {
+  const auto binary = [](BinaryFunction function) -> Operations::value_type { return ApplyBinary{function}; };
+  const Operations value{OperandValue{0}};
+  const Operations quotient{OperandValue{0}, OperandValue{1}, binary(BinaryFunction::divide)};
+  const Operations exponential{OperandValue{0}, OperandValue{1}, binary(BinaryFunction::subtract),
+                               ApplyUnary{UnaryFunction::exp}};
+  const std::vector<Vertex>& all = program.vertices;
+  const auto input = [&](std::size_t of, std::size_t o) { return all[of].inputs[o].index; };
+  Softmax found;
+  found.quotient = v;
+  if (all[v].dtype != DType::f32 && all[v].dtype != DType::f64) return std::nullopt;
+  if (!computes(program, all[v], {}, quotient, {Read::all, Read::rows})) return std::nullopt;
+  found.exponentials = input(v, 0);
+  found.sum = input(v, 1);
+  if (!computes(program, all[found.sum], Reducer::sum, value, {Read::all}) ||
+      input(found.sum, 0) != found.exponentials ||
+      !computes(program, all[found.exponentials], {}, exponential, {Read::all, Read::rows}))
+    return std::nullopt;
+  found.from = input(found.exponentials, 0);
+  found.largest = input(found.exponentials, 1);
+  if (!computes(program, all[found.largest], Reducer::max, value, {Read::all}) || input(found.largest, 0) != found.from)
+    return std::nullopt;
+  return found;
+}
+
+/// Whether only the softmax itself reads what lies inside of it.
+bool is_closed(const EinGraph& program, const Softmax& softmax) {
+  std::size_t readers = 0;
+  const auto is_inside = [&](VertexId id) {
+    return id.index == softmax.largest || id.index == softmax.exponentials || id.index == softmax.sum;
+  };
+  for (const Vertex& vertex : program.vertices) {
+    readers += static_cast<std::size_t>(std::count_if(vertex.inputs.begin(), vertex.inputs.end(), is_inside));
+  }
+  constexpr std::size_t own_readers = 4;  // two of the exponentials
+  return readers == own_readers && std::none_of(program.outputs.begin(), program.outputs.end(), is_inside);
+}
+
+/// All dimensions but the last two, one row after another in the last but one.
+struct SoftmaxCall {
+  SoftmaxRows rows;
+  std::vector<Loop> around;  ///< with the offsets of `from` and of `to`
+};
+
+template <class T>
+void run_softmax(const SoftmaxCall& call, const Arrays& arrays, Workspace workspace) {
+  Odometer around(call.around, {0, 0});
+  for (std::int64_t position = 0; position < around.count(); ++position, around.advance()) {
+    softmax_rows(call.rows, reinterpret_cast<const T*>(arrays.operands[0]) + around.quantities()[0],
+                 reinterpret_cast<T*>(arrays.result) + around.quantities()[1], reinterpret_cast<T*>(workspace.own));
+  }
+}
+
+SoftmaxCall call_for(const ArrayLayout& from, const ArrayLayout& to, bool streams) {
+  SoftmaxCall call;
+  std::vector<Loop> loops;
+  for (std::size_t d = 0; d < to.shape.size(); ++d) {
+    loops.push_back({to.shape[d].value(), false, {from.strides[d], to.strides[d]}});
+  }
+  const std::int64_t most = static_cast<std::int64_t>(lanes_per_block * sizeof(float) / size_of(to.dtype));
+  const Cut cut = cut_of({loops.back()}, most);
+  call.rows.length = static_cast<std::size_t>(loops.back().extent);
+  call.rows.block = static_cast<std::size_t>(cut.inside * cut.range);
+  call.rows.streams = streams;
+  loops.pop_back();
+  if (!loops.empty()) {
+    call.rows.rows = static_cast<std::size_t>(loops.back().extent);
+    call.rows.from_step = loops.back().steps[0];
+    call.rows.to_step = loops.back().steps[1];
+    loops.pop_back();
+  }
+  call.around = std::move(loops);
+  return call;
+}
+
+}  // namespace
+
+std::vector<Softmax> find_softmaxes(const EinGraph& program) {
+  std::vector<Softmax> found;
+  for (std::size_t v = 0; v < program.vertices.size(); ++v) {
+    const std::optional<Softmax> softmax = softmax_of(program, v);
+    if (softmax && is_closed(program, *softmax)) found.push_back(*softmax);
+  }
+  return found;
+}
+
+std::optional<SoftmaxOffer> offer_softmax(const ArrayLayout& from, const ArrayLayout& to, bool streams) {
+  constexpr std::int64_t most_bytes = std::int64_t{512} << 10;
+  constexpr double seconds_per_byte = 1e-10;
+  const auto length = static_cast<std::size_t>(to.shape.back().value());
+  const auto workspace = static_cast<std::int64_t>(softmax_workspace(length) * size_of(to.dtype));
+  const bool in_rows = length == 1 || (from.strides.back() == 1 && to.strides.back() == 1);
+  if (!in_rows || !from.aligned || !to.aligned || workspace > most_bytes) return std::nullopt;
+  SoftmaxOffer offer;
+  offer.seconds =
+      seconds_per_byte * static_cast<double>(element_count(to.shape)) * static_cast<double>(size_of(to.dtype));
+  const auto call = std::make_shared<const SoftmaxCall>(call_for(from, to, streams));
+  const bool is_double = to.dtype == DType::f64;
+  offer.kernel.own_bytes = workspace;
+  offer.kernel.stages.push_back({1, [call, is_double](const Arrays& arrays, Workspace space, std::int64_t) {
+                                   is_double ? run_softmax<double>(*call, arrays, space)
+                                             : run_softmax<float>(*call, arrays, space);
+                                 }});
+  return offer;
+}
+
+}  // namespace einrel
