@@ -56,6 +56,7 @@ std::string kernel_text(const VertexKernel& kernel) {
                                  bytes_text(static_cast<double>(kernel.own_bytes + kernel.shared_bytes)));
   text += next_text(kernel);
   if (!kernel.together.empty()) text += fmt::format("; in one pass with {}", fmt::join(kernel.together, ", "));
+  if (kernel.row_by_row) text += ", softmax row by row";
   return text + "\n";
 }
 

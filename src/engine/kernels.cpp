@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "kernel/evaluate.h"
 
 namespace einrel {
@@ -11,6 +13,25 @@ ScalarBindings some_scalars(const EinGraph& graph) {
   ScalarBindings scalars;
   for (const ScalarDeclaration& scalar : graph.scalars) scalars[scalar.name] = scalar.value.value_or(1);
   return scalars;
+}
+
+/// Says of the members of a fusion that they run together.
+void add_fusion(const Fusion& fusion, const EinGraph& graph, const MemoryPlan& memory, const ScalarBindings& scalars,
+                std::vector<std::optional<VertexKernel>>& kernels) {
+  std::vector<ArrayLayout> operands;
+  for (const std::size_t operand : fusion.operands) operands.push_back(memory.layouts[operand]);
+  std::vector<std::string> softmaxes;
+  for (const std::size_t quotient : row_by_row(fusion, operands, scalars)) {
+    softmaxes.push_back(fusion.program.vertices[quotient].name);
+  }
+  for (const std::size_t member : fusion.members) {
+    if (!kernels[member]) continue;
+    for (const std::size_t other : fusion.members) {
+      if (other != member) kernels[member]->together.push_back(graph.vertices[other].name);
+    }
+    kernels[member]->row_by_row =
+        std::find(softmaxes.begin(), softmaxes.end(), graph.vertices[member].name) != softmaxes.end();
+  }
 }
 
 }  // namespace
@@ -35,15 +56,10 @@ std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled
                   choice.offer.own_bytes,
                   choice.offer.shared_bytes,
                   std::move(choice.considered),
-                  {}};
+                  {},
+                  false};
   }
-  for (const Fusion& fusion : compiled.fusions) {
-    for (const std::size_t member : fusion.members) {
-      for (const std::size_t other : fusion.members) {
-        if (other != member && kernels[member]) kernels[member]->together.push_back(graph.vertices[other].name);
-      }
-    }
-  }
+  for (const Fusion& fusion : compiled.fusions) add_fusion(fusion, graph, memory, scalars, kernels);
   return kernels;
 }
 

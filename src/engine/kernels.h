@@ -19,6 +19,7 @@ struct VertexKernel {
   std::int64_t shared_bytes = 0;       ///< workspace in common
   std::vector<Considered> considered;  ///< all kernels, with seconds or the reason why not
   std::vector<std::string> together;   ///< in one pass over memory with these vertices, if any
+  bool row_by_row = false;             ///< the last vertex of a softmax that is computed with them, a row at a time
 };
 
 /// Per vertex; nothing for inputs, views that share memory and reductions of nothing. Scalars without a value count

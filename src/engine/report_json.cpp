@@ -36,6 +36,7 @@ ordered_json kernel_json(const VertexKernel& kernel) {
           {"seconds", kernel.seconds},
           {"workspace", {{"per_thread", kernel.own_bytes}, {"shared", kernel.shared_bytes}}},
           {"together_with", kernel.together},
+          {"softmax_row_by_row", kernel.row_by_row},
           {"considered", considered}};
 }
 

@@ -9,6 +9,7 @@
 
 #include "einsum/reference.h"
 #include "engine/compile.h"
+#include "engine/kernels.h"
 #include "engine/random_input.h"
 #include "engine/run.h"
 #include "kernel/cpu/blocks/vector_clones.h"
@@ -141,8 +142,27 @@ TEST(Fusions, ComputeASoftmaxAtOnceWhereNobodyReadsWhatLiesInside) {
   EXPECT_EQ(softmaxes_in(dims + by_hand + "Z[i,j] = E[i,j] / S[i] + M[i]\noutput Z\n"), 0U);
   EXPECT_EQ(softmaxes_in(dims + by_hand + "Z[i,j] = E[i,j] / S[i]\nY[i,j] = E[i,j] + 1\noutput Z, Y\n"), 0U);
   EXPECT_EQ(softmaxes_in(dims + by_hand + "Z[i,j] = S[i] / E[i,j]\noutput Z\n"), 0U);
+  // The scores are shared between the maximum and the exponentials, whatever they are.
+  EXPECT_EQ(softmaxes_in(dims + "Z[i,j] = softmax[j](X[i,j] * 2)\n"), 1U);
+  EXPECT_EQ(softmaxes_in("dims b=9 s=8 t=8\ninput X[b,s,t]\nZ[b,s,t] = softmax[t](where(t <= s, X[b,s,t], -inf))\n"),
+            1U);
   EXPECT_EQ(softmaxes_in(dims + "Z[j,i] = softmax[j](X[i,j])\n"), 0U);
   EXPECT_EQ(softmaxes_in(dims + "Z[i,j] = softmax[i](X[i,j])\n"), 0U);
+}
+
+TEST(Fusions, SayWhichSoftmaxIsComputedRowByRow) {
+  const auto said_of = [](const Strides& strides) {
+    const Compiled compiled =
+        compile("test.ein", graph_of("dims i=90 j=80\ninput X[i,j]\nZ[i,j] = softmax[j](X[i,j])\n"));
+    std::vector<std::string> names;
+    const auto kernels = chosen_kernels(compiled, {{"X", strides}});
+    for (std::size_t v = 0; v < kernels.size(); ++v) {
+      if (kernels[v] && kernels[v]->row_by_row) names.push_back(compiled.graph.vertices[v].name);
+    }
+    return names;
+  };
+  EXPECT_EQ(said_of({80, 1}), std::vector<std::string>{"Z"});
+  EXPECT_EQ(said_of({1, 90}), std::vector<std::string>{});
 }
 
 /// What the members of a fusion's program give one after another.
@@ -187,6 +207,12 @@ TEST(Fusions, AgreeWithTheReference) {
       "dims i=100000\ninput X[i] : i32\nA[i] = X[i] * X[i]\nB[i] = where(A[i] > 2, A[i], -X[i])\n",
       "dims b=5 h=6 s=40 t=70\ninput X[h,b,s,t]\nZ[b,s,h,t] = softmax[t](X[h,b,s,t])\n",
       "dims b=5 s=40 t=70\ninput X[b,t,s]\nY[b,s,t] = X[b,t,s] + 1\nZ[b,s,t] = softmax[t](Y[b,s,t])\noutput Y, Z\n",
+      "dims b=7 s=90 t=80\ninput X[b,s,t]\nZ[b,s,t] = softmax[t](where(t <= s, X[b,s,t] * 3, -inf))\n",
+      "dims b=7 s=90 t=80\ninput X[t,b,s]\nZ[b,s,t] = softmax[t](where(t <= s, X[t,b,s] - s, -inf))\n",
+      "dims b=3 i=100 j=90\ninput X[b,i]\nZ[b,i,j] = softmax[j](X[b,i] * j)\n",
+      "dims i=100 j=90\ninput X[i]\nZ[i,j] = softmax[j](j * 0.01)\nY[i,j] = Z[i,j] * X[i]\noutput Y\n",
+      "dims i=9 j=90\ninput X[i,j], Y[i]\nA[i,j] = exp(X[i,j] * 2 - Y[i])\nB[i] = max[j] X[i,j] * 2\noutput A, B\n",
+      "dims i=90 j=80 k=7\ninput X[i,j]\nZ[k,i,j] = softmax[j](where(j <= k, X[i,j] + k, -inf))\n",
       "dims i=300 j=300\ninput X[i,j] : f64\nZ[i,j] = softmax[j](X[i,j])\n",
       "dims i=300 j=300\ninput X[i,j] : bf16\nZ[i,j] = softmax[j](X[i,j])\n",
       "dims s=211 t=999\ninput X[s,t]\nM[s,t] = where(t <= 500, X[s,t], -inf)\nZ[s,t] = softmax[t](M[s,t])\n",

@@ -35,4 +35,8 @@ std::vector<Fusion> find_fusions(const EinGraph& graph);
 PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
                               const ScalarBindings& scalars);
 
+/// The positions in fusion.program of those members whose softmax is computed row by row, for such operands.
+std::vector<std::size_t> row_by_row(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
+                                    const ScalarBindings& scalars);
+
 }  // namespace einrel

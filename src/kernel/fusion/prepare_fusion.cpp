@@ -33,6 +33,7 @@ struct SlabStep {
 /// All members for one length of slab.
 struct SlabProgram {
   std::vector<SlabStep> steps;
+  std::vector<std::size_t> softmaxes;  ///< their quotients
   std::int64_t temporary_bytes = 0;
   std::int64_t own_bytes = 0;  ///< of the kernels inside
   std::int64_t shared_bytes = 0;
@@ -142,6 +143,7 @@ class SlabCompiler {
     std::optional<SoftmaxOffer> offer =
         offer_softmax(arrays_[softmax.from].layout, slab_of(softmax.quotient), is_large(softmax.quotient));
     if (!offer) return false;
+    program.softmaxes.push_back(softmax.quotient);
     const Known& to = arrays_[softmax.quotient] = member(softmax.quotient, program);
     add({std::move(offer->kernel), {operand_of(softmax.exponentials, 0)}, to.array}, offer->seconds, program);
     return true;
@@ -261,6 +263,11 @@ PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayou
                              run->run_part(arrays, workspace, part);
                            }});
   return kernel;
+}
+
+std::vector<std::size_t> row_by_row(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
+                                    const ScalarBindings& scalars) {
+  return SlabCompiler(fusion, operands, scalars).compile(slab_length(fusion)).softmaxes;
 }
 
 }  // namespace einrel

@@ -24,8 +24,24 @@ bool is_costly(const ScalarStep& step) {
   }
 }
 
-/// A subexpression by itself: its labels in the order in which they first occur, so that equal ones compare equal
-/// wherever they stand.
+/// Whether steps [begin, end) are the x of an exp(x - y), or a whole body whose largest value is taken: both together
+/// are a softmax, which reads x from memory as fast as it computes (softmax.h).
+bool is_scores(const EinSum& einsum, std::size_t begin, std::size_t end, const std::vector<std::size_t>& starts) {
+  const std::vector<ScalarStep>& steps = einsum.body.steps;
+  if (end - begin < 2) return false;
+  if (end == steps.size()) return einsum.reducer == Reducer::max;
+  for (std::size_t s = end + 1; s + 1 < steps.size(); ++s) {
+    const auto* const difference = std::get_if<ApplyBinary>(&steps[s].op);
+    if (difference == nullptr || difference->function != BinaryFunction::subtract) continue;
+    if (starts[s] != begin || starts[s - 1] != end) continue;
+    const auto* const exponential = std::get_if<ApplyUnary>(&steps[s + 1].op);
+    return exponential != nullptr && exponential->function == UnaryFunction::exp;
+  }
+  return false;
+}
+
+/// A subexpression by itself: its labels in the order in which operands name them first, so that equal ones compare
+/// equal wherever they stand.
 struct Part {
   EinSum einsum;  ///< element-wise; all labels are output
   std::vector<VertexId> inputs;
@@ -39,7 +55,7 @@ bool same_value(const Part& a, const Part& b) {
                     same_extents);
 }
 
-/// The steps [begin, end) of a vertex; nullopt when they use label values or padding.
+/// The steps [begin, end) of a vertex; nullopt when they use padding.
 std::optional<Part> part_of(const Vertex& vertex, std::size_t begin, std::size_t end) {
   const auto& einsum = std::get<EinSum>(vertex.op);
   Part part;
@@ -55,7 +71,6 @@ std::optional<Part> part_of(const Vertex& vertex, std::size_t begin, std::size_t
   };
   for (std::size_t s = begin; s < end; ++s) {
     ScalarStep step = einsum.body.steps[s];
-    if (std::holds_alternative<LabelValue>(step.op)) return std::nullopt;
     if (auto* const value = std::get_if<OperandValue>(&step.op)) {
       Access access = einsum.operands[value->operand];
       if (access.pad) return std::nullopt;
@@ -68,10 +83,13 @@ std::optional<Part> part_of(const Vertex& vertex, std::size_t begin, std::size_t
     }
     part.einsum.body.steps.push_back(std::move(step));
   }
+  for (ScalarStep& step : part.einsum.body.steps) {
+    if (auto* const value = std::get_if<LabelValue>(&step.op)) value->label = own_label(value->label);
+  }
   return part;
 }
 
-/// A costly subexpression and where it stands.
+/// A subexpression that is worth a vertex of its own, and where it stands.
 struct Occurrence {
   std::size_t vertex = 0;
   std::size_t begin = 0;
@@ -86,7 +104,7 @@ std::vector<Occurrence> occurrences(const EinGraph& program) {
     if (einsum == nullptr) continue;
     const std::vector<std::size_t> starts = subexpression_starts(einsum->body);
     for (std::size_t s = 0; s < starts.size(); ++s) {
-      if (!is_costly(einsum->body.steps[s])) continue;
+      if (!is_costly(einsum->body.steps[s]) && !is_scores(*einsum, starts[s], s + 1, starts)) continue;
       if (auto part = part_of(program.vertices[v], starts[s], s + 1)) {
         found.push_back({v, starts[s], s + 1, *std::move(part)});
       }
