@@ -57,8 +57,8 @@ class Interpreter {
         result_(spec.result),
         nest_(std::move(nest)),
         program_(spec.einsum.body, nest_, spec.scalars),
-        schedule_(choose_schedule(spec, nest_, program_.most_lanes())),
-        lanes_(schedule_.lanes, nest_.bases.size(), program_.most_lanes()),
+        schedule_(choose_schedule(spec, nest_, most_lanes())),
+        lanes_(schedule_.lanes, nest_.bases.size(), most_lanes()),
         reduced_count_(position_count(schedule_.outer_reduced)),
         outer_(joined(schedule_.outer_results, schedule_.outer_reduced), nest_.bases) {
     cut();
@@ -93,6 +93,13 @@ class Interpreter {
     if (!reducer_ || output_parts_ >= enough || outputs() > most_partials / enough) return;
     pieces_ =
         std::clamp(std::min({wanted / output_parts_, steps(), most_partials / outputs()}), std::int64_t{1}, wanted);
+  }
+
+  /// Of a block. Where results go out to memory operands come in from it: in several blocks a page, so that the
+  /// processor brings the next one while one is computed. It does not look beyond a page.
+  std::int64_t most_lanes() const {
+    constexpr std::int64_t most_streamed = 512;
+    return streams_ ? std::min(program_.most_lanes(), most_streamed) : program_.most_lanes();
   }
 
   bool by_result() const { return schedule_.is_by_result(); }
