@@ -143,13 +143,6 @@ template <class V>
   throw Bug("a reducer without a loop over lanes");
 }
 
-/// What comes from memory often goes on behind the block, where the processor does not look by itself.
-template <class V>
-[[gnu::always_inline]] inline void look_ahead(const V* values, std::size_t n) {
-  constexpr std::size_t distance = 6144;
-  for (std::size_t i = 0; i < n; i += 64 / sizeof(V)) __builtin_prefetch(values + distance / sizeof(V) + i);
-}
-
 /// A whole set of rows: each sum is brought and put away once for all of them.
 template <class V>
 [[gnu::always_inline]] inline void add_all_rows(std::size_t n, double* __restrict sums, const V* const* rows) {
@@ -168,7 +161,6 @@ template <class V>
 [[gnu::always_inline]] inline void add_rows(Reducer reducer, const Accumulators::State& state, std::size_t n,
                                             std::size_t rows, const V* values, std::int64_t position) {
   for (std::size_t r = 0; r < rows; ++r) {
-    look_ahead(values + r * n, n);
     add_lanes(reducer, state, n, values + r * n, position + static_cast<std::int64_t>(r));
   }
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <limits>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #if defined(EINREL_BLOCKS_ROW_FOLDS_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -18,13 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace einrel::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// Long rows often come from memory, where the processor stops looking ahead at the end of every page.
-template <class T>
-HWY_INLINE void look_ahead(const T* values, std::size_t count) {
-  constexpr std::size_t distance = 2048;
-  for (std::size_t i = 0; i < count; i += 64 / sizeof(T)) hwy::Prefetch(values + distance / sizeof(T) + i);
-}
 
 using Real = hn::ScalableTag<double>;
 
@@ -87,7 +79,6 @@ HWY_INLINE T extreme_of(const T* values, std::size_t length, T held) {
   auto nan = hn::IsNaN(extremes[0]);
   std::size_t i = 0;
   for (; i + vectors * vector <= length; i += vectors * vector) {
-    look_ahead(values + i, vectors * vector);
     for (std::size_t v = 0; v < vectors; ++v) {
       const auto value = hn::LoadU(d, values + i + v * vector);
       nan = hn::Or(nan, hn::IsNaN(value));

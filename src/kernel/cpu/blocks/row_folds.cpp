@@ -16,10 +16,7 @@ template <class T>
 HWY_INLINE double sum_of(const T* values, std::size_t length) {
   RowSum sum;
   std::size_t i = 0;
-  for (; i + RowSum::width <= length; i += RowSum::width) {
-    look_ahead(values + i, RowSum::width);
-    sum.add(values + i);
-  }
+  for (; i + RowSum::width <= length; i += RowSum::width) sum.add(values + i);
   return sum.finish(values + i, length - i);
 }
 
