@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/lanes.h"
 #include "kernel/cpu/softmax_rows.h"
 
@@ -104,8 +103,7 @@ SoftmaxCall call_for(const ArrayLayout& from, const ArrayLayout& to, bool stream
   for (std::size_t d = 0; d < to.shape.size(); ++d) {
     loops.push_back({to.shape[d].value(), false, {from.strides[d], to.strides[d]}});
   }
-  const std::int64_t most = static_cast<std::int64_t>(lanes_per_block * sizeof(float) / size_of(to.dtype));
-  const Cut cut = cut_of({loops.back()}, most);
+  const Cut cut = cut_of({loops.back()}, most_lanes_in_place);
   call.rows.length = static_cast<std::size_t>(loops.back().extent);
   call.rows.block = static_cast<std::size_t>(cut.inside * cut.range);
   call.rows.streams = streams;

@@ -308,8 +308,7 @@ struct BlockRun::Executor {
         const ElementSpan span{lanes.at(0, reading.quantity) + outer[reading.quantity], 0, count};
         return load_block(reading.dtype, data, &span, 1, 0, result<T>());
       }
-      const bool as_stored = reading.dtype == DType::f32 || reading.dtype == DType::f64 || reading.dtype == DType::i64;
-      if (const T* const there = as_stored ? in_place<T>(reading, data, lanes, outer) : nullptr) {
+      if (const T* const there = in_place<T>(reading, data, lanes, outer)) {
         block.at_[instruction.result] = reinterpret_cast<const std::byte*>(there);
       } else {
         read_block(reading, data, lanes, outer, result<T>());

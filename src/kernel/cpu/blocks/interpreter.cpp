@@ -58,7 +58,7 @@ class Interpreter {
         nest_(std::move(nest)),
         program_(spec.einsum.body, nest_, spec.scalars),
         schedule_(choose_schedule(spec, nest_, most_lanes())),
-        lanes_(schedule_.lanes, nest_.bases.size(), most_lanes()),
+        lanes_(new_lanes(spec.einsum.body)),
         reduced_count_(position_count(schedule_.outer_reduced)),
         outer_(joined(schedule_.outer_results, schedule_.outer_reduced), nest_.bases) {
     cut();
@@ -68,7 +68,8 @@ class Interpreter {
 
   const Schedule& schedule() const { return schedule_; }
   std::int64_t own_bytes() const {
-    return program_.workspace_bytes() + program_.most_lanes() * static_cast<std::int64_t>(sizeof(double));
+    const std::int64_t results = std::max(program_.most_lanes(), most_unit_outputs());
+    return program_.workspace_bytes() + results * static_cast<std::int64_t>(sizeof(double));
   }
   std::int64_t shared_bytes() const {
     return pieces_ == 1 ? 0 : pieces_ * outputs() * static_cast<std::int64_t>(sizeof(Accumulators::Partial));
@@ -100,6 +101,19 @@ class Interpreter {
   std::int64_t most_lanes() const {
     constexpr std::int64_t most_streamed = 512;
     return streams_ ? std::min(program_.most_lanes(), most_streamed) : program_.most_lanes();
+  }
+
+  Lanes new_lanes(const ScalarExpr& body) const {
+    const bool folds = schedule_.kind == Kind::fold || schedule_.kind == Kind::rows;
+    // These look once more through a block with a new extreme.
+    const bool searches = reducer_ == Reducer::argmax || reducer_ == Reducer::argmin;
+    const auto* const operand = body.steps.size() == 1 ? std::get_if<OperandValue>(&body.steps[0].op) : nullptr;
+    if (folds && !searches && operand != nullptr) {
+      Lanes lanes(schedule_.lanes, nest_.bases.size(), most_lanes_in_place);
+      const Reading& reading = nest_.readings[operand->operand];
+      if (is_in_place(reading, lanes) && lanes.step(reading.quantity) == 1) return lanes;
+    }
+    return {schedule_.lanes, nest_.bases.size(), most_lanes()};
   }
 
   bool by_result() const { return schedule_.is_by_result(); }

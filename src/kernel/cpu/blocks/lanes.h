@@ -16,6 +16,8 @@ struct Cut {
   std::int64_t range = 1;   ///< of the loop around them; the last range may be shorter
   std::int64_t ranges = 1;
 };
+/// In a block that is reduced where it lies: it takes no memory, and reading pauses between blocks.
+inline constexpr std::int64_t most_lanes_in_place = 16384;
 Cut cut_of(const std::vector<Loop>& loops, std::int64_t most_lanes);
 
 /// A block: consecutive positions ("lanes") of a group of loops that are computed together. It consists of patches:

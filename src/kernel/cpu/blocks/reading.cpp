@@ -131,10 +131,15 @@ template void read_block(const Reading&, const std::byte*, const Lanes&, const s
 template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, double*);
 template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, std::int64_t*);
 
+bool is_in_place(const Reading& reading, const Lanes& lanes) {
+  const bool as_stored = reading.dtype == DType::f32 || reading.dtype == DType::f64 || reading.dtype == DType::i64;
+  if (!as_stored || !reading.guards.empty() || !reading.aligned || !lanes.is_even(reading.quantity)) return false;
+  return lanes.step(reading.quantity) == 1 || lanes.count() == 1;
+}
+
 template <class T>
 const T* in_place(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer) {
-  if (!lanes.is_even(reading.quantity) || !reading.guards.empty() || !reading.aligned) return nullptr;
-  if (lanes.step(reading.quantity) != 1 && lanes.count() != 1) return nullptr;
+  if (!is_in_place(reading, lanes)) return nullptr;
   const std::int64_t offset = add_wrapping(lanes.at(0, reading.quantity), outer[reading.quantity]);
   return reinterpret_cast<const T*>(data + offset * static_cast<std::int64_t>(sizeof(T)));
 }

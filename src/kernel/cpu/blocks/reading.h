@@ -13,8 +13,11 @@ template <class T>
 void read_block(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer,
                 T* values);
 
-/// The same elements where they lie, when they are contiguous, aligned and all inside; else nullptr. T must be the
-/// type they are stored in.
+/// Whether every block is elements of the operand as they lie: contiguous, aligned, all inside, and stored in the type
+/// that they load as.
+bool is_in_place(const Reading& reading, const Lanes& lanes);
+
+/// The elements of a block where they lie; nullptr where they do not lie as is_in_place says.
 template <class T>
 const T* in_place(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer);
 
