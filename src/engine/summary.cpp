@@ -6,30 +6,29 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "base/text.h"
+#include "kernel/cpu/blocks/row_folds.h"
 #include "tensor/rows.h"
 
 namespace einrel {
 
 namespace {
 
-/// Takes elements one after the other, in several lanes: one sum, minimum and maximum would wait for each other. Which
-/// lane an element is in depends on its number alone, so that a tensor gives the same bits however it is stored.
-class Lanes {
+/// Takes elements one after the other and adds up some thousand at a time, in vectors. How depends on their numbers
+/// alone, so that a tensor gives the same bits however it is stored. T: float, or double for what float does not hold.
+template <class T>
+class Accumulation {
  public:
-  Lanes() {
-    all_.min.fill(std::numeric_limits<double>::infinity());
-    all_.max.fill(-std::numeric_limits<double>::infinity());
-  }
-
-  template <class Load>
-  void take(std::int64_t count, Load&& load) {
+  /// `copy` puts the elements [first, first + count) of what is taken somewhere.
+  template <class Copy>
+  void take(std::int64_t count, Copy&& copy) {
     for (std::int64_t i = 0; i < count;) {
-      double* const to = waiting_.data() + filled_;
       const std::int64_t taken = std::min(count - i, static_cast<std::int64_t>(waiting_.size() - filled_));
-      for (std::int64_t j = 0; j < taken; ++j) to[j] = load(i + j);
+      copy(i, taken, waiting_.data() + filled_);
       i += taken;
       filled_ += static_cast<std::size_t>(taken);
       if (filled_ == waiting_.size()) add();
@@ -39,65 +38,51 @@ class Lanes {
   /// Of `count` elements, which have all been taken.
   Summary finish(std::int64_t count) {
     add();
-    Summary summary{all_.min.front(), all_.max.front(), 0, 0};
-    bool is_nan = count == 0;
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      summary.min = std::min(summary.min, all_.min[lane]);
-      summary.max = std::max(summary.max, all_.max[lane]);
-      summary.sum += all_.sum[lane];
-      // An infinity on each side sums to NaN although no element is one: only elements decide about min and max.
-      is_nan = is_nan || std::isnan(all_.nan[lane]);
-    }
-    if (is_nan) summary.min = summary.max = std::numeric_limits<double>::quiet_NaN();
-    summary.mean = summary.sum / static_cast<double>(count);
+    Summary summary{static_cast<double>(min_), static_cast<double>(max_), 0, sum_};
+    if (count == 0) summary.min = summary.max = std::numeric_limits<double>::quiet_NaN();
+    summary.mean = sum_ / static_cast<double>(count);
     return summary;
   }
 
  private:
-  static constexpr std::size_t lanes = 8;
-  struct Values {
-    std::array<double, lanes> min{};
-    std::array<double, lanes> max{};
-    std::array<double, lanes> sum{};
-    std::array<double, lanes> nan{};  ///< 0, or NaN where an element was
-
-    void add(std::size_t lane, double value) {
-      min[lane] = value < min[lane] ? value : min[lane];
-      max[lane] = value > max[lane] ? value : max[lane];
-      sum[lane] += value;
-      nan[lane] += std::isnan(value) ? value : 0;
-    }
-  };
-
   void add() {
-    Values all = all_;
-    for (std::size_t i = 0; i + lanes <= filled_; i += lanes) {
-      for (std::size_t lane = 0; lane < lanes; ++lane) all.add(lane, waiting_[i + lane]);
-    }
-    for (std::size_t i = filled_ / lanes * lanes; i < filled_; ++i) all.add(i % lanes, waiting_[i]);
-    all_ = all;
+    if (filled_ == 0) return;
+    add_row_sums(waiting_.data(), 1, filled_, &sum_);
+    take_row_extremes(false, waiting_.data(), 1, filled_, &min_);
+    take_row_extremes(true, waiting_.data(), 1, filled_, &max_);
     filled_ = 0;
   }
 
-  std::array<double, 128 * lanes> waiting_{};
+  std::array<T, 4096> waiting_{};
   std::size_t filled_ = 0;
-  Values all_;
+  T min_ = std::numeric_limits<T>::infinity();
+  T max_ = -std::numeric_limits<T>::infinity();
+  double sum_ = 0;
 };
+
+template <class Stored>
+using Taken = std::conditional_t<std::is_same_v<Stored, float>, float, double>;
 
 }  // namespace
 
 Summary summarize(const Tensor& tensor) {
-  Lanes lanes;
-  with_stored_type(tensor.dtype(), [&]<class Stored>() {
+  return with_stored_type(tensor.dtype(), [&]<class Stored>() {
+    using T = Taken<Stored>;
+    Accumulation<T> all;
     for_each_row(tensor.shape(), tensor.strides(), [&](std::int64_t offset, std::int64_t count, std::int64_t stride) {
-      const auto value = [&](std::int64_t at) { return static_cast<double>(widen(tensor.load<Stored>(at))); };
-      if (stride == 1)
-        lanes.take(count, [&](std::int64_t i) { return value(offset + i); });
-      else
-        lanes.take(count, [&](std::int64_t i) { return value(offset + i * stride); });
+      all.take(count, [&](std::int64_t first, std::int64_t taken, T* to) {
+        if (std::is_same_v<Stored, T> && stride == 1) {
+          const std::int64_t begin = (offset + first) * static_cast<std::int64_t>(sizeof(T));
+          std::memcpy(to, tensor.data() + begin, static_cast<std::size_t>(taken) * sizeof(T));
+          return;
+        }
+        for (std::int64_t i = 0; i < taken; ++i) {
+          to[i] = static_cast<T>(widen(tensor.load<Stored>(offset + (first + i) * stride)));
+        }
+      });
     });
+    return all.finish(tensor.count());
   });
-  return lanes.finish(tensor.count());
 }
 
 namespace {

@@ -191,6 +191,17 @@ TEST(Summary, OfManyElementsInAnyLayout) {
   }
 }
 
+TEST(Summary, OfEveryType) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64, DType::i32, DType::boolean}) {
+    const Tensor tensor = random_tensor(3, "X", dtype, make_shape({9, 1100}));
+    const std::vector<double> values = values_of(tensor);
+    const Summary summary = summarize(tensor);
+    EXPECT_EQ(summary.min, *std::min_element(values.begin(), values.end())) << name_of(dtype);
+    EXPECT_EQ(summary.max, *std::max_element(values.begin(), values.end())) << name_of(dtype);
+    EXPECT_NEAR(summary.sum, std::accumulate(values.begin(), values.end(), 0.0), 1e-8) << name_of(dtype);
+  }
+}
+
 TEST(RandomTensor, DependsOnSeedNameAndPositionOnly) {
   const std::vector<double> longer = values_of(random_tensor(1, "X", DType::f64, make_shape({100})));
   const std::vector<double> shorter = values_of(random_tensor(1, "X", DType::f64, make_shape({5, 10})));
