@@ -140,16 +140,22 @@ SourceText program_of_job(const std::string& path, const Job& job) {
 }
 
 void run_program(const RunArguments& arguments) {
-  double timeout = 0;
-  std::size_t repeats = 0;
-  agree_beforehand([&] {
+  double timeout = 60;
+  std::size_t repeats = 1;
+  std::exception_ptr fault;  // said when the ranks can agree on who says it
+  try {
     refuse_tra(arguments.program);
     timeout = parse_timeout(arguments.timeout);
     repeats = parse_repeats(arguments.repeats);
-  });
+  } catch (const UserError&) {
+    fault = std::current_exception();
+  }
   if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, timeout);
   const MpiJob mpi(end_all);
   const Job& job = mpi.job();
+  agree(job, [&] {
+    if (fault) std::rethrow_exception(fault);
+  });
   const SourceText source = program_of_job(arguments.program, job);
   Prepared prepared;
   agree(job, [&] { prepared = prepare(arguments, source); });

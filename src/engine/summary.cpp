@@ -38,7 +38,8 @@ class Accumulation {
   /// Of `count` elements, which have all been taken.
   Summary finish(std::int64_t count) {
     add();
-    Summary summary{static_cast<double>(min_), static_cast<double>(max_), 0, sum_};
+    // Which of two zeros an extreme is depends on its lane: it is the one without a sign.
+    Summary summary{static_cast<double>(min_) + 0.0, static_cast<double>(max_) + 0.0, 0, sum_};
     if (count == 0) summary.min = summary.max = std::numeric_limits<double>::quiet_NaN();
     summary.mean = sum_ / static_cast<double>(count);
     return summary;

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,8 +150,12 @@ class PlannedRuns(RunTest):
                 self.assertGreater(report["cost"]["bytes"], 0)
 
     def test_the_folder_of_the_starter_may_stand_on_the_path(self):
-        os.symlink(os.path.abspath(MPIRUN), self.path("mpirun"))
-        for folder in (os.path.dirname(os.path.abspath(MPIRUN)), self.folder):
+        own = os.path.dirname(os.path.abspath(MPIRUN))
+        for folder in ("link", "copy"):
+            os.mkdir(self.path(folder))
+        os.symlink(os.path.abspath(MPIRUN), self.path("link/mpirun"))
+        shutil.copy(MPIRUN, self.path("copy/mpirun"))
+        for folder in (own, self.path("link"), f"{self.path('copy')}:{own}"):
             done = self.job(2, self.program, *self.files, *self.outputs,
                             env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
             self.assertEqual(done.code, 0, done)
@@ -192,6 +197,17 @@ class PlannedRuns(RunTest):
             self.assertEqual(done.err.count("error: "), 1, done)
             self.assertIn(mentions, done.err)
             self.assertEqual(done.out, "", done)
+
+
+    def test_options_that_are_wrong_on_one_rank_end_the_job(self):
+        good = [einrel_process.PROGRAM, "run", self.program, "--random", "1"]
+        for wrong in (["--timeout", "abc"], ["--repeat", "0"]):
+            einrel_process.cases += 1
+            done = einrel_process.Result(subprocess.run(
+                [MPIRUN, "-n", "1", *good, ":", "-n", "1", *good, *wrong], capture_output=True, timeout=100))
+            self.assertEqual(done.code, 1, done)
+            self.assertEqual(done.err.count("error: "), 1, done)
+            self.assertIn(" ".join(wrong), done.err)
 
 
 class Calibration(RunTest):

@@ -150,6 +150,17 @@ TEST(Fusions, ComputeASoftmaxAtOnceWhereNobodyReadsWhatLiesInside) {
   EXPECT_EQ(softmaxes_in(dims + "Z[i,j] = softmax[i](X[i,j])\n"), 0U);
 }
 
+TEST(Fusions, ShareCheapScoresForASoftmaxOnly) {
+  const std::string text =
+      "dims i=90 j=80\ninput X[i,j]\nM[i] = max[j] X[i,j] * 2\nS[i] = sum[j] exp(X[i,j] * 2 - M[i])\n";
+  const std::vector<Fusion> alone = find_fusions(graph_of(text + "output S\n"));
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_EQ(alone[0].program.vertices.size(), 3U);
+  const std::vector<Fusion> all = find_fusions(graph_of(text + "Z[i,j] = exp(X[i,j] * 2 - M[i]) / S[i]\noutput Z\n"));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].program.vertices.size(), 6U);  // with the scores and their exponentials
+}
+
 TEST(Fusions, SayWhichSoftmaxIsComputedRowByRow) {
   const auto said_of = [](const Strides& strides) {
     const Compiled compiled =
@@ -207,6 +218,9 @@ TEST(Fusions, AgreeWithTheReference) {
       "dims i=100000\ninput X[i] : i32\nA[i] = X[i] * X[i]\nB[i] = where(A[i] > 2, A[i], -X[i])\n",
       "dims b=5 h=6 s=40 t=70\ninput X[h,b,s,t]\nZ[b,s,h,t] = softmax[t](X[h,b,s,t])\n",
       "dims b=5 s=40 t=70\ninput X[b,t,s]\nY[b,s,t] = X[b,t,s] + 1\nZ[b,s,t] = softmax[t](Y[b,s,t])\noutput Y, Z\n",
+      "dims b=300 s=1 t=64\ninput X[b,s,t]\nZ[b,s,t] = softmax[t](X[b,s,t])\n",
+      "dims a=20 b=15 s=3 t=70\ninput X[a,b,s,t]\nZ[a,b,s,t] = softmax[t](X[a,b,s,t])\n",
+      "dims a=20 b=15 s=3 t=70\ninput X[b,a,s,t]\nZ[a,b,s,t] = softmax[t](X[b,a,s,t])\n",
       "dims b=7 s=90 t=80\ninput X[b,s,t]\nZ[b,s,t] = softmax[t](where(t <= s, X[b,s,t] * 3, -inf))\n",
       "dims b=7 s=90 t=80\ninput X[t,b,s]\nZ[b,s,t] = softmax[t](where(t <= s, X[t,b,s] - s, -inf))\n",
       "dims b=3 i=100 j=90\ninput X[b,i]\nZ[b,i,j] = softmax[j](X[b,i] * j)\n",

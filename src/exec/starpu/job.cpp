@@ -91,15 +91,6 @@ void agree(const Job& job, const std::function<void()>& action) {
   throw FailedElsewhere(lowest);
 }
 
-void agree_beforehand(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (...) {
-    if (name_in_job().value_or("rank 0") != "rank 0") throw FailedElsewhere(0);
-    throw;
-  }
-}
-
 void end_job(const Job& job, int exit_code) {
   if (job.is_started) MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);

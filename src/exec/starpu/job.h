@@ -49,8 +49,6 @@ struct FailedElsewhere : std::exception {
 /// Does something that may fail on some ranks only, on all of them. When it has failed, the lowest rank where it did
 /// throws its exception, the others FailedElsewhere; so either all go on or none does.
 void agree(const Job& job, const std::function<void()>& action);
-/// The same before there is a MpiJob, for an action that fails on all ranks or on none, such as reading the options.
-void agree_beforehand(const std::function<void()>& action);
 /// Ends all processes of the job, this one too, with that exit code.
 [[noreturn]] void end_job(const Job& job, int exit_code);
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "kernel/fusion/softmax.h"
 
 namespace einrel {
 namespace {
@@ -24,8 +25,8 @@ bool is_costly(const ScalarStep& step) {
   }
 }
 
-/// Whether steps [begin, end) are the x of an exp(x - y), or a whole body whose largest value is taken: both together
-/// are a softmax, which reads x from memory as fast as it computes (softmax.h).
+/// Whether steps [begin, end) are the x of an exp(x - y), or a whole body whose largest value is taken. As a vertex of
+/// their own they can be those of a softmax (softmax.h).
 bool is_scores(const EinSum& einsum, std::size_t begin, std::size_t end, const std::vector<std::size_t>& starts) {
   const std::vector<ScalarStep>& steps = einsum.body.steps;
   if (end - begin < 2) return false;
@@ -97,14 +98,16 @@ struct Occurrence {
   Part part;
 };
 
-std::vector<Occurrence> occurrences(const EinGraph& program) {
+std::vector<Occurrence> occurrences(const EinGraph& program, bool with_scores) {
   std::vector<Occurrence> found;
   for (std::size_t v = 0; v < program.vertices.size(); ++v) {
     const auto* const einsum = std::get_if<EinSum>(&program.vertices[v].op);
     if (einsum == nullptr) continue;
     const std::vector<std::size_t> starts = subexpression_starts(einsum->body);
     for (std::size_t s = 0; s < starts.size(); ++s) {
-      if (!is_costly(einsum->body.steps[s]) && !is_scores(*einsum, starts[s], s + 1, starts)) continue;
+      const bool is_wanted =
+          is_costly(einsum->body.steps[s]) || (with_scores && is_scores(*einsum, starts[s], s + 1, starts));
+      if (!is_wanted) continue;
       if (auto part = part_of(program.vertices[v], starts[s], s + 1)) {
         found.push_back({v, starts[s], s + 1, *std::move(part)});
       }
@@ -177,8 +180,8 @@ std::optional<std::vector<std::size_t>> cut_dimensions(const Fusion& fusion, con
 }
 
 /// Shares the first subexpression that stands in two vertices; false when there is none.
-bool share_one(Fusion& fusion) {
-  const std::vector<Occurrence> all = occurrences(fusion.program);
+bool share_one(Fusion& fusion, bool with_scores) {
+  const std::vector<Occurrence> all = occurrences(fusion.program, with_scores);
   for (const Occurrence& first : all) {
     const auto dimensions = cut_dimensions(fusion, first);
     if (!dimensions) continue;
@@ -210,12 +213,19 @@ bool share_one(Fusion& fusion) {
   return false;
 }
 
+Fusion shared(Fusion fusion, bool with_scores) {
+  constexpr int most_shared = 8;
+  for (int i = 0; i < most_shared && share_one(fusion, with_scores); ++i) {
+  }
+  return fusion;
+}
+
 }  // namespace
 
 void share_subexpressions(Fusion& fusion) {
-  constexpr int most_shared = 8;
-  for (int i = 0; i < most_shared && share_one(fusion); ++i) {
-  }
+  Fusion with_scores = shared(fusion, true);
+  const bool has_softmax = !find_softmaxes(with_scores.program).empty();
+  fusion = has_softmax ? std::move(with_scores) : shared(std::move(fusion), false);
   verify(fusion.program);
 }
 

@@ -82,7 +82,7 @@ bool is_closed(const EinGraph& program, const Softmax& softmax) {
   return readers == own_readers && std::none_of(program.outputs.begin(), program.outputs.end(), is_inside);
 }
 
-/// All dimensions but the last two, one row after another in the last but one.
+/// Rows that lie evenly, as often as the loops around them say.
 struct SoftmaxCall {
   SoftmaxRows rows;
   std::vector<Loop> around;  ///< with the offsets of `from` and of `to`
@@ -99,15 +99,22 @@ void run_softmax(const SoftmaxCall& call, const Arrays& arrays, Workspace worksp
 
 SoftmaxCall call_for(const ArrayLayout& from, const ArrayLayout& to, bool streams) {
   SoftmaxCall call;
-  std::vector<Loop> loops;
-  for (std::size_t d = 0; d < to.shape.size(); ++d) {
-    loops.push_back({to.shape[d].value(), false, {from.strides[d], to.strides[d]}});
-  }
-  const Cut cut = cut_of({loops.back()}, most_lanes_in_place);
-  call.rows.length = static_cast<std::size_t>(loops.back().extent);
+  const std::int64_t length = to.shape.back().value();
+  const Cut cut = cut_of({{length, false, {1, 1}}}, most_lanes_in_place);
+  call.rows.length = static_cast<std::size_t>(length);
   call.rows.block = static_cast<std::size_t>(cut.inside * cut.range);
   call.rows.streams = streams;
-  loops.pop_back();
+  std::vector<Loop> loops;
+  for (std::size_t d = 0; d + 1 < to.shape.size(); ++d) {
+    const Loop inner{to.shape[d].value(), false, {from.strides[d], to.strides[d]}};
+    if (inner.extent == 1) continue;
+    const auto goes_on = [&](std::size_t q) { return loops.back().steps[q] == inner.steps[q] * inner.extent; };
+    if (loops.empty() || !goes_on(0) || !goes_on(1)) {
+      loops.push_back(inner);
+    } else {
+      loops.back() = {loops.back().extent * inner.extent, false, inner.steps};
+    }
+  }
   if (!loops.empty()) {
     call.rows.rows = static_cast<std::size_t>(loops.back().extent);
     call.rows.from_step = loops.back().steps[0];

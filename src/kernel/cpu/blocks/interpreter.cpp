@@ -111,7 +111,8 @@ class Interpreter {
     if (folds && !searches && operand != nullptr) {
       Lanes lanes(schedule_.lanes, nest_.bases.size(), most_lanes_in_place);
       const Reading& reading = nest_.readings[operand->operand];
-      if (is_in_place(reading, lanes) && lanes.step(reading.quantity) == 1) return lanes;
+      const bool as_stored = body.type() == reading.dtype;
+      if (as_stored && is_in_place(reading, lanes) && lanes.step(reading.quantity) == 1) return lanes;
     }
     return {schedule_.lanes, nest_.bases.size(), most_lanes()};
   }
