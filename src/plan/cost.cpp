@@ -67,14 +67,20 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
     calls *= static_cast<double>(parts_here);
   }
   const double rate = machine.cores * machine.flops_per_core * (vertex.dtype == DType::f64 ? 0.5 : 1);
+  double cut = 0;  // bytes of inputs that are copied in pieces, for results that are shared out
   const std::int64_t results = sites_used(plan) / partial_sites(vertex, plan);  // that differ in more than their part
   double touched = bytes_of(vertex) / static_cast<double>(results);
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+    const Vertex& operand = graph[vertex.inputs[o]];
     double grid = 1;
+    bool is_cut = false;
     for (const std::optional<std::size_t> label : operand_labels(vertex, o)) {
-      if (label) grid *= static_cast<double>(plan.grid[*label]);
+      if (!label) continue;
+      grid *= static_cast<double>(plan.grid[*label]);
+      is_cut = is_cut || label == plan.scatter;
     }
-    touched += bytes_of(graph[vertex.inputs[o]]) / grid;
+    touched += bytes_of(operand) / grid;
+    if (is_cut && std::holds_alternative<Input>(operand.op)) cut += 2 * bytes_of(operand) / grid;
   }
   if (const std::int64_t each = bytes_between(vertex, plan); each > 0) {
     constexpr double passes = 3;  // written, read, and read again
@@ -82,7 +88,7 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
     for (const Extent extent : extents) bindings *= static_cast<double>(extent.value());
     touched += passes * static_cast<double>(each) * bindings;
   }
-  return std::max(flops(vertex) * share / rate, touched / machine.memory_bandwidth) +
+  return std::max(flops(vertex) * share / rate, touched / machine.memory_bandwidth) + cut / machine.memory_bandwidth +
          calls / machine.cores * machine.task_seconds;
 }
 

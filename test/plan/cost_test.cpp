@@ -75,6 +75,36 @@ TEST(Seconds, CountTheMessagesOfPartialResults) {
   EXPECT_NEAR(messages_to_last(on_four_sites(least, grids)), 3 + 2 + 3, 1e-6);  // there, back, and there
 }
 
+/// By how much it takes longer to compute the last vertex when its result is shared out along label 1.
+double seconds_of_sharing_out(Planned planned) {
+  Machine machine;
+  machine.memory_bandwidth = 1;
+  machine.flops_per_core = 1e30;
+  machine.task_seconds = 0;
+  const auto seconds = [&] {
+    Planned numbered = planned;
+    number_sites(numbered.graph, numbered.plan);
+    const VertexCost last = costs_of(numbered.graph, numbered.plan, machine).vertices.back();
+    return last.seconds - last.moving;
+  };
+  const double alone = seconds();
+  planned.plan.vertices.back().parts[1] *= 4;
+  planned.plan.vertices.back().scatter = 1;
+  return seconds() - alone;
+}
+
+TEST(Seconds, CountTheCopiesOfInputsThatAreCutForAResultThatIsSharedOut) {
+  const std::string product = "C[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n";
+  constexpr double share = 8 * 8 * 4 / 4;  // bytes of B
+  EXPECT_NEAR(seconds_of_sharing_out(
+                  on_four_sites("dims i=8 j=8 k=8\ninput A[i,j], B[j,k]\n" + product, {{1, 4}, {4, 1}, {1, 1, 4}})),
+              2 * share, 1e-6);
+  EXPECT_NEAR(
+      seconds_of_sharing_out(on_four_sites("dims i=8 j=8 k=8\ninput A[i,j], X[j,k]\nB[j,k] = X[j,k] + 1\n" + product,
+                                           {{1, 4}, {4, 1}, {4, 1}, {1, 1, 4}})),
+      0, 1e-6);
+}
+
 TEST(Seconds, OfAMoveAreAtMostThoseOfMisplacing) {
   constexpr std::int64_t sites = 6;
   const EinGraph graph = einrel::graph_of(
