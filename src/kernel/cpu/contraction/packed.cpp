@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -54,6 +55,13 @@ const TileKernels<T, Packed>& kernels_for(Combination combination, Specials a, S
   }
 }
 
+/// Columns that all parts use, at some inner positions, and which buffer of the shared workspace they are packed into.
+struct SharedBlock {
+  Range columns;
+  Range inner;
+  std::int64_t buffer = 0;
+};
+
 /// Computes one part, or a share of the work on columns that all parts use.
 template <class T, class Packed = T>
 class PackedPart {
@@ -64,7 +72,7 @@ class PackedPart {
         a_(plan.product.a, plan.product.rows, plan.product.inner, plan.product.match.type),
         b_(plan.product.b, plan.product.columns, plan.product.inner, plan.product.match.type),
         kernels_(&kernels_for<T, Packed>(plan.product.match.combination, {}, {})),
-        shared_(reinterpret_cast<Packed*>(workspace.shared)) {
+        shared_memory_(workspace.shared) {
     const PackedWorkspace offsets = workspace_of(plan);
     a_panels_ = reinterpret_cast<Packed*>(workspace.own + offsets.a);
     b_panels_ = reinterpret_cast<Packed*>(workspace.own + offsets.b);
@@ -98,8 +106,10 @@ class PackedPart {
   }
 
   /// Packs one block of the columns that are shared.
-  void pack_shared(Range columns, Range inner, std::int64_t block) {
-    inner_ = inner;
+  void pack_shared(const SharedBlock& shared, std::int64_t block) {
+    select_buffer(shared);
+    const Range columns = shared.columns;
+    inner_ = shared.inner;
     b_.select_inner(inner_.begin, inner_.count());
     b_.select_batch(arrays_.operands[plan_.product.b.operand], plan_.product.bases.data());
     select_shared(columns, columns.begin + block * plan_.column_block);
@@ -108,8 +118,10 @@ class PackedPart {
   }
 
   /// One part of the rows times all columns that are shared.
-  void multiply_shared(Range columns, Range inner, std::int64_t part) {
-    inner_ = inner;
+  void multiply_shared(const SharedBlock& shared, std::int64_t part) {
+    select_buffer(shared);
+    const Range columns = shared.columns;
+    inner_ = shared.inner;
     select_rows(part);
     a_.select_inner(inner_.begin, inner_.count());
     a_.select_batch(arrays_.operands[plan_.product.a.operand], plan_.product.bases.data());
@@ -130,6 +142,10 @@ class PackedPart {
     row_offsets_.assign(static_cast<std::size_t>(rows_.count() + plan_.tile_rows), 0);
     fill_offsets(plan_.product.rows, output_quantity, rows_.begin, rows_.count(), row_offsets_.data());
     a_.select_lines(rows_.begin, rows_.count());
+  }
+
+  void select_buffer(const SharedBlock& shared) {
+    shared_ = reinterpret_cast<Packed*>(shared_memory_ + shared.buffer * shared_buffer_bytes(plan_));
   }
 
   void select_shared(Range columns, std::int64_t begin) {
@@ -285,8 +301,9 @@ class PackedPart {
   const TileKernels<T, Packed>* kernels_;
   Packed* a_panels_ = nullptr;
   Packed* b_panels_ = nullptr;
-  T* block_ = nullptr;  ///< a block of the result, or one tile
-  Packed* shared_ = nullptr;
+  T* block_ = nullptr;        ///< a block of the result, or one tile
+  Packed* shared_ = nullptr;  ///< the buffer that is in use
+  std::byte* shared_memory_ = nullptr;
   Range batch_;
   Range rows_;
   Range columns_;
@@ -314,23 +331,34 @@ void with_part(const PackedPlan& plan, const Arrays& arrays, Workspace workspace
   }
 }
 
-/// For each block of shared columns and inner positions: a stage that packs, and one that multiplies.
+/// A stage packs the first block; then each one multiplies by a block and, where there are two buffers, packs the next
+/// one, by which those threads that have fewer rows are busy meanwhile.
 std::vector<Stage> shared_stages(const std::shared_ptr<const PackedPlan>& plan) {
-  std::vector<Stage> stages;
+  std::vector<SharedBlock> blocks;
   for (std::int64_t c = 0; c < plan->columns; c += plan->shared_columns) {
     const Range columns{c, std::min(c + plan->shared_columns, plan->columns)};
     for (std::int64_t p = 0; p < plan->inner; p += plan->inner_block) {
-      const Range inner{p, std::min(p + plan->inner_block, plan->inner)};
-      stages.push_back({ceil_div(columns.count(), plan->column_block),
-                        [plan, columns, inner](const Arrays& arrays, Workspace workspace, std::int64_t block) {
-                          with_part(*plan, arrays, workspace,
-                                    [&](auto part) { part.pack_shared(columns, inner, block); });
-                        }});
-      stages.push_back(
-          {parts(*plan), [plan, columns, inner](const Arrays& arrays, Workspace workspace, std::int64_t index) {
-             with_part(*plan, arrays, workspace, [&](auto part) { part.multiply_shared(columns, inner, index); });
-           }});
+      const auto buffer = static_cast<std::int64_t>(blocks.size()) % plan->shared_buffers;
+      blocks.push_back({columns, {p, std::min(p + plan->inner_block, plan->inner)}, buffer});
     }
+  }
+  std::vector<Stage> stages;
+  const auto add = [&](std::optional<SharedBlock> multiplied, std::optional<SharedBlock> packed) {
+    const std::int64_t products = multiplied ? parts(*plan) : 0;
+    const std::int64_t packings = packed ? ceil_div(packed->columns.count(), plan->column_block) : 0;
+    stages.push_back({products + packings, [=](const Arrays& arrays, Workspace workspace, std::int64_t index) {
+                        with_part(*plan, arrays, workspace, [&](auto part) {
+                          if (index < products) return part.multiply_shared(*multiplied, index);
+                          part.pack_shared(*packed, index - products);
+                        });
+                      }});
+  };
+  const bool ahead = plan->shared_buffers > 1;
+  add(std::nullopt, blocks[0]);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const std::optional<SharedBlock> next = i + 1 < blocks.size() ? std::optional(blocks[i + 1]) : std::nullopt;
+    add(blocks[i], ahead ? next : std::nullopt);
+    if (!ahead && next) add(std::nullopt, next);
   }
   return stages;
 }

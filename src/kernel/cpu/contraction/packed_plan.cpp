@@ -264,6 +264,7 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   const std::int64_t block = plan.shared_columns > 0 ? sizes.columns / 2 : sizes.columns;
   const std::int64_t blocks = ceil_div(plan.part_columns, std::max(block, plan.tile_lanes));
   plan.column_block = round_up(ceil_div(plan.part_columns, blocks), plan.tile_lanes);
+  if (plan.inner > plan.inner_block && 2 * shared_buffer_bytes(plan) <= most_workspace_bytes) plan.shared_buffers = 2;
   plan.seconds = modelled_seconds(plan, shape);
   return plan;
 }
@@ -285,11 +286,16 @@ std::int64_t slots(const PackedPlan& plan) { return slots_of(plan, plan.inner_bl
 
 std::int64_t own_bytes(const PackedPlan& plan) { return workspace_of(plan).total; }
 
-std::int64_t shared_bytes(const PackedPlan& plan) {
+std::int64_t shared_buffer_bytes(const PackedPlan& plan) {
   if (plan.shared_columns == 0) return 0;
+  constexpr std::int64_t line = 64;
   const std::int64_t blocks = ceil_div(plan.shared_columns, plan.column_block);
-  return plan.shared_columns * slots(plan) * slot_bytes(plan) + blocks * static_cast<std::int64_t>(sizeof(Specials));
+  return round_up(
+      plan.shared_columns * slots(plan) * slot_bytes(plan) + blocks * static_cast<std::int64_t>(sizeof(Specials)),
+      line);
 }
+
+std::int64_t shared_bytes(const PackedPlan& plan) { return plan.shared_buffers * shared_buffer_bytes(plan); }
 
 PackedPlan plan_packed(const Product& product, const BlockSizes& sizes) {
   const Product other = transposed(product);

@@ -37,6 +37,7 @@ struct PackedPlan {
   /// Where not 0, so many columns of B are packed for all parts together, at some inner positions at a time; then parts
   /// are of rows. Else each part packs what it needs.
   std::int64_t shared_columns = 0;
+  std::int64_t shared_buffers = 1;  ///< 2: the next ones are packed while the parts use these
 
   /// Each part computes so many at most.
   std::int64_t part_batch = 1;
@@ -66,6 +67,8 @@ struct PackedWorkspace {
 PackedWorkspace workspace_of(const PackedPlan& plan);
 
 std::int64_t own_bytes(const PackedPlan& plan);
+/// Of all columns that are shared, packed, and what is known of their blocks.
+std::int64_t shared_buffer_bytes(const PackedPlan& plan);
 std::int64_t shared_bytes(const PackedPlan& plan);
 std::int64_t parts(const PackedPlan& plan);
 
