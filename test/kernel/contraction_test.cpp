@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -184,6 +185,32 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
   }
   EXPECT_GT(sharing, rounds(10));
   EXPECT_GT(others, rounds(10));
+}
+
+TEST(Packed, IsRightWithAnyNumberOfBlocksOfSharedColumns) {
+  std::set<std::vector<std::int64_t>> taken;  // buffers, blocks modulo 2, and whether columns are cut
+  Random random(3);
+  const auto order = [&](std::size_t first, std::size_t second) {
+    return random.chance(0.5) ? std::vector{first, second} : std::vector{second, first};
+  };
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const std::int64_t shared_bytes : {std::int64_t{8} << 20, std::int64_t{18000}, std::int64_t{8192}}) {
+      for (const std::int64_t blocks : {2, 3}) {
+        const std::int64_t inner = blocks * 64 / static_cast<std::int64_t>(size_of(dtype)) - random.between(0, 3);
+        const Layout layout{
+            {random.between(130, 150), random.between(130, 150), inner}, order(0, 2), order(1, 2), {0, 1}};
+        ASSERT_TRUE(agrees(product(layout, dtype), [&](const Product& p) {
+          const PackedPlan plan = plan_packed(p, {28, 32, 64, 1, 0, shared_bytes});
+          EXPECT_GT(plan.shared_columns, 0);
+          EXPECT_LE(contraction::shared_bytes(plan), shared_bytes);
+          taken.insert({plan.shared_buffers, blocks % 2, plan.columns > plan.shared_columns ? 1 : 0});
+          return prepare(plan);
+        }));
+      }
+    }
+  }
+  const std::set<std::vector<std::int64_t>> all{{2, 0, 0}, {2, 1, 0}, {1, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}};
+  EXPECT_EQ(taken, all);
 }
 
 TEST(Packed, ReadsSeveralLoopsPerRoleInAnyOrder) {

@@ -90,6 +90,7 @@ TEST_F(SameBits, OfTypicalSpecsWithAnyNumberOfThreads) {
   }
   for (const KernelInfo& kernel : all_kernels()) EXPECT_GT(most_parts_[kernel.name], 1) << kernel.name;
   EXPECT_GT(most_stages_["blocks"], 1) << "no reduction was cut into pieces";
+  EXPECT_GT(most_stages_["packed"], 2) << "no columns were packed for all parts";
 }
 
 TEST_F(SameBits, OfRandomSpecsWithAnyNumberOfThreads) {

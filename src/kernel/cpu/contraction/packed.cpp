@@ -332,7 +332,7 @@ void with_part(const PackedPlan& plan, const Arrays& arrays, Workspace workspace
 }
 
 /// A stage packs the first block; then each one multiplies by a block and, where there are two buffers, packs the next
-/// one, by which those threads that have fewer rows are busy meanwhile.
+/// one. Packing comes last among the parts of a stage, for those threads that have fewer rows.
 std::vector<Stage> shared_stages(const std::shared_ptr<const PackedPlan>& plan) {
   std::vector<SharedBlock> blocks;
   for (std::int64_t c = 0; c < plan->columns; c += plan->shared_columns) {

@@ -8,10 +8,11 @@
 #include "base/error.h"
 #include "kernel/cpu/contraction/pack.h"
 #include "kernel/cpu/contraction/tile.h"
-#include "kernel/kernel.h"
 
 namespace einrel::contraction {
 namespace {
+
+constexpr std::int64_t cache_line = 64;  ///< panels begin at one
 
 /// What a plan needs to know of the tile kernels.
 struct TileShape {
@@ -174,8 +175,8 @@ bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   if (plan.batch > 1 || plan.through_block || plan.product.one_stage) return false;
   if (plan.columns < 3 * plan.tile_lanes || tiles < 3 * sizes.shared_tiles) return false;
   const std::int64_t line = slots(plan) * slot_bytes(plan) + static_cast<std::int64_t>(sizeof(Specials));
-  const std::int64_t most = (most_workspace_bytes - 64) / line / plan.tile_lanes * plan.tile_lanes;
-  constexpr std::int64_t most_blocks = 10000;  // each is two stages
+  const std::int64_t most = (sizes.shared_bytes - cache_line) / line / plan.tile_lanes * plan.tile_lanes;
+  constexpr std::int64_t most_blocks = 10000;  // each is a stage or two
   if (ceil_div(plan.inner, plan.inner_block) > most_blocks / ceil_div(plan.columns, most)) return false;
   plan.shared_columns = round_up(ceil_div(plan.columns, ceil_div(plan.columns, most)), plan.tile_lanes);
   plan.part_rows = part_tiles(tiles, sizes.shared_tiles) * plan.tile_rows;
@@ -264,7 +265,8 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   const std::int64_t block = plan.shared_columns > 0 ? sizes.columns / 2 : sizes.columns;
   const std::int64_t blocks = ceil_div(plan.part_columns, std::max(block, plan.tile_lanes));
   plan.column_block = round_up(ceil_div(plan.part_columns, blocks), plan.tile_lanes);
-  if (plan.inner > plan.inner_block && 2 * shared_buffer_bytes(plan) <= most_workspace_bytes) plan.shared_buffers = 2;
+  const bool has_next = plan.shared_columns > 0 && plan.inner > plan.inner_block;
+  if (has_next && 2 * shared_buffer_bytes(plan) <= sizes.shared_bytes) plan.shared_buffers = 2;
   plan.seconds = modelled_seconds(plan, shape);
   return plan;
 }
@@ -288,11 +290,9 @@ std::int64_t own_bytes(const PackedPlan& plan) { return workspace_of(plan).total
 
 std::int64_t shared_buffer_bytes(const PackedPlan& plan) {
   if (plan.shared_columns == 0) return 0;
-  constexpr std::int64_t line = 64;
   const std::int64_t blocks = ceil_div(plan.shared_columns, plan.column_block);
-  return round_up(
-      plan.shared_columns * slots(plan) * slot_bytes(plan) + blocks * static_cast<std::int64_t>(sizeof(Specials)),
-      line);
+  const std::int64_t specials = blocks * static_cast<std::int64_t>(sizeof(Specials));
+  return round_up(plan.shared_columns * slots(plan) * slot_bytes(plan) + specials, cache_line);
 }
 
 std::int64_t shared_bytes(const PackedPlan& plan) { return plan.shared_buffers * shared_buffer_bytes(plan); }
@@ -309,15 +309,14 @@ PackedPlan plan_packed(const Product& product, const BlockSizes& sizes) {
 
 PackedWorkspace workspace_of(const PackedPlan& plan) {
   const std::int64_t size = slot_bytes(plan);
-  constexpr std::int64_t line = 64;  // panels begin at cache lines
   PackedWorkspace workspace;
   const std::int64_t rows = round_up(std::min(plan.rows, plan.part_rows), plan.tile_rows);
   const std::int64_t packed = plan.shared_columns > 0 ? 0 : std::min(plan.part_columns, plan.column_block);
   const std::int64_t columns = round_up(packed, plan.tile_lanes);
-  workspace.b = round_up(rows * slots(plan) * size, line) + line;
-  workspace.block = workspace.b + round_up(columns * slots(plan) * size, line) + line;
+  workspace.b = round_up(rows * slots(plan) * size, cache_line) + cache_line;
+  workspace.block = workspace.b + round_up(columns * slots(plan) * size, cache_line) + cache_line;
   const std::int64_t block = plan.through_block ? plan.part_rows * plan.part_columns : plan.tile_rows * plan.tile_lanes;
-  workspace.total = workspace.block + round_up(block * size, line);
+  workspace.total = workspace.block + round_up(block * size, cache_line);
   invariant(workspace.total <= most_workspace_bytes, "a packed product needs more workspace than a kernel may have");
   return workspace;
 }

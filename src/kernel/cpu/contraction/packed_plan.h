@@ -3,6 +3,7 @@
 #include <string>
 
 #include "kernel/cpu/contraction/product.h"
+#include "kernel/kernel.h"
 
 namespace einrel::contraction {
 
@@ -13,6 +14,7 @@ struct BlockSizes {
   std::int64_t inner_bytes = 1536;  ///< of one line: a tile's lines of A and B stay in the first-level cache
   std::int64_t shared_tiles = 10;   ///< rows of tiles of one part that shares B: they stay in the second-level cache
   double part_seconds = 3e-4;       ///< modelled, of a part at least
+  std::int64_t shared_bytes = most_workspace_bytes;  ///< of columns that are packed for all parts
 };
 
 /// How a product is computed in packed tiles.
@@ -67,9 +69,9 @@ struct PackedWorkspace {
 PackedWorkspace workspace_of(const PackedPlan& plan);
 
 std::int64_t own_bytes(const PackedPlan& plan);
-/// Of all columns that are shared, packed, and what is known of their blocks.
-std::int64_t shared_buffer_bytes(const PackedPlan& plan);
 std::int64_t shared_bytes(const PackedPlan& plan);
+/// One of its buffers: of all columns that are shared, packed, and what is known of their blocks.
+std::int64_t shared_buffer_bytes(const PackedPlan& plan);
 std::int64_t parts(const PackedPlan& plan);
 
 /// "packed 14x32 (AVX-512)"
