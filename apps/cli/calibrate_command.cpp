@@ -26,6 +26,12 @@ void save(const Machine& machine, const std::string& path) {
   write_text(path, to_json(machine));
 }
 
+std::string sharing_text(const Machine& machine) {
+  if (machine.sites_per_node == 1) return "";
+  return fmt::format("  alone      {:.2g} times the flop/s and {:.2g} times the memory of {} ranks at once\n",
+                     machine.flops_alone, machine.memory_alone, machine.sites_per_node);
+}
+
 void calibrate_here(const std::string& given_threads) {
   if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, 60);
   const MpiJob mpi(end_all);
@@ -39,11 +45,11 @@ void calibrate_here(const std::string& given_threads) {
     save(machine, path);
     print(
         fmt::format("{}\n  one core   {:.3g} flop/s on f32\n  memory     {}/s, {} of it\n  a task     {}\n"
-                    "  network    {}/s after {}{}\nwrote {}: plans use it where no --machine is named\n",
+                    "  network    {}/s after {}{}\n{}wrote {}: plans use it where no --machine is named\n",
                     machine.about, machine.flops_per_core, bytes_text(machine.memory_bandwidth),
                     bytes_text(static_cast<double>(machine.memory)), seconds_text(machine.task_seconds),
                     bytes_text(machine.network_bandwidth), seconds_text(machine.network_latency),
-                    job.ranks > 1 ? "" : " (assumed; measured under mpirun -n 2)", path));
+                    job.ranks > 1 ? "" : " (assumed; measured under mpirun -n 2)", sharing_text(machine), path));
   });
 }
 

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <limits>
 
 #include "base/text.h"
 #include "einsum/check.h"
@@ -29,24 +29,24 @@ double largest_of_all(double own, const Job& job) {
 }
 
 /// The time of one of several rounds, in seconds. The least is what neighbours on the machine disturb least; but ranks
-/// disturb each other when it counts, too, and then the mean says more.
+/// disturb each other when it counts, too, and then the median says more.
 template <class Action>
-double seconds_of_round(bool takes_mean, Action&& action) {
-  constexpr int rounds = 7;
-  double least = std::numeric_limits<double>::infinity();
-  double sum = 0;
-  for (int round = 0; round < rounds; ++round) {
+double seconds_of_round(bool takes_median, Action&& action) {
+  std::array<double, 9> seconds{};
+  for (double& round : seconds) {
     const auto start = std::chrono::steady_clock::now();
     action();
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-    least = std::min(least, spent.count());
-    sum += spent.count();
+    round = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
-  return takes_mean ? sum / rounds : least;
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[takes_median ? seconds.size() / 2 : 0];
 }
 
-/// On every rank at once, and of the slowest.
-double seconds_of(const std::string& text, std::size_t threads, const Job& job) {
+/// Who computes: every rank at once, of which the slowest counts, or rank 0 while the others wait.
+enum class Computing : std::uint8_t { all, first };
+
+double seconds_of(const std::string& text, std::size_t threads, Computing computing, const Job& job) {
+  if (computing == Computing::first && job.rank != 0) return largest_of_all(0, job);
   Runner runner(compiled(text));
   std::vector<Tensor> inputs;
   for (const Vertex& vertex : runner.compiled().graph.vertices) {
@@ -54,25 +54,35 @@ double seconds_of(const std::string& text, std::size_t threads, const Job& job) 
   }
   Workers workers(threads);
   runner.run(inputs, {}, workers);
-  largest_of_all(0, job);  // all are here
+  if (computing == Computing::all) largest_of_all(0, job);  // they are here
   return largest_of_all(seconds_of_round(job.ranks > 1, [&] { runner.run(inputs, {}, workers); }), job);
 }
 
-double measured_flops(const Job& job) {
+double measured_flops(Computing computing, const Job& job) {
   constexpr double n = 1024;
-  return 2 * n * n * n /
-         seconds_of("dims i=1024 j=1024 k=1024\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n", 1, job);
+  const std::string product = "dims i=1024 j=1024 k=1024\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n";
+  return 2 * n * n * n / seconds_of(product, 1, computing, job);
 }
 
-double measured_memory_bandwidth(std::size_t threads, const Job& job) {
+double measured_memory_bandwidth(std::size_t threads, Computing computing, const Job& job) {
   constexpr double elements = 1 << 25;
   constexpr double bytes_per_element = 8;  // one read, one written
-  return elements * bytes_per_element / seconds_of("dims i=33554432\ninput A[i]\nB[i] = A[i] * 2\n", threads, job);
+  const std::string twice = "dims i=33554432\ninput A[i]\nB[i] = A[i] * 2\n";
+  return elements * bytes_per_element / seconds_of(twice, threads, computing, job);
+}
+
+/// What ranks on one machine share.
+void measure_sharing(Machine& machine, std::size_t threads, const Job& job) {
+  machine.sites_per_node = static_cast<std::int64_t>(job.ranks_here);
+  if (job.ranks_here == 1) return;
+  const auto times = [](double alone, double together) { return std::max(1.0, alone / together); };
+  machine.flops_alone = times(measured_flops(Computing::first, job), machine.flops_per_core);
+  machine.memory_alone = times(measured_memory_bandwidth(threads, Computing::first, job), machine.memory_bandwidth);
 }
 
 /// Least seconds of a program whose tensors have one label, of which each vertex has so many parts, one per site; the
 /// longest of all ranks.
-double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>& parts, bool takes_mean,
+double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>& parts, bool takes_median,
                         StarpuSession& session, const Job& job) {
   const Compiled program = compiled(text);
   Plan plan{"calibrate", job.ranks, {}};
@@ -84,7 +94,7 @@ double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>
     if (is_input(vertex)) sources[vertex.name] = random_tensor(1, vertex.name, vertex.dtype, vertex.bound);
   }
   const TaskBindings bindings = task_bindings(tasks.graph, sources, writers_to(outputs, tasks.graph), {});
-  return largest_of_all(seconds_of_round(takes_mean, [&] { run_starpu(tasks.graph, bindings, session, job); }), job);
+  return largest_of_all(seconds_of_round(takes_median, [&] { run_starpu(tasks.graph, bindings, session, job); }), job);
 }
 
 /// What each vertex of a chain of many costs that have so many elements, vertex v cut for parts(v) sites.
@@ -150,8 +160,9 @@ Machine calibrate(std::size_t threads, const Job& job) {
   machine.about = fmt::format("Measured on {} with {} by einrel calibrate{}.", host_name(), counted(threads, "thread"),
                               job.ranks > 1 ? fmt::format(" on {} ranks", job.ranks) : "; the network is assumed");
   machine.cores = static_cast<double>(threads);
-  machine.flops_per_core = measured_flops(job);
-  machine.memory_bandwidth = measured_memory_bandwidth(threads, job);
+  machine.flops_per_core = measured_flops(Computing::all, job);
+  machine.memory_bandwidth = measured_memory_bandwidth(threads, Computing::all, job);
+  measure_sharing(machine, threads, job);
   const auto pages = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES));
   machine.memory = pages * ::sysconf(_SC_PAGESIZE) / static_cast<std::int64_t>(job.ranks_here);
   StarpuSession session({threads, {}, {}}, job);

@@ -5,7 +5,8 @@
 
 namespace einrel {
 
-/// What a plan runs on: equal sites and the network between them.
+/// What a plan runs on: equal sites and the network between them. Those of one node share its cores and its memory:
+/// flops and bandwidths are what each of them has while all compute.
 struct Machine {
   std::string name = "laptop";
   std::string about;                             ///< where its figures come from
@@ -17,6 +18,9 @@ struct Machine {
   double network_latency = 5e-5;                 ///< seconds of every message that a site waits for
   double task_seconds = 5e-6;                    ///< to start one kernel call
   std::int64_t memory = std::int64_t{16} << 30;  ///< bytes per site
+  std::int64_t sites_per_node = 1;               ///< site s is on node floor(s / sites_per_node)
+  double flops_alone = 1;                        ///< times as many has a site while the others of its node wait
+  double memory_alone = 1;                       ///< times as much memory bandwidth
   bool operator==(const Machine&) const = default;
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Everything that must be in a machine's file.
+/// Everything that may be in a machine's file, and all of it but what sites of a node share must.
 const std::vector<std::string>& field_names() {
   static const std::vector<std::string> names{"name",
                                               "about",
@@ -33,7 +33,10 @@ const std::vector<std::string>& field_names() {
                                               "network_bandwidth",
                                               "network_latency",
                                               "task_seconds",
-                                              "memory"};
+                                              "memory",
+                                              "sites_per_node",
+                                              "flops_alone",
+                                              "memory_alone"};
   return names;
 }
 
@@ -71,6 +74,13 @@ class Fields {
   double seconds(const char* name) const {
     const json& value = at(name);
     if (!value.is_number() || !(value.get<double>() >= 0)) wrong(name, "0 or more seconds");
+    return value.get<double>();
+  }
+
+  double times_alone(const char* name) const {
+    if (!object_.contains(name)) return 1;
+    const json& value = at(name);
+    if (!value.is_number() || !(value.get<double>() >= 1)) wrong(name, "1 or more: times as much as beside others");
     return value.get<double>();
   }
 
@@ -163,6 +173,10 @@ Machine parse_machine(std::string_view text, const std::string& source) {
   machine.network_latency = fields.seconds("network_latency");
   machine.task_seconds = fields.seconds("task_seconds");
   machine.memory = fields.whole("memory", INT64_MAX, "bytes per site");
+  if (object.contains("sites_per_node"))
+    machine.sites_per_node = fields.whole("sites_per_node", most_sites, "how many share one node");
+  machine.flops_alone = fields.times_alone("flops_alone");
+  machine.memory_alone = fields.times_alone("memory_alone");
   return machine;
 }
 
@@ -189,7 +203,10 @@ std::string to_json(const Machine& machine) {
                                       {"network_bandwidth", machine.network_bandwidth},
                                       {"network_latency", machine.network_latency},
                                       {"task_seconds", machine.task_seconds},
-                                      {"memory", machine.memory}};
+                                      {"memory", machine.memory},
+                                      {"sites_per_node", machine.sites_per_node},
+                                      {"flops_alone", machine.flops_alone},
+                                      {"memory_alone", machine.memory_alone}};
   return object.dump(2) + "\n";
 }
 

@@ -78,6 +78,19 @@ TEST(Machines, HaveEveryFieldAndNoOther) {
             "m.json is not a machine: field 'sites' stands there twice");
 }
 
+TEST(Machines, MaySayWhatSitesOfANodeShare) {
+  const Machine machine = parse_machine(
+      with("\"sites\": 3", "\"sites\": 3, \"sites_per_node\": 2, \"flops_alone\": 1.5, \"memory_alone\": 2"), "m.json");
+  EXPECT_EQ(machine.sites_per_node, 2);
+  EXPECT_EQ(machine.flops_alone, 1.5);
+  EXPECT_EQ(machine.memory_alone, 2);
+  EXPECT_EQ(parse_machine(to_json(machine), "m.json"), machine);
+  for (const std::string wrong : {"\"sites_per_node\": 0", "\"flops_alone\": 0.5", "\"memory_alone\": \"2\""}) {
+    const std::string said = complaint(with("\"sites\": 3", "\"sites\": 3, " + wrong));
+    EXPECT_NE(said.find("; it should be "), std::string::npos) << said;
+  }
+}
+
 TEST(Machines, ThatAreWrongAreRefusedByField) {
   for (const auto& [from, to, field] : std::vector<std::tuple<std::string, std::string, std::string>>{
            {R"("mine")", "7", "name"},
