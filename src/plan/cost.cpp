@@ -52,6 +52,12 @@ double reduced_bytes(const Vertex& vertex, const VertexPlan& plan) {
   return static_cast<double>(partial_sites(vertex, plan) - 1) * elements_of(vertex.bound) * each;
 }
 
+/// How many times as fast so many sites compute as all of them, of which each is so many times as fast alone.
+double speed_up(double alone, std::int64_t busy, const Machine& machine) {
+  const std::int64_t busy_on_node = std::min(busy, machine.sites_per_node);
+  return std::min(alone, static_cast<double>(machine.sites_per_node) / static_cast<double>(busy_on_node));
+}
+
 /// Work and memory traffic of the site that has most of them, and the start of its kernel calls.
 double computing_seconds(const EinGraph& graph, const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
   if (std::holds_alternative<Input>(vertex.op)) return 0;
@@ -66,21 +72,19 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
              static_cast<double>(extents[l].value());
     calls *= static_cast<double>(parts_here);
   }
-  const double rate = machine.cores * machine.flops_per_core * (vertex.dtype == DType::f64 ? 0.5 : 1);
-  double cut = 0;  // bytes of inputs that are copied in pieces, for results that are shared out
-  const std::int64_t results = sites_used(plan) / partial_sites(vertex, plan);  // that differ in more than their part
+  const std::int64_t busy = sites_used(plan);
+  const double rate = machine.cores * machine.flops_per_core * speed_up(machine.flops_alone, busy, machine) *
+                      (vertex.dtype == DType::f64 ? 0.5 : 1);
+  const double bandwidth = machine.memory_bandwidth * speed_up(machine.memory_alone, busy, machine);
+  const std::int64_t results = busy / partial_sites(vertex, plan);  // that differ in more than their part
   double touched = bytes_of(vertex) / static_cast<double>(results);
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
     const Vertex& operand = graph[vertex.inputs[o]];
     double grid = 1;
-    bool is_cut = false;
     for (const std::optional<std::size_t> label : operand_labels(vertex, o)) {
-      if (!label) continue;
-      grid *= static_cast<double>(plan.grid[*label]);
-      is_cut = is_cut || label == plan.scatter;
+      if (label) grid *= static_cast<double>(plan.grid[*label]);
     }
     touched += bytes_of(operand) / grid;
-    if (is_cut && std::holds_alternative<Input>(operand.op)) cut += 2 * bytes_of(operand) / grid;
   }
   if (const std::int64_t each = bytes_between(vertex, plan); each > 0) {
     constexpr double passes = 3;  // written, read, and read again
@@ -88,8 +92,30 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
     for (const Extent extent : extents) bindings *= static_cast<double>(extent.value());
     touched += passes * static_cast<double>(each) * bindings;
   }
-  return std::max(flops(vertex) * share / rate, touched / machine.memory_bandwidth) + cut / machine.memory_bandwidth +
-         calls / machine.cores * machine.task_seconds;
+  return std::max(flops(vertex) * share / rate, touched / bandwidth) + calls / machine.cores * machine.task_seconds;
+}
+
+/// A site that needs several parts of what lies in larger ones copies these out, and puts together what lies in several
+/// parts and is needed in larger ones: when a result is shared out, its operands are cut finer than sites are. Inputs
+/// with one reader lie as that wants them.
+double copying_seconds(const Vertex& tensor, const Layout& have, const Layout& need, const Machine& machine) {
+  bool differs = false;
+  for (std::size_t d = 0; d < need.axes.size(); ++d) {
+    const LayoutAxis& from = have.axes[d];
+    const LayoutAxis& to = need.axes[d];
+    differs = differs || (to.cut.parts > to.grid && from.cut.parts % to.cut.parts != 0) ||
+              (from.cut.parts > from.grid && to.cut.parts % from.cut.parts != 0);
+  }
+  if (!differs) return 0;
+  const double sites = sites_of(need);
+  const double needed = bytes_of(tensor) * copies_of(need) / sites;
+  const auto busy = static_cast<std::int64_t>(sites);
+  return 2 * needed / (machine.memory_bandwidth * speed_up(machine.memory_alone, busy, machine));
+}
+
+Layout layout_in_one_part(Layout layout) {
+  for (LayoutAxis& axis : layout.axes) axis.cut.parts = 1;
+  return layout;
 }
 
 /// What comes in so many messages, which a site handles one after the other.
@@ -242,9 +268,11 @@ class SecondsModel : public CostModel {
     auto cost = costs.begin();
     for (const Layout& from : have) {
       for (std::size_t n = 0; n < need.size(); ++n, ++cost) {
-        if (*cost == 0) continue;
-        const double messages = messages_to(from, need[n], *cost / all_needed[n]);
-        *cost = receiving_seconds(*cost / sites_of(need[n]), messages, machine_);
+        if (*cost > 0) {
+          const double messages = messages_to(from, need[n], *cost / all_needed[n]);
+          *cost = receiving_seconds(*cost / sites_of(need[n]), messages, machine_);
+        }
+        *cost += copying_seconds(tensor, from, need[n], machine_);
       }
     }
     return costs;
@@ -254,12 +282,13 @@ class SecondsModel : public CostModel {
     const double bytes = bytes_.of_input(tensor, need) / sites_of(need);
     return receiving_seconds(bytes, copies_of(need) - 1, machine_);
   }
-  /// At worst every site sends a piece of each part.
+  /// At worst every site sends a piece of each part, and all of it is cut once more.
   double of_misplacing(const Vertex& tensor, const Layout& layout, std::int64_t sites) const override {
     auto messages = static_cast<double>(sites);
     for (const LayoutAxis& axis : layout.axes)
       messages *= std::ceil(static_cast<double>(axis.cut.parts) / static_cast<double>(axis.grid));
-    return receiving_seconds(bytes_of(tensor) / sites_of(layout), messages, machine_);
+    return receiving_seconds(bytes_of(tensor) / sites_of(layout), messages, machine_) +
+           copying_seconds(tensor, layout_in_one_part(layout), layout, machine_);
   }
 
  private:
@@ -302,7 +331,7 @@ class Accounting {
     cost.moving = reducing_seconds(vertex, plan, machine_);
     for (const std::size_t operand : operands_read(vertex)) receive(v, operand, cost);
     reduce(v, cost);
-    cost.seconds = computing_seconds(graph_, vertex, plan, machine_) + cost.moving;
+    cost.seconds += computing_seconds(graph_, vertex, plan, machine_) + cost.moving;
     return cost;
   }
 
@@ -323,6 +352,7 @@ class Accounting {
     const Layout& have = routes_.source(producer, *number);
     const Layout& need = routes_.route(producer, *number).need;
     cost.floats += copies_of(need) * elements_of(tensor.bound);
+    cost.seconds += copying_seconds(tensor, have, need, machine_);
     const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
     std::int64_t most = 0;
     const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);

@@ -21,18 +21,23 @@ VertexPlan plan_of_input(const Layout& need) {
   return plan;
 }
 
-/// The same, but each of the sites that want copies has a piece of what they all get: cut along a dimension that is
-/// whole so far. Nobody has more to send or to hold than others then.
+/// The same, but each of the sites that want copies has a piece of what they all get: cut along a dimension of which
+/// each has all so far, at best one of which they want several parts. Nobody has more to send or to hold than others
+/// then.
 VertexPlan spread_plan_of_input(const Layout& need, const Shape& bound) {
   VertexPlan plan = plan_of_input(need);
   for (const SiteCopies& copies : need.copies) {
     std::size_t longest = bound.size();
     for (std::size_t d = 0; d < bound.size(); ++d) {
-      if (plan.parts[d] > 1 || need.axes[d].cut.parts > 1 || bound[d].value() < copies.count) continue;
-      if (longest == bound.size() || bound[d] > bound[longest]) longest = d;
+      const DimensionCut& cut = need.axes[d].cut;
+      const bool in_parts = plan.parts[d] > 1 && plan.parts[d] % copies.count == 0;
+      if (plan.grid[d] > 1 || (cut.parts > 1 && !in_parts) || bound[d].value() < copies.count) continue;
+      const auto rank = [&](std::size_t dim) { return std::pair(plan.parts[dim], bound[dim]); };
+      if (longest == bound.size() || rank(d) > rank(longest)) longest = d;
     }
     if (longest == bound.size()) continue;
-    plan.parts[longest] = plan.grid[longest] = copies.count;
+    plan.parts[longest] = std::max(plan.parts[longest], copies.count);
+    plan.grid[longest] = copies.count;
     plan.strides[longest] = copies.stride;
   }
   return plan;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "plan/eindecomp.h"
 #include "plan/numbering.h"
+#include "plan/whole_pieces.h"
 
 namespace einrel {
 namespace {
@@ -212,6 +213,9 @@ Planned eindecomp_within(const EinGraph& graph, const PlanRequest& request, cons
   const auto consider = [&](const Plan& found) {
     best.consider(found);
     best.consider(with_spread_inputs(graph, found, *request.memory));
+    Plan in_pieces = found;
+    use_pieces_whole(graph, in_pieces);
+    best.consider(in_pieces);
   };
   consider(plan);
   for (const Plan& other : others) {

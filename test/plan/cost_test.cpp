@@ -75,34 +75,74 @@ TEST(Seconds, CountTheMessagesOfPartialResults) {
   EXPECT_NEAR(messages_to_last(on_four_sites(least, grids)), 3 + 2 + 3, 1e-6);  // there, back, and there
 }
 
-/// By how much it takes longer to compute the last vertex when its result is shared out along label 1.
-double seconds_of_sharing_out(Planned planned) {
+Machine only_memory() {
   Machine machine;
   machine.memory_bandwidth = 1;
   machine.flops_per_core = 1e30;
   machine.task_seconds = 0;
-  const auto seconds = [&] {
-    Planned numbered = planned;
-    number_sites(numbered.graph, numbered.plan);
-    const VertexCost last = costs_of(numbered.graph, numbered.plan, machine).vertices.back();
-    return last.seconds - last.moving;
-  };
-  const double alone = seconds();
-  planned.plan.vertices.back().parts[1] *= 4;
-  planned.plan.vertices.back().scatter = 1;
-  return seconds() - alone;
+  machine.network_latency = 0;
+  machine.network_bandwidth = 1e30;
+  return machine;
 }
 
-TEST(Seconds, CountTheCopiesOfInputsThatAreCutForAResultThatIsSharedOut) {
-  const std::string product = "C[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n";
-  constexpr double share = 8 * 8 * 4 / 4;  // bytes of B
-  EXPECT_NEAR(seconds_of_sharing_out(
-                  on_four_sites("dims i=8 j=8 k=8\ninput A[i,j], B[j,k]\n" + product, {{1, 4}, {4, 1}, {1, 1, 4}})),
-              2 * share, 1e-6);
-  EXPECT_NEAR(
-      seconds_of_sharing_out(on_four_sites("dims i=8 j=8 k=8\ninput A[i,j], X[j,k]\nB[j,k] = X[j,k] + 1\n" + product,
-                                           {{1, 4}, {4, 1}, {4, 1}, {1, 1, 4}})),
-      0, 1e-6);
+/// By how much a plan takes longer when C is shared out along its label 1, with so many parts of B along that.
+double seconds_of_sharing_out(const Planned& planned, std::int64_t parts_of_b) {
+  const auto vertex_of = [](Planned& of, const std::string& name) -> VertexPlan& {
+    const auto is_meant = [&](const Vertex& vertex) { return vertex.name == name; };
+    const auto found = std::find_if(of.graph.vertices.begin(), of.graph.vertices.end(), is_meant);
+    return of.plan.vertices[static_cast<std::size_t>(found - of.graph.vertices.begin())];
+  };
+  const auto seconds = [](Planned of) {
+    number_sites(of.graph, of.plan);
+    return costs_of(of.graph, of.plan, only_memory()).seconds;
+  };
+  Planned shared_out = planned;
+  vertex_of(shared_out, "B").parts[1] *= parts_of_b;
+  vertex_of(shared_out, "C").parts[1] *= 4;
+  vertex_of(shared_out, "C").scatter = 1;
+  return seconds(shared_out) - seconds(planned);
+}
+
+TEST(Seconds, CountTheCopiesOfWhatIsCutBecauseAResultIsSharedOut) {
+  const std::string inputs = "dims i=8 j=8 k=8\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n";
+  const Planned read_once = on_four_sites(inputs, {{1, 4}, {4, 1}, {1, 1, 4}});
+  const Planned read_twice =
+      on_four_sites(inputs + "D[j,k] = B[j,k] + 1\noutput D\n", {{1, 4}, {4, 1}, {1, 1, 4}, {4, 1}});
+  const Planned computed = on_four_sites(
+      "dims i=8 j=8 k=8\ninput X[j,k], A[i,j]\nB[j,k] = X[j,k] + 1\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n",
+      {{4, 1}, {1, 4}, {4, 1}, {1, 1, 4}});
+  constexpr double share = 8 * 8 * 4 / 4;                      // bytes of B
+  EXPECT_NEAR(seconds_of_sharing_out(read_once, 1), 0, 1e-6);  // it lies as its one reader wants
+  EXPECT_NEAR(seconds_of_sharing_out(read_twice, 1), 2 * share, 1e-6);
+  EXPECT_NEAR(seconds_of_sharing_out(computed, 1), 2 * share, 1e-6);
+  EXPECT_NEAR(seconds_of_sharing_out(computed, 4), 0, 1e-6);
+}
+
+/// How long one vertex computes, cut for so many sites of which two share a node.
+double computing_on(std::int64_t sites, Machine machine) {
+  machine.sites_per_node = 2;
+  machine.task_seconds = 0;
+  machine.network_latency = 0;
+  machine.network_bandwidth = 1e30;
+  const EinGraph graph = einrel::graph_of("dims i=64\ninput X[i]\nA[i] = X[i] + 1\noutput A\n");
+  const Plan plan{"test", 4, {one_part_per_site({1}), one_part_per_site({sites})}};
+  return costs_of(graph, plan, machine).seconds;
+}
+
+TEST(Seconds, AreFewerWhereOthersOfANodeWait) {
+  Machine memory;  // bound
+  memory.memory_bandwidth = 2 * 64 * 4;
+  memory.memory_alone = 1.25;
+  EXPECT_NEAR(computing_on(1, memory), 1 / 1.25, 1e-6);
+  EXPECT_NEAR(computing_on(2, memory), 1 / 2., 1e-6);
+  EXPECT_NEAR(computing_on(4, memory), 1 / 4., 1e-6);
+  memory.memory_alone = 3;  // more than two share
+  EXPECT_NEAR(computing_on(1, memory), 1 / 2., 1e-6);
+  Machine flops;
+  flops.flops_per_core = 64;
+  flops.flops_alone = 1.5;
+  EXPECT_NEAR(computing_on(1, flops), 1 / 1.5, 1e-6);
+  EXPECT_NEAR(computing_on(2, flops), 1 / 2., 1e-6);
 }
 
 TEST(Seconds, OfAMoveAreAtMostThoseOfMisplacing) {

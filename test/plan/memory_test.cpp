@@ -194,6 +194,15 @@ TEST(Limit, ThatNothingMeetsIsSaidWithTheSmallestPeak) {
   }
 }
 
+TEST(Limit, IsMetByTakingPiecesOneAfterTheOther) {
+  const EinGraph graph = einrel::graph_of(
+      "dims i=900 j=1200 k=600\ninput A[i,j], B[j,k]\nC[i,k] = max[j] abs(A[i,j] - B[j,k])\noutput C\n");
+  // On 2 x 2 sites: of A and B, the own quarter, the one that comes, and C; no operand is put together.
+  constexpr std::int64_t most = (2 * 450 * 600 + 2 * 600 * 300 + 450 * 300) * std::int64_t{4};
+  const Plan plan = std::get<Plan>(planner_named("eindecomp").plan(graph, request(4, CostKind::seconds, most)));
+  EXPECT_LE(peak_of(graph, plan).bytes, most);
+}
+
 TEST(Limit, OfADeepProgramIsMet) {
   std::string text = "dims b=64 h=256 g=256\ninput X0[b,h]\n";
   for (int layer = 1; layer <= 8; ++layer) {
