@@ -28,21 +28,24 @@ double largest_of_all(double own, const Job& job) {
   return std::stod(from_rank_0(job, fmt::format("{:.17g}", largest)));
 }
 
-/// The time of one of several rounds, in seconds. The least is what neighbours on the machine disturb least; but ranks
-/// disturb each other when it counts, too, and then the median says more.
+/// The time of one of several rounds, in seconds, from where all ranks begin to where the last one ends, which others
+/// wait for in a program. The least is what neighbours on the machine disturb least; but ranks disturb each other when
+/// it counts, too, and then the median says more.
 template <class Action>
-double seconds_of_round(bool takes_median, Action&& action) {
+double seconds_of_round(bool takes_median, const Job& job, Action&& action) {
   std::array<double, 9> seconds{};
   for (double& round : seconds) {
+    largest_of_all(0, job);  // they are here
     const auto start = std::chrono::steady_clock::now();
     action();
-    round = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    round = largest_of_all(spent.count(), job);
   }
   std::sort(seconds.begin(), seconds.end());
   return seconds[takes_median ? seconds.size() / 2 : 0];
 }
 
-/// Who computes: every rank at once, of which the slowest counts, or rank 0 while the others wait.
+/// Who computes: every rank at once, or rank 0 while the others wait.
 enum class Computing : std::uint8_t { all, first };
 
 double seconds_of(const std::string& text, std::size_t threads, Computing computing, const Job& job) {
@@ -53,9 +56,11 @@ double seconds_of(const std::string& text, std::size_t threads, Computing comput
     if (is_input(vertex)) inputs.push_back(random_tensor(1, vertex.name, vertex.dtype, vertex.bound));
   }
   Workers workers(threads);
-  runner.run(inputs, {}, workers);
-  if (computing == Computing::all) largest_of_all(0, job);  // they are here
-  return largest_of_all(seconds_of_round(job.ranks > 1, [&] { runner.run(inputs, {}, workers); }), job);
+  const auto run = [&] { runner.run(inputs, {}, workers); };
+  constexpr int runs_before = 10;  // it takes some tenths of a second until ranks that began on one core are apart
+  for (int i = 0; i < runs_before; ++i) run();
+  if (computing == Computing::all) return seconds_of_round(job.ranks > 1, job, run);
+  return largest_of_all(seconds_of_round(true, {}, run), job);
 }
 
 double measured_flops(Computing computing, const Job& job) {
@@ -80,8 +85,7 @@ void measure_sharing(Machine& machine, std::size_t threads, const Job& job) {
   machine.memory_alone = times(measured_memory_bandwidth(threads, Computing::first, job), machine.memory_bandwidth);
 }
 
-/// Least seconds of a program whose tensors have one label, of which each vertex has so many parts, one per site; the
-/// longest of all ranks.
+/// Seconds of a program whose tensors have one label, of which each vertex has so many parts, one per site.
 double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>& parts, bool takes_median,
                         StarpuSession& session, const Job& job) {
   const Compiled program = compiled(text);
@@ -94,7 +98,7 @@ double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>
     if (is_input(vertex)) sources[vertex.name] = random_tensor(1, vertex.name, vertex.dtype, vertex.bound);
   }
   const TaskBindings bindings = task_bindings(tasks.graph, sources, writers_to(outputs, tasks.graph), {});
-  return largest_of_all(seconds_of_round(takes_median, [&] { run_starpu(tasks.graph, bindings, session, job); }), job);
+  return seconds_of_round(takes_median, job, [&] { run_starpu(tasks.graph, bindings, session, job); });
 }
 
 /// What each vertex of a chain of many costs that have so many elements, vertex v cut for parts(v) sites.
