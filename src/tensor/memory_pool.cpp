@@ -18,6 +18,10 @@ constexpr std::size_t least_kept = std::size_t{256} << 10;
 /// A block serves a request of not much less than its size.
 std::size_t largest_block_for(std::size_t bytes) { return bytes + bytes / 8; }
 
+/// A little more than what was in use at one time may be kept: else a small tensor beside large ones, at a time when
+/// fewer of these are in use, would have one of them released, and cleared again, in every run.
+std::size_t with_slack(std::size_t most_used) { return most_used + most_used / 8; }
+
 /// Asks for huge pages: the first touch of fresh memory costs as much as computing an element-wise result, and a
 /// quarter of that in huge pages. Where there are none nothing changes.
 void prefer_huge_pages(std::byte* begin, std::size_t bytes) {
@@ -97,13 +101,15 @@ struct MemoryPool::State {
     shrink();
   }
 
-  /// The largest go first: they are the least likely to fit.
+  /// The smallest that is enough goes first, else the largest: as little as can be has to be cleared again.
   void shrink() {
-    while (!kept.empty() && used_bytes + kept_bytes > std::max(most_used, used_bytes)) {
-      const auto largest = std::prev(kept.end());
-      kept_bytes -= largest->first;
-      release_memory(largest->second);
-      kept.erase(largest);
+    const std::size_t most = with_slack(std::max(most_used, used_bytes));
+    while (!kept.empty() && used_bytes + kept_bytes > most) {
+      auto released = kept.lower_bound(used_bytes + kept_bytes - most);
+      if (released == kept.end()) --released;
+      kept_bytes -= released->first;
+      release_memory(released->second);
+      kept.erase(released);
     }
   }
 
