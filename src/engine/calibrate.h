@@ -7,7 +7,7 @@
 
 namespace einrel {
 
-/// Measures what the model `seconds` is made of, in a few seconds: a large product of matrices on one thread
+/// Measures what the model `seconds` is made of, in a few seconds: large products of matrices on one thread
 /// (flops_per_core), an element-wise program beyond the caches on all of them (memory_bandwidth), many small tasks
 /// (task_seconds), how much faster a rank is while the others on its machine wait (flops_alone, memory_alone) and,
 /// between ranks 0 and 1 of a job, tensors of several sizes of which half has to come from the other
