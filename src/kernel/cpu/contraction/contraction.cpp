@@ -62,8 +62,8 @@ std::variant<Offer, Refusal> offer_with(PlanFunction<Plan> make_plan, const Kern
   constexpr double least_seconds = 2e-4;  // of a piece
   const auto pieces = static_cast<std::int64_t>(std::min(plan.seconds / least_seconds, 16.0));
   if (parts(plan) == 1 && pieces >= 2) {
-    // Several threads share the pieces; one must not take much longer for them.
-    std::optional<Offer> offer = offer_split(make_plan, product, pieces);
+    // Several threads share the pieces, two have as much to do each; one must not take much longer for them.
+    std::optional<Offer> offer = offer_split(make_plan, product, (pieces + 1) / 2 * 2);
     if (offer && offer->seconds < 1.25 * plan.seconds) return std::move(*offer);
   }
   return offer_whole(std::move(plan));
