@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "exec/array_store.h"
+#include "exec/starpu/byte_matrix.h"
 #include "exec/starpu/threads.h"
 
 namespace einrel {
@@ -193,26 +194,6 @@ starpu_codelet make_codelet() {
   return codelet;
 }
 
-/// An array as StarPU's matrix of bytes: several rows where one would be too long for MPI's 31 bits.
-struct ByteMatrix {
-  std::uint32_t row = 0;
-  std::uint32_t rows = 1;
-};
-ByteMatrix byte_matrix(const TaskArray& array) {
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
-  std::int64_t row = std::max<std::int64_t>(1, bytes_of(array));
-  std::int64_t rows = 1;
-  for (std::size_t d = 0; d < array.bound.size() && row > most_bytes; ++d) {
-    rows *= array.bound[d].value();
-    row /= array.bound[d].value();
-  }
-  if (row > most_bytes) {
-    row = static_cast<std::int64_t>(size_of(array.dtype));
-    rows = element_count(array.bound);
-  }
-  return {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(rows)};
-}
-
 /// Memory that StarPU gives back itself, by free().
 template <class Item>
 Item* allocated_for_starpu(std::size_t count) {
@@ -327,10 +308,8 @@ class Submission {
   }
 
   starpu_data_handle_t new_handle(ArrayId id) {
-    const ByteMatrix matrix = byte_matrix(graph_[id]);
-    starpu_data_handle_t& handle = arrays_[id.index].handle;
-    starpu_matrix_data_register(&handle, -1, 0, matrix.row, matrix.row, matrix.rows, 1);
-    return handle;
+    const TaskArray& array = graph_[id];
+    return arrays_[id.index].handle = register_bytes(bytes_of(array), static_cast<std::int64_t>(size_of(array.dtype)));
   }
 
   void call(std::size_t t) {
