@@ -28,8 +28,8 @@ double largest_of_all(double own, const Job& job) {
   return std::stod(from_rank_0(job, fmt::format("{:.17g}", largest)));
 }
 
-/// The time of one of several rounds, in seconds, from where all ranks begin to where the last one ends, which others
-/// wait for in a program. The least is what neighbours on the machine disturb least; but ranks disturb each other when
+/// The time of one of several rounds, in seconds, of the rank that takes longest where all begin at once: others wait
+/// for that in a program. The least is what neighbours on the machine disturb least; but ranks disturb each other when
 /// it counts, too, and then the median says more.
 template <class Action>
 double seconds_of_round(bool takes_median, const Job& job, Action&& action) {
@@ -82,10 +82,10 @@ double measured_memory_bandwidth(std::size_t threads, Computing computing, const
   return elements * bytes_per_element / seconds_of(twice, threads, computing, job);
 }
 
-/// What ranks on one machine share.
+/// What ranks on one machine share; of machines with different numbers of ranks, the one that has most.
 void measure_sharing(Machine& machine, std::size_t threads, const Job& job) {
-  machine.sites_per_node = static_cast<std::int64_t>(job.ranks_here);
-  if (job.ranks_here == 1) return;
+  machine.sites_per_node = static_cast<std::int64_t>(largest_of_all(static_cast<double>(job.ranks_here), job));
+  if (machine.sites_per_node == 1) return;
   const auto times = [](double alone, double together) { return std::max(1.0, alone / together); };
   machine.flops_alone = times(measured_flops(Computing::first, job), machine.flops_per_core);
   machine.memory_alone = times(measured_memory_bandwidth(threads, Computing::first, job), machine.memory_bandwidth);
@@ -174,7 +174,8 @@ Machine calibrate(std::size_t threads, const Job& job) {
   machine.memory_bandwidth = measured_memory_bandwidth(threads, Computing::all, job);
   measure_sharing(machine, threads, job);
   const auto pages = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES));
-  machine.memory = pages * ::sysconf(_SC_PAGESIZE) / static_cast<std::int64_t>(job.ranks_here);
+  const std::int64_t memory = pages * ::sysconf(_SC_PAGESIZE) / static_cast<std::int64_t>(job.ranks_here);
+  machine.memory = -static_cast<std::int64_t>(largest_of_all(-static_cast<double>(memory), job));  // the least
   StarpuSession session({threads, {}, {}}, job);
   machine.task_seconds = seconds_of_vertex(
       64, [](int) { return 1; }, session, job);

@@ -175,8 +175,12 @@ Machine parse_machine(std::string_view text, const std::string& source) {
   machine.memory = fields.whole("memory", INT64_MAX, "bytes per site");
   if (object.contains("sites_per_node"))
     machine.sites_per_node = fields.whole("sites_per_node", most_sites, "how many share one node");
-  machine.flops_alone = fields.times_alone("flops_alone");
-  machine.memory_alone = fields.times_alone("memory_alone");
+  for (const auto& [name, times] :
+       {std::pair("flops_alone", &Machine::flops_alone), std::pair("memory_alone", &Machine::memory_alone)}) {
+    machine.*times = fields.times_alone(name);
+    if (machine.sites_per_node == 1 && machine.*times > 1)
+      fields.fail(fmt::format("field '{}' is above 1, but 'sites_per_node' is not: a site is alone then", name));
+  }
   return machine;
 }
 

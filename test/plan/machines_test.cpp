@@ -85,6 +85,8 @@ TEST(Machines, MaySayWhatSitesOfANodeShare) {
   EXPECT_EQ(machine.flops_alone, 1.5);
   EXPECT_EQ(machine.memory_alone, 2);
   EXPECT_EQ(parse_machine(to_json(machine), "m.json"), machine);
+  EXPECT_NE(complaint(with("\"sites\": 3", "\"sites\": 3, \"memory_alone\": 2")).find("'sites_per_node' is not"),
+            std::string::npos);
   for (const std::string wrong : {"\"sites_per_node\": 0", "\"flops_alone\": 0.5", "\"memory_alone\": \"2\""}) {
     const std::string said = complaint(with("\"sites\": 3", "\"sites\": 3, " + wrong));
     EXPECT_NE(said.find("; it should be "), std::string::npos) << said;
