@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -71,7 +72,8 @@ std::string moves_text(const EinGraph& graph, std::size_t v, const VertexPlan& p
 std::string runner_up_text(const EinGraph& graph, std::size_t v, const RunnerUp& other, CostKind kind, double all) {
   const std::string cut = cut_text(graph.vertices[v], other.plan);
   constexpr double rounding = 1e-9;
-  if (other.more <= rounding * all) return fmt::format("next: {}, which costs the same", cut);
+  if (std::abs(other.more) <= rounding * all) return fmt::format("next: {}, which costs the same", cut);
+  if (other.more < 0) return fmt::format("next: {}, {} less by estimate", cut, cost_text(kind, -other.more));
   std::string why = "to compute and reduce it";
   if (other.producer != other.consumer) {
     why = other.consumer == v ? fmt::format("to bring {} here", graph.vertices[other.producer].name)

@@ -96,8 +96,9 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
 }
 
 /// A site that needs several parts of what lies in larger ones copies these out, and puts together what lies in several
-/// parts and is needed in larger ones: when a result is shared out, its operands are cut finer than sites are. Inputs
-/// with one reader lie as that wants them.
+/// parts on one site and is needed in larger ones: when a result is shared out, its operands are cut finer than sites
+/// are. Inputs with one reader lie as that wants them. What one site cuts out for another, and puts together of what
+/// comes from several, is not counted: most of it is done while others compute.
 double copying_seconds(const Vertex& tensor, const Layout& have, const Layout& need, const Machine& machine) {
   bool differs = false;
   for (std::size_t d = 0; d < need.axes.size(); ++d) {
@@ -349,6 +350,7 @@ class Accounting {
       cost.has_received_before = true;
       return;
     }
+    if (routes_.route(producer, *number).source) cost.has_received_before = true;
     const Layout& have = routes_.source(producer, *number);
     const Layout& need = routes_.route(producer, *number).need;
     cost.floats += copies_of(need) * elements_of(tensor.bound);

@@ -149,7 +149,9 @@ TEST(Seconds, OfAMoveAreAtMostThoseOfMisplacing) {
   constexpr std::int64_t sites = 6;
   const EinGraph graph = einrel::graph_of(
       "dims i=7 j=12 k=30\ninput X[i,j], Y[j,k]\nA[i,j] = X[i,j] + 1\nB[i,k] = sum[j] A[i,j] * Y[j,k]\noutput B\n");
-  const auto model = cost_model(CostKind::seconds, without_bandwidth());
+  Machine machine = only_memory();
+  machine.network_latency = 1;
+  const auto model = cost_model(CostKind::seconds, machine);
   const Candidates candidates = site_candidates(graph, sites, {}, CostKind::seconds);
   std::vector<Layout> have;
   for (const VertexPlan& plan : candidates(graph.vertices[2], 2))

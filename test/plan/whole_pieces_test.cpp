@@ -49,6 +49,23 @@ TEST(WholePieces, OfAnInputThatAllSitesWantAreCutAlongWhatIsReduced) {
   EXPECT_EQ(costs_of(graph, plan, machine).received, costs_of(graph, together, machine).received);
 }
 
+/// Z2 needs X0 whole where Z0 would take it in pieces: it had to be put together for that alone.
+TEST(WholePieces, AreNotTakenWhereThatCostsMore) {
+  const EinGraph graph = einrel::graph_of(
+      "dims a=512 b=128 d=100 e=128 f=512\ninput X0[a,e], X1[a,f], X2[d,b,e]\n"
+      "Z0[e,f] = sum[a] X0[a,e] * X1[a,f]\nZ1[] = sum[e,f] Z0[e,f] * Z0[e,f]\n"
+      "Z2[d,a,b] = sum[e] X0[a,e] * X2[d,b,e]\noutput Z0, Z1, Z2\n");
+  Machine machine;
+  machine.memory_bandwidth = 1e10;
+  machine.network_bandwidth = 2e9;
+  const auto seconds = [&](const char* planner) {
+    return costs_of(graph, std::get<Plan>(planner_named(planner).plan(graph, {2, machine, CostKind::seconds, {}, {}})),
+                    machine)
+        .seconds;
+  };
+  EXPECT_LE(seconds("eindecomp"), seconds("eindecomp-paper"));
+}
+
 TEST(WholePieces, AreLeftWhereOperandsAreCutInDifferentWays) {
   const EinGraph graph = einrel::graph_of(product);
   Plan plan = by_rows_and_columns();
