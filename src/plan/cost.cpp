@@ -95,19 +95,22 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
   return std::max(flops(vertex) * share / rate, touched / bandwidth) + calls / machine.cores * machine.task_seconds;
 }
 
-/// A site that needs several parts of what lies in larger ones copies these out, and puts together what lies in several
-/// parts on one site and is needed in larger ones: when a result is shared out, its operands are cut finer than sites
-/// are. Inputs with one reader lie as that wants them. What one site cuts out for another, and puts together of what
-/// comes from several, is not counted: most of it is done while others compute.
-double copying_seconds(const Vertex& tensor, const Layout& have, const Layout& need, const Machine& machine) {
-  bool differs = false;
+/// Whether a site needs several parts of what lies in larger ones: when a result is shared out, its operands are cut
+/// finer than sites are. Inputs with one reader lie as that wants them.
+bool cuts_finer(const Layout& have, const Layout& need) {
+  bool cuts = false;
   for (std::size_t d = 0; d < need.axes.size(); ++d) {
-    const LayoutAxis& from = have.axes[d];
-    const LayoutAxis& to = need.axes[d];
-    differs = differs || (to.cut.parts > to.grid && from.cut.parts % to.cut.parts != 0) ||
-              (from.cut.parts > from.grid && to.cut.parts % from.cut.parts != 0);
+    const std::int64_t parts = need.axes[d].cut.parts;
+    cuts = cuts || (parts > need.axes[d].grid && have.axes[d].cut.parts % parts != 0);
   }
-  if (!differs) return 0;
+  return cuts;
+}
+
+/// Copying, on each site, what it needs: where that cuts finer than it lies, or puts together what lies there in
+/// several parts. What one site cuts out for another, and puts together of what comes from several, is not counted:
+/// most of it is done while others compute.
+double copying_seconds(const Vertex& tensor, const Layout& have, const Layout& need, const Machine& machine) {
+  if (!cuts_finer(have, need) && !cuts_finer(need, have)) return 0;
   const double sites = sites_of(need);
   const double needed = bytes_of(tensor) * copies_of(need) / sites;
   const auto busy = static_cast<std::int64_t>(sites);
@@ -354,7 +357,9 @@ class Accounting {
     const Layout& have = routes_.source(producer, *number);
     const Layout& need = routes_.route(producer, *number).need;
     cost.floats += copies_of(need) * elements_of(tensor.bound);
-    cost.seconds += copying_seconds(tensor, have, need, machine_);
+    // What an earlier vertex took in pieces is put together as it would have been when it came.
+    if (!routes_.route(producer, *number).source || cuts_finer(have, need))
+      cost.seconds += copying_seconds(tensor, have, need, machine_);
     const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
     std::int64_t most = 0;
     const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);

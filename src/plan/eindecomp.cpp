@@ -1,7 +1,6 @@
 #include "plan/eindecomp.h"
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <numeric>
@@ -171,29 +170,6 @@ bool is_as_good(const std::optional<CostedPlan>& known, const CostedPlan& found)
   return known && (1 - resolution) * known->cost <= found.cost && known->bytes <= found.bytes;
 }
 
-double kernel_calls(const Plan& plan) {
-  double calls = 0;
-  for (const VertexPlan& vertex : plan.vertices) {
-    double of_vertex = 1;
-    for (std::size_t l = 0; l < vertex.parts.size(); ++l)
-      of_vertex *= std::ceil(static_cast<double>(vertex.parts[l]) / static_cast<double>(vertex.grid[l]));
-    calls += of_vertex;
-  }
-  return calls;
-}
-
-/// Operands piece by piece, unless that costs more than the start of the kernel calls for them: somebody else may need
-/// the same operand whole.
-void take_pieces(const EinGraph& graph, const Machine& machine, Transfers& transfers, Plan& plan) {
-  Plan pieces = plan;
-  use_pieces_whole(graph, pieces);
-  if (pieces.vertices == plan.vertices) return;
-  const double whole = costs_of(graph, plan, machine, transfers).seconds;
-  const double more = (kernel_calls(pieces) - kernel_calls(plan)) / machine.cores * machine.task_seconds;
-  constexpr double rounding = 1e-9;
-  if (costs_of(graph, pieces, machine, transfers).seconds <= (whole + more) * (1 + rounding)) plan = std::move(pieces);
-}
-
 Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace::Choice& choice, Transfers& transfers) {
   Plan plan{"", transfers.sites(), {}};
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) plan.vertices.push_back(space.candidates(v)[choice[v]]);
@@ -298,7 +274,7 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   if (kind != CostKind::seconds) search(small_vertices(graph, sites, machine));
   const bool takes_other = kind == CostKind::seconds && is_as_good(best_of_others, *cheapest.found());
   Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
-  if (kind == CostKind::seconds) take_pieces(graph, machine, transfers, plan);
+  if (kind == CostKind::seconds) use_pieces_whole(graph, plan);
   plan.planner = "eindecomp";
   return plan;
 }
