@@ -194,11 +194,11 @@ TEST(Packed, IsRightWithAnyNumberOfBlocksOfSharedColumns) {
     return random.chance(0.5) ? std::vector{first, second} : std::vector{second, first};
   };
   for (const DType dtype : {DType::f32, DType::f64}) {
-    for (const std::int64_t shared_bytes : {std::int64_t{8} << 20, std::int64_t{18000}, std::int64_t{8192}}) {
+    for (const std::int64_t shared_bytes : {std::int64_t{8} << 20, std::int64_t{15000}, std::int64_t{8192}}) {
       for (const std::int64_t blocks : {2, 3}) {
         const std::int64_t inner = blocks * 64 / static_cast<std::int64_t>(size_of(dtype)) - random.between(0, 3);
         const Layout layout{
-            {random.between(130, 150), random.between(130, 150), inner}, order(0, 2), order(1, 2), {0, 1}};
+            {random.between(145, 150), random.between(145, 150), inner}, order(0, 2), order(1, 2), {0, 1}};
         ASSERT_TRUE(agrees(product(layout, dtype), [&](const Product& p) {
           const PackedPlan plan = plan_packed(p, {28, 32, 64, 1, 0, shared_bytes});
           EXPECT_GT(plan.shared_columns, 0);
