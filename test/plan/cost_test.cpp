@@ -111,7 +111,7 @@ TEST(Seconds, CountTheCopiesOfWhatIsCutBecauseAResultIsSharedOut) {
   const Planned computed = on_four_sites(
       "dims i=8 j=8 k=8\ninput X[j,k], A[i,j]\nB[j,k] = X[j,k] + 1\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n",
       {{4, 1}, {1, 4}, {4, 1}, {1, 1, 4}});
-  constexpr double share = 8 * 8 * 4 / 4;                      // bytes of B
+  constexpr double share = 8 * 8;                              // bytes of a quarter of B
   EXPECT_NEAR(seconds_of_sharing_out(read_once, 1), 0, 1e-6);  // it lies as its one reader wants
   EXPECT_NEAR(seconds_of_sharing_out(read_twice, 1), 2 * share, 1e-6);
   EXPECT_NEAR(seconds_of_sharing_out(computed, 1), 2 * share, 1e-6);
