@@ -22,10 +22,18 @@ Compiled compiled(const std::string& text) {
   return compile("calibrate", *parse_and_check(SourceText("calibrate", text), {}).graph);
 }
 
+/// What `choose` leaves of two numbers, again and again, of what all ranks have.
+template <class Choose>
+double of_all(double own, const Job& job, Choose choose) {
+  double chosen = own;
+  for (const std::vector<double>& rank : gather(job, {own})) chosen = choose(chosen, rank.front());
+  return std::stod(from_rank_0(job, fmt::format("{:.17g}", chosen)));
+}
 double largest_of_all(double own, const Job& job) {
-  double largest = own;
-  for (const std::vector<double>& rank : gather(job, {own})) largest = std::max(largest, rank.front());
-  return std::stod(from_rank_0(job, fmt::format("{:.17g}", largest)));
+  return of_all(own, job, [](double a, double b) { return std::max(a, b); });
+}
+double least_of_all(double own, const Job& job) {
+  return of_all(own, job, [](double a, double b) { return std::min(a, b); });
 }
 
 /// The time of one of several rounds, in seconds, of the rank that takes longest where all begin at once: others wait
@@ -82,7 +90,7 @@ double measured_memory_bandwidth(std::size_t threads, Computing computing, const
   return elements * bytes_per_element / seconds_of(twice, threads, computing, job);
 }
 
-/// What ranks on one machine share; of machines with different numbers of ranks, the one that has most.
+/// What ranks on one node share: how many there are on the node that has most, and how much faster rank 0 is alone.
 void measure_sharing(Machine& machine, std::size_t threads, const Job& job) {
   machine.sites_per_node = static_cast<std::int64_t>(largest_of_all(static_cast<double>(job.ranks_here), job));
   if (machine.sites_per_node == 1) return;
@@ -164,7 +172,9 @@ std::string host_name() {
 
 }  // namespace
 
-Machine calibrate(std::size_t threads, const Job& job) {
+Machine calibrate(std::size_t own_threads, const Job& job) {
+  // Nodes may differ in cores and ranks; sites do not.
+  const auto threads = static_cast<std::size_t>(least_of_all(static_cast<double>(own_threads), job));
   Machine machine;
   machine.name = "calibrated";
   machine.about = fmt::format("Measured on {} with {} by einrel calibrate{}.", host_name(), counted(threads, "thread"),
@@ -175,7 +185,7 @@ Machine calibrate(std::size_t threads, const Job& job) {
   measure_sharing(machine, threads, job);
   const auto pages = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES));
   const std::int64_t memory = pages * ::sysconf(_SC_PAGESIZE) / static_cast<std::int64_t>(job.ranks_here);
-  machine.memory = -static_cast<std::int64_t>(largest_of_all(-static_cast<double>(memory), job));  // the least
+  machine.memory = static_cast<std::int64_t>(least_of_all(static_cast<double>(memory), job));
   StarpuSession session({threads, {}, {}}, job);
   machine.task_seconds = seconds_of_vertex(
       64, [](int) { return 1; }, session, job);

@@ -95,22 +95,22 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
   return std::max(flops(vertex) * share / rate, touched / bandwidth) + calls / machine.cores * machine.task_seconds;
 }
 
-/// Whether a site needs several parts of what lies in larger ones: when a result is shared out, its operands are cut
-/// finer than sites are. Inputs with one reader lie as that wants them.
-bool cuts_finer(const Layout& have, const Layout& need) {
+/// Whether a site has several parts in one layout that are not made of whole parts of another: what lies in the other
+/// has to be cut to lie like this. (When a result is shared out, its operands are cut finer than sites are.)
+bool cuts_parts_of(const Layout& other, const Layout& layout) {
   bool cuts = false;
-  for (std::size_t d = 0; d < need.axes.size(); ++d) {
-    const std::int64_t parts = need.axes[d].cut.parts;
-    cuts = cuts || (parts > need.axes[d].grid && have.axes[d].cut.parts % parts != 0);
+  for (std::size_t d = 0; d < layout.axes.size(); ++d) {
+    const std::int64_t parts = layout.axes[d].cut.parts;
+    cuts = cuts || (parts > layout.axes[d].grid && other.axes[d].cut.parts % parts != 0);
   }
   return cuts;
 }
 
 /// Copying, on each site, what it needs: where that cuts finer than it lies, or puts together what lies there in
-/// several parts. What one site cuts out for another, and puts together of what comes from several, is not counted:
-/// most of it is done while others compute.
+/// several parts. Inputs with one reader lie as that wants them. What one site cuts out for another, and puts together
+/// of what comes from several, is not counted: most of it is done while others compute.
 double copying_seconds(const Vertex& tensor, const Layout& have, const Layout& need, const Machine& machine) {
-  if (!cuts_finer(have, need) && !cuts_finer(need, have)) return 0;
+  if (!cuts_parts_of(have, need) && !cuts_parts_of(need, have)) return 0;
   const double sites = sites_of(need);
   const double needed = bytes_of(tensor) * copies_of(need) / sites;
   const auto busy = static_cast<std::int64_t>(sites);
@@ -357,9 +357,10 @@ class Accounting {
     const Layout& have = routes_.source(producer, *number);
     const Layout& need = routes_.route(producer, *number).need;
     cost.floats += copies_of(need) * elements_of(tensor.bound);
-    // What an earlier vertex took in pieces is put together as it would have been when it came.
-    if (!routes_.route(producer, *number).source || cuts_finer(have, need))
+    // What an earlier vertex took in pieces is put together as it mostly would have been when it came.
+    if (!routes_.route(producer, *number).source || cuts_parts_of(have, need)) {
       cost.seconds += copying_seconds(tensor, have, need, machine_);
+    }
     const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
     std::int64_t most = 0;
     const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);

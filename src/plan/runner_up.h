@@ -11,8 +11,9 @@ namespace einrel {
 /// The second best way to plan one vertex beside the rest of a plan, and why it is not better.
 struct RunnerUp {
   VertexPlan plan;  ///< without numbers of sites
-  double more =
-      0;  ///< that the whole plan would cost; below 0 where changing more than one vertex led to a better plan
+  /// That the whole plan would cost. Below 0 of a plan that was given, or is another planner's and almost as good; and
+  /// where the better estimate did not come true with numbers of sites.
+  double more = 0;
   /// Where most of that comes from: producer and consumer of the tensor that would cost more to move, or the vertex
   /// twice where computing or reducing it would.
   std::size_t producer = 0;

@@ -1,6 +1,7 @@
 #include "plan/whole_pieces.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,11 +19,19 @@ class Pieces {
  public:
   Pieces(const EinGraph& graph, Plan& plan) : graph_(graph), plan_(plan), readers_(graph.vertices.size(), 0) {
     for (const Vertex& vertex : graph.vertices) {
+      least_read_.emplace_back(vertex.bound.size(), std::numeric_limits<std::int64_t>::max());
       for (const std::size_t operand : operands_read(vertex)) ++readers_[vertex.inputs[operand].index];
     }
   }
 
+  /// Vertices in their order: what an earlier one has got is taken from there.
   void cut(std::size_t v) {
+    cut_along_reduced(v);
+    remember_reading(v);
+  }
+
+ private:
+  void cut_along_reduced(std::size_t v) {
     const Vertex& vertex = graph_.vertices[v];
     if (!reduces_onto_result(vertex)) return;
     const PartitionVector most = most_parts(vertex, graph_);
@@ -40,7 +49,15 @@ class Pieces {
     }
   }
 
- private:
+  void remember_reading(std::size_t v) {
+    const Vertex& vertex = graph_.vertices[v];
+    for (const std::size_t operand : operands_read(vertex)) {
+      const PartitionVector parts = operand_parts(vertex, operand, plan_.vertices[v].parts);
+      PartitionVector& least = least_read_[vertex.inputs[operand].index];
+      for (std::size_t dim = 0; dim < parts.size(); ++dim) least[dim] = std::min(least[dim], parts[dim]);
+    }
+  }
+
   /// How an operand lies along a label.
   struct Along {
     std::size_t tensor = 0;
@@ -105,7 +122,8 @@ class Pieces {
     }
   }
 
-  /// In how many pieces, from different sites, all operands come that have the label; 1 where they differ.
+  /// In how many pieces, from different sites, all operands come that have the label; 1 where they differ, and where an
+  /// earlier vertex got one in larger pieces, which would have to be cut.
   std::int64_t pieces_along(std::size_t v, std::size_t label) const {
     const std::vector<Along> operands = along(v, label);
     std::int64_t pieces = 1;
@@ -113,7 +131,8 @@ class Pieces {
       if (operand.axis.grid > 1) pieces = std::max(pieces, operand.axis.cut.parts);
     }
     const bool agree = std::all_of(operands.begin(), operands.end(), [&](const Along& operand) {
-      return operand.axis.cut == DimensionCut{pieces, 1} || can_follow(operand);
+      return (operand.axis.cut == DimensionCut{pieces, 1} && least_read_[operand.tensor][operand.dim] >= pieces) ||
+             can_follow(operand);
     });
     return agree ? pieces : 1;
   }
@@ -127,6 +146,7 @@ class Pieces {
   const EinGraph& graph_;
   Plan& plan_;
   std::vector<int> readers_;
+  std::vector<PartitionVector> least_read_;  ///< by tensor and dimension: of the vertices so far
 };
 
 }  // namespace

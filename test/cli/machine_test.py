@@ -65,6 +65,15 @@ class LeastBytes(MachineTest):
         shown = self.succeed("explain", self.program, "--sites", "64", "--planner", "data").out
         self.assertIn("7.00 times the least that any plan moves", shown)  # 63 matrices instead of 9
 
+    def test_nothing_is_said_where_an_earlier_vertex_has_brought_an_operand(self):
+        whole, pieces = "Z[a,b] = sum[e] X[a,e] * V[b,e]\n", "Y[e,f] = sum[a] X[a,e] * W[a,f]\n"
+        text = "dims a=4096 e=4096 b=8192 f=16\ninput X[a,e], W[a,f], V[b,e]\n" + whole + pieces + "output Z, Y\n"
+        shown = self.succeed("explain", self.text_file("twice.ein", text), "--sites", "2").out
+        shown = shown[shown.index("vertices (sites"):]
+        self.assertIn("X to 2 sites each", shown)
+        self.assertEqual(shown.count("times the least that any plan moves"), 1)  # of Z
+        self.assertLess(shown.index("times the least"), shown.index("Y[e,f]"))
+
 
 class Memory(MachineTest):
     def peak(self, *arguments):

@@ -42,6 +42,13 @@ class Planners(PlanTest):
         for text in ("plan by eindecomp for 4 sites", "inputs, and where they lie", "D[i,k] = sum[j]", "next: ", "planned in"):
             self.assertIn(text, shown)
 
+    def test_the_runner_up_of_another_planners_plan_may_be_better(self):
+        arguments = ("explain", os.path.join(EXAMPLES, "layers.ein"), "--sites", "4", "--planner", "data")
+        vertices = json.loads(self.succeed(*arguments, "--json").out)["vertices"]
+        better = [vertex["name"] for vertex in vertices if vertex["runner_up"] and vertex["runner_up"]["more"] < 0]
+        self.assertNotEqual(better, [])
+        self.assertEqual(self.succeed(*arguments).out.count(" less by estimate"), len(better))
+
     def test_several_stand_side_by_side(self):
         shown = self.explain("--sites", "8", "--planner", "eindecomp", "--planner", "sqrt", "--planner", "all-tile")
         table = shown[shown.index("planner  "):]

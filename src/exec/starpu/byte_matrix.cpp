@@ -5,23 +5,26 @@
 namespace einrel {
 namespace {
 
-/// The fewest rows of at most a gigabyte; rows of one element where there are none that are few.
-std::int64_t rows_of(std::int64_t bytes, std::int64_t element) {
+/// The fewest rows of at most a gigabyte that are equally long; where none of few are, the last one is a few bytes
+/// short.
+std::int64_t rows_of(std::int64_t bytes) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
   constexpr std::int64_t few = 1 << 20;
-  for (std::int64_t rows = std::max<std::int64_t>(1, (bytes + most_bytes - 1) / most_bytes); rows <= few; ++rows) {
+  const std::int64_t fewest = (bytes + most_bytes - 1) / most_bytes;
+  for (std::int64_t rows = fewest; rows <= few; ++rows) {
     if (bytes % rows == 0) return rows;
   }
-  return bytes / element;
+  return fewest;
 }
 
 }  // namespace
 
-starpu_data_handle_t register_bytes(std::int64_t bytes, std::int64_t element) {
+starpu_data_handle_t register_bytes(std::int64_t bytes) {
   const std::int64_t all = std::max<std::int64_t>(1, bytes);
-  const auto rows = static_cast<std::uint32_t>(rows_of(all, element));
+  const std::int64_t rows = rows_of(all);
   starpu_data_handle_t handle = nullptr;
-  starpu_matrix_data_register(&handle, -1, 0, 1, 1, rows, static_cast<std::size_t>(all / rows));
+  starpu_matrix_data_register(&handle, -1, 0, 1, 1, static_cast<std::uint32_t>(rows),
+                              static_cast<std::size_t>((all + rows - 1) / rows));
   return handle;
 }
 

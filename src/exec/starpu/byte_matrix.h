@@ -8,7 +8,8 @@ namespace einrel {
 
 /// So many bytes without memory yet, as StarPU's matrix of one column whose elements are rows of bytes: several rows
 /// where one would be too long for MPI's 31 bits. Any two of the lengths that StarPU knows are multiplied in 32 bits,
-/// the element's size is not. `element` divides `bytes`. To be unregistered by the caller.
-starpu_data_handle_t register_bytes(std::int64_t bytes, std::int64_t element);
+/// the element's size is not. Above a gigabyte, numbers that no small one divides become as many more as there are
+/// rows, at most. To be unregistered by the caller.
+starpu_data_handle_t register_bytes(std::int64_t bytes);
 
 }  // namespace einrel

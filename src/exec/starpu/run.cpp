@@ -309,7 +309,7 @@ class Submission {
 
   starpu_data_handle_t new_handle(ArrayId id) {
     const TaskArray& array = graph_[id];
-    return arrays_[id.index].handle = register_bytes(bytes_of(array), static_cast<std::int64_t>(size_of(array.dtype)));
+    return arrays_[id.index].handle = register_bytes(bytes_of(array));
   }
 
   void call(std::size_t t) {
