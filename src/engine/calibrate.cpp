@@ -65,8 +65,10 @@ double seconds_of(const std::string& text, std::size_t threads, Computing comput
   }
   Workers workers(threads);
   const auto run = [&] { runner.run(inputs, {}, workers); };
-  constexpr int runs_before = 10;  // it takes some tenths of a second until ranks that began on one core are apart
-  for (int i = 0; i < runs_before; ++i) run();
+  constexpr std::chrono::duration<double> before{0.3};  // until ranks that began on one core are apart
+  const auto start = std::chrono::steady_clock::now();
+  do run();
+  while (std::chrono::steady_clock::now() - start < before);
   if (computing == Computing::all) return seconds_of_round(job.ranks > 1, job, run);
   return largest_of_all(seconds_of_round(true, {}, run), job);
 }

@@ -132,6 +132,39 @@ TYPED_TEST(FloatBlocks, GiveTheSameBitsAtEveryPlaceInABlock) {
   }
 }
 
+/// Lengths with and without a rest after whole vectors.
+TYPED_TEST(FloatBlocks, AreComputedInPlaceAsElsewhere) {
+  const std::vector<TypeParam> a = this->arguments();
+  const std::vector<TypeParam> b(a.rbegin(), a.rend());
+  const auto expect_same = [](const std::vector<TypeParam>& in_place, const std::vector<TypeParam>& want) {
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      ASSERT_TRUE(same(static_cast<double>(in_place[i]), static_cast<double>(want[i]))) << i;
+    }
+  };
+  for (const std::size_t n : {lanes_per_block, lanes_per_block - 13}) {
+    const std::vector<TypeParam> x(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(n));
+    const std::vector<TypeParam> y(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(n));
+    std::vector<TypeParam> want(n);
+    for (int f = 0; f <= static_cast<int>(UnaryFunction::floor); ++f) {
+      std::vector<TypeParam> z = x;
+      apply_block(static_cast<UnaryFunction>(f), x.data(), want.data(), n);
+      apply_block(static_cast<UnaryFunction>(f), z.data(), z.data(), n);
+      ASSERT_NO_FATAL_FAILURE(expect_same(z, want)) << name_of(static_cast<UnaryFunction>(f));
+    }
+    for (int f = 0; f <= static_cast<int>(BinaryFunction::minimum); ++f) {
+      const auto function = static_cast<BinaryFunction>(f);
+      if (is_comparison(function)) continue;
+      std::vector<TypeParam> first = x;
+      std::vector<TypeParam> second = y;
+      apply_block(function, x.data(), y.data(), want.data(), n);
+      apply_block(function, first.data(), y.data(), first.data(), n);
+      apply_block(function, x.data(), second.data(), second.data(), n);
+      ASSERT_NO_FATAL_FAILURE(expect_same(first, want)) << name_of(function);
+      ASSERT_NO_FATAL_FAILURE(expect_same(second, want)) << name_of(function);
+    }
+  }
+}
+
 TYPED_TEST(FloatBlocks, ComputeBinaryFunctionsAndComparisons) {
   const std::vector<TypeParam> all = this->arguments();
   std::vector<TypeParam> a;

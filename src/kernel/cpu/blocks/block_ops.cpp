@@ -52,9 +52,10 @@ struct Same {
   T operator[](std::size_t) const { return value; }
 };
 
-/// z[i] = function(x[i], y[i]), where x and y are pointers or Same.
+/// z[i] = function(x[i], y[i]), where x and y are pointers or Same. z may be one of them.
 template <class T, class X, class Y, class Function>
-[[gnu::always_inline]] inline void map_pairs(std::size_t n, T* __restrict z, X x, Y y, Function function) {
+[[gnu::always_inline]] inline void map_pairs(std::size_t n, T* z, X x, Y y, Function function) {
+  EINREL_INDEPENDENT_ITERATIONS
   for (std::size_t i = 0; i < n; ++i) z[i] = function(x[i], y[i]);
 }
 

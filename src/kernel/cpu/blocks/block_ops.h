@@ -8,8 +8,9 @@
 
 namespace einrel {
 
-// Loops over blocks of values: the only code that every element passes through. Results never overlap arguments.
-// A value is computed as float, double or int64 (bool and i32 too), and does not depend on its place in the block.
+// Loops over blocks of values: the only code that every element passes through. apply_block and select_block may
+// write over an argument of the result's type; else results and arguments do not overlap. A value is computed as float,
+// double or int64 (bool and i32 too), and does not depend on its place in the block.
 
 /// How many values are computed at a time: few enough that all intermediate results stay in the first-level cache.
 inline constexpr std::size_t lanes_per_block = 1024;

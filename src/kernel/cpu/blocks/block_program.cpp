@@ -96,7 +96,7 @@ class BlockProgram::Compiler {
   }
 
   std::size_t new_value(Kind kind) {
-    program_.values_.push_back({kind, 0, 0});
+    program_.values_.push_back({kind, 0, 0, false});
     return program_.values_.size() - 1;
   }
 
@@ -105,6 +105,7 @@ class BlockProgram::Compiler {
     Instruction instruction{op, new_value(kind), {}, arguments.size()};
     std::copy(arguments.begin(), arguments.end(), instruction.arguments.begin());
     program_.instructions_.push_back(instruction);
+    program_.values_.back().is_loaded = std::is_same_v<Op, Load>;
     return instruction.result;
   }
 
@@ -204,15 +205,34 @@ class BlockProgram::Compiler {
     }
     std::vector<std::size_t> free;
     for (std::size_t i = 0; i < instructions.size(); ++i) {
-      Instruction& instruction = instructions[i];
+      const bool in_place = may_be_in_place(instructions[i]);
+      if (in_place) free_arguments(i, free);
       if (free.empty()) free.push_back(program_.slot_count_++);
-      program_.values_[instruction.result].slot = free.back();
+      program_.values_[instructions[i].result].slot = free.back();
       free.pop_back();
+      if (!in_place) free_arguments(i, free);
+    }
+  }
+
+  /// Whether the result may be written over any of the arguments: fewer slots take less of the first-level cache from
+  /// operands that come in.
+  bool may_be_in_place(const Instruction& instruction) const {
+    const auto* const arguments = instruction.arguments.data();
+    return std::all_of(arguments, arguments + instruction.argument_count, [&](std::size_t argument) {
+      return program_.values_[argument].kind == program_.values_[instruction.result].kind;
+    });
+  }
+
+  /// The slots of what the instruction is the last one to use; last those that were computed, since what is loaded may
+  /// stay where it lies in an operand.
+  void free_arguments(std::size_t i, std::vector<std::size_t>& free) {
+    const Instruction& instruction = program_.instructions_[i];
+    for (const bool loaded : {true, false}) {
       for (std::size_t a = 0; a < instruction.argument_count; ++a) {
         Value& value = program_.values_[instruction.arguments[a]];
-        if (value.last_use != i) continue;
+        if (value.last_use != i || value.is_loaded != loaded) continue;
         free.push_back(value.slot);
-        value.last_use = instructions.size();  // an argument given twice is freed once
+        value.last_use = program_.instructions_.size();  // an argument given twice is freed once
       }
     }
   }
@@ -259,6 +279,16 @@ BlockRun::BlockRun(const BlockProgram& program, const Lanes& lanes, const std::b
       const T spread = std::visit([](auto given) { return static_cast<T>(given); }, constant);
       std::fill_n(reinterpret_cast<T*>(bytes), program_.most_lanes(), spread);
     });
+  }
+  for (const BlockProgram::Instruction& instruction : program_.instructions_) {
+    const auto* const load = std::get_if<BlockProgram::Load>(&instruction.op);
+    if (load == nullptr) continue;
+    const Reading& reading = program_.nest_.readings[load->operand];
+    const std::size_t q = reading.quantity;
+    const bool repeats = std::any_of(program.nest_.loops.begin(), program.nest_.loops.end(),
+                                     [q](const Loop& loop) { return loop.steps[q] == 0; });
+    if (repeats || !reading.guards.empty() || !lanes_.is_even(q) || lanes_.step(q) != 1) continue;
+    coming_.push_back({operands_[load->operand], q, size_of(reading.dtype), nullptr});
   }
   steps_.reserve(program_.instructions_.size());
   for (const BlockProgram::Instruction& instruction : program_.instructions_) {
@@ -407,6 +437,24 @@ const BlockValues& BlockRun::run(const std::int64_t* outer, std::byte* target) {
   BlockProgram::with_type(program_.values_[program_.result_].kind,
                           [&]<class T>() { values_ = reinterpret_cast<const T*>(result); });
   return values_;
+}
+
+void BlockRun::fetch(const std::int64_t* outer) {
+  if (coming_.size() < 2) return;
+  for (Coming& operand : coming_) {
+    const std::int64_t first = add_wrapping(lanes_.at(0, operand.quantity), outer[operand.quantity]);
+    operand.from = operand.data + first * static_cast<std::int64_t>(operand.size);
+  }
+  constexpr std::size_t line = 64;
+  const auto widest = std::max_element(coming_.begin(), coming_.end(),
+                                       [](const Coming& x, const Coming& y) { return x.size < y.size; });
+  const std::size_t lanes = lanes_.count();
+  for (std::size_t lane = 0; lane < lanes; lane += line / widest->size) {
+    for (const Coming& operand : coming_) {
+      const volatile std::byte* const element = operand.from + lane * operand.size;
+      [[maybe_unused]] const std::byte touched = *element;
+    }
+  }
 }
 
 bool BlockRun::is_in_place() const {

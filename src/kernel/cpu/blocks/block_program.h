@@ -55,6 +55,7 @@ class BlockProgram {
     Kind kind = Kind::float32;
     std::size_t last_use = 0;  // instruction
     std::size_t slot = 0;
+    bool is_loaded = false;
   };
   class Compiler;
 
@@ -81,6 +82,10 @@ class BlockRun {
   /// processor wait until the whole block is stored.
   const BlockValues& run(const std::int64_t* outer, std::byte* target = nullptr);
 
+  /// Touches what `run` is about to read of operands in memory, of all of them side by side: so they come at once, not
+  /// one operand after the other. What comes of a single one the processor foresees by itself.
+  void fetch(const std::int64_t* outer);
+
   /// Whether the values of the last run are an operand's where it lies: they stay beyond the next call.
   bool is_in_place() const;
 
@@ -93,6 +98,13 @@ class BlockRun {
   bool is_equal_in_lanes(const BlockProgram::Instruction& instruction) const;
   void spread(std::size_t value, std::size_t lanes);
 
+  /// An operand whose part of a block lies side by side in memory, and is read in no other block.
+  struct Coming {
+    const std::byte* data = nullptr;
+    std::size_t quantity = 0;
+    std::size_t size = 0;             ///< of an element
+    const std::byte* from = nullptr;  ///< of the block at hand
+  };
   /// An instruction's result: where it goes, and whether it is equal in all lanes of a block.
   struct Step {
     std::byte* slot = nullptr;
@@ -108,6 +120,7 @@ class BlockRun {
   std::vector<const std::byte*> at_;  // where each value lies at the moment
   std::vector<Stored> stored_;
   BlockValues values_;
+  std::vector<Coming> coming_;
 };
 
 }  // namespace einrel

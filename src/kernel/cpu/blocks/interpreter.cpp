@@ -53,7 +53,7 @@ class Interpreter {
         computed_(spec.einsum.body.type()),
         accumulate_(spec.accumulate),
         as_computed_(stored_as_computed(spec)),
-        streams_(spec.large_result && as_computed_ && !reducer_),
+        streams_(spec.large_result && !reducer_),
         result_(spec.result),
         nest_(std::move(nest)),
         program_(spec.einsum.body, nest_, spec.scalars),
@@ -229,6 +229,7 @@ class Interpreter::Part {
     for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
       lanes_.select(block);
       std::byte* const target = direct_target();
+      if (all_.streams_) run_.fetch(outer());
       const BlockValues& values = run_.run(outer(), target);
       std::visit(
           [&](const auto* computed) {
@@ -442,12 +443,15 @@ class Interpreter::Part {
   template <class T>
   void store(const T* values) {
     for_each_span([&](const ElementSpan& span, std::int64_t step) {
+      const DType dtype = all_.result_.dtype;
       std::byte* const to = at(span.offset);
-      if (all_.streams_ && step == 1) {
-        stream_copy(to, reinterpret_cast<const std::byte*>(values + span.first), span.count * sizeof(T));
-      } else {
-        store_block(all_.result_.dtype, values + span.first, to, step, span.count);
+      if (!all_.streams_ || step != 1) return store_block(dtype, values + span.first, to, step, span.count);
+      const auto* from = reinterpret_cast<const std::byte*>(values + span.first);
+      if (!all_.as_computed_) {
+        store_block(dtype, values + span.first, stored_, 1, span.count);
+        from = stored_;
       }
+      stream_copy(to, from, span.count * size_of(dtype));
     });
   }
 

@@ -21,14 +21,22 @@
 #define EINREL_VECTOR_CLONES [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]
 #endif
 
+// Before a loop whose iterations do not depend on each other: what it reads and what it writes may be the same.
+#if defined(__clang__)
+#define EINREL_INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define EINREL_INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
+#endif
+
 namespace einrel {
 
 // Clones cannot be templates, and what they call must be inlined into each of them.
 
-/// z[i] = function(arguments[i]...).
+/// z[i] = function(arguments[i]...). z may be one of the arguments; else they do not overlap.
 template <class Function, class Result, class... Arguments>
-[[gnu::always_inline]] inline void map_values(std::size_t n, Result* __restrict z, Function function,
-                                              const Arguments* __restrict... arguments) {
+[[gnu::always_inline]] inline void map_values(std::size_t n, Result* z, Function function,
+                                              const Arguments*... arguments) {
+  EINREL_INDEPENDENT_ITERATIONS
   for (std::size_t i = 0; i < n; ++i) z[i] = function(arguments[i]...);
 }
 
