@@ -18,13 +18,22 @@ HWY_BEFORE_NAMESPACE();
 namespace einrel::HWY_NAMESPACE {
 namespace {
 
-/// exponential_below of vector_math.h, operation for operation.
+/// The larger of two, or a NaN if the second number is one: what x86's instruction gives.
+template <class V>
+HWY_INLINE V at_least(V least, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Max(least, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, least), least, x);
+#endif
+}
+
+/// exponential_below of vector_math.h, with the same bits.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exponential_below_of(D d, V x) {
   using T = hn::TFromD<D>;
   using C = MathConstants<T>;
-  const auto least = hn::Set(d, -C::limit);
-  x = hn::IfThenElse(hn::Lt(x, least), least, x);
+  x = at_least(hn::Set(d, -C::limit), x);
   const auto rounding = hn::Set(d, rounding_sum<T>(C::shift));
   const auto rounded = hn::MulAdd(x, hn::Set(d, std::numbers::log2e_v<T>), rounding);
   const auto n = hn::Sub(rounded, rounding);
@@ -34,6 +43,10 @@ HWY_INLINE V exponential_below_of(D d, V x) {
   for (std::size_t i = terms - 1; i-- > 0;) sum = hn::MulAdd(sum, r, hn::Set(d, C::quotient[i]));
   const auto one = hn::Set(d, T{1});
   const auto exponential_of_r = hn::MulAdd(r, hn::MulAdd(r, sum, one), one);
+#if HWY_TARGET <= HWY_AVX3  // one instruction, which rounds as the product with 2^n does
+  if constexpr (std::is_same_v<T, float>) return V{_mm512_scalef_ps(exponential_of_r.raw, n.raw)};
+  if constexpr (std::is_same_v<T, double>) return V{_mm512_scalef_pd(exponential_of_r.raw, n.raw)};
+#endif
   const hn::RebindToUnsigned<D> bits;
   const auto power = hn::BitCast(d, hn::ShiftLeft<std::numeric_limits<T>::digits - 1>(hn::BitCast(bits, rounded)));
   return hn::Mul(hn::Mul(exponential_of_r, power), hn::Set(d, 1 / C::power_of_shift));
@@ -124,7 +137,8 @@ HWY_INLINE void rows_of(const SoftmaxRows& shape, const T* from, T* to, T* works
   Quotients<T> before;
   for (std::size_t r = 0; r < shape.rows; ++r, from += shape.from_step, to += shape.to_step) {
     T* const exponentials = spaces[r % 2];
-    const T largest = extreme_of_row<true>(from, shape.length, -std::numeric_limits<T>::infinity());
+    // A NaN makes the sum one, whatever the exponentials of the others are.
+    const T largest = extreme_of_row<true, false>(from, shape.length, -std::numeric_limits<T>::infinity());
     double sum = 0;
     for (std::size_t begin = 0; begin < shape.length; begin += shape.block) {
       const std::size_t count = std::min(shape.block, shape.length - begin);

@@ -181,18 +181,16 @@ template <class V>
   return fold_all(n, held, values, [](V a, V b) { return smaller(a, b); });
 }
 
-/// The first value that is `extreme` (one of them is), a NaN being any NaN. A chunk at a time, which vectorises.
-template <class V>
-[[gnu::always_inline]] inline std::size_t first_of(V extreme, std::size_t n, const V* values) {
+/// Where a value first stands. A chunk at a time, which vectorises.
+[[gnu::always_inline]] inline std::size_t first_of(std::int64_t wanted, std::size_t n, const std::int64_t* values) {
   constexpr std::size_t chunk = 64;
-  const auto matches = [extreme](V value) { return (value == extreme) | ((extreme != extreme) & (value != value)); };
   for (std::size_t begin = 0; begin < n; begin += chunk) {
     const std::size_t end = std::min(begin + chunk, n);
     int found = 0;
-    for (std::size_t i = begin; i < end; ++i) found |= static_cast<int>(matches(values[i]));
-    if (found != 0) return static_cast<std::size_t>(std::find_if(values + begin, values + end, matches) - values);
+    for (std::size_t i = begin; i < end; ++i) found |= static_cast<int>(values[i] == wanted);
+    if (found != 0) return static_cast<std::size_t>(std::find(values + begin, values + end, wanted) - values);
   }
-  throw Bug("the extreme of a block is not in it");
+  return n;
 }
 
 /// Whether a value is true (`wanted`), or false.
@@ -239,14 +237,8 @@ EINREL_VECTOR_CLONES std::int64_t extreme_clone(bool largest, std::size_t n, std
                                                 const std::int64_t* values) {
   return fold_extremes(largest, n, held, values);
 }
-EINREL_VECTOR_CLONES std::size_t first_clone(float extreme, std::size_t n, const float* values) {
-  return first_of(extreme, n, values);
-}
-EINREL_VECTOR_CLONES std::size_t first_clone(double extreme, std::size_t n, const double* values) {
-  return first_of(extreme, n, values);
-}
-EINREL_VECTOR_CLONES std::size_t first_clone(std::int64_t extreme, std::size_t n, const std::int64_t* values) {
-  return first_of(extreme, n, values);
+EINREL_VECTOR_CLONES std::size_t first_clone(std::int64_t wanted, std::size_t n, const std::int64_t* values) {
+  return first_of(wanted, n, values);
 }
 
 EINREL_VECTOR_CLONES bool contains_clone(bool wanted, std::size_t n, const float* values) {
@@ -270,6 +262,16 @@ V extreme_of(bool largest, std::size_t n, V held, const V* values) {
   }
 }
 
+/// Where a value first stands, a NaN being any NaN.
+template <class V>
+std::size_t position_of(V wanted, std::size_t n, const V* values) {
+  if constexpr (std::is_floating_point_v<V>) {
+    return first_in_row(values, n, wanted);
+  } else {
+    return first_clone(wanted, n, values);
+  }
+}
+
 /// Rescales to the block's largest value once, then adds all exponentials.
 template <class V>
 void fold_logsumexp(double& largest, double& scaled, std::size_t n, const V* values) {
@@ -286,7 +288,9 @@ void fold_position(bool largest, V& held, std::int64_t& position, std::size_t n,
   const V extreme = extreme_of(largest, n, held, values);
   if (!(largest ? beats_maximum(extreme, held) : beats_minimum(extreme, held))) return;
   held = extreme;
-  position = begin + static_cast<std::int64_t>(first_clone(extreme, n, values));
+  const std::size_t first = position_of(extreme, n, values);
+  invariant(first < n, "the extreme of a block is in it");
+  position = begin + static_cast<std::int64_t>(first);
 }
 
 template <class V>

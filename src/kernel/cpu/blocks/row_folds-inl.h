@@ -63,7 +63,7 @@ HWY_INLINE T scalar_extreme(bool largest, T held, T value) {
   return (largest ? value > held : value < held) ? value : held;
 }
 
-template <bool largest, std::size_t vectors, class T>
+template <bool largest, bool keeps_nan, std::size_t vectors, class T>
 HWY_INLINE T extreme_of(const T* values, std::size_t length, T held) {
   const hn::ScalableTag<T> d;
   constexpr std::size_t vector = hn::MaxLanes(d);
@@ -81,7 +81,7 @@ HWY_INLINE T extreme_of(const T* values, std::size_t length, T held) {
   for (; i + vectors * vector <= length; i += vectors * vector) {
     for (std::size_t v = 0; v < vectors; ++v) {
       const auto value = hn::LoadU(d, values + i + v * vector);
-      nan = hn::Or(nan, hn::IsNaN(value));
+      if constexpr (keeps_nan) nan = hn::Or(nan, hn::IsNaN(value));
       extremes[v] = better(extremes[v], value);
     }
   }
@@ -96,11 +96,35 @@ HWY_INLINE T extreme_of(const T* values, std::size_t length, T held) {
   return held;
 }
 
-/// The largest, or the least, of `held` and a row. A NaN stays.
-template <bool largest, class T>
+/// The largest, or the least, of `held` and a row. A NaN stays; or anything may come of it.
+template <bool largest, bool keeps_nan = true, class T>
 HWY_INLINE T extreme_of_row(const T* row, std::size_t length, T held) {
   constexpr std::size_t lanes = hn::MaxLanes(hn::ScalableTag<T>());
-  return length >= 4 * lanes ? extreme_of<largest, 4>(row, length, held) : extreme_of<largest, 1>(row, length, held);
+  return length >= 4 * lanes ? extreme_of<largest, keeps_nan, 4>(row, length, held)
+                             : extreme_of<largest, keeps_nan, 1>(row, length, held);
+}
+
+template <bool nan, class T>
+HWY_INLINE std::size_t first_of_row(const T* values, std::size_t length, T wanted) {
+  const hn::ScalableTag<T> d;
+  constexpr std::size_t vector = hn::MaxLanes(d);
+  constexpr std::size_t together = 4 * vector;
+  const auto is_wanted = [&, all = hn::Set(d, wanted)](std::size_t at) {
+    const auto value = hn::LoadU(d, values + at);
+    if constexpr (nan) {
+      return hn::IsNaN(value);
+    } else {
+      return hn::Eq(value, all);
+    }
+  };
+  std::size_t i = 0;
+  for (; i + together <= length; i += together) {
+    const auto first = hn::Or(is_wanted(i), is_wanted(i + vector));
+    const auto second = hn::Or(is_wanted(i + 2 * vector), is_wanted(i + 3 * vector));
+    if (!hn::AllFalse(d, hn::Or(first, second))) break;
+  }
+  while (i < length && !(nan ? values[i] != values[i] : values[i] == wanted)) ++i;
+  return i;
 }
 
 }  // namespace einrel::HWY_NAMESPACE

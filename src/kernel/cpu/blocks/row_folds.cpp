@@ -48,6 +48,17 @@ void take_extremes_double(bool largest, const double* values, std::size_t rows, 
   take_extremes_of(largest, values, rows, length, held);
 }
 
+template <class T>
+std::size_t first_of(const T* values, std::size_t length, T wanted) {
+  return wanted != wanted ? first_of_row<true>(values, length, wanted) : first_of_row<false>(values, length, wanted);
+}
+std::size_t first_float(const float* values, std::size_t length, float wanted) {
+  return first_of(values, length, wanted);
+}
+std::size_t first_double(const double* values, std::size_t length, double wanted) {
+  return first_of(values, length, wanted);
+}
+
 }  // namespace
 }  // namespace einrel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -60,6 +71,8 @@ HWY_EXPORT(add_sums_float);
 HWY_EXPORT(add_sums_double);
 HWY_EXPORT(take_extremes_float);
 HWY_EXPORT(take_extremes_double);
+HWY_EXPORT(first_float);
+HWY_EXPORT(first_double);
 
 }  // namespace
 
@@ -74,6 +87,12 @@ void take_row_extremes(bool largest, const float* values, std::size_t rows, std:
 }
 void take_row_extremes(bool largest, const double* values, std::size_t rows, std::size_t length, double* held) {
   HWY_DYNAMIC_DISPATCH(take_extremes_double)(largest, values, rows, length, held);
+}
+std::size_t first_in_row(const float* values, std::size_t length, float wanted) {
+  return HWY_DYNAMIC_DISPATCH(first_float)(values, length, wanted);
+}
+std::size_t first_in_row(const double* values, std::size_t length, double wanted) {
+  return HWY_DYNAMIC_DISPATCH(first_double)(values, length, wanted);
 }
 
 }  // namespace einrel

@@ -15,4 +15,8 @@ void add_row_sums(const double* values, std::size_t rows, std::size_t length, do
 void take_row_extremes(bool largest, const float* values, std::size_t rows, std::size_t length, float* held);
 void take_row_extremes(bool largest, const double* values, std::size_t rows, std::size_t length, double* held);
 
+/// Where `wanted` first stands among `length` values, a NaN being any NaN; `length` if it does not.
+std::size_t first_in_row(const float* values, std::size_t length, float wanted);
+std::size_t first_in_row(const double* values, std::size_t length, double wanted);
+
 }  // namespace einrel
