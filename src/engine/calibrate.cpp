@@ -135,9 +135,10 @@ struct Network {
   double latency = 0;
 };
 
-/// The bandwidth from half of a Y on site 1 that has to come to site 0, where Z is computed. Without that, both are
-/// computed there, and three quarters of that time are what computing takes in the first case.
-double measured_bandwidth(StarpuSession& session, const Job& job) {
+/// The bandwidth from half of a Y on site 1 that has to come to site 0, where it is put together with the other half,
+/// which is a copy of both in memory, and Z is computed. Without that, both are computed there, and three quarters of
+/// that time are what computing takes in the first case.
+double measured_bandwidth(const Machine& machine, StarpuSession& session, const Job& job) {
   double seconds_per_byte = 0;
   const std::vector<std::int64_t> sizes{1 << 22, 1 << 23, 1 << 24};
   for (const std::int64_t elements : sizes) {
@@ -145,7 +146,8 @@ double measured_bandwidth(StarpuSession& session, const Job& job) {
     const double moving = seconds_on_sites(text, {2, 2, 1}, false, session, job);
     const double still = seconds_on_sites(text, {1, 1, 1}, false, session, job);
     const double bytes = 4.0 * static_cast<double>(elements) / 2;
-    seconds_per_byte += std::max(0.0, moving - 0.75 * still) / bytes / static_cast<double>(sizes.size());
+    const double putting_together = 2 * 2 * bytes / (machine.memory_bandwidth * machine.memory_alone);
+    seconds_per_byte += (moving - 0.75 * still - putting_together) / bytes / static_cast<double>(sizes.size());
   }
   constexpr double fastest = 1e12;  // no network is faster; noise may leave no time at all
   return 1 / std::max(seconds_per_byte, 1 / fastest);
@@ -192,7 +194,7 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   machine.task_seconds = seconds_of_vertex(
       64, [](int) { return 1; }, session, job);
   if (job.ranks > 1) {
-    machine.network_bandwidth = measured_bandwidth(session, job);
+    machine.network_bandwidth = measured_bandwidth(machine, session, job);
     machine.network_latency = measured_latency(machine.network_bandwidth, session, job);
   }
   return machine;

@@ -19,7 +19,7 @@ class Pieces {
  public:
   Pieces(const EinGraph& graph, Plan& plan) : graph_(graph), plan_(plan), readers_(graph.vertices.size(), 0) {
     for (const Vertex& vertex : graph.vertices) {
-      least_read_.emplace_back(vertex.bound.size(), std::numeric_limits<std::int64_t>::max());
+      fewest_parts_read_.emplace_back(vertex.bound.size(), std::numeric_limits<std::int64_t>::max());
       for (const std::size_t operand : operands_read(vertex)) ++readers_[vertex.inputs[operand].index];
     }
   }
@@ -53,7 +53,7 @@ class Pieces {
     const Vertex& vertex = graph_.vertices[v];
     for (const std::size_t operand : operands_read(vertex)) {
       const PartitionVector parts = operand_parts(vertex, operand, plan_.vertices[v].parts);
-      PartitionVector& least = least_read_[vertex.inputs[operand].index];
+      PartitionVector& least = fewest_parts_read_[vertex.inputs[operand].index];
       for (std::size_t dim = 0; dim < parts.size(); ++dim) least[dim] = std::min(least[dim], parts[dim]);
     }
   }
@@ -131,7 +131,8 @@ class Pieces {
       if (operand.axis.grid > 1) pieces = std::max(pieces, operand.axis.cut.parts);
     }
     const bool agree = std::all_of(operands.begin(), operands.end(), [&](const Along& operand) {
-      return (operand.axis.cut == DimensionCut{pieces, 1} && least_read_[operand.tensor][operand.dim] >= pieces) ||
+      return (operand.axis.cut == DimensionCut{pieces, 1} &&
+              fewest_parts_read_[operand.tensor][operand.dim] >= pieces) ||
              can_follow(operand);
     });
     return agree ? pieces : 1;
@@ -146,7 +147,7 @@ class Pieces {
   const EinGraph& graph_;
   Plan& plan_;
   std::vector<int> readers_;
-  std::vector<PartitionVector> least_read_;  ///< by tensor and dimension: of the vertices so far
+  std::vector<PartitionVector> fewest_parts_read_;  ///< by tensor and dimension, of the vertices so far
 };
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include <limits>
 #include <vector>
 
+#include "kernel/cpu/blocks/row_folds.h"
 #include "support/compare.h"
+#include "support/only_target.h"
 #include "support/random_einsum.h"
 
 namespace einrel::test {
@@ -217,6 +219,34 @@ TEST(Combining, ReducesNothingAsTheAlgebraSays) {
   expect_of_every_cut(Reducer::all, {}, 1);
   expect_of_every_cut(Reducer::logsumexp, {}, -infinity);
   expect_of_every_cut(Reducer::mean, {}, nan);
+}
+
+template <class T>
+void expect_found(std::size_t length) {
+  const T none = std::numeric_limits<T>::quiet_NaN();
+  std::vector<T> values(length, T{1});
+  EXPECT_EQ(first_in_row(values.data(), length, T{2}), length);
+  EXPECT_EQ(first_in_row(values.data(), length, none), length);
+  for (std::size_t at = length; at-- > 0;) {  // those behind are there already
+    values[at] = -T{0};
+    ASSERT_EQ(first_in_row(values.data(), length, T{0}), at) << "of " << length;
+  }
+  for (std::size_t at = length; at-- > 0;) {
+    values[at] = none;
+    ASSERT_EQ(first_in_row(values.data(), length, none), at) << "of " << length;
+    ASSERT_EQ(first_in_row(values.data(), length, T{0}), at == 0 ? length : 0) << "of " << length;
+  }
+}
+
+TEST(FirstInRow, IsFoundOnEveryInstructionSetAtEveryPlace) {
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const OnlyTarget only(target);
+    for (const std::size_t length : {1U, 3U, 15U, 16U, 31U, 32U, 63U, 64U, 65U, 127U, 128U, 200U}) {
+      expect_found<float>(length);
+      expect_found<double>(length);
+      if (testing::Test::HasFatalFailure()) FAIL() << "on " << hwy::TargetName(target);
+    }
+  }
 }
 
 }  // namespace

@@ -161,6 +161,11 @@ TYPED_TEST(FloatBlocks, AreComputedInPlaceAsElsewhere) {
       apply_block(function, x.data(), second.data(), second.data(), n);
       ASSERT_NO_FATAL_FAILURE(expect_same(first, want)) << name_of(function);
       ASSERT_NO_FATAL_FAILURE(expect_same(second, want)) << name_of(function);
+      if (function == BinaryFunction::power) continue;
+      std::vector<TypeParam> third = x;
+      apply_block(function, x.data(), TypeParam{3}, want.data(), n);
+      apply_block(function, third.data(), TypeParam{3}, third.data(), n);
+      ASSERT_NO_FATAL_FAILURE(expect_same(third, want)) << name_of(function);
     }
   }
 }
@@ -219,6 +224,60 @@ TEST(Selecting, TakesTheFirstWhereTheConditionIsNotZero) {
   expect_selects<float>();
   expect_selects<double>();
   expect_selects<std::int64_t>();
+}
+
+/// 77 numbers of either sign.
+template <class T>
+std::vector<T> some_numbers(int step) {
+  std::vector<T> numbers;
+  for (int i = 0; i < 77; ++i) numbers.push_back(static_cast<T>((i * step) % 41 - 20));
+  return numbers;
+}
+
+template <class T>
+void expect_selects_in_place() {
+  const std::vector<std::int64_t> c = some_numbers<std::int64_t>(5);
+  const std::vector<T> a = some_numbers<T>(7);
+  const std::vector<T> b = some_numbers<T>(11);
+  std::vector<T> want(a.size());
+  select_block(c.data(), a.data(), b.data(), want.data(), want.size());
+  std::vector<T> z = a;
+  select_block(c.data(), z.data(), b.data(), z.data(), z.size());
+  EXPECT_EQ(z, want);
+  z = b;
+  select_block(c.data(), a.data(), z.data(), z.data(), z.size());
+  EXPECT_EQ(z, want);
+}
+
+TEST(Selecting, MayWriteOverWhatItChoosesFrom) {
+  expect_selects_in_place<float>();
+  expect_selects_in_place<double>();
+  expect_selects_in_place<std::int64_t>();
+}
+
+TEST(IntegerBlocks, AreComputedInPlaceAsElsewhere) {
+  const std::vector<std::int64_t> x = some_numbers<std::int64_t>(7);
+  const std::vector<std::int64_t> y = some_numbers<std::int64_t>(11);
+  std::vector<std::int64_t> want(x.size());
+  for (int f = 0; f <= static_cast<int>(BinaryFunction::minimum); ++f) {
+    const auto function = static_cast<BinaryFunction>(f);
+    if (function == BinaryFunction::divide) continue;  // integers have none
+    const auto compute = [&](const std::int64_t* a, const std::int64_t* b, std::int64_t* z) {
+      is_comparison(function) ? compare_block(function, a, b, z, x.size()) : apply_block(function, a, b, z, x.size());
+    };
+    compute(x.data(), y.data(), want.data());
+    std::vector<std::int64_t> first = x;
+    compute(first.data(), y.data(), first.data());
+    EXPECT_EQ(first, want) << name_of(function);
+    std::vector<std::int64_t> second = y;
+    compute(x.data(), second.data(), second.data());
+    EXPECT_EQ(second, want) << name_of(function);
+  }
+  std::vector<std::int64_t> z = x;
+  for (std::int64_t& value : z) value *= std::int64_t{1} << 30U;
+  convert_block(DType::i32, z.data(), want.data(), z.size());
+  convert_block(DType::i32, z.data(), z.data(), z.size());
+  EXPECT_EQ(z, want);
 }
 
 TEST(IntegerBlocks, ComputeModulo64Bits) {

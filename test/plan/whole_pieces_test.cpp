@@ -69,6 +69,19 @@ TEST(WholePieces, CostNothingWhereAnotherVertexNeedsThemTogether) {
   }
 }
 
+/// Both products have A in two pieces of j on each site; the second one takes what has come for the first.
+TEST(WholePieces, AreTakenByEveryVertexThatComesByTheSameOnes) {
+  const EinGraph graph = einrel::graph_of(
+      "dims i=4000 j=4000 k=4000\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n"
+      "D[i,k] = sum[j] A[i,j] * (B[j,k] + 1)\noutput C, D\n");
+  Plan plan = by_rows_and_columns();
+  while (plan.vertices.size() < graph.vertices.size()) plan.vertices.push_back(plan.vertices[2]);
+  ASSERT_EQ(graph.vertices.size(), 4U);
+  use_pieces_whole(graph, plan);
+  EXPECT_EQ(plan.vertices[2].parts, (PartitionVector{2, 2, 2}));
+  EXPECT_EQ(plan.vertices[3].parts, (PartitionVector{2, 2, 2}));
+}
+
 TEST(WholePieces, AreLeftWhereOperandsAreCutInDifferentWays) {
   const EinGraph graph = einrel::graph_of(product);
   Plan plan = by_rows_and_columns();

@@ -18,10 +18,10 @@ HWY_BEFORE_NAMESPACE();
 namespace einrel::HWY_NAMESPACE {
 namespace {
 
-/// The larger of two, or a NaN if the second number is one: what x86's instruction gives.
+/// The larger of two, or a NaN if the second number is one: what x86's vector instructions give.
 template <class V>
 HWY_INLINE V at_least(V least, V x) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   return hn::Max(least, x);
 #else
   return hn::IfThenElse(hn::Lt(x, least), least, x);

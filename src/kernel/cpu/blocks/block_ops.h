@@ -8,7 +8,7 @@
 
 namespace einrel {
 
-// Loops over blocks of values: the only code that every element passes through. apply_block and select_block may
+// Loops over blocks of values: the only code that every element passes through. All but ramps, loads and stores may
 // write over an argument of the result's type; else results and arguments do not overlap. A value is computed as float,
 // double or int64 (bool and i32 too), and does not depend on its place in the block.
 

@@ -98,7 +98,7 @@ class BlockRun {
   bool is_equal_in_lanes(const BlockProgram::Instruction& instruction) const;
   void spread(std::size_t value, std::size_t lanes);
 
-  /// An operand whose part of a block lies side by side in memory, and is read in no other block.
+  /// An operand whose part of a block lies side by side in memory, and whose loops all lead on.
   struct Coming {
     const std::byte* data = nullptr;
     std::size_t quantity = 0;

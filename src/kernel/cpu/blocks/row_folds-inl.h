@@ -1,5 +1,5 @@
-// Sums and extremes of one row, for every instruction set. No include guard in the usual sense: Highway includes this
-// once for each of them.
+// Sums, extremes and searches of one row, for every instruction set. No include guard in the usual sense: Highway
+// includes this once for each of them.
 
 #include <cstddef>
 #include <limits>
@@ -96,7 +96,7 @@ HWY_INLINE T extreme_of(const T* values, std::size_t length, T held) {
   return held;
 }
 
-/// The largest, or the least, of `held` and a row. A NaN stays; or anything may come of it.
+/// The largest, or the least, of `held` and a row. A NaN stays, or, without keeps_nan, anything may come of it.
 template <bool largest, bool keeps_nan = true, class T>
 HWY_INLINE T extreme_of_row(const T* row, std::size_t length, T held) {
   constexpr std::size_t lanes = hn::MaxLanes(hn::ScalableTag<T>());
