@@ -36,18 +36,23 @@ double least_of_all(double own, const Job& job) {
   return of_all(own, job, [](double a, double b) { return std::min(a, b); });
 }
 
-/// The time of one of several rounds, in seconds, of the rank that takes longest where all begin at once: others wait
-/// for that in a program. The least is what neighbours on the machine disturb least; but ranks disturb each other when
-/// it counts, too, and then the median says more.
+/// The time of one of several rounds, fewer where they are slow, in seconds, of the rank that takes longest where all
+/// begin at once: others wait for that in a program. The least is what neighbours on the machine disturb least; but
+/// ranks disturb each other when it counts, too, and then the median says more.
 template <class Action>
 double seconds_of_round(bool takes_median, const Job& job, Action&& action) {
-  std::array<double, 9> seconds{};
-  for (double& round : seconds) {
+  constexpr std::size_t most_rounds = 9;
+  constexpr std::size_t least_rounds = 3;
+  constexpr double enough = 2;
+  std::vector<double> seconds;
+  double all = 0;
+  while (seconds.size() < least_rounds || (seconds.size() < most_rounds && all < enough)) {
     largest_of_all(0, job);  // they are here
     const auto start = std::chrono::steady_clock::now();
     action();
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-    round = largest_of_all(spent.count(), job);
+    seconds.push_back(largest_of_all(spent.count(), job));
+    all += seconds.back();
   }
   std::sort(seconds.begin(), seconds.end());
   return seconds[takes_median ? seconds.size() / 2 : 0];
