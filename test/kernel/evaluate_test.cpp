@@ -4,12 +4,17 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
 #include "einsum/reference.h"
+#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/evaluate.h"
+#include "kernel/registry.h"
 #include "support/compare.h"
 #include "support/error_bound.h"
+#include "support/program.h"
 #include "support/random_einsum.h"
 
 namespace einrel::test {
@@ -142,6 +147,19 @@ TEST(Evaluate, GivesTheSameBitsEveryTime) {
                 std::memcmp(once.data(), again.data(), static_cast<std::size_t>(once.byte_count())) == 0)
         << describe(random);
   }
+}
+
+/// Results are written over what is used for the last time: a product over a factor, the sum over the product.
+TEST(ElementWise, TakesNoMoreSlotsThanAreInUseAtOnce) {
+  const EinGraph graph = einrel::graph_of("dims i=5000\ninput A[i], B[i], C[i] : bf16\nZ[i] = A[i] * B[i] + C[i]\n");
+  const Shape shape{Extent(5000)};
+  const ArrayLayout layout{DType::bf16, shape, row_major_strides(shape), true};
+  const std::optional<KernelSpec> spec = spec_of(graph.vertices.at(3), {layout, layout, layout}, {});
+  ASSERT_TRUE(spec);
+  const Choice choice = choose_kernel(*spec);
+  ASSERT_EQ(choice.kernel, "blocks");
+  constexpr std::int64_t slot = lanes_per_block * sizeof(double);
+  EXPECT_EQ(choice.offer.own_bytes, 2 * slot + slot);  // and a block of results
 }
 
 }  // namespace

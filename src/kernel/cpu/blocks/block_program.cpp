@@ -280,16 +280,6 @@ BlockRun::BlockRun(const BlockProgram& program, const Lanes& lanes, const std::b
       std::fill_n(reinterpret_cast<T*>(bytes), program_.most_lanes(), spread);
     });
   }
-  for (const BlockProgram::Instruction& instruction : program_.instructions_) {
-    const auto* const load = std::get_if<BlockProgram::Load>(&instruction.op);
-    if (load == nullptr) continue;
-    const Reading& reading = program_.nest_.readings[load->operand];
-    const std::size_t q = reading.quantity;
-    const bool repeats = std::any_of(program.nest_.loops.begin(), program.nest_.loops.end(),
-                                     [q](const Loop& loop) { return loop.steps[q] == 0; });
-    if (repeats || !reading.guards.empty() || !lanes_.is_even(q) || lanes_.step(q) != 1) continue;
-    coming_.push_back({operands_[load->operand], q, size_of(reading.dtype), nullptr});
-  }
   steps_.reserve(program_.instructions_.size());
   for (const BlockProgram::Instruction& instruction : program_.instructions_) {
     const bool is_result = instruction.result == program_.result_;
@@ -439,18 +429,34 @@ const BlockValues& BlockRun::run(const std::int64_t* outer, std::byte* target) {
   return values_;
 }
 
+std::vector<BlockRun::Coming> BlockRun::find_coming() const {
+  std::vector<Coming> coming;
+  for (const BlockProgram::Instruction& instruction : program_.instructions_) {
+    const auto* const load = std::get_if<BlockProgram::Load>(&instruction.op);
+    if (load == nullptr) continue;
+    const Reading& reading = program_.nest_.readings[load->operand];
+    const std::size_t q = reading.quantity;
+    const bool repeats = std::any_of(program_.nest_.loops.begin(), program_.nest_.loops.end(),
+                                     [q](const Loop& loop) { return loop.steps[q] == 0; });
+    if (repeats || !reading.guards.empty() || !lanes_.is_even(q) || lanes_.step(q) != 1) continue;
+    coming.push_back({operands_[load->operand], q, size_of(reading.dtype), nullptr});
+  }
+  return coming;
+}
+
 void BlockRun::fetch(const std::int64_t* outer) {
-  if (coming_.size() < 2) return;
-  for (Coming& operand : coming_) {
+  if (!coming_) coming_ = find_coming();
+  if (coming_->size() < 2) return;
+  for (Coming& operand : *coming_) {
     const std::int64_t first = add_wrapping(lanes_.at(0, operand.quantity), outer[operand.quantity]);
     operand.from = operand.data + first * static_cast<std::int64_t>(operand.size);
   }
   constexpr std::size_t line = 64;
-  const auto widest = std::max_element(coming_.begin(), coming_.end(),
+  const auto widest = std::max_element(coming_->begin(), coming_->end(),
                                        [](const Coming& x, const Coming& y) { return x.size < y.size; });
   const std::size_t lanes = lanes_.count();
   for (std::size_t lane = 0; lane < lanes; lane += line / widest->size) {
-    for (const Coming& operand : coming_) {
+    for (const Coming& operand : *coming_) {
       const volatile std::byte* const element = operand.from + lane * operand.size;
       [[maybe_unused]] const std::byte touched = *element;
     }

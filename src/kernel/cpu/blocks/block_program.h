@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -105,6 +106,8 @@ class BlockRun {
     std::size_t size = 0;             ///< of an element
     const std::byte* from = nullptr;  ///< of the block at hand
   };
+  std::vector<Coming> find_coming() const;
+
   /// An instruction's result: where it goes, and whether it is equal in all lanes of a block.
   struct Step {
     std::byte* slot = nullptr;
@@ -120,7 +123,7 @@ class BlockRun {
   std::vector<const std::byte*> at_;  // where each value lies at the moment
   std::vector<Stored> stored_;
   BlockValues values_;
-  std::vector<Coming> coming_;
+  std::optional<std::vector<Coming>> coming_;  ///< found by the first fetch
 };
 
 }  // namespace einrel
