@@ -32,6 +32,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # Loops are said to have independent iterations (vector_clones.h); clang takes that for a wish to vectorise all of them.
   add_compile_options(-Wno-pass-failed)
 endif()
+if(CMAKE_UNITY_BUILD)
+  # Of sources that are compiled as one, locals hide what is another one's, and types of its own have no linkage.
+  add_compile_options(-Wno-shadow -Wno-subobject-linkage)
+endif()
 if(EINREL_SANITIZE)
   # Without the three that AddressSanitizer covers or that need class hierarchies: they cost an eighth of the build.
   add_compile_options(-fsanitize=${EINREL_SANITIZE} -fno-sanitize=null,object-size,vptr -fno-sanitize-recover=all
@@ -48,6 +52,13 @@ endif()
 function(einrel_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   add_library(einrel_${name} STATIC ${sources})
+  # Highway compiles these once for each instruction set, by including them again: they cannot be put together.
+  foreach(source IN LISTS sources)
+    file(STRINGS "${source}" again REGEX "hwy/foreach_target.h")
+    if(again)
+      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
   # Where nothing touches raw memory, looking for misaligned access costs a fifth of the build and finds nothing.
   if(EINREL_SANITIZE AND NOT name MATCHES "^(base|tensor|kernel|exec)$")
     target_compile_options(einrel_${name} PRIVATE -fno-sanitize=alignment)

@@ -47,7 +47,7 @@ void calibrate_here(const std::string& given_threads) {
         fmt::format("{}\n  one core   {:.3g} flop/s on f32\n  memory     {}/s, {} of it\n  a task     {}\n"
                     "  network    {}/s after {}{}\n{}wrote {}: plans use it where no --machine is named\n",
                     machine.about, machine.flops_per_core, bytes_text(machine.memory_bandwidth),
-                    bytes_text(static_cast<double>(machine.memory)), seconds_text(machine.task_seconds),
+                    bytes_text(machine.memory), seconds_text(machine.task_seconds),
                     bytes_text(machine.network_bandwidth), seconds_text(machine.network_latency),
                     job.ranks > 1 ? "" : " (assumed; measured under mpirun -n 2)", sharing_text(machine), path));
   });

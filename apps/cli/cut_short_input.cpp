@@ -48,7 +48,7 @@ class Lines {
     line_.clear();
     for (;;) {
       if (unread_.empty()) {
-        const ssize_t count = read(file_, block_.data(), block_.size());
+        const ssize_t count = ::read(file_, block_.data(), block_.size());
         if (count <= 0) return false;
         unread_ = {block_.data(), static_cast<std::size_t>(count)};
       }

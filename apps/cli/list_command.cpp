@@ -24,7 +24,7 @@ void list_machines() {
     const double flops = machine.cores * machine.flops_per_core;
     print(fmt::format("{:<14} {}; a site: {:.3g} flop/s on f32, {} of memory at {}/s; network {}/s after {}\n    {}\n",
                       machine.name, counted(static_cast<std::size_t>(machine.sites), "site"), flops,
-                      bytes_text(static_cast<double>(machine.memory)), bytes_text(machine.memory_bandwidth),
+                      bytes_text(machine.memory), bytes_text(machine.memory_bandwidth),
                       bytes_text(machine.network_bandwidth), seconds_text(machine.network_latency), machine.about));
   }
 }

@@ -65,7 +65,7 @@ InputSources sources_of(const PlannedRun& run) {
   check_inputs_given(run.compiled, run.inputs, run.seed);
   InputSources sources;
   for (const Vertex& vertex : run.compiled.graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op)) continue;
+    if (!is_input(vertex)) continue;
     const auto file = run.inputs.find(vertex.name);
     if (file != run.inputs.end()) {
       sources[vertex.name] = read(file->second, vertex.dtype);

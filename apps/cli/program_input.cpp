@@ -86,7 +86,7 @@ void check_inputs_given(const Compiled& compiled, const OpenInputs& files, const
   const EinGraph& graph = compiled.graph;
   std::vector<std::string> missing;
   for (const Vertex& vertex : graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op) || files.count(vertex.name) != 0 || seed) continue;
+    if (!is_input(vertex) || files.count(vertex.name) != 0 || seed) continue;
     missing.push_back(fmt::format("missing {}; bind it with --in {}=FILE", formula(vertex, graph), vertex.name));
   }
   if (!missing.empty()) {
@@ -104,13 +104,12 @@ TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files,
   };
   LayoutBindings layouts;
   for (const Vertex& vertex : graph.vertices) {
-    if (std::holds_alternative<Input>(vertex.op) && in_place(vertex))
-      layouts[vertex.name] = files.at(vertex.name).strides;
+    if (is_input(vertex) && in_place(vertex)) layouts[vertex.name] = files.at(vertex.name).strides;
   }
   check_memory(compiled, layouts, in_place);
   TensorBindings tensors;
   for (const Vertex& vertex : graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op)) continue;
+    if (!is_input(vertex)) continue;
     const auto file = files.find(vertex.name);
     tensors[vertex.name] = file != files.end() ? read(file->second, vertex.dtype)
                                                : random_tensor(*seed, vertex.name, vertex.dtype, vertex.bound);

@@ -68,6 +68,8 @@ std::string bytes_text(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.3g} {}", bytes, units[unit]);
 }
 
+std::string bytes_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
 std::string seconds_text(double seconds) {
   constexpr std::array<const char*, 4> units{"ns", "us", "ms", "s"};
   double value = seconds * 1e9;

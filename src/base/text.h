@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,7 @@ std::string printable(std::string_view bytes, std::size_t most = 80);
 
 /// "999 B", "1.5 MB": three digits, powers of 1000.
 std::string bytes_text(double bytes);
+std::string bytes_text(std::int64_t bytes);
 
 /// "1.2 ms", "350 us": three digits and a unit from ns to s.
 std::string seconds_text(double seconds);

@@ -90,6 +90,8 @@ struct Vertex {
   bool operator==(const Vertex&) const = default;
 };
 
+inline bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
+
 /// A named number bound at run time; without a default the user must give it.
 struct ScalarDeclaration {
   std::string name;

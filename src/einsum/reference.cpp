@@ -270,7 +270,7 @@ std::vector<Tensor> evaluate_reference(const EinGraph& graph, const TensorBindin
                                        const ScalarBindings& scalars) {
   std::vector<Tensor> values;
   for (const Vertex& vertex : graph.vertices) {
-    if (std::holds_alternative<Input>(vertex.op)) {
+    if (is_input(vertex)) {
       const auto bound = inputs.find(vertex.name);
       invariant(bound != inputs.end(), "an input is not bound");
       values.push_back(bound->second);

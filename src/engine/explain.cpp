@@ -14,7 +14,7 @@
 namespace einrel {
 namespace {
 
-double bytes_of(const Vertex& vertex) {
+double tensor_bytes(const Vertex& vertex) {
   return static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
 }
 
@@ -52,8 +52,7 @@ std::string next_text(const VertexKernel& kernel) {
 /// "by packed (packed 14x32 (AVX-512)), 1.2 ms on one thread, workspace 394 kB; next direct, 2.3 ms"
 std::string kernel_text(const VertexKernel& kernel) {
   std::string text = fmt::format("      by {} ({}), {} on one thread, workspace {}", kernel.kernel, kernel.path,
-                                 seconds_text(kernel.seconds),
-                                 bytes_text(static_cast<double>(kernel.own_bytes + kernel.shared_bytes)));
+                                 seconds_text(kernel.seconds), bytes_text(kernel.own_bytes + kernel.shared_bytes));
   text += next_text(kernel);
   if (!kernel.together.empty()) text += fmt::format("; in one pass with {}", fmt::join(kernel.together, ", "));
   if (kernel.row_by_row) text += ", softmax row by row";
@@ -61,13 +60,13 @@ std::string kernel_text(const VertexKernel& kernel) {
 }
 
 std::string vertex_text(const Vertex& vertex, const EinGraph& graph, double total_flops) {
-  if (std::holds_alternative<Input>(vertex.op))
-    return fmt::format("  {:<60} {:>10}\n", formula(vertex, graph), bytes_text(bytes_of(vertex)));
+  if (is_input(vertex))
+    return fmt::format("  {:<60} {:>10}\n", formula(vertex, graph), bytes_text(tensor_bytes(vertex)));
   const double own = flops(vertex);
   const std::string share = total_flops > 0 ? fmt::format("{:.1f} %", 100 * own / total_flops) : "-";
   const std::string type = fmt::format("{} {}", name_of(vertex.dtype), to_string(vertex.bound));
   return fmt::format("  {}\n      {:<24} {:<34} {:>12} {:>8} {:>10}\n", formula(vertex, graph), type,
-                     labels_text(vertex), flops_text(own), share, bytes_text(bytes_of(vertex)));
+                     labels_text(vertex), flops_text(own), share, bytes_text(tensor_bytes(vertex)));
 }
 
 std::string contraction_text(const OrderedContraction& contraction, const EinGraph& graph) {
@@ -103,22 +102,22 @@ std::string explain_text(const Compiled& compiled) {
   std::size_t inputs = 0;
   for (const Vertex& vertex : graph.vertices) {
     total += flops(vertex);
-    inputs += std::holds_alternative<Input>(vertex.op) ? 1U : 0U;
+    inputs += is_input(vertex) ? 1U : 0U;
   }
   const std::size_t vertices = graph.vertices.size() - inputs;
   std::string text =
       fmt::format("{}: {}, {}, {}, peak memory {}", printable(compiled.name, 400), counted(inputs, "input"),
                   vertices == 1 ? "1 vertex" : fmt::format("{} vertices", vertices), flops_text(total),
-                  bytes_text(static_cast<double>(memory.peak_bytes)));
+                  bytes_text(memory.peak_bytes));
   if (!graph.vertices.empty()) text += fmt::format(" (at {})", graph.vertices[memory.peak_vertex].name);
   text += "\n\ninputs\n";
   for (const Vertex& vertex : graph.vertices) {
-    if (std::holds_alternative<Input>(vertex.op)) text += vertex_text(vertex, graph, total);
+    if (is_input(vertex)) text += vertex_text(vertex, graph, total);
   }
   text += "\nvertices, in order of computation (type and bound; labels; flops and their share; bytes; kernel)\n";
   const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (std::holds_alternative<Input>(graph.vertices[v].op)) continue;
+    if (is_input(graph.vertices[v])) continue;
     text += vertex_text(graph.vertices[v], graph, total);
     if (kernels[v]) text += kernel_text(*kernels[v]);
   }

@@ -44,7 +44,7 @@ std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     const bool is_shared = memory.owners[v] != v;
-    if (std::holds_alternative<Input>(vertex.op) || is_shared) continue;
+    if (is_input(vertex) || is_shared) continue;
     std::vector<ArrayLayout> operands;
     for (const VertexId input : vertex.inputs) operands.push_back(memory.layouts[input.index]);
     const std::optional<KernelSpec> spec = spec_of(vertex, operands, scalars);

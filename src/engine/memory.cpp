@@ -102,7 +102,7 @@ void check_available(std::int64_t needed, const std::string& what) {
   throw RunError(fmt::format(
       "{} needs {} of memory, but only {} are free; use smaller extents, or limit it (--memory SIZE, in C++ "
       "RunOptions::memory): chunks then go to disk",
-      what, bytes_text(static_cast<double>(needed)), bytes_text(static_cast<double>(*available))));
+      what, bytes_text(needed), bytes_text(*available)));
 }
 
 std::optional<std::int64_t> peak_resident_bytes() {

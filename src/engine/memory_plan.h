@@ -10,8 +10,6 @@
 
 namespace einrel {
 
-inline bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
-
 /// The strides of inputs that are not row-major, by name: they decide whether a view needs a copy.
 using LayoutBindings = std::map<std::string, Strides>;
 

@@ -44,13 +44,13 @@ void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const 
   std::int64_t enough = memory.limit;
   while (!fits(largest, {enough, memory.threads, memory.is_in_job})) enough += enough / 8 + 1;
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
-  throw UserError(fmt::format(
-      "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}\n  help: give at least {}{}",
-      bytes_text(static_cast<double>(memory.limit)), vertex ? compiled.graph.vertices[*vertex].name : "the program",
-      bytes_text(static_cast<double>(largest.bytes)),
-      memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
-      counted(static_cast<std::size_t>(tasks.graph.sites), "site"), bytes_text(static_cast<double>(enough)),
-      memory.is_in_job ? ", or more ranks" : ", or fewer --threads"));
+  throw UserError(
+      fmt::format("--memory {} is too little: a part of '{}' takes {}{}, when cut for {}\n  help: give at least {}{}",
+                  bytes_text(memory.limit), vertex ? compiled.graph.vertices[*vertex].name : "the program",
+                  bytes_text(largest.bytes),
+                  memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
+                  counted(static_cast<std::size_t>(tasks.graph.sites), "site"), bytes_text(enough),
+                  memory.is_in_job ? ", or more ranks" : ", or fewer --threads"));
 }
 
 OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,

@@ -124,8 +124,7 @@ class Reader {
   }
 
   void check(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites) const {
-    const PartitionVector most =
-        std::holds_alternative<Input>(vertex.op) ? extents_of(vertex) : most_parts(vertex, graph_);
+    const PartitionVector most = is_input(vertex) ? extents_of(vertex) : most_parts(vertex, graph_);
     const std::vector<std::string> names = label_names(vertex);
     for (std::size_t l = 0; l < names.size(); ++l) {
       if (plan.parts[l] < 1 || plan.parts[l] > most[l]) {

@@ -13,8 +13,6 @@
 namespace einrel {
 namespace {
 
-std::string bytes_of(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
-
 std::string named(const Vertex& vertex, const SourceText& source) {
   return fmt::format("{} (line {})", vertex.name, source.locate(vertex.where.begin).line);
 }
@@ -28,11 +26,11 @@ std::string tensors_text(const EinGraph& graph, const SitePeak& peak, const Sour
     const HeldTensor& held = peak.tensors[t];
     constexpr std::array<std::string_view, 4> prefixes{"", "copied ", "partial results of ", "between the joins of "};
     const std::string_view as = prefixes.at(static_cast<std::size_t>(held.as));
-    texts.push_back(fmt::format("{}{} {}", as, named(graph.vertices[held.vertex], source), bytes_of(held.bytes)));
+    texts.push_back(fmt::format("{}{} {}", as, named(graph.vertices[held.vertex], source), bytes_text(held.bytes)));
     rest -= held.bytes;
   }
   if (peak.tensors.size() > most)
-    texts.push_back(fmt::format("and {} more of {}", peak.tensors.size() - most, bytes_of(rest)));
+    texts.push_back(fmt::format("and {} more of {}", peak.tensors.size() - most, bytes_text(rest)));
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
@@ -42,12 +40,12 @@ std::string peaks_text(const Compiled& compiled, const std::vector<PlanReport>& 
                        const SourceText& source) {
   const EinGraph& graph = compiled.graph;
   std::string text = "\nmost memory of a site";
-  if (request.memory) text += fmt::format(" (limit {})", bytes_of(*request.memory));
+  if (request.memory) text += fmt::format(" (limit {})", bytes_text(*request.memory));
   text += "\n";
   for (const PlanReport& report : reports) {
     const bool fits = !request.memory || report.peak.bytes <= *request.memory;
     text += fmt::format("{:<18} {:>9}{} on site {} while {} is computed: {}\n", report.plan.planner,
-                        bytes_of(report.peak.bytes), fits ? "" : ", over the limit,", report.peak.site,
+                        bytes_text(report.peak.bytes), fits ? "" : ", over the limit,", report.peak.site,
                         named(graph.vertices[report.peak.vertex], source), tensors_text(graph, report.peak, source));
   }
   return text;

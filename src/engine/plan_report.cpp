@@ -35,8 +35,6 @@ std::string cut_text(const Vertex& vertex, const VertexPlan& plan) {
   return text;
 }
 
-std::string bytes_of(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
-
 std::string cost_text(CostKind kind, double cost) {
   if (kind == CostKind::bytes) return bytes_text(cost);
   if (kind == CostKind::seconds) return seconds_text(cost);
@@ -53,7 +51,7 @@ std::string moves_text(const EinGraph& graph, std::size_t v, const VertexPlan& p
     for (const SiteCopies& each : needed_layout(vertex, o, plan).copies) copies *= each.count;
     texts.push_back(fmt::format("{} {}, {}", graph[vertex.inputs[o]].name,
                                 copies > 1 ? fmt::format("to {} sites each", copies) : "cut anew",
-                                bytes_of(cost.operand_bytes[o])));
+                                bytes_text(cost.operand_bytes[o])));
   }
   if (cost.reduced_bytes > 0) {
     const std::vector<std::string> names = label_names(vertex);
@@ -63,7 +61,7 @@ std::string moves_text(const EinGraph& graph, std::size_t v, const VertexPlan& p
     }
     texts.push_back(fmt::format("partial results over {}, {}{}", fmt::join(over, " "),
                                 plan.scatter ? fmt::format("shared out along {}, ", names[*plan.scatter]) : "",
-                                bytes_of(cost.reduced_bytes)));
+                                bytes_text(cost.reduced_bytes)));
   }
   return texts.empty() ? "nothing moves" : fmt::format("{}", fmt::join(texts, "; "));
 }
@@ -98,7 +96,7 @@ std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& 
   const double share = report.costs.seconds > 0 ? 100 * cost.seconds / report.costs.seconds : 0;
   std::string text =
       fmt::format("  {}\n      {:<24} {:>9} {:>9} {:>5.1f} %   {}\n", formula(vertex, graph), cut_text(vertex, plan),
-                  bytes_of(cost.bytes()), seconds_text(cost.seconds), share, moves_text(graph, v, plan, cost));
+                  bytes_text(cost.bytes()), seconds_text(cost.seconds), share, moves_text(graph, v, plan, cost));
   if (other) text += fmt::format("      {}\n", runner_up_text(graph, v, *other, kind, report.costs.of(kind)));
   return text + least_text(cost, report.least[v]);
 }
@@ -107,7 +105,7 @@ std::string inputs_text(const EinGraph& graph, const Plan& plan) {
   std::string text;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (!std::holds_alternative<Input>(vertex.op)) continue;
+    if (!is_input(vertex)) continue;
     const std::int64_t sites = sites_used(plan.vertices[v]);
     text += fmt::format("  {:<44} {}\n", formula(vertex, graph),
                         sites > 1 ? fmt::format("{} chunks on {} sites", fmt::join(plan.vertices[v].parts, "x"), sites)
@@ -131,7 +129,7 @@ std::string totals_text(const std::vector<PlanReport>& reports) {
     const std::int64_t busiest = *std::max_element(report.costs.received.begin(), report.costs.received.end());
     const std::string sites = fewest >= most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
     text += fmt::format("{:<18} {:>16.4g} {:>16.4g} {:>10} {:>12} {:>10} {:>14} {:>10}\n", report.plan.planner,
-                        report.costs.bound, report.costs.floats, bytes_of(report.costs.bytes), bytes_of(busiest),
+                        report.costs.bound, report.costs.floats, bytes_text(report.costs.bytes), bytes_text(busiest),
                         seconds_text(report.costs.seconds), sites, seconds_text(report.seconds));
   }
   return text;
@@ -176,8 +174,7 @@ std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& 
   const std::vector<std::optional<RunnerUp>> others = runners_up(graph, first.plan, request.machine, request.cost);
   text += "\nvertices (sites along each label; bytes received; seconds and their share; what moves)\n";
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (!std::holds_alternative<Input>(graph.vertices[v].op))
-      text += vertex_text(graph, v, first, others[v], request.cost);
+    if (!is_input(graph.vertices[v])) text += vertex_text(graph, v, first, others[v], request.cost);
   }
   return text + totals_text(reports);
 }
@@ -193,7 +190,7 @@ std::string plan_difference_text(const Compiled& compiled, const PlanReport& fir
   std::size_t same = 0;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (std::holds_alternative<Input>(vertex.op)) continue;
+    if (is_input(vertex)) continue;
     const VertexCost& a = first.costs.vertices[v];
     const VertexCost& b = second.costs.vertices[v];
     const VertexPlan& one = first.plan.vertices[v];
@@ -206,7 +203,7 @@ std::string plan_difference_text(const Compiled& compiled, const PlanReport& fir
     text += fmt::format("  {}\n", formula(vertex, graph));
     for (const auto& [report, cost] : {std::pair{&first, &a}, std::pair{&second, &b}}) {
       text += fmt::format("      {:<16} {:<24} {:>9} {:>9}   {}\n", report->plan.planner,
-                          cut_text(vertex, report->plan.vertices[v]), bytes_of(cost->bytes()),
+                          cut_text(vertex, report->plan.vertices[v]), bytes_text(cost->bytes()),
                           seconds_text(cost->seconds), moves_text(graph, v, report->plan.vertices[v], *cost));
     }
     text += fmt::format("      {} of {} costs {:+.4g} bytes, {:+.3g} s\n", second.plan.planner, vertex.name,

@@ -90,7 +90,7 @@ ordered_json base_json(const Compiled& compiled, const LayoutBindings& layouts =
   ordered_json outputs = ordered_json::object();
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (std::holds_alternative<Input>(vertex.op)) {
+    if (is_input(vertex)) {
       inputs[vertex.name] = {{"shape", shape_json(vertex.bound)}, {"dtype", std::string(name_of(vertex.dtype))}};
     } else {
       vertices.push_back(vertex_json(vertex, graph, kernels[v]));
@@ -245,7 +245,7 @@ std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
   const GraphCuts cuts = default_cuts(compiled.graph, plan.ia.store.sites());
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
+    if (is_input(compiled.graph.vertices[v])) continue;
     ordered_json& vertex = json["vertices"][next++];
     for (std::size_t l = 0; l < vertex["labels"].size(); ++l)
       vertex["parts"][vertex["labels"][l].get<std::string>()] = cuts.parts[v][l];
@@ -280,7 +280,7 @@ ordered_json planned_program_json(const Compiled& compiled, const std::vector<Pl
       runners_up(compiled.graph, first.plan, request.machine, request.cost);
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
+    if (is_input(compiled.graph.vertices[v])) continue;
     json["vertices"][next].update(planned_json(compiled.graph, v, first));
     json["vertices"][next]["runner_up"] = runner_up_json(compiled.graph, v, others[v]);
     json["vertices"][next++].update(read_and_written_json(compiled.graph.vertices[v]));
@@ -316,7 +316,7 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
   json["peak_memory"]["measured"] = peak_bytes.value_or(0);
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
+    if (is_input(compiled.graph.vertices[v])) continue;
     json["vertices"][next]["predicted_seconds"] = json["vertices"][next]["seconds"];
     json["vertices"][next]["seconds"] = run.vertex_seconds[v];
     json["vertices"][next]["peak_memory"] = {{"predicted", plan.peak.by_vertex[v]}, {"measured", run.vertex_live[v]}};
@@ -346,7 +346,7 @@ std::string run_json(const Compiled& compiled, const RunReport& report, std::opt
   json["peak_memory"] = {{"predicted", report.predicted_peak_bytes}, {"measured", peak_bytes.value_or(0)}};
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-    if (std::holds_alternative<Input>(compiled.graph.vertices[v].op)) continue;
+    if (is_input(compiled.graph.vertices[v])) continue;
     json["vertices"][next++]["seconds"] = report.vertex_seconds[v];
   }
   json["measured"] = {{"seconds", report.seconds},

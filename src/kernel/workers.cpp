@@ -31,8 +31,7 @@ class Scratch {
     try {
       memory_.reset(static_cast<std::byte*>(::operator new(needed, alignment)));
     } catch (const std::bad_alloc&) {
-      throw RunError(
-          fmt::format("no memory for the workspace of a kernel: it needs {}", bytes_text(static_cast<double>(bytes))));
+      throw RunError(fmt::format("no memory for the workspace of a kernel: it needs {}", bytes_text(bytes)));
     }
     size_ = needed;
     return memory_.get();

@@ -32,8 +32,6 @@ LabelUses uses_of(const Vertex& vertex) {
   return uses;
 }
 
-bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
-
 bool is_sum(const Vertex& vertex) {
   const auto* const einsum = std::get_if<EinSum>(&vertex.op);
   return einsum != nullptr && einsum->reducer == Reducer::sum;

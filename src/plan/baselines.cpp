@@ -12,8 +12,6 @@
 namespace einrel {
 namespace {
 
-bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
-
 /// Plans each vertex alone; inputs follow.
 template <class F>
 Plan plan_each(const EinGraph& graph, std::int64_t sites, F plan_of_vertex) {

@@ -10,12 +10,6 @@ double chunk_extent(Extent extent, std::int64_t parts) {
   return static_cast<double>(largest);
 }
 
-double chunk_elements(const Shape& bound, const PartitionVector& parts) {
-  double elements = 1;
-  for (std::size_t d = 0; d < bound.size(); ++d) elements *= chunk_extent(bound[d], parts[d]);
-  return elements;
-}
-
 /// Of the largest chunk.
 struct ChunkSize {
   std::vector<double> extents;
@@ -33,8 +27,6 @@ std::vector<ChunkSize> chunk_sizes(const Shape& bound, const std::vector<Partiti
   return sizes;
 }
 
-double elements_of(const Shape& bound) { return chunk_elements(bound, PartitionVector(bound.size(), 1)); }
-
 double product_of(const PartitionVector& parts) {
   double product = 1;
   for (const std::int64_t count : parts) product *= static_cast<double>(count);
@@ -43,8 +35,14 @@ double product_of(const PartitionVector& parts) {
 
 }  // namespace
 
+double chunk_elements(const Shape& bound, const PartitionVector& parts) {
+  double elements = 1;
+  for (std::size_t d = 0; d < bound.size(); ++d) elements *= chunk_extent(bound[d], parts[d]);
+  return elements;
+}
+
 double bound_of_vertex(const Vertex& vertex, const EinGraph& graph, const PartitionVector& parts) {
-  if (std::holds_alternative<Input>(vertex.op)) return 0;
+  if (is_input(vertex)) return 0;
   const double calls = product_of(parts);
   double cost = 0;
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
@@ -61,7 +59,7 @@ double bound_of_repartition(const Shape& bound, const PartitionVector& from, con
 
 std::vector<double> bounds_of_repartitions(const Shape& bound, const std::vector<PartitionVector>& from,
                                            const std::vector<PartitionVector>& to) {
-  const double all = elements_of(bound);
+  const auto all = static_cast<double>(element_count(bound));
   const std::vector<ChunkSize> produced = chunk_sizes(bound, from);
   const std::vector<ChunkSize> consumed = chunk_sizes(bound, to);
   std::vector<double> costs;
@@ -91,7 +89,7 @@ double bound_of_plan(const EinGraph& graph, const std::vector<PartitionVector>& 
     cost += bound_of_vertex(vertex, graph, parts[v]);
     for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
       const Vertex& producer = graph[vertex.inputs[o]];
-      if (std::holds_alternative<Input>(producer.op)) continue;
+      if (is_input(producer)) continue;
       cost += bound_of_repartition(producer.bound, result_parts(producer, parts[vertex.inputs[o].index]),
                                    operand_parts(vertex, o, parts[v]));
     }

@@ -7,6 +7,9 @@ namespace einrel {
 // The cost model `bound`: floats that are moved in the worst case, where every chunk comes from elsewhere (EinDecomp,
 // section 7). Chunks of extents that their parts do not divide count as large as the largest.
 
+/// Of the largest chunk of a tensor with this bound that is cut into so many parts along each dimension.
+double chunk_elements(const Shape& bound, const PartitionVector& parts);
+
 /// Transferring into the join: N * (n_X + n_Y + ...), with N the kernel calls (the product of d over the labels) and
 /// n_X the elements of a chunk of X. Transferring into the aggregation: N / n_agg * (n_agg - 1) * n_Z, with n_agg the
 /// product of d over what is reduced and n_Z the elements of a chunk of the result. 0 for an Input; a View is a join

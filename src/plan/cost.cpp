@@ -60,7 +60,7 @@ double speed_up(double alone, std::int64_t busy, const Machine& machine) {
 
 /// Work and memory traffic of the site that has most of them, and the start of its kernel calls.
 double computing_seconds(const EinGraph& graph, const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
-  if (std::holds_alternative<Input>(vertex.op)) return 0;
+  if (is_input(vertex)) return 0;
   const Shape extents = label_extents(vertex);
   double share = 1;
   double calls = 1;
@@ -329,7 +329,7 @@ class Accounting {
     const VertexPlan& plan = plan_.vertices[v];
     VertexCost cost;
     cost.operand_bytes.assign(vertex.inputs.size(), 0);
-    if (std::holds_alternative<Input>(vertex.op)) return cost;
+    if (is_input(vertex)) return cost;
     cost.bound = bound_of_vertex(vertex, graph_, plan.parts);
     cost.floats = reduced_floats(vertex, plan);
     cost.moving = reducing_seconds(vertex, plan, machine_);
@@ -343,7 +343,7 @@ class Accounting {
     const Vertex& vertex = graph_.vertices[v];
     const std::size_t producer = vertex.inputs[operand].index;
     const Vertex& tensor = graph_.vertices[producer];
-    if (!std::holds_alternative<Input>(tensor.op)) {
+    if (!is_input(tensor)) {
       cost.bound += bound_of_repartition(tensor.bound, result_parts(tensor, plan_.vertices[producer].parts),
                                          operand_parts(vertex, operand, plan_.vertices[v].parts));
     }

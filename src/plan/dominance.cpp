@@ -58,7 +58,7 @@ class Dominance {
       const Layout need = needed_layout(vertex, o, plan);
       const double best = model_.of_input(graph_[input], need);
       cost.least += best / readers_[input.index];
-      const bool lies_anywhere = std::holds_alternative<Input>(graph_[input].op) && readers_[input.index] == 1;
+      const bool lies_anywhere = is_input(graph_[input]) && readers_[input.index] == 1;
       cost.most += best + (lies_anywhere ? 0 : model_.of_misplacing(graph_[input], need, sites_));
     }
     return cost;
@@ -78,7 +78,7 @@ Candidates undominated(const EinGraph& graph, const CostModel& model, std::int64
   return
       [dominance = Dominance(graph, model, sites, starts), all = std::move(all)](const Vertex& vertex, std::size_t v) {
         std::vector<VertexPlan> candidates = all(vertex, v);
-        if (!std::holds_alternative<Input>(vertex.op)) dominance.leave_out_dominated(v, candidates);
+        if (!is_input(vertex)) dominance.leave_out_dominated(v, candidates);
         return candidates;
       };
 }

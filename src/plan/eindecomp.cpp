@@ -192,7 +192,7 @@ std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, cons
 
 Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle) {
   return [&graph, sites, kind, may_idle = std::move(may_idle)](const Vertex& vertex, std::size_t v) {
-    if (std::holds_alternative<Input>(vertex.op)) return input_layouts(vertex, sites);
+    if (is_input(vertex)) return input_layouts(vertex, sites);
     const PartitionVector most = most_parts(vertex, graph);
     std::vector<std::int64_t> numbers;
     for (const std::int64_t number : may_idle[v] ? numbers_of_sites(sites) : std::vector<std::int64_t>{sites}) {
@@ -214,7 +214,7 @@ bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& mach
   const std::vector<bool> small = small_vertices(graph, plan.sites, machine);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (std::holds_alternative<Input>(vertex.op) || small[v]) continue;
+    if (is_input(vertex) || small[v]) continue;
     const PartitionVector most = most_parts(vertex, graph);
     if (sites_used(plan.vertices[v]) < most_sites_of(most, plan.sites)) return false;
   }
@@ -225,7 +225,7 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
   if (calls < 1) throw Bug("a plan of no kernel calls");
   const auto model = cost_model(CostKind::bound, {});
   const SearchSpace space(graph, *model, [&](const Vertex& vertex, std::size_t) -> std::vector<VertexPlan> {
-    if (std::holds_alternative<Input>(vertex.op)) return {whole(vertex)};
+    if (is_input(vertex)) return {whole(vertex)};
     return one_part_per_site_each(power_of_two_partitions(most_parts(vertex, graph), calls));
   });
   Transfers transfers(calls);

@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "plan/bound_cost.h"
 #include "plan/cost.h"
 
 namespace einrel {
 namespace {
 
 std::int64_t part_of(std::int64_t extent, std::int64_t parts) { return (extent + parts - 1) / parts; }
-
-double chunk_elements(const Shape& bound, const PartitionVector& parts) {
-  double elements = 1;
-  for (std::size_t d = 0; d < bound.size(); ++d) elements *= static_cast<double>(part_of(bound[d].value(), parts[d]));
-  return elements;
-}
 
 /// What one part reads and makes, and another like that which it makes where these are added up afterwards.
 double part_bytes(const EinGraph& graph, const Vertex& vertex, const PartitionVector& parts) {
@@ -47,7 +42,7 @@ void cut_inputs(const EinGraph& graph, const Vertex& reader, Plan& plan, std::si
   if (std::holds_alternative<View>(reader.op)) return;
   for (const std::size_t operand : operands_read(reader)) {
     const std::size_t input = reader.inputs[operand].index;
-    if (!std::holds_alternative<Input>(graph.vertices[input].op)) continue;
+    if (!is_input(graph.vertices[input])) continue;
     const PartitionVector needed = operand_parts(reader, operand, plan.vertices[v].parts);
     PartitionVector& parts = plan.vertices[input].parts;
     for (std::size_t d = 0; d < parts.size(); ++d) parts[d] = std::max(parts[d], needed[d]);
@@ -59,7 +54,7 @@ void cut_inputs(const EinGraph& graph, const Vertex& reader, Plan& plan, std::si
 void make_parts_finer(const EinGraph& graph, Plan& plan, std::int64_t most_bytes) {
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (std::holds_alternative<Input>(vertex.op)) continue;
+    if (is_input(vertex)) continue;
     const PartitionVector most = most_parts(vertex, graph);
     PartitionVector& parts = plan.vertices[v].parts;
     while (part_bytes(graph, vertex, parts) > static_cast<double>(most_bytes)) {

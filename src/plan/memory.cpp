@@ -15,7 +15,6 @@
 namespace einrel {
 namespace {
 
-bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
 std::int64_t element_bytes(const Vertex& vertex) { return static_cast<std::int64_t>(size_of(vertex.dtype)); }
 
 /// Partial results of its parts that a site has at a time, where one is not reduced onto the other.

@@ -8,8 +8,6 @@
 namespace einrel {
 namespace {
 
-bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
-
 /// The plan of an input that lies as a consumer needs it: where that wants copies, on the first of their sites.
 VertexPlan plan_of_input(const Layout& need) {
   VertexPlan plan;

@@ -28,7 +28,7 @@ Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
 Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) {
   constexpr std::size_t most = 4000;  // of one vertex: it compares every two of neighbours
   for (const Vertex& vertex : graph.vertices) {
-    if (std::holds_alternative<Input>(vertex.op)) continue;
+    if (is_input(vertex)) continue;
     const std::size_t ways = power_of_two_partitions(most_parts(vertex, graph), request.sites).size();
     if (ways > most)
       return fmt::format("there are {} ways to cut {}; eindecomp looks at some of them", ways, vertex.name);

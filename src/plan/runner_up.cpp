@@ -34,7 +34,7 @@ std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Pla
   const std::optional<SearchSpace::Choice> choice = space.choice_of(with_pieces_together(graph, plan));
   if (!choice) return result;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (std::holds_alternative<Input>(graph.vertices[v].op) || space.candidates(v).size() < 2) continue;
+    if (is_input(graph.vertices[v]) || space.candidates(v).size() < 2) continue;
     const std::vector<double> costs = space.costs_beside(*choice, v);
     std::size_t second = (*choice)[v] == 0 ? 1 : 0;
     for (std::size_t c = 0; c < costs.size(); ++c) {

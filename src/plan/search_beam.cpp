@@ -8,8 +8,6 @@
 namespace einrel::search {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 /// Where what is still to be read lies: a result for each vertex that is open.
 using Open = std::vector<std::uint32_t>;
 

@@ -6,7 +6,6 @@
 namespace einrel::search {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
 
 /// Plans paths, or a whole forest, by dynamic programming.

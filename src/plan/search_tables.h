@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -10,6 +11,8 @@
 
 /// What the searches of plans share; nobody else needs it.
 namespace einrel::search {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Per vertex the position of its candidate.
 using Choice = std::vector<std::size_t>;
@@ -53,7 +56,7 @@ struct Tables {
   Tables(const EinGraph& of, const CostModel& by, const Candidates& candidates);
 
   const VertexClass& of_class(std::size_t v) const { return *classes[class_of[v]]; }
-  bool is_input(std::size_t v) const { return std::holds_alternative<Input>(graph.vertices[v].op); }
+  bool is_input(std::size_t v) const { return einrel::is_input(graph.vertices[v]); }
   /// An input whose place matters to several consumers.
   bool is_shared_input(std::size_t v) const { return is_input(v) && model.sends_once() && readers[v] > 1; }
 

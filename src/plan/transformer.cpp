@@ -12,8 +12,6 @@
 namespace einrel {
 namespace {
 
-bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
-
 template <class List>
 bool has(const List& list, std::size_t label) {
   return std::find(list.begin(), list.end(), label) != list.end();

@@ -81,7 +81,7 @@ class Pieces {
 
   /// An input that lies on one site along the label may be read in any pieces, if nobody else wants it whole.
   bool can_follow(const Along& operand) const {
-    return std::holds_alternative<Input>(graph_.vertices[operand.tensor].op) && readers_[operand.tensor] == 1 &&
+    return is_input(graph_.vertices[operand.tensor]) && readers_[operand.tensor] == 1 &&
            operand.axis.cut == DimensionCut{1, 1};
   }
 
@@ -90,7 +90,7 @@ class Pieces {
   std::optional<std::size_t> spread_dim(std::size_t v, std::size_t operand) const {
     const Vertex& vertex = graph_.vertices[v];
     const std::size_t tensor = vertex.inputs[operand].index;
-    if (!std::holds_alternative<Input>(graph_.vertices[tensor].op) || readers_[tensor] != 1) return std::nullopt;
+    if (!is_input(graph_.vertices[tensor]) || readers_[tensor] != 1) return std::nullopt;
     for (const std::optional<std::size_t> label : operand_labels(vertex, operand)) {
       if (!label || plan_.vertices[v].parts[*label] > 1) return std::nullopt;
     }
@@ -163,7 +163,7 @@ Plan with_pieces_together(const EinGraph& graph, Plan plan) {
     const auto put_together = [&](std::size_t label) {
       if (cut.grid[label] == 1) cut.parts[label] = 1;
     };
-    if (std::holds_alternative<Input>(graph.vertices[v].op)) {
+    if (is_input(graph.vertices[v])) {
       for (std::size_t dim = 0; dim < cut.parts.size(); ++dim) put_together(dim);
     } else {
       for (const std::size_t label : reduced_labels(graph.vertices[v])) put_together(label);

@@ -34,11 +34,11 @@ class HoldingModel : public CostModel {
   std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
                                const std::vector<Layout>& need) const override {
     std::vector<double> costs = cost_->of_moves(tensor, have, need);
-    const bool is_input = std::holds_alternative<Input>(tensor.op);
+    const bool moves_anyway = is_input(tensor);
     for (std::size_t n = 0; n < need.size(); ++n) {
       const double held = per_byte_ * share(tensor, need[n]);
       for (std::size_t i = n; i < costs.size(); i += need.size()) {
-        if (costs[i] != 0 || is_input) costs[i] += held;
+        if (costs[i] != 0 || moves_anyway) costs[i] += held;
       }
     }
     return costs;
@@ -63,7 +63,7 @@ class HoldingModel : public CostModel {
 Candidates fitting(const EinGraph& graph, Candidates all, std::int64_t limit) {
   return [&graph, all = std::move(all), limit](const Vertex& vertex, std::size_t v) {
     std::vector<VertexPlan> candidates = all(vertex, v);
-    if (std::holds_alternative<Input>(vertex.op)) return candidates;
+    if (is_input(vertex)) return candidates;
     std::vector<VertexPlan> fit;
     for (const VertexPlan& plan : candidates) {
       if (least_memory_of(graph, vertex, plan) <= limit) fit.push_back(plan);
@@ -121,7 +121,7 @@ Plan with_spread_inputs(const EinGraph& graph, Plan plan, std::int64_t limit) {
   constexpr std::int64_t is_small = 1000;  // of so many of which a site can hold all
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (!std::holds_alternative<Input>(vertex.op) || sites_used(plan.vertices[v]) == plan.sites) continue;
+    if (!is_input(vertex) || sites_used(plan.vertices[v]) == plan.sites) continue;
     PartitionVector most;
     for (const Extent extent : vertex.bound) most.push_back(std::max<std::int64_t>(extent.value(), 1));
     const VertexPlan spread = one_part_per_site(site_grids(most, plan.sites).back());
@@ -178,7 +178,7 @@ class Descent {
     std::vector<std::size_t> vertices{peak.vertex};
     for (const HeldTensor& held : peak.tensors) {
       const bool is_known = std::find(vertices.begin(), vertices.end(), held.vertex) != vertices.end();
-      if (is_known || std::holds_alternative<Input>(graph_.vertices[held.vertex].op)) continue;
+      if (is_known || is_input(graph_.vertices[held.vertex])) continue;
       if (vertices.size() < most) vertices.push_back(held.vertex);
     }
     return vertices;
@@ -195,7 +195,7 @@ class Descent {
 std::string over_limit(const EinGraph& graph, const SitePeak& peak, std::int64_t limit) {
   if (peak.bytes <= limit) return "";
   return fmt::format("{} needs {} on site {}, and the limit is {} a site", graph.vertices[peak.vertex].name,
-                     bytes_text(static_cast<double>(peak.bytes)), peak.site, bytes_text(static_cast<double>(limit)));
+                     bytes_text(peak.bytes), peak.site, bytes_text(limit));
 }
 
 Planned eindecomp_within(const EinGraph& graph, const PlanRequest& request, const std::vector<Plan>& others) {

@@ -6,16 +6,17 @@
 namespace einrel {
 namespace {
 
-constexpr std::array<std::string_view, all_dtypes.size()> names{"f32", "f64", "bf16", "f16", "i32", "i64", "bool"};
+constexpr std::array<std::string_view, all_dtypes.size()> dtype_names{"f32", "f64", "bf16", "f16",
+                                                                      "i32", "i64", "bool"};
 
 }  // namespace
 
-std::string_view name_of(DType dtype) { return names[static_cast<std::size_t>(dtype)]; }
+std::string_view name_of(DType dtype) { return dtype_names[static_cast<std::size_t>(dtype)]; }
 
 std::optional<DType> dtype_named(std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return all_dtypes[static_cast<std::size_t>(found - names.begin())];
+  const auto found = std::find(dtype_names.begin(), dtype_names.end(), name);
+  if (found == dtype_names.end()) return std::nullopt;
+  return all_dtypes[static_cast<std::size_t>(found - dtype_names.begin())];
 }
 
 std::size_t size_of(DType dtype) {

@@ -18,19 +18,19 @@ namespace {
 
 constexpr std::size_t magic_size = 4;
 
-constexpr std::array<std::pair<std::uint8_t, StoredType>, 6> codes{{{0x08, StoredType::u8},
-                                                                    {0x09, StoredType::i8},
-                                                                    {0x0B, StoredType::i16},
-                                                                    {0x0C, StoredType::i32},
-                                                                    {0x0D, StoredType::f32},
-                                                                    {0x0E, StoredType::f64}}};
+constexpr std::array<std::pair<std::uint8_t, StoredType>, 6> idx_codes{{{0x08, StoredType::u8},
+                                                                        {0x09, StoredType::i8},
+                                                                        {0x0B, StoredType::i16},
+                                                                        {0x0C, StoredType::i32},
+                                                                        {0x0D, StoredType::f32},
+                                                                        {0x0E, StoredType::f64}}};
 
 /// What a tensor of ours is written as.
-std::optional<std::uint8_t> code_of(DType dtype) {
+std::optional<std::uint8_t> idx_code(DType dtype) {
   const StoredType wanted = dtype == DType::boolean ? StoredType::u8 : stored_type(dtype);
   const auto* const found =
-      std::find_if(codes.begin(), codes.end(), [&](const auto& code) { return code.second == wanted; });
-  if (found == codes.end()) return std::nullopt;
+      std::find_if(idx_codes.begin(), idx_codes.end(), [&](const auto& code) { return code.second == wanted; });
+  if (found == idx_codes.end()) return std::nullopt;
   return found->first;
 }
 
@@ -42,8 +42,8 @@ struct Magic {
 Magic parse_magic(const std::string& name, std::span<const std::byte, magic_size> bytes) {
   const auto code = std::to_integer<std::uint8_t>(bytes[2]);
   const auto* const found =
-      std::find_if(codes.begin(), codes.end(), [&](const auto& entry) { return entry.first == code; });
-  if (bytes[0] != std::byte{0} || bytes[1] != std::byte{0} || found == codes.end()) {
+      std::find_if(idx_codes.begin(), idx_codes.end(), [&](const auto& entry) { return entry.first == code; });
+  if (bytes[0] != std::byte{0} || bytes[1] != std::byte{0} || found == idx_codes.end()) {
     throw UserError(fmt::format("{}: not an idx file: it does not begin with 0, 0 and an element type", name));
   }
   return {found->second, std::to_integer<std::size_t>(bytes[3])};
@@ -58,7 +58,7 @@ Shape parse_extents(std::span<const std::byte> bytes) {
 }
 
 std::string header_of(const Tensor& tensor) {
-  const std::optional<std::uint8_t> code = code_of(tensor.dtype());
+  const std::optional<std::uint8_t> code = idx_code(tensor.dtype());
   invariant(code && tensor.rank() <= max_rank && idx_can_hold(tensor.shape()), "checked before idx is written");
   std::string header{'\0', '\0', static_cast<char>(*code), static_cast<char>(tensor.rank())};
   for (const Extent extent : tensor.shape()) {
@@ -135,7 +135,7 @@ StoredTensor parse_idx_gz(const FileBytes& file) {
                        ElementOrder::row_major);
 }
 
-bool idx_can_hold(DType dtype) { return code_of(dtype).has_value(); }
+bool idx_can_hold(DType dtype) { return idx_code(dtype).has_value(); }
 
 bool idx_can_hold(const Shape& shape) {
   return std::all_of(shape.begin(), shape.end(),

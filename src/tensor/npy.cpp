@@ -160,26 +160,26 @@ struct Descr {
   std::endian order;
 };
 
-constexpr std::array<std::pair<std::string_view, StoredType>, 12> codes{{{"f4", StoredType::f32},
-                                                                         {"f8", StoredType::f64},
-                                                                         {"f2", StoredType::f16},
-                                                                         {"i4", StoredType::i32},
-                                                                         {"i8", StoredType::i64},
-                                                                         {"b1", StoredType::boolean},
-                                                                         {"u1", StoredType::u8},
-                                                                         {"i1", StoredType::i8},
-                                                                         {"u2", StoredType::u16},
-                                                                         {"i2", StoredType::i16},
-                                                                         {"u4", StoredType::u32},
-                                                                         {"V2", StoredType::bf16}}};
+constexpr std::array<std::pair<std::string_view, StoredType>, 12> npy_codes{{{"f4", StoredType::f32},
+                                                                             {"f8", StoredType::f64},
+                                                                             {"f2", StoredType::f16},
+                                                                             {"i4", StoredType::i32},
+                                                                             {"i8", StoredType::i64},
+                                                                             {"b1", StoredType::boolean},
+                                                                             {"u1", StoredType::u8},
+                                                                             {"i1", StoredType::i8},
+                                                                             {"u2", StoredType::u16},
+                                                                             {"i2", StoredType::i16},
+                                                                             {"u4", StoredType::u32},
+                                                                             {"V2", StoredType::bf16}}};
 
 std::optional<Descr> parse_descr(std::string_view descr) {
   // Two bytes without meaning: NumPy has no name of its own for bfloat16, and writes it in little-endian order.
   if (descr == "bfloat16" || descr == "<V2" || descr == "|V2") return Descr{StoredType::bf16, std::endian::little};
   if (descr.size() != 3) return std::nullopt;
   const auto* const found =
-      std::find_if(codes.begin(), codes.end(), [&](const auto& code) { return code.first == descr.substr(1); });
-  if (found == codes.end() || found->second == StoredType::bf16) return std::nullopt;
+      std::find_if(npy_codes.begin(), npy_codes.end(), [&](const auto& code) { return code.first == descr.substr(1); });
+  if (found == npy_codes.end() || found->second == StoredType::bf16) return std::nullopt;
   switch (descr[0]) {
     case '<': return Descr{found->second, std::endian::little};
     case '>': return Descr{found->second, std::endian::big};
@@ -191,15 +191,15 @@ std::optional<Descr> parse_descr(std::string_view descr) {
   }
 }
 
-std::string_view code_of(DType dtype) {
-  const auto* const found =
-      std::find_if(codes.begin(), codes.end(), [&](const auto& code) { return code.second == stored_type(dtype); });
-  invariant(found != codes.end(), "every dtype has a code in .npy");
+std::string_view npy_code(DType dtype) {
+  const auto* const found = std::find_if(npy_codes.begin(), npy_codes.end(),
+                                         [&](const auto& code) { return code.second == stored_type(dtype); });
+  invariant(found != npy_codes.end(), "every dtype has a code in .npy");
   return found->first;
 }
 
 /// The part of the file that holds the dictionary.
-std::string_view header_text(const FileBytes& file) {
+std::string_view npy_header(const FileBytes& file) {
   const std::string_view all = as_text(file.bytes);
   if (all.substr(0, magic.size()) != magic) {
     throw UserError(fmt::format("{}: not an .npy file: it does not begin with \\x93NUMPY", file.name));
@@ -222,7 +222,7 @@ std::string_view header_text(const FileBytes& file) {
 }  // namespace
 
 StoredTensor parse_npy(const FileBytes& file) {
-  const std::string_view text = header_text(file);
+  const std::string_view text = npy_header(file);
   NpyHeader header = HeaderParser(file.name, text).parse();
   const std::optional<Descr> descr = parse_descr(*header.descr);
   if (!descr) {
@@ -237,7 +237,7 @@ StoredTensor parse_npy(const FileBytes& file) {
 }
 
 std::string npy_header(DType dtype, const Shape& shape) {
-  const std::string_view code = code_of(dtype);
+  const std::string_view code = npy_code(dtype);
   const char order = size_of(dtype) == 1 ? '|' : '<';
   std::string text =
       fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}", order, code, to_string(shape));

@@ -22,30 +22,30 @@ constexpr std::size_t length_size = sizeof(std::uint64_t);
 constexpr std::uint64_t longest_header = 100'000'000;  // the format's own limit
 constexpr std::string_view metadata_name = "__metadata__";
 
-constexpr std::array<std::pair<std::string_view, StoredType>, 12> codes{{{"F32", StoredType::f32},
-                                                                         {"F64", StoredType::f64},
-                                                                         {"BF16", StoredType::bf16},
-                                                                         {"F16", StoredType::f16},
-                                                                         {"I32", StoredType::i32},
-                                                                         {"I64", StoredType::i64},
-                                                                         {"BOOL", StoredType::boolean},
-                                                                         {"U8", StoredType::u8},
-                                                                         {"I8", StoredType::i8},
-                                                                         {"U16", StoredType::u16},
-                                                                         {"I16", StoredType::i16},
-                                                                         {"U32", StoredType::u32}}};
+constexpr std::array<std::pair<std::string_view, StoredType>, 12> safetensors_codes{{{"F32", StoredType::f32},
+                                                                                     {"F64", StoredType::f64},
+                                                                                     {"BF16", StoredType::bf16},
+                                                                                     {"F16", StoredType::f16},
+                                                                                     {"I32", StoredType::i32},
+                                                                                     {"I64", StoredType::i64},
+                                                                                     {"BOOL", StoredType::boolean},
+                                                                                     {"U8", StoredType::u8},
+                                                                                     {"I8", StoredType::i8},
+                                                                                     {"U16", StoredType::u16},
+                                                                                     {"I16", StoredType::i16},
+                                                                                     {"U32", StoredType::u32}}};
 
 std::optional<StoredType> type_named(std::string_view code) {
-  const auto* const found =
-      std::find_if(codes.begin(), codes.end(), [&](const auto& entry) { return entry.first == code; });
-  if (found == codes.end()) return std::nullopt;
+  const auto* const found = std::find_if(safetensors_codes.begin(), safetensors_codes.end(),
+                                         [&](const auto& entry) { return entry.first == code; });
+  if (found == safetensors_codes.end()) return std::nullopt;
   return found->second;
 }
 
-std::string_view code_of(DType dtype) {
-  const auto* const found =
-      std::find_if(codes.begin(), codes.end(), [&](const auto& entry) { return entry.second == stored_type(dtype); });
-  invariant(found != codes.end(), "every dtype has a code in .safetensors");
+std::string_view safetensors_code(DType dtype) {
+  const auto* const found = std::find_if(safetensors_codes.begin(), safetensors_codes.end(),
+                                         [&](const auto& entry) { return entry.second == stored_type(dtype); });
+  invariant(found != safetensors_codes.end(), "every dtype has a code in .safetensors");
   return found->first;
 }
 
@@ -205,7 +205,7 @@ UserError damaged(const FileBytes& file, const std::string& what) {
   return UserError(fmt::format("{}: damaged .safetensors header: {}", file.name, what));
 }
 
-std::string_view header_text(const FileBytes& file) {
+std::string_view safetensors_header(const FileBytes& file) {
   if (file.bytes.size() < length_size) throw damaged(file, "the file is shorter than 8 bytes");
   const auto length = load_number<std::uint64_t>(file.bytes.data(), std::endian::little);
   if (length > longest_header || length > file.bytes.size() - length_size) {
@@ -257,7 +257,7 @@ std::string header_of(const std::vector<const NamedTensor*>& tensors) {
     if (header.size() > 1) header += ',';
     const std::int64_t end = checked_add(offset, tensor.byte_count());
     header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json(named->name).dump(),
-                          code_of(tensor.dtype()), json(extents).dump(), offset, end);
+                          safetensors_code(tensor.dtype()), json(extents).dump(), offset, end);
     offset = end;
   }
   header += '}';
@@ -268,7 +268,7 @@ std::string header_of(const std::vector<const NamedTensor*>& tensors) {
 }  // namespace
 
 SafetensorsFile parse_safetensors(const FileBytes& file) {
-  const std::string_view text = header_text(file);
+  const std::string_view text = safetensors_header(file);
   SafetensorsFile result{file, {}, {}, length_size + text.size()};
   if (text.empty() || text.front() != '{') throw damaged(file, "it does not begin with '{'");
   HeaderHandler handler(result);

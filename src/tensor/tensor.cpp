@@ -16,7 +16,7 @@ std::shared_ptr<std::byte> allocate_elements(DType dtype, const Shape& shape, Me
     return pool.allocate(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
     throw RunError(fmt::format("no memory for a tensor of shape {} and dtype {}: it needs {}", to_string(shape),
-                               name_of(dtype), bytes_text(static_cast<double>(bytes))));
+                               name_of(dtype), bytes_text(bytes)));
   }
 }
 

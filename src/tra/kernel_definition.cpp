@@ -293,7 +293,7 @@ class KernelBuilder {
     std::vector<Vertex> vertices;
     std::vector<std::vector<std::size_t>> reads;
     for (const Vertex& vertex : graph.vertices) {
-      if (std::holds_alternative<Input>(vertex.op)) continue;  // the parameters, in their order
+      if (is_input(vertex)) continue;  // the parameters, in their order
       vertices.push_back(vertex);
       std::vector<std::size_t>& own = reads.emplace_back();
       for (const VertexId input : vertex.inputs) own.push_back(input.index);

@@ -74,12 +74,12 @@ TEST(SecondsText, HasThreeDigitsAndAUnit) {
 }
 
 TEST(BytesText, HasThreeDigitsAndAUnit) {
-  EXPECT_EQ(bytes_text(0), "0 B");
-  EXPECT_EQ(bytes_text(999), "999 B");
-  EXPECT_EQ(bytes_text(1500), "1.5 kB");
-  EXPECT_EQ(bytes_text(999'499), "999 kB");
-  EXPECT_EQ(bytes_text(999'500), "1 MB");
-  EXPECT_EQ(bytes_text(12'345'678), "12.3 MB");
+  EXPECT_EQ(bytes_text(std::int64_t{0}), "0 B");
+  EXPECT_EQ(bytes_text(std::int64_t{999}), "999 B");
+  EXPECT_EQ(bytes_text(std::int64_t{1500}), "1.5 kB");
+  EXPECT_EQ(bytes_text(std::int64_t{999'499}), "999 kB");
+  EXPECT_EQ(bytes_text(std::int64_t{999'500}), "1 MB");
+  EXPECT_EQ(bytes_text(std::int64_t{12'345'678}), "12.3 MB");
   EXPECT_EQ(bytes_text(9.2e18), "9.2 EB");
 }
 

@@ -8,12 +8,13 @@
 #include <string>
 
 #include "base/error.h"
+#include "support/special_values.h"
 
 namespace einrel {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
+using test::infinity;
+using test::nan;
 constexpr std::int64_t low = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t high = std::numeric_limits<std::int64_t>::max();
 

@@ -6,12 +6,13 @@
 #include <limits>
 
 #include "base/error.h"
+#include "support/special_values.h"
 
 namespace einrel {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
+using test::infinity;
+using test::nan;
 
 Index at(std::size_t label) { return {0, {{1, label}}}; }
 Access access(std::vector<Index> indices, std::optional<double> pad = {}) { return {std::move(indices), pad}; }

@@ -6,6 +6,7 @@
 #include "ia/check_run.h"
 #include "ia/infer.h"
 #include "ia/parse.h"
+#include "ia/parse_error.h"
 #include "ia/print.h"
 #include "ia/random_plan.h"
 
@@ -136,16 +137,7 @@ TEST(Placements, OfJoinsAreWhereBothSidesAre) {
   EXPECT_EQ(to_string(program.store[program.plan[0].id].type.placement), "part<0,1,2> on 2x2x2 of 2x2x2");
 }
 
-std::string error_of(const std::string& text, std::int64_t sites) {
-  try {
-    parse_ia(SourceText("test.ia", text), sites);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-constexpr const char* copied = "input X[4,4] cut <2,2> on <0>, <2 by 2>, <2>, <2 by 1>\n";
+constexpr const char* copied_input = "input X[4,4] cut <2,2> on <0>, <2 by 2>, <2>, <2 by 1>\n";
 
 TEST(Copies, AreReadAndPrinted) {
   const std::string text =
@@ -161,9 +153,9 @@ TEST(Copies, AreReadAndPrinted) {
 }
 
 TEST(Copies, AreRefusedWhereAFoldWouldCountThemTwice) {
-  EXPECT_EQ(error_of(std::string(copied) + "Z = local_aggregate(<0>, matAdd)(X)", 4), "");
+  EXPECT_EQ(error_of(std::string(copied_input) + "Z = local_aggregate(<0>, matAdd)(X)", 4), "");
   EXPECT_THAT(
-      error_of(std::string(copied) + "Z = local_aggregate(<1>, matAdd)(X)", 4),
+      error_of(std::string(copied_input) + "Z = local_aggregate(<1>, matAdd)(X)", 4),
       HasSubstr("folds of the group <0> would count tuples twice: <0,0> lies on sites 0, 1, <1,0> on sites 2, 3"));
   // <0,0> lies on 0 and 1, <1,0> on 2, <1,1> on 3: of the group <0> both sites have all, of <1> each has a part.
   EXPECT_THAT(error_of("input X[3,2] cut <3,2> on <0>, <3 by 2>, <3>, <2 by 1>\n"
@@ -175,7 +167,7 @@ TEST(Copies, AreRefusedWhereAFoldWouldCountThemTwice) {
 }
 
 TEST(Copies, FaultsOfOtherOperations) {
-  const std::string x = copied;
+  const std::string x = copied_input;
   EXPECT_THAT(error_of("input Y[4,4] cut <2,2> on <0>, <2 by 2>, <2>\n" + x +
                            "Z = local_join(<0>, <1>, matAdd)(X, shuf(<1>, <2 by 2>, <2>, <2 by 4>)(Y))",
                        8),

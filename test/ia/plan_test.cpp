@@ -2,6 +2,7 @@
 
 #include "ia/from_tra.h"
 #include "ia/parse.h"
+#include "ia/parse_error.h"
 #include "ia/print.h"
 #include "ia/rules/rewrite.h"
 #include "ia/search.h"
@@ -11,15 +12,6 @@ namespace einrel::test {
 namespace {
 
 using testing::HasSubstr;
-
-std::string error_of(const std::string& text, std::int64_t sites = 2) {
-  try {
-    parse_ia(SourceText("test.ia", text), sites);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 constexpr const char* two_matrices = "input X[4,4] cut <2,2> on <0>\ninput Y[4,4] cut <2,2> on <0>\n";
 

@@ -8,6 +8,7 @@
 #include "ia/check_run.h"
 #include "ia/from_tra.h"
 #include "ia/parse.h"
+#include "ia/parse_error.h"
 #include "ia/print.h"
 #include "ia/random_plan.h"
 #include "support/compare.h"
@@ -90,15 +91,6 @@ TEST(Repart, GivesTheTensorWhateverTheCutsAndGrids) {
   }
 }
 
-std::string error_of(const std::string& text, std::int64_t sites = 4) {
-  try {
-    parse_ia(SourceText("test.ia", text), sites);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Repart, RefusesWhatIsNotThatTensor) {
   const std::string x = "input X[4,4] cut <2,2> on <0>\n";
   EXPECT_EQ(error_of(x + "Z = repart(<2,2> -> <1,4>)(X)"), "");
@@ -178,15 +170,15 @@ TEST(RandomSitePlans, ComputeOnSitesWhatTheyComputeOnOne) {
 
 // Matrix multiplication on a three-dimensional grid of sites
 
-struct Multiplication {
+struct GridMultiplication {
   std::vector<std::int64_t> extents;  ///< of i, j, k
   std::vector<DimensionCut> cuts;
   std::vector<std::int64_t> sites;  ///< per label
   std::vector<Site> strides;
 };
 
-Multiplication random_multiplication(Random& random) {
-  Multiplication result;
+GridMultiplication random_multiplication(Random& random) {
+  GridMultiplication result;
   for (int label = 0; label < 3; ++label) {
     result.extents.push_back(random.between(1, 10));
     result.cuts.push_back({random.between(1, std::min<std::int64_t>(4, result.extents.back())), 1});
@@ -204,7 +196,7 @@ Multiplication random_multiplication(Random& random) {
 }
 
 /// The grid of a tensor with these labels; along the label `copied` if it is one.
-SiteGrid grid_of(const Multiplication& m, const std::vector<std::size_t>& labels, std::size_t copied) {
+SiteGrid grid_of(const GridMultiplication& m, const std::vector<std::size_t>& labels, std::size_t copied) {
   std::vector<std::int64_t> parts;
   std::vector<std::int64_t> sites;
   std::vector<Site> strides;
@@ -226,7 +218,7 @@ constexpr std::size_t none = 3;
 TEST(MatrixMultiplicationOnAGrid, MovesWhatTheClosedFormSays) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
-    const Multiplication m = random_multiplication(random);
+    const GridMultiplication m = random_multiplication(random);
     IaStore store(m.sites[i] * m.sites[j] * m.sites[k]);
     const auto extents = [&](std::size_t a, std::size_t b) { return make_shape({m.extents[a], m.extents[b]}); };
     const auto input = [&](const char* name, std::size_t a, std::size_t b) {

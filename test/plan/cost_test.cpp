@@ -20,18 +20,18 @@ Machine without_bandwidth() {
   return machine;
 }
 
-struct Planned {
+struct OnSites {
   EinGraph graph;
   Plan plan;
 };
-Planned on_four_sites(const std::string& program, const std::vector<PartitionVector>& grids) {
-  Planned planned{einrel::graph_of(program), {"test", 4, {}}};
+OnSites on_four_sites(const std::string& program, const std::vector<PartitionVector>& grids) {
+  OnSites planned{einrel::graph_of(program), {"test", 4, {}}};
   for (const PartitionVector& grid : grids) planned.plan.vertices.push_back(one_part_per_site(grid));
   return planned;
 }
 
 /// How long the last vertex receives.
-double messages_to_last(Planned planned) {
+double messages_to_last(OnSites planned) {
   number_sites(planned.graph, planned.plan);
   const VertexCost last = costs_of(planned.graph, planned.plan, without_bandwidth()).vertices.back();
   EXPECT_GT(last.bytes(), 0);
@@ -39,7 +39,7 @@ double messages_to_last(Planned planned) {
 }
 
 /// How long searches think that it does, from the vertex before it.
-double messages_expected(const Planned& planned) {
+double messages_expected(const OnSites& planned) {
   const auto& [graph, plan] = planned;
   return cost_model(CostKind::seconds, without_bandwidth())
       ->of_moves(graph.vertices[1], {result_layout(graph.vertices[1], plan.vertices[1])},
@@ -50,7 +50,7 @@ double messages_expected(const Planned& planned) {
 TEST(Seconds, CountTheMessagesThatASiteWaitsFor) {
   const std::string twice = "dims i=8 j=8\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nB[i,j] = A[i,j] * 2\noutput B\n";
   const auto expect = [](const std::string& program, const std::vector<PartitionVector>& grids, double messages) {
-    const Planned planned = on_four_sites(program, grids);
+    const OnSites planned = on_four_sites(program, grids);
     EXPECT_NEAR(messages_to_last(planned), messages, 1e-6);
     EXPECT_NEAR(messages_expected(planned), messages, 1e-6);
   };
@@ -68,7 +68,7 @@ TEST(Seconds, CountTheMessagesOfPartialResults) {
   const std::string sum = "dims i=8 j=8\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nS[j] = sum[i] A[i,j]\noutput S\n";
   const std::vector<PartitionVector> grids{{4, 1}, {4, 1}, {1, 4}};
   EXPECT_NEAR(messages_to_last(on_four_sites(sum, grids)), 3, 1e-6);
-  Planned shared_out = on_four_sites(sum, grids);
+  OnSites shared_out = on_four_sites(sum, grids);
   shared_out.plan.vertices.back().scatter = 0;
   EXPECT_NEAR(messages_to_last(shared_out), 3, 1e-6);
   const std::string least = "dims i=8 j=8\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nS[j] = argmin[i] A[i,j]\noutput S\n";
@@ -86,17 +86,17 @@ Machine only_memory() {
 }
 
 /// By how much a plan takes longer when C is shared out along its label 1, with so many parts of B along that.
-double seconds_of_sharing_out(const Planned& planned, std::int64_t parts_of_b) {
-  const auto vertex_of = [](Planned& of, const std::string& name) -> VertexPlan& {
+double seconds_of_sharing_out(const OnSites& planned, std::int64_t parts_of_b) {
+  const auto vertex_of = [](OnSites& of, const std::string& name) -> VertexPlan& {
     const auto is_meant = [&](const Vertex& vertex) { return vertex.name == name; };
     const auto found = std::find_if(of.graph.vertices.begin(), of.graph.vertices.end(), is_meant);
     return of.plan.vertices[static_cast<std::size_t>(found - of.graph.vertices.begin())];
   };
-  const auto seconds = [](Planned of) {
+  const auto seconds = [](OnSites of) {
     number_sites(of.graph, of.plan);
     return costs_of(of.graph, of.plan, only_memory()).seconds;
   };
-  Planned shared_out = planned;
+  OnSites shared_out = planned;
   vertex_of(shared_out, "B").parts[1] *= parts_of_b;
   vertex_of(shared_out, "C").parts[1] *= 4;
   vertex_of(shared_out, "C").scatter = 1;
@@ -105,10 +105,10 @@ double seconds_of_sharing_out(const Planned& planned, std::int64_t parts_of_b) {
 
 TEST(Seconds, CountTheCopiesOfWhatIsCutBecauseAResultIsSharedOut) {
   const std::string inputs = "dims i=8 j=8 k=8\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n";
-  const Planned read_once = on_four_sites(inputs, {{1, 4}, {4, 1}, {1, 1, 4}});
-  const Planned read_twice =
+  const OnSites read_once = on_four_sites(inputs, {{1, 4}, {4, 1}, {1, 1, 4}});
+  const OnSites read_twice =
       on_four_sites(inputs + "D[j,k] = B[j,k] + 1\noutput D\n", {{1, 4}, {4, 1}, {1, 1, 4}, {4, 1}});
-  const Planned computed = on_four_sites(
+  const OnSites computed = on_four_sites(
       "dims i=8 j=8 k=8\ninput X[j,k], A[i,j]\nB[j,k] = X[j,k] + 1\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n",
       {{4, 1}, {1, 4}, {4, 1}, {1, 1, 4}});
   constexpr double share = 8 * 8;                              // bytes of a quarter of B

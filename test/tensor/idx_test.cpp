@@ -14,11 +14,11 @@ namespace {
 
 using namespace test;
 
-std::string complaint(const std::string& bytes) {
+std::string idx_complaint(const std::string& bytes) {
   return user_error_of([&] { parse_idx(in_memory(bytes, "i.idx")); });
 }
 
-std::string complaint_gz(const std::string& bytes) {
+std::string idx_gz_complaint(const std::string& bytes) {
   return user_error_of([&] { parse_idx_gz(in_memory(bytes, "i.idx.gz")); });
 }
 
@@ -41,38 +41,38 @@ TEST(ReadIdx, ScalarsAndEmptyTensors) {
 }
 
 TEST(ReadIdx, OtherFilesAreRefused) {
-  EXPECT_NE(complaint("").find("cut short"), std::string::npos);
-  EXPECT_NE(complaint(std::string("\0\0\x08", 3)).find("cut short"), std::string::npos);
-  EXPECT_NE(complaint(std::string("\0\0\x08\2\0\0\0\1", 8)).find("cut short"), std::string::npos);
-  EXPECT_NE(complaint(std::string("\1\0\x08\1", 4)).find("not an idx file"), std::string::npos);
+  EXPECT_NE(idx_complaint("").find("cut short"), std::string::npos);
+  EXPECT_NE(idx_complaint(std::string("\0\0\x08", 3)).find("cut short"), std::string::npos);
+  EXPECT_NE(idx_complaint(std::string("\0\0\x08\2\0\0\0\1", 8)).find("cut short"), std::string::npos);
+  EXPECT_NE(idx_complaint(std::string("\1\0\x08\1", 4)).find("not an idx file"), std::string::npos);
   for (const int code : {0, 1, 0x0A, 0x0F, 0xFF}) {
-    EXPECT_NE(complaint(idx_bytes(code, {1}, "x")).find("not an idx file"), std::string::npos);
+    EXPECT_NE(idx_complaint(idx_bytes(code, {1}, "x")).find("not an idx file"), std::string::npos);
   }
 }
 
 TEST(ReadIdx, TheBytesMustBeExactlyThoseOfTheShape) {
-  EXPECT_EQ(complaint(idx_bytes(8, {3}, "abcd")),
+  EXPECT_EQ(idx_complaint(idx_bytes(8, {3}, "abcd")),
             "i.idx: shape (3,) of u8 takes 3 bytes, but 4 are there; the file is damaged or cut short");
-  EXPECT_NE(complaint(idx_bytes(8, {3}, "ab")).find("but 2 are there"), std::string::npos);
-  EXPECT_NE(complaint(idx_bytes(14, {0xFFFFFFFF, 0xFFFFFFFF}, "ab")).find("impossible shape"), std::string::npos);
+  EXPECT_NE(idx_complaint(idx_bytes(8, {3}, "ab")).find("but 2 are there"), std::string::npos);
+  EXPECT_NE(idx_complaint(idx_bytes(14, {0xFFFFFFFF, 0xFFFFFFFF}, "ab")).find("impossible shape"), std::string::npos);
 }
 
 TEST(ReadIdxGz, DamageIsNoticed) {
   const std::string good = deflated(idx_bytes(8, {5}, "hello"), 31);
-  EXPECT_EQ(complaint_gz(good), "no UserError");
-  EXPECT_NE(complaint_gz("").find("damaged or cut short"), std::string::npos);
-  EXPECT_NE(complaint_gz(good + "x").find("1 bytes after the compressed data"), std::string::npos);
+  EXPECT_EQ(idx_gz_complaint(good), "no UserError");
+  EXPECT_NE(idx_gz_complaint("").find("damaged or cut short"), std::string::npos);
+  EXPECT_NE(idx_gz_complaint(good + "x").find("1 bytes after the compressed data"), std::string::npos);
   std::string wrong_checksum = good;
   wrong_checksum[good.size() - 8] ^= 1;
-  EXPECT_NE(complaint_gz(wrong_checksum).find("damaged or cut short"), std::string::npos);
-  EXPECT_NE(complaint_gz(deflated(idx_bytes(8, {4}, "hello"), 31)).find("more data than its header says"),
+  EXPECT_NE(idx_gz_complaint(wrong_checksum).find("damaged or cut short"), std::string::npos);
+  EXPECT_NE(idx_gz_complaint(deflated(idx_bytes(8, {4}, "hello"), 31)).find("more data than its header says"),
             std::string::npos);
-  EXPECT_NE(complaint_gz(deflated(idx_bytes(8, {6}, "hello"), 31)).find("damaged or cut short"), std::string::npos);
+  EXPECT_NE(idx_gz_complaint(deflated(idx_bytes(8, {6}, "hello"), 31)).find("damaged or cut short"), std::string::npos);
 }
 
 TEST(ReadIdxGz, AShapeThatDeflateCannotReachIsRefusedBeforeAllocating) {
   const std::string bytes = deflated(idx_bytes(8, {0xFFFFFFFF, 0x7FFFFFFF}, "hello"), 31);
-  EXPECT_NE(complaint_gz(bytes).find("cannot hold 9223372030412324865 compressed ones"), std::string::npos);
+  EXPECT_NE(idx_gz_complaint(bytes).find("cannot hold 9223372030412324865 compressed ones"), std::string::npos);
 }
 
 TEST(ReadIdxGz, HighlyCompressibleDataAreRead) {

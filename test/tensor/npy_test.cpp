@@ -12,12 +12,12 @@ namespace {
 
 using namespace test;
 
-std::string complaint(const std::string& bytes) {
+std::string npy_complaint(const std::string& bytes) {
   return user_error_of([&] { parse_npy(in_memory(bytes, "x.npy")); });
 }
 
-std::string complaint_about(const std::string& dictionary) {
-  return complaint(npy_header_bytes(dictionary) + std::string(12, '\0'));
+std::string npy_complaint_about(const std::string& dictionary) {
+  return npy_complaint(npy_header_bytes(dictionary) + std::string(12, '\0'));
 }
 
 TEST(ReadNpy, EveryTypeInEveryByteOrderLayoutAndVersion) {
@@ -66,12 +66,12 @@ TEST(ReadNpy, TheDictionaryMayBeWrittenAsPythonAllows) {
            "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3,)}",
            "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3)}",
        }) {
-    EXPECT_EQ(complaint_about(dictionary), "no UserError") << dictionary;
+    EXPECT_EQ(npy_complaint_about(dictionary), "no UserError") << dictionary;
   }
 }
 
 TEST(ReadNpy, ABrokenDictionaryIsNamedAndPlaced) {
-  EXPECT_EQ(complaint_about("{'descr': '<f4', 'fortran_order': False, 'shape': (3)}"),
+  EXPECT_EQ(npy_complaint_about("{'descr': '<f4', 'fortran_order': False, 'shape': (3)}"),
             "x.npy: damaged .npy header: a tuple of one needs a comma (at character 53)");
   const std::vector<std::pair<std::string, std::string>> broken{
       {"", "'{' is missing"},
@@ -92,7 +92,7 @@ TEST(ReadNpy, ABrokenDictionaryIsNamedAndPlaced) {
       {"{'descr': [('a', '<f4'", "a list does not end"},
   };
   for (const auto& [dictionary, expected] : broken) {
-    const std::string message = complaint_about(dictionary);
+    const std::string message = npy_complaint_about(dictionary);
     EXPECT_EQ(message.find("x.npy: damaged .npy header: "), 0U) << message;
     EXPECT_NE(message.find(expected), std::string::npos) << message;
   }
@@ -100,34 +100,35 @@ TEST(ReadNpy, ABrokenDictionaryIsNamedAndPlaced) {
 
 TEST(ReadNpy, ATypeThatIsNotOursIsNamed) {
   for (const char* descr : {"<u8", "<c8", "<f16", "<U2", "|O", "<M8[s]", "|S3", "f4", "?f4", "|f4", ">V2", "<V4", ""}) {
-    EXPECT_NE(complaint_about(npy_dictionary(descr, "(3,)")).find("elements of type '" + std::string(descr) + "'"),
+    EXPECT_NE(npy_complaint_about(npy_dictionary(descr, "(3,)")).find("elements of type '" + std::string(descr) + "'"),
               std::string::npos)
         << descr;
   }
-  EXPECT_NE(complaint_about("{'descr': [('a]', '<f4'), ('b', [('c', '<i4')])], 'fortran_order': False, 'shape': (3,)}")
-                .find("elements of type '[('a]', '<f4'), ('b', [('c', '<i4')])]' are not supported"),
-            std::string::npos);
+  EXPECT_NE(
+      npy_complaint_about("{'descr': [('a]', '<f4'), ('b', [('c', '<i4')])], 'fortran_order': False, 'shape': (3,)}")
+          .find("elements of type '[('a]', '<f4'), ('b', [('c', '<i4')])]' are not supported"),
+      std::string::npos);
 }
 
 TEST(ReadNpy, ShapesThatTheFileCannotHoldAreRefused) {
   for (const char* shape : {"(2,)", "(4,)", "(9223372036854775807,)", "(4611686018427387904, 4)",
                             "(9223372036854775807, 9223372036854775807)"}) {
-    EXPECT_EQ(complaint_about(npy_dictionary("<f4", shape)).find("x.npy: "), 0U) << shape;
+    EXPECT_EQ(npy_complaint_about(npy_dictionary("<f4", shape)).find("x.npy: "), 0U) << shape;
   }
   std::string many = "(";
   for (int i = 0; i < 300; ++i) many += "1,";
-  EXPECT_NE(complaint_about(npy_dictionary("<f4", many + ")")).find("more than 255 dimensions"), std::string::npos);
+  EXPECT_NE(npy_complaint_about(npy_dictionary("<f4", many + ")")).find("more than 255 dimensions"), std::string::npos);
 }
 
 TEST(ReadNpy, OtherFilesAndVersionsAreRefused) {
-  EXPECT_NE(complaint("").find("not an .npy file"), std::string::npos);
-  EXPECT_NE(complaint("PK\3\4").find("not an .npy file"), std::string::npos);
-  EXPECT_NE(complaint("\x93NUMPY").find("cut short"), std::string::npos);
+  EXPECT_NE(npy_complaint("").find("not an .npy file"), std::string::npos);
+  EXPECT_NE(npy_complaint("PK\3\4").find("not an .npy file"), std::string::npos);
+  EXPECT_NE(npy_complaint("\x93NUMPY").find("cut short"), std::string::npos);
   for (const int version : {0, 4, 255}) {
     const std::string bytes = npy_header_bytes(npy_dictionary("<f4", "(3,)"), version);
-    EXPECT_NE(complaint(bytes).find(".npy version " + std::to_string(version) + " is unknown"), std::string::npos);
+    EXPECT_NE(npy_complaint(bytes).find(".npy version " + std::to_string(version) + " is unknown"), std::string::npos);
   }
-  EXPECT_NE(complaint(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14)).find("cut short"), std::string::npos);
+  EXPECT_NE(npy_complaint(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14)).find("cut short"), std::string::npos);
 }
 
 TEST(WriteNpy, IsByteForByteWhatNumPyWrites) {

@@ -17,7 +17,7 @@ using namespace test;
 using Names = std::vector<std::string>;
 
 /// Opens every tensor of a file with this header and so many bytes of data.
-std::string complaint(const std::string& header, std::size_t data = 8) {
+std::string safetensors_complaint(const std::string& header, std::size_t data = 8) {
   return user_error_of([&] {
     const SafetensorsFile file = parse_safetensors(in_memory(safetensors_bytes(header, std::string(data, '\0')), "w"));
     for (std::size_t i = 0; i < file.names.size(); ++i) open_tensor(file, i);
@@ -53,8 +53,8 @@ TEST(ReadSafetensors, SeveralTensorsInAnyOrderWithMetadataAndPadding) {
 }
 
 TEST(ReadSafetensors, AFileMayHoldNoTensor) {
-  EXPECT_EQ(complaint("{}", 0), "no UserError");
-  EXPECT_EQ(complaint(R"({"__metadata__":{}})", 0), "no UserError");
+  EXPECT_EQ(safetensors_complaint("{}", 0), "no UserError");
+  EXPECT_EQ(safetensors_complaint(R"({"__metadata__":{}})", 0), "no UserError");
 }
 
 TEST(ReadSafetensors, ATypeThatIsNotOursIsNamedAndTheOthersStayReadable) {
@@ -98,7 +98,7 @@ TEST(ReadSafetensors, HeadersThatBreakTheSchemaSayWhere) {
       {R"({"__metadata__":{},"__metadata__":{}})", "'__metadata__' is there twice"},
   };
   for (const auto& [header, expected] : broken) {
-    const std::string message = complaint(header);
+    const std::string message = safetensors_complaint(header);
     EXPECT_EQ(message.find("w: damaged .safetensors header: "), 0U) << message;
     EXPECT_NE(message.find(expected), std::string::npos) << header << " gave " << message;
   }
@@ -108,14 +108,14 @@ TEST(ReadSafetensors, DeepNestingIsCutOffAtOnce) {
   for (const std::string& start : {std::string("{\"a\":"), std::string("{\"a\":{\"shape\":"), std::string("")}) {
     std::string header = start;
     for (int i = 0; i < 1'000'000; ++i) header += start.empty() ? "{\"a\":" : "[";
-    EXPECT_EQ(complaint(header).find("w: damaged .safetensors header: "), 0U);
+    EXPECT_EQ(safetensors_complaint(header).find("w: damaged .safetensors header: "), 0U);
   }
 }
 
 /// The complaint about two f32 tensors of one element with these offsets in 8 bytes of data.
 std::string with_offsets(const std::string& first, const std::string& second) {
-  return complaint(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[)" + first +
-                   R"(]},"b":{"dtype":"F32","shape":[1],"data_offsets":[)" + second + "]}}");
+  return safetensors_complaint(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[)" + first +
+                               R"(]},"b":{"dtype":"F32","shape":[1],"data_offsets":[)" + second + "]}}");
 }
 
 TEST(ReadSafetensors, OffsetsMustFillTheFileWithoutOverlapOrGap) {
@@ -134,8 +134,8 @@ TEST(ReadSafetensors, OffsetsMustFillTheFileWithoutOverlapOrGap) {
 }
 
 TEST(ReadSafetensors, NamesMustDifferHoweverTheyAreEscaped) {
-  EXPECT_EQ(complaint(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
-                      R"("\u0061":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"),
+  EXPECT_EQ(safetensors_complaint(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                                  R"("\u0061":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})"),
             "w: damaged .safetensors header: two tensors are named 'a'");
 }
 
@@ -162,7 +162,7 @@ TEST(ReadSafetensors, AHeaderLongerThanTheFormatAllowsIsRefused) {
 TEST(ReadSafetensors, StrangeNamesAreShownOnOneShortLine) {
   const std::string header =
       R"({"a\n\u001b)" + std::string(5000, 'x') + R"(":{"dtype":"?","shape":[],"data_offsets":[0,8]}})";
-  const std::string message = complaint(header);
+  const std::string message = safetensors_complaint(header);
   EXPECT_LT(message.size(), 300U);
   EXPECT_EQ(message.find("w:a\\x0a\\x1bxxx"), 0U) << message;
 }

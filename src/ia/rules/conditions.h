@@ -5,6 +5,9 @@
 /// Conditions and parts of templates that several rules share.
 namespace einrel::rules {
 
+/// Where most rules come from.
+inline constexpr std::string_view table_2 = "TRA paper, Table 2";
+
 /// The alternatives of a rule that has one.
 inline std::vector<IaId> one(IaId id) { return {id}; }
 

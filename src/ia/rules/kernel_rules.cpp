@@ -1,4 +1,5 @@
-// Rules that merge filters, maps and the kernels of joins and aggregates, or move them past each other (Table 2, R1).
+// Rules that merge filters, maps and the kernels of joins and kernels_of_aggregates, or move them past each other
+// (Table 2, R1).
 
 #include <algorithm>
 #include <map>
@@ -12,8 +13,6 @@
 
 namespace einrel::rules {
 namespace {
-
-constexpr std::string_view table_2 = "TRA paper, Table 2";
 
 // Filter p (Filter q X) = Filter (p and q) X
 
@@ -286,7 +285,7 @@ std::vector<Rule> filters_and_maps() {
   };
 }
 
-std::vector<Rule> aggregates() {
+std::vector<Rule> kernels_of_aggregates() {
   return {
       {.name = "R1-4a",
        .reference = table_2,
@@ -317,7 +316,7 @@ std::vector<Rule> aggregates() {
   };
 }
 
-std::vector<Rule> joins() {
+std::vector<Rule> kernels_of_joins() {
   return {
       {.name = "R1-6",
        .reference = table_2,
@@ -355,7 +354,7 @@ std::vector<Rule> joins() {
 
 std::vector<Rule> kernel_rules() {
   std::vector<Rule> rules;
-  for (auto* table : {filters_and_maps, aggregates, joins}) {
+  for (auto* table : {filters_and_maps, kernels_of_aggregates, kernels_of_joins}) {
     for (Rule& rule : table()) rules.push_back(std::move(rule));
   }
   return rules;

@@ -11,7 +11,6 @@
 namespace einrel::rules {
 namespace {
 
-constexpr std::string_view table_2 = "TRA paper, Table 2";
 constexpr std::string_view from_definition = "follows from the definition of All and Part_D, TRA paper, section 4";
 
 /// Bcast/Shuf over Bcast/Shuf X = the outer one over X.
@@ -339,7 +338,7 @@ std::vector<Rule> moves_past_maps() {
   };
 }
 
-std::vector<Rule> aggregates() {
+std::vector<Rule> moves_past_aggregates() {
   return {
       {.name = "R2-4",
        .reference = table_2,
@@ -370,7 +369,7 @@ std::vector<Rule> aggregates() {
   };
 }
 
-std::vector<Rule> joins() {
+std::vector<Rule> moves_past_joins() {
   return {
       {.name = "R2-6a",
        .reference = table_2,
@@ -476,7 +475,8 @@ std::vector<Rule> needless_moves() {
 
 std::vector<Rule> movement_rules() {
   std::vector<Rule> rules;
-  for (auto* table : {repeated_moves, moves_past_filters, moves_past_maps, aggregates, joins, needless_moves}) {
+  for (auto* table :
+       {repeated_moves, moves_past_filters, moves_past_maps, moves_past_aggregates, moves_past_joins, needless_moves}) {
     for (Rule& rule : table()) rules.push_back(std::move(rule));
   }
   return rules;

@@ -10,13 +10,13 @@ namespace einrel {
 namespace {
 
 /// A half-open range of the lanes of one run.
-struct Range {
+struct LaneRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
 /// The i in [0, count) with 0 <= start + step * i < extent.
-Range inside(std::int64_t start, std::int64_t step, std::int64_t extent, std::int64_t count) {
+LaneRange inside(std::int64_t start, std::int64_t step, std::int64_t extent, std::int64_t count) {
   if (step == 0) return {0, start >= 0 && start < extent ? count : 0};
   if (step < 0) {  // walk the mirrored coordinate
     start = extent - 1 - start;
@@ -29,18 +29,18 @@ Range inside(std::int64_t start, std::int64_t step, std::int64_t extent, std::in
 }
 
 /// The lanes of a row where all guards hold.
-Range valid_lanes(const Reading& reading, const Lanes& lanes, std::size_t patch, std::size_t row,
-                  const std::int64_t* outer) {
+LaneRange valid_lanes(const Reading& reading, const Lanes& lanes, std::size_t patch, std::size_t row,
+                      const std::int64_t* outer) {
   const auto count = static_cast<std::int64_t>(lanes.columns());
-  Range valid{0, count};
+  LaneRange valid{0, count};
   for (const Guard& guard : reading.guards) {
     const std::size_t q = guard.quantity;
     const std::int64_t start = lanes.at(patch, q) + static_cast<std::int64_t>(row) * lanes.row_step(q) + outer[q];
-    const Range range = inside(start, lanes.step(q), guard.extent, count);
+    const LaneRange range = inside(start, lanes.step(q), guard.extent, count);
     valid.begin = std::max(valid.begin, range.begin);
     valid.end = std::min(valid.end, range.end);
   }
-  return valid.begin < valid.end ? valid : Range{0, 0};
+  return valid.begin < valid.end ? valid : LaneRange{0, 0};
 }
 
 /// The pad as an element of the operand's type.
@@ -92,7 +92,7 @@ void read_guarded(const Reading& reading, const std::byte* data, const Lanes& la
   std::size_t first = 0;
   for (std::size_t p = 0; p < lanes.patches(); ++p) {
     for (std::size_t r = 0; r < lanes.rows(); ++r, first += lanes.columns()) {
-      const Range valid = valid_lanes(reading, lanes, p, r, outer);
+      const LaneRange valid = valid_lanes(reading, lanes, p, r, outer);
       std::fill_n(values + first, valid.begin, pad);
       std::fill(values + first + valid.end, values + first + lanes.columns(), pad);
       if (valid.begin == valid.end) continue;
