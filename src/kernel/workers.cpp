@@ -63,6 +63,34 @@ class Pause {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+/// The cores that the calling thread may use.
+cpu_set_t allowed_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) CPU_ZERO(&allowed);
+  return allowed;
+}
+
+/// Keeps threads off the core of another one that wakes them. Left alone, Linux wakes a thread on its waker's core
+/// where it takes the other cores for busy, as it does in a virtual machine with those that have slept for a while;
+/// both then share the core for many milliseconds.
+class CoreOfItsOwn {
+ public:
+  /// Before `others` are woken. Asks the system only where the caller has changed its core since.
+  void before_waking(std::vector<std::thread>& others) {
+    const int core = sched_getcpu();
+    if (core == last_ || core < 0 || static_cast<std::size_t>(CPU_COUNT(&allowed_)) <= others.size()) return;
+    last_ = core;
+    cpu_set_t rest = allowed_;
+    CPU_CLR(static_cast<std::size_t>(core), &rest);
+    for (std::thread& other : others) pthread_setaffinity_np(other.native_handle(), sizeof(rest), &rest);
+  }
+
+ private:
+  cpu_set_t allowed_ = allowed_cores();
+  int last_ = -1;
+};
+
 /// Waits for a while without going to sleep: waking up takes longer than many stages of small programs.
 template <class Condition>
 void look_for(Condition&& condition) {
@@ -115,6 +143,7 @@ struct Workers::Team {
       failure = nullptr;
       ++round;
     }
+    core.before_waking(helpers);
     wake.notify_all();
     take_parts(0);
     look_for([this] { return busy == 0; });
@@ -168,6 +197,7 @@ struct Workers::Team {
   bool gives_way;
   std::vector<Scratch> own;   ///< by worker
   std::vector<Pause> pauses;  ///< by worker
+  CoreOfItsOwn core;
   Scratch shared;
   std::int64_t own_bytes = 0;
   std::byte* shared_memory = nullptr;
@@ -206,10 +236,9 @@ void Workers::run(const PreparedKernel& kernel, const Arrays& arrays) {
 }
 
 std::size_t available_cores() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return std::max(1U, std::thread::hardware_concurrency());
-  return static_cast<std::size_t>(std::max(CPU_COUNT(&allowed), 1));
+  const cpu_set_t allowed = allowed_cores();
+  const int count = CPU_COUNT(&allowed);
+  return count > 0 ? static_cast<std::size_t>(count) : std::max(1U, std::thread::hardware_concurrency());
 }
 
 }  // namespace einrel

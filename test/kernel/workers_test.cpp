@@ -1,6 +1,7 @@
 #include "kernel/workers.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -183,6 +184,38 @@ TEST(Workers, ComputePartsAtTheSameTime) {
                                             }}});
   two.run(kernel, {});
   EXPECT_EQ(arrived, 2);
+}
+
+TEST(Workers, ComputeElsewhereThanOnTheCoreOfTheirCaller) {
+  const int wanted = available_cores() > 1 ? 1 : 0;  // where there is one core, on that
+  std::jthread([wanted] {                            // whose cores are nobody else's matter
+    Workers two(2);
+    const int mine = sched_getcpu();
+    const auto set_of = [](int core) {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET(static_cast<std::size_t>(core), &set);
+      return set;
+    };
+    const cpu_set_t only_mine = set_of(mine);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(only_mine), &only_mine), 0);
+    const auto caller = std::this_thread::get_id();
+    std::atomic<int> arrived{0};
+    std::atomic<int> elsewhere{0};
+    two.run(kernel_of({{2,
+                        [&](const Arrays&, Workspace, std::int64_t) {
+                          ++arrived;
+                          while (arrived < 2) std::this_thread::yield();  // for the other part
+                          cpu_set_t allowed;
+                          CPU_ZERO(&allowed);
+                          ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+                          if (std::this_thread::get_id() == caller) return;
+                          if (!CPU_ISSET(static_cast<std::size_t>(mine), &allowed) && CPU_COUNT(&allowed) > 0)
+                            ++elsewhere;
+                        }}}),
+            {});
+    EXPECT_EQ(elsewhere, wanted);
+  });
 }
 
 TEST(Workers, ThatGiveWayRunEveryPartOnce) {
