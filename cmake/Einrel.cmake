@@ -33,8 +33,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_options(-Wno-pass-failed)
 endif()
 if(CMAKE_UNITY_BUILD)
-  # Of sources that are compiled as one, locals hide what is another one's, and types of its own have no linkage.
-  add_compile_options(-Wno-shadow -Wno-subobject-linkage)
+  # Where sources are compiled as one, a local name may hide what another source declares, and types of anonymous
+  # namespaces are in a file that seems to be a header.
+  add_compile_options(-Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 if(EINREL_SANITIZE)
   # Without the three that AddressSanitizer covers or that need class hierarchies: they cost an eighth of the build.

@@ -43,10 +43,10 @@ template <class Action>
 double seconds_of_round(bool takes_median, const Job& job, Action&& action) {
   constexpr std::size_t most_rounds = 9;
   constexpr std::size_t least_rounds = 3;
-  constexpr double enough = 2;
+  constexpr double enough_seconds = 2;
   std::vector<double> seconds;
   double all = 0;
-  while (seconds.size() < least_rounds || (seconds.size() < most_rounds && all < enough)) {
+  while (seconds.size() < least_rounds || (seconds.size() < most_rounds && all < enough_seconds)) {
     largest_of_all(0, job);  // they are here
     const auto start = std::chrono::steady_clock::now();
     action();
@@ -140,9 +140,9 @@ struct Network {
   double latency = 0;
 };
 
-/// The bandwidth from half of a Y on site 1 that has to come to site 0, where it is put together with the other half,
-/// which is a copy of both in memory, and Z is computed. Without that, both are computed there, and three quarters of
-/// that time are what computing takes in the first case.
+/// The bandwidth from half of a Y on site 1 that has to come to site 0, where both halves are copied into one piece
+/// and Z is computed. Where nothing has to come, all of Y and Z is computed there, and three quarters of that time are
+/// what computing takes in the first case.
 double measured_bandwidth(const Machine& machine, StarpuSession& session, const Job& job) {
   double seconds_per_byte = 0;
   const std::vector<std::int64_t> sizes{1 << 22, 1 << 23, 1 << 24};

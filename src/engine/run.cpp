@@ -37,14 +37,20 @@ RunProgress nothing_done(const EinGraph& graph) {
 /// A run under way: the memory that there is.
 class Running {
  public:
-  Running(const PreparedProgram& program, std::span<const Tensor> inputs, Workers& workers)
-      : program_(program), inputs_(inputs), workers_(workers), places_(program.vertex_count) {
+  Running(const PreparedProgram& program, std::span<const Tensor> inputs, Workers& workers, RunMemory& memory)
+      : program_(program), inputs_(inputs), workers_(workers), places_(memory.places), operands_(memory.operands) {
+    places_.resize(program.vertex_count);
     for (std::size_t i = 0; i < inputs.size(); ++i) places_[program.input_places[i]].data = inputs[i].data();
   }
+  ~Running() {
+    places_.clear();
+    operands_.clear();
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
 
   void compute(const PreparedStep& step) {
     operands_.clear();
-    operands_.reserve(step.operands.size());
     for (const std::size_t operand : step.operands) operands_.push_back(places_[operand].data);
     if (step.results.size() == 1) {
       workers_.run(step.kernel, {operands_.data(), make(step.results.front())});
@@ -70,13 +76,8 @@ class Running {
   }
 
  private:
-  struct Place {
-    const std::byte* data = nullptr;
-    std::shared_ptr<std::byte> memory;  ///< of inputs none
-  };
-
   std::byte* make(const PlacedTensor& tensor) {
-    Place& place = places_[tensor.owner];
+    RunMemory::Place& place = places_[tensor.owner];
     place.memory = allocate_elements(tensor.layout.dtype, tensor.layout.shape, workers_.pool());
     place.data = place.memory.get();
     return place.memory.get();
@@ -85,8 +86,8 @@ class Running {
   const PreparedProgram& program_;
   std::span<const Tensor> inputs_;
   Workers& workers_;
-  std::vector<Place> places_;               // by vertex
-  std::vector<const std::byte*> operands_;  // of the step at hand
+  std::vector<RunMemory::Place>& places_;
+  std::vector<const std::byte*>& operands_;
 };
 
 std::vector<ArrayLayout> layouts_of(std::span<const Tensor> tensors) {
@@ -145,7 +146,8 @@ RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindi
   }
   const PreparedProgram program = prepare(compiled, layouts_of(tensors), scalars);
   report.predicted_peak_bytes = program.peak_bytes;
-  Running running(program, tensors, workers);
+  RunMemory memory;
+  Running running(program, tensors, workers, memory);
   RunProgress state = nothing_done(graph);
   auto step = program.steps.begin();
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
@@ -174,7 +176,7 @@ RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindi
 
 std::vector<Tensor> Runner::run(std::span<const Tensor> inputs, const ScalarBindings& scalars, Workers& workers) {
   const PreparedProgram& program = prepared_for(inputs, scalars);
-  Running running(program, inputs, workers);
+  Running running(program, inputs, workers, memory_);
   for (const PreparedStep& step : program.steps) running.compute(step);
   return running.outputs();
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,16 @@ ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given);
 RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindings& scalars, Workers& workers,
               const ProgressListener& progress = {});
 
+/// Where the tensors of a program lie while it runs.
+struct RunMemory {
+  struct Place {
+    const std::byte* data = nullptr;
+    std::shared_ptr<std::byte> memory;  ///< of inputs none
+  };
+  std::vector<Place> places;               ///< by vertex
+  std::vector<const std::byte*> operands;  ///< of the step at hand
+};
+
 /// The same, again and again: a program is prepared when inputs of new layouts or new values of scalars come, and run
 /// as it is when they have come before. One call at a time.
 ///   Runner runner(compile("z.ein", graph));
@@ -65,6 +76,7 @@ class Runner {
 
   Compiled compiled_;
   std::vector<PreparedProgram> prepared_;  // few; the last one ran last
+  RunMemory memory_;                       // of no run, but for its room
 };
 
 }  // namespace einrel

@@ -98,6 +98,8 @@ struct PhysicalType {
   std::optional<Kernel> partial;
 };
 
+inline bool is_everywhere(const PhysicalType& type) { return std::holds_alternative<Everywhere>(type.placement); }
+
 /// What running a node takes.
 struct NodeCost {
   /// Floats delivered: Bcast of f floats f * sites, Shuf and Repart f * copies (TRA paper, section 5.3); 0 on one site,

@@ -50,8 +50,6 @@ class NewTuples {
   std::vector<std::size_t> ends_;  ///< per tuple, where its sites end
 };
 
-bool is_everywhere(const PhysicalType& type) { return std::holds_alternative<Everywhere>(type.placement); }
-
 /// Throws unless the relation is complete.
 void refuse_partial(const PhysicalType& type, const char* operation) {
   if (type.partial) {

@@ -11,8 +11,6 @@
 namespace einrel {
 namespace {
 
-bool is_everywhere(const PhysicalType& type) { return std::holds_alternative<Everywhere>(type.placement); }
-
 /// Adds what one operation moves.
 class Counter {
  public:

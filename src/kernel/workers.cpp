@@ -1,6 +1,7 @@
 #include "kernel/workers.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -63,14 +64,6 @@ class Pause {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// The cores that the calling thread may use.
-cpu_set_t allowed_cores() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) CPU_ZERO(&allowed);
-  return allowed;
-}
-
 /// Keeps threads off the core of another one that wakes them. Left alone, Linux wakes a thread on its waker's core
 /// where it takes the other cores for busy, as it does in a virtual machine with those that have slept for a while;
 /// both then share the core for many milliseconds.
@@ -79,15 +72,21 @@ class CoreOfItsOwn {
   /// Before `others` are woken. Asks the system only where the caller has changed its core since.
   void before_waking(std::vector<std::thread>& others) {
     const int core = sched_getcpu();
-    if (core == last_ || core < 0 || static_cast<std::size_t>(CPU_COUNT(&allowed_)) <= others.size()) return;
+    if (core == last_ || core < 0) return;
     last_ = core;
-    cpu_set_t rest = allowed_;
-    CPU_CLR(static_cast<std::size_t>(core), &rest);
-    for (std::thread& other : others) pthread_setaffinity_np(other.native_handle(), sizeof(rest), &rest);
+    cpu_set_t now;
+    CPU_ZERO(&now);
+    if (pthread_getaffinity_np(others.front().native_handle(), sizeof(now), &now) != 0) return;
+    if (CPU_EQUAL(&now, &given_) == 0) allowed_ = now;  // as they began, or somebody else has changed it
+    if (static_cast<std::size_t>(CPU_COUNT(&allowed_)) <= others.size()) return;
+    given_ = allowed_;
+    CPU_CLR(static_cast<std::size_t>(core), &given_);
+    for (std::thread& other : others) pthread_setaffinity_np(other.native_handle(), sizeof(given_), &given_);
   }
 
  private:
-  cpu_set_t allowed_ = allowed_cores();
+  cpu_set_t allowed_{};
+  cpu_set_t given_{};
   int last_ = -1;
 };
 
@@ -236,9 +235,10 @@ void Workers::run(const PreparedKernel& kernel, const Arrays& arrays) {
 }
 
 std::size_t available_cores() {
-  const cpu_set_t allowed = allowed_cores();
-  const int count = CPU_COUNT(&allowed);
-  return count > 0 ? static_cast<std::size_t>(count) : std::max(1U, std::thread::hardware_concurrency());
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return std::max(1U, std::thread::hardware_concurrency());
+  return static_cast<std::size_t>(std::max(CPU_COUNT(&allowed), 1));
 }
 
 }  // namespace einrel

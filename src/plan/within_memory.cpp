@@ -34,11 +34,11 @@ class HoldingModel : public CostModel {
   std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
                                const std::vector<Layout>& need) const override {
     std::vector<double> costs = cost_->of_moves(tensor, have, need);
-    const bool moves_anyway = is_input(tensor);
+    const bool is_held_anyway = is_input(tensor);
     for (std::size_t n = 0; n < need.size(); ++n) {
       const double held = per_byte_ * share(tensor, need[n]);
       for (std::size_t i = n; i < costs.size(); i += need.size()) {
-        if (costs[i] != 0 || moves_anyway) costs[i] += held;
+        if (costs[i] != 0 || is_held_anyway) costs[i] += held;
       }
     }
     return costs;
@@ -110,7 +110,7 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 }
 
 /// The beam's, see eindecomp: this is done several times.
-std::size_t steps_per_vertex(const EinGraph& graph) {
+std::size_t few_steps_per_vertex(const EinGraph& graph) {
   constexpr std::size_t all = 300'000;
   constexpr std::size_t most = 1000;
   return std::min(most, all / std::max<std::size_t>(graph.vertices.size(), 1));
@@ -228,7 +228,7 @@ Planned eindecomp_within(const EinGraph& graph, const PlanRequest& request, cons
   for (const double factor : std::array{0.01, 0.1, 1.0, 10.0, 1e6}) {
     const HoldingModel model(request.cost, request.machine, factor * even);
     const SearchSpace space(graph, model, candidates);
-    SearchSpace::Choice choice = space.by_beam(steps_per_vertex(graph));
+    SearchSpace::Choice choice = space.by_beam(few_steps_per_vertex(graph));
     space.improve(choice);
     consider(Descent(graph, space, request.sites).run(std::move(choice), *request.memory));
   }

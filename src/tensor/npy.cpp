@@ -199,7 +199,7 @@ std::string_view npy_code(DType dtype) {
 }
 
 /// The part of the file that holds the dictionary.
-std::string_view npy_header(const FileBytes& file) {
+std::string_view npy_header_text(const FileBytes& file) {
   const std::string_view all = as_text(file.bytes);
   if (all.substr(0, magic.size()) != magic) {
     throw UserError(fmt::format("{}: not an .npy file: it does not begin with \\x93NUMPY", file.name));
@@ -222,7 +222,7 @@ std::string_view npy_header(const FileBytes& file) {
 }  // namespace
 
 StoredTensor parse_npy(const FileBytes& file) {
-  const std::string_view text = npy_header(file);
+  const std::string_view text = npy_header_text(file);
   NpyHeader header = HeaderParser(file.name, text).parse();
   const std::optional<Descr> descr = parse_descr(*header.descr);
   if (!descr) {

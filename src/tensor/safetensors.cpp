@@ -205,7 +205,7 @@ UserError damaged(const FileBytes& file, const std::string& what) {
   return UserError(fmt::format("{}: damaged .safetensors header: {}", file.name, what));
 }
 
-std::string_view safetensors_header(const FileBytes& file) {
+std::string_view safetensors_header_text(const FileBytes& file) {
   if (file.bytes.size() < length_size) throw damaged(file, "the file is shorter than 8 bytes");
   const auto length = load_number<std::uint64_t>(file.bytes.data(), std::endian::little);
   if (length > longest_header || length > file.bytes.size() - length_size) {
@@ -268,7 +268,7 @@ std::string header_of(const std::vector<const NamedTensor*>& tensors) {
 }  // namespace
 
 SafetensorsFile parse_safetensors(const FileBytes& file) {
-  const std::string_view text = safetensors_header(file);
+  const std::string_view text = safetensors_header_text(file);
   SafetensorsFile result{file, {}, {}, length_size + text.size()};
   if (text.empty() || text.front() != '{') throw damaged(file, "it does not begin with '{'");
   HeaderHandler handler(result);

@@ -323,6 +323,21 @@ class Limits(RunTest):
 class Faults(RunTest):
     """What happens to a job when a rank of it is killed or stopped, or when the whole run is."""
 
+    def test_the_first_runs_on_a_machine_may_begin_at_the_same_time(self):
+        program = self.text_file("chain.ein", CHAIN)
+        sizes = [word for label in "ijk" for word in ("--dim", f"{label}=300")]
+        command = [einrel_process.PROGRAM, "run", program, "--random", "1", "--sites", "4", *sizes]
+        for attempt in range(1 if SANITIZED else 6):  # of so many, four or five failed
+            home = self.path(f"home{attempt}")
+            os.mkdir(home)
+            environment = {**os.environ, "HOME": home, "XDG_CONFIG_HOME": os.devnull}
+            runs = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    for _ in range(8)]
+            einrel_process.cases += len(runs)
+            results = [(run.communicate(timeout=100), run.returncode) for run in runs]
+            self.assertEqual([code for _, code in results], [0] * len(runs), results)
+            self.assertTrue(os.listdir(os.path.join(home, ".starpu")), "StarPU was not started")
+
     LONG = ["--random", "1", "--threads", "1", "--timeout", "1"] + [
         word for label in "ijk" for word in ("--dim", f"{label}={2000 if SANITIZED else 5000}")]
 

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// No more tasks than this are submitted and not done.
-constexpr int most_tasks_ahead = 512;
+constexpr int most_tasks_submitted = 512;
 
 /// Bounds what is sent, or received, at a time. Under a limit of memory, arrays on their way cannot go to disk: those
 /// of later tasks must leave room for the earlier ones that others wait for.
@@ -234,7 +234,7 @@ class Submission {
       for (std::size_t t = 0; t < graph_.tasks.size() && !state_.error; ++t) {
         submit(t);
         for (const ArrayId array : freed[t]) release(arrays_[array.index]);
-        starpu_task_wait_for_n_submitted(most_tasks_ahead);
+        starpu_task_wait_for_n_submitted(most_tasks_submitted);
       }
     } catch (...) {
       state_.error.keep();

@@ -1,18 +1,24 @@
 #include "exec/starpu/session.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <malloc.h>
 #include <mpi.h>
 #include <starpu.h>
 #include <starpu_expert.h>
 #include <starpu_mpi.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/error.h"
@@ -52,6 +58,36 @@ std::vector<std::pair<const char*, std::string>> settings_of(const SessionOption
                           std::to_string(chunk_memory(*options.memory, options.threads) / mebibyte));
   }
   return settings;
+}
+
+/// When StarPU starts for the first time on a machine, it writes files about it. A process that starts at the same time
+/// may find them half-written, which ends it: so one starts and stops StarPU before all others on this machine.
+void start_once_alone() {
+  const char* const starpu_home = std::getenv("STARPU_HOME");
+  const char* const home = starpu_home != nullptr ? starpu_home : std::getenv("HOME");
+  std::array<char, 256> host{};
+  if (home == nullptr || gethostname(host.data(), host.size() - 1) != 0) return;
+  const std::filesystem::path folder = std::filesystem::path(home) / ".starpu" / "sampling";  // with its files
+  const std::filesystem::path started = folder / fmt::format("einrel-{}", host.data());
+  std::error_code failed;
+  if (std::filesystem::file_size(started, failed) > 0 && !failed) return;
+  std::filesystem::create_directories(folder, failed);
+  const int file = open(started.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) return;  // StarPU will say what it thinks of that
+  flock(file, LOCK_EX);
+  struct stat now {};
+  starpu_conf conf;
+  starpu_conf_init(&conf);
+  conf.ncpus = 1;
+  conf.ncuda = 0;
+  conf.nopencl = 0;
+  conf.catch_signals = 0;
+  if (fstat(file, &now) == 0 && now.st_size == 0 && starpu_init(&conf) == 0) {
+    starpu_shutdown();
+    constexpr std::string_view said = "StarPU has started here.\n";
+    [[maybe_unused]] const ssize_t written = write(file, said.data(), said.size());
+  }
+  close(file);
 }
 
 /// A thread without work looks for some without pause; other ranks and the thread that sends and receives may need its
@@ -127,6 +163,7 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
     constexpr int returned_at_once = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, returned_at_once);
   }
+  start_once_alone();
   starpu_malloc_set_hooks(allocate_chunk, free_chunk);
   starpu_conf conf;
   starpu_conf_init(&conf);

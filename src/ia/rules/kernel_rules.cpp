@@ -1,5 +1,4 @@
-// Rules that merge filters, maps and the kernels of joins and kernels_of_aggregates, or move them past each other
-// (Table 2, R1).
+// Rules that merge filters, maps and the kernels of joins and aggregates, or move them past each other (Table 2, R1).
 
 #include <algorithm>
 #include <map>

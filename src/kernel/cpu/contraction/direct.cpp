@@ -69,7 +69,7 @@ TileGroups lane_groups(std::int64_t lanes, std::int64_t vector, std::int64_t mos
   return groups;
 }
 
-struct KernelShape {
+struct DirectShape {
   std::int64_t rows = 0;
   std::int64_t low_rows = 0;  ///< so many rows leave registers for 4 vectors
   std::int64_t vector = 0;
@@ -98,20 +98,20 @@ bool rows_collide(const DirectPlan& plan) {
          product_bytes(plan) <= first_level;
 }
 
-KernelShape kernel_shape(const DirectPlan& plan) {
+DirectShape kernel_shape(const DirectPlan& plan) {
   const auto shape = [&](const auto& kernels) {
-    if (!plan.product.match.reduces) return KernelShape{1, 1, kernels.vector, kernels.instructions};
+    if (!plan.product.match.reduces) return DirectShape{1, 1, kernels.vector, kernels.instructions};
     if (plan.a_by_lanes) {
-      return KernelShape{static_cast<std::int64_t>(kernels.a_by_lanes.size()), 0, kernels.vector, kernels.instructions};
+      return DirectShape{static_cast<std::int64_t>(kernels.a_by_lanes.size()), 0, kernels.vector, kernels.instructions};
     }
     const std::int64_t low_rows = kernels.rows / 2;
-    return KernelShape{rows_collide(plan) ? low_rows : kernels.rows, low_rows, kernels.vector, kernels.instructions};
+    return DirectShape{rows_collide(plan) ? low_rows : kernels.rows, low_rows, kernels.vector, kernels.instructions};
   };
   return plan.product.match.type == DType::f32 ? shape(direct_kernels<float>()) : shape(direct_kernels<double>());
 }
 
 /// Tiles of so many rows along the lanes. Rows of outer products are written in one stretch.
-TileGroups lane_tiles(const DirectPlan& plan, const KernelShape& shape, std::int64_t rows, std::int64_t lanes) {
+TileGroups lane_tiles(const DirectPlan& plan, const DirectShape& shape, std::int64_t rows, std::int64_t lanes) {
   if (plan.product.match.reduces) {
     return lane_groups(lanes, shape.vector, rows <= shape.low_rows && !plan.streams ? 4 : 2);
   }
@@ -123,7 +123,7 @@ TileGroups lane_tiles(const DirectPlan& plan, const KernelShape& shape, std::int
 // --- the plan ---
 
 /// Why an operand or the result cannot be used where it lies; "" if it can.
-std::string obstacle(const Product& product) {
+std::string direct_obstacle(const Product& product) {
   const Match& match = product.match;
   if (match.combination != Combination{} || !is_float(match.type)) return "it is no sum of a product of two floats";
   for (const Side* side : {&product.a, &product.b}) {
@@ -179,7 +179,7 @@ double memory_seconds(const DirectPlan& plan, std::int64_t tile_rows) {
 }
 
 double modelled_seconds(const DirectPlan& plan) {
-  const KernelShape shape = kernel_shape(plan);
+  const DirectShape shape = kernel_shape(plan);
   const double k = inner_count(plan);
   double cycles = 0;
   double calls = 0;
@@ -221,7 +221,7 @@ bool can_stream(const DirectPlan& plan) {
 /// Blocks and parts, for chosen loops.
 void finish(DirectPlan& plan) {
   plan.streams = can_stream(plan);
-  const KernelShape shape = kernel_shape(plan);
+  const DirectShape shape = kernel_shape(plan);
   const TileGroups rows = row_groups(plan.row.extent, shape.rows);
   const bool one_tile = rows.tiles() == 1 && lane_tiles(plan, shape, rows.front().size, plan.lanes.extent).tiles() == 1;
   // Several tiles of a product one after another, while its operands are in the first-level cache.
@@ -324,7 +324,7 @@ struct PreparedDirect {
   }
 
   DirectPlan plan;
-  KernelShape shape;
+  DirectShape shape;
   TileGroups block_rows;
   TileGroups last_rows;
   std::int64_t units = 1;
@@ -496,7 +496,7 @@ class DirectPart {
 }  // namespace
 
 std::variant<DirectPlan, std::string> plan_direct(const Product& product) {
-  if (std::string reason = obstacle(product); !reason.empty()) return reason;
+  if (std::string reason = direct_obstacle(product); !reason.empty()) return reason;
   std::vector<DirectPlan> plans = plans_of(product);
   for (DirectPlan& plan : plans_of(transposed(product))) plans.push_back(std::move(plan));
   if (plans.empty()) return "no loop is contiguous in an operand and the result";
@@ -517,7 +517,7 @@ PreparedKernel prepare(DirectPlan plan) {
 }
 
 std::string describe(const DirectPlan& plan) {
-  const KernelShape shape = kernel_shape(plan);
+  const DirectShape shape = kernel_shape(plan);
   const TileGroups rows = row_groups(plan.row.extent, shape.rows);
   const std::int64_t lanes = lane_tiles(plan, shape, rows.front().size, plan.lanes.extent).front().size;
   return fmt::format("direct {}x{} ({})", rows.front().size, lanes, shape.instructions);

@@ -41,7 +41,7 @@ decltype(auto) with_types(const Product& product, Use&& use) {
 }
 
 /// Why A cannot be used where it lies; "" if it can.
-std::string obstacle(const Product& product) {
+std::string dot_obstacle(const Product& product) {
   const Reading& a = product.a.reading;
   const bool is_narrow = product.match.type == DType::f32 && (a.dtype == DType::bf16 || a.dtype == DType::f16);
   if (a.dtype != product.match.type && !(is_narrow && product.match.combination == Combination{})) {
@@ -88,7 +88,7 @@ void finish(DotPlan& plan) {
 }
 
 std::variant<DotPlan, std::string> plan_oriented(const Product& product) {
-  if (std::string reason = obstacle(product); !reason.empty()) return reason;
+  if (std::string reason = dot_obstacle(product); !reason.empty()) return reason;
   DotPlan plan{product, single_loop(product), {}, {}, product.batch};
   plan.columns = position_count(product.columns);
   if (plan.columns > most_columns) return "it has many columns and rows";

@@ -16,7 +16,7 @@
 namespace einrel::contraction {
 namespace {
 
-constexpr std::int64_t cache_line = 16;  // elements
+constexpr std::int64_t elements_of_line = 16;  // of a cache line, in f32
 
 /// A loop on its way to an axis.
 struct Walker {
@@ -132,7 +132,7 @@ std::optional<ImageAxes> find_axes(const Side& side, const std::vector<Loop>& ro
 double image_size(const ImageAxes& axes, const std::vector<std::int64_t>& row_counts, const std::vector<Loop>& inner) {
   std::vector<double> extents = extents_of(axes, row_counts, inner);
   // An odd number of cache lines, as below.
-  extents.back() = (2 * std::ceil((extents.back() / cache_line - 1) / 2) + 1) * cache_line;
+  extents.back() = (2 * std::ceil((extents.back() / elements_of_line - 1) / 2) + 1) * elements_of_line;
   return std::accumulate(extents.begin(), extents.end(), 1.0, std::multiplies<>());
 }
 
@@ -144,7 +144,7 @@ ImageShape shape_of(const ImageAxes& axes, const std::vector<std::int64_t>& row_
   }
   shape.steps.assign(shape.extents.size(), 1);
   // Lines begin at cache lines, an odd number of them apart, so that they spread over all sets of the cache.
-  shape.size = (ceil_div(shape.extents.back(), cache_line) | 1) * cache_line;
+  shape.size = (ceil_div(shape.extents.back(), elements_of_line) | 1) * elements_of_line;
   for (std::size_t axis = shape.extents.size() - 1; axis-- > 0;) {
     shape.steps[axis] = shape.size;
     shape.size *= shape.extents[axis];

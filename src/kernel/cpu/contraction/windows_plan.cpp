@@ -12,15 +12,15 @@
 namespace einrel::contraction {
 namespace {
 
-struct KernelShape {
+struct WindowsShape {
   std::int64_t rows = 0;
   std::int64_t vector = 0;
   const char* instructions = "";
 };
 
-KernelShape kernel_shape(DType type) {
+WindowsShape kernel_shape(DType type) {
   const auto shape = [](const auto& kernels) {
-    return KernelShape{kernels.rows, kernels.vector, kernels.instructions};
+    return WindowsShape{kernels.rows, kernels.vector, kernels.instructions};
   };
   return type == DType::f32 ? shape(window_kernels<float>()) : shape(window_kernels<double>());
 }
@@ -94,7 +94,7 @@ double line_cycles(const WindowPlan& plan, std::int64_t vectors) {
          (step * static_cast<double>(plan.inner) + waiting_cycles(plan) + passes * (30 + 1.5 * height * width));
 }
 
-double tiles_seconds(const WindowPlan& plan, const KernelShape& shape) {
+double tiles_seconds(const WindowPlan& plan, const WindowsShape& shape) {
   const std::int64_t vectors = plan.tile_lanes / shape.vector;
   const std::int64_t rest = plan.columns % plan.tile_lanes;
   const std::int64_t whole = plan.columns / plan.tile_lanes;
@@ -105,7 +105,7 @@ double tiles_seconds(const WindowPlan& plan, const KernelShape& shape) {
 }
 
 /// Every part copies its image and packs its columns.
-double modelled_seconds(const WindowPlan& plan, const KernelShape& shape) {
+double modelled_seconds(const WindowPlan& plan, const WindowsShape& shape) {
   const Product& product = plan.product;
   const double rows = positions(product.rows);
   const auto columns = static_cast<double>(plan.columns);
@@ -124,7 +124,7 @@ double modelled_seconds(const WindowPlan& plan, const KernelShape& shape) {
 enum class PartCount : std::uint8_t { any, even };
 
 /// Cuts one loop or the columns in half, whichever costs least. False where nothing can be cut.
-bool cut_once(WindowPlan& plan, const KernelShape& shape, PartCount allowed) {
+bool cut_once(WindowPlan& plan, const WindowsShape& shape, PartCount allowed) {
   std::optional<WindowPlan> best;
   const auto consider = [&](WindowPlan cut) {
     if (allowed == PartCount::even && std::fmod(part_count(cut), 2) != 0) return;
@@ -149,7 +149,7 @@ bool cut_once(WindowPlan& plan, const KernelShape& shape, PartCount allowed) {
 }
 
 /// Why an operand cannot be copied, or the result cannot be written; "" if they can.
-std::string obstacle(const Product& product) {
+std::string windows_obstacle(const Product& product) {
   const Match& match = product.match;
   if (!match.reduces) return "it reduces nothing";
   if (match.combination != Combination{} || !is_float(match.type)) return "it is no sum of a product of two floats";
@@ -169,7 +169,7 @@ std::optional<WindowPlan> plan_along(Product product, std::size_t row, const Win
   product.rows = without(std::move(product.rows), row);
   std::optional<ImageAxes> axes = find_axes(product.a, product.rows, product.inner);
   if (!axes) return std::nullopt;
-  const KernelShape shape = kernel_shape(product.match.type);
+  const WindowsShape shape = kernel_shape(product.match.type);
   WindowPlan plan;
   plan.axes = std::move(*axes);
   plan.batch = position_count(product.batch);
@@ -213,7 +213,7 @@ WindowStore store_of(const WindowPlan& plan) {
 }
 
 std::variant<WindowPlan, std::string> plan_windows(const Product& product, const WindowSizes& sizes) {
-  if (std::string reason = obstacle(product); !reason.empty()) return reason;
+  if (std::string reason = windows_obstacle(product); !reason.empty()) return reason;
   std::optional<WindowPlan> best;
   for (const Product& oriented : {product, transposed(product)}) {
     for (std::size_t row = 0; row < oriented.rows.size(); ++row) {
