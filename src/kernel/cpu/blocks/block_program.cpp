@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernel/cpu/blocks/block_math.h"
 #include "kernel/cpu/blocks/reading.h"
 #include "kernel/kernel.h"
 #include "tensor/convert.h"
@@ -429,6 +430,15 @@ const BlockValues& BlockRun::run(const std::int64_t* outer, std::byte* target) {
   return values_;
 }
 
+bool BlockProgram::begins_with_approximation() const {
+  const auto first = std::find_if(instructions_.begin(), instructions_.end(), [](const Instruction& instruction) {
+    return !std::holds_alternative<Load>(instruction.op);
+  });
+  if (first == instructions_.end()) return false;
+  const auto* const unary = std::get_if<ApplyUnary>(&first->op);
+  return unary != nullptr && is_approximated(unary->function);
+}
+
 std::vector<BlockRun::Coming> BlockRun::find_coming() const {
   std::vector<Coming> coming;
   for (const BlockProgram::Instruction& instruction : program_.instructions_) {
@@ -441,12 +451,13 @@ std::vector<BlockRun::Coming> BlockRun::find_coming() const {
     if (repeats || !reading.guards.empty() || !lanes_.is_even(q) || lanes_.step(q) != 1) continue;
     coming.push_back({operands_[load->operand], q, size_of(reading.dtype), nullptr});
   }
+  if (coming.size() == 1 && program_.begins_with_approximation()) coming.clear();
   return coming;
 }
 
 void BlockRun::fetch(const std::int64_t* outer) {
   if (!coming_) coming_ = find_coming();
-  if (coming_->size() < 2) return;
+  if (coming_->empty()) return;
   for (Coming& operand : *coming_) {
     const std::int64_t first = add_wrapping(lanes_.at(0, operand.quantity), outer[operand.quantity]);
     operand.from = operand.data + first * static_cast<std::int64_t>(operand.size);

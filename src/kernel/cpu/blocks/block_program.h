@@ -59,6 +59,7 @@ class BlockProgram {
     bool is_loaded = false;
   };
   class Compiler;
+  bool begins_with_approximation() const;
 
   template <class Function>
   static decltype(auto) with_type(Kind kind, Function&& function);
@@ -84,7 +85,8 @@ class BlockRun {
   const BlockValues& run(const std::int64_t* outer, std::byte* target = nullptr);
 
   /// Touches what `run` is about to read of operands in memory, of all of them side by side: so they come at once, not
-  /// one operand after the other. What comes of a single one the processor foresees by itself.
+  /// one operand after the other, and without the pauses in which the processor forgets what it was reading. A single
+  /// one that a function is approximated of comes meanwhile by itself.
   void fetch(const std::int64_t* outer);
 
   /// Whether the values of the last run are an operand's where it lies: they stay beyond the next call.
