@@ -48,7 +48,7 @@ ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given);
 RunReport run(const Compiled& compiled, TensorBindings inputs, const ScalarBindings& scalars, Workers& workers,
               const ProgressListener& progress = {});
 
-/// Where the tensors of a program lie while it runs.
+/// Where the tensors of a program lie while it runs, and what its steps read.
 struct RunMemory {
   struct Place {
     const std::byte* data = nullptr;
@@ -76,7 +76,7 @@ class Runner {
 
   Compiled compiled_;
   std::vector<PreparedProgram> prepared_;  // few; the last one ran last
-  RunMemory memory_;                       // of no run, but for its room
+  RunMemory memory_;                       // empty between runs; keeps its capacity
 };
 
 }  // namespace einrel

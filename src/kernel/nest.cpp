@@ -145,6 +145,11 @@ LoopNest make_nest(const KernelSpec& spec) {
   return nest;
 }
 
+bool is_read_once(const Reading& reading, const std::vector<Loop>& loops) {
+  const auto moves = [&](const Loop& loop) { return loop.steps[reading.quantity] != 0; };
+  return is_read(reading) && reading.guards.empty() && std::all_of(loops.begin(), loops.end(), moves);
+}
+
 std::int64_t position_count(const std::vector<Loop>& loops) {
   std::int64_t count = 1;
   for (const Loop& loop : loops) count = checked_multiply(count, loop.extent);

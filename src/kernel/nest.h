@@ -45,6 +45,11 @@ struct LoopNest {
 /// The quantity that is the offset of the output element.
 inline constexpr std::size_t output_quantity = 0;
 
+/// Whether the body uses the operand.
+inline bool is_read(const Reading& reading) { return reading.quantity != output_quantity; }
+/// Whether no loop repeats what is read, and none of it is padding.
+bool is_read_once(const Reading& reading, const std::vector<Loop>& loops);
+
 /// The loops of an EinSum without empty labels, merged where strides allow. O(labels^2 * quantities) per merge.
 /// Throws UserError when an index or the number of positions leaves 63 bits.
 LoopNest make_nest(const KernelSpec& spec);

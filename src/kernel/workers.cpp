@@ -77,7 +77,7 @@ class CoreOfItsOwn {
     cpu_set_t now;
     CPU_ZERO(&now);
     if (pthread_getaffinity_np(others.front().native_handle(), sizeof(now), &now) != 0) return;
-    if (CPU_EQUAL(&now, &given_) == 0) allowed_ = now;  // as they began, or somebody else has changed it
+    if (CPU_EQUAL(&now, &given_) == 0) allowed_ = now;  // as they began, or as somebody else has made it
     if (static_cast<std::size_t>(CPU_COUNT(&allowed_)) <= others.size()) return;
     given_ = allowed_;
     CPU_CLR(static_cast<std::size_t>(core), &given_);

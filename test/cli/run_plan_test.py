@@ -323,20 +323,24 @@ class Limits(RunTest):
 class Faults(RunTest):
     """What happens to a job when a rank of it is killed or stopped, or when the whole run is."""
 
-    def test_the_first_runs_on_a_machine_may_begin_at_the_same_time(self):
-        program = self.text_file("chain.ein", CHAIN)
+    def test_runs_that_begin_at_the_same_time_share_no_files(self):
         sizes = [word for label in "ijk" for word in ("--dim", f"{label}=300")]
-        command = [einrel_process.PROGRAM, "run", program, "--random", "1", "--sites", "4", *sizes]
-        for attempt in range(1 if SANITIZED else 6):  # of so many, four or five failed
-            home = self.path(f"home{attempt}")
-            os.mkdir(home)
-            environment = {**os.environ, "HOME": home, "XDG_CONFIG_HOME": os.devnull}
-            runs = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                    for _ in range(8)]
+        arguments = ["run", self.text_file("chain.ein", CHAIN), "--random", "1", "--sites", "4", *sizes]
+        home, temporary = self.path("home"), self.path("temporary")
+        os.mkdir(home)
+        os.mkdir(temporary)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("STARPU_", "XDG_"))}
+        environment |= {"HOME": home, "TMPDIR": temporary}
+        for _ in range(1 if SANITIZED else 3):
+            runs = [subprocess.Popen([einrel_process.PROGRAM, *arguments], env=environment, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE) for _ in range(8)]
+            for run in runs:
+                self.addCleanup(run.kill)
             einrel_process.cases += len(runs)
             results = [(run.communicate(timeout=100), run.returncode) for run in runs]
             self.assertEqual([code for _, code in results], [0] * len(runs), results)
-            self.assertTrue(os.listdir(os.path.join(home, ".starpu")), "StarPU was not started")
+            self.assertEqual((os.listdir(home), os.listdir(temporary)), ([], []))
+        self.refuse(2, *arguments, env={**environment, "TMPDIR": self.path("none")}, mentions=["TMPDIR"])
 
     LONG = ["--random", "1", "--threads", "1", "--timeout", "1"] + [
         word for label in "ijk" for word in ("--dim", f"{label}={2000 if SANITIZED else 5000}")]

@@ -292,6 +292,16 @@ TEST(Direct, IsRightForAllSmallExtents) {
   }
 }
 
+TEST(Direct, IsRightWhereTheLastOfSeveralBlocksOfLanesIsShorter) {
+  const RandomEinsum random = product({{130, 300, 64}, {0, 2}, {2, 1}, {0, 1}}, DType::f64);
+  EXPECT_TRUE(agrees(random, [](const Product& product) {
+    DirectPlan plan = std::get<DirectPlan>(plan_direct(product));
+    EXPECT_GT(plan.lanes.extent % plan.lane_block, 0);
+    EXPECT_LT(plan.lane_block, plan.lanes.extent);
+    return prepare(std::move(plan));
+  }));
+}
+
 TEST(Direct, RunsAlongABatchThatIsInnermostEverywhere) {
   for (const std::int64_t batch : {2, 15, 16, 33, 500}) {
     const Layout layout{{batch, 5, 7, 6}, {1, 3, 0}, {3, 2, 0}, {1, 2, 0}};

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -186,34 +187,67 @@ TEST(Workers, ComputePartsAtTheSameTime) {
   EXPECT_EQ(arrived, 2);
 }
 
+cpu_set_t only(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(core), &set);
+  return set;
+}
+cpu_set_t cores_of_this_thread() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  EXPECT_EQ(sched_getaffinity(0, sizeof(cores), &cores), 0);
+  return cores;
+}
+void move_to(int core) {
+  const cpu_set_t cores = only(core);
+  EXPECT_EQ(sched_setaffinity(0, sizeof(cores), &cores), 0);
+}
+
+/// Runs the action in the one of two threads that is not the caller.
+void run_in_helper(Workers& two, const std::function<void()>& action) {
+  const auto caller = std::this_thread::get_id();
+  std::atomic<int> arrived{0};
+  two.run(kernel_of({{2,
+                      [&](const Arrays&, Workspace, std::int64_t) {
+                        ++arrived;
+                        while (arrived < 2) std::this_thread::yield();  // for the other part
+                        if (std::this_thread::get_id() != caller) action();
+                      }}}),
+          {});
+}
+
 TEST(Workers, ComputeElsewhereThanOnTheCoreOfTheirCaller) {
-  const int wanted = available_cores() > 1 ? 1 : 0;  // where there is one core, on that
-  std::jthread([wanted] {                            // a thread of the test's own, since it stays on one core
+  const bool wanted = available_cores() == 1;  // where there is one core, on that
+  std::jthread([wanted] {                      // a thread of the test's own, since it stays on one core
     Workers two(2);
     const int mine = sched_getcpu();
-    const auto set_of = [](int core) {
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      CPU_SET(static_cast<std::size_t>(core), &set);
-      return set;
-    };
-    const cpu_set_t only_mine = set_of(mine);
-    ASSERT_EQ(sched_setaffinity(0, sizeof(only_mine), &only_mine), 0);
-    const auto caller = std::this_thread::get_id();
-    std::atomic<int> arrived{0};
-    std::atomic<int> elsewhere{0};
-    two.run(kernel_of({{2,
-                        [&](const Arrays&, Workspace, std::int64_t) {
-                          ++arrived;
-                          while (arrived < 2) std::this_thread::yield();  // for the other part
-                          cpu_set_t allowed;
-                          CPU_ZERO(&allowed);
-                          ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
-                          if (std::this_thread::get_id() == caller) return;
-                          if (!CPU_ISSET(static_cast<std::size_t>(mine), &allowed)) ++elsewhere;
-                        }}}),
-            {});
-    EXPECT_EQ(elsewhere, wanted);
+    move_to(mine);
+    bool together = !wanted;
+    run_in_helper(two, [&] {
+      const cpu_set_t cores = cores_of_this_thread();
+      together = CPU_ISSET(static_cast<std::size_t>(mine), &cores);
+    });
+    EXPECT_EQ(together, wanted);
+  });
+}
+
+TEST(Workers, StayWhereOthersHavePutThem) {
+  std::jthread([] {
+    Workers two(2);
+    const cpu_set_t all = cores_of_this_thread();
+    const int mine = sched_getcpu();
+    int other = mine;  // where there is no other
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (core != mine && CPU_ISSET(static_cast<std::size_t>(core), &all)) other = core;
+    }
+    move_to(mine);
+    run_in_helper(two, [&] { move_to(mine); });
+    move_to(other);
+    cpu_set_t cores;
+    run_in_helper(two, [&] { cores = cores_of_this_thread(); });
+    const cpu_set_t put = only(mine);
+    EXPECT_TRUE(CPU_EQUAL(&cores, &put));
   });
 }
 

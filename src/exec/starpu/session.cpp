@@ -1,24 +1,18 @@
 #include "exec/starpu/session.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <malloc.h>
 #include <mpi.h>
 #include <starpu.h>
 #include <starpu_expert.h>
 #include <starpu_mpi.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <new>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "base/error.h"
@@ -28,19 +22,6 @@ namespace {
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
-/// StarPU keeps files in the home folder, and ends the process where it cannot, as in containers and on nodes without
-/// one. The folder for them, where another is needed.
-std::optional<std::string> other_starpu_home() {
-  const char* const home = std::getenv("HOME");
-  if (home == nullptr) return std::nullopt;  // it has a way of its own then
-  std::error_code failed;
-  const std::filesystem::path folder = std::filesystem::path(home) / ".starpu";
-  std::filesystem::create_directories(folder, failed);
-  if (!failed && access(folder.c_str(), W_OK) == 0) return std::nullopt;
-  const std::filesystem::path instead = std::filesystem::temp_directory_path(failed);
-  return failed ? std::nullopt : std::optional((instead / ("einrel-" + std::to_string(getuid()))).string());
-}
-
 /// What StarPU reads when it starts.
 std::vector<std::pair<const char*, std::string>> settings_of(const SessionOptions& options) {
   std::vector<std::pair<const char*, std::string>> settings{
@@ -48,7 +29,6 @@ std::vector<std::pair<const char*, std::string>> settings_of(const SessionOption
       // Ranks on one machine would all bind their threads to the first cores.
       {"STARPU_WORKERS_NOBIND", "1"},
       {"STARPU_MPI_NOBIND", "1"}};
-  if (std::optional<std::string> home = other_starpu_home()) settings.emplace_back("STARPU_HOME", std::move(*home));
   if (options.memory) {
     // StarPU 1.3 would also write chunks to disk ahead of need, and fails an assertion when it ends before that is
     // done.
@@ -60,35 +40,30 @@ std::vector<std::pair<const char*, std::string>> settings_of(const SessionOption
   return settings;
 }
 
-/// When StarPU starts for the first time on a machine, it writes files about it. A process that starts at the same time
-/// may find them half-written, which ends it: so one starts and stops StarPU before all others on this machine.
-void start_once_alone() {
-  const char* const starpu_home = std::getenv("STARPU_HOME");
-  const char* const home = starpu_home != nullptr ? starpu_home : std::getenv("HOME");
-  std::array<char, 256> host{};
-  if (home == nullptr || gethostname(host.data(), host.size() - 1) != 0) return;
-  const std::filesystem::path folder = std::filesystem::path(home) / ".starpu" / "sampling";  // with its files
-  const std::filesystem::path started = folder / fmt::format("einrel-{}", host.data());
-  std::error_code failed;
-  if (std::filesystem::file_size(started, failed) > 0 && !failed) return;
-  std::filesystem::create_directories(folder, failed);
-  const int file = open(started.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) return;  // StarPU will say what it thinks of that
-  flock(file, LOCK_EX);
-  struct stat now {};
-  starpu_conf conf;
-  starpu_conf_init(&conf);
-  conf.ncpus = 1;
-  conf.ncuda = 0;
-  conf.nopencl = 0;
-  conf.catch_signals = 0;
-  if (fstat(file, &now) == 0 && now.st_size == 0 && starpu_init(&conf) == 0) {
-    starpu_shutdown();
-    constexpr std::string_view said = "StarPU has started here.\n";
-    [[maybe_unused]] const ssize_t written = write(file, said.data(), said.size());
+/// A folder for what StarPU writes about a machine when it starts. Left to itself it keeps that in the home folder, and
+/// ends the process where it cannot write there, or finds what another process that starts has half-written, or what
+/// one left that was killed meanwhile. It takes no longer to write than to read.
+class StartFolder {
+ public:
+  StartFolder() {
+    std::error_code failed;
+    path_ = (std::filesystem::temp_directory_path(failed) / "einrel-XXXXXX").string();
+    if (failed || mkdtemp(path_.data()) == nullptr) {
+      throw RunError("there is no folder for temporary files: name one that can be written in TMPDIR");
+    }
   }
-  close(file);
-}
+  ~StartFolder() {
+    std::error_code failed;
+    std::filesystem::remove_all(path_, failed);
+  }
+  StartFolder(const StartFolder&) = delete;
+  StartFolder& operator=(const StartFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 /// A thread without work looks for some without pause; other ranks and the thread that sends and receives may need its
 /// core meanwhile.
@@ -163,7 +138,8 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
     constexpr int returned_at_once = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, returned_at_once);
   }
-  start_once_alone();
+  const StartFolder folder;
+  const SessionEnvironment while_starting({{"STARPU_PERF_MODEL_DIR", folder.path()}});
   starpu_malloc_set_hooks(allocate_chunk, free_chunk);
   starpu_conf conf;
   starpu_conf_init(&conf);

@@ -430,28 +430,32 @@ const BlockValues& BlockRun::run(const std::int64_t* outer, std::byte* target) {
   return values_;
 }
 
-bool BlockProgram::begins_with_approximation() const {
-  const auto first = std::find_if(instructions_.begin(), instructions_.end(), [](const Instruction& instruction) {
-    return !std::holds_alternative<Load>(instruction.op);
-  });
+bool BlockProgram::is_approximated_of(std::size_t value) const {
+  const auto uses = [value](const Instruction& instruction) {
+    const auto end = instruction.arguments.begin() + static_cast<std::ptrdiff_t>(instruction.argument_count);
+    return std::find(instruction.arguments.begin(), end, value) != end;
+  };
+  const auto first = std::find_if(instructions_.begin(), instructions_.end(), uses);
   if (first == instructions_.end()) return false;
-  const auto* const unary = std::get_if<ApplyUnary>(&first->op);
-  return unary != nullptr && is_approximated(unary->function);
+  if (const auto* const unary = std::get_if<ApplyUnary>(&first->op)) return is_approximated(unary->function);
+  const auto* const binary = std::get_if<ApplyBinary>(&first->op);
+  return binary != nullptr && binary->function == BinaryFunction::power;
 }
 
 std::vector<BlockRun::Coming> BlockRun::find_coming() const {
   std::vector<Coming> coming;
+  std::size_t value = 0;  // of the last one
   for (const BlockProgram::Instruction& instruction : program_.instructions_) {
     const auto* const load = std::get_if<BlockProgram::Load>(&instruction.op);
     if (load == nullptr) continue;
     const Reading& reading = program_.nest_.readings[load->operand];
     const std::size_t q = reading.quantity;
-    const bool repeats = std::any_of(program_.nest_.loops.begin(), program_.nest_.loops.end(),
-                                     [q](const Loop& loop) { return loop.steps[q] == 0; });
-    if (repeats || !reading.guards.empty() || !lanes_.is_even(q) || lanes_.step(q) != 1) continue;
+    if (!is_read_once(reading, program_.nest_.loops) || !lanes_.is_even(q) || lanes_.step(q) != 1) continue;
     coming.push_back({operands_[load->operand], q, size_of(reading.dtype), nullptr});
+    value = instruction.result;
   }
-  if (coming.size() == 1 && program_.begins_with_approximation()) coming.clear();
+  // An approximation takes so long that the processor brings a single operand meanwhile.
+  if (coming.size() == 1 && program_.is_approximated_of(value)) coming.clear();
   return coming;
 }
 

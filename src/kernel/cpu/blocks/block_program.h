@@ -59,7 +59,8 @@ class BlockProgram {
     bool is_loaded = false;
   };
   class Compiler;
-  bool begins_with_approximation() const;
+  /// Whether an approximation is what a value is used for first.
+  bool is_approximated_of(std::size_t value) const;
 
   template <class Function>
   static decltype(auto) with_type(Kind kind, Function&& function);
@@ -85,8 +86,7 @@ class BlockRun {
   const BlockValues& run(const std::int64_t* outer, std::byte* target = nullptr);
 
   /// Touches what `run` is about to read of operands in memory, of all of them side by side: so they come at once, not
-  /// one operand after the other, and without the pauses in which the processor forgets what it was reading. A single
-  /// one that a function is approximated of comes meanwhile by itself.
+  /// one operand after the other, and without the pauses in which the processor forgets what it was reading.
   void fetch(const std::int64_t* outer);
 
   /// Whether the values of the last run are an operand's where it lies: they stay beyond the next call.

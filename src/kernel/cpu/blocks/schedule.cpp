@@ -7,8 +7,6 @@
 namespace einrel {
 namespace {
 
-bool is_read(const Reading& reading) { return reading.quantity != output_quantity; }
-
 /// Nanoseconds to bring one element in (or out) when the next one is `step` further. Strides waste cache lines.
 double element_cost(std::int64_t step, DType dtype) {
   if (step == 0) return 0.05;
