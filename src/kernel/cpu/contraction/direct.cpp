@@ -305,26 +305,13 @@ std::vector<DirectPlan> plans_of(const Product& product) {
 
 // --- running it ---
 
-/// The tiles of a block of rows, along whole blocks of lanes and along the last one.
-struct BlockTiles {
-  TileGroups rows;
-  TileGroups lanes;
-  TileGroups last_lanes;
-};
-
-BlockTiles block_tiles(const DirectPlan& plan, const DirectShape& shape, std::int64_t block) {
-  const TileGroups rows = row_groups(block, shape.rows);
-  const auto tiles = [&](std::int64_t lanes) { return lane_tiles(plan, shape, rows.front().size, lanes); };
-  return {rows, tiles(plan.lane_block), tiles((plan.lanes.extent - 1) % plan.lane_block + 1)};
-}
-
 /// What all parts share.
 struct PreparedDirect {
   explicit PreparedDirect(DirectPlan of)
       : plan(std::move(of)),
         shape(kernel_shape(plan)),
-        whole_rows(block_tiles(plan, shape, plan.row_block)),
-        last_rows(block_tiles(plan, shape, (plan.row.extent - 1) % plan.row_block + 1)),
+        block_rows(row_groups(plan.row_block, shape.rows)),
+        last_rows(row_groups((plan.row.extent - 1) % plan.row_block + 1, shape.rows)),
         units(unit_count(plan)) {
     if (!plan.rest.empty()) rest.emplace(plan.rest, plan.product.bases);
     const std::int64_t count = position_count(plan.outer_inner);
@@ -338,8 +325,8 @@ struct PreparedDirect {
 
   DirectPlan plan;
   DirectShape shape;
-  BlockTiles whole_rows;
-  BlockTiles last_rows;
+  TileGroups block_rows;
+  TileGroups last_rows;
   std::int64_t units = 1;
   std::optional<Odometer> rest;  ///< most small products have none
   /// Of the inner positions but those of the innermost loop.
@@ -371,10 +358,6 @@ class DirectPart {
   }
 
   void run(std::int64_t part) {
-    if (prepared_.units == 1) {  // for small ones the divisions below take long
-      tiles_ = &prepared_.last_rows;
-      return compute_unit(plan_.product.bases, {});
-    }
     const std::int64_t lane_blocks = ceil_div(plan_.lanes.extent, plan_.lane_block);
     const std::int64_t row_blocks = ceil_div(plan_.row.extent, plan_.row_block);
     const std::int64_t repeats = ceil_div(plan_.repeated.extent, plan_.repeated_block);
@@ -387,7 +370,7 @@ class DirectPart {
     for (std::int64_t unit = begin; unit < end; ++unit) {
       for (; position < unit / per_position; ++position) rest->advance();
       const std::int64_t row_block = unit / lane_blocks % row_blocks;
-      tiles_ = row_block + 1 < row_blocks ? &prepared_.whole_rows : &prepared_.last_rows;
+      rows_ = row_block + 1 < row_blocks ? &prepared_.block_rows : &prepared_.last_rows;
       compute_unit(rest ? rest->quantities() : plan_.product.bases,
                    {unit / lane_blocks / row_blocks % repeats * plan_.repeated_block, row_block * plan_.row_block,
                     unit % lane_blocks * plan_.lane_block});
@@ -404,7 +387,7 @@ class DirectPart {
 
   void compute_unit(const std::vector<std::int64_t>& at, Start start) {
     repeats_ = std::min(plan_.repeated_block, plan_.repeated.extent - start.repeat);
-    lanes_ = start.lane + plan_.lane_block < plan_.lanes.extent ? &tiles_->lanes : &tiles_->last_lanes;
+    lanes_ = std::min(plan_.lane_block, plan_.lanes.extent - start.lane);
     const auto offset = [&](std::size_t quantity) {
       return at[quantity] + start.repeat * plan_.repeated.steps[quantity] + start.row * plan_.row.steps[quantity] +
              start.lane * plan_.lanes.steps[quantity];
@@ -440,11 +423,11 @@ class DirectPart {
   /// All rows and lanes of a unit for some inner positions. One call of a kernel goes over repeated products, over the
   /// rows while B is in the cache, or over the lanes.
   void compute_tiles(const DirectTiles<T>& of_unit) {
-    const bool over_rows = tiles_->rows.tiles() > 1;
-    for (const TileGroup& lanes : *lanes_) {
+    const bool over_rows = rows_->tiles() > 1;
+    for (const TileGroup& lanes : lane_tiles(plan_, prepared_.shape, rows_->front().size, lanes_)) {
       const std::int64_t lane_calls = repeats_ > 1 || over_rows ? lanes.count : 1;
       for (std::int64_t l = 0; l < lane_calls; ++l) {
-        for (const TileGroup& rows : tiles_->rows) {
+        for (const TileGroup& rows : *rows_) {
           const std::int64_t row_calls = repeats_ > 1 || !over_rows ? rows.count : 1;
           for (std::int64_t r = 0; r < row_calls; ++r) {
             call(of_unit, rows, r, lanes, l, over_rows);
@@ -503,11 +486,11 @@ class DirectPart {
   T* z_;
   std::size_t a_quantity_;
   std::size_t b_quantity_;
-  const BlockTiles* tiles_ = nullptr;  ///< of the unit at hand
-  const TileGroups* lanes_ = nullptr;  ///< the same
+  const TileGroups* rows_ = nullptr;  ///< of the unit at hand
   DirectTiles<T> base_;
   std::int64_t outer_ = 1;
   std::int64_t repeats_ = 1;
+  std::int64_t lanes_ = 1;
 };
 
 }  // namespace
