@@ -442,38 +442,46 @@ bool BlockProgram::is_approximated_of(std::size_t value) const {
   return binary != nullptr && binary->function == BinaryFunction::power;
 }
 
-std::vector<BlockRun::Coming> BlockRun::find_coming() const {
-  std::vector<Coming> coming;
+BlockRun::Coming BlockRun::find_coming() const {
+  Coming coming;
   std::size_t value = 0;  // of the last one
-  for (const BlockProgram::Instruction& instruction : program_.instructions_) {
+  std::size_t loads = 0;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const BlockProgram::Instruction& instruction = program_.instructions_[i];
     const auto* const load = std::get_if<BlockProgram::Load>(&instruction.op);
-    if (load == nullptr) continue;
+    if (load == nullptr || steps_[i].is_equal) continue;
+    ++loads;
     const Reading& reading = program_.nest_.readings[load->operand];
     const std::size_t q = reading.quantity;
     if (!is_read_once(reading, program_.nest_.loops) || !lanes_.is_even(q) || lanes_.step(q) != 1) continue;
-    coming.push_back({operands_[load->operand], q, size_of(reading.dtype), nullptr});
+    coming.operands.push_back({operands_[load->operand], q, size_of(reading.dtype), nullptr});
     value = instruction.result;
   }
+  coming.is_alone = loads == 1;
   // An approximation takes so long that the processor brings a single operand meanwhile.
-  if (coming.size() == 1 && program_.is_approximated_of(value)) coming.clear();
+  if (coming.operands.size() == 1 && program_.is_approximated_of(value)) coming.operands.clear();
   return coming;
 }
 
 void BlockRun::fetch(const std::int64_t* outer) {
   if (!coming_) coming_ = find_coming();
-  if (coming_->empty()) return;
-  for (Coming& operand : *coming_) {
+  std::size_t widest = 1;
+  for (Coming::Operand& operand : coming_->operands) {
     const std::int64_t first = add_wrapping(lanes_.at(0, operand.quantity), outer[operand.quantity]);
     operand.from = operand.data + first * static_cast<std::int64_t>(operand.size);
+    widest = std::max(widest, operand.size);
   }
-  constexpr std::size_t line = 64;
-  const auto widest = std::max_element(coming_->begin(), coming_->end(),
-                                       [](const Coming& x, const Coming& y) { return x.size < y.size; });
   const std::size_t lanes = lanes_.count();
-  for (std::size_t lane = 0; lane < lanes; lane += line / widest->size) {
-    for (const Coming& operand : *coming_) {
-      const volatile std::byte* const element = operand.from + lane * operand.size;
-      [[maybe_unused]] const std::byte touched = *element;
+  const std::size_t lanes_per_line = 64 / widest;
+  for (std::size_t lane = 0; lane < lanes; lane += lanes_per_line) {
+    for (const Coming::Operand& operand : coming_->operands) {
+      if (coming_->is_alone) {
+        const volatile std::byte* const element = operand.from + lane * operand.size;
+        [[maybe_unused]] const std::byte touched = *element;
+      } else {
+        constexpr int second_level = 2;
+        __builtin_prefetch(operand.from + (lanes + lane) * operand.size, 0, second_level);
+      }
     }
   }
 }

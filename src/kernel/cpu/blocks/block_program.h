@@ -85,8 +85,9 @@ class BlockRun {
   /// processor wait until the whole block is stored.
   const BlockValues& run(const std::int64_t* outer, std::byte* target = nullptr);
 
-  /// Touches what `run` is about to read of operands in memory, of all of them side by side: so they come at once, not
-  /// one operand after the other, and without the pauses in which the processor forgets what it was reading.
+  /// Brings operands from memory without the pauses in which the processor forgets what it was reading. Touches what
+  /// `run` is about to read if that is all of one operand; of several, asks for what follows it, to come meanwhile (16M
+  /// f32 on one core: V * 0.5 3.9 ms touched, 4.9 asked for; A[i,j] + b[j] 7.7 touched, 5.2 asked for).
   void fetch(const std::int64_t* outer);
 
   /// Whether the values of the last run are an operand's where it lies: they stay beyond the next call.
@@ -101,14 +102,18 @@ class BlockRun {
   bool is_equal_in_lanes(const BlockProgram::Instruction& instruction) const;
   void spread(std::size_t value, std::size_t lanes);
 
-  /// An operand whose part of a block lies side by side in memory, and whose loops all lead on.
+  /// What comes from memory: operands whose part of a block lies side by side there, and whose loops all lead on.
   struct Coming {
-    const std::byte* data = nullptr;
-    std::size_t quantity = 0;
-    std::size_t size = 0;             ///< of an element
-    const std::byte* from = nullptr;  ///< of the block at hand
+    struct Operand {
+      const std::byte* data = nullptr;
+      std::size_t quantity = 0;
+      std::size_t size = 0;             ///< of an element
+      const std::byte* from = nullptr;  ///< of the block at hand
+    };
+    std::vector<Operand> operands;
+    bool is_alone = false;  ///< nothing else is read
   };
-  std::vector<Coming> find_coming() const;
+  Coming find_coming() const;
 
   /// An instruction's result: where it goes, and whether it is equal in all lanes of a block.
   struct Step {
@@ -125,7 +130,7 @@ class BlockRun {
   std::vector<const std::byte*> at_;  // where each value lies at the moment
   std::vector<Stored> stored_;
   BlockValues values_;
-  std::optional<std::vector<Coming>> coming_;  ///< found by the first fetch
+  std::optional<Coming> coming_;  ///< found by the first fetch
 };
 
 }  // namespace einrel
