@@ -14,7 +14,7 @@ namespace einrel {
 namespace {
 
 using namespace test;
-using Names = std::set<std::string>;
+using NameSet = std::set<std::string>;
 
 TEST(FileRef, AMemberFollowsTheExtensionOfAnArchive) {
   EXPECT_EQ(parse_file_ref("w.npz:W1"), (FileRef{"w.npz", "W1"}));
@@ -147,7 +147,7 @@ TEST_F(WriteTensors, EveryFormatIsReadBack) {
          {"e.idx.gz", one},
          {"b.npz:y/z", two},
          {"c.safetensors:y", two}});
-  EXPECT_EQ(folder.names(), (Names{"a.npy", "b.npz", "c.safetensors", "d.idx", "e.idx.gz"}));
+  EXPECT_EQ(folder.names(), (NameSet{"a.npy", "b.npz", "c.safetensors", "d.idx", "e.idx.gz"}));
   for (const char* file : {"a.npy", "b.npz:x", "c.safetensors:x", "d.idx", "e.idx.gz"}) {
     EXPECT_EQ(values(file), std::vector<double>{1}) << file;
   }
@@ -196,7 +196,7 @@ TEST_F(WriteTensors, WhatCannotBeWrittenIsRefusedWithTheRemedy) {
             }),
             "cannot write 'x.npy:a': such a file holds one tensor, without a name");
   EXPECT_EQ(complaint({{"a.npy", DType::bf16}, {"b.npz:a", DType::f16}, {"b.npz:b", DType::i64}}), "no UserError");
-  EXPECT_EQ(folder.names(), Names{}) << "checking leaves no trace";
+  EXPECT_EQ(folder.names(), NameSet{}) << "checking leaves no trace";
 }
 
 TEST_F(WriteTensors, TwoNamesOfOneFileAreNoticedThroughLinks) {
@@ -226,7 +226,7 @@ TEST_F(WriteTensors, AShapeThatTheFormatCannotHoldIsRefusedBeforeAnythingIsWritt
               write({{"a.npy", one}, {"x.npy", deep}});
             }).find("at most 255 dimensions"),
             std::string::npos);
-  EXPECT_EQ(folder.names(), Names{});
+  EXPECT_EQ(folder.names(), NameSet{});
 }
 
 TEST_F(WriteTensors, WhenTheDiskIsFullNoFileHasChanged) {
@@ -236,7 +236,7 @@ TEST_F(WriteTensors, WhenTheDiskIsFullNoFileHasChanged) {
     const LimitedFileSize limit(100'000);
     EXPECT_THROW(write({{"a.npy", one}, {"b.npz:x", large}, {"c.npy", one}}), RunError);
   }
-  EXPECT_EQ(folder.names(), Names{"a.npy"});
+  EXPECT_EQ(folder.names(), NameSet{"a.npy"});
   EXPECT_EQ(contents_of(folder / "a.npy"), "old");
 }
 
