@@ -195,6 +195,47 @@ TYPED_TEST(FloatBlocks, ComputeBinaryFunctionsAndComparisons) {
   }
 }
 
+/// Of elements as they lie in an operand, in every mixture with other arguments.
+TEST(NarrowBlocks, ComputeWhatTheirValuesDo) {
+  constexpr std::size_t n = lanes_per_block - 3;
+  std::vector<BFloat16> x;
+  std::vector<BFloat16> y;
+  std::vector<float> a;
+  std::vector<float> b;
+  for (std::uint32_t i = 0; i < n; ++i) {  // of every sign and exponent, infinite ones and no numbers among them
+    x.push_back({static_cast<std::uint16_t>(i * 64 + i % 61)});
+    y.push_back({static_cast<std::uint16_t>(i % 7 == 0 ? x.back().bits ^ 0x8000U : i * 4093)});
+    a.push_back(to_float(x.back()));
+    b.push_back(to_float(y.back()));
+  }
+  for (int f = 0; f <= static_cast<int>(BinaryFunction::minimum); ++f) {
+    const auto function = static_cast<BinaryFunction>(f);
+    if (is_comparison(function) || function == BinaryFunction::power) continue;
+    const auto expect_right = [&](const std::vector<float>& z, const auto& left, const auto& right) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const double want = apply(function, static_cast<double>(left(i)), static_cast<double>(right(i)));
+        ASSERT_TRUE(same(static_cast<double>(z[i]), static_cast<double>(static_cast<float>(want))))
+            << left(i) << " " << name_of(function) << " " << right(i) << " is not " << z[i];
+      }
+    };
+    const auto of = [](const std::vector<float>& values) { return [&](std::size_t i) { return values[i]; }; };
+    const auto three = [](std::size_t) { return 3.0F; };
+    std::vector<float> z(n);
+    apply_block(function, x.data(), y.data(), z.data(), n);
+    expect_right(z, of(a), of(b));
+    apply_block(function, x.data(), 3.0F, z.data(), n);
+    expect_right(z, of(a), three);
+    apply_block(function, 3.0F, x.data(), z.data(), n);
+    expect_right(z, three, of(a));
+    z = b;
+    apply_block(function, x.data(), z.data(), z.data(), n);
+    expect_right(z, of(a), of(b));
+    z = b;
+    apply_block(function, z.data(), x.data(), z.data(), n);
+    expect_right(z, of(b), of(a));
+  }
+}
+
 TEST(Ramps, CountByEveryStep) {
   for (const std::int64_t step : {0, 1, -1, 3, -1000}) {
     for (const std::size_t count : {1U, 15U, 16U, 17U, 63U, 512U}) {

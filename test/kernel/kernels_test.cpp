@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -94,6 +95,51 @@ TEST(LongBodies, AgreeWithTheReferenceInsideTheBoundOfWorkspaces) {
     ASSERT_TRUE(KernelCheck(random, {true, reducer == Reducer::sum, false}).run(taken));
   }
   EXPECT_EQ(taken["blocks"], 4);
+}
+
+/// Z[i,j] = A[i,j] * B[i,j] + ... of operands of these types, each a part of longer rows if `sliced`.
+RandomEinsum sum_of_products(const std::vector<DType>& types, bool sliced) {
+  const std::vector<std::int64_t> shape{3, 2500};
+  const bool wide = std::count(types.begin(), types.end(), DType::f64) > 0;
+  const DType computed = wide ? DType::f64 : DType::f32;
+  RandomEinsum result;
+  EinSum einsum;
+  einsum.labels = {{"i", Extent(shape[0])}, {"j", Extent(shape[1])}};
+  einsum.output = {0, 1};
+  Random random(11);
+  for (std::size_t k = 0; k < types.size(); ++k) {
+    einsum.operands.push_back({{{0, {{1, 0}}}, {0, {{1, 1}}}}, std::nullopt});
+    einsum.body.steps.push_back({types[k] == DType::f64 ? DType::f64 : DType::f32, OperandValue{k}});
+    if (wide && types[k] != DType::f64) einsum.body.steps.push_back({computed, Convert{}});
+    const auto function = k % 2 == 1 ? BinaryFunction::multiply : BinaryFunction::add;
+    if (k > 0) einsum.body.steps.push_back({computed, ApplyBinary{function}});
+    const Tensor whole = random_tensor(random, types[k], make_shape({shape[0], shape[1] + (sliced ? 1300 : 0)}), false);
+    result.operands.push_back(sliced ? whole.box({0, 64}, make_shape({shape[0], shape[1]})) : whole);
+  }
+  result.vertex.bound = {Extent(shape[0]), Extent(shape[1])};
+  result.vertex.dtype = types[0];
+  result.vertex.op = einsum;
+  return result;
+}
+
+TEST(LargeResults, OfOperandsOfAnyTypesAgreeWithTheReference) {
+  std::map<std::string_view, int> taken;
+  int programs = 0;
+  for (const bool sliced : {false, true}) {
+    for (const std::vector<DType>& types :
+         std::vector<std::vector<DType>>{{DType::bf16},
+                                         {DType::f32},
+                                         {DType::bf16, DType::bf16, DType::bf16},
+                                         {DType::bf16, DType::f32, DType::f16, DType::bf16},
+                                         {DType::f64, DType::bf16, DType::f32},
+                                         {DType::f64, DType::f64, DType::f64}}) {
+      const RandomEinsum random = sum_of_products(types, sliced);
+      verify(graph_of(random));
+      ASSERT_TRUE(KernelCheck(random, {true, false, true}).run(taken));
+      ++programs;
+    }
+  }
+  EXPECT_GE(taken["blocks"], programs - 4) << "all but copies";
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomSpecs, testing::Range(0, 8));

@@ -52,7 +52,12 @@ struct Same {
   T operator[](std::size_t) const { return value; }
 };
 
-/// z[i] = function(x[i], y[i]), where x and y are pointers or Same. z may be one of them.
+struct Widened {
+  const BFloat16* values;
+  float operator[](std::size_t i) const { return to_float(values[i]); }
+};
+
+/// z[i] = function(x[i], y[i]), where x and y are pointers, Same or Widened. z may be one of them.
 template <class T, class X, class Y, class Function>
 [[gnu::always_inline]] inline void map_pairs(std::size_t n, T* z, X x, Y y, Function function) {
   EINREL_INDEPENDENT_ITERATIONS
@@ -249,6 +254,24 @@ void apply_block(BinaryFunction function, const float* a, const float* b, float*
 void apply_block(BinaryFunction function, const double* a, const double* b, double* z, std::size_t n) {
   if (function == BinaryFunction::power) return approximate_powers(a, b, z, n);
   apply_simple(function, a, b, z, n);
+}
+EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const BFloat16* a, const BFloat16* b, float* z,
+                                      std::size_t n) {
+  apply_float(function, Widened{a}, Widened{b}, z, n);
+}
+EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const BFloat16* a, const float* b, float* z,
+                                      std::size_t n) {
+  apply_float(function, Widened{a}, b, z, n);
+}
+EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const float* a, const BFloat16* b, float* z,
+                                      std::size_t n) {
+  apply_float(function, a, Widened{b}, z, n);
+}
+EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const BFloat16* a, float b, float* z, std::size_t n) {
+  apply_float(function, Widened{a}, Same<float>{b}, z, n);
+}
+EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, float a, const BFloat16* b, float* z, std::size_t n) {
+  apply_float(function, Same<float>{a}, Widened{b}, z, n);
 }
 EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const std::int64_t* a, const std::int64_t* b,
                                       std::int64_t* z, std::size_t n) {

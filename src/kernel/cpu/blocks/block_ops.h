@@ -30,6 +30,13 @@ void apply_block(BinaryFunction function, const double* a, double b, double* z, 
 void apply_block(BinaryFunction function, float a, const float* b, float* z, std::size_t n);
 void apply_block(BinaryFunction function, double a, const double* b, double* z, std::size_t n);
 
+/// The same, where some or all values are elements of an operand.
+void apply_block(BinaryFunction function, const BFloat16* a, const BFloat16* b, float* z, std::size_t n);
+void apply_block(BinaryFunction function, const BFloat16* a, const float* b, float* z, std::size_t n);
+void apply_block(BinaryFunction function, const float* a, const BFloat16* b, float* z, std::size_t n);
+void apply_block(BinaryFunction function, const BFloat16* a, float b, float* z, std::size_t n);
+void apply_block(BinaryFunction function, float a, const BFloat16* b, float* z, std::size_t n);
+
 /// The comparisons: 1 or 0.
 void compare_block(BinaryFunction function, const float* a, const float* b, std::int64_t* z, std::size_t n);
 void compare_block(BinaryFunction function, const double* a, const double* b, std::int64_t* z, std::size_t n);

@@ -311,16 +311,29 @@ struct BlockRun::Executor {
   template <class T>
   const T* argument(std::size_t i) const {
     const std::size_t value = instruction.arguments[i];
-    if (count == all) block.spread(value, count);
+    if (count == all) block.complete(value, count);
     return reinterpret_cast<const T*>(block.at_[value]);
   }
-  /// The argument if it is one number for all lanes.
-  template <class T>
-  const T* same(std::size_t i) const {
+  bool is_same(std::size_t i) const {
+    const Stored stored = block.stored_[instruction.arguments[i]];
+    return stored == Stored::few || stored == Stored::all_equal;
+  }
+  /// What `use` returns for the argument: one number, if that is what it is in all lanes, or where its lanes lie.
+  template <class T, class Use>
+  void with_argument(std::size_t i, Use use) const {
     const std::size_t value = instruction.arguments[i];
-    return block.stored_[value] == Stored::all ? nullptr : reinterpret_cast<const T*>(block.at_[value]);
+    if (is_same(i)) return use(*reinterpret_cast<const T*>(block.at_[value]));
+    if constexpr (std::is_same_v<T, float>) {
+      if (block.stored_[value] == Stored::narrow) return use(reinterpret_cast<const BFloat16*>(block.at_[value]));
+    }
+    use(argument<T>(i));
   }
 
+  /// bf16 stays where it lies for functions that can read it there; the result of a program does not.
+  const BFloat16* narrow_in_place(const Reading& reading, const std::byte* data) const {
+    if (instruction.result == block.program_.result_) return nullptr;
+    return in_place<BFloat16>(reading, data, lanes, outer);
+  }
   void operator()(const BlockProgram::Load& load) const {
     const Reading& reading = block.program_.nest_.readings[load.operand];
     const std::byte* const data = block.operands_[load.operand];
@@ -331,6 +344,9 @@ struct BlockRun::Executor {
       }
       if (const T* const there = in_place<T>(reading, data, lanes, outer)) {
         block.at_[instruction.result] = reinterpret_cast<const std::byte*>(there);
+      } else if (const BFloat16* const narrow = narrow_in_place(reading, data)) {
+        block.at_[instruction.result] = reinterpret_cast<const std::byte*>(narrow);
+        block.stored_[instruction.result] = Stored::narrow;
       } else {
         read_block(reading, data, lanes, outer, result<T>());
       }
@@ -365,11 +381,14 @@ struct BlockRun::Executor {
   template <class T>
   void apply(BinaryFunction function) const {
     if constexpr (std::is_floating_point_v<T>) {
-      const T* const a = same<T>(0);
-      const T* const b = same<T>(1);
-      if (function != BinaryFunction::power && (a == nullptr) != (b == nullptr)) {
-        if (a != nullptr) return apply_block(function, *a, argument<T>(1), result<T>(), count);
-        return apply_block(function, argument<T>(0), *b, result<T>(), count);
+      if (function != BinaryFunction::power && !(is_same(0) && is_same(1))) {
+        return with_argument<T>(0, [&]<class A>(A a) {
+          with_argument<T>(1, [&]<class B>(B b) {
+            if constexpr (!std::is_same_v<A, T> || !std::is_same_v<B, T>) {
+              apply_block(function, a, b, result<T>(), count);
+            }
+          });
+        });
       }
     }
     apply_block(function, argument<T>(0), argument<T>(1), result<T>(), count);
@@ -401,7 +420,15 @@ bool BlockRun::is_equal_in_lanes(const BlockProgram::Instruction& instruction) c
                      [&](std::size_t value) { return stored_[value] != Stored::all; });
 }
 
-void BlockRun::spread(std::size_t value, std::size_t lanes) {
+/// Stores all lanes of a value, as they are computed.
+void BlockRun::complete(std::size_t value, std::size_t lanes) {
+  if (stored_[value] == Stored::narrow) {
+    auto* const values = reinterpret_cast<float*>(slot_of(value));
+    const ElementSpan span{0, 0, lanes};
+    load_block(DType::bf16, at_[value], &span, 1, 1, values);
+    at_[value] = slot_of(value);
+    stored_[value] = Stored::all;
+  }
   if (stored_[value] != Stored::few) return;
   stored_[value] = Stored::all_equal;
   BlockProgram::with_type(program_.values_[value].kind, [&]<class T>() {
@@ -465,23 +492,26 @@ BlockRun::Coming BlockRun::find_coming() const {
 
 void BlockRun::fetch(const std::int64_t* outer) {
   if (!coming_) coming_ = find_coming();
+  if (coming_->operands.empty()) return;
+  const std::size_t lanes = lanes_.count();
+  const bool asks = !coming_->is_alone;
   std::size_t widest = 1;
   for (Coming::Operand& operand : coming_->operands) {
     const std::int64_t first = add_wrapping(lanes_.at(0, operand.quantity), outer[operand.quantity]);
     operand.from = operand.data + first * static_cast<std::int64_t>(operand.size);
+    operand.was_asked_for = operand.from == operand.asked_for;
+    operand.asked_for = asks ? operand.from + lanes * operand.size : nullptr;
     widest = std::max(widest, operand.size);
   }
-  const std::size_t lanes = lanes_.count();
   const std::size_t lanes_per_line = 64 / widest;
   for (std::size_t lane = 0; lane < lanes; lane += lanes_per_line) {
     for (const Coming::Operand& operand : coming_->operands) {
-      if (coming_->is_alone) {
+      if (!operand.was_asked_for) {
         const volatile std::byte* const element = operand.from + lane * operand.size;
         [[maybe_unused]] const std::byte touched = *element;
-      } else {
-        constexpr int second_level = 2;
-        __builtin_prefetch(operand.from + (lanes + lane) * operand.size, 0, second_level);
       }
+      constexpr int second_level = 2;
+      if (asks) __builtin_prefetch(operand.asked_for + lane * operand.size, 0, second_level);
     }
   }
 }

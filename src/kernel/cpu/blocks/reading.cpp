@@ -131,15 +131,33 @@ template void read_block(const Reading&, const std::byte*, const Lanes&, const s
 template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, double*);
 template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, std::int64_t*);
 
-bool is_in_place(const Reading& reading, const Lanes& lanes) {
-  const bool as_stored = reading.dtype == DType::f32 || reading.dtype == DType::f64 || reading.dtype == DType::i64;
-  if (!as_stored || !reading.guards.empty() || !reading.aligned || !lanes.is_even(reading.quantity)) return false;
+namespace {
+
+/// Whether elements of every block can be read one by one from where the first one lies.
+bool are_side_by_side(const Reading& reading, const Lanes& lanes) {
+  if (!reading.guards.empty() || !reading.aligned || !lanes.is_even(reading.quantity)) return false;
   return lanes.step(reading.quantity) == 1 || lanes.count() == 1;
 }
 
 template <class T>
+constexpr DType stored_as = DType::f32;
+template <>
+constexpr DType stored_as<double> = DType::f64;
+template <>
+constexpr DType stored_as<std::int64_t> = DType::i64;
+template <>
+constexpr DType stored_as<BFloat16> = DType::bf16;
+
+}  // namespace
+
+bool is_in_place(const Reading& reading, const Lanes& lanes) {
+  const bool as_stored = reading.dtype == DType::f32 || reading.dtype == DType::f64 || reading.dtype == DType::i64;
+  return as_stored && are_side_by_side(reading, lanes);
+}
+
+template <class T>
 const T* in_place(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer) {
-  if (!is_in_place(reading, lanes)) return nullptr;
+  if (reading.dtype != stored_as<T> || !are_side_by_side(reading, lanes)) return nullptr;
   const std::int64_t offset = add_wrapping(lanes.at(0, reading.quantity), outer[reading.quantity]);
   return reinterpret_cast<const T*>(data + offset * static_cast<std::int64_t>(sizeof(T)));
 }
@@ -147,5 +165,6 @@ const T* in_place(const Reading& reading, const std::byte* data, const Lanes& la
 template const float* in_place(const Reading&, const std::byte*, const Lanes&, const std::int64_t*);
 template const double* in_place(const Reading&, const std::byte*, const Lanes&, const std::int64_t*);
 template const std::int64_t* in_place(const Reading&, const std::byte*, const Lanes&, const std::int64_t*);
+template const BFloat16* in_place(const Reading&, const std::byte*, const Lanes&, const std::int64_t*);
 
 }  // namespace einrel

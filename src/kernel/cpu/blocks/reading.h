@@ -17,7 +17,8 @@ void read_block(const Reading& reading, const std::byte* data, const Lanes& lane
 /// that they load as.
 bool is_in_place(const Reading& reading, const Lanes& lanes);
 
-/// The elements of a block where they lie; nullptr where they do not lie as is_in_place says.
+/// The elements of a block where they lie; nullptr where they do not lie as is_in_place says, or are not stored as T.
+/// T may be BFloat16, too.
 template <class T>
 const T* in_place(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer);
 
