@@ -70,7 +70,9 @@ std::vector<double> by_lanes(const Rows<T>& rows, const std::vector<std::size_t>
   for (const std::size_t end : cuts) {
     Accumulators piece = rows.start();
     rows.add(piece, begin, end);
-    for (std::size_t lane = 0; lane < rows.lanes; ++lane) all.combine(lane, piece.partial(lane));
+    std::vector<Accumulators::Partial> partials(rows.lanes);
+    piece.store_partials({0, rows.lanes}, partials.data());
+    all.combine({0, rows.lanes}, partials.data());
     begin = end;
   }
   return finished(all, rows.lanes, static_cast<std::int64_t>(rows.values.size()));
@@ -86,7 +88,9 @@ std::vector<double> by_folds(const Rows<T>& rows, const std::vector<std::size_t>
       Accumulators piece(rows.reducer, dtype_of<T>);
       piece.start({0, 1});
       rows.fold(piece, lane, begin, end);
-      all.combine(0, piece.partial(0));
+      Accumulators::Partial partial;
+      piece.store_partials({0, 1}, &partial);
+      all.combine({0, 1}, &partial);
       begin = end;
     }
     results.push_back(finished(all, 1, static_cast<std::int64_t>(rows.values.size()))[0]);

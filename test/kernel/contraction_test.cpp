@@ -302,6 +302,24 @@ TEST(Direct, IsRightWhereTheLastOfSeveralBlocksOfLanesIsShorter) {
   }));
 }
 
+/// Extents that leave inner positions and lanes over from blocks.
+TEST(Direct, StreamsOneOrTwoRowsTimesALargeMatrixOnEveryInstructionSet) {
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const OnlyTarget only(target);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      for (const std::int64_t rows : {1, 2}) {
+        for (const std::vector<std::size_t>& x : {std::vector<std::size_t>{0, 2}, {2, 0}}) {
+          ASSERT_TRUE(agrees(product({{rows, 717, 533}, x, {2, 1}, {0, 1}}, dtype), [](const Product& p) {
+            DirectPlan plan = std::get<DirectPlan>(plan_direct(p));
+            EXPECT_TRUE(plan.streams);
+            return prepare(std::move(plan));
+          })) << hwy::TargetName(target);
+        }
+      }
+    }
+  }
+}
+
 TEST(Direct, RunsAlongABatchThatIsInnermostEverywhere) {
   for (const std::int64_t batch : {2, 15, 16, 33, 500}) {
     const Layout layout{{batch, 5, 7, 6}, {1, 3, 0}, {3, 2, 0}, {1, 2, 0}};

@@ -503,6 +503,14 @@ void Accumulators::combine(std::size_t lane, const Partial& later) {
   set(lane, both);
 }
 
+void Accumulators::store_partials(Range lanes, Partial* to) const {
+  for (std::size_t i = 0; i < lanes.count; ++i) to[i] = partial(lanes.first + i);
+}
+
+void Accumulators::combine(Range lanes, const Partial* later) {
+  for (std::size_t i = 0; i < lanes.count; ++i) combine(lanes.first + i, later[i]);
+}
+
 const ReducedValues& Accumulators::finish(Range lanes, std::int64_t count) {
   const State state = from_lane(state_, lanes.first);
   if (reducer_ == Reducer::mean) {

@@ -42,9 +42,9 @@ class Accumulators {
     std::int64_t position = 0;
     double scaled = 0;
   };
-  Partial partial(std::size_t lane) const;
-  /// The values behind `later` too, which come after those of this lane.
-  void combine(std::size_t lane, const Partial& later);
+  void store_partials(Range lanes, Partial* to) const;
+  /// The values behind `later` too, one for each lane, which come after those of that lane.
+  void combine(Range lanes, const Partial* later);
   /// The results after `count` values per lane. They stay until the next start.
   const ReducedValues& finish(Range lanes, std::int64_t count);
 
@@ -61,7 +61,9 @@ class Accumulators {
  private:
   enum class Held : std::uint8_t { single, real, whole };
   static Held held_by(Reducer reducer, DType values);
+  Partial partial(std::size_t lane) const;
   void set(std::size_t lane, const Partial& partial) const;
+  void combine(std::size_t lane, const Partial& later);
 
   struct alignas(64) CacheLine {
     std::byte bytes[64];

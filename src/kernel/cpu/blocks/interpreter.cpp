@@ -97,7 +97,7 @@ class Interpreter {
   }
 
   /// Of a block. Where several operands come in from memory and the result goes out, shorter ones are faster: A * B + C
-  /// takes 12 ms in blocks of 512 (16M f32) and 256 (8M f64), 15 in blocks twice as long.
+  /// takes 12 ms in blocks of 512 (16M f32) and 256 (8M f64), 15 and 16 in blocks twice as long.
   std::int64_t most_lanes() const {
     constexpr std::size_t most_bytes = 2048;
     std::size_t operands = 0;
@@ -113,11 +113,13 @@ class Interpreter {
 
   Lanes new_lanes(const ScalarExpr& body) const {
     const bool folds = schedule_.kind == Kind::fold || schedule_.kind == Kind::rows;
+    const bool adds = schedule_.kind == Kind::results && reducer_;
     // These look once more through a block with a new extreme.
     const bool searches = reducer_ == Reducer::argmax || reducer_ == Reducer::argmin;
     const auto* const operand = body.steps.size() == 1 ? std::get_if<OperandValue>(&body.steps[0].op) : nullptr;
-    if (folds && !searches && operand != nullptr) {
-      Lanes lanes(schedule_.lanes, nest_.bases.size(), most_lanes_in_place);
+    constexpr std::int64_t most_sums = 4096;  // they share the first-level cache with what is added to them
+    if ((folds || adds) && !searches && operand != nullptr) {
+      Lanes lanes(schedule_.lanes, nest_.bases.size(), adds ? most_sums : most_lanes_in_place);
       const Reading& reading = nest_.readings[operand->operand];
       const bool as_stored = body.type() == reading.dtype;
       if (as_stored && is_in_place(reading, lanes) && lanes.step(reading.quantity) == 1) return lanes;
@@ -222,9 +224,7 @@ class Interpreter::Part {
       start(accumulators, {unit, unit + 1}, true);
       const std::int64_t first = all_.first_output(unit);
       for (std::int64_t piece = 0; piece < all_.pieces_; ++piece) {
-        for (std::size_t i = 0; i < result_count(); ++i) {
-          accumulators.combine(i, partials_[piece * all_.outputs() + first + static_cast<std::int64_t>(i)]);
-        }
+        accumulators.combine({0, result_count()}, partials_ + piece * all_.outputs() + first);
       }
       store_reduced(accumulators, {0, result_count()});
     }
@@ -429,8 +429,7 @@ class Interpreter::Part {
         store_reduced(accumulators, lanes);
         continue;
       }
-      Accumulators::Partial* const to = partials_ + piece * all_.outputs() + all_.first_output(unit);
-      for (std::size_t i = 0; i < lanes.count; ++i) to[i] = accumulators.partial(lanes.first + i);
+      accumulators.store_partials(lanes, partials_ + piece * all_.outputs() + all_.first_output(unit));
     }
   }
   void store_reduced(Accumulators& accumulators, Accumulators::Range lanes) {

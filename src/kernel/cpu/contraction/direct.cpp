@@ -113,7 +113,7 @@ DirectShape kernel_shape(const DirectPlan& plan) {
 /// Tiles of so many rows along the lanes. Rows of outer products are written in one stretch.
 TileGroups lane_tiles(const DirectPlan& plan, const DirectShape& shape, std::int64_t rows, std::int64_t lanes) {
   if (plan.product.match.reduces) {
-    return lane_groups(lanes, shape.vector, rows <= shape.low_rows && !plan.streams ? 4 : 2);
+    return lane_groups(lanes, shape.vector, rows <= shape.low_rows ? 4 : 2);
   }
   TileGroups groups;
   groups.add({0, lanes, 1});
@@ -232,7 +232,7 @@ void finish(DirectPlan& plan) {
   // A few inner positions at a time, so that B is read in a few long stretches; the result stays in the cache.
   const double k = inner_count(plan);
   const bool small = product_bytes(plan) < 32768;
-  const std::int64_t few_rows = plan.row.extent <= 2 && !plan.streams ? 4 : 8;
+  const std::int64_t few_rows = plan.row.extent <= 2 && !plan.streams ? 4 : stream_inner;
   plan.inner_block = small ? static_cast<std::int64_t>(k) : rows.tiles() > 1 ? 128 : few_rows;
   const std::int64_t unit = 4 * shape.vector;
   plan.lane_block = plan.lanes.extent;
@@ -397,7 +397,7 @@ class DirectPart {
     tiles.b = b_ + offset(b_quantity_);
     tiles.z = z_ + offset(output_quantity);
     tiles.accumulate = plan_.product.accumulate;
-    tiles.b_ahead = plan_.streams ? 0 : (outer_ == 1 ? plan_.inner_block : plan_.inner.extent) * tiles.b_inner;
+    tiles.b_ahead = (outer_ == 1 ? plan_.inner_block : plan_.inner.extent) * tiles.b_inner;
     if (outer_ == 1) {
       tiles.outer = 1;
       for (std::int64_t p = 0; p < plan_.inner.extent; p += plan_.inner_block) {
@@ -474,6 +474,10 @@ class DirectPart {
     const auto row = static_cast<std::size_t>(rows - 1);
     const std::int64_t vectors = ceil_div(tiles.lanes, prepared_.shape.vector);
     if (plan_.a_by_lanes) return kernels_.a_by_lanes[row][vectors == 1 ? 0 : 1];
+    constexpr auto most_vectors = static_cast<std::int64_t>(stream_vectors);
+    if (plan_.streams && tiles.inner == stream_inner && tiles.lanes == most_vectors * prepared_.shape.vector) {
+      return kernels_.streams[row];
+    }
     const std::size_t width = vectors > 1 ? (vectors == 2 ? 3 : 4) : tiles.lanes <= 4 ? 0 : tiles.lanes <= 8 ? 1 : 2;
     return kernels_.constant_a[row][width];
   }

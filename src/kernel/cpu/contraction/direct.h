@@ -25,7 +25,7 @@ struct DirectPlan {
   std::int64_t lane_block = 1;
   std::int64_t inner_block = 1;  ///< of all inner positions, before the next lanes
   std::int64_t parts = 1;
-  /// A large B is read once, in whole rows: the processor foresees that, and would be disturbed by being told.
+  /// A large B is read once, in whole rows, stream_inner at a time.
   bool streams = false;
 
   double seconds = 0;  ///< modelled, on one thread

@@ -99,6 +99,41 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
 }
 // NOLINTEND(readability-function-cognitive-complexity)
 
+template <class T, std::size_t rows>
+void stream_tiles(const DirectTiles<T>& given) {
+  const Tag<T> d;
+  constexpr std::size_t vectors = stream_vectors;
+  const DirectTiles<T> task = given;
+  const Vector<T> scale = hn::Set(d, task.scale);
+  const FirstLanes<Tag<T>> last(static_cast<std::int64_t>(vector_lanes<T>));
+  const T* a = task.a + task.a_outer[0];
+  const T* b = task.b + task.b_outer[0];
+  T* z_tile = task.z;
+  for (std::int64_t t = 0; t < task.count; ++t, a += task.a_tile, b += task.b_tile, z_tile += task.z_tile) {
+    Vector<T> sums[rows][vectors];
+    HWY_UNROLL(2)
+    for (std::size_t r = 0; r < rows; ++r) {
+      HWY_UNROLL(4)
+      for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(d);
+    }
+    HWY_UNROLL(8)
+    for (std::int64_t p = 0; p < stream_inner; ++p) {
+      HWY_UNROLL(4)
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const Vector<T> b_lanes = hn::LoadU(d, b + p * task.b_inner + v * vector_lanes<T>);
+        HWY_UNROLL(2)
+        for (std::size_t r = 0; r < rows; ++r) {
+          sums[r][v] = hn::MulAdd(hn::Set(d, a[static_cast<std::int64_t>(r) * task.a_row + p * task.a_inner]), b_lanes,
+                                  sums[r][v]);
+        }
+      }
+    }
+    T* z = z_tile;
+    HWY_UNROLL(2)
+    for (std::size_t r = 0; r < rows; ++r, z += task.z_row) store_lanes(sums[r], last, scale, task.accumulate, z);
+  }
+}
+
 template <class T, bool a_by_lanes>
 void outer_rows(const DirectTiles<T>& given) {
   const Tag<T> d;
@@ -183,6 +218,7 @@ template <class T>
 DirectKernels<T> all_kernels() {
   DirectKernels<T> kernels = kernels_of<T>(std::make_index_sequence<tile_rows>());
   if constexpr (sizeof(T) == 4) kernels.quads = quad_kernel;
+  kernels.streams = {stream_tiles<T, 1>, stream_tiles<T, 2>};
   kernels.outer = outer_rows<T, false>;
   kernels.outer_by_lanes = outer_rows<T, true>;
   return kernels;

@@ -28,13 +28,15 @@ struct DirectTiles {
   std::int64_t z_tile = 0;
   T scale = 1;
   bool accumulate = false;   ///< Z += the sums, instead of Z = the sums
-  std::int64_t b_ahead = 0;  ///< how far behind what it reads of B is what should be fetched; 0: what it reads anyway
+  std::int64_t b_ahead = 0;  ///< how far behind what it reads of B is what should be fetched
 };
 
 template <class T>
 using DirectFunction = void (*)(const DirectTiles<T>&);
 
 inline constexpr std::size_t most_direct_rows = 14;
+inline constexpr std::int64_t stream_inner = 8;
+inline constexpr std::size_t stream_vectors = 4;
 
 /// T is float or double.
 template <class T>
@@ -49,6 +51,9 @@ struct DirectKernels {
   /// 4 rows, lanes and inner positions each (outer = 1, a_row = z_row = 4, a_inner = 1): the smallest products that
   /// come in large batches, and too little work for the others. May be null.
   DirectFunction<T> quads = nullptr;
+  /// Of 1 or 2 rows, stream_inner inner positions (outer = 1) and stream_vectors whole vectors of lanes, along which A
+  /// is constant: a large B is read by as many load instructions, from the steps of which the processor foresees it.
+  std::array<DirectFunction<T>, 2> streams{};
   /// Z[t, l] = A[t] * B[l] for `count` rows of any number of lanes, each product as it is: no sum makes +0 of -0. The
   /// second: A runs along the lanes as B does.
   DirectFunction<T> outer = nullptr;

@@ -378,6 +378,14 @@ const T* Packer<T>::line_of(const Group& group, std::int64_t line, bool reaches_
   return room;
 }
 
+/// How far behind the lines of a panel those of the next one lie; 0 if there is none.
+template <class T>
+std::int64_t Packer<T>::lines_ahead(const Lines& lines, std::int64_t begin) const {
+  if (begin + lines.width >= lines.count) return 0;
+  const auto line = static_cast<std::size_t>(lines.first + begin);
+  return line_offsets_[line + static_cast<std::size_t>(lines.width)] - line_offsets_[line];
+}
+
 template <class T>
 template <class Stored>
 void Packer<T>::pack_inner(const Lines& lines, T* to) {
@@ -393,7 +401,7 @@ void Packer<T>::pack_inner(const Lines& lines, T* to) {
             l < existing ? line_of<Stored>(group, lines.first + begin + l, (outside & 1U) != 0, room) : zeros_.data();
       }
       transpose_lines(panel.data(), lines.width, count, place(lines, begin, to) + order_[group.begin] * lines.width,
-                      group.step * lines.width);
+                      group.step * lines.width, lines_ahead(lines, begin));
     }
   }
 }
@@ -449,7 +457,9 @@ void Packer<T>::pack_inner_pairs(const Lines& lines, T* to) {
       }
     }
     std::fill(panel.begin() + existing, panel.begin() + lines.width, zeros_.data());
-    transpose_lines(panel.data(), lines.width, slots(), place(lines, begin, to), lines.width);
+    transpose_lines(
+        panel.data(), lines.width, slots(), place(lines, begin, to), lines.width,
+        lines_ahead(lines, begin) * static_cast<std::int64_t>(sizeof(Stored)) / static_cast<std::int64_t>(sizeof(T)));
   }
 }
 

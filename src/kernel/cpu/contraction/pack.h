@@ -91,6 +91,7 @@ class Packer {
   void pack_lines(const Lines& lines, T* to) const;
   template <class Stored>
   const T* line_of(const Group& group, std::int64_t line, bool reaches_out, T* room) const;
+  std::int64_t lines_ahead(const Lines& lines, std::int64_t begin) const;
   template <class Stored>
   void pack_inner(const Lines& lines, T* to);
   template <class Stored>

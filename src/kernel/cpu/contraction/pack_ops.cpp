@@ -22,7 +22,7 @@ namespace einrel::contraction {
 template <class T, class Stored>
 using CopyLines = void (*)(const LineCopy<T, Stored>&);
 template <class T>
-using TransposeLines = void (*)(const T* const*, std::int64_t, std::int64_t, T*, std::int64_t);
+using TransposeLines = void (*)(const T* const*, std::int64_t, std::int64_t, T*, std::int64_t, std::int64_t);
 template <class Stored>
 using ConvertLine = void (*)(const Stored*, std::int64_t, float*);
 template <class Stored>
@@ -157,7 +157,8 @@ void copy_pairs_of(const LineCopy<BFloat16Pair, BFloat16>& copy) {
 #if HWY_TARGET == HWY_SCALAR
 
 template <class T>
-void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step) {
+void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step,
+                        std::int64_t /*ahead*/) {
   for (std::int64_t p = 0; p < count; ++p) {
     for (std::int64_t l = 0; l < width; ++l) to[p * step + l] = lines[l][p];
   }
@@ -180,7 +181,10 @@ HWY_INLINE void store_blocks(D d, hn::Vec<D> v, hn::TFromD<D>* to, std::int64_t 
 /// As many positions as a vector has lanes, of four lines of 4 bytes or two lines of 8 bytes. Interleaving stays within
 /// blocks of 16 bytes, of which each comes from neighbouring positions.
 template <class D, class T>
-HWY_INLINE void transpose_strip(D d, const T* const* lines, std::int64_t p, T* to, std::int64_t step) {
+HWY_INLINE void transpose_strip(D d, const T* const* lines, std::int64_t p, T* to, std::int64_t step,
+                                std::int64_t ahead) {
+  HWY_UNROLL(4)
+  for (std::size_t l = 0; l < 16 / sizeof(T); ++l) __builtin_prefetch(lines[l] + p + ahead, 0, 3);
   const auto a = hn::LoadU(d, lines[0] + p);
   const auto b = hn::LoadU(d, lines[1] + p);
   T* const z = to + p * step;
@@ -205,11 +209,11 @@ HWY_INLINE void transpose_strip(D d, const T* const* lines, std::int64_t p, T* t
 /// By strips; the last ones may overlap the ones before.
 template <class D, class T>
 HWY_INLINE void transpose_by_strips(D d, const T* const* lines, std::int64_t width, std::int64_t count, T* to,
-                                    std::int64_t step) {
+                                    std::int64_t step, std::int64_t ahead) {
   constexpr std::int64_t height = 16 / sizeof(T);
   constexpr auto length = static_cast<std::int64_t>(hn::MaxLanes(D()));
   if constexpr (length > height) {
-    if (count < length) return transpose_by_strips(hn::Half<D>(), lines, width, count, to, step);
+    if (count < length) return transpose_by_strips(hn::Half<D>(), lines, width, count, to, step, ahead);
   }
   if (width < height || count < length) {
     for (std::int64_t p = 0; p < count; ++p) {
@@ -224,15 +228,16 @@ HWY_INLINE void transpose_by_strips(D d, const T* const* lines, std::int64_t wid
     for (std::int64_t l = 0; l < width; l += height) {
       const std::int64_t first = std::min(l, width - height);
       std::int64_t p = begin;
-      for (; p + length <= end; p += length) transpose_strip(d, lines + first, p, to + first, step);
-      if (p < end) transpose_strip(d, lines + first, end - length, to + first, step);
+      for (; p + length <= end; p += length) transpose_strip(d, lines + first, p, to + first, step, ahead);
+      if (p < end) transpose_strip(d, lines + first, end - length, to + first, step, ahead);
     }
   }
 }
 
 template <class T>
-void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step) {
-  transpose_by_strips(hn::ScalableTag<T>(), lines, width, count, to, step);
+void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step,
+                        std::int64_t ahead) {
+  transpose_by_strips(hn::ScalableTag<T>(), lines, width, count, to, step, ahead);
 }
 
 #endif
@@ -399,14 +404,18 @@ template void copy_lines(const LineCopy<float, Float16>&);
 template void copy_lines(const LineCopy<BFloat16Pair, BFloat16>&);
 
 template <class T>
-void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step) {
-  std::get<TransposeLines<T>>(pack_ops().transpose)(lines, width, count, to, step);
+void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step,
+                     std::int64_t ahead) {
+  std::get<TransposeLines<T>>(pack_ops().transpose)(lines, width, count, to, step, ahead);
 }
-template void transpose_lines(const float* const*, std::int64_t, std::int64_t, float*, std::int64_t);
-template void transpose_lines(const double* const*, std::int64_t, std::int64_t, double*, std::int64_t);
-template void transpose_lines(const std::int32_t* const*, std::int64_t, std::int64_t, std::int32_t*, std::int64_t);
-template void transpose_lines(const std::int64_t* const*, std::int64_t, std::int64_t, std::int64_t*, std::int64_t);
-template void transpose_lines(const BFloat16Pair* const*, std::int64_t, std::int64_t, BFloat16Pair*, std::int64_t);
+template void transpose_lines(const float* const*, std::int64_t, std::int64_t, float*, std::int64_t, std::int64_t);
+template void transpose_lines(const double* const*, std::int64_t, std::int64_t, double*, std::int64_t, std::int64_t);
+template void transpose_lines(const std::int32_t* const*, std::int64_t, std::int64_t, std::int32_t*, std::int64_t,
+                              std::int64_t);
+template void transpose_lines(const std::int64_t* const*, std::int64_t, std::int64_t, std::int64_t*, std::int64_t,
+                              std::int64_t);
+template void transpose_lines(const BFloat16Pair* const*, std::int64_t, std::int64_t, BFloat16Pair*, std::int64_t,
+                              std::int64_t);
 
 template <class Stored>
 void convert_line(const Stored* from, std::int64_t count, float* to) {

@@ -38,9 +38,11 @@ struct LineCopy {
 template <class T, class Stored>
 void copy_lines(const LineCopy<T, Stored>& copy);
 
-/// to[p * step + l] = lines[l][p] for p below count, l below width. T as above.
+/// to[p * step + l] = lines[l][p] for p below count, l below width. T as above. What lies `ahead` elements behind them
+/// is fetched meanwhile.
 template <class T>
-void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step);
+void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step,
+                     std::int64_t ahead = 0);
 
 /// Stored is bf16 or f16.
 template <class Stored>
