@@ -64,10 +64,15 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
       for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(d);
     }
     for (std::int64_t o = 0; o < task.outer; ++o) {
-      const T* a = a_tile + task.a_outer[o];
+      const T* const a = a_tile + task.a_outer[o];
       const T* b = b_tile + task.b_outer[o];
       const T* soon = a + soon_begin;
-      for (std::int64_t left = task.inner; left > 0; --left, a += task.a_inner, b += task.b_inner, soon += soon_step) {
+      // One address for three rows: as many as there are registers for.
+      constexpr std::size_t groups = (rows + 2) / 3;
+      const T* a_rows[groups];
+      HWY_UNROLL(5)
+      for (std::size_t g = 0; g < groups; ++g) a_rows[g] = a + static_cast<std::int64_t>(3 * g) * task.a_row;
+      for (std::int64_t left = task.inner; left > 0; --left, b += task.b_inner, soon += soon_step) {
         hn::Vec<D> b_lanes[vectors];
         load_lanes(b, last, b_lanes);
         // Where inner positions come in blocks, the next block reads this. Processors do not foresee it where blocks
@@ -76,17 +81,20 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
         HWY_UNROLL(4)
         for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + task.b_ahead + v * hn::MaxLanes(d), 0, 3);
         HWY_UNROLL(14)
-        for (std::int64_t r = 0; r < std::int64_t{rows}; ++r) {
+        for (std::size_t r = 0; r < rows; ++r) {
+          const T* const a_row = a_rows[r / 3] + static_cast<std::int64_t>(r % 3) * task.a_row;
           hn::Vec<D> a_lanes[vectors];
           if constexpr (a_by_lanes) {
-            load_lanes(a + r * task.a_row, last, a_lanes);
+            load_lanes(a_row, last, a_lanes);
           } else {
             HWY_UNROLL(4)
-            for (std::size_t v = 0; v < vectors; ++v) a_lanes[v] = hn::Set(d, a[r * task.a_row]);
+            for (std::size_t v = 0; v < vectors; ++v) a_lanes[v] = hn::Set(d, *a_row);
           }
           HWY_UNROLL(4)
           for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = hn::MulAdd(a_lanes[v], b_lanes[v], sums[r][v]);
         }
+        HWY_UNROLL(5)
+        for (std::size_t g = 0; g < groups; ++g) a_rows[g] += task.a_inner;
       }
     }
     T* z = z_tile;
