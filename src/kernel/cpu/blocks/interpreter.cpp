@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "kernel/cpu/blocks/accumulate.h"
 #include "kernel/cpu/blocks/block_program.h"
+#include "kernel/cpu/blocks/fetching.h"
 #include "kernel/cpu/blocks/lanes.h"
 #include "kernel/cpu/blocks/reading.h"
 #include "kernel/cpu/blocks/schedule.h"
@@ -189,6 +191,7 @@ class Interpreter {
   Odometer outer_;
   std::int64_t output_parts_ = 1;
   std::int64_t pieces_ = 1;  ///< that the steps are cut into
+  std::unique_ptr<FetchingChoice> fetching_ = std::make_unique<FetchingChoice>();
 };
 
 /// A part under way.
@@ -234,10 +237,19 @@ class Interpreter::Part {
   const std::int64_t* outer() const { return outer_.quantities().data(); }
 
   void map(Range blocks) {
+    if (!all_.streams_) return map(blocks, false);
+    const bool fetches = all_.fetching_->fetches();
+    const auto start = std::chrono::steady_clock::now();
+    map(blocks, fetches);
+    finish_streaming();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    all_.fetching_->record(fetches, took.count() / static_cast<double>(blocks.end - blocks.begin));
+  }
+  void map(Range blocks, bool fetches) {
     for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
       lanes_.select(block);
       std::byte* const target = direct_target();
-      if (all_.streams_) run_.fetch(outer());
+      if (fetches) run_.fetch(outer());
       const BlockValues& values = run_.run(outer(), target);
       std::visit(
           [&](const auto* computed) {
@@ -245,7 +257,6 @@ class Interpreter::Part {
           },
           values);
     }
-    if (all_.streams_) finish_streaming();
   }
 
   /// For every position of what is reduced outside of blocks, all these blocks.
