@@ -70,7 +70,7 @@ class Reader:
         self.environment = {
             **os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "XDG_CONFIG_HOME": str(Path(folder) / "config"),
             "OPENBLAS_NUM_THREADS": "1",
-            # What tools/mpirun adds, for the lines that say mpirun.
+            # What tools/mpirun adds for ranks that share no cores, for the lines that say mpirun.
             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
             "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1"}
 

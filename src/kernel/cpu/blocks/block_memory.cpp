@@ -31,6 +31,12 @@ auto loaded(Stored value) {
   }
 }
 
+/// Calls `use(begin, count)` for as many values at a time as buffers on the way have room for.
+template <class Use>
+[[gnu::always_inline]] inline void by_blocks(std::size_t n, Use use) {
+  for (std::size_t begin = 0; begin < n; begin += lanes_per_block) use(begin, std::min(lanes_per_block, n - begin));
+}
+
 /// Elements side by side as values.
 template <class Stored, class T>
 [[gnu::always_inline]] inline void widen_values(const std::byte* __restrict from, T* __restrict z, std::size_t n) {
@@ -48,8 +54,10 @@ template <class Stored, class T>
     narrow_to_halves(x, to, n);
   } else if constexpr (std::is_same_v<Stored, Float16>) {
     float floats[lanes_per_block] = {};
-    for (std::size_t i = 0; i < n; ++i) floats[i] = round_to_odd(static_cast<double>(x[i]));
-    narrow_to_halves(floats, to, n);
+    by_blocks(n, [&](std::size_t begin, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) floats[i] = round_to_odd(static_cast<double>(x[begin + i]));
+      narrow_to_halves(floats, to + begin * sizeof(Stored), count);
+    });
   } else if constexpr (std::is_same_v<Stored, Bool8>) {
     for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<std::byte>(x[i] != 0);
   } else {
@@ -114,8 +122,11 @@ template <class Stored, class T>
     pack<Stored>(from, step, reinterpret_cast<std::byte*>(z), n);
   } else {
     std::byte packed[lanes_per_block * sizeof(Stored)];
-    pack<Stored>(from, step, packed, n);
-    widen_values<Stored>(packed, z, n);
+    const std::int64_t step_bytes = step * static_cast<std::int64_t>(sizeof(Stored));
+    by_blocks(n, [&](std::size_t begin, std::size_t count) {
+      pack<Stored>(from + static_cast<std::int64_t>(begin) * step_bytes, step, packed, count);
+      widen_values<Stored>(packed, z + begin, count);
+    });
   }
 }
 
@@ -152,8 +163,10 @@ template <class Stored, class T>
     copy_apart<Stored>(reinterpret_cast<const std::byte*>(x), size, to, step * size, n);
   } else {
     std::byte packed[lanes_per_block * sizeof(Stored)];
-    narrow_values<Stored>(x, packed, n);
-    copy_apart<Stored>(packed, size, to, step * size, n);
+    by_blocks(n, [&](std::size_t begin, std::size_t count) {
+      narrow_values<Stored>(x + begin, packed, count);
+      copy_apart<Stored>(packed, size, to + static_cast<std::int64_t>(begin) * step * size, step * size, count);
+    });
   }
 }
 

@@ -12,7 +12,8 @@ namespace einrel {
 // write over an argument of the result's type; else results and arguments do not overlap. A value is computed as float,
 // double or int64 (bool and i32 too), and does not depend on its place in the block.
 
-/// How many values are computed at a time: few enough that all intermediate results stay in the first-level cache.
+/// How many values are computed at a time: few enough that all intermediate results stay in the first-level cache. What
+/// is reduced where it lies comes in longer blocks; loading and storing take any number.
 inline constexpr std::size_t lanes_per_block = 1024;
 
 void apply_block(UnaryFunction function, const float* x, float* z, std::size_t n);

@@ -64,6 +64,7 @@ class Interpreter {
         reduced_count_(position_count(schedule_.outer_reduced)),
         outer_(joined(schedule_.outer_results, schedule_.outer_reduced), nest_.bases) {
     cut();
+    if (streams_) fetching_ = std::make_unique<FetchingChoice>();
   }
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
@@ -116,10 +117,10 @@ class Interpreter {
   Lanes new_lanes(const ScalarExpr& body) const {
     const bool folds = schedule_.kind == Kind::fold || schedule_.kind == Kind::rows;
     const bool adds = schedule_.kind == Kind::results && reducer_;
-    // These look once more through a block with a new extreme.
+    // Folds look once more through a block with a new extreme.
     const bool searches = reducer_ == Reducer::argmax || reducer_ == Reducer::argmin;
     const auto* const operand = body.steps.size() == 1 ? std::get_if<OperandValue>(&body.steps[0].op) : nullptr;
-    constexpr std::int64_t most_sums = 4096;  // they share the first-level cache with what is added to them
+    constexpr std::int64_t most_sums = 4096;  // with what is added to them, in the first two levels of the cache
     if ((folds || adds) && !searches && operand != nullptr) {
       Lanes lanes(schedule_.lanes, nest_.bases.size(), adds ? most_sums : most_lanes_in_place);
       const Reading& reading = nest_.readings[operand->operand];
@@ -191,7 +192,8 @@ class Interpreter {
   Odometer outer_;
   std::int64_t output_parts_ = 1;
   std::int64_t pieces_ = 1;  ///< that the steps are cut into
-  std::unique_ptr<FetchingChoice> fetching_ = std::make_unique<FetchingChoice>();
+  /// Only where results stream. The one thing that changes while parts run; the results do not depend on it.
+  std::unique_ptr<FetchingChoice> fetching_;
 };
 
 /// A part under way.

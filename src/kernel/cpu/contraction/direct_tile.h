@@ -52,7 +52,8 @@ struct DirectKernels {
   /// come in large batches, and too little work for the others. May be null.
   DirectFunction<T> quads = nullptr;
   /// Of 1 or 2 rows, stream_inner inner positions (outer = 1) and stream_vectors whole vectors of lanes, along which A
-  /// is constant: a large B is read by as many load instructions, from the steps of which the processor foresees it.
+  /// is constant: a large B is read by a load instruction for each position and vector, from whose steps the processor
+  /// foresees it.
   std::array<DirectFunction<T>, 2> streams{};
   /// Z[t, l] = A[t] * B[l] for `count` rows of any number of lanes, each product as it is: no sum makes +0 of -0. The
   /// second: A runs along the lanes as B does.

@@ -378,10 +378,11 @@ const T* Packer<T>::line_of(const Group& group, std::int64_t line, bool reaches_
   return room;
 }
 
-/// How far behind the lines of a panel those of the next one lie; 0 if there is none.
+/// How far behind the lines of a panel those of the next one lie; 0 if there is none, or lines are not read where they
+/// lie in the operand.
 template <class T>
 std::int64_t Packer<T>::lines_ahead(const Lines& lines, std::int64_t begin) const {
-  if (begin + lines.width >= lines.count) return 0;
+  if (begin + lines.width >= lines.count || !room_.empty()) return 0;
   const auto line = static_cast<std::size_t>(lines.first + begin);
   return line_offsets_[line + static_cast<std::size_t>(lines.width)] - line_offsets_[line];
 }
@@ -457,9 +458,7 @@ void Packer<T>::pack_inner_pairs(const Lines& lines, T* to) {
       }
     }
     std::fill(panel.begin() + existing, panel.begin() + lines.width, zeros_.data());
-    transpose_lines(
-        panel.data(), lines.width, slots(), place(lines, begin, to), lines.width,
-        lines_ahead(lines, begin) * static_cast<std::int64_t>(sizeof(Stored)) / static_cast<std::int64_t>(sizeof(T)));
+    transpose_lines(panel.data(), lines.width, slots(), place(lines, begin, to), lines.width);
   }
 }
 

@@ -183,8 +183,10 @@ HWY_INLINE void store_blocks(D d, hn::Vec<D> v, hn::TFromD<D>* to, std::int64_t 
 template <class D, class T>
 HWY_INLINE void transpose_strip(D d, const T* const* lines, std::int64_t p, T* to, std::int64_t step,
                                 std::int64_t ahead) {
-  HWY_UNROLL(4)
-  for (std::size_t l = 0; l < 16 / sizeof(T); ++l) __builtin_prefetch(lines[l] + p + ahead, 0, 3);
+  if (ahead != 0) {
+    HWY_UNROLL(4)
+    for (std::size_t l = 0; l < 16 / sizeof(T); ++l) __builtin_prefetch(lines[l] + p + ahead, 0, 3);
+  }
   const auto a = hn::LoadU(d, lines[0] + p);
   const auto b = hn::LoadU(d, lines[1] + p);
   T* const z = to + p * step;
