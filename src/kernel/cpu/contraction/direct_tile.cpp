@@ -75,8 +75,7 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
       for (std::int64_t left = task.inner; left > 0; --left, b += task.b_inner, soon += soon_step) {
         hn::Vec<D> b_lanes[vectors];
         load_lanes(b, last, b_lanes);
-        // Where inner positions come in blocks, the next block reads this. Processors do not foresee it where blocks
-        // are short.
+        // The next block of inner positions reads this, which processors do not foresee where blocks are short.
         __builtin_prefetch(soon, 0, 3);
         HWY_UNROLL(4)
         for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + task.b_ahead + v * hn::MaxLanes(d), 0, 3);
