@@ -106,12 +106,11 @@ void measure_sharing(Machine& machine, std::size_t threads, const Job& job) {
   machine.memory_alone = times(measured_memory_bandwidth(threads, Computing::first, job), machine.memory_bandwidth);
 }
 
-/// Seconds of a program whose tensors have one label, of which each vertex has so many parts, one per site.
-double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>& parts, bool takes_median,
-                        StarpuSession& session, const Job& job) {
+/// Seconds of a program whose vertices are planned so.
+double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& vertices, StarpuSession& session,
+                        const Job& job) {
   const Compiled program = compiled(text);
-  Plan plan{"calibrate", job.ranks, {}};
-  for (const std::int64_t of_vertex : parts) plan.vertices.push_back(one_part_per_site({of_vertex}));
+  const Plan plan{"calibrate", job.ranks, vertices};
   const PlannedTasks tasks = tasks_of(program, plan, job);
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
   InputSources sources;
@@ -119,7 +118,7 @@ double seconds_on_sites(const std::string& text, const std::vector<std::int64_t>
     if (is_input(vertex)) sources[vertex.name] = random_tensor(1, vertex.name, vertex.dtype, vertex.bound);
   }
   const TaskBindings bindings = task_bindings(tasks.graph, sources, writers_to(outputs, tasks.graph), {});
-  return seconds_of_round(takes_median, job, [&] { run_starpu(tasks.graph, bindings, session, job); });
+  return seconds_of_round(job.ranks > 1, job, [&] { run_starpu(tasks.graph, bindings, session, job); });
 }
 
 /// What each vertex of a chain of many costs that have so many elements, vertex v cut for parts(v) sites.
@@ -127,12 +126,12 @@ template <class Parts>
 double seconds_of_vertex(int elements, Parts&& parts, StarpuSession& session, const Job& job) {
   constexpr int vertices = 200;
   std::string text = fmt::format("dims i={}\ninput A0[i]\n", elements);
-  std::vector<std::int64_t> of_vertex{1};
+  std::vector<VertexPlan> of_vertex{one_part_per_site({1})};
   for (int v = 1; v <= vertices; ++v) {
     text += fmt::format("A{}[i] = A{}[i] + 1\n", v, v - 1);
-    of_vertex.push_back(parts(v));
+    of_vertex.push_back(one_part_per_site({parts(v)}));
   }
-  return seconds_on_sites(text, of_vertex, job.ranks > 1, session, job) / vertices;
+  return seconds_on_sites(text, of_vertex, session, job) / vertices;
 }
 
 struct Network {
@@ -140,19 +139,24 @@ struct Network {
   double latency = 0;
 };
 
-/// The bandwidth from half of a Y on site 1 that has to come to site 0, where both halves are copied into one piece
-/// and Z is computed. Where nothing has to come, all of Y and Z is computed there, and three quarters of that time are
-/// what computing takes in the first case.
-double measured_bandwidth(const Machine& machine, StarpuSession& session, const Job& job) {
+/// The bandwidth from rows of a matrix Y, one on each site, in as many parts, of which all but one have to go to
+/// another site each, where a column of parts of Z is computed: all receive at once, as in most programs. Where rows of
+/// Z are computed nothing has to move.
+double measured_bandwidth(StarpuSession& session, const Job& job) {
   double seconds_per_byte = 0;
   const std::vector<std::int64_t> sizes{1 << 22, 1 << 23, 1 << 24};
+  const PartitionVector parts{job.ranks, job.ranks};
+  VertexPlan rows = one_part_per_site({job.ranks, 1});
+  VertexPlan columns = one_part_per_site({1, job.ranks});
+  rows.parts = columns.parts = parts;
   for (const std::int64_t elements : sizes) {
-    const std::string text = fmt::format("dims i={}\ninput A[i]\nY[i] = A[i] * 2\nZ[i] = Y[i] + 1\n", elements);
-    const double moving = seconds_on_sites(text, {2, 2, 1}, false, session, job);
-    const double still = seconds_on_sites(text, {1, 1, 1}, false, session, job);
-    const double bytes = 4.0 * static_cast<double>(elements) / 2;
-    const double putting_together = 2 * 2 * bytes / (machine.memory_bandwidth * machine.memory_alone);
-    seconds_per_byte += (moving - 0.75 * still - putting_together) / bytes / static_cast<double>(sizes.size());
+    const std::int64_t of_row = elements / job.ranks;
+    const std::string text =
+        fmt::format("dims i={} j={}\ninput A[i,j]\nY[i,j] = A[i,j] * 2\nZ[i,j] = Y[i,j] + 1\n", job.ranks, of_row);
+    const double moving = seconds_on_sites(text, {rows, rows, columns}, session, job);
+    const double still = seconds_on_sites(text, {rows, rows, rows}, session, job);
+    const double bytes = 4.0 * static_cast<double>(of_row - of_row / job.ranks);
+    seconds_per_byte += (moving - still) / bytes / static_cast<double>(sizes.size());
   }
   constexpr double fastest = 1e12;  // no network is faster; noise may leave no time at all
   return 1 / std::max(seconds_per_byte, 1 / fastest);
@@ -199,7 +203,7 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   machine.task_seconds = seconds_of_vertex(
       64, [](int) { return 1; }, session, job);
   if (job.ranks > 1) {
-    machine.network_bandwidth = measured_bandwidth(machine, session, job);
+    machine.network_bandwidth = measured_bandwidth(session, job);
     machine.network_latency = measured_latency(machine.network_bandwidth, session, job);
   }
   return machine;

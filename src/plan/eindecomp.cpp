@@ -1,6 +1,7 @@
 #include "plan/eindecomp.h"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <numeric>
@@ -51,13 +52,30 @@ std::vector<std::int64_t> numbers_of_sites(std::int64_t sites) {
 /// Searches compare every two of neighbouring vertices.
 constexpr std::size_t most_candidates = 1000;
 
+/// Fewest sites first, and among as many those that cut the first labels: of plans that cost the same the first is
+/// taken, and parts along an outer label lie in one stretch of memory, which is copied and computed faster than many
+/// short ones.
+struct FewestThenFirstLabels {
+  bool operator()(const PartitionVector& a, const PartitionVector& b) const {
+    const std::int64_t sites_of_a = product(a);
+    const std::int64_t sites_of_b = product(b);
+    return sites_of_a != sites_of_b ? sites_of_a < sites_of_b : a > b;
+  }
+
+ private:
+  static std::int64_t product(const PartitionVector& grid) {
+    return std::accumulate(grid.begin(), grid.end(), std::int64_t{1}, std::multiplies<>());
+  }
+};
+using Grids = std::set<PartitionVector, FewestThenFirstLabels>;
+
 /// The factorizations of all these numbers; where they are too many, those that cut the fewest labels.
-std::set<PartitionVector> some_factorizations(const PartitionVector& most, const std::vector<std::int64_t>& numbers) {
+Grids some_factorizations(const PartitionVector& most, const std::vector<std::int64_t>& numbers) {
   double count = 0;
   for (const std::int64_t number : numbers) count += count_of_factorizations(number, most.size());
-  std::set<PartitionVector> chosen;
+  Grids chosen;
   for (std::size_t cut = count <= most_candidates ? most.size() : 1; cut <= most.size(); ++cut) {
-    std::set<PartitionVector> all;
+    Grids all;
     for (const std::int64_t number : numbers) {
       for (PartitionVector& grid : factorizations(most, number, cut)) all.insert(std::move(grid));
     }
@@ -226,7 +244,9 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
   const auto model = cost_model(CostKind::bound, {});
   const SearchSpace space(graph, *model, [&](const Vertex& vertex, std::size_t) -> std::vector<VertexPlan> {
     if (is_input(vertex)) return {whole(vertex)};
-    return one_part_per_site_each(power_of_two_partitions(most_parts(vertex, graph), calls));
+    std::vector<PartitionVector> grids = power_of_two_partitions(most_parts(vertex, graph), calls);
+    std::reverse(grids.begin(), grids.end());  // those that cut first labels first, as in FewestThenFirstLabels
+    return one_part_per_site_each(grids);
   });
   Transfers transfers(calls);
   Plan plan = plan_of(graph, space, space.by_paths(false), transfers);

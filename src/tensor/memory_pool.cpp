@@ -18,9 +18,9 @@ constexpr std::size_t least_kept = std::size_t{256} << 10;
 /// A block serves a request of not much less than its size.
 std::size_t largest_block_for(std::size_t bytes) { return bytes + bytes / 8; }
 
-/// A little more than what was in use at one time may be kept: else a small tensor beside large ones, at a time when
-/// fewer of these are in use, would have one of them released, and cleared again, in every run.
-std::size_t with_slack(std::size_t most_used) { return most_used + most_used / 8; }
+/// More than what was in use at one time may be kept: else parts and the whole that is made of them, which do not live
+/// as long as each other, would have a result beside them released, and cleared again, in every run.
+std::size_t with_slack(std::size_t most_used) { return most_used + most_used / 2; }
 
 /// Asks for huge pages: the first touch of fresh memory costs as much as computing an element-wise result, and a
 /// quarter of that in huge pages. Where there are none nothing changes.

@@ -7,7 +7,7 @@ namespace einrel {
 
 /// Memory for tensors, large ones in huge pages where there are any. Keeps the memory of large tensors that are gone
 /// for those to come: fresh memory must be cleared page by page, which takes longer than filling it. What is kept and
-/// what is in use together never exceed the most that was in use at one time by more than an eighth. Tensors may
+/// what is in use together never exceed the most that was in use at one time by more than half of that. Tensors may
 /// outlive the pool. Any thread may give memory back.
 class MemoryPool {
  public:

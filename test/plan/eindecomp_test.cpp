@@ -113,5 +113,20 @@ TEST(EinDecomp, FindsTheOptimumOfEveryTree) {
   EXPECT_GE(larger, 500);
 }
 
+/// By rows and by columns cost the same; parts along rows lie in one stretch of memory.
+TEST(EinDecomp, CutsFirstLabelsWhereOthersCostTheSame) {
+  const EinGraph graph =
+      einrel::graph_of("dims i=3500 j=500 k=3500\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n");
+  const PartitionVector rows{2, 1, 1};
+  const PartitionVector columns{1, 2, 1};
+  ASSERT_EQ(label_extents(graph.vertices.back()), make_shape({3500, 3500, 500}));
+  EXPECT_EQ(bound_of_vertex(graph.vertices.back(), graph, rows),
+            bound_of_vertex(graph.vertices.back(), graph, columns));
+  EXPECT_EQ(eindecomp_paper(graph, 2).vertices.back().grid, rows);
+  for (const CostKind kind : {CostKind::floats, CostKind::bytes, CostKind::seconds}) {
+    EXPECT_EQ(eindecomp(graph, 2, {}, kind, {}).vertices.back().grid, rows);
+  }
+}
+
 }  // namespace
 }  // namespace einrel::test

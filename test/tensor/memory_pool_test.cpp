@@ -65,6 +65,27 @@ TEST(MemoryPool, KeepsLargeBlocksBesideASmallOneMore) {
   }
 }
 
+/// A rank's product of halves that it has and receives: two halves become one whole, which the result stays beside.
+/// What all of them take together is a fifth more than what is in use at one time; nothing is cleared in later runs.
+TEST(MemoryPool, KeepsPartsBesideTheWhole) {
+  MemoryPool pool;
+  for (int run = 0; run < 3; ++run) {
+    std::vector<std::shared_ptr<std::byte>> parts;
+    for (int part = 0; part < 3; ++part) parts.push_back(pool.allocate(7 * large));
+    auto whole = pool.allocate(14 * large);
+    parts.resize(1);
+    auto result = pool.allocate(49 * large);
+    for (const auto& tensor : {parts.front(), whole, result}) {
+      if (run > 0) {
+        EXPECT_EQ(std::to_integer<int>(tensor.get()[large]), run);
+      }
+      tensor.get()[large] = static_cast<std::byte>(run + 1);
+    }
+    parts.clear();
+    whole.reset();
+  }
+}
+
 TEST(MemoryPool, OutlivesItsTensors) {
   std::optional<Tensor> tensor;
   {
