@@ -22,25 +22,26 @@ std::size_t largest_block_for(std::size_t bytes) { return bytes + bytes / 8; }
 /// as long as each other, would have a result beside them released, and cleared again, in every run.
 std::size_t with_slack(std::size_t most_used) { return most_used + most_used / 2; }
 
-/// Asks for huge pages: the first touch of fresh memory costs as much as computing an element-wise result, and a
-/// quarter of that in huge pages. Where there are none nothing changes.
-void prefer_huge_pages(std::byte* begin, std::size_t bytes) {
-#ifdef MADV_HUGEPAGE
+constexpr std::align_val_t huge_page{std::size_t{2} << 20U};
+
+/// Of a block: large ones begin with a huge page.
+std::align_val_t alignment_of(std::size_t bytes) {
   constexpr std::size_t worth_it = std::size_t{4} << 20U;
-  if (bytes < worth_it) return;
-  constexpr std::size_t page = 4096;
-  const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
-  madvise(begin + before, (bytes - before) / page * page, MADV_HUGEPAGE);
-#endif
+  return bytes < worth_it ? alignment : huge_page;
 }
 
+/// Asks for huge pages: the first touch of fresh memory costs as much as computing an element-wise result, and a
+/// quarter of that in huge pages. Where there are none nothing changes.
 std::byte* fresh_memory(std::size_t bytes) {
-  auto* const memory = static_cast<std::byte*>(::operator new(bytes, alignment));
-  prefer_huge_pages(memory, bytes);
+  auto* const memory = static_cast<std::byte*>(::operator new(bytes, alignment_of(bytes)));
+#ifdef MADV_HUGEPAGE
+  constexpr std::size_t page = 4096;
+  if (alignment_of(bytes) == huge_page) madvise(memory, bytes / page * page, MADV_HUGEPAGE);
+#endif
   return memory;
 }
 
-void release_memory(std::byte* memory) { ::operator delete(memory, alignment); }
+void release_memory(std::byte* memory, std::size_t bytes) { ::operator delete(memory, alignment_of(bytes)); }
 
 /// In one piece with its count of owners, since small results come often.
 std::shared_ptr<std::byte> small(std::size_t bytes) {
@@ -57,7 +58,7 @@ struct MemoryPool::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    for (const auto& [bytes, memory] : kept) release_memory(memory);
+    for (const auto& [bytes, memory] : kept) release_memory(memory, bytes);
   }
 
   /// A kept block that fits, or nothing; either way room for it is made. Returns the block's size in `bytes`.
@@ -94,7 +95,7 @@ struct MemoryPool::State {
     try {
       kept.emplace(bytes, memory);
     } catch (const std::bad_alloc&) {
-      release_memory(memory);
+      release_memory(memory, bytes);
       return;
     }
     kept_bytes += bytes;
@@ -108,7 +109,7 @@ struct MemoryPool::State {
       auto released = kept.lower_bound(used_bytes + kept_bytes - most);
       if (released == kept.end()) --released;
       kept_bytes -= released->first;
-      release_memory(released->second);
+      release_memory(released->second, released->first);
       kept.erase(released);
     }
   }
