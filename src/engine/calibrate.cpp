@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 
 #include "base/text.h"
 #include "einsum/check.h"
@@ -112,12 +113,17 @@ double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& 
   const Compiled program = compiled(text);
   const Plan plan{"calibrate", job.ranks, vertices};
   const PlannedTasks tasks = tasks_of(program, plan, job);
-  std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
   InputSources sources;
   for (const Vertex& vertex : program.graph.vertices) {
-    if (is_input(vertex)) sources[vertex.name] = random_tensor(1, vertex.name, vertex.dtype, vertex.bound);
+    // Each rank makes its own parts: all of a tensor may be more than a node has.
+    if (is_input(vertex)) {
+      sources[vertex.name] = [dtype = vertex.dtype](const auto&, const Shape& bound, std::byte* to) {
+        std::memset(to, 0, static_cast<std::size_t>(element_count(bound)) * size_of(dtype));
+      };
+    }
   }
-  const TaskBindings bindings = task_bindings(tasks.graph, sources, writers_to(outputs, tasks.graph), {});
+  const std::vector<OutputWriter> writers(tasks.graph.outputs.size(), [](const auto&, const Tensor&) {});
+  const TaskBindings bindings = task_bindings(tasks.graph, sources, writers, {});
   return seconds_of_round(job.ranks > 1, job, [&] { run_starpu(tasks.graph, bindings, session, job); });
 }
 
@@ -134,29 +140,24 @@ double seconds_of_vertex(int elements, Parts&& parts, StarpuSession& session, co
   return seconds_on_sites(text, of_vertex, session, job) / vertices;
 }
 
-struct Network {
-  double bandwidth = 0;
-  double latency = 0;
-};
-
-/// The bandwidth from rows of a matrix Y, one on each site, in as many parts, of which all but one have to go to
-/// another site each, where a column of parts of Z is computed: all receive at once, as in most programs. Where rows of
-/// Z are computed nothing has to move.
+/// The bandwidth from rows of a matrix Y, one on each of some sites that are as far apart as can be, in as many parts,
+/// of which all but one have to go to another site each, where a column of parts of Z is computed: all receive at once,
+/// as in most programs. Where rows of Z are computed nothing has to move.
 double measured_bandwidth(StarpuSession& session, const Job& job) {
+  constexpr std::int64_t most_sites = 16;  // each waits for a message from each other one, which take time of their own
+  const std::int64_t sites = std::min<std::int64_t>(job.ranks, most_sites);
+  const std::int64_t stride = job.ranks / sites;
+  const VertexPlan rows{{sites, sites}, {sites, 1}, {stride, 0}};
+  const VertexPlan columns{{sites, sites}, {1, sites}, {0, stride}};
+  const std::vector<std::int64_t> sizes{1 << 20, 1 << 21, 1 << 22};  // elements of a site
   double seconds_per_byte = 0;
-  const std::vector<std::int64_t> sizes{1 << 22, 1 << 23, 1 << 24};
-  const PartitionVector parts{job.ranks, job.ranks};
-  VertexPlan rows = one_part_per_site({job.ranks, 1});
-  VertexPlan columns = one_part_per_site({1, job.ranks});
-  rows.parts = columns.parts = parts;
   for (const std::int64_t elements : sizes) {
-    const std::int64_t of_row = elements / job.ranks;
     const std::string text =
-        fmt::format("dims i={} j={}\ninput A[i,j]\nY[i,j] = A[i,j] * 2\nZ[i,j] = Y[i,j] + 1\n", job.ranks, of_row);
+        fmt::format("dims i={} j={}\ninput A[i,j]\nY[i,j] = A[i,j] * 2\nZ[i,j] = Y[i,j] + 1\n", sites, elements);
     const double moving = seconds_on_sites(text, {rows, rows, columns}, session, job);
     const double still = seconds_on_sites(text, {rows, rows, rows}, session, job);
-    const double bytes = 4.0 * static_cast<double>(of_row - of_row / job.ranks);
-    seconds_per_byte += (moving - still) / bytes / static_cast<double>(sizes.size());
+    const std::int64_t received = elements / sites * (sites - 1) * 4;
+    seconds_per_byte += (moving - still) / static_cast<double>(received) / static_cast<double>(sizes.size());
   }
   constexpr double fastest = 1e12;  // no network is faster; noise may leave no time at all
   return 1 / std::max(seconds_per_byte, 1 / fastest);

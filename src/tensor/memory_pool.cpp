@@ -18,10 +18,6 @@ constexpr std::size_t least_kept = std::size_t{256} << 10;
 /// A block serves a request of not much less than its size.
 std::size_t largest_block_for(std::size_t bytes) { return bytes + bytes / 8; }
 
-/// More than what was in use at one time may be kept: else parts and the whole that is made of them, which do not live
-/// as long as each other, would have a result beside them released, and cleared again, in every run.
-std::size_t with_slack(std::size_t most_used) { return most_used + most_used / 2; }
-
 constexpr std::align_val_t huge_page{std::size_t{2} << 20U};
 
 /// Of a block: large ones begin with a huge page.
@@ -54,7 +50,7 @@ std::shared_ptr<std::byte> small(std::size_t bytes) {
 }  // namespace
 
 struct MemoryPool::State {
-  State() = default;
+  explicit State(double kept_more) : slack(kept_more) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
@@ -104,7 +100,8 @@ struct MemoryPool::State {
 
   /// The smallest that is enough goes first, else the largest: as little as can be has to be cleared again.
   void shrink() {
-    const std::size_t most = with_slack(std::max(most_used, used_bytes));
+    const std::size_t in_use = std::max(most_used, used_bytes);
+    const std::size_t most = in_use + static_cast<std::size_t>(slack * static_cast<double>(in_use));
     while (!kept.empty() && used_bytes + kept_bytes > most) {
       auto released = kept.lower_bound(used_bytes + kept_bytes - most);
       if (released == kept.end()) --released;
@@ -114,6 +111,7 @@ struct MemoryPool::State {
     }
   }
 
+  const double slack;
   std::mutex mutex;
   std::multimap<std::size_t, std::byte*> kept;  ///< by size
   std::size_t kept_bytes = 0;
@@ -121,7 +119,7 @@ struct MemoryPool::State {
   std::size_t most_used = 0;
 };
 
-MemoryPool::MemoryPool() : state_(std::make_shared<State>()) {}
+MemoryPool::MemoryPool(double slack) : state_(std::make_shared<State>(slack)) {}
 
 std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
   if (bytes < least_kept) return small(bytes);

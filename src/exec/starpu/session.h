@@ -61,7 +61,9 @@ class ChunkMemory {
 
  private:
   bool keeps_;
-  MemoryPool pool_;
+  /// Parts and the whole that is made of them do not live as long as each other: with less slack the result beside them
+  /// is cleared again in every run.
+  MemoryPool pool_{0.5};
   std::mutex mutex_;
   std::unordered_map<void*, std::shared_ptr<std::byte>> chunks_;
 };
