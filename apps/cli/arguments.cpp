@@ -119,7 +119,7 @@ std::map<std::string, double> parse_scalars(const std::vector<std::string>& give
 
 std::size_t threads_of(const std::string& given, const Job& job) {
   const std::size_t threads = parse_threads(given);
-  return given.empty() ? std::max<std::size_t>(1, threads / job.ranks_here) : threads;
+  return given.empty() ? std::clamp<std::size_t>(job.cores_here / job.ranks_here, 1, threads) : threads;
 }
 
 std::size_t parse_repeats(const std::string& given) {

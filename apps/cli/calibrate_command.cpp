@@ -28,8 +28,10 @@ void save(const Machine& machine, const std::string& path) {
 
 std::string sharing_text(const Machine& machine) {
   if (machine.sites_per_node == 1) return "";
-  return fmt::format("  alone      {:.2g} times the flop/s and {:.2g} times the memory of {} ranks at once\n",
-                     machine.flops_alone, machine.memory_alone, machine.sites_per_node);
+  return fmt::format(
+      "  alone      {:.2g} times the flop/s, {:.2g} times the memory and {:.2g} times the network of {} ranks at "
+      "once\n",
+      machine.flops_alone, machine.memory_alone, machine.network_alone, machine.sites_per_node);
 }
 
 void calibrate_here(const std::string& given_threads) {

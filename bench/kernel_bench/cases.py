@@ -78,6 +78,7 @@ def skewed():
     yield contract(group, "one row 1x4096x4096", "k,kj->j", "k=4096 j=4096", numpy="A @ B", torch="A @ B")
     yield contract(group, "one column 4096x4096x1", "ik,k->i", "i=4096 k=4096", numpy="A @ B", torch="A @ B")
     yield contract(group, "one row f64 4096", "k,kj->j", "k=4096 j=4096", "f64", numpy="A @ B", torch="A @ B")
+    yield matmul(group, "LLaMA weights 256x1024x2752", 256, 1024, 2752, notation="ik,jk->ij")
     yield matmul(group, "8 rows 8x4096x4096", 8, 4096, 4096)
     yield matmul(group, "8 columns 4096x4096x8", 4096, 4096, 8)
     yield matmul(group, "tall 200000x32x32", 200000, 32, 32)

@@ -140,27 +140,52 @@ double seconds_of_vertex(int elements, Parts&& parts, StarpuSession& session, co
   return seconds_on_sites(text, of_vertex, session, job) / vertices;
 }
 
+/// Seconds of a byte, of so many sizes of what moves. No network is faster than 1e12 bytes a second; noise may leave no
+/// time at all.
+template <class Move>
+double seconds_of_byte(const std::vector<std::int64_t>& sizes, Move&& seconds_and_bytes) {
+  double sum = 0;
+  for (const std::int64_t size : sizes) {
+    const auto [seconds, bytes] = seconds_and_bytes(size);
+    sum += seconds / bytes;
+  }
+  return std::max(sum / static_cast<double>(sizes.size()), 1e-12);
+}
+
 /// The bandwidth from rows of a matrix Y, one on each of some sites that are as far apart as can be, in as many parts,
 /// of which all but one have to go to another site each, where a column of parts of Z is computed: all receive at once,
 /// as in most programs. Where rows of Z are computed nothing has to move.
-double measured_bandwidth(StarpuSession& session, const Job& job) {
-  constexpr std::int64_t most_sites = 16;  // each waits for a message from each other one, which take time of their own
+double measured_bandwidth(double latency, StarpuSession& session, const Job& job) {
+  constexpr std::int64_t most_sites = 16;  // each waits for a message from each other one
   const std::int64_t sites = std::min<std::int64_t>(job.ranks, most_sites);
   const std::int64_t stride = job.ranks / sites;
   const VertexPlan rows{{sites, sites}, {sites, 1}, {stride, 0}};
   const VertexPlan columns{{sites, sites}, {1, sites}, {0, stride}};
-  const std::vector<std::int64_t> sizes{1 << 20, 1 << 21, 1 << 22};  // elements of a site
-  double seconds_per_byte = 0;
-  for (const std::int64_t elements : sizes) {
-    const std::string text =
-        fmt::format("dims i={} j={}\ninput A[i,j]\nY[i,j] = A[i,j] * 2\nZ[i,j] = Y[i,j] + 1\n", sites, elements);
-    const double moving = seconds_on_sites(text, {rows, rows, columns}, session, job);
-    const double still = seconds_on_sites(text, {rows, rows, rows}, session, job);
-    const std::int64_t received = elements / sites * (sites - 1) * 4;
-    seconds_per_byte += (moving - still) / static_cast<double>(received) / static_cast<double>(sizes.size());
-  }
-  constexpr double fastest = 1e12;  // no network is faster; noise may leave no time at all
-  return 1 / std::max(seconds_per_byte, 1 / fastest);
+  return 1 / seconds_of_byte({1 << 20, 1 << 21, 1 << 22}, [&](std::int64_t elements) {  // of a site
+           const std::string text =
+               fmt::format("dims i={} j={}\ninput A[i,j]\nY[i,j] = A[i,j] * 2\nZ[i,j] = Y[i,j] + 1\n", sites, elements);
+           const double moving = seconds_on_sites(text, {rows, rows, columns}, session, job);
+           const double still = seconds_on_sites(text, {rows, rows, rows}, session, job);
+           const auto messages = static_cast<double>(sites - 1);
+           const double bytes = static_cast<double>(elements / sites) * messages * 4;
+           return std::pair(moving - still - messages * latency, bytes);
+         });
+}
+
+/// The bandwidth of one site that receives half of a vector while the others wait: the vector is computed on one site,
+/// and what is computed of it on two. Half of the time of doing both on one site, and half of that of doing both on
+/// two, is what it would take if nothing moved.
+double bandwidth_alone(StarpuSession& session, const Job& job) {
+  const VertexPlan one{{2}, {1}, {0}};
+  const VertexPlan two{{2}, {2}, {job.ranks - 1}};
+  return 1 / seconds_of_byte({1 << 21, 1 << 22, 1 << 23}, [&](std::int64_t elements) {
+           const std::string text = fmt::format("dims i={}\ninput A[i]\nY[i] = A[i] * 2\nZ[i] = Y[i] + 1\n", elements);
+           const auto seconds = [&](const VertexPlan& y, const VertexPlan& z) {
+             return seconds_on_sites(text, {y, y, z}, session, job);
+           };
+           const double still = (seconds(one, one) + seconds(two, two)) / 2;
+           return std::pair(seconds(one, two) - still, 4.0 * static_cast<double>(elements) / 2);
+         });
 }
 
 /// What a message costs beside its bytes, from a chain that is computed on one site and on two in turns: half of each
@@ -204,8 +229,10 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   machine.task_seconds = seconds_of_vertex(
       64, [](int) { return 1; }, session, job);
   if (job.ranks > 1) {
-    machine.network_bandwidth = measured_bandwidth(session, job);
-    machine.network_latency = measured_latency(machine.network_bandwidth, session, job);
+    const double alone = bandwidth_alone(session, job);
+    machine.network_latency = measured_latency(alone, session, job);
+    machine.network_bandwidth = measured_bandwidth(machine.network_latency, session, job);
+    if (machine.sites_per_node > 1) machine.network_alone = std::max(1.0, alone / machine.network_bandwidth);
   }
   return machine;
 }

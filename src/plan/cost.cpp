@@ -52,7 +52,7 @@ double reduced_bytes(const Vertex& vertex, const VertexPlan& plan) {
   return static_cast<double>(partial_sites(vertex, plan) - 1) * elements_of(vertex.bound) * each;
 }
 
-/// How many times as fast so many sites compute as all of them, of which each is so many times as fast alone.
+/// How many times as fast so many sites are as all of them, of which each is so many times as fast alone.
 double speed_up(double alone, std::int64_t busy, const Machine& machine) {
   const std::int64_t busy_on_node = std::min(busy, machine.sites_per_node);
   return std::min(alone, static_cast<double>(machine.sites_per_node) / static_cast<double>(busy_on_node));
@@ -122,21 +122,37 @@ Layout layout_in_one_part(Layout layout) {
   return layout;
 }
 
-/// What comes in so many messages, which a site handles one after the other.
-double receiving_seconds(double bytes, double messages, const Machine& machine) {
-  return bytes == 0 ? 0 : messages * machine.network_latency + bytes / machine.network_bandwidth;
+/// What comes to each of so many sites in so many messages, which a site handles one after the other.
+double receiving_seconds(double bytes, double messages, double sites, const Machine& machine) {
+  if (bytes == 0) return 0;
+  const double rate =
+      machine.network_bandwidth * speed_up(machine.network_alone, static_cast<std::int64_t>(sites), machine);
+  return messages * machine.network_latency + bytes / rate;
 }
 
 /// What many sites need goes from one to two others, from these to the next ones, and so on (ia/traffic, deliveries).
 double tree_depth(double copies) { return std::max(1.0, std::floor(std::log2(copies))); }
 
+/// Sites that own results of which others have parts.
+std::int64_t owners_of(const Vertex& vertex, const VertexPlan& plan) {
+  return plan.scatter ? sites_used(plan) : sites_used(plan) / partial_sites(vertex, plan);
+}
+
+/// An owner of results adds the others' parts of these to its own, one after the other.
+double adding_seconds(const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
+  constexpr double passes = 3;  // both are read, and the sum is written
+  const std::int64_t owners = owners_of(vertex, plan);
+  const double bandwidth = machine.memory_bandwidth * speed_up(machine.memory_alone, owners, machine);
+  return passes * reduced_bytes(vertex, plan) / static_cast<double>(owners) / bandwidth;
+}
+
 /// An owner of results receives the others' parts of these.
-double reducing_seconds(const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
+double receiving_parts_seconds(const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
   const std::int64_t sites = partial_sites(vertex, plan);
-  const std::int64_t owners = plan.scatter ? sites_used(plan) : sites_used(plan) / sites;
   double messages = static_cast<double>(sites - 1);
   if (is_argument(vertex)) messages += messages + tree_depth(static_cast<double>(sites));  // back from the owners
-  return receiving_seconds(reduced_bytes(vertex, plan) / static_cast<double>(owners), messages, machine);
+  const auto receivers = static_cast<double>(owners_of(vertex, plan));
+  return receiving_seconds(reduced_bytes(vertex, plan) / receivers, messages, receivers, machine);
 }
 
 /// Into how many pieces that lie in one chunk each falls what a site needs.
@@ -261,7 +277,8 @@ class SecondsModel : public CostModel {
   explicit SecondsModel(Machine machine) : machine_(std::move(machine)) {}
   double of_vertex(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan) const override {
     const Vertex& computed = graph.vertices[vertex];
-    return computing_seconds(graph, computed, plan, machine_) + reducing_seconds(computed, plan, machine_);
+    return computing_seconds(graph, computed, plan, machine_) + adding_seconds(computed, plan, machine_) +
+           receiving_parts_seconds(computed, plan, machine_);
   }
   std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
                                const std::vector<Layout>& need) const override {
@@ -274,7 +291,8 @@ class SecondsModel : public CostModel {
       for (std::size_t n = 0; n < need.size(); ++n, ++cost) {
         if (*cost > 0) {
           const double messages = messages_to(from, need[n], *cost / all_needed[n]);
-          *cost = receiving_seconds(*cost / sites_of(need[n]), messages, machine_);
+          const double sites = sites_of(need[n]);
+          *cost = receiving_seconds(*cost / sites, messages, sites, machine_);
         }
         *cost += copying_seconds(tensor, from, need[n], machine_);
       }
@@ -283,15 +301,16 @@ class SecondsModel : public CostModel {
   }
   /// Each of the sites that want copies stores a piece.
   double of_input(const Vertex& tensor, const Layout& need) const override {
-    const double bytes = bytes_.of_input(tensor, need) / sites_of(need);
-    return receiving_seconds(bytes, copies_of(need) - 1, machine_);
+    const double sites = sites_of(need);
+    return receiving_seconds(bytes_.of_input(tensor, need) / sites, copies_of(need) - 1, sites, machine_);
   }
   /// At worst every site sends a piece of each part, and all of it is cut once more.
   double of_misplacing(const Vertex& tensor, const Layout& layout, std::int64_t sites) const override {
     auto messages = static_cast<double>(sites);
     for (const LayoutAxis& axis : layout.axes)
       messages *= std::ceil(static_cast<double>(axis.cut.parts) / static_cast<double>(axis.grid));
-    return receiving_seconds(bytes_of(tensor) / sites_of(layout), messages, machine_) +
+    const double receivers = sites_of(layout);
+    return receiving_seconds(bytes_of(tensor) / receivers, messages, receivers, machine_) +
            copying_seconds(tensor, layout_in_one_part(layout), layout, machine_);
   }
 
@@ -332,10 +351,11 @@ class Accounting {
     if (is_input(vertex)) return cost;
     cost.bound = bound_of_vertex(vertex, graph_, plan.parts);
     cost.floats = reduced_floats(vertex, plan);
-    cost.moving = reducing_seconds(vertex, plan, machine_);
+    cost.moving = receiving_parts_seconds(vertex, plan, machine_);
     for (const std::size_t operand : operands_read(vertex)) receive(v, operand, cost);
     reduce(v, cost);
-    cost.seconds += computing_seconds(graph_, vertex, plan, machine_) + cost.moving;
+    cost.seconds +=
+        computing_seconds(graph_, vertex, plan, machine_) + adding_seconds(vertex, plan, machine_) + cost.moving;
     return cost;
   }
 
@@ -363,8 +383,10 @@ class Accounting {
     }
     const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
     std::int64_t most = 0;
+    double receivers = 0;
     const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
     for (std::size_t site = 0; site < elements.size(); ++site) {
+      if (elements[site] > 0) ++receivers;
       const std::int64_t bytes = checked_multiply(elements[site], size);
       cost.operand_bytes[operand] = checked_add(cost.operand_bytes[operand], bytes);
       costs_.received[site] = checked_add(costs_.received[site], bytes);
@@ -372,7 +394,7 @@ class Accounting {
     }
     if (most == 0) return;
     const double part = static_cast<double>(most) * sites_of(need) / (bytes_of(tensor) * copies_of(need));
-    cost.moving += receiving_seconds(static_cast<double>(most), messages_to(have, need, part), machine_);
+    cost.moving += receiving_seconds(static_cast<double>(most), messages_to(have, need, part), receivers, machine_);
   }
 
   /// The owners of results receive what the others of their groups have of these; an extreme goes back to them.

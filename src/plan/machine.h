@@ -14,13 +14,14 @@ struct Machine {
   double cores = 1;                              ///< per site
   double flops_per_core = 5e10;                  ///< scalar operations a second on f32; half as many on f64
   double memory_bandwidth = 2e10;                ///< bytes a second, per site
-  double network_bandwidth = 1e9;                ///< bytes a second that a site receives
+  double network_bandwidth = 1e9;                ///< bytes a second that a site receives while all do
   double network_latency = 5e-5;                 ///< seconds of every message that a site waits for
   double task_seconds = 5e-6;                    ///< to start one kernel call
   std::int64_t memory = std::int64_t{16} << 30;  ///< bytes per site
   std::int64_t sites_per_node = 1;               ///< site s is on node floor(s / sites_per_node)
   double flops_alone = 1;                        ///< times as many has a site while the others of its node wait
   double memory_alone = 1;                       ///< times as much memory bandwidth
+  double network_alone = 1;                      ///< times as much receives a site while the others of its node do not
   bool operator==(const Machine&) const = default;
 };
 

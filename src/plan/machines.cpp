@@ -36,7 +36,8 @@ const std::vector<std::string>& field_names() {
                                               "memory",
                                               "sites_per_node",
                                               "flops_alone",
-                                              "memory_alone"};
+                                              "memory_alone",
+                                              "network_alone"};
   return names;
 }
 
@@ -176,7 +177,8 @@ Machine parse_machine(std::string_view text, const std::string& source) {
   if (object.contains("sites_per_node"))
     machine.sites_per_node = fields.whole("sites_per_node", most_sites, "how many share one node");
   for (const auto& [name, times] :
-       {std::pair("flops_alone", &Machine::flops_alone), std::pair("memory_alone", &Machine::memory_alone)}) {
+       {std::pair("flops_alone", &Machine::flops_alone), std::pair("memory_alone", &Machine::memory_alone),
+        std::pair("network_alone", &Machine::network_alone)}) {
     machine.*times = fields.times_alone(name);
     if (machine.sites_per_node == 1 && machine.*times > 1)
       fields.fail(fmt::format("field '{}' is above 1, but 'sites_per_node' is not: a site is alone then", name));
@@ -210,7 +212,8 @@ std::string to_json(const Machine& machine) {
                                       {"memory", machine.memory},
                                       {"sites_per_node", machine.sites_per_node},
                                       {"flops_alone", machine.flops_alone},
-                                      {"memory_alone", machine.memory_alone}};
+                                      {"memory_alone", machine.memory_alone},
+                                      {"network_alone", machine.network_alone}};
   return object.dump(2) + "\n";
 }
 

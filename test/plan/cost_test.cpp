@@ -85,7 +85,8 @@ Machine only_memory() {
   return machine;
 }
 
-/// By how much a plan takes longer when C is shared out along its label 1, with so many parts of B along that.
+/// By how much a plan takes longer when C is shared out along its label 1, with so many parts of B along that, beside
+/// what is saved by each site adding up a quarter of C instead of one site all of it: three parts, one after the other.
 double seconds_of_sharing_out(const OnSites& planned, std::int64_t parts_of_b) {
   const auto vertex_of = [](OnSites& of, const std::string& name) -> VertexPlan& {
     const auto is_meant = [&](const Vertex& vertex) { return vertex.name == name; };
@@ -100,7 +101,8 @@ double seconds_of_sharing_out(const OnSites& planned, std::int64_t parts_of_b) {
   vertex_of(shared_out, "B").parts[1] *= parts_of_b;
   vertex_of(shared_out, "C").parts[1] *= 4;
   vertex_of(shared_out, "C").scatter = 1;
-  return seconds(shared_out) - seconds(planned);
+  constexpr double added = 3 * 3.0 * 8 * 8 * 4;  // bytes read and written
+  return seconds(shared_out) - added / 4 - (seconds(planned) - added);
 }
 
 TEST(Seconds, CountTheCopiesOfWhatIsCutBecauseAResultIsSharedOut) {
@@ -145,12 +147,47 @@ TEST(Seconds, AreFewerWhereOthersOfANodeWait) {
   EXPECT_NEAR(computing_on(2, flops), 1 / 2., 1e-6);
 }
 
+/// How long a program of a sum S takes, moving its operand or its partial results, on four sites of which as many as
+/// are said share a node.
+double moving_on(std::int64_t sites_per_node, const std::vector<PartitionVector>& grids) {
+  OnSites planned =
+      on_four_sites("dims i=8 j=8\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nS[j] = sum[i] A[i,j]\noutput S\n", grids);
+  Machine machine;
+  machine.memory_bandwidth = machine.flops_per_core = 1e30;
+  machine.task_seconds = machine.network_latency = 0;
+  machine.network_bandwidth = 1;
+  machine.sites_per_node = sites_per_node;
+  if (sites_per_node > 1) machine.network_alone = 3;
+  const double all = costs_of(planned.graph, planned.plan, machine).seconds;
+  const auto model = cost_model(CostKind::seconds, machine);  // before sites have numbers
+  const Vertex& a = planned.graph.vertices[1];
+  const VertexPlan& last = planned.plan.vertices[2];
+  const double estimate = model->of_vertex(planned.graph, 2, last) +
+                          model->of_moves(a, {result_layout(a, planned.plan.vertices[1])},
+                                          {needed_layout(planned.graph.vertices[2], 0, last)})[0];
+  EXPECT_NEAR(estimate, all, 1e-6);
+  return all;
+}
+
+TEST(Seconds, AreFewerWhereOthersOfANodeReceiveNothing) {
+  const std::vector<PartitionVector> to_all{{4, 1}, {4, 1}, {4, 1}};   // of A's 64 elements 12 to each
+  const std::vector<PartitionVector> partial{{4, 1}, {4, 1}, {1, 4}};  // three sites' 8 sums to one
+  const double bytes = 4;
+  EXPECT_NEAR(moving_on(1, to_all), 12 * bytes, 1e-6);
+  EXPECT_NEAR(moving_on(4, to_all), 12 * bytes, 1e-6);
+  EXPECT_NEAR(moving_on(1, partial), 24 * bytes, 1e-6);
+  EXPECT_NEAR(moving_on(4, partial), 24 * bytes / 3, 1e-6);
+  EXPECT_NEAR(moving_on(2, partial), 24 * bytes / 2, 1e-6);  // no more than two share
+}
+
 TEST(Seconds, OfAMoveAreAtMostThoseOfMisplacing) {
   constexpr std::int64_t sites = 6;
   const EinGraph graph = einrel::graph_of(
       "dims i=7 j=12 k=30\ninput X[i,j], Y[j,k]\nA[i,j] = X[i,j] + 1\nB[i,k] = sum[j] A[i,j] * Y[j,k]\noutput B\n");
   Machine machine = only_memory();
   machine.network_latency = 1;
+  machine.sites_per_node = 3;
+  machine.network_alone = 2;
   const auto model = cost_model(CostKind::seconds, machine);
   const Candidates candidates = site_candidates(graph, sites, {}, CostKind::seconds);
   std::vector<Layout> have;

@@ -80,14 +80,18 @@ TEST(Machines, HaveEveryFieldAndNoOther) {
 
 TEST(Machines, MaySayWhatSitesOfANodeShare) {
   const Machine machine = parse_machine(
-      with("\"sites\": 3", "\"sites\": 3, \"sites_per_node\": 2, \"flops_alone\": 1.5, \"memory_alone\": 2"), "m.json");
+      with("\"sites\": 3",
+           "\"sites\": 3, \"sites_per_node\": 2, \"flops_alone\": 1.5, \"memory_alone\": 2, \"network_alone\": 3"),
+      "m.json");
   EXPECT_EQ(machine.sites_per_node, 2);
   EXPECT_EQ(machine.flops_alone, 1.5);
   EXPECT_EQ(machine.memory_alone, 2);
+  EXPECT_EQ(machine.network_alone, 3);
   EXPECT_EQ(parse_machine(to_json(machine), "m.json"), machine);
   EXPECT_NE(complaint(with("\"sites\": 3", "\"sites\": 3, \"memory_alone\": 2")).find("'sites_per_node' is not"),
             std::string::npos);
-  for (const std::string wrong : {"\"sites_per_node\": 0", "\"flops_alone\": 0.5", "\"memory_alone\": \"2\""}) {
+  for (const std::string wrong :
+       {"\"sites_per_node\": 0", "\"flops_alone\": 0.5", "\"memory_alone\": \"2\"", "\"network_alone\": 0"}) {
     const std::string said = complaint(with("\"sites\": 3", "\"sites\": 3, " + wrong));
     EXPECT_NE(said.find("; it should be "), std::string::npos) << said;
   }

@@ -1,6 +1,7 @@
 #include "exec/starpu/job.h"
 
 #include <mpi.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +17,15 @@ std::vector<int> counts_of(const Job& job, std::size_t count) {
   const int own = static_cast<int>(count);
   MPI_Allgather(&own, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD);
   return counts;
+}
+
+/// The cores that ranks may use, each of them those that it is bound to.
+std::size_t cores_of(MPI_Comm ranks) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(0, sizeof(cores), &cores);
+  MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof(cores), MPI_BYTE, MPI_BOR, ranks);
+  return static_cast<std::size_t>(std::max(CPU_COUNT(&cores), 1));
 }
 
 }  // namespace
@@ -41,6 +51,7 @@ MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
   int ranks_here = 1;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
   MPI_Comm_size(here, &ranks_here);
+  job_.cores_here = cores_of(here);
   MPI_Comm_free(&here);
   job_.ranks_here = static_cast<std::size_t>(ranks_here);
 }

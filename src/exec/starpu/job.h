@@ -6,14 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "kernel/workers.h"
+
 namespace einrel {
 
 /// This process among those of the job that mpirun (or Slurm) started: rank 0 of 1 without it.
 struct Job {
   int rank = 0;
   int ranks = 1;
-  std::size_t ranks_here = 1;  ///< of them on this machine
-  bool is_started = false;     ///< by mpirun, with one rank or more
+  std::size_t ranks_here = 1;                  ///< of them on this machine
+  std::size_t cores_here = available_cores();  ///< that these may use together, each at least some
+  bool is_started = false;                     ///< by mpirun, with one rank or more
   /// Told what failed on this rank when there is no way back: has to end all of them (end_job).
   std::function<void(std::exception_ptr, const Job&)> on_failure;
 };

@@ -169,11 +169,13 @@ std::int64_t part_tiles(std::int64_t tiles, std::int64_t most) {
   return best;
 }
 
-/// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay.
+/// Parts of a few rows of tiles each, for which B is packed once. False where that cannot be done or does not pay: of a
+/// wide product parts are of columns instead, so that cores whose caches are far apart exchange nothing.
 bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
+  const bool is_wide = plan.columns > 4 * plan.rows && tiles < 5 * sizes.shared_tiles;
   if (plan.batch > 1 || plan.through_block || plan.product.one_stage) return false;
-  if (plan.columns < 3 * plan.tile_lanes || tiles < 3 * sizes.shared_tiles) return false;
+  if (plan.columns < 3 * plan.tile_lanes || tiles < 3 * sizes.shared_tiles || is_wide) return false;
   const std::int64_t line = slots(plan) * slot_bytes(plan) + static_cast<std::int64_t>(sizeof(Specials));
   const std::int64_t most = (sizes.shared_bytes - cache_line) / line / plan.tile_lanes * plan.tile_lanes;
   constexpr std::int64_t most_blocks = 10000;  // each is a stage or two
@@ -261,9 +263,7 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.part_rows = plan.rows;
   plan.part_columns = plan.columns;
   cut_into_parts(plan, sizes, modelled_seconds(plan, shape));
-  // Columns that are shared are packed by several threads: in smaller blocks.
-  const std::int64_t block = plan.shared_columns > 0 ? sizes.columns / 2 : sizes.columns;
-  const std::int64_t blocks = ceil_div(plan.part_columns, std::max(block, plan.tile_lanes));
+  const std::int64_t blocks = ceil_div(plan.part_columns, std::max(sizes.columns, plan.tile_lanes));
   plan.column_block = round_up(ceil_div(plan.part_columns, blocks), plan.tile_lanes);
   const bool has_next = plan.shared_columns > 0 && plan.inner > plan.inner_block;
   if (has_next && 2 * shared_buffer_bytes(plan) <= sizes.shared_bytes) plan.shared_buffers = 2;
