@@ -119,7 +119,9 @@ std::map<std::string, double> parse_scalars(const std::vector<std::string>& give
 
 std::size_t threads_of(const std::string& given, const Job& job) {
   const std::size_t threads = parse_threads(given);
-  return given.empty() ? std::clamp<std::size_t>(job.cores_here / job.ranks_here, 1, threads) : threads;
+  if (!given.empty() || !job.is_started) return threads;
+  constexpr double rounding = 1e-6;  // of thirds that make a whole
+  return std::clamp<std::size_t>(static_cast<std::size_t>(job.cores + rounding), 1, threads);
 }
 
 std::size_t parse_repeats(const std::string& given) {

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "base/text.h"
 #include "einsum/check.h"
@@ -127,65 +130,74 @@ double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& 
   return seconds_of_round(job.ranks > 1, job, [&] { run_starpu(tasks.graph, bindings, session, job); });
 }
 
-/// What each vertex of a chain of many costs that have so many elements, vertex v cut for parts(v) sites.
-template <class Parts>
-double seconds_of_vertex(int elements, Parts&& parts, StarpuSession& session, const Job& job) {
+/// What each vertex of a chain of many costs that have so many elements, vertex v planned so.
+template <class PlanOf>
+double seconds_of_vertex(int elements, PlanOf&& plan_of, StarpuSession& session, const Job& job) {
   constexpr int vertices = 200;
   std::string text = fmt::format("dims i={}\ninput A0[i]\n", elements);
   std::vector<VertexPlan> of_vertex{one_part_per_site({1})};
   for (int v = 1; v <= vertices; ++v) {
     text += fmt::format("A{}[i] = A{}[i] + 1\n", v, v - 1);
-    of_vertex.push_back(one_part_per_site({parts(v)}));
+    of_vertex.push_back(plan_of(v));
   }
   return seconds_on_sites(text, of_vertex, session, job) / vertices;
 }
 
-/// Seconds of a byte, of so many sizes of what moves. No network is faster than 1e12 bytes a second; noise may leave no
-/// time at all.
-template <class Move>
-double seconds_of_byte(const std::vector<std::int64_t>& sizes, Move&& seconds_and_bytes) {
-  double sum = 0;
-  for (const std::int64_t size : sizes) {
-    const auto [seconds, bytes] = seconds_and_bytes(size);
-    sum += seconds / bytes;
-  }
-  return std::max(sum / static_cast<double>(sizes.size()), 1e-12);
+/// Bytes a second, from seconds and bytes of several sizes of what moves. No network is faster than 1e12; noise may
+/// leave no time at all.
+double bandwidth_of(const std::vector<std::pair<double, double>>& moves) {
+  double seconds_per_byte = 0;
+  for (const auto& [seconds, bytes] : moves) seconds_per_byte += seconds / bytes / static_cast<double>(moves.size());
+  constexpr double fastest = 1e12;
+  return 1 / std::max(seconds_per_byte, 1 / fastest);
 }
 
 /// The bandwidth from rows of a matrix Y, one on each of some sites that are as far apart as can be, in as many parts,
 /// of which all but one have to go to another site each, where a column of parts of Z is computed: all receive at once,
 /// as in most programs. Where rows of Z are computed nothing has to move.
-double measured_bandwidth(double latency, StarpuSession& session, const Job& job) {
+double measured_bandwidth(const Machine& machine, StarpuSession& session, const Job& job) {
   constexpr std::int64_t most_sites = 16;  // each waits for a message from each other one
   const std::int64_t sites = std::min<std::int64_t>(job.ranks, most_sites);
   const std::int64_t stride = job.ranks / sites;
   const VertexPlan rows{{sites, sites}, {sites, 1}, {stride, 0}};
   const VertexPlan columns{{sites, sites}, {1, sites}, {0, stride}};
-  return 1 / seconds_of_byte({1 << 20, 1 << 21, 1 << 22}, [&](std::int64_t elements) {  // of a site
-           const std::string text =
-               fmt::format("dims i={} j={}\ninput A[i,j]\nY[i,j] = A[i,j] * 2\nZ[i,j] = Y[i,j] + 1\n", sites, elements);
-           const double moving = seconds_on_sites(text, {rows, rows, columns}, session, job);
-           const double still = seconds_on_sites(text, {rows, rows, rows}, session, job);
-           const auto messages = static_cast<double>(sites - 1);
-           const double bytes = static_cast<double>(elements / sites) * messages * 4;
-           return std::pair(moving - still - messages * latency, bytes);
-         });
+  const double messages_seconds = static_cast<double>(sites - 1) * machine.network_latency;
+  std::vector<std::pair<double, double>> moves;
+  for (const std::int64_t elements : {1 << 20, 1 << 21, 1 << 22}) {  // of a site
+    const std::string text =
+        fmt::format("dims i={} j={}\ninput A[i,j]\nY[i,j] = A[i,j] * 2\nZ[i,j] = Y[i,j] + 1\n", sites, elements);
+    const double moving = seconds_on_sites(text, {rows, rows, columns}, session, job);
+    const double still = seconds_on_sites(text, {rows, rows, rows}, session, job);
+    // Messages are counted beside their bytes, but noise in their latency may not make up most of the time.
+    const double seconds = std::max(moving - still - messages_seconds, (moving - still) / 2);
+    moves.emplace_back(seconds, static_cast<double>(elements / sites * (sites - 1)) * 4);
+  }
+  // Those of a node that do not take part would share with those that do.
+  const double here = std::ceil(static_cast<double>(machine.sites_per_node) / static_cast<double>(stride));
+  return bandwidth_of(moves) * here / static_cast<double>(machine.sites_per_node);
 }
 
-/// The bandwidth of one site that receives half of a vector while the others wait: the vector is computed on one site,
-/// and what is computed of it on two. Half of the time of doing both on one site, and half of that of doing both on
-/// two, is what it would take if nothing moved.
+/// A vertex in two parts on one site, and on two that are as far apart as can be.
+VertexPlan on_one_site() { return {{2}, {1}, {0}}; }
+VertexPlan on_two_sites(const Job& job) { return {{2}, {2}, {job.ranks - 1}}; }
+
+/// The bandwidth of one site that receives half of a vector while the others wait: it is computed on one site, and what
+/// is computed of it on two, or the other way round. These two ways compute together as much, on as many sites, as one
+/// on one site and one on two, in which nothing moves.
 double bandwidth_alone(StarpuSession& session, const Job& job) {
-  const VertexPlan one{{2}, {1}, {0}};
-  const VertexPlan two{{2}, {2}, {job.ranks - 1}};
-  return 1 / seconds_of_byte({1 << 21, 1 << 22, 1 << 23}, [&](std::int64_t elements) {
-           const std::string text = fmt::format("dims i={}\ninput A[i]\nY[i] = A[i] * 2\nZ[i] = Y[i] + 1\n", elements);
-           const auto seconds = [&](const VertexPlan& y, const VertexPlan& z) {
-             return seconds_on_sites(text, {y, y, z}, session, job);
-           };
-           const double still = (seconds(one, one) + seconds(two, two)) / 2;
-           return std::pair(seconds(one, two) - still, 4.0 * static_cast<double>(elements) / 2);
-         });
+  const VertexPlan one = on_one_site();
+  const VertexPlan two = on_two_sites(job);
+  std::vector<std::pair<double, double>> moves;
+  for (const std::int64_t elements : {1 << 21, 1 << 22, 1 << 23}) {
+    const std::string text = fmt::format("dims i={}\ninput A[i]\nY[i] = A[i] * 2\nZ[i] = Y[i] + 1\n", elements);
+    double seconds = 0;
+    for (const auto& [y, z, sign] :
+         {std::tuple(one, two, 1), std::tuple(two, one, 1), std::tuple(one, one, -1), std::tuple(two, two, -1)}) {
+      seconds += sign * seconds_on_sites(text, {y, y, z}, session, job);
+    }
+    moves.emplace_back(seconds, 2 * 4.0 * static_cast<double>(elements) / 2);
+  }
+  return bandwidth_of(moves);
 }
 
 /// What a message costs beside its bytes, from a chain that is computed on one site and on two in turns: half of each
@@ -194,10 +206,12 @@ double bandwidth_alone(StarpuSession& session, const Job& job) {
 double measured_latency(double bandwidth, StarpuSession& session, const Job& job) {
   constexpr int elements = 1 << 15;
   constexpr double bytes = 4.0 * elements / 2;
+  const VertexPlan one = one_part_per_site({1});
+  const VertexPlan two = on_two_sites(job);
   const double hop = seconds_of_vertex(
-      elements, [](int v) { return 1 + v % 2; }, session, job);
+      elements, [&](int v) { return v % 2 == 0 ? one : two; }, session, job);
   const double still = seconds_of_vertex(
-      elements, [](int) { return 1; }, session, job);
+      elements, [&](int) { return one; }, session, job);
   constexpr double least = 1e-6;
   return std::max(hop - 0.75 * still - bytes / bandwidth, least);
 }
@@ -227,12 +241,13 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   machine.memory = static_cast<std::int64_t>(least_of_all(static_cast<double>(memory), job));
   StarpuSession session({threads, {}, {}}, job);
   machine.task_seconds = seconds_of_vertex(
-      64, [](int) { return 1; }, session, job);
+      64, [](int) { return one_part_per_site({1}); }, session, job);
   if (job.ranks > 1) {
     const double alone = bandwidth_alone(session, job);
     machine.network_latency = measured_latency(alone, session, job);
-    machine.network_bandwidth = measured_bandwidth(machine.network_latency, session, job);
-    if (machine.sites_per_node > 1) machine.network_alone = std::max(1.0, alone / machine.network_bandwidth);
+    machine.network_bandwidth = measured_bandwidth(machine, session, job);
+    const auto all_of_node = static_cast<double>(machine.sites_per_node);
+    machine.network_alone = std::clamp(alone / machine.network_bandwidth, 1.0, all_of_node);
   }
   return machine;
 }

@@ -35,7 +35,8 @@ class GraphRunner {
  public:
   GraphRunner(const TaskGraph& graph, const PlanResources& resources, const Job& job) : graph_(graph), job_(job) {
     if (!job.is_started && !resources.memory && is_better_serial(graph, resources)) {
-      workers_.emplace(resources.threads);
+      constexpr Slack within_limit{0.125, 0};
+      workers_.emplace(resources.threads, false, resources.in_order ? within_limit : Slack{});
     } else {
       agree(job, [&] { session_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, job); });
     }

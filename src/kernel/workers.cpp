@@ -215,7 +215,7 @@ struct Workers::Team {
   std::vector<std::thread> helpers;
 };
 
-Workers::Workers(std::size_t threads, bool give_way) {
+Workers::Workers(std::size_t threads, bool give_way, Slack slack) : pool_(slack) {
   invariant(threads >= 1 && threads <= most_threads, "a number of threads out of range");
   try {
     team_ = std::make_unique<Team>(threads, give_way);

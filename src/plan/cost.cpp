@@ -122,7 +122,8 @@ Layout layout_in_one_part(Layout layout) {
   return layout;
 }
 
-/// What comes to each of so many sites in so many messages, which a site handles one after the other.
+/// What comes to each of so many sites, as if of one node, in so many messages, which a site handles one after the
+/// other.
 double receiving_seconds(double bytes, double messages, double sites, const Machine& machine) {
   if (bytes == 0) return 0;
   const double rate =
@@ -383,10 +384,10 @@ class Accounting {
     }
     const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
     std::int64_t most = 0;
-    double receivers = 0;
+    std::map<std::int64_t, double> receivers;  // by node
     const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
     for (std::size_t site = 0; site < elements.size(); ++site) {
-      if (elements[site] > 0) ++receivers;
+      if (elements[site] > 0) ++receivers[static_cast<std::int64_t>(site) / machine_.sites_per_node];
       const std::int64_t bytes = checked_multiply(elements[site], size);
       cost.operand_bytes[operand] = checked_add(cost.operand_bytes[operand], bytes);
       costs_.received[site] = checked_add(costs_.received[site], bytes);
@@ -394,7 +395,9 @@ class Accounting {
     }
     if (most == 0) return;
     const double part = static_cast<double>(most) * sites_of(need) / (bytes_of(tensor) * copies_of(need));
-    cost.moving += receiving_seconds(static_cast<double>(most), messages_to(have, need, part), receivers, machine_);
+    double on_one_node = 0;
+    for (const auto& [node, sites] : receivers) on_one_node = std::max(on_one_node, sites);
+    cost.moving += receiving_seconds(static_cast<double>(most), messages_to(have, need, part), on_one_node, machine_);
   }
 
   /// The owners of results receive what the others of their groups have of these; an extreme goes back to them.

@@ -50,7 +50,7 @@ std::shared_ptr<std::byte> small(std::size_t bytes) {
 }  // namespace
 
 struct MemoryPool::State {
-  explicit State(double kept_more) : slack(kept_more) {}
+  explicit State(Slack kept_more) : slack(kept_more) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
@@ -101,7 +101,8 @@ struct MemoryPool::State {
   /// The smallest that is enough goes first, else the largest: as little as can be has to be cleared again.
   void shrink() {
     const std::size_t in_use = std::max(most_used, used_bytes);
-    const std::size_t most = in_use + static_cast<std::size_t>(slack * static_cast<double>(in_use));
+    const std::size_t most =
+        in_use + std::max(static_cast<std::size_t>(slack.part * static_cast<double>(in_use)), slack.bytes);
     while (!kept.empty() && used_bytes + kept_bytes > most) {
       auto released = kept.lower_bound(used_bytes + kept_bytes - most);
       if (released == kept.end()) --released;
@@ -111,7 +112,7 @@ struct MemoryPool::State {
     }
   }
 
-  const double slack;
+  const Slack slack;
   std::mutex mutex;
   std::multimap<std::size_t, std::byte*> kept;  ///< by size
   std::size_t kept_bytes = 0;
@@ -119,7 +120,7 @@ struct MemoryPool::State {
   std::size_t most_used = 0;
 };
 
-MemoryPool::MemoryPool(double slack) : state_(std::make_shared<State>(slack)) {}
+MemoryPool::MemoryPool(Slack slack) : state_(std::make_shared<State>(slack)) {}
 
 std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
   if (bytes < least_kept) return small(bytes);

@@ -539,6 +539,17 @@ KernelSpec product_of(std::int64_t b, std::int64_t i, std::int64_t j, std::int64
   return spec;
 }
 
+TEST(Packed, SharesNoColumnsOfWideProducts) {
+  const auto shares = [](std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    const KernelSpec spec = product_of(1, rows, inner, columns);
+    return plan_packed(std::get<Product>(contraction::as_product(spec, make_nest(spec)))).shared_columns > 0;
+  };
+  EXPECT_FALSE(shares(256, 1024, 2752));
+  EXPECT_FALSE(shares(2752, 1024, 256));  // from the other side
+  EXPECT_TRUE(shares(1024, 1024, 1024));
+  EXPECT_TRUE(shares(1024, 1024, 8192));
+}
+
 TEST(Packed, GivesFewThreadsAboutAsMuchEach) {
   int shared = 0;
   for (std::int64_t rows = 420; rows <= 2500; rows += 40) {

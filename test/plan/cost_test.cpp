@@ -180,12 +180,26 @@ TEST(Seconds, AreFewerWhereOthersOfANodeReceiveNothing) {
   EXPECT_NEAR(moving_on(2, partial), 24 * bytes / 2, 1e-6);  // no more than two share
 }
 
+TEST(Seconds, AreFewerWhereThoseThatReceiveAreOnSeveralNodes) {
+  OnSites planned =
+      on_four_sites("dims i=8\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[i] * 2\noutput B\n", {{2}, {2}, {4}});
+  for (const std::size_t v : {0, 1})
+    planned.plan.vertices[v].strides = {2};  // sites 0 and 2, from which 1 and 3 receive
+  Machine machine = only_memory();
+  machine.memory_bandwidth = 1e30;
+  machine.network_bandwidth = 1;
+  machine.sites_per_node = 2;
+  machine.network_alone = 1.5;
+  EXPECT_NEAR(costs_of(planned.graph, planned.plan, machine).vertices.back().moving, 2 * 4 / 1.5, 1e-6);
+}
+
 TEST(Seconds, OfAMoveAreAtMostThoseOfMisplacing) {
   constexpr std::int64_t sites = 6;
   const EinGraph graph = einrel::graph_of(
       "dims i=7 j=12 k=30\ninput X[i,j], Y[j,k]\nA[i,j] = X[i,j] + 1\nB[i,k] = sum[j] A[i,j] * Y[j,k]\noutput B\n");
   Machine machine = only_memory();
   machine.network_latency = 1;
+  machine.network_bandwidth = 1;
   machine.sites_per_node = 3;
   machine.network_alone = 2;
   const auto model = cost_model(CostKind::seconds, machine);

@@ -65,10 +65,24 @@ TEST(MemoryPool, KeepsLargeBlocksBesideASmallOneMore) {
   }
 }
 
+/// One tensor after the other, of several sizes: what all take is more than twice the most that is in use at one time.
+TEST(MemoryPool, KeepsAllSizesOfASmallProgram) {
+  MemoryPool pool;
+  for (int run = 0; run < 3; ++run) {
+    for (std::size_t size = 1; size <= 4; ++size) {
+      const auto tensor = pool.allocate(size << 20U);
+      if (run > 0) {
+        EXPECT_EQ(std::to_integer<int>(tensor.get()[1000]), run) << size;
+      }
+      tensor.get()[1000] = static_cast<std::byte>(run + 1);
+    }
+  }
+}
+
 /// A rank's product of halves that it has and receives: two halves become one whole, which the result stays beside.
 /// What all of them take together is a fifth more than what is in use at one time.
 TEST(MemoryPool, KeepsPartsBesideTheWholeWithEnoughSlack) {
-  MemoryPool pool(0.25);
+  MemoryPool pool({0.25, 0});
   for (int run = 0; run < 3; ++run) {
     std::vector<std::shared_ptr<std::byte>> parts;
     for (int part = 0; part < 3; ++part) parts.push_back(pool.allocate(7 * large));

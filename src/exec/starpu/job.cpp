@@ -1,12 +1,12 @@
 #include "exec/starpu/job.h"
 
 #include <mpi.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/error.h"
+#include "kernel/workers.h"
 
 namespace einrel {
 namespace {
@@ -19,13 +19,20 @@ std::vector<int> counts_of(const Job& job, std::size_t count) {
   return counts;
 }
 
-/// The cores that ranks may use, each of them those that it is bound to.
-std::size_t cores_of(MPI_Comm ranks) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  sched_getaffinity(0, sizeof(cores), &cores);
-  MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof(cores), MPI_BYTE, MPI_BOR, ranks);
-  return static_cast<std::size_t>(std::max(CPU_COUNT(&cores), 1));
+/// This rank's share among those of its machine. Of masks that the system does not give, as beyond 1024 cores, an equal
+/// one.
+double own_share_of_cores(MPI_Comm here) {
+  int ranks = 1;
+  int rank = 0;
+  MPI_Comm_size(here, &ranks);
+  MPI_Comm_rank(here, &rank);
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  if (sched_getaffinity(0, sizeof(own), &own) != 0) CPU_ZERO(&own);
+  std::vector<cpu_set_t> allowed(static_cast<std::size_t>(ranks));
+  MPI_Allgather(&own, sizeof(own), MPI_BYTE, allowed.data(), sizeof(own), MPI_BYTE, here);
+  if (CPU_COUNT(&own) == 0) return static_cast<double>(available_cores()) / ranks;
+  return share_of_cores(allowed, static_cast<std::size_t>(rank));
 }
 
 }  // namespace
@@ -35,6 +42,17 @@ std::optional<std::string> name_in_job() {
     if (const char* const rank = std::getenv(name)) return std::string("rank ") + rank;
   }
   return std::nullopt;
+}
+
+double share_of_cores(const std::vector<cpu_set_t>& allowed, std::size_t rank) {
+  double share = 0;
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed[rank])) continue;
+    const auto ranks =
+        std::count_if(allowed.begin(), allowed.end(), [&](const cpu_set_t& set) { return CPU_ISSET(core, &set); });
+    share += 1 / static_cast<double>(ranks);
+  }
+  return share;
 }
 
 MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
@@ -51,7 +69,7 @@ MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
   int ranks_here = 1;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
   MPI_Comm_size(here, &ranks_here);
-  job_.cores_here = cores_of(here);
+  job_.cores = own_share_of_cores(here);
   MPI_Comm_free(&here);
   job_.ranks_here = static_cast<std::size_t>(ranks_here);
 }

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <sched.h>
+
 #include <exception>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "kernel/workers.h"
 
 namespace einrel {
 
@@ -14,15 +14,18 @@ namespace einrel {
 struct Job {
   int rank = 0;
   int ranks = 1;
-  std::size_t ranks_here = 1;                  ///< of them on this machine
-  std::size_t cores_here = available_cores();  ///< that these may use together, each at least some
-  bool is_started = false;                     ///< by mpirun, with one rank or more
+  std::size_t ranks_here = 1;  ///< of them on this machine
+  double cores = 1;            ///< its share of those that it may use: an n-th of a core that n ranks may
+  bool is_started = false;     ///< by mpirun, with one rank or more
   /// Told what failed on this rank when there is no way back: has to end all of them (end_job).
   std::function<void(std::exception_ptr, const Job&)> on_failure;
 };
 
 /// What mpirun or Slurm calls this process, "rank 2", if they started it.
 std::optional<std::string> name_in_job();
+
+/// A rank's share of the cores of its machine, by what each rank there may use: of a core that n of them may, an n-th.
+double share_of_cores(const std::vector<cpu_set_t>& allowed, std::size_t rank);
 
 /// MPI for as long as this lives, if the process was started as one of a job.
 class MpiJob {

@@ -158,8 +158,7 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
   }
   starpu_idle_hook_register(give_way, nullptr);
   // To the thread that sends and receives. Where ranks share cores, another rank would take them for longer.
-  const bool has_cores =
-      is_job_ && job.ranks_here * options.threads <= job.cores_here && options.threads <= available_cores();
+  const bool has_cores = is_job_ && static_cast<double>(options.threads) <= job.cores + 1e-6;
   for (unsigned worker = 0; worker < starpu_worker_get_count(); ++worker)
     workers_.push_back(std::make_unique<Workers>(is_job_ ? options.threads : 1, has_cores));
   starpu_pause();

@@ -63,7 +63,7 @@ class ChunkMemory {
   bool keeps_;
   /// Parts and the whole that is made of them do not live as long as each other: with less slack the result beside them
   /// is cleared again in every run.
-  MemoryPool pool_{0.5};
+  MemoryPool pool_{Slack{.part = 0.5}};
   std::mutex mutex_;
   std::unordered_map<void*, std::shared_ptr<std::byte>> chunks_;
 };
