@@ -183,7 +183,7 @@ TEST(Seconds, AreFewerWhereOthersOfANodeReceiveNothing) {
 TEST(Seconds, AreFewerWhereThoseThatReceiveAreOnSeveralNodes) {
   OnSites planned =
       on_four_sites("dims i=8\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[i] * 2\noutput B\n", {{2}, {2}, {4}});
-  for (const std::size_t v : {0, 1})
+  for (const std::size_t v : {0U, 1U})
     planned.plan.vertices[v].strides = {2};  // sites 0 and 2, from which 1 and 3 receive
   Machine machine = only_memory();
   machine.memory_bandwidth = 1e30;
