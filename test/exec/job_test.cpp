@@ -7,10 +7,10 @@
 namespace einrel::test {
 namespace {
 
-cpu_set_t cores(const std::vector<int>& numbers) {
+cpu_set_t cores(const std::vector<std::size_t>& numbers) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  for (const int core : numbers) CPU_SET(core, &set);
+  for (const std::size_t core : numbers) CPU_SET(core, &set);
   return set;
 }
 
