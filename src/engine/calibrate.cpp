@@ -170,7 +170,8 @@ double measured_bandwidth(const Machine& machine, StarpuSession& session, const 
     const double still = seconds_on_sites(text, {rows, rows, rows}, session, job);
     // Messages are counted beside their bytes, but noise in their latency may not make up most of the time.
     const double seconds = std::max(moving - still - messages_seconds, (moving - still) / 2);
-    moves.emplace_back(seconds, static_cast<double>(elements / sites * (sites - 1)) * 4);
+    const std::int64_t received = elements / sites * (sites - 1) * 4;
+    moves.emplace_back(seconds, static_cast<double>(received));
   }
   // Those of a node that do not take part would share with those that do.
   const double here = std::ceil(static_cast<double>(machine.sites_per_node) / static_cast<double>(stride));
@@ -211,7 +212,7 @@ double measured_latency(double bandwidth, StarpuSession& session, const Job& job
   const double hop = seconds_of_vertex(
       elements, [&](int v) { return v % 2 == 0 ? one : two; }, session, job);
   const double still = seconds_of_vertex(
-      elements, [&](int) { return one; }, session, job);
+      elements, [](int) { return one_part_per_site({1}); }, session, job);
   constexpr double least = 1e-6;
   return std::max(hop - 0.75 * still - bytes / bandwidth, least);
 }
