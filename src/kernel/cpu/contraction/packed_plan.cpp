@@ -173,7 +173,7 @@ std::int64_t part_tiles(std::int64_t tiles, std::int64_t most) {
 /// wide product parts are of columns instead, so that cores whose caches are far apart exchange nothing.
 bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
-  const bool is_wide = plan.columns > 4 * plan.rows && tiles < 5 * sizes.shared_tiles;
+  const bool is_wide = plan.columns > 4 * plan.rows && plan.rows <= sizes.rows / 2;
   if (plan.batch > 1 || plan.through_block || plan.product.one_stage) return false;
   if (plan.columns < 3 * plan.tile_lanes || tiles < 3 * sizes.shared_tiles || is_wide) return false;
   const std::int64_t line = slots(plan) * slot_bytes(plan) + static_cast<std::int64_t>(sizeof(Specials));
