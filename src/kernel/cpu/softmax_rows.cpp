@@ -55,18 +55,19 @@ HWY_INLINE V exponential_below_of(D d, V x) {
 /// So many values go through the loops at a time.
 constexpr std::size_t width = RowSum::width;
 
-/// A row of exponentials on its way to the result.
+/// A row of exponentials on its way to the result. Multiplied with what division by their sum comes to: division takes
+/// as long as half of the exponential.
 template <class T>
-struct Quotients {
+struct Shares {
   const T* from = nullptr;
   T* to = nullptr;
   std::size_t left = 0;
-  T divisor = 1;
+  T factor = 1;
 };
 
 template <class T>
-HWY_INLINE void divide_some(Quotients<T>& row, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) row.to[i] = row.from[i] / row.divisor;
+HWY_INLINE void store_some(Shares<T>& row, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) row.to[i] = row.from[i] * row.factor;
   row.from += count;
   row.to += count;
   row.left -= count;
@@ -74,16 +75,16 @@ HWY_INLINE void divide_some(Quotients<T>& row, std::size_t count) {
 
 /// The next values, where there are so many.
 template <bool streams, class T>
-HWY_INLINE void divide_next(Quotients<T>& row) {
+HWY_INLINE void store_next(Shares<T>& row) {
   if (row.left < width) return;
   const hn::ScalableTag<T> d;
-  const auto divisor = hn::Set(d, row.divisor);
+  const auto factor = hn::Set(d, row.factor);
   for (std::size_t v = 0; v < width; v += hn::MaxLanes(d)) {
-    const auto quotient = hn::Div(hn::LoadU(d, row.from + v), divisor);
+    const auto share = hn::Mul(hn::LoadU(d, row.from + v), factor);
     if constexpr (streams) {
-      hn::Stream(quotient, d, row.to + v);
+      hn::Stream(share, d, row.to + v);
     } else {
-      hn::StoreU(quotient, d, row.to + v);
+      hn::StoreU(share, d, row.to + v);
     }
   }
   row.from += width;
@@ -92,9 +93,9 @@ HWY_INLINE void divide_next(Quotients<T>& row) {
 }
 
 template <bool streams, class T>
-HWY_INLINE void divide_rest(Quotients<T>& row) {
-  while (row.left >= width) divide_next<streams>(row);
-  divide_some(row, row.left);
+HWY_INLINE void store_rest(Shares<T>& row) {
+  while (row.left >= width) store_next<streams>(row);
+  store_some(row, row.left);
 }
 
 template <class T>
@@ -107,8 +108,7 @@ HWY_INLINE void exponentials_of(const T* from, T largest, T* to) {
 
 /// The exponentials of a block and their sum; the row before goes out and what lies `ahead` comes in meanwhile.
 template <bool streams, class T>
-HWY_INLINE double add_block(const T* from, std::size_t count, std::int64_t ahead, T largest, T* to,
-                            Quotients<T>& before) {
+HWY_INLINE double add_block(const T* from, std::size_t count, std::int64_t ahead, T largest, T* to, Shares<T>& before) {
   RowSum sum;
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
@@ -117,7 +117,7 @@ HWY_INLINE double add_block(const T* from, std::size_t count, std::int64_t ahead
     }
     exponentials_of(from + i, largest, to + i);
     sum.add(to + i);
-    divide_next<streams>(before);
+    store_next<streams>(before);
   }
   if (i < count) {
     T rest[width];
@@ -134,24 +134,24 @@ HWY_INLINE void rows_of(const SoftmaxRows& shape, const T* from, T* to, T* works
   constexpr auto least_ahead = static_cast<std::int64_t>(2048 / sizeof(T));
   const std::int64_t ahead = std::max(shape.from_step, least_ahead);
   T* const spaces[2] = {workspace, workspace + softmax_workspace(shape.length) / 2};
-  Quotients<T> before;
+  Shares<T> before;
   for (std::size_t r = 0; r < shape.rows; ++r, from += shape.from_step, to += shape.to_step) {
     T* const exponentials = spaces[r % 2];
     // A NaN makes the sum one, whatever the exponentials of the others are.
-    const T largest = extreme_of_row<true, false>(from, shape.length, -std::numeric_limits<T>::infinity());
+    const T largest = extreme_of_row<true, false, false>(from, shape.length, -std::numeric_limits<T>::infinity());
     double sum = 0;
     for (std::size_t begin = 0; begin < shape.length; begin += shape.block) {
       const std::size_t count = std::min(shape.block, shape.length - begin);
       sum += add_block<streams>(from + begin, count, ahead, largest, exponentials + begin, before);
     }
-    divide_rest<streams>(before);
-    before = {exponentials, to, shape.length, static_cast<T>(sum)};
+    store_rest<streams>(before);
+    before = {exponentials, to, shape.length, static_cast<T>(1 / sum)};
     if (streams) {
       const std::size_t past = reinterpret_cast<std::uintptr_t>(to) / sizeof(T) % line;
-      divide_some(before, std::min((line - past) % line, shape.length));
+      store_some(before, std::min((line - past) % line, shape.length));
     }
   }
-  divide_rest<streams>(before);
+  store_rest<streams>(before);
   if (streams) hwy::FlushStream();
 }
 

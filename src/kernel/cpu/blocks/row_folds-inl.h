@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #if defined(EINREL_BLOCKS_ROW_FOLDS_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -24,6 +25,16 @@ HWY_INLINE hn::Vec<Real> load_as_real(Real, const double* from) { return hn::Loa
 HWY_INLINE hn::Vec<Real> load_as_real(Real d, const float* from) {
   const hn::Rebind<float, Real> half;
   return hn::PromoteTo(d, hn::LoadU(half, from));
+}
+
+/// Asks for what lies so far behind a place: a row ends too soon for the processor to foresee the next one.
+template <std::size_t values, class T>
+HWY_INLINE void ask_ahead(const T* from) {
+  constexpr std::size_t distance = 2048;  // bytes
+  constexpr std::size_t line = 64;
+  for (std::size_t at = 0; at < values * sizeof(T); at += line) {
+    hwy::Prefetch(reinterpret_cast<const char*>(from) + distance + at);
+  }
 }
 
 /// A sum in double under way, 32 values at a time: as many sums on every instruction set, so that all come to the same.
@@ -63,7 +74,7 @@ HWY_INLINE T scalar_extreme(bool largest, T held, T value) {
   return (largest ? value > held : value < held) ? value : held;
 }
 
-template <bool largest, bool keeps_nan, std::size_t vectors, class T>
+template <bool largest, bool keeps_nan, bool asks, std::size_t vectors, class T>
 HWY_INLINE T extreme_of(const T* values, std::size_t length, T held) {
   const hn::ScalableTag<T> d;
   constexpr std::size_t vector = hn::MaxLanes(d);
@@ -79,6 +90,7 @@ HWY_INLINE T extreme_of(const T* values, std::size_t length, T held) {
   auto nan = hn::IsNaN(extremes[0]);
   std::size_t i = 0;
   for (; i + vectors * vector <= length; i += vectors * vector) {
+    if constexpr (asks && vectors > 1) ask_ahead<vectors * vector>(values + i);
     for (std::size_t v = 0; v < vectors; ++v) {
       const auto value = hn::LoadU(d, values + i + v * vector);
       if constexpr (keeps_nan) nan = hn::Or(nan, hn::IsNaN(value));
@@ -96,12 +108,13 @@ HWY_INLINE T extreme_of(const T* values, std::size_t length, T held) {
   return held;
 }
 
-/// The largest, or the least, of `held` and a row. A NaN stays, or, without keeps_nan, anything may come of it.
-template <bool largest, bool keeps_nan = true, class T>
+/// The largest, or the least, of `held` and a row. A NaN stays, or, without keeps_nan, anything may come of it. `asks`
+/// for what lies ahead, unless it is in the cache.
+template <bool largest, bool keeps_nan = true, bool asks = true, class T>
 HWY_INLINE T extreme_of_row(const T* row, std::size_t length, T held) {
   constexpr std::size_t lanes = hn::MaxLanes(hn::ScalableTag<T>());
-  return length >= 4 * lanes ? extreme_of<largest, keeps_nan, 4>(row, length, held)
-                             : extreme_of<largest, keeps_nan, 1>(row, length, held);
+  return length >= 4 * lanes ? extreme_of<largest, keeps_nan, asks, 4>(row, length, held)
+                             : extreme_of<largest, keeps_nan, asks, 1>(row, length, held);
 }
 
 template <bool nan, class T>

@@ -16,7 +16,10 @@ template <class T>
 HWY_INLINE double sum_of(const T* values, std::size_t length) {
   RowSum sum;
   std::size_t i = 0;
-  for (; i + RowSum::width <= length; i += RowSum::width) sum.add(values + i);
+  for (; i + RowSum::width <= length; i += RowSum::width) {
+    ask_ahead<RowSum::width>(values + i);
+    sum.add(values + i);
+  }
   return sum.finish(values + i, length - i);
 }
 

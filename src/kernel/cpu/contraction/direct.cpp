@@ -158,7 +158,8 @@ double slowness(const DirectPlan& plan, std::int64_t tile_rows) {
     // The next elements of columns of A lie in other pages, which the processor does not foresee either.
     const std::int64_t a_step = std::abs(plan.inner.steps[plan.product.a.reading.quantity]);
     const bool is_far = a_step * static_cast<std::int64_t>(size_of(plan.product.match.type)) >= page_bytes;
-    return (is_dense ? 1.35 : 1.8) * (is_far ? 1.2 : 1);
+    const double of_rows = bytes > 2e7 ? 2.2 : is_dense ? 1.35 : 1.8;
+    return of_rows * (is_far ? 1.2 : 1);
   }
   // Short rows, or ones that no single loop leads to, are not foreseen by the processor.
   constexpr std::int64_t short_row = 256;

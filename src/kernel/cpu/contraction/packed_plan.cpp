@@ -88,7 +88,11 @@ double tile_cycles(const PackedPlan& plan, std::int64_t rows, std::int64_t vecto
   const auto width = static_cast<double>(vectors);
   const double loads = (height + width) / 2;
   const double latency = plan.pairs ? 6 : 4;
-  const double step = std::max({height * width * vector_cycles(plan.product.match), loads, latency});
+  // Where the columns are too large for the first-level cache, a line of them comes from the second for each tile.
+  constexpr std::int64_t first_level = 32768;
+  const bool comes = plan.columns * slots_of(plan, plan.inner_block) * slot_bytes(plan) > first_level;
+  const double coming = comes ? 0.5 * width : 0;
+  const double step = std::max({height * width * vector_cycles(plan.product.match), loads, latency}) + coming;
   const auto passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
   return step * static_cast<double>(slots_of(plan, plan.inner)) + passes * (25 + 1.5 * height * width);
 }
