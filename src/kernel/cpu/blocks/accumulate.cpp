@@ -148,12 +148,24 @@ template <class V>
 [[gnu::always_inline]] inline void add_all_rows(std::size_t n, double* __restrict sums, const V* const* rows) {
   const V* all[Accumulators::most_rows];
   std::copy_n(rows, Accumulators::most_rows, all);
-  for (std::size_t i = 0; i < n; ++i) {
-    double sum = sums[i];
+  constexpr std::size_t chunk = 256 / sizeof(V);  // values between two looks ahead, of two chunks
+  constexpr std::size_t line = 64 / sizeof(V);
+  const auto add = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      double sum = sums[i];
 #pragma GCC unroll 8
-    for (const V* row : all) sum += static_cast<double>(row[i]);
-    sums[i] = sum;
+      for (const V* row : all) sum += static_cast<double>(row[i]);
+      sums[i] = sum;
+    }
+  };
+  std::size_t begin = 0;
+  for (; begin + chunk <= n; begin += chunk) {
+    for (const V* row : all) {
+      for (std::size_t l = 2 * chunk; l < 3 * chunk; l += line) __builtin_prefetch(row + begin + l);
+    }
+    add(begin, begin + chunk);
   }
+  add(begin, n);
 }
 
 /// Rows that come one after another.
