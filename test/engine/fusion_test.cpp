@@ -217,7 +217,8 @@ TEST(Fusions, DifferFromASoftmaxInFourVerticesByTheRoundingOfAReciprocal) {
       // Three roundings, and one below the normal range. Under ThreadSanitizer functions of vertices by themselves are
       // computed without fused multiply-add.
       const double part = (EINREL_UNDER_TSAN ? 5.5 : 1.5) * epsilon(want.dtype());
-      const double least = type == "f32" ? std::numeric_limits<float>::denorm_min() : 0;
+      const double least =
+          type == "f32" ? std::numeric_limits<float>::denorm_min() : std::numeric_limits<double>::denorm_min();
       std::vector<double> allowed = values_of(want);
       for (double& value : allowed) value = part * value + least;
       EXPECT_TRUE(agree(report.outputs.at("Z"), want, allowed)) << text;
