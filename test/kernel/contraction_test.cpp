@@ -271,6 +271,27 @@ TEST(Packed, MultipliesBf16BelowTheNormalRangeOnEveryInstructionSet) {
   }
 }
 
+/// Matrix units take 16 rows and 32 inner positions at a time.
+TEST(Packed, MultipliesBf16InBlocksAndWhatIsLeft) {
+  Random random(11);
+  for (int i = 0; i < 60; ++i) {
+    const bool rows_first = random.chance(0.5);
+    const std::int64_t rows = random.one_of(std::array{1, 15, 16, 17, 32, 33, 70});
+    const Layout layout{{rows, random.one_of(std::array{15, 16, 17, 33, 100}),
+                         random.one_of(std::array{31, 32, 33, 63, 64, 65, 130, 700})},
+                        rows_first ? std::vector<std::size_t>{0, 2} : std::vector<std::size_t>{2, 0},
+                        random.chance(0.5) ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{2, 1},
+                        random.chance(0.5) ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0}};
+    RandomEinsum sample = product(layout, DType::bf16);
+    if (random.chance(0.5)) sample.vertex.dtype = DType::f32;
+    if (random.chance(0.3)) {
+      scale_at(sample.operands[0], rows_first ? 0 : 1, random.between(0, rows - 1), 0x1p-130);
+      scale_at(sample.operands[1], 0, 0, 0x1p100);
+    }
+    ASSERT_TRUE(agrees(sample, [](const Product& p) { return prepare(plan_packed(p)); }));
+  }
+}
+
 TEST(Packed, KeepsInfinitiesOfBf16OutOfOtherElements) {
   for (const std::int64_t inner : {3, 7, 8}) {
     RandomEinsum sample = product({{15, 33, inner}, {0, 2}, {2, 1}, {0, 1}}, DType::bf16);

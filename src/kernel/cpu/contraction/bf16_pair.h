@@ -11,6 +11,9 @@ namespace einrel::contraction {
 /// the processor multiplies and adds such pairs.
 using BFloat16Pair = std::uint32_t;
 
+/// Lines and slots of pairs that one register of a matrix unit (AMX) holds.
+inline constexpr std::int64_t block_side = 16;
+
 template <class Packed>
 inline constexpr bool is_pair = std::is_same_v<Packed, BFloat16Pair>;
 

@@ -108,11 +108,12 @@ double packing_nanoseconds(PackingWay way, DType type) {
 }
 
 template <class T>
-Packer<T>::Packer(const Side& side, std::vector<Loop> lines, std::vector<Loop> inner, DType type)
+Packer<T>::Packer(const Side& side, std::vector<Loop> lines, std::vector<Loop> inner, DType type, bool turned)
     : side_(side),
       lines_(std::move(lines)),
       inner_(std::move(inner)),
       way_(packing_way(side, lines_, inner_, type)),
+      turned_(turned),
       pad_(pad_value<Element>(side.reading)) {
   for (const Guard& guard : side.reading.guards) bounds_.push_back({guard.quantity, guard.extent, 0, {}, {}});
 }
@@ -458,7 +459,42 @@ void Packer<T>::pack_inner_pairs(const Lines& lines, T* to) {
       }
     }
     std::fill(panel.begin() + existing, panel.begin() + lines.width, zeros_.data());
-    transpose_lines(panel.data(), lines.width, slots(), place(lines, begin, to), lines.width);
+    if (turned_) {
+      put_turned(panel.data(), lines.width, place(lines, begin, to));
+    } else {
+      transpose_lines(panel.data(), lines.width, slots(), place(lines, begin, to), lines.width);
+    }
+  }
+}
+
+/// A panel from its lines.
+template <class T>
+void Packer<T>::put_turned(const T* const* panel, std::int64_t width, T* to) const {
+  const std::int64_t whole = slots() / block_side * block_side;
+  for (std::int64_t s = 0; s < whole; s += block_side) {
+    for (std::int64_t l = 0; l < width; ++l, to += block_side) std::memcpy(to, panel[l] + s, block_side * sizeof(T));
+  }
+  for (std::int64_t s = whole; s < slots(); ++s) {
+    for (std::int64_t l = 0; l < width; ++l) *to++ = panel[l][s];
+  }
+}
+
+/// Panels whose slots hold their lines side by side.
+template <class T>
+void Packer<T>::turn(const Lines& lines, T* to) const {
+  std::array<T, most_lines * block_side> before;
+  std::array<const T*, block_side> slot{};
+  for (std::int64_t begin = 0; begin < lines.count; begin += lines.width) {
+    T* block = place(lines, begin, to);
+    for (std::int64_t s = 0; s + block_side <= slots(); s += block_side, block += block_side * lines.width) {
+      std::copy_n(block, block_side * lines.width, before.data());
+      for (std::int64_t l = 0; l < lines.width; l += block_side) {
+        for (std::size_t i = 0; i < slot.size(); ++i) {
+          slot[i] = before.data() + static_cast<std::int64_t>(i) * lines.width + l;
+        }
+        transpose_lines(slot.data(), block_side, block_side, block + l * block_side, block_side);
+      }
+    }
   }
 }
 
@@ -470,6 +506,7 @@ void Packer<T>::pack(std::int64_t first, std::int64_t count, std::int64_t width,
     if (way_ == PackingWay::inner) return pack_inner_pairs<BFloat16>(lines, to);
     if (inner_offsets_.size() % 2 != 0) clear_last_slots(lines, to);
     pack_lines<BFloat16>(lines, to);
+    if (turned_) turn(lines, to);
   } else {
     with_stored_type(side_.reading.dtype, [&]<class Stored>() {
       if constexpr (is_fast_pair<T, Stored>) {

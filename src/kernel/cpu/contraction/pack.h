@@ -37,7 +37,8 @@ class Packer {
   using Element = std::conditional_t<is_pair<T>, BFloat16, T>;
 
  public:
-  Packer(const Side& side, std::vector<Loop> lines, std::vector<Loop> inner, DType type);
+  /// `turned`, of pairs: in whole blocks of 16 slots those of a line lie side by side (TileKernels::turned).
+  Packer(const Side& side, std::vector<Loop> lines, std::vector<Loop> inner, DType type, bool turned = false);
 
   /// Flattened positions that the next panels are taken from.
   void select_lines(std::int64_t begin, std::int64_t count);
@@ -100,11 +101,14 @@ class Packer {
   const T* pairs_in_place(std::int64_t line) const;
   template <class Stored>
   void pack_inner_pairs(const Lines& lines, T* to);
+  void put_turned(const T* const* panel, std::int64_t width, T* to) const;
+  void turn(const Lines& lines, T* to) const;
 
   Side side_;
   std::vector<Loop> lines_;
   std::vector<Loop> inner_;
   PackingWay way_;
+  bool turned_;
   Element pad_;
   std::int64_t lines_begin_ = 0;
   std::int64_t inner_begin_ = 0;

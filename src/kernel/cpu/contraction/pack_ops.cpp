@@ -256,9 +256,29 @@ void convert_line_of(const Stored* from, std::int64_t count, float* to) {
 HWY_INLINE void narrow_one(float value, BFloat16& to) { to = to_bfloat16(value); }
 HWY_INLINE void narrow_one(float value, Float16& to) { to = to_float16(value); }
 
+/// As to_bfloat16.
+template <class D>
+HWY_INLINE std::int64_t narrow_to_bf16(D d, const float* from, std::int64_t count, BFloat16* to) {
+  const hn::RebindToUnsigned<D> bits_of;
+  const hn::Rebind<std::uint16_t, D> narrow;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  std::int64_t i = 0;
+  for (; i + vector <= count; i += vector) {
+    const auto value = hn::LoadU(d, from + i);
+    const auto bits = hn::BitCast(bits_of, value);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(bits_of, 1));
+    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(bits_of, 0x7FFF)));
+    const auto quiet = hn::Or(bits, hn::Set(bits_of, 0x400000));
+    const auto high = hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(bits_of, hn::IsNaN(value)), quiet, rounded));
+    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(hn::RebindToSigned<D>(), high)), narrow, &to[i].bits);
+  }
+  return i;
+}
+
 template <class Stored>
 void narrow_line_of(const float* from, std::int64_t count, Stored* to) {
   std::int64_t i = 0;
+  if constexpr (std::is_same_v<Stored, BFloat16>) i = narrow_to_bf16(hn::ScalableTag<float>(), from, count, to);
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   if constexpr (std::is_same_v<Stored, Float16>) {
     const hn::ScalableTag<float> d;
@@ -342,26 +362,23 @@ Specials specials_of(const T* values, std::int64_t count) {
 
 /// Subnormals alone are below 127 when 1 is taken from their bits without the sign: 0 wraps around.
 Specials specials_of_pairs(const BFloat16Pair* pairs, std::int64_t count) {
-  const hn::ScalableTag<BFloat16Pair> d;
-  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const hn::ScalableTag<std::uint16_t> d;
+  constexpr std::uint16_t below = 127;
+  constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d)) / 2;  // pairs
   const auto one = hn::Set(d, 1);
-  const auto most = hn::Set(d, 126);
   const auto unsigned_bits = hn::Set(d, 0x7FFF);
-  auto found = hn::Eq(one, most);
+  auto least = hn::Set(d, below);
   std::int64_t i = 0;
   for (; i + vector <= count; i += vector) {
-    const auto both = hn::LoadU(d, pairs + i);
-    const auto low = hn::Sub(hn::And(both, unsigned_bits), one);
-    const auto high = hn::Sub(hn::And(hn::ShiftRight<16>(both), unsigned_bits), one);
-    const auto lower = hn::Min(low, high);
-    found = hn::Or(found, hn::Eq(hn::Min(lower, most), lower));
+    const auto halves = hn::LoadU(d, reinterpret_cast<const std::uint16_t*>(pairs + i));
+    least = hn::Min(least, hn::Sub(hn::And(halves, unsigned_bits), one));
   }
   Specials specials;
-  specials.subnormal = !hn::AllFalse(d, found);
+  specials.subnormal = !hn::AllTrue(d, hn::Eq(least, hn::Set(d, below)));
   for (; i < count; ++i) {
     const BFloat16Pair low = (pairs[i] & 0x7FFFU) - 1;
     const BFloat16Pair high = (pairs[i] >> 16U & 0x7FFFU) - 1;
-    specials.subnormal = specials.subnormal || std::min(low, high) < 127;
+    specials.subnormal = specials.subnormal || std::min(low, high) < below;
   }
   return specials;
 }

@@ -62,6 +62,11 @@ struct SharedBlock {
   std::int64_t buffer = 0;
 };
 
+template <class T, class Packed>
+bool is_turned(const PackedPlan& plan) {
+  return kernels_for<T, Packed>(plan.product.match.combination, {}, {}).turned;
+}
+
 /// Computes one part, or a share of the work on columns that all parts use.
 template <class T, class Packed = T>
 class PackedPart {
@@ -69,7 +74,7 @@ class PackedPart {
   PackedPart(const PackedPlan& plan, const Arrays& arrays, Workspace workspace)
       : plan_(plan),
         arrays_(arrays),
-        a_(plan.product.a, plan.product.rows, plan.product.inner, plan.product.match.type),
+        a_(plan.product.a, plan.product.rows, plan.product.inner, plan.product.match.type, is_turned<T, Packed>(plan)),
         b_(plan.product.b, plan.product.columns, plan.product.inner, plan.product.match.type),
         kernels_(&kernels_for<T, Packed>(plan.product.match.combination, {}, {})),
         shared_memory_(workspace.shared) {
@@ -230,6 +235,7 @@ class PackedPart {
   void compute_tiles() {
     kernels_ = &kernels_for<T, Packed>(plan_.product.match.combination, a_specials_, b_specials_);
     const std::int64_t panel = plan_.tile_lanes * slots();
+    if (kernels_->begin != nullptr) kernels_->begin();
     for (std::int64_t r = 0; r < rows_.count(); r += plan_.tile_rows) {
       Tile<T, Packed> tile;
       tile.a = a_panels_ + r * slots();
@@ -244,6 +250,7 @@ class PackedPart {
         tile.next += (slots() + 15) / 16 * static_cast<std::int64_t>(64 / sizeof(Packed));
       }
     }
+    if (kernels_->end != nullptr) kernels_->end();
   }
 
   void compute(Tile<T, Packed>& tile, std::int64_t row, std::int64_t column) {

@@ -18,26 +18,27 @@ constexpr std::int64_t cache_line = 64;  ///< panels begin at one
 struct TileShape {
   std::int64_t most_rows = 0;
   std::int64_t vector = 0;
-  bool any_rows = false;  ///< there are kernels of fewer rows, and of one vector
+  std::array<bool, most_tile_rows> heights{};  ///< by rows - 1, whether there are kernels
+  bool is_narrow = false;                      ///< there are kernels of one vector
+  bool in_blocks = false;                      ///< for a matrix unit
   const char* instructions = "";
 };
 
-template <class T>
-TileShape tile_shape(Combination combination) {
-  const TileKernels<T>& kernels = tile_kernels<T>(combination, false);
-  return {kernels.rows, kernels.vector, kernels.functions[0][0] != nullptr, kernels.instructions};
+template <class T, class Packed>
+TileShape tile_shape(const TileKernels<T, Packed>& kernels) {
+  TileShape shape{kernels.rows, kernels.vector, {}, false, kernels.turned, kernels.instructions};
+  for (std::size_t r = 0; r < most_tile_rows; ++r) shape.heights[r] = kernels.functions[r][1] != nullptr;
+  shape.is_narrow = kernels.functions[static_cast<std::size_t>(kernels.rows - 1)][0] != nullptr;
+  return shape;
 }
 
 TileShape tile_shape(const Match& match, bool pairs) {
-  if (pairs) {
-    const TileKernels<float, BFloat16Pair>& kernels = *bf16_kernels(false);
-    return {kernels.rows, kernels.vector, true, kernels.instructions};
-  }
+  if (pairs) return tile_shape(*bf16_kernels(false));
   switch (match.type) {
-    case DType::f32: return tile_shape<float>(match.combination);
-    case DType::f64: return tile_shape<double>(match.combination);
-    case DType::i32: return tile_shape<std::int32_t>(match.combination);
-    case DType::i64: return tile_shape<std::int64_t>(match.combination);
+    case DType::f32: return tile_shape(tile_kernels<float>(match.combination, false));
+    case DType::f64: return tile_shape(tile_kernels<double>(match.combination, false));
+    case DType::i32: return tile_shape(tile_kernels<std::int32_t>(match.combination, false));
+    case DType::i64: return tile_shape(tile_kernels<std::int64_t>(match.combination, false));
     default: throw Bug("a contraction computes in a type that it refuses");
   }
 }
@@ -82,19 +83,27 @@ double vector_cycles(const Match& match) {
   return fused ? 0.5 : slow ? (match.type == DType::i32 ? 1.5 : 4) : c.join == Join::absolute_difference ? 1.5 : 1;
 }
 
-/// Cycles of one tile for all inner positions.
-double tile_cycles(const PackedPlan& plan, std::int64_t rows, std::int64_t vectors) {
-  const auto height = static_cast<double>(rows);
-  const auto width = static_cast<double>(vectors);
-  const double loads = (height + width) / 2;
-  const double latency = plan.pairs ? 6 : 4;
+/// Cycles of one tile at one slot.
+double slot_cycles(const PackedPlan& plan, const TileShape& shape, double height, double width) {
   // Where the columns are too large for the first-level cache, a line of them comes from the second for each tile.
   constexpr std::int64_t first_level = 32768;
   const bool comes = plan.columns * slots_of(plan, plan.inner_block) * slot_bytes(plan) > first_level;
   const double coming = comes ? 0.5 * width : 0;
-  const double step = std::max({height * width * vector_cycles(plan.product.match), loads, latency}) + coming;
+  // A matrix unit takes as many cycles for a block as it has slots.
+  if (shape.in_blocks) return height / static_cast<double>(block_side) * width + coming;
+  const double loads = (height + width) / 2;
+  const double latency = plan.pairs ? 6 : 4;
+  return std::max({height * width * vector_cycles(plan.product.match), loads, latency}) + coming;
+}
+
+/// Cycles of one tile for all inner positions.
+double tile_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t rows, std::int64_t vectors) {
+  const auto height = static_cast<double>(rows);
+  const auto width = static_cast<double>(vectors);
   const auto passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
-  return step * static_cast<double>(slots_of(plan, plan.inner)) + passes * (25 + 1.5 * height * width);
+  const double set_up = shape.in_blocks ? 150 : 25;
+  return slot_cycles(plan, shape, height, width) * static_cast<double>(slots_of(plan, plan.inner)) +
+         passes * (set_up + 1.5 * height * width);
 }
 
 /// Cycles of all tiles of one product, if its tiles are so high.
@@ -102,16 +111,18 @@ double all_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::int
   const std::int64_t vectors = plan.tile_lanes / shape.vector;
   const std::int64_t rest = plan.columns % plan.tile_lanes;
   const std::int64_t full = plan.columns / plan.tile_lanes;
-  double row_of_tiles = static_cast<double>(full) * tile_cycles(plan, rows, vectors);
-  if (rest > 0) row_of_tiles += tile_cycles(plan, rows, shape.any_rows ? ceil_div(rest, shape.vector) : vectors);
+  double row_of_tiles = static_cast<double>(full) * tile_cycles(plan, shape, rows, vectors);
+  if (rest > 0) {
+    row_of_tiles += tile_cycles(plan, shape, rows, shape.is_narrow ? ceil_div(rest, shape.vector) : vectors);
+  }
   return static_cast<double>(ceil_div(plan.rows, rows)) * row_of_tiles;
 }
 
 /// The height that wastes least in the last tile.
 std::int64_t best_tile_rows(const PackedPlan& plan, const TileShape& shape) {
-  if (!shape.any_rows) return shape.most_rows;
-  std::int64_t best = std::min(plan.rows, shape.most_rows);
+  std::int64_t best = shape.most_rows;
   for (std::int64_t rows = best - 1; rows >= 1; --rows) {
+    if (!shape.heights[static_cast<std::size_t>(rows - 1)]) continue;
     if (all_tiles_cycles(plan, shape, rows) < all_tiles_cycles(plan, shape, best)) best = rows;
   }
   return best;
@@ -241,11 +252,12 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   order_loops(product, leading);
   const bool leads_a = leading.operand == product.a.operand;
   const bool pairs = can_pair(product);
-  const std::int64_t most_inner =
-      sizes.inner_bytes / static_cast<std::int64_t>(size_of(pairs ? DType::bf16 : product.match.type));
+  const TileShape shape = tile_shape(product.match, pairs);
+  const auto element = static_cast<std::int64_t>(size_of(pairs ? DType::bf16 : product.match.type));
+  // A matrix unit's tiles have twice as many rows.
+  const std::int64_t most_inner = sizes.inner_bytes / element / (shape.in_blocks ? 2 : 1);
   const std::int64_t unit =
       interleave(product.inner, (leads_a ? product.b : product.a).reading.quantity, most_inner + most_inner / 3);
-  const TileShape shape = tile_shape(product.match, pairs);
   PackedPlan plan;
   plan.pairs = pairs;
   plan.batch = position_count(product.batch);
@@ -254,7 +266,7 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.inner = position_count(product.inner);
   plan.product = std::move(product);
   const std::int64_t together = stretch(plan.product.columns, output_quantity);
-  const bool halves = shape.any_rows && together % shape.vector == 0 && together < 4 * shape.vector;
+  const bool halves = shape.is_narrow && together % shape.vector == 0 && together < 4 * shape.vector;
   plan.tile_lanes = halves && together % (2 * shape.vector) != 0 ? shape.vector : 2 * shape.vector;
   plan.inner_block =
       unit > 1 ? std::max(unit, most_inner / unit * unit) : ceil_div(plan.inner, ceil_div(plan.inner, most_inner));

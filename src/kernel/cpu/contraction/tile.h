@@ -13,7 +13,7 @@ namespace einrel::contraction {
 /// which is T, or pairs of bf16 of which both products are added.
 template <class T, class Packed = T>
 struct Tile {
-  const Packed* a = nullptr;             ///< A[r, p] at a[p * rows of the kernel + r]
+  const Packed* a = nullptr;             ///< A[r, p] at a[p * rows of the kernel + r], unless the kernel says otherwise
   const Packed* b = nullptr;             ///< B[p, l] at b[p * lanes of the kernel + l]
   std::int64_t inner = 0;                ///< slots
   T* z = nullptr;                        ///< Z[r, l] at z[z_rows[r] + l]
@@ -28,15 +28,22 @@ struct Tile {
 template <class T, class Packed = T>
 using TileFunction = void (*)(const Tile<T, Packed>&);
 
-inline constexpr std::size_t most_tile_rows = 14;
+inline constexpr std::size_t most_tile_rows = 32;
 
 /// The kernels for one combination and element type on this processor.
 template <class T, class Packed = T>
 struct TileKernels {
   std::int64_t rows = 0;    ///< of the largest kernel
   std::int64_t vector = 0;  ///< lanes of one vector; kernels have one or two vectors of lanes
-  /// By rows - 1 and vectors - 1. Combinations that are not worth so much code have only the largest.
+  /// By rows - 1 and vectors - 1. Combinations that are not worth so much code have only the largest, matrix units
+  /// whole blocks.
   std::array<std::array<TileFunction<T, Packed>, 2>, most_tile_rows> functions{};
+  /// Whole blocks of A hold the slots of each row side by side instead of the rows of each slot: A[r, p] at
+  /// a[(p / 16 * rows + r) * 16 + p % 16]. What is left behind them stays as it is.
+  bool turned = false;
+  /// To be called before and after tiles, on the thread that computes them; null where there is nothing to do.
+  void (*begin)() = nullptr;
+  void (*end)() = nullptr;
   const char* instructions = "";  ///< "AVX-512"
 };
 

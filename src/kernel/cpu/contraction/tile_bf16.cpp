@@ -24,13 +24,17 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include <cpuid.h>
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 // Highway has no vectors for the instruction: it is called by its own name, in functions compiled for it.
 #define EINREL_TARGET_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
+#define EINREL_TARGET_AMX __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16")))
 
 namespace einrel::contraction {
 namespace {
@@ -38,6 +42,7 @@ namespace {
 HWY_EXPORT(is_best_set);
 
 constexpr std::size_t lanes = 16;
+constexpr std::size_t most_rows = 14;  ///< of tiles in vectors
 
 /// The low or high halves of pairs, as f32.
 template <bool high>
@@ -80,24 +85,18 @@ EINREL_TARGET_BF16 HWY_INLINE void add_halves(__m512 (&tile)[rows][vectors], con
   }
 }
 
-/// Those of the tile's rows and lanes that exist.
-template <std::size_t rows, std::size_t vectors>
-EINREL_TARGET_BF16 HWY_INLINE void store(const __m512 (&tile)[rows][vectors], const Tile<float, BFloat16Pair>& task) {
-  const __m512 scale = _mm512_set1_ps(task.scale);
-  HWY_UNROLL(2)
-  for (std::size_t v = 0; v < vectors; ++v) {
-    const std::int64_t begin = static_cast<std::int64_t>(v * lanes);
-    const auto count = static_cast<unsigned>(std::clamp<std::int64_t>(task.lanes - begin, 0, lanes));
-    const auto stored = static_cast<__mmask16>((1U << count) - 1);
-    HWY_UNROLL(14)
-    for (std::size_t r = 0; r < rows; ++r) {
-      if (static_cast<std::int64_t>(r) >= task.rows) break;
-      float* const z = task.z + task.z_rows[r] + begin;
-      __m512 value = _mm512_mul_ps(tile[r][v], scale);
-      if (task.accumulate) value = _mm512_add_ps(_mm512_maskz_loadu_ps(stored, z), value);
-      _mm512_mask_storeu_ps(z, stored, value);
-    }
-  }
+/// Those of the lanes of vector v that exist.
+HWY_INLINE __mmask16 lanes_of(std::size_t v, const Tile<float, BFloat16Pair>& task) {
+  const auto before = static_cast<std::int64_t>(v * lanes);
+  const auto count = static_cast<unsigned>(std::clamp<std::int64_t>(task.lanes - before, 0, lanes));
+  return static_cast<__mmask16>((1U << count) - 1);
+}
+
+EINREL_TARGET_BF16 HWY_INLINE void store(__m512 value, __mmask16 stored, float* z,
+                                         const Tile<float, BFloat16Pair>& task) {
+  value = _mm512_mul_ps(value, _mm512_set1_ps(task.scale));
+  if (task.accumulate) value = _mm512_add_ps(_mm512_maskz_loadu_ps(stored, z), value);
+  _mm512_mask_storeu_ps(z, stored, value);
 }
 
 template <bool subnormals, std::size_t rows, std::size_t vectors>
@@ -126,7 +125,15 @@ EINREL_TARGET_BF16 void bf16_tile(const Tile<float, BFloat16Pair>& task) {
       b += vectors * lanes;
     }
   }
-  store(tile, task);
+  HWY_UNROLL(2)
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const __mmask16 stored = lanes_of(v, task);
+    HWY_UNROLL(14)
+    for (std::size_t r = 0; r < rows; ++r) {
+      if (static_cast<std::int64_t>(r) >= task.rows) break;
+      store(tile[r][v], stored, task.z + task.z_rows[r] + v * lanes, task);
+    }
+  }
 }
 
 template <bool subnormals, std::size_t... row>
@@ -139,11 +146,172 @@ TileKernels<float, BFloat16Pair> kernels_of(std::index_sequence<row...>) {
   return kernels;
 }
 
+// --- AMX: registers of 16 rows of 64 bytes, and an instruction that multiplies two of them ---
+
+/// Rows and slots of a block, which one register holds.
+constexpr std::size_t side = block_side;
+constexpr std::size_t block_size = side * side;
+
+/// As LDTILECFG reads it.
+struct alignas(64) RegisterShapes {
+  std::uint8_t palette = 1;
+  std::uint8_t first_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(RegisterShapes) == 64);
+constexpr RegisterShapes shapes;
+
+/// Registers 0 to 3 hold the tile, 4 and 5 blocks of A, 6 and 7 of B.
+template <std::size_t high, std::size_t vectors>
+EINREL_TARGET_AMX HWY_INLINE void add_blocks(const BFloat16Pair* a, const BFloat16Pair* b) {
+  _tile_loadd(4, a, 64);
+  _tile_loadd(6, b, vectors * 64);
+  _tile_dpbf16ps(0, 4, 6);
+  if constexpr (vectors == 2) {
+    _tile_loadd(7, b + side, vectors * 64);
+    _tile_dpbf16ps(1, 4, 7);
+  }
+  if constexpr (high == 2) {
+    _tile_loadd(5, a + block_size, 64);
+    _tile_dpbf16ps(2, 5, 6);
+    if constexpr (vectors == 2) _tile_dpbf16ps(3, 5, 7);
+  }
+}
+
+/// The last slots, fewer than a block has, with zeros behind them.
+template <std::size_t high, std::size_t vectors>
+EINREL_TARGET_AMX void add_rest(const BFloat16Pair* a, const BFloat16Pair* b, std::size_t slots) {
+  alignas(64) BFloat16Pair a_rest[high * block_size] = {};
+  alignas(64) BFloat16Pair b_rest[vectors * block_size] = {};
+  for (std::size_t s = 0; s < slots; ++s) {
+    for (std::size_t r = 0; r < high * side; ++r) a_rest[r * side + s] = a[s * high * side + r];
+  }
+  std::copy_n(b, slots * vectors * side, b_rest);
+  add_blocks<high, vectors>(a_rest, b_rest);
+}
+
+EINREL_TARGET_AMX void take_registers() { _tile_loadconfig(&shapes); }
+EINREL_TARGET_AMX void leave_registers() { _tile_release(); }
+
+/// `step` elements from row to row.
+template <std::size_t high, std::size_t vectors>
+EINREL_TARGET_AMX HWY_INLINE void store_blocks(float* to, std::size_t step) {
+  _tile_stored(0, to, step * 4);
+  if constexpr (vectors == 2) _tile_stored(1, to + side, step * 4);
+  if constexpr (high == 2) _tile_stored(2, to + side * step, step * 4);
+  if constexpr (high == 2 && vectors == 2) _tile_stored(3, to + side * step + side, step * 4);
+}
+
+/// Whether a tile goes out as it is, into rows that lie at even distances.
+template <std::size_t high, std::size_t vectors>
+bool is_stored_whole(const Tile<float, BFloat16Pair>& task) {
+  constexpr std::int64_t rows = high * side;
+  if (task.accumulate || task.scale != 1 || task.rows != rows || task.lanes != vectors * side) return false;
+  const std::int64_t step = task.z_rows[1] - task.z_rows[0];
+  std::int64_t uneven = 0;
+  for (std::int64_t r = 1; r < rows; ++r) uneven |= task.z_rows[r] - task.z_rows[r - 1] - step;
+  return uneven == 0;
+}
+
+template <std::size_t high, std::size_t vectors>
+EINREL_TARGET_AMX void amx_tile(const Tile<float, BFloat16Pair>& task) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  const BFloat16Pair* a = task.a;
+  const BFloat16Pair* b = task.b;
+  auto left = static_cast<std::size_t>(task.inner);
+  for (; left >= side; left -= side, a += high * block_size, b += vectors * block_size) {
+    add_blocks<high, vectors>(a, b);
+  }
+  if (left > 0) add_rest<high, vectors>(a, b, left);
+  if (is_stored_whole<high, vectors>(task)) {
+    return store_blocks<high, vectors>(task.z + task.z_rows[0],
+                                       static_cast<std::size_t>(task.z_rows[1] - task.z_rows[0]));
+  }
+  alignas(64) float tile[high * vectors * block_size];
+  constexpr std::size_t row = vectors * side;
+  store_blocks<high, vectors>(tile, row);
+  const auto rows = static_cast<std::size_t>(task.rows);
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const __mmask16 stored = lanes_of(v, task);
+    const float* const from = tile + v * side;
+    for (std::size_t r = 0; r < rows; ++r) {
+      store(_mm512_load_ps(from + r * row), stored, task.z + task.z_rows[r] + v * side, task);
+    }
+  }
+}
+
+/// The same panels in f32: nothing is taken for 0.
+template <std::size_t high, std::size_t vectors>
+EINREL_TARGET_BF16 void turned_tile_in_f32(const Tile<float, BFloat16Pair>& task) {
+  const auto slots = static_cast<std::size_t>(task.inner);
+  const auto rows = static_cast<std::size_t>(task.rows);
+  const std::size_t whole = slots / side * side;
+  for (std::size_t r = 0; r < rows; ++r) {
+    __m512 tile[1][vectors];
+    for (__m512& vector : tile[0]) vector = _mm512_setzero_ps();
+    const BFloat16Pair* const of_row = task.a + r / side * block_size + r % side * side;
+    for (std::size_t s = 0; s < slots; ++s) {
+      const BFloat16Pair* const a =
+          s < whole ? of_row + s / side * high * block_size + s % side : task.a + s * high * side + r;
+      add_halves<false>(tile, a, task.b + s * vectors * side);
+      add_halves<true>(tile, a, task.b + s * vectors * side);
+    }
+    for (std::size_t v = 0; v < vectors; ++v) {
+      store(tile[0][v], lanes_of(v, task), task.z + task.z_rows[r] + v * side, task);
+    }
+  }
+}
+
+/// Whether there are such registers, and the system lets this process use them: it has to be asked, since it saves them
+/// when it switches between threads.
+bool may_use_amx() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  constexpr unsigned bf16 = 1U << 22U;
+  constexpr unsigned tiles = 1U << 24U;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & bf16) == 0 || (d & tiles) == 0) return false;
+  constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long tile_data = 18;
+  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+
+TileKernels<float, BFloat16Pair> amx_kernels(bool subnormals) {
+  TileKernels<float, BFloat16Pair> kernels;
+  kernels.rows = 2 * side;
+  kernels.vector = lanes;
+  kernels.turned = true;
+  kernels.begin = take_registers;
+  kernels.end = leave_registers;
+  kernels.instructions = "AMX BF16";
+  if (subnormals) {
+    kernels.functions[side - 1] = {turned_tile_in_f32<1, 1>, turned_tile_in_f32<1, 2>};
+    kernels.functions[2 * side - 1] = {turned_tile_in_f32<2, 1>, turned_tile_in_f32<2, 2>};
+  } else {
+    kernels.functions[side - 1] = {amx_tile<1, 1>, amx_tile<1, 2>};
+    kernels.functions[2 * side - 1] = {amx_tile<2, 1>, amx_tile<2, 2>};
+  }
+  return kernels;
+}
+
+TileKernels<float, BFloat16Pair> best_kernels(bool subnormals) {
+  static const bool has_amx = may_use_amx();
+  if (has_amx) return amx_kernels(subnormals);
+  constexpr auto heights = std::make_index_sequence<most_rows>();
+  return subnormals ? kernels_of<true>(heights) : kernels_of<false>(heights);
+}
+
 }  // namespace
 
 const TileKernels<float, BFloat16Pair>* bf16_kernels(bool subnormals) {
-  static const TileKernels<float, BFloat16Pair> quick = kernels_of<false>(std::make_index_sequence<most_tile_rows>());
-  static const TileKernels<float, BFloat16Pair> slow = kernels_of<true>(std::make_index_sequence<most_tile_rows>());
+  static const TileKernels<float, BFloat16Pair> quick = best_kernels(false);
+  static const TileKernels<float, BFloat16Pair> slow = best_kernels(true);
   static const bool has_instruction = __builtin_cpu_supports("avx512bf16") != 0;
   if (!has_instruction || !HWY_DYNAMIC_DISPATCH(is_best_set)()) return nullptr;
   return subnormals ? &slow : &quick;
