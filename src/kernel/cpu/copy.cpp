@@ -159,8 +159,9 @@ void copy_band(const CopyPlan& plan, std::int64_t begin, std::int64_t count, con
     }
   }
   const auto bytes = static_cast<std::size_t>(plan.column.extent * size);
+  const auto copy = plan.streams ? stream_copy : copy_row;
   for (std::int64_t r = begin; r < begin + count; ++r) {
-    std::memcpy(to + r * plan.row.to * size, from + r * plan.row.from * size, bytes);
+    copy(to + r * plan.row.to * size, from + r * plan.row.from * size, bytes);
   }
 }
 
@@ -180,12 +181,12 @@ void copy_part(const CopyPlan& plan, const Arrays& arrays, std::int64_t part) {
   if (plan.streams) finish_streaming();
 }
 
-/// Whether all rows of tiles are whole cache lines of a result that stays in no cache.
+/// Whether all rows of tiles, or runs, are whole cache lines of a result that stays in no cache.
 bool can_stream(const KernelSpec& spec, const CopyPlan& plan) {
   constexpr std::int64_t line = 64;
   const auto size = static_cast<std::int64_t>(plan.element_size);
   const auto is_whole = [&](std::int64_t elements) { return elements * size % line == 0; };
-  return spec.large_result && plan.is_transpose() && is_whole(plan.column.extent) && is_whole(plan.row.to) &&
+  return spec.large_result && is_whole(plan.column.extent) && is_whole(plan.row.to) &&
          std::all_of(plan.outer.begin(), plan.outer.end(),
                      [&](const Loop& loop) { return is_whole(loop.steps[output_quantity]); });
 }

@@ -148,6 +148,7 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   };
   const double passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
   double seconds = seconds_per_cycle * all_tiles_cycles(plan, shape, plan.tile_rows);
+  if (shape.in_blocks && a != PackingWay::inner) seconds += 1.2e-10 * m * k * column_parts;  // turned after packing
   seconds += packing(product.a, a, m * k) * column_parts;
   seconds += packing(product.b, b, n * k) * row_parts;
   seconds += 2 * passes * transfer_seconds(m * n * static_cast<double>(size_of(product.result)));
