@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "hwy/cache_control.h"
 #include "kernel/cpu/contraction/dot_tile.h"
 #include "kernel/cpu/contraction/partial_vector-inl.h"
 #include "kernel/cpu/contraction/stored_vector-inl.h"
@@ -56,6 +57,8 @@ void dot_tile(const DotTile<T, Stored>& task) {
     HWY_UNROLL(4)
     for (std::size_t c = 0; c < columns; ++c) held[r][c] = hn::Set(d, identity<T, reduce>());
   }
+  // Rows end, or come side by side, too soon for the processor to foresee them.
+  constexpr std::size_t ahead = 4096 / rows / sizeof(Stored);
   const std::int64_t whole = task.inner / lanes * lanes;
   const FirstLanes<Tag<T>> rest(task.inner - whole);
   for (std::int64_t o = 0; o < task.outer; ++o) {
@@ -67,7 +70,9 @@ void dot_tile(const DotTile<T, Stored>& task) {
       for (std::int64_t c = 0; c < std::int64_t{columns}; ++c) of_b[c] = hn::LoadU(d, b + c * task.b_column + p);
       HWY_UNROLL(8)
       for (std::int64_t r = 0; r < std::int64_t{rows}; ++r) {
-        const Vector<T> of_a = load_vector(d, a + r * task.a_row + p);
+        const Stored* const of_row = a + r * task.a_row + p;
+        hwy::Prefetch(of_row + ahead);
+        const Vector<T> of_a = load_vector(d, of_row);
         HWY_UNROLL(4)
         for (std::size_t c = 0; c < columns; ++c) held[r][c] = step<join, reduce, true>(held[r][c], of_a, of_b[c]);
       }
