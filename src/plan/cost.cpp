@@ -139,12 +139,17 @@ std::int64_t owners_of(const Vertex& vertex, const VertexPlan& plan) {
   return plan.scatter ? sites_used(plan) : sites_used(plan) / partial_sites(vertex, plan);
 }
 
-/// An owner of results adds the others' parts of these to its own, one after the other.
+/// An owner of results adds the others' parts of these to its own, one after the other, and divides sums for a mean.
 double adding_seconds(const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
-  constexpr double passes = 3;  // both are read, and the sum is written
+  if (partial_sites(vertex, plan) == 1) return 0;
+  constexpr double passes_to_add = 3;  // both are read, and the sum is written
+  constexpr double passes_to_divide = 2;
   const std::int64_t owners = owners_of(vertex, plan);
   const double bandwidth = machine.memory_bandwidth * speed_up(machine.memory_alone, owners, machine);
-  return passes * reduced_bytes(vertex, plan) / static_cast<double>(owners) / bandwidth;
+  double touched = passes_to_add * reduced_bytes(vertex, plan);
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum != nullptr && einsum->reducer == Reducer::mean) touched += passes_to_divide * bytes_of(vertex);
+  return touched / static_cast<double>(owners) / bandwidth;
 }
 
 /// An owner of results receives the others' parts of these.

@@ -28,4 +28,13 @@ starpu_data_handle_t register_bytes(std::int64_t bytes) {
   return handle;
 }
 
+starpu_data_handle_t register_bytes_at(const std::byte* memory, std::int64_t bytes) {
+  const std::int64_t rows = rows_of(std::max<std::int64_t>(1, bytes));
+  if (bytes == 0 || bytes % rows != 0) return nullptr;
+  starpu_data_handle_t handle = nullptr;
+  starpu_matrix_data_register(&handle, STARPU_MAIN_RAM, reinterpret_cast<std::uintptr_t>(memory), 1, 1,
+                              static_cast<std::uint32_t>(rows), static_cast<std::size_t>(bytes / rows));
+  return handle;
+}
+
 }  // namespace einrel

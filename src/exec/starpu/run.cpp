@@ -301,10 +301,14 @@ class Submission {
     }
   }
 
-  /// An input's part is copied when it is to be sent.
+  /// An input's part is sent from where it lies, if that is in one piece, else copied before.
   starpu_data_handle_t handle_to_send(ArrayId id) {
-    if (arrays_[id.index].handle == nullptr) call(in_place_task_.at(id));
-    return arrays_[id.index].handle;
+    Array& array = arrays_[id.index];
+    if (array.handle == nullptr && array.in_place->is_row_major()) {
+      array.handle = register_bytes_at(array.in_place->data(), array.in_place->byte_count());
+    }
+    if (array.handle == nullptr) call(in_place_task_.at(id));
+    return array.handle;
   }
 
   starpu_data_handle_t new_handle(ArrayId id) {

@@ -55,19 +55,18 @@ HWY_INLINE V exponential_below_of(D d, V x) {
 /// So many values go through the loops at a time.
 constexpr std::size_t width = RowSum::width;
 
-/// A row of exponentials on its way to the result. Multiplied with what division by their sum comes to: division takes
-/// as long as half of the exponential.
+/// A row of exponentials on its way to the result.
 template <class T>
-struct Shares {
+struct Quotients {
   const T* from = nullptr;
   T* to = nullptr;
   std::size_t left = 0;
-  T factor = 1;
+  T divisor = 1;
 };
 
 template <class T>
-HWY_INLINE void store_some(Shares<T>& row, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) row.to[i] = row.from[i] * row.factor;
+HWY_INLINE void divide_some(Quotients<T>& row, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) row.to[i] = row.from[i] / row.divisor;
   row.from += count;
   row.to += count;
   row.left -= count;
@@ -75,16 +74,16 @@ HWY_INLINE void store_some(Shares<T>& row, std::size_t count) {
 
 /// The next values, where there are so many.
 template <bool streams, class T>
-HWY_INLINE void store_next(Shares<T>& row) {
+HWY_INLINE void divide_next(Quotients<T>& row) {
   if (row.left < width) return;
   const hn::ScalableTag<T> d;
-  const auto factor = hn::Set(d, row.factor);
+  const auto divisor = hn::Set(d, row.divisor);
   for (std::size_t v = 0; v < width; v += hn::MaxLanes(d)) {
-    const auto share = hn::Mul(hn::LoadU(d, row.from + v), factor);
+    const auto quotient = hn::Div(hn::LoadU(d, row.from + v), divisor);
     if constexpr (streams) {
-      hn::Stream(share, d, row.to + v);
+      hn::Stream(quotient, d, row.to + v);
     } else {
-      hn::StoreU(share, d, row.to + v);
+      hn::StoreU(quotient, d, row.to + v);
     }
   }
   row.from += width;
@@ -93,9 +92,9 @@ HWY_INLINE void store_next(Shares<T>& row) {
 }
 
 template <bool streams, class T>
-HWY_INLINE void store_rest(Shares<T>& row) {
-  while (row.left >= width) store_next<streams>(row);
-  store_some(row, row.left);
+HWY_INLINE void divide_rest(Quotients<T>& row) {
+  while (row.left >= width) divide_next<streams>(row);
+  divide_some(row, row.left);
 }
 
 template <class T>
@@ -108,7 +107,8 @@ HWY_INLINE void exponentials_of(const T* from, T largest, T* to) {
 
 /// The exponentials of a block and their sum; the row before goes out and what lies `ahead` comes in meanwhile.
 template <bool streams, class T>
-HWY_INLINE double add_block(const T* from, std::size_t count, std::int64_t ahead, T largest, T* to, Shares<T>& before) {
+HWY_INLINE double add_block(const T* from, std::size_t count, std::int64_t ahead, T largest, T* to,
+                            Quotients<T>& before) {
   RowSum sum;
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
@@ -117,7 +117,7 @@ HWY_INLINE double add_block(const T* from, std::size_t count, std::int64_t ahead
     }
     exponentials_of(from + i, largest, to + i);
     sum.add(to + i);
-    store_next<streams>(before);
+    divide_next<streams>(before);
   }
   if (i < count) {
     T rest[width];
@@ -134,7 +134,7 @@ HWY_INLINE void rows_of(const SoftmaxRows& shape, const T* from, T* to, T* works
   constexpr auto least_ahead = static_cast<std::int64_t>(2048 / sizeof(T));
   const std::int64_t ahead = std::max(shape.from_step, least_ahead);
   T* const spaces[2] = {workspace, workspace + softmax_workspace(shape.length) / 2};
-  Shares<T> before;
+  Quotients<T> before;
   for (std::size_t r = 0; r < shape.rows; ++r, from += shape.from_step, to += shape.to_step) {
     T* const exponentials = spaces[r % 2];
     // A NaN makes the sum one, whatever the exponentials of the others are.
@@ -144,14 +144,14 @@ HWY_INLINE void rows_of(const SoftmaxRows& shape, const T* from, T* to, T* works
       const std::size_t count = std::min(shape.block, shape.length - begin);
       sum += add_block<streams>(from + begin, count, ahead, largest, exponentials + begin, before);
     }
-    store_rest<streams>(before);
-    before = {exponentials, to, shape.length, static_cast<T>(1 / sum)};
+    divide_rest<streams>(before);
+    before = {exponentials, to, shape.length, static_cast<T>(sum)};
     if (streams) {
       const std::size_t past = reinterpret_cast<std::uintptr_t>(to) / sizeof(T) % line;
-      store_some(before, std::min((line - past) % line, shape.length));
+      divide_some(before, std::min((line - past) % line, shape.length));
     }
   }
-  store_rest<streams>(before);
+  divide_rest<streams>(before);
   if (streams) hwy::FlushStream();
 }
 
