@@ -243,6 +243,17 @@ class Calibration(RunTest):
         self.assertEqual({event["pid"] for event in events}, {0, 1})
         self.assertIn("Y", {event["name"] for event in events})
 
+    def test_an_input_in_one_piece_is_sent_from_where_it_lies(self):
+        for order in ("C", "F"):
+            np.save(self.path("W.npy"), np.asarray(self.arrays["W"], np.float32, order=order))
+            done = self.job(2, self.program, *self.files, *self.outputs, "--planner", "data", "--batch", "b", "--trace",
+                            self.path("trace.json"))
+            self.assertEqual(done.code, 0, done)
+            self.expect_outputs(order)
+            with open(self.path("trace.json"), encoding="utf-8") as file:
+                copied = {event["name"] for event in json.load(file)["traceEvents"] if event["ph"] == "X"}
+            self.assertEqual("W" in copied, order == "F", copied)
+
     def test_a_repeated_run_traces_and_analyses_its_last_time(self):
         trace = self.path("repeated.json")
         for repeats in ("1", "3"):

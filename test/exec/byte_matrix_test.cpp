@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "exec/starpu/session.h"
 
@@ -30,6 +32,19 @@ TEST(RegisteredBytes, AreAsManyAsAskedForAlsoBeyond32Bits) {
     EXPECT_LE(matrix->ny, INT32_MAX);
     starpu_data_unregister(handle);
   }
+}
+
+TEST(RegisteredBytes, OfMemoryThatIsThereAreExactlyThese) {
+  const StarpuSession session({1, {}, {}}, {});
+  const std::vector<std::byte> memory(1000);
+  starpu_data_handle_t handle = register_bytes_at(memory.data(), 1000);
+  ASSERT_NE(handle, nullptr);
+  EXPECT_EQ(starpu_data_get_local_ptr(handle), memory.data());
+  EXPECT_EQ(starpu_data_get_size(handle), 1000U);
+  starpu_data_unregister(handle);
+  EXPECT_EQ(register_bytes_at(memory.data(), 0), nullptr);
+  constexpr std::int64_t prime = 2'147'483'659;
+  EXPECT_EQ(register_bytes_at(memory.data(), prime), nullptr);
 }
 
 }  // namespace
