@@ -139,16 +139,21 @@ std::int64_t owners_of(const Vertex& vertex, const VertexPlan& plan) {
   return plan.scatter ? sites_used(plan) : sites_used(plan) / partial_sites(vertex, plan);
 }
 
-/// An owner of results adds the others' parts of these to its own, one after the other, and divides sums for a mean.
+/// Bytes read and written once all parts of a result are together: a mean is divided, a narrow result rounded.
+double finishing_bytes(const Vertex& vertex) {
+  const auto& einsum = std::get<EinSum>(vertex.op);
+  const bool is_rounded = reduced_type(*einsum.reducer, einsum.body.type()) != vertex.dtype;
+  if (einsum.reducer != Reducer::mean && !is_rounded) return 0;
+  return elements_of(vertex.bound) * static_cast<double>(partial_bytes(vertex)) + bytes_of(vertex);
+}
+
+/// An owner of results adds the others' parts of these to its own, one after the other, and finishes them.
 double adding_seconds(const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
   if (partial_sites(vertex, plan) == 1) return 0;
-  constexpr double passes_to_add = 3;  // both are read, and the sum is written
-  constexpr double passes_to_divide = 2;
+  constexpr double passes = 3;  // both are read, and the sum is written
   const std::int64_t owners = owners_of(vertex, plan);
   const double bandwidth = machine.memory_bandwidth * speed_up(machine.memory_alone, owners, machine);
-  double touched = passes_to_add * reduced_bytes(vertex, plan);
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
-  if (einsum != nullptr && einsum->reducer == Reducer::mean) touched += passes_to_divide * bytes_of(vertex);
+  const double touched = passes * reduced_bytes(vertex, plan) + finishing_bytes(vertex);
   return touched / static_cast<double>(owners) / bandwidth;
 }
 

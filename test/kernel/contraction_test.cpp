@@ -28,6 +28,7 @@
 #include "kernel/workers.h"
 #include "support/kernel_check.h"
 #include "support/only_target.h"
+#include "support/product_check.h"
 #include "support/random_join.h"
 
 namespace einrel::test {
@@ -35,99 +36,8 @@ namespace {
 
 using namespace contraction;
 
-Access access_of(const std::vector<std::size_t>& labels) {
-  Access access;
-  for (const std::size_t label : labels) access.indices.push_back({0, {{1, label}}});
-  return access;
-}
-
-/// What is computed of x and y, both of this type.
-ScalarExpr body_of(DType type, Join join) {
-  ScalarExpr body{{{type, OperandValue{0}}, {type, OperandValue{1}}}};
-  const auto binary = [&](BinaryFunction function) { body.steps.push_back({type, ApplyBinary{function}}); };
-  switch (join) {
-    case Join::multiply: binary(BinaryFunction::multiply); break;
-    case Join::add: binary(BinaryFunction::add); break;
-    case Join::maximum: binary(BinaryFunction::maximum); break;
-    case Join::minimum: binary(BinaryFunction::minimum); break;
-    case Join::square_difference:
-      binary(BinaryFunction::subtract);
-      body.steps.push_back({type, ApplyUnary{UnaryFunction::sq}});
-      break;
-    case Join::absolute_difference:
-      binary(BinaryFunction::subtract);
-      body.steps.push_back({type, ApplyUnary{UnaryFunction::abs}});
-      break;
-  }
-  return body;
-}
-
 constexpr std::array all_joins{Join::multiply, Join::add,    Join::square_difference, Join::absolute_difference,
                                Join::maximum,  Join::minimum};
-
-/// Which labels the operands and the result have, as positions among the extents.
-struct Layout {
-  std::vector<std::int64_t> extents;
-  std::vector<std::size_t> x;
-  std::vector<std::size_t> y;
-  std::vector<std::size_t> z;
-};
-
-/// Z = reducer over the labels that are not in z (where there are such) of body(X, Y), with operands of small random
-/// numbers.
-RandomEinsum joining(const Layout& layout, DType stored, Join join, std::optional<Reducer> reducer) {
-  RandomEinsum result;
-  EinSum einsum;
-  for (std::size_t label = 0; label < layout.extents.size(); ++label) {
-    einsum.labels.push_back({std::string(1, static_cast<char>('a' + label)), Extent(layout.extents[label])});
-    if (std::find(layout.z.begin(), layout.z.end(), label) == layout.z.end()) einsum.reduced.push_back(label);
-  }
-  einsum.output = layout.z;
-  einsum.reducer = reducer;
-  einsum.operands = {access_of(layout.x), access_of(layout.y)};
-  einsum.body = body_of(stored == DType::bf16 || stored == DType::f16 ? DType::f32 : stored, join);
-  result.scalars["s"] = 0;
-  Random random(11);
-  for (const Access& access : einsum.operands) {
-    Shape shape;
-    for (const Index& index : access.indices) shape.push_back(einsum.labels[index.terms[0].label].extent);
-    std::vector<double> values;
-    for (std::int64_t i = 0; i < element_count(shape); ++i) values.push_back(random_number(random, stored, false));
-    result.operands.push_back(tensor_of(stored, shape, values));
-  }
-  result.vertex.dtype = stored;
-  for (const std::size_t label : einsum.output) result.vertex.bound.push_back(einsum.labels[label].extent);
-  result.vertex.op = std::move(einsum);
-  return result;
-}
-
-RandomEinsum product(const Layout& layout, DType stored) {
-  return joining(layout, stored, Join::multiply, Reducer::sum);
-}
-
-Product as_product(const RandomEinsum& random, const ArrayLayout& result) {
-  const KernelSpec spec = kernel_spec(random, result, false);
-  return std::get<Product>(contraction::as_product(spec, make_nest(spec)));
-}
-
-/// Runs what `prepare` makes of the product and compares with the reference.
-template <class Prepare>
-testing::AssertionResult agrees(const RandomEinsum& random, const Prepare& prepare) {
-  Random noise(5);
-  ResultMemory result(noise, random.vertex.dtype, random.vertex.bound, true);
-  const PreparedKernel prepared = prepare(as_product(random, result.layout()));
-  const std::vector<const std::byte*> operands = data_of(random.operands);
-  const std::vector<std::byte> before = result.snapshot();
-  Arrays arrays{operands.data(), result.data()};
-  testing::AssertionResult ran = run_guarded(prepared, arrays, noise);
-  if (!ran) return ran << "\n" << describe(random);
-  if (result.changes_outside(before) != 0) {
-    return testing::AssertionFailure() << "it wrote outside of its result\n" << describe(random);
-  }
-  const Tensor want = evaluate_reference(random.vertex, random.operands, random.scalars);
-  testing::AssertionResult same = agree(result.tensor(), want, allowed_errors(random, want, DType::f32));
-  return same ? same : same << "\n" << describe(random);
-}
 
 TEST(Contraction, AgreesWithTheReferenceOnEveryInstructionSet) {
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -232,75 +142,6 @@ TEST(Packed, ReadsSeveralLoopsPerRoleInAnyOrder) {
   }
 }
 
-/// Multiplies what stands at one position of a dimension.
-void scale_at(Tensor& operand, std::size_t dimension, std::int64_t position, double factor) {
-  std::vector<double> values = values_of(operand);
-  std::int64_t inside = 1;
-  for (std::size_t d = dimension + 1; d < operand.shape().size(); ++d) inside *= operand.shape()[d].value();
-  const std::int64_t extent = operand.shape()[dimension].value();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (static_cast<std::int64_t>(i) / inside % extent == position) values[i] *= factor;
-  }
-  operand = tensor_of(operand.dtype(), operand.shape(), values);
-}
-
-/// Rows of X that vanish where subnormals are taken for 0, though Y makes up for them.
-TEST(Packed, MultipliesBf16BelowTheNormalRangeOnEveryInstructionSet) {
-  const std::array<BlockSizes, 2> small{{{28, 32, 64, 1, 0}, {28, 32, 64, 1000, 0}}};
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    const OnlyTarget only(target);
-    Random random(7);
-    for (int i = 0; i < 25; ++i) {
-      const std::int64_t rows = random.one_of(std::array{5, 29, 100, 131});
-      const std::int64_t inner = random.one_of(std::array{2, 9, 32, 33, 70, 95});
-      const bool rows_first = random.chance(0.5);
-      const Layout layout{{rows, random.one_of(std::array{6, 33, 130}), inner},
-                          rows_first ? std::vector<std::size_t>{0, 2} : std::vector<std::size_t>{2, 0},
-                          random.chance(0.5) ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{2, 1},
-                          random.chance(0.5) ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0}};
-      RandomEinsum sample = product(layout, DType::bf16);
-      if (random.chance(0.5)) sample.vertex.dtype = DType::f32;
-      scale_at(sample.operands[0], rows_first ? 0 : 1, random.between(0, rows - 1), 0x1p-130);
-      scale_at(sample.operands[1], 0, 0, 0x1p100);
-      ASSERT_TRUE(agrees(sample, [&](const Product& p) {
-        const PackedPlan plan = plan_packed(p, random.one_of(small));
-        EXPECT_EQ(plan.pairs, bf16_kernels(false) != nullptr);
-        return prepare(plan);
-      })) << hwy::TargetName(target);
-    }
-  }
-}
-
-/// Matrix units take 16 rows and 32 inner positions at a time.
-TEST(Packed, MultipliesBf16InBlocksAndWhatIsLeft) {
-  Random random(11);
-  for (int i = 0; i < 60; ++i) {
-    const bool rows_first = random.chance(0.5);
-    const std::int64_t rows = random.one_of(std::array{1, 15, 16, 17, 32, 33, 70});
-    const Layout layout{{rows, random.one_of(std::array{15, 16, 17, 33, 100}),
-                         random.one_of(std::array{31, 32, 33, 63, 64, 65, 130, 700})},
-                        rows_first ? std::vector<std::size_t>{0, 2} : std::vector<std::size_t>{2, 0},
-                        random.chance(0.5) ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{2, 1},
-                        random.chance(0.5) ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0}};
-    RandomEinsum sample = product(layout, DType::bf16);
-    if (random.chance(0.5)) sample.vertex.dtype = DType::f32;
-    if (random.chance(0.3)) {
-      scale_at(sample.operands[0], rows_first ? 0 : 1, random.between(0, rows - 1), 0x1p-130);
-      scale_at(sample.operands[1], 0, 0, 0x1p100);
-    }
-    ASSERT_TRUE(agrees(sample, [](const Product& p) { return prepare(plan_packed(p)); }));
-  }
-}
-
-TEST(Packed, KeepsInfinitiesOfBf16OutOfOtherElements) {
-  for (const std::int64_t inner : {3, 7, 8}) {
-    RandomEinsum sample = product({{15, 33, inner}, {0, 2}, {2, 1}, {0, 1}}, DType::bf16);
-    scale_at(sample.operands[0], 0, 3, std::numeric_limits<double>::infinity());
-    scale_at(sample.operands[1], 1, 5, std::numeric_limits<double>::quiet_NaN());
-    EXPECT_TRUE(agrees(sample, [](const Product& p) { return prepare(plan_packed(p)); }));
-  }
-}
-
 TEST(Direct, IsRightForAllSmallExtents) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     for (std::int64_t rows = 1; rows <= 30; ++rows) {
@@ -399,27 +240,6 @@ TEST(Dot, IsRightForAnyNumberOfRowsColumnsAndLengths) {
       }
     }
   }
-}
-
-/// What may keep bf16 from being multiplied in pairs: only a test of the plan sees it, since errors may stay small.
-TEST(Packed, PairsOnlyWhatThePairsComputeExactly) {
-  const RandomEinsum random = product({{30, 40, 20}, {0, 2}, {1, 2}, {0, 1}}, DType::bf16);
-  const Product plain = as_product(random, row_major_layout(DType::bf16, random.vertex.bound));
-  const bool has_pairs = bf16_kernels(false) != nullptr;
-  EXPECT_EQ(plan_packed(plain).pairs, has_pairs);
-  Product other = plain;
-  other.match.scale = 0.5;
-  EXPECT_EQ(plan_packed(other).pairs, has_pairs);
-  other.match.scale = -2;  // what was below the normal range might not be afterwards
-  EXPECT_FALSE(plan_packed(other).pairs);
-  other = plain;
-  other.b.factor = 0.7;
-  EXPECT_FALSE(plan_packed(other).pairs);
-  other = plain;
-  other.a.reading.guards.push_back({other.a.reading.quantity, 600});
-  EXPECT_EQ(plan_packed(other).pairs, has_pairs);
-  other.a.reading.pad = 0.1;
-  EXPECT_FALSE(plan_packed(other).pairs);
 }
 
 /// The last piece of a narrow product is none itself: its result is f32, its rows are many, and it has no batch.

@@ -120,6 +120,20 @@ TEST(Seconds, CountTheCopiesOfWhatIsCutBecauseAResultIsSharedOut) {
   EXPECT_NEAR(seconds_of_sharing_out(computed, 4), 0, 1e-6);
 }
 
+/// What remains of three sites' sums goes through the memory of their owner once more.
+TEST(Seconds, CountThePassThatFinishesMeansAndNarrowSums) {
+  const auto seconds = [](const std::string& type, const std::string& reducer) {
+    OnSites planned = on_four_sites("dims i=8 j=8\ninput A[i,j] : " + type + "\nC[i] = " + reducer + "[j] A[i,j]\n",
+                                    {{1, 4}, {1, 4}});
+    number_sites(planned.graph, planned.plan);
+    return costs_of(planned.graph, planned.plan, only_memory()).seconds;
+  };
+  constexpr double added = 3 * 3.0 * 8 * 4;
+  EXPECT_NEAR(seconds("f32", "sum"), 8 * 4 + 8 * 2 * 4 + added, 1e-6);
+  EXPECT_NEAR(seconds("f32", "mean"), 8 * 4 + 8 * 2 * 4 + added + 8 * (4 + 4), 1e-6);
+  EXPECT_NEAR(seconds("bf16", "sum"), 8 * 2 + 8 * 2 * 2 + added + 8 * (4 + 2), 1e-6);
+}
+
 /// How long one vertex computes, cut for so many sites of which two share a node.
 double computing_on(std::int64_t sites, Machine machine) {
   machine.sites_per_node = 2;

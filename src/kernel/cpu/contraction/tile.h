@@ -53,7 +53,9 @@ const TileKernels<T>& tile_kernels(Combination combination, bool careful);
 
 /// The kernels for sums of products of bf16, or null where the processor has no instruction for them. It takes numbers
 /// below the normal range for 0, in the panels and among the sums, so that a sum of n products is up to n * 2^-126 off;
-/// where panels hold such numbers, use the kernels for `subnormals`: of the same shape, and at half the speed.
+/// where panels hold such numbers, use the kernels for `subnormals`: of the same shape, and at the speed of f32.
 const TileKernels<float, BFloat16Pair>* bf16_kernels(bool subnormals);
+/// The same in vectors: what bf16_kernels gives where there is no matrix unit.
+const TileKernels<float, BFloat16Pair>* bf16_vector_kernels(bool subnormals);
 
 }  // namespace einrel::contraction

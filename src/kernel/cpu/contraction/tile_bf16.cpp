@@ -24,10 +24,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include <cpuid.h>
 #include <immintrin.h>
+#ifdef __linux__
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <utility>
@@ -70,16 +72,16 @@ EINREL_TARGET_BF16 HWY_INLINE void add_pairs(__m512 (&tile)[rows][vectors], cons
   }
 }
 
-/// Adds one product of each pair at one slot, in f32: nothing is taken for 0.
+/// Adds one product of each pair at one slot, in f32: nothing is taken for 0. The rows of A lie `step` pairs apart.
 template <bool high, std::size_t rows, std::size_t vectors>
 EINREL_TARGET_BF16 HWY_INLINE void add_halves(__m512 (&tile)[rows][vectors], const BFloat16Pair* a,
-                                              const BFloat16Pair* b) {
+                                              const BFloat16Pair* b, std::size_t step = 1) {
   __m512 b_lanes[vectors];
   HWY_UNROLL(2)
   for (std::size_t v = 0; v < vectors; ++v) b_lanes[v] = halves<high>(_mm512_loadu_si512(b + v * lanes));
   HWY_UNROLL(14)
   for (std::size_t r = 0; r < rows; ++r) {
-    const __m512 a_lanes = halves<high>(_mm512_set1_epi32(static_cast<int>(a[r])));
+    const __m512 a_lanes = halves<high>(_mm512_set1_epi32(static_cast<int>(a[r * step])));
     HWY_UNROLL(2)
     for (std::size_t v = 0; v < vectors; ++v) tile[r][v] = _mm512_fmadd_ps(a_lanes, b_lanes[v], tile[r][v]);
   }
@@ -163,6 +165,9 @@ struct alignas(64) RegisterShapes {
 static_assert(sizeof(RegisterShapes) == 64);
 constexpr RegisterShapes shapes;
 
+/// What is written before is in memory: GCC 12 does not know that the loads of registers read it.
+HWY_INLINE void finish_writing(const void* at) { __asm__ volatile("" : : "r"(at) : "memory"); }
+
 /// Registers 0 to 3 hold the tile, 4 and 5 blocks of A, 6 and 7 of B.
 template <std::size_t high, std::size_t vectors>
 EINREL_TARGET_AMX HWY_INLINE void add_blocks(const BFloat16Pair* a, const BFloat16Pair* b) {
@@ -189,6 +194,8 @@ EINREL_TARGET_AMX void add_rest(const BFloat16Pair* a, const BFloat16Pair* b, st
     for (std::size_t r = 0; r < high * side; ++r) a_rest[r * side + s] = a[s * high * side + r];
   }
   std::copy_n(b, slots * vectors * side, b_rest);
+  finish_writing(a_rest);
+  finish_writing(b_rest);
   add_blocks<high, vectors>(a_rest, b_rest);
 }
 
@@ -223,6 +230,8 @@ EINREL_TARGET_AMX void amx_tile(const Tile<float, BFloat16Pair>& task) {
   _tile_zero(3);
   const BFloat16Pair* a = task.a;
   const BFloat16Pair* b = task.b;
+  finish_writing(a);
+  finish_writing(b);
   auto left = static_cast<std::size_t>(task.inner);
   for (; left >= side; left -= side, a += high * block_size, b += vectors * block_size) {
     add_blocks<high, vectors>(a, b);
@@ -245,24 +254,29 @@ EINREL_TARGET_AMX void amx_tile(const Tile<float, BFloat16Pair>& task) {
   }
 }
 
-/// The same panels in f32: nothing is taken for 0.
+/// The same panels in f32, some rows at a time: nothing is taken for 0.
 template <std::size_t high, std::size_t vectors>
 EINREL_TARGET_BF16 void turned_tile_in_f32(const Tile<float, BFloat16Pair>& task) {
+  constexpr std::size_t together = 8;
   const auto slots = static_cast<std::size_t>(task.inner);
   const auto rows = static_cast<std::size_t>(task.rows);
   const std::size_t whole = slots / side * side;
-  for (std::size_t r = 0; r < rows; ++r) {
-    __m512 tile[1][vectors];
-    for (__m512& vector : tile[0]) vector = _mm512_setzero_ps();
-    const BFloat16Pair* const of_row = task.a + r / side * block_size + r % side * side;
-    for (std::size_t s = 0; s < slots; ++s) {
+  for (std::size_t first = 0; first < rows; first += together) {
+    __m512 tile[together][vectors];
+    for (auto& row : tile) std::fill_n(row, vectors, _mm512_setzero_ps());
+    const BFloat16Pair* const of_rows = task.a + first / side * block_size + first % side * side;
+    const BFloat16Pair* b = task.b;
+    for (std::size_t s = 0; s < slots; ++s, b += vectors * side) {
+      const bool in_block = s < whole;
       const BFloat16Pair* const a =
-          s < whole ? of_row + s / side * high * block_size + s % side : task.a + s * high * side + r;
-      add_halves<false>(tile, a, task.b + s * vectors * side);
-      add_halves<true>(tile, a, task.b + s * vectors * side);
+          in_block ? of_rows + s / side * high * block_size + s % side : task.a + s * high * side + first;
+      add_halves<false>(tile, a, b, in_block ? side : 1);
+      add_halves<true>(tile, a, b, in_block ? side : 1);
     }
-    for (std::size_t v = 0; v < vectors; ++v) {
-      store(tile[0][v], lanes_of(v, task), task.z + task.z_rows[r] + v * side, task);
+    for (std::size_t r = 0; r < std::min(together, rows - first); ++r) {
+      for (std::size_t v = 0; v < vectors; ++v) {
+        store(tile[r][v], lanes_of(v, task), task.z + task.z_rows[first + r] + v * side, task);
+      }
     }
   }
 }
@@ -270,6 +284,7 @@ EINREL_TARGET_BF16 void turned_tile_in_f32(const Tile<float, BFloat16Pair>& task
 /// Whether there are such registers, and the system lets this process use them: it has to be asked, since it saves them
 /// when it switches between threads.
 bool may_use_amx() {
+#ifdef __linux__
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
@@ -280,6 +295,9 @@ bool may_use_amx() {
   constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long tile_data = 18;
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
 }
 
 TileKernels<float, BFloat16Pair> amx_kernels(bool subnormals) {
@@ -300,20 +318,23 @@ TileKernels<float, BFloat16Pair> amx_kernels(bool subnormals) {
   return kernels;
 }
 
-TileKernels<float, BFloat16Pair> best_kernels(bool subnormals) {
-  static const bool has_amx = may_use_amx();
-  if (has_amx) return amx_kernels(subnormals);
-  constexpr auto heights = std::make_index_sequence<most_rows>();
-  return subnormals ? kernels_of<true>(heights) : kernels_of<false>(heights);
-}
-
 }  // namespace
 
-const TileKernels<float, BFloat16Pair>* bf16_kernels(bool subnormals) {
-  static const TileKernels<float, BFloat16Pair> quick = best_kernels(false);
-  static const TileKernels<float, BFloat16Pair> slow = best_kernels(true);
+const TileKernels<float, BFloat16Pair>* bf16_vector_kernels(bool subnormals) {
+  constexpr auto heights = std::make_index_sequence<most_rows>();
+  static const TileKernels<float, BFloat16Pair> quick = kernels_of<false>(heights);
+  static const TileKernels<float, BFloat16Pair> slow = kernels_of<true>(heights);
   static const bool has_instruction = __builtin_cpu_supports("avx512bf16") != 0;
   if (!has_instruction || !HWY_DYNAMIC_DISPATCH(is_best_set)()) return nullptr;
+  return subnormals ? &slow : &quick;
+}
+
+const TileKernels<float, BFloat16Pair>* bf16_kernels(bool subnormals) {
+  static const TileKernels<float, BFloat16Pair> quick = amx_kernels(false);
+  static const TileKernels<float, BFloat16Pair> slow = amx_kernels(true);
+  static const bool has_amx = may_use_amx();
+  const TileKernels<float, BFloat16Pair>* const in_vectors = bf16_vector_kernels(subnormals);
+  if (!has_amx || in_vectors == nullptr) return in_vectors;
   return subnormals ? &slow : &quick;
 }
 
@@ -326,6 +347,7 @@ const TileKernels<float, BFloat16Pair>* bf16_kernels(bool subnormals) {
 namespace einrel::contraction {
 
 const TileKernels<float, BFloat16Pair>* bf16_kernels(bool /*subnormals*/) { return nullptr; }
+const TileKernels<float, BFloat16Pair>* bf16_vector_kernels(bool /*subnormals*/) { return nullptr; }
 
 }  // namespace einrel::contraction
 
