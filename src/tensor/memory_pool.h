@@ -11,7 +11,7 @@ namespace einrel {
 /// many tensors of as many sizes as one that needs much, so that a part of it is not enough.
 struct Slack {
   double part = 0.125;
-  std::size_t bytes = std::size_t{16} << 20;
+  std::size_t bytes = std::size_t{24} << 20;
 };
 
 /// Memory for tensors, large ones in huge pages where there are any. Keeps the memory of large tensors that are gone

@@ -294,6 +294,27 @@ TEST(Split, IsOfferedWhereOnlyTheReductionIsLong) {
   }
 }
 
+/// Threads that shared columns would wait for one another after each of a hundred blocks.
+TEST(Split, IsOfferedWhereColumnsWouldBeSharedOftenAndResultsAreFew) {
+  const auto offer = [](std::int64_t rows, std::int64_t inner) {
+    RandomEinsum random = product({{2, 2, 2}, {0, 2}, {2, 1}, {0, 1}}, DType::f64);
+    EinSum einsum = random.einsum();
+    einsum.labels[0].extent = einsum.labels[1].extent = Extent(rows);
+    einsum.labels[2].extent = Extent(inner);
+    random.vertex.op = einsum;
+    random.vertex.bound = make_shape({rows, rows});
+    KernelSpec spec{einsum, {}, row_major_layout(DType::f64, random.vertex.bound), {}};
+    spec.operands = {row_major_layout(DType::f64, make_shape({rows, inner})),
+                     row_major_layout(DType::f64, make_shape({inner, rows}))};
+    return std::get<Offer>(packed_kernel().offer(spec, make_nest(spec)));
+  };
+  const Offer long_sums = offer(500, 24000);
+  EXPECT_EQ(long_sums.shared_bytes, 2 * 500 * 500 * 8) << long_sums.path;
+  EXPECT_EQ(long_sums.prepare().stages.size(), 2U) << long_sums.path;
+  EXPECT_GT(offer(500, 2000).prepare().stages.size(), 2U);    // not often
+  EXPECT_GT(offer(2000, 24000).prepare().stages.size(), 2U);  // too many results
+}
+
 /// Every row of X and every column of Y is the same one.
 RandomEinsum of_equal_rows(std::int64_t rows, std::int64_t columns, std::int64_t inner, Join join, Reducer reducer) {
   RandomEinsum random = joining({{rows, columns, inner}, {0, 2}, {1, 2}, {0, 1}}, DType::f32, join, reducer);

@@ -51,6 +51,16 @@ std::optional<Offer> offer_split(PlanFunction<Plan> make_plan, const Product& pr
   return offer;
 }
 
+/// Whether threads would wait for one another many times: after each of the blocks of columns that they share.
+bool waits_often(const PackedPlan& plan) {
+  constexpr std::int64_t often = 32;
+  return plan.shared_columns > 0 && plan.inner >= often * plan.inner_block;
+}
+template <class Plan>
+bool waits_often(const Plan& /*plan*/) {
+  return false;
+}
+
 template <class Plan>
 std::variant<Offer, Refusal> offer_with(PlanFunction<Plan> make_plan, const KernelSpec& spec, const LoopNest& nest) {
   const std::variant<Product, std::string> found = as_product(spec, nest);
@@ -65,6 +75,13 @@ std::variant<Offer, Refusal> offer_with(PlanFunction<Plan> make_plan, const Kern
     // Several threads share the pieces, two have as much to do each; one must not take much longer for them.
     std::optional<Offer> offer = offer_split(make_plan, product, (pieces + 1) / 2 * 2);
     if (offer && offer->seconds < 1.25 * plan.seconds) return std::move(*offer);
+  }
+  if (waits_often(plan)) {
+    // Each piece packs its own columns.
+    for (const std::int64_t few : {4, 2}) {
+      std::optional<Offer> offer = offer_split(make_plan, product, few);
+      if (offer && offer->seconds < 1.05 * plan.seconds) return std::move(*offer);
+    }
   }
   return offer_whole(std::move(plan));
 }

@@ -7,8 +7,9 @@
 
 namespace einrel::contraction {
 
-/// A product cut along a reduced loop, for results so small that there is nothing else to cut: partial results of equal
-/// pieces, and of a shorter last one, are computed into a workspace that all parts share and then reduced in order.
+/// A product cut along a reduced loop, for results so few that there is nothing else to cut, or not as well: partial
+/// results of equal pieces, and of a shorter last one, are computed into a workspace that all parts share and then
+/// reduced in order.
 struct Split {
   Product whole;
   Product equal;                ///< of all pieces but the last, as one more loop of its batch
