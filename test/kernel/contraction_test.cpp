@@ -276,6 +276,22 @@ TEST(Split, AddsUpPiecesOfLongReductions) {
   }
 }
 
+TEST(Split, AddsUpManyResultsInSeveralParts) {
+  for (const Layout& layout :
+       {Layout{{301, 121, 260}, {0, 2}, {2, 1}, {0, 1}}, Layout{{2, 151, 121, 260}, {0, 1, 3}, {3, 2, 0}, {0, 2, 1}}}) {
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      EXPECT_TRUE(agrees(product(layout, dtype), [](const Product& whole) {
+        const Split cut = *split(whole, 4);
+        std::optional<PreparedKernel> last;
+        if (cut.last) last = prepare(plan_packed(*cut.last));
+        PreparedKernel prepared = prepare_split(cut, prepare(plan_packed(cut.equal)), std::move(last));
+        EXPECT_GT(prepared.stages.back().parts, 1);
+        return prepared;
+      }));
+    }
+  }
+}
+
 TEST(Split, IsOfferedWhereOnlyTheReductionIsLong) {
   RandomEinsum random;
   random.vertex = product({{16, 16, 2}, {0, 2}, {2, 1}, {0, 1}}, DType::f32).vertex;
@@ -308,9 +324,13 @@ TEST(Split, IsOfferedWhereColumnsWouldBeSharedOftenAndResultsAreFew) {
                      row_major_layout(DType::f64, make_shape({inner, rows}))};
     return std::get<Offer>(packed_kernel().offer(spec, make_nest(spec)));
   };
-  const Offer long_sums = offer(500, 24000);
-  EXPECT_EQ(long_sums.shared_bytes, 2 * 500 * 500 * 8) << long_sums.path;
-  EXPECT_EQ(long_sums.prepare().stages.size(), 2U) << long_sums.path;
+  for (const std::int64_t inner : {24000, 24001}) {
+    const Offer long_sums = offer(500, inner);
+    EXPECT_EQ(long_sums.shared_bytes, 4 * 500 * 500 * 8) << long_sums.path;
+    const PreparedKernel prepared = long_sums.prepare();
+    ASSERT_EQ(prepared.stages.size(), 2U) << long_sums.path;
+    EXPECT_GE(prepared.stages[0].parts, 4) << long_sums.path;
+  }
   EXPECT_GT(offer(500, 2000).prepare().stages.size(), 2U);    // not often
   EXPECT_GT(offer(2000, 24000).prepare().stages.size(), 2U);  // too many results
 }

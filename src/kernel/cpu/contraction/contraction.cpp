@@ -27,8 +27,7 @@ Offer offer_whole(Plan plan) {
 
 /// Cut along a reduced loop; nothing when that cannot be done in this way.
 template <class Plan>
-std::optional<Offer> offer_split(PlanFunction<Plan> make_plan, const Product& product, std::int64_t pieces) {
-  std::optional<Split> cut = split(product, pieces);
+std::optional<Offer> offer_split(PlanFunction<Plan> make_plan, std::optional<Split> cut) {
   if (!cut) return std::nullopt;
   std::variant<Plan, std::string> equal = make_plan(cut->equal);
   std::optional<std::variant<Plan, std::string>> last;
@@ -73,15 +72,14 @@ std::variant<Offer, Refusal> offer_with(PlanFunction<Plan> make_plan, const Kern
   const auto pieces = static_cast<std::int64_t>(std::min(plan.seconds / least_seconds, 16.0));
   if (parts(plan) == 1 && pieces >= 2) {
     // Several threads share the pieces, two have as much to do each; one must not take much longer for them.
-    std::optional<Offer> offer = offer_split(make_plan, product, (pieces + 1) / 2 * 2);
+    std::optional<Offer> offer = offer_split(make_plan, split(product, (pieces + 1) / 2 * 2));
     if (offer && offer->seconds < 1.25 * plan.seconds) return std::move(*offer);
   }
   if (waits_often(plan)) {
-    // Each piece packs its own columns.
-    for (const std::int64_t few : {4, 2}) {
-      std::optional<Offer> offer = offer_split(make_plan, product, few);
-      if (offer && offer->seconds < 1.05 * plan.seconds) return std::move(*offer);
-    }
+    // Each piece packs its own columns. As many as there would be parts of rows, if their results have room.
+    constexpr std::int64_t few = 4;
+    std::optional<Offer> offer = offer_split(make_plan, split(product, few, most_workspace_bytes));
+    if (offer && offer->seconds < 1.05 * plan.seconds) return std::move(*offer);
   }
   return offer_whole(std::move(plan));
 }

@@ -18,8 +18,9 @@ struct Split {
   std::int64_t results = 0;  ///< elements of one partial result
 };
 
-/// Into at most `pieces` pieces; nullopt when no loop is that long or the partial results would take too much memory.
-std::optional<Split> split(const Product& product, std::int64_t pieces);
+/// Into at most `pieces` pieces; nullopt when no loop is that long or the partial results would take more memory.
+std::optional<Split> split(const Product& product, std::int64_t pieces,
+                           std::int64_t most_bytes = std::int64_t{4} << 20);
 
 std::int64_t shared_bytes(const Split& split);
 
