@@ -94,7 +94,7 @@ double measured_flops(Computing computing, const Job& job) {
   return flops * static_cast<double>(extents.size()) / seconds;
 }
 
-/// Of two streams read and one written, as in a step down a gradient. So much that it is in no cache, as what a program
+/// Of two streams read and one written, as in a step down a gradient: more than most caches hold, as what a program
 /// comes back to after everything else.
 double measured_memory_bandwidth(std::size_t threads, Computing computing, const Job& job) {
   constexpr double elements = 1 << 25;

@@ -221,6 +221,8 @@ void expect_right(const TileSample& sample, const TileKernels<float, BFloat16Pai
 TEST(Bf16Tiles, AreRightInVectorsAndInAMatrixUnit) {
   Random random(5);
   for (const bool subnormals : {false, true}) {
+    // There is no matrix unit for bf16 without vectors for it.
+    EXPECT_EQ(bf16_kernels(subnormals) == nullptr, bf16_vector_kernels(subnormals) == nullptr);
     for (const auto* const kernels : {bf16_vector_kernels(subnormals), bf16_kernels(subnormals)}) {
       if (kernels == nullptr) continue;
       for (std::int64_t height = 1; height <= kernels->rows; ++height) {

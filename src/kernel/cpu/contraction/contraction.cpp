@@ -76,7 +76,7 @@ std::variant<Offer, Refusal> offer_with(PlanFunction<Plan> make_plan, const Kern
     if (offer && offer->seconds < 1.25 * plan.seconds) return std::move(*offer);
   }
   if (waits_often(plan)) {
-    // Each piece packs its own columns. As many as there would be parts of rows, if their results have room.
+    // Each piece packs its own columns. Four keep as many threads at work as the parts of rows would.
     constexpr std::int64_t few = 4;
     std::optional<Offer> offer = offer_split(make_plan, split(product, few, most_workspace_bytes));
     if (offer && offer->seconds < 1.05 * plan.seconds) return std::move(*offer);
