@@ -235,22 +235,37 @@ class PackedPart {
   void compute_tiles() {
     kernels_ = &kernels_for<T, Packed>(plan_.product.match.combination, a_specials_, b_specials_);
     const std::int64_t panel = plan_.tile_lanes * slots();
+    const std::int64_t steps = (slots() + 15) / 16;  // of a tile: in each some lines are fetched
+    Tile<T, Packed> tile;
+    if (shared_ != nullptr) look_ahead_in_columns(tile, steps);
     if (kernels_->begin != nullptr) kernels_->begin();
     for (std::int64_t r = 0; r < rows_.count(); r += plan_.tile_rows) {
-      Tile<T, Packed> tile;
       tile.a = a_panels_ + r * slots();
       tile.inner = slots();
       tile.rows = std::min(plan_.tile_rows, rows_.count() - r);
-      tile.next = tile.a + plan_.tile_rows * slots();
+      // The next rows of A come into the cache while these ones meet all columns.
+      if (shared_ == nullptr) tile.next = tile.a + plan_.tile_rows * slots();
       for (std::int64_t c = 0; c < block_columns_.count(); c += plan_.tile_lanes) {
         tile.b = b_panels_ + c / plan_.tile_lanes * panel;
         tile.lanes = std::min(plan_.tile_lanes, block_columns_.count() - c);
         compute(tile, r, c);
-        // The next rows of A come into the cache while these ones meet all columns.
-        tile.next += (slots() + 15) / 16 * static_cast<std::int64_t>(64 / sizeof(Packed));
+        tile.next += steps * tile.next_lines * static_cast<std::int64_t>(64 / sizeof(Packed));
       }
     }
     if (kernels_->end != nullptr) kernels_->end();
+  }
+
+  /// The next block of shared columns comes into the cache while all rows meet this one: from the third-level cache,
+  /// which is slow, and the rows of A are in the second already.
+  void look_ahead_in_columns(Tile<T, Packed>& tile, std::int64_t steps) const {
+    const std::int64_t block = plan_.column_block * slots();
+    const Packed* const next = b_panels_ + block;
+    tile.next = next < shared_ + plan_.shared_columns * slots() ? next : shared_;
+    const std::int64_t tiles =
+        ceil_div(rows_.count(), plan_.tile_rows) * ceil_div(block_columns_.count(), plan_.tile_lanes);
+    constexpr std::int64_t most_lines = 4;
+    tile.next_lines =
+        std::min(most_lines, ceil_div(block, steps * tiles * static_cast<std::int64_t>(64 / sizeof(Packed))));
   }
 
   void compute(Tile<T, Packed>& tile, std::int64_t row, std::int64_t column) {

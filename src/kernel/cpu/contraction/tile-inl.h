@@ -65,8 +65,7 @@ HWY_INLINE void add_slot(Vector<T> (&tile)[rows][vectors], const T* a, const T* 
   for (std::size_t r = 0; r < rows; ++r) {
     const Vector<T> a_lanes = hn::Set(d, a[r]);
     HWY_UNROLL(2)
-    for (std::size_t v = 0; v < vectors; ++v)
-      tile[r][v] = step<join, reduce, careful>(tile[r][v], a_lanes, b_lanes[v]);
+    for (std::size_t v = 0; v < vectors; ++v) tile[r][v] = step<join, reduce, careful>(tile[r][v], a_lanes, b_lanes[v]);
   }
 }
 

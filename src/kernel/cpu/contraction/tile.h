@@ -22,7 +22,8 @@ struct Tile {
   std::int64_t lanes = 0;
   T scale = 1;                   ///< of sums: the tile is multiplied with it
   bool accumulate = false;       ///< Z is reduced with the tile, instead of replaced by it
-  const Packed* next = nullptr;  ///< what is read after this tile: one cache line of it is fetched for 16 slots
+  const Packed* next = nullptr;  ///< what is read after this tile
+  std::int64_t next_lines = 1;   ///< how many cache lines of it are fetched for 16 slots
 };
 
 template <class T, class Packed = T>
