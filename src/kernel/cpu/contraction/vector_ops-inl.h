@@ -130,6 +130,21 @@ HWY_INLINE V step(V held, V a, V b) {
   }
 }
 
+/// Reduces a tile with the joins of one slot: of the rows of A, which lie `a_row` apart, and the lanes of B.
+template <class T, Join join, Reduce reduce, bool careful, std::size_t rows, std::size_t vectors>
+HWY_INLINE void add_slot(Vector<T> (&tile)[rows][vectors], const T* a, std::int64_t a_row, const T* b) {
+  const Tag<T> d;
+  Vector<T> b_lanes[vectors];
+  HWY_UNROLL(2)
+  for (std::size_t v = 0; v < vectors; ++v) b_lanes[v] = hn::LoadU(d, b + v * vector_lanes<T>);
+  HWY_UNROLL(14)
+  for (std::size_t r = 0; r < rows; ++r) {
+    const Vector<T> a_lanes = hn::Set(d, a[static_cast<std::int64_t>(r) * a_row]);
+    HWY_UNROLL(2)
+    for (std::size_t v = 0; v < vectors; ++v) tile[r][v] = step<join, reduce, careful>(tile[r][v], a_lanes, b_lanes[v]);
+  }
+}
+
 /// What reducing starts from.
 template <class T, Reduce reduce>
 constexpr T identity() {

@@ -27,18 +27,13 @@ void window_tile(const WindowTile<T>& given) {
     for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(d);
   }
   const T* b = task.b;
-  for (std::int64_t p = 0; p < task.inner; ++p, b += vectors * lanes) {
-    Vector<T> b_lanes[vectors];
-    HWY_UNROLL(2)
-    for (std::size_t v = 0; v < vectors; ++v) b_lanes[v] = hn::LoadU(d, b + v * lanes);
-    const T* const a = task.a + task.a_inner[p];
-    HWY_UNROLL(14)
-    for (std::size_t r = 0; r < rows; ++r) {
-      const Vector<T> a_lanes = hn::Set(d, a[static_cast<std::int64_t>(r) * task.a_row]);
-      HWY_UNROLL(2)
-      for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = hn::MulAdd(a_lanes, b_lanes[v], sums[r][v]);
-    }
+  std::int64_t p = 0;  // in steps of two, as packed_tile
+  for (; p + 2 <= task.inner; p += 2, b += 2 * vectors * lanes) {
+    add_slot<T, Join::multiply, Reduce::sum, false>(sums, task.a + task.a_inner[p], task.a_row, b);
+    add_slot<T, Join::multiply, Reduce::sum, false>(sums, task.a + task.a_inner[p + 1], task.a_row,
+                                                    b + vectors * lanes);
   }
+  if (p < task.inner) add_slot<T, Join::multiply, Reduce::sum, false>(sums, task.a + task.a_inner[p], task.a_row, b);
   const Vector<T> scale = hn::Set(d, task.scale);
   HWY_UNROLL(14)
   for (std::size_t r = 0; r < rows; ++r) {
