@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hwy/targets.h"
+#include "kernel/cpu/contraction/pack_ops.h"
 #include "kernel/cpu/contraction/packed.h"
 #include "kernel/cpu/contraction/tile.h"
 #include "support/only_target.h"
@@ -39,7 +40,7 @@ void scale_at(Tensor& operand, std::size_t dimension, std::int64_t position, dou
 
 /// Rows of X that vanish where subnormals are taken for 0, though Y makes up for them.
 TEST(Packed, MultipliesBf16BelowTheNormalRangeOnEveryInstructionSet) {
-  const std::array<BlockSizes, 2> small{{{28, 32, 64, 1, 0}, {28, 32, 64, 1000, 0}}};
+  const std::array<BlockSizes, 2> small{{{28, 32, 64, 32, 1, 0}, {28, 32, 64, 32, 1000, 0}}};
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     const OnlyTarget only(target);
     Random random(7);
@@ -238,6 +239,25 @@ TEST(Bf16Tiles, AreRightInVectorsAndInAMatrixUnit) {
           }
         }
       }
+    }
+  }
+}
+
+/// Every sign, exponent and first bits of a fraction, with what is cut off just below, at and just above a tie.
+TEST(NarrowLine, RoundsToBf16AsOneByOne) {
+  std::vector<float> values;
+  for (std::uint32_t high = 0; high < 0x10000; ++high) {
+    for (const std::uint32_t low : {0x0000U, 0x0001U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU}) {
+      values.push_back(std::bit_cast<float>(high << 16U | low));
+    }
+  }
+  for (const std::size_t count : {values.size(), values.size() - 7, std::size_t{40}, std::size_t{15}}) {
+    std::vector<BFloat16> narrow(count + 1);
+    const std::uint16_t untouched = narrow.back().bits;
+    narrow_line(values.data(), static_cast<std::int64_t>(count), narrow.data());
+    EXPECT_EQ(narrow.back().bits, untouched) << "behind " << count;
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(narrow[i].bits, to_bfloat16(values[i]).bits) << std::bit_cast<std::uint32_t>(values[i]);
     }
   }
 }

@@ -69,7 +69,7 @@ TEST(Contraction, ComputesEveryCombinationInEveryType) {
 TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
   // Blocks as small as they can be, so that extents just below and above their multiples stay small. Parts share the
   // columns in the one case, and not in the other.
-  const std::array<BlockSizes, 2> small{{{28, 32, 64, 1, 0}, {28, 32, 64, 1000, 0}}};
+  const std::array<BlockSizes, 2> small{{{28, 32, 64, 32, 1, 0}, {28, 32, 64, 32, 1000, 0}}};
   int sharing = 0;
   int others = 0;
   Random random(1);
@@ -110,7 +110,7 @@ TEST(Packed, IsRightWithAnyNumberOfBlocksOfSharedColumns) {
         const Layout layout{
             {random.between(145, 150), random.between(145, 150), inner}, order(0, 2), order(1, 2), {0, 1}};
         ASSERT_TRUE(agrees(product(layout, dtype), [&](const Product& p) {
-          const PackedPlan plan = plan_packed(p, {28, 32, 64, 1, 0, shared_bytes});
+          const PackedPlan plan = plan_packed(p, {28, 32, 64, 32, 1, 0, shared_bytes});
           EXPECT_GT(plan.shared_columns, 0);
           EXPECT_LE(contraction::shared_bytes(plan), shared_bytes);
           taken.insert({plan.shared_buffers, blocks % 2, plan.columns > plan.shared_columns ? 1 : 0});
@@ -124,7 +124,7 @@ TEST(Packed, IsRightWithAnyNumberOfBlocksOfSharedColumns) {
 }
 
 TEST(Packed, ReadsSeveralLoopsPerRoleInAnyOrder) {
-  const std::array<BlockSizes, 2> small{{{28, 32, 64, 1, 0}, {28, 32, 64, 1000, 0}}};
+  const std::array<BlockSizes, 2> small{{{28, 32, 64, 32, 1, 0}, {28, 32, 64, 32, 1000, 0}}};
   Random random(2);
   for (int i = 0; i < 60; ++i) {
     // Two labels each for rows, columns and inner positions, and sometimes a batch.
@@ -403,7 +403,7 @@ TEST(Contraction, KeepsNaNAndInfinitiesInExtremesWhereTheyBelong) {
           RandomEinsum sample = joining({extents, {0, 2}, {1, 2}, {0, 1}}, DType::f32, join, reducer);
           scatter(random, sample.operands[0], in_x);
           scatter(random, sample.operands[1], in_y);
-          ASSERT_TRUE(agrees(sample, [](const Product& p) { return prepare(plan_packed(p, {28, 32, 64, 1, 0})); }));
+          ASSERT_TRUE(agrees(sample, [](const Product& p) { return prepare(plan_packed(p, {28, 32, 64, 32, 1, 0})); }));
         }
       }
     }

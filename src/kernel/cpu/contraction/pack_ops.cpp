@@ -447,8 +447,41 @@ template <class Stored>
 void narrow_line(const float* from, std::int64_t count, Stored* to) {
   std::get<NarrowLine<Stored>>(pack_ops().narrow)(from, count, to);
 }
-template void narrow_line(const float*, std::int64_t, BFloat16*);
 template void narrow_line(const float*, std::int64_t, Float16*);
+
+#if HWY_ARCH_X86_64
+
+/// Vectors of 16, up to the first one with a number below the normal range, which the instruction takes for 0. Returns
+/// how many elements these are.
+__attribute__((target("avx512f,avx512vl,avx512dq,avx512bf16"))) static std::int64_t narrow_by_instruction(
+    const float* from, std::int64_t count, BFloat16* to) {
+  constexpr int subnormal = 0x20;
+  std::int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const __m512 values = _mm512_loadu_ps(from + i);
+    if (_mm512_fpclass_ps_mask(values, subnormal) != 0) break;
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(values)));
+  }
+  return i;
+}
+
+template <>
+void narrow_line(const float* from, std::int64_t count, BFloat16* to) {
+  static const bool has_instruction = __builtin_cpu_supports("avx512bf16") != 0;
+  std::int64_t next = has_instruction ? narrow_by_instruction(from, count, to) : 0;
+  while (next < count) {
+    const std::int64_t others = has_instruction ? std::min<std::int64_t>(count - next, 16) : count;
+    std::get<NarrowLine<BFloat16>>(pack_ops().narrow)(from + next, others, to + next);
+    next += others;
+    if (next < count) next += narrow_by_instruction(from + next, count - next, to + next);
+  }
+}
+
+#else
+
+template void narrow_line(const float*, std::int64_t, BFloat16*);
+
+#endif
 
 std::uint64_t outside(const std::int64_t* values, std::int64_t count, std::int64_t low, std::int64_t high) {
   return pack_ops().outside(values, count, low, high);
