@@ -359,6 +359,10 @@ class DirectPart {
   }
 
   void run(std::int64_t part) {
+    if (prepared_.units == 1) {  // small: finding out which unit it is would take as long as computing it
+      rows_ = &prepared_.last_rows;
+      return compute_unit(plan_.product.bases, {});
+    }
     const std::int64_t lane_blocks = ceil_div(plan_.lanes.extent, plan_.lane_block);
     const std::int64_t row_blocks = ceil_div(plan_.row.extent, plan_.row_block);
     const std::int64_t repeats = ceil_div(plan_.repeated.extent, plan_.repeated_block);
@@ -398,9 +402,9 @@ class DirectPart {
     tiles.b = b_ + offset(b_quantity_);
     tiles.z = z_ + offset(output_quantity);
     tiles.accumulate = plan_.product.accumulate;
-    tiles.b_ahead = (outer_ == 1 ? plan_.inner_block : plan_.inner.extent) * tiles.b_inner;
     if (outer_ == 1) {
       tiles.outer = 1;
+      if (plan_.inner_block < plan_.inner.extent) tiles.b_ahead = plan_.inner_block * tiles.b_inner;
       for (std::int64_t p = 0; p < plan_.inner.extent; p += plan_.inner_block) {
         tiles.inner = std::min(plan_.inner_block, plan_.inner.extent - p);
         compute_tiles(tiles);
@@ -411,6 +415,7 @@ class DirectPart {
     } else {
       const std::int64_t block = std::max<std::int64_t>(1, plan_.inner_block / plan_.inner.extent);
       tiles.inner = plan_.inner.extent;
+      tiles.b_ahead = plan_.inner.extent * tiles.b_inner;
       for (std::int64_t o = 0; o < outer_; o += block) {
         tiles.outer = std::min(block, outer_ - o);
         compute_tiles(tiles);

@@ -66,19 +66,14 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
     for (std::int64_t o = 0; o < task.outer; ++o) {
       const T* const a = a_tile + task.a_outer[o];
       const T* b = b_tile + task.b_outer[o];
-      const T* soon = a + soon_begin;
       // One address for three rows: as many as there are registers for.
       constexpr std::size_t groups = (rows + 2) / 3;
       const T* a_rows[groups];
       HWY_UNROLL(5)
       for (std::size_t g = 0; g < groups; ++g) a_rows[g] = a + static_cast<std::int64_t>(3 * g) * task.a_row;
-      for (std::int64_t left = task.inner; left > 0; --left, b += task.b_inner, soon += soon_step) {
+      const auto add_slot = [&]() HWY_ATTR {
         hn::Vec<D> b_lanes[vectors];
         load_lanes(b, last, b_lanes);
-        // The next block of inner positions reads this, which processors do not foresee where blocks are short.
-        __builtin_prefetch(soon, 0, 3);
-        HWY_UNROLL(4)
-        for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + task.b_ahead + v * hn::MaxLanes(d), 0, 3);
         HWY_UNROLL(14)
         for (std::size_t r = 0; r < rows; ++r) {
           const T* const a_row = a_rows[r / 3] + static_cast<std::int64_t>(r % 3) * task.a_row;
@@ -94,6 +89,20 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
         }
         HWY_UNROLL(5)
         for (std::size_t g = 0; g < groups; ++g) a_rows[g] += task.a_inner;
+        b += task.b_inner;
+      };
+      if (task.b_ahead == 0) {
+        for (std::int64_t left = task.inner; left > 0; --left) add_slot();
+        continue;
+      }
+      // The next block of inner positions reads this, which processors do not foresee where blocks are short.
+      const T* soon = a + soon_begin;
+      const T* b_soon = b + task.b_ahead;
+      for (std::int64_t left = task.inner; left > 0; --left, soon += soon_step, b_soon += task.b_inner) {
+        __builtin_prefetch(soon, 0, 3);
+        HWY_UNROLL(4)
+        for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b_soon + v * hn::MaxLanes(d), 0, 3);
+        add_slot();
       }
     }
     T* z = z_tile;

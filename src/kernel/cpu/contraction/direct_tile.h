@@ -28,7 +28,7 @@ struct DirectTiles {
   std::int64_t z_tile = 0;
   T scale = 1;
   bool accumulate = false;   ///< Z += the sums, instead of Z = the sums
-  std::int64_t b_ahead = 0;  ///< how far behind what it reads of B is what should be fetched
+  std::int64_t b_ahead = 0;  ///< how far behind what it reads of B is what should be fetched, as of A; 0 if nothing is
 };
 
 template <class T>
