@@ -306,6 +306,16 @@ std::vector<DirectPlan> plans_of(const Product& product) {
 
 // --- running it ---
 
+/// Whether operands and result are too large to be in the second-level cache from the run before.
+bool is_large(const Product& product) {
+  constexpr std::int64_t most_cached = 256 << 10;
+  const std::int64_t rows = position_count(product.rows);
+  const std::int64_t columns = position_count(product.columns);
+  const std::int64_t inner = position_count(product.inner);
+  const std::int64_t elements = position_count(product.batch) * (rows * inner + inner * columns + rows * columns);
+  return elements > most_cached / static_cast<std::int64_t>(size_of(product.match.type));
+}
+
 /// What all parts share.
 struct PreparedDirect {
   explicit PreparedDirect(DirectPlan of)
@@ -313,7 +323,11 @@ struct PreparedDirect {
         shape(kernel_shape(plan)),
         block_rows(row_groups(plan.row_block, shape.rows)),
         last_rows(row_groups((plan.row.extent - 1) % plan.row_block + 1, shape.rows)),
-        units(unit_count(plan)) {
+        units(unit_count(plan)),
+        lane_blocks(ceil_div(plan.lanes.extent, plan.lane_block)),
+        row_blocks(ceil_div(plan.row.extent, plan.row_block)),
+        repeats(ceil_div(plan.repeated.extent, plan.repeated_block)),
+        fetches(is_large(plan.product)) {
     if (!plan.rest.empty()) rest.emplace(plan.rest, plan.product.bases);
     const std::int64_t count = position_count(plan.outer_inner);
     const auto fill = [&](const Side& side, std::vector<std::int64_t>& to) {
@@ -324,11 +338,18 @@ struct PreparedDirect {
     fill(plan.product.b, b_outer);
   }
 
+  /// Units of one position of the other loops.
+  std::int64_t per_position() const { return repeats * row_blocks * lane_blocks; }
+
   DirectPlan plan;
   DirectShape shape;
   TileGroups block_rows;
   TileGroups last_rows;
   std::int64_t units = 1;
+  std::int64_t lane_blocks = 1;
+  std::int64_t row_blocks = 1;
+  std::int64_t repeats = 1;
+  bool fetches = false;          ///< what is soon needed
   std::optional<Odometer> rest;  ///< most small products have none
   /// Of the inner positions but those of the innermost loop.
   std::vector<std::int64_t> a_outer;
@@ -359,26 +380,17 @@ class DirectPart {
   }
 
   void run(std::int64_t part) {
-    if (prepared_.units == 1) {  // small: finding out which unit it is would take as long as computing it
-      rows_ = &prepared_.last_rows;
-      return compute_unit(plan_.product.bases, {});
-    }
-    const std::int64_t lane_blocks = ceil_div(plan_.lanes.extent, plan_.lane_block);
-    const std::int64_t row_blocks = ceil_div(plan_.row.extent, plan_.row_block);
-    const std::int64_t repeats = ceil_div(plan_.repeated.extent, plan_.repeated_block);
-    const std::int64_t per_position = repeats * row_blocks * lane_blocks;
-    const std::int64_t begin = prepared_.units * part / plan_.parts;
-    const std::int64_t end = prepared_.units * (part + 1) / plan_.parts;
-    std::int64_t position = begin / per_position;
+    const bool single = prepared_.units == 1;  // small: to find out where it begins would take as long as to compute it
+    const std::int64_t begin = single ? 0 : prepared_.units * part / plan_.parts;
+    const std::int64_t end = single ? 1 : prepared_.units * (part + 1) / plan_.parts;
+    std::int64_t position = single ? 0 : begin / prepared_.per_position();
     std::optional<Odometer> rest = prepared_.rest;
     if (rest) rest->seek(position);
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      for (; position < unit / per_position; ++position) rest->advance();
-      const std::int64_t row_block = unit / lane_blocks % row_blocks;
-      rows_ = row_block + 1 < row_blocks ? &prepared_.block_rows : &prepared_.last_rows;
-      compute_unit(rest ? rest->quantities() : plan_.product.bases,
-                   {unit / lane_blocks / row_blocks % repeats * plan_.repeated_block, row_block * plan_.row_block,
-                    unit % lane_blocks * plan_.lane_block});
+      for (; !single && position < unit / prepared_.per_position(); ++position) rest->advance();
+      const Start start = single ? Start() : start_of(unit);
+      rows_ = start.row + plan_.row_block < plan_.row.extent ? &prepared_.block_rows : &prepared_.last_rows;
+      compute_unit(rest ? rest->quantities() : plan_.product.bases, start);
     }
   }
 
@@ -389,6 +401,12 @@ class DirectPart {
     std::int64_t row = 0;
     std::int64_t lane = 0;
   };
+
+  Start start_of(std::int64_t unit) const {
+    const std::int64_t block = unit / prepared_.lane_blocks;
+    return {block / prepared_.row_blocks % prepared_.repeats * plan_.repeated_block,
+            block % prepared_.row_blocks * plan_.row_block, unit % prepared_.lane_blocks * plan_.lane_block};
+  }
 
   void compute_unit(const std::vector<std::int64_t>& at, Start start) {
     repeats_ = std::min(plan_.repeated_block, plan_.repeated.extent - start.repeat);
@@ -402,9 +420,9 @@ class DirectPart {
     tiles.b = b_ + offset(b_quantity_);
     tiles.z = z_ + offset(output_quantity);
     tiles.accumulate = plan_.product.accumulate;
+    tiles.b_ahead = (outer_ == 1 ? plan_.inner_block : plan_.inner.extent) * tiles.b_inner;
     if (outer_ == 1) {
       tiles.outer = 1;
-      if (plan_.inner_block < plan_.inner.extent) tiles.b_ahead = plan_.inner_block * tiles.b_inner;
       for (std::int64_t p = 0; p < plan_.inner.extent; p += plan_.inner_block) {
         tiles.inner = std::min(plan_.inner_block, plan_.inner.extent - p);
         compute_tiles(tiles);
@@ -415,7 +433,6 @@ class DirectPart {
     } else {
       const std::int64_t block = std::max<std::int64_t>(1, plan_.inner_block / plan_.inner.extent);
       tiles.inner = plan_.inner.extent;
-      tiles.b_ahead = plan_.inner.extent * tiles.b_inner;
       for (std::int64_t o = 0; o < outer_; o += block) {
         tiles.outer = std::min(block, outer_ - o);
         compute_tiles(tiles);
@@ -485,6 +502,8 @@ class DirectPart {
       return kernels_.streams[row];
     }
     const std::size_t width = vectors > 1 ? (vectors == 2 ? 3 : 4) : tiles.lanes <= 4 ? 0 : tiles.lanes <= 8 ? 1 : 2;
+    constexpr std::size_t whole_vector = 2;
+    if (!prepared_.fetches && width >= whole_vector && vectors <= 2) return kernels_.cached[row][width - whole_vector];
     return kernels_.constant_a[row][width];
   }
 

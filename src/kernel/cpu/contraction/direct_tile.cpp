@@ -42,7 +42,7 @@ HWY_INLINE void store_lanes(hn::Vec<D> (&sums)[vectors], const FirstLanes<D>& la
 
 // Loops around values that must stay in registers: as functions of their own they would be spilled.
 // NOLINTBEGIN(readability-function-cognitive-complexity)
-template <class D, std::size_t rows, std::size_t vectors, bool a_by_lanes>
+template <class D, std::size_t rows, std::size_t vectors, bool a_by_lanes, bool fetches = true>
 void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
   using T = hn::TFromD<D>;
   const D d;
@@ -66,14 +66,21 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
     for (std::int64_t o = 0; o < task.outer; ++o) {
       const T* const a = a_tile + task.a_outer[o];
       const T* b = b_tile + task.b_outer[o];
+      const T* soon = a + soon_begin;
       // One address for three rows: as many as there are registers for.
       constexpr std::size_t groups = (rows + 2) / 3;
       const T* a_rows[groups];
       HWY_UNROLL(5)
       for (std::size_t g = 0; g < groups; ++g) a_rows[g] = a + static_cast<std::int64_t>(3 * g) * task.a_row;
-      const auto add_slot = [&]() HWY_ATTR {
+      for (std::int64_t left = task.inner; left > 0; --left, b += task.b_inner, soon += soon_step) {
         hn::Vec<D> b_lanes[vectors];
         load_lanes(b, last, b_lanes);
+        if constexpr (fetches) {
+          // The next block of inner positions reads this, which processors do not foresee where blocks are short.
+          __builtin_prefetch(soon, 0, 3);
+          HWY_UNROLL(4)
+          for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + task.b_ahead + v * hn::MaxLanes(d), 0, 3);
+        }
         HWY_UNROLL(14)
         for (std::size_t r = 0; r < rows; ++r) {
           const T* const a_row = a_rows[r / 3] + static_cast<std::int64_t>(r % 3) * task.a_row;
@@ -89,20 +96,6 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
         }
         HWY_UNROLL(5)
         for (std::size_t g = 0; g < groups; ++g) a_rows[g] += task.a_inner;
-        b += task.b_inner;
-      };
-      if (task.b_ahead == 0) {
-        for (std::int64_t left = task.inner; left > 0; --left) add_slot();
-        continue;
-      }
-      // The next block of inner positions reads this, which processors do not foresee where blocks are short.
-      const T* soon = a + soon_begin;
-      const T* b_soon = b + task.b_ahead;
-      for (std::int64_t left = task.inner; left > 0; --left, soon += soon_step, b_soon += task.b_inner) {
-        __builtin_prefetch(soon, 0, 3);
-        HWY_UNROLL(4)
-        for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b_soon + v * hn::MaxLanes(d), 0, 3);
-        add_slot();
       }
     }
     T* z = z_tile;
@@ -223,6 +216,9 @@ DirectKernels<T> kernels_of(std::index_sequence<row...>) {
   kernels.rows = sizeof...(row);
   kernels.instructions = instruction_set();
   ((kernels.constant_a[row] = kernels_of_rows<T, row>()), ...);
+  ((kernels.cached[row] = {direct_tiles<Tag<T>, row + 1, 1, false, false>,
+                           direct_tiles<Tag<T>, row + 1, 2, false, false>}),
+   ...);
   kernels.a_by_lanes = {{{direct_tiles<Tag<T>, 1, 1, true>, direct_tiles<Tag<T>, 1, 2, true>},
                          {direct_tiles<Tag<T>, 2, 1, true>, direct_tiles<Tag<T>, 2, 2, true>},
                          {direct_tiles<Tag<T>, 3, 1, true>, direct_tiles<Tag<T>, 3, 2, true>},

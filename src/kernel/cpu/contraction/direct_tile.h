@@ -28,7 +28,7 @@ struct DirectTiles {
   std::int64_t z_tile = 0;
   T scale = 1;
   bool accumulate = false;   ///< Z += the sums, instead of Z = the sums
-  std::int64_t b_ahead = 0;  ///< how far behind what it reads of B is what should be fetched, as of A; 0 if nothing is
+  std::int64_t b_ahead = 0;  ///< how far behind what it reads of B is what should be fetched
 };
 
 template <class T>
@@ -46,6 +46,8 @@ struct DirectKernels {
   /// are faster than large ones in part, which may reach over two cache lines.
   std::int64_t rows = 0;
   std::array<std::array<DirectFunction<T>, 5>, most_direct_rows> constant_a{};
+  /// The same of 1 or 2 whole vectors, for what is in the first caches: nothing is fetched ahead.
+  std::array<std::array<DirectFunction<T>, 2>, most_direct_rows> cached{};
   /// A runs along the lanes as B does. Up to 4 rows, 1 or 2 vectors.
   std::array<std::array<DirectFunction<T>, 2>, 4> a_by_lanes{};
   /// 4 rows, lanes and inner positions each (outer = 1, a_row = z_row = 4, a_inner = 1): the smallest products that
