@@ -205,8 +205,7 @@ bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
 /// packing the same lines again and again costs much.
 void cut_into_parts(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
   if (seconds > 2 * sizes.part_seconds && share_columns(plan, sizes)) return;
-  const auto enough = static_cast<std::int64_t>(std::clamp(seconds / sizes.part_seconds, 1.0, 64.0));
-  const std::int64_t wanted = enough > 1 ? round_up(enough, 2) : 1;  // two threads have as much to do each
+  const std::int64_t wanted = parts_for(seconds, sizes.part_seconds);
   plan.part_batch = ceil_div(plan.batch, std::min(plan.batch, wanted));
   const std::int64_t most_rows = round_up(std::max(sizes.rows, plan.tile_rows), plan.tile_rows);
   // A block of the result, and packed rows of A beside it, must fit into the workspace.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
@@ -54,6 +55,14 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 
 /// The least multiple of b that is not below a.
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+/// Into how many parts to cut what takes so long: few enough to be worth their start, and an even number, so that two
+/// threads have as much to do each.
+inline std::int64_t parts_for(double seconds, double part_seconds) {
+  constexpr double most = 64;
+  const auto enough = static_cast<std::int64_t>(std::clamp(seconds / part_seconds, 1.0, most));
+  return enough > 1 ? round_up(enough, 2) : 1;
+}
 
 /// Lines that begin a multiple of it apart share a few places in every cache.
 inline constexpr std::int64_t page_bytes = 4096;
