@@ -1,9 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-
 #include "hwy/base.h"
 #include "kernel/cpu/contraction/tile.h"
 
@@ -18,14 +14,11 @@ class Prefetching {
       : z_(task.z),
         z_rows_(task.z_rows),
         next_(reinterpret_cast<const char*>(task.next)),
-        next_lines_(task.next_lines) {
-    const std::int64_t all = rows * 16;  // slots in which all rows of Z are fetched one by one
-    rows_at_once_ = task.inner >= all ? 1 : 2 * task.inner >= all ? 2 : 4;
-  }
+        next_lines_(task.next_lines) {}
 
   HWY_INLINE void advance() {
-    for (std::size_t end = std::min(row_ + rows_at_once_, rows); row_ < end; ++row_) {
-      const T* const z = z_ + z_rows_[row_];
+    if (row_ < rows) {
+      const T* const z = z_ + z_rows_[row_++];
       HWY_UNROLL(2)
       for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(z + v * lanes, 1, 3);
     }
@@ -38,7 +31,6 @@ class Prefetching {
   const char* next_;
   std::int64_t next_lines_;
   std::size_t row_ = 0;
-  std::size_t rows_at_once_;
 };
 
 }  // namespace einrel::contraction
