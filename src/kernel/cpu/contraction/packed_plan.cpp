@@ -279,7 +279,9 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.part_rows = plan.rows;
   plan.part_columns = plan.columns;
   cut_into_parts(plan, sizes, modelled_seconds(plan, shape));
-  const std::int64_t most_columns = plan.shared_columns > 0 ? sizes.shared_block : sizes.columns;
+  // Of columns that are short, since there are few inner positions, there may be more.
+  const std::int64_t most_shared = sizes.shared_block * sizes.inner_bytes / (slots(plan) * slot_bytes(plan));
+  const std::int64_t most_columns = plan.shared_columns > 0 ? most_shared : sizes.columns;
   const std::int64_t blocks = ceil_div(plan.part_columns, std::max(most_columns, plan.tile_lanes));
   plan.column_block = round_up(ceil_div(plan.part_columns, blocks), plan.tile_lanes);
   const bool has_next = plan.shared_columns > 0 && plan.inner > plan.inner_block;
