@@ -244,20 +244,27 @@ TEST(Bf16Tiles, AreRightInVectorsAndInAMatrixUnit) {
 }
 
 /// Every sign, exponent and first bits of a fraction, with what is cut off just below, at and just above a tie.
-TEST(NarrowLine, RoundsToBf16AsOneByOne) {
+TEST(NarrowLine, RoundsToBf16AsOneByOneOnEveryInstructionSet) {
   std::vector<float> values;
   for (std::uint32_t high = 0; high < 0x10000; ++high) {
     for (const std::uint32_t low : {0x0000U, 0x0001U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU}) {
       values.push_back(std::bit_cast<float>(high << 16U | low));
     }
   }
-  for (const std::size_t count : {values.size(), values.size() - 7, std::size_t{40}, std::size_t{15}}) {
-    std::vector<BFloat16> narrow(count + 1);
-    const std::uint16_t untouched = narrow.back().bits;
-    narrow_line(values.data(), static_cast<std::int64_t>(count), narrow.data());
-    EXPECT_EQ(narrow.back().bits, untouched) << "behind " << count;
-    for (std::size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(narrow[i].bits, to_bfloat16(values[i]).bits) << std::bit_cast<std::uint32_t>(values[i]);
+  Random random(11);
+  for (std::size_t i = values.size() - 1; i > 0; --i) {  // numbers below the normal range beside others
+    std::swap(values[i], values[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(i)))]);
+  }
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const OnlyTarget only(target);
+    for (const std::size_t count : {values.size(), values.size() - 7, std::size_t{40}, std::size_t{15}}) {
+      std::vector<BFloat16> narrow(count + 1);
+      const std::uint16_t untouched = narrow.back().bits;
+      narrow_line(values.data(), static_cast<std::int64_t>(count), narrow.data());
+      EXPECT_EQ(narrow.back().bits, untouched) << "behind " << count;
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(narrow[i].bits, to_bfloat16(values[i]).bits) << std::bit_cast<std::uint32_t>(values[i]);
+      }
     }
   }
 }

@@ -147,8 +147,14 @@ TEST(Direct, IsRightForAllSmallExtents) {
     for (std::int64_t rows = 1; rows <= 30; ++rows) {
       for (const std::int64_t columns : {2, 3, 4, 5, 8, 9, 16, 17, 31, 33, 64, 100}) {
         const Layout layout{{3, rows, columns, 4}, {0, 1, 3}, {0, 3, 2}, {0, 1, 2}};
-        ASSERT_TRUE(agrees(product(layout, dtype),
-                           [](const Product& p) { return prepare(std::get<DirectPlan>(plan_direct(p))); }));
+        for (const bool fetches : {false, true}) {
+          ASSERT_TRUE(agrees(product(layout, dtype), [&](const Product& p) {
+            DirectPlan plan = std::get<DirectPlan>(plan_direct(p));
+            EXPECT_FALSE(plan.fetches);
+            plan.fetches = fetches;
+            return prepare(std::move(plan));
+          }));
+        }
       }
     }
   }

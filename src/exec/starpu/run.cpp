@@ -201,7 +201,8 @@ Item* allocated_for_starpu(std::size_t count) {
 }
 
 /// Called when a task is done and what it made is free to be sent: others wait for it, and the thread that sends has a
-/// core only when somebody lets it have one. Where ranks share cores, threads that look for work take their turns first.
+/// core only when somebody lets it have one. Where ranks share cores, threads that look for work take their turns
+/// first: with two ranks on a core there are three others.
 void let_send(void*) {
   constexpr int turns = 4;
   for (int turn = 0; turn < turns; ++turn) std::this_thread::yield();

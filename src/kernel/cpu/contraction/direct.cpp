@@ -206,6 +206,17 @@ std::int64_t unit_count(const DirectPlan& plan) {
          ceil_div(plan.row.extent, plan.row_block) * ceil_div(plan.lanes.extent, plan.lane_block);
 }
 
+/// Whether operands and result are too large to be in the second-level cache from the run before. Most have half a
+/// megabyte at least, of which others need some.
+bool is_large(const Product& product) {
+  constexpr std::int64_t most_cached = 256 << 10;
+  const std::int64_t rows = position_count(product.rows);
+  const std::int64_t columns = position_count(product.columns);
+  const std::int64_t inner = position_count(product.inner);
+  const std::int64_t elements = position_count(product.batch) * (rows * inner + inner * columns + rows * columns);
+  return elements > most_cached / static_cast<std::int64_t>(size_of(product.match.type));
+}
+
 /// One or two rows with a large matrix. There have to be parts for several threads without rows of the matrix being
 /// cut: several matrices, or a reduction that is long enough to be split into several (split.h).
 bool can_stream(const DirectPlan& plan) {
@@ -222,6 +233,7 @@ bool can_stream(const DirectPlan& plan) {
 /// Blocks and parts, for chosen loops.
 void finish(DirectPlan& plan) {
   plan.streams = can_stream(plan);
+  plan.fetches = is_large(plan.product);
   const DirectShape shape = kernel_shape(plan);
   const TileGroups rows = row_groups(plan.row.extent, shape.rows);
   const bool one_tile = rows.tiles() == 1 && lane_tiles(plan, shape, rows.front().size, plan.lanes.extent).tiles() == 1;
@@ -243,7 +255,7 @@ void finish(DirectPlan& plan) {
     plan.lane_block = ceil_div(std::max<std::int64_t>(std::min(most_lanes, fair), 256), unit) * unit;
   }
   // Many rows are cut where there is nothing else to cut.
-  const std::int64_t wanted = parts_for(plan.seconds, 5e-5);
+  const std::int64_t wanted = parts_for(plan.seconds, part_seconds);
   plan.row_block = plan.row.extent;
   const std::int64_t row_blocks = wanted / unit_count(plan);
   if (row_blocks >= 2) {
@@ -306,16 +318,6 @@ std::vector<DirectPlan> plans_of(const Product& product) {
 
 // --- running it ---
 
-/// Whether operands and result are too large to be in the second-level cache from the run before.
-bool is_large(const Product& product) {
-  constexpr std::int64_t most_cached = 256 << 10;
-  const std::int64_t rows = position_count(product.rows);
-  const std::int64_t columns = position_count(product.columns);
-  const std::int64_t inner = position_count(product.inner);
-  const std::int64_t elements = position_count(product.batch) * (rows * inner + inner * columns + rows * columns);
-  return elements > most_cached / static_cast<std::int64_t>(size_of(product.match.type));
-}
-
 /// What all parts share.
 struct PreparedDirect {
   explicit PreparedDirect(DirectPlan of)
@@ -326,8 +328,7 @@ struct PreparedDirect {
         units(unit_count(plan)),
         lane_blocks(ceil_div(plan.lanes.extent, plan.lane_block)),
         row_blocks(ceil_div(plan.row.extent, plan.row_block)),
-        repeats(ceil_div(plan.repeated.extent, plan.repeated_block)),
-        fetches(is_large(plan.product)) {
+        repeats(ceil_div(plan.repeated.extent, plan.repeated_block)) {
     if (!plan.rest.empty()) rest.emplace(plan.rest, plan.product.bases);
     const std::int64_t count = position_count(plan.outer_inner);
     const auto fill = [&](const Side& side, std::vector<std::int64_t>& to) {
@@ -349,7 +350,6 @@ struct PreparedDirect {
   std::int64_t lane_blocks = 1;
   std::int64_t row_blocks = 1;
   std::int64_t repeats = 1;
-  bool fetches = false;          ///< what is soon needed
   std::optional<Odometer> rest;  ///< most small products have none
   /// Of the inner positions but those of the innermost loop.
   std::vector<std::int64_t> a_outer;
@@ -503,7 +503,7 @@ class DirectPart {
     }
     const std::size_t width = vectors > 1 ? (vectors == 2 ? 3 : 4) : tiles.lanes <= 4 ? 0 : tiles.lanes <= 8 ? 1 : 2;
     constexpr std::size_t whole_vector = 2;
-    if (!prepared_.fetches && width >= whole_vector && vectors <= 2) return kernels_.cached[row][width - whole_vector];
+    if (!plan_.fetches && width >= whole_vector && vectors <= 2) return kernels_.cached[row][width - whole_vector];
     return kernels_.constant_a[row][width];
   }
 

@@ -27,6 +27,8 @@ struct DirectPlan {
   std::int64_t parts = 1;
   /// A large B is read once, in whole rows, stream_inner at a time.
   bool streams = false;
+  /// Operands and result are together too large for the second-level cache: what is soon needed is fetched.
+  bool fetches = false;
 
   double seconds = 0;  ///< modelled, on one thread
 };

@@ -40,6 +40,14 @@ HWY_INLINE void store_lanes(hn::Vec<D> (&sums)[vectors], const FirstLanes<D>& la
   last.store(sums[vectors - 1], z + (vectors - 1) * hn::MaxLanes(d));
 }
 
+/// What the next block of inner positions reads, which processors do not foresee where blocks are short.
+template <class D, std::size_t vectors>
+HWY_INLINE void fetch_soon(const hn::TFromD<D>* a, const hn::TFromD<D>* b) {
+  __builtin_prefetch(a, 0, 3);
+  HWY_UNROLL(4)
+  for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + v * hn::MaxLanes(D()), 0, 3);
+}
+
 // Loops around values that must stay in registers: as functions of their own they would be spilled.
 // NOLINTBEGIN(readability-function-cognitive-complexity)
 template <class D, std::size_t rows, std::size_t vectors, bool a_by_lanes, bool fetches = true>
@@ -75,12 +83,7 @@ void direct_tiles(const DirectTiles<hn::TFromD<D>>& given) {
       for (std::int64_t left = task.inner; left > 0; --left, b += task.b_inner, soon += soon_step) {
         hn::Vec<D> b_lanes[vectors];
         load_lanes(b, last, b_lanes);
-        if constexpr (fetches) {
-          // The next block of inner positions reads this, which processors do not foresee where blocks are short.
-          __builtin_prefetch(soon, 0, 3);
-          HWY_UNROLL(4)
-          for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(b + task.b_ahead + v * hn::MaxLanes(d), 0, 3);
-        }
+        if constexpr (fetches) fetch_soon<D, vectors>(soon, b + task.b_ahead);
         HWY_UNROLL(14)
         for (std::size_t r = 0; r < rows; ++r) {
           const T* const a_row = a_rows[r / 3] + static_cast<std::int64_t>(r % 3) * task.a_row;

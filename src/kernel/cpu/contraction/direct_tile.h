@@ -46,7 +46,7 @@ struct DirectKernels {
   /// are faster than large ones in part, which may reach over two cache lines.
   std::int64_t rows = 0;
   std::array<std::array<DirectFunction<T>, 5>, most_direct_rows> constant_a{};
-  /// The same of 1 or 2 whole vectors, for what is in the first caches: nothing is fetched ahead.
+  /// The same of 1 or 2 whole vectors, for operands in the first or second cache: nothing is fetched ahead.
   std::array<std::array<DirectFunction<T>, 2>, most_direct_rows> cached{};
   /// A runs along the lanes as B does. Up to 4 rows, 1 or 2 vectors.
   std::array<std::array<DirectFunction<T>, 2>, 4> a_by_lanes{};

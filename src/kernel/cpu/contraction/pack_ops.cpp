@@ -44,6 +44,7 @@ struct PackOps {
       transpose;
   std::tuple<ConvertLine<BFloat16>, ConvertLine<Float16>> convert;
   std::tuple<NarrowLine<BFloat16>, NarrowLine<Float16>> narrow;
+  bool is_avx512 = false;
   Outside outside;
   std::tuple<StoreLines<float>, StoreLines<double>> store;
   std::tuple<SpecialsIn<float>, SpecialsIn<double>, SpecialsIn<BFloat16Pair>> specials;
@@ -391,6 +392,7 @@ const PackOps& pack_ops_of() {
                                 transpose_lines_of<std::int64_t>, transpose_lines_of<BFloat16Pair>},
                                {convert_line_of<BFloat16>, convert_line_of<Float16>},
                                {narrow_line_of<BFloat16>, narrow_line_of<Float16>},
+                               HWY_TARGET == HWY_AVX3,
                                outside_of,
                                {store_lines_of<float>, store_lines_of<double>},
                                {specials_of<float>, specials_of<double>, specials_of_pairs}};
@@ -402,6 +404,11 @@ const PackOps& pack_ops_of() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+
+#if HWY_ARCH_X86_64
+#include <immintrin.h>
+#endif
+
 namespace einrel::contraction {
 namespace {
 
@@ -467,7 +474,8 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512bf16"))) static std::int6
 
 template <>
 void narrow_line(const float* from, std::int64_t count, BFloat16* to) {
-  static const bool has_instruction = __builtin_cpu_supports("avx512bf16") != 0;
+  static const bool is_there = __builtin_cpu_supports("avx512bf16") != 0;
+  const bool has_instruction = is_there && pack_ops().is_avx512;
   std::int64_t next = has_instruction ? narrow_by_instruction(from, count, to) : 0;
   while (next < count) {
     const std::int64_t others = has_instruction ? std::min<std::int64_t>(count - next, 16) : count;

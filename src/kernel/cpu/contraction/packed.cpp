@@ -258,6 +258,10 @@ class PackedPart {
   /// The next block of shared columns comes into the cache while all rows meet this one: from the third-level cache,
   /// which is slow, and the rows of A are in the second already.
   void look_ahead_in_columns(Tile<T, Packed>& tile, std::int64_t steps) const {
+    if (plan_.column_block >= plan_.shared_columns) {  // one block, which is there
+      tile.next_lines = 0;
+      return;
+    }
     const std::int64_t block = plan_.column_block * slots();
     const Packed* const next = b_panels_ + block;
     tile.next = next < shared_ + plan_.shared_columns * slots() ? next : shared_;

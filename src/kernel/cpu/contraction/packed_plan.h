@@ -12,7 +12,7 @@ struct BlockSizes {
   std::int64_t rows = 1536;         ///< of A, packed for one part: at best they stay in the third-level cache
   std::int64_t columns = 256;       ///< of B, packed at a time: they stay in the second-level cache
   std::int64_t inner_bytes = 2048;  ///< of one line: a tile's lines of A and B stay in the first-level cache
-  std::int64_t shared_block = 128;  ///< the same where parts share B, since the next block comes meanwhile
+  std::int64_t shared_block = 128;  ///< where parts share B, of inner_bytes each: the next ones come meanwhile
   std::int64_t shared_tiles = 10;   ///< rows of tiles of one part that shares B: they stay in the second-level cache
   double part_seconds = 3e-4;       ///< modelled, of a part at least
   std::int64_t shared_bytes = most_workspace_bytes;  ///< of columns that are packed for all parts
