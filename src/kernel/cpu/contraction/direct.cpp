@@ -255,7 +255,7 @@ void finish(DirectPlan& plan) {
     plan.lane_block = ceil_div(std::max<std::int64_t>(std::min(most_lanes, fair), 256), unit) * unit;
   }
   // Many rows are cut where there is nothing else to cut.
-  const std::int64_t wanted = parts_for(plan.seconds, part_seconds);
+  const std::int64_t wanted = parts_for(plan.seconds, unpacked_part_seconds);
   plan.row_block = plan.row.extent;
   const std::int64_t row_blocks = wanted / unit_count(plan);
   if (row_blocks >= 2) {

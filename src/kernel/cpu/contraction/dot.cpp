@@ -80,7 +80,7 @@ double modelled_seconds(const DotPlan& plan) {
 /// Blocks and parts, for chosen loops.
 void finish(DotPlan& plan) {
   plan.seconds = modelled_seconds(plan);
-  const std::int64_t wanted = parts_for(plan.seconds, plan.packs_b ? 2e-4 : part_seconds);
+  const std::int64_t wanted = parts_for(plan.seconds, plan.packs_b ? packed_part_seconds : unpacked_part_seconds);
   const std::int64_t rest = position_count(plan.rest);
   const std::int64_t blocks = ceil_div(wanted, rest);
   plan.row_block = std::min<std::int64_t>(256, ceil_div(ceil_div(plan.row.extent, blocks), most_rows) * most_rows);

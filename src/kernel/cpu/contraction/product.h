@@ -56,8 +56,9 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 /// The least multiple of b that is not below a.
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
-/// Of a part that packs nothing, at least.
-inline constexpr double part_seconds = 5e-5;
+/// Of a part, at least: one that packs nothing, or one that packs what others do, too.
+inline constexpr double unpacked_part_seconds = 5e-5;
+inline constexpr double packed_part_seconds = 2e-4;
 
 /// Into how many parts to cut what takes so long: few enough to be worth their start, and an even number, so that two
 /// threads have as much to do each.
