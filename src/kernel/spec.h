@@ -31,6 +31,8 @@ struct KernelSpec {
   bool accumulate = false;
   /// The result belongs to a tensor that stays in no cache (streaming.h).
   bool large_result = false;
+  /// An operand is a part of a tensor that stays in no second-level cache.
+  bool large_operands = false;
 };
 
 }  // namespace einrel

@@ -74,6 +74,49 @@ TEST(Fusions, LeaveMatrixMultiplicationsOut) {
       (Names{}));
 }
 
+/// A product whose result, of `rows` x `columns` in f32, is read by an element-wise vertex.
+std::string step_down(int rows, int columns, int inner, const std::string& more = "") {
+  return fmt::format(
+      "dims b={} f={} h={}\ninput X[b,f], D[b,h], W[f,h]\nG[f,h] = sum[b] X[b,f] * D[b,h]\n"
+      "V[f,h] = W[f,h] - 0.1 * G[f,h]\n{}",
+      inner, rows, columns, more.empty() ? "output V\n" : more);
+}
+
+TEST(Fusions, HoldProductsThatTakeNotMuchLongerThanTheirResultToMemoryAndBack) {
+  EXPECT_EQ(fusions_of(step_down(20000, 300, 100)), (Names{{"G", "V"}}));
+  EXPECT_EQ(fusions_of(step_down(4000, 1000, 30)), (Names{{"G", "V"}}));
+  const std::string scores =
+      "dims h=64 s=512 t=512 d=64\ninput Q[h,s,d], K[h,t,d]\nL[h,s,t] = sum[d] Q[h,s,d] * K[h,t,d]\n";
+  EXPECT_EQ(fusions_of(scores + "P[h,s,t] = softmax[t](L[h,s,t])\noutput P\n").at(0).front(), "L");
+  // The result stays in a cache, or takes long.
+  EXPECT_EQ(fusions_of(step_down(2000, 300, 100)), (Names{}));
+  EXPECT_EQ(fusions_of(step_down(20000, 300, 400)), (Names{}));
+  // What every slab would read again stays in no cache, or slabs would be short pieces of long rows.
+  EXPECT_EQ(fusions_of(step_down(4000, 4000, 100)), (Names{}));
+  EXPECT_EQ(fusions_of(step_down(300, 20000, 100)), (Names{}));
+  // Others read it, all of it, or it is wanted.
+  EXPECT_EQ(fusions_of(step_down(20000, 300, 100, "output V, G\n")), (Names{}));
+  EXPECT_EQ(fusions_of(step_down(20000, 300, 100, "S[f] = sum[h] V[f,h]\nT[h] = sum[f] G[f,h]\noutput S, T\n")),
+            (Names{{"V", "S"}}));
+  EXPECT_EQ(fusions_of(step_down(20000, 300, 100, "M[] = max[f,h] G[f,h]\nU[f,h] = G[f,h] / M[]\noutput U\n")),
+            (Names{}));
+}
+
+TEST(Fusions, OfProductsKeepTheBoundOfAWorkspace) {
+  for (const std::string& text : {step_down(20000, 300, 100), step_down(1000000, 2, 256), step_down(4000, 1000, 30)}) {
+    const std::vector<Fusion> fusions = find_fusions(graph_of(text));
+    ASSERT_EQ(fusions.size(), 1U) << text;
+    std::vector<ArrayLayout> operands;
+    for (std::size_t v = 0; v < fusions[0].operands.size(); ++v) {
+      const Vertex& operand = fusions[0].program.vertices[v];
+      operands.push_back(row_major_layout(operand.dtype, operand.bound));
+    }
+    const PreparedKernel kernel = prepare_fusion(fusions[0], operands, {});
+    EXPECT_LE(kernel.own_bytes, most_workspace_bytes) << text;
+    EXPECT_GE(kernel.stages.at(0).parts, 16) << text;
+  }
+}
+
 TEST(Fusions, NeedOneLabelThatAllKeepInPlace) {
   EXPECT_EQ(fusions_of("dims i=9 j=9\ninput X[i,j]\nA[i] = sum[j] X[i,j]\nB[] = sum[i] A[i]\n"), (Names{}));
   EXPECT_EQ(fusions_of("dims i=9\ninput X[i]\nA[i] = X[i] + 1\nB[i] = A[8-i]\n"), (Names{}));
@@ -246,6 +289,16 @@ TEST(Fusions, AgreeWithTheReference) {
       "dims i=300 j=300\ninput X[i,j] : bf16\nZ[i,j] = softmax[j](X[i,j])\n",
       "dims s=211 t=999\ninput X[s,t]\nM[s,t] = where(t <= 500, X[s,t], -inf)\nZ[s,t] = softmax[t](M[s,t])\n",
       "dims y=400 x=500\ninput X[y,x]\nB[y,x] = pad(X[y-1,x], 0) + X[y,x]\nC[y,x] = B[y,x] * 2\n",
+      step_down(2101, 501, 5),
+      step_down(301, 4101, 5),
+      "dims b=3 h=4 s=301 t=300 d=5\ninput Q[b,h,s,d], K[b,h,t,d]\nL[b,h,s,t] = sum[d] Q[b,h,s,d] * K[b,h,t,d] * 0.5\n"
+      "P[b,h,s,t] = softmax[t](where(t <= s, L[b,h,s,t], -inf))\noutput P\n",
+      "dims i=1500 j=1400 k=3\ninput X[i,k] : i32, Y[k,j] : i32\nM[i,j] = max[k] (X[i,k] + Y[k,j])\n"
+      "Z[i,j] = where(M[i,j] > 2, M[i,j], -M[i,j])\noutput Z\n",
+      "dims i=2100 j=1400 k=3\ninput X[i,k] : bf16, Y[k,j] : bf16\nA[i,j] = sum[k] X[i,k] * Y[k,j]\n"
+      "R[i] = max[j] A[i,j]\nZ[j,i] = A[i,j] - R[i]\noutput Z\n",
+      "dims i=1100 j=1001 k=4 l=5\ninput X[i,k], Y[k,j], U[i,l], V[l,j]\nA[i,j] = sum[k] X[i,k] * Y[k,j]\n"
+      "B[i,j] = sum[l] sq(U[i,l] - V[l,j])\nZ[i,j] = exp(A[i,j]) - B[i,j]\noutput Z\n",
       "dims i=300 j=400 k=4\ninput X[i,j,k]\nA[i,k] = max[j] X[i,j,k]\nB[k,i] = A[i,k] + 1\nC[i,k] = B[k,i] * A[i,k]\n",
   };
   for (const std::string& program : programs) {

@@ -5,6 +5,7 @@
 
 #include "kernel/evaluate.h"
 #include "kernel/fusion/fusion.h"
+#include "kernel/fusion/products.h"
 #include "kernel/fusion/share.h"
 #include "kernel/fusion/slab.h"
 
@@ -26,19 +27,8 @@ struct Group {
   std::vector<std::vector<std::size_t>> cuts;
 };
 
-double positions_of(const EinSum& einsum) {
-  double positions = 1;
-  for (const Label& label : einsum.labels) positions *= static_cast<double>(label.extent.value());
-  return positions;
-}
-
 bool is_plain(const Index& index, std::size_t label) {
   return index.offset == 0 && index.terms.size() == 1 && index.terms[0] == IndexTerm{1, label};
-}
-
-bool mentions(const Index& index, std::size_t label) {
-  return std::any_of(index.terms.begin(), index.terms.end(),
-                     [label](const IndexTerm& term) { return term.label == label; });
 }
 
 /// Whether the index of a padded access may leave an operand of this extent for some value of the label.
@@ -73,28 +63,19 @@ class Finder {
 
   std::vector<Fusion> run() {
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      const auto* const einsum = std::get_if<EinSum>(&graph_.vertices[v].op);
-      if (einsum != nullptr && is_light(*einsum, graph_.vertices[v])) add(v, *einsum);
+      if (is_light(graph_, graph_.vertices[v])) add(v, std::get<EinSum>(graph_.vertices[v].op));
     }
     std::vector<Fusion> fusions;
-    for (const auto& [id, group] : groups_) {
-      if (group.members.size() < 2) continue;
-      if (std::optional<Fusion> fusion = fusion_of(group)) fusions.push_back(*std::move(fusion));
+    for (auto& [id, group] : groups_) {
+      sort_cuts(group);
+      std::optional<Fusion> fusion = with_products(group);
+      if (!fusion && group.members.size() > 1) fusion = fusion_of(group);
+      if (fusion) fusions.push_back(*std::move(fusion));
     }
     return fusions;
   }
 
  private:
-  /// Work in proportion to the data: not a matrix multiplication.
-  bool is_light(const EinSum& einsum, const Vertex& vertex) const {
-    if (einsum.output.empty() || !needs_kernel(einsum)) return false;
-    double largest = static_cast<double>(element_count(vertex.bound));
-    for (const VertexId input : vertex.inputs) {
-      largest = std::max(largest, static_cast<double>(element_count(graph_[input].bound)));
-    }
-    return positions_of(einsum) <= 2 * largest;
-  }
-
   void add(std::size_t v, const EinSum& einsum) {
     std::vector<std::size_t> producers;  // groups
     for (const VertexId input : graph_.vertices[v].inputs) {
@@ -175,12 +156,71 @@ class Finder {
     return true;
   }
 
-  /// Cut along the dimension with the most elements behind it, which leaves the longest contiguous pieces, and inside
-  /// of that along the next ones, until slabs fit into the cache. Nothing where they stay too large for any gain.
+  /// The group, and the products that nobody else reads: computed slab by slab as well, they never reach the memory.
+  /// Nothing where there is none for which that pays.
+  std::optional<Fusion> with_products(Group group) const {
+    std::optional<Fusion> best;
+    for (std::size_t m = 0; m < group.members.size(); ++m) {
+      for (const VertexId input : graph_.vertices[group.members[m]].inputs) {
+        std::optional<Group> larger = with_product(group, input.index);
+        std::optional<Fusion> fusion = larger ? fusion_that_pays(*larger) : std::nullopt;
+        if (!fusion) continue;
+        group = *std::move(larger);
+        best = std::move(fusion);
+      }
+    }
+    return best;
+  }
+
+  /// Cut in the best way for which it pays, or nothing.
+  std::optional<Fusion> fusion_that_pays(Group& group) const {
+    for (sort_cuts(group); !group.cuts.empty(); group.cuts.erase(group.cuts.begin())) {
+      std::optional<Fusion> fusion = fusion_of(group);
+      if (fusion && pays(*fusion)) return fusion;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Group> with_product(const Group& group, std::size_t product) const {
+    const Vertex& vertex = graph_.vertices[product];
+    const auto is_member = [&](std::size_t v) {
+      return std::find(group.members.begin(), group.members.end(), v) != group.members.end();
+    };
+    const std::vector<std::size_t>& readers = readers_[product];
+    if (!is_short_product(graph_, vertex) || is_member(product) || is_output(product)) return std::nullopt;
+    if (!std::all_of(readers.begin(), readers.end(), is_member)) return std::nullopt;
+    const auto& einsum = std::get<EinSum>(vertex.op);
+    Group all{group.members, {}};
+    all.members.push_back(product);
+    if (all.members.size() > most_members || !runs_undisturbed(all.members)) return std::nullopt;
+    for (const std::vector<std::size_t>& cut : group.cuts) {
+      for (std::size_t d = 0; d < einsum.output.size(); ++d) {
+        if (!can_be_cut(graph_, vertex, einsum, einsum.output[d]) || !is_cut_with(group, cut, product, d)) continue;
+        all.cuts.push_back(cut);
+        all.cuts.back().push_back(d);
+        break;
+      }
+    }
+    if (all.cuts.empty()) return std::nullopt;
+    return all;
+  }
+
+  /// Whether all members of a group that is cut like that read, slab by slab, what a cut of this dimension gives.
+  bool is_cut_with(const Group& group, const std::vector<std::size_t>& cut, std::size_t producer,
+                   std::size_t dimension) const {
+    const Group alone{{producer}, {{dimension}}};
+    for (std::size_t m = 0; m < group.members.size(); ++m) {
+      const Vertex& reader = graph_.vertices[group.members[m]];
+      const auto& einsum = std::get<EinSum>(reader.op);
+      if (!cut_for(alone, reader, einsum, einsum.output[cut[m]])) return false;
+    }
+    return true;
+  }
+
+  /// Cut along the first of its cuts, and inside of that along the next ones, until slabs fit into the cache. Nothing
+  /// where they stay too large for any gain.
   std::optional<Fusion> fusion_of(const Group& group) const {
-    std::vector<std::vector<std::size_t>> cuts = group.cuts;
-    std::stable_sort(cuts.begin(), cuts.end(),
-                     [&](const auto& a, const auto& b) { return inner_elements(group, a) > inner_elements(group, b); });
+    const std::vector<std::vector<std::size_t>>& cuts = group.cuts;
     for (std::size_t count = 1;; ++count) {
       Fusion fusion = fusion_of(group, {cuts.begin(), cuts.begin() + static_cast<std::ptrdiff_t>(count)});
       const std::int64_t bytes = slab_bytes(fusion);
@@ -222,10 +262,20 @@ class Finder {
     return fusion;
   }
 
+  /// The dimension with the most elements behind it first, which leaves the longest contiguous pieces.
+  void sort_cuts(Group& group) const {
+    std::stable_sort(group.cuts.begin(), group.cuts.end(),
+                     [&](const auto& a, const auto& b) { return inner_elements(group, a) > inner_elements(group, b); });
+  }
+
   bool is_kept(std::size_t member, const std::map<std::size_t, std::size_t>& members) const {
     return std::any_of(readers_[member].begin(), readers_[member].end(),
                        [&](std::size_t reader) { return members.count(reader) == 0; }) ||
-           std::find(graph_.outputs.begin(), graph_.outputs.end(), VertexId{member}) != graph_.outputs.end();
+           is_output(member);
+  }
+
+  bool is_output(std::size_t v) const {
+    return std::find(graph_.outputs.begin(), graph_.outputs.end(), VertexId{v}) != graph_.outputs.end();
   }
 
   /// The most that any member has behind the dimension that is cut.

@@ -133,6 +133,7 @@ class SlabCompiler {
       spec.operands.push_back(arrays_[vertex.inputs[o].index].layout);
       step.operands.push_back(operand_of(v, o));
     }
+    spec.large_operands = reads_large_operands(spec);
     const Offer offer = choose_kernel(spec).offer;
     step.kernel = offer.prepare();
     add(std::move(step), offer.seconds, program);

@@ -4,18 +4,15 @@
 #include <cmath>
 #include <set>
 
+#include "kernel/fusion/products.h"
+
 namespace einrel {
 namespace {
 
-/// Of a slab: a share of the second-level cache, which has 256 KiB to 2 MiB on the processors of today.
+/// Of a slab: a share of the second-level cache, which has 256 KiB to 2 MiB on the processors of today. Products pack
+/// what they read anew for every slab, and the rest of such a slab passes through but once.
 constexpr double cache_bytes = 512 << 10;
-
-bool mentions(const Access& access, std::size_t label) {
-  return std::any_of(access.indices.begin(), access.indices.end(), [label](const Index& index) {
-    return std::any_of(index.terms.begin(), index.terms.end(),
-                       [label](const IndexTerm& term) { return term.label == label; });
-  });
-}
+constexpr double cache_bytes_of_products = 1 << 20;
 
 /// Of a slab of length 1: all members, and what they read from outside that shares the label.
 double bytes_per_position(const Fusion& fusion) {
@@ -38,12 +35,28 @@ double bytes_per_position(const Fusion& fusion) {
   return sum;
 }
 
+}  // namespace
+
+bool mentions(const Index& index, std::size_t label) {
+  return std::any_of(index.terms.begin(), index.terms.end(),
+                     [label](const IndexTerm& term) { return term.label == label; });
+}
+
+bool mentions(const Access& access, std::size_t label) {
+  return std::any_of(access.indices.begin(), access.indices.end(),
+                     [label](const Index& index) { return mentions(index, label); });
+}
+
 bool is_last_dimension(const Fusion& fusion, std::size_t v) {
   const Shape& bound = fusion.program.vertices[v].bound;
   return bound.size() > 1 && fusion.cuts.back()[v] + 1 == bound.size();
 }
 
-}  // namespace
+bool reads_large_operands(const KernelSpec& spec) {
+  return std::any_of(spec.operands.begin(), spec.operands.end(), [](const ArrayLayout& operand) {
+    return element_count(operand.shape) * static_cast<std::int64_t>(size_of(operand.dtype)) >= least_large_bytes;
+  });
+}
 
 std::int64_t cut_extent(const Fusion& fusion, const std::vector<std::size_t>& cut) {
   return fusion.program.vertices.back().bound[cut.back()].value();
@@ -56,7 +69,8 @@ std::int64_t slab_length(const Fusion& fusion) {
     if (is_last_dimension(fusion, v)) least = least_lanes;
   }
   const auto extent = static_cast<double>(cut_extent(fusion, fusion.cuts.back()));
-  const double fitting = std::floor(cache_bytes / std::max(bytes_per_position(fusion), 1.0));
+  const double bytes = holds_products(fusion) ? cache_bytes_of_products : cache_bytes;
+  const double fitting = std::floor(bytes / std::max(bytes_per_position(fusion), 1.0));
   return static_cast<std::int64_t>(std::min(std::max(fitting, least), extent));
 }
 

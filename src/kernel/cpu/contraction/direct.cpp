@@ -152,7 +152,7 @@ std::size_t closest(const std::vector<Loop>& loops, std::size_t quantity) {
 /// By how much computing is slower than from the first-level cache, judged by how B is walked again for every few rows.
 double slowness(const DirectPlan& plan, std::int64_t tile_rows) {
   const double bytes = product_bytes(plan);
-  if (plan.row.extent > tile_rows && bytes > 5e5) {
+  if (plan.row.extent > tile_rows && bytes > (plan.product.large_operands ? 5e4 : 5e5)) {
     // Whole rows far from one another: the further from the processor, the slower.
     const bool is_dense = plan.inner.steps[plan.product.b.reading.quantity] == plan.lanes.extent;
     // The next elements of columns of A lie in other pages, which the processor does not foresee either.

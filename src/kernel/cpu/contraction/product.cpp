@@ -30,6 +30,7 @@ std::variant<Product, std::string> as_product(const KernelSpec& spec, const Loop
   product.result = spec.result.dtype;
   product.result_aligned = spec.result.aligned;
   product.accumulate = spec.accumulate;
+  product.large_operands = spec.large_operands;
   product.bases = nest.bases;
   if (!can_store(product.match.type, product.result)) return "its result is stored in another type";
   for (const Loop& loop : nest.loops) {

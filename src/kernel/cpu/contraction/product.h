@@ -29,7 +29,8 @@ struct Product {
   DType result = DType::f32;
   bool result_aligned = true;
   bool accumulate = false;
-  bool one_stage = false;  ///< it is a piece of what another stage computes, and may not have several
+  bool large_operands = false;  ///< KernelSpec's
+  bool one_stage = false;       ///< it is a piece of what another stage computes, and may not have several
   std::vector<Loop> rows;
   std::vector<Loop> columns;
   std::vector<Loop> inner;

@@ -1,0 +1,126 @@
+#include "kernel/fusion/products.h"
+
+#include <algorithm>
+
+#include "kernel/evaluate.h"
+#include "kernel/fusion/slab.h"
+#include "kernel/registry.h"
+
+namespace einrel {
+namespace {
+
+double positions_of(const EinSum& einsum) {
+  double positions = 1;
+  for (const Label& label : einsum.labels) positions *= static_cast<double>(label.extent.value());
+  return positions;
+}
+
+double elements_of(const Vertex& vertex) { return static_cast<double>(element_count(vertex.bound)); }
+
+double bytes_of(const Vertex& vertex) { return elements_of(vertex) * static_cast<double>(size_of(vertex.dtype)); }
+
+std::ptrdiff_t inputs_of(const Fusion& fusion) { return static_cast<std::ptrdiff_t>(fusion.operands.size()); }
+
+/// What a product reads again for every slab that differs in the last label only.
+double kept_bytes(const Fusion& fusion, std::size_t member) {
+  const Vertex& vertex = fusion.program.vertices[member];
+  const auto& einsum = std::get<EinSum>(vertex.op);
+  double bytes = 0;
+  for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+    if (mentions(einsum.operands[o], einsum.output[fusion.cuts.back()[member]])) continue;
+    double of_slab = bytes_of(fusion.program[vertex.inputs[o]]);
+    for (const std::vector<std::size_t>& cut : fusion.cuts) {
+      const bool is_cut = mentions(einsum.operands[o], einsum.output[cut[member]]);
+      if (is_cut) of_slab /= static_cast<double>(cut_extent(fusion, cut));
+    }
+    bytes += of_slab;
+  }
+  return bytes;
+}
+
+ScalarBindings some_scalars(const EinGraph& graph) {
+  ScalarBindings scalars;
+  for (const ScalarDeclaration& scalar : graph.scalars) scalars[scalar.name] = scalar.value.value_or(1);
+  return scalars;
+}
+
+/// Modelled, of all of a member, on one thread, from row-major operands.
+double whole_seconds(const Fusion& fusion, std::size_t member) {
+  const Vertex& vertex = fusion.program.vertices[member];
+  std::vector<ArrayLayout> operands;
+  for (const VertexId input : vertex.inputs) {
+    operands.push_back(row_major_layout(fusion.program[input].dtype, fusion.program[input].bound));
+  }
+  return choose_kernel(*spec_of(vertex, operands, some_scalars(fusion.program))).offer.seconds;
+}
+
+/// The same for a slab of some positions of the last label.
+double slab_seconds(const Fusion& fusion, std::size_t member, std::int64_t length) {
+  const Vertex& vertex = fusion.program.vertices[member];
+  KernelSpec spec;
+  spec.einsum = std::get<EinSum>(vertex.op);
+  for (const VertexId input : vertex.inputs) {
+    spec.operands.push_back(row_major_layout(fusion.program[input].dtype, fusion.program[input].bound));
+  }
+  Shape shape = vertex.bound;
+  for (const std::vector<std::size_t>& cut : fusion.cuts) {
+    const Extent extent(&cut == &fusion.cuts.back() ? length : 1);
+    spec.einsum.labels[spec.einsum.output[cut[member]]].extent = shape[cut[member]] = extent;
+  }
+  spec.result = row_major_layout(vertex.dtype, shape);
+  spec.scalars = some_scalars(fusion.program);
+  spec.large_operands = reads_large_operands(spec);
+  return choose_kernel(spec).offer.seconds;
+}
+
+double seconds_of_slabs(const Fusion& fusion, std::size_t member) {
+  const std::int64_t extent = cut_extent(fusion, fusion.cuts.back());
+  const std::int64_t length = slab_length(fusion);
+  const std::int64_t rest = extent % length;
+  double seconds = static_cast<double>(extent / length) * slab_seconds(fusion, member, length);
+  if (rest != 0) seconds += slab_seconds(fusion, member, rest);
+  for (std::size_t c = 0; c + 1 < fusion.cuts.size(); ++c) {
+    seconds *= static_cast<double>(cut_extent(fusion, fusion.cuts[c]));
+  }
+  return seconds;
+}
+
+}  // namespace
+
+bool is_light(const EinGraph& graph, const Vertex& vertex) {
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum == nullptr || einsum->output.empty() || !needs_kernel(*einsum)) return false;
+  double largest = elements_of(vertex);
+  for (const VertexId input : vertex.inputs) largest = std::max(largest, elements_of(graph[input]));
+  return positions_of(*einsum) <= 2 * largest;
+}
+
+bool is_short_product(const EinGraph& graph, const Vertex& vertex) {
+  constexpr double longest = 256;
+  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  if (einsum == nullptr || !einsum->reducer || !needs_kernel(*einsum) || is_light(graph, vertex)) return false;
+  return bytes_of(vertex) >= static_cast<double>(least_large_bytes) &&
+         positions_of(*einsum) <= longest * elements_of(vertex);
+}
+
+bool holds_products(const Fusion& fusion) {
+  const std::vector<Vertex>& vertices = fusion.program.vertices;
+  return !std::all_of(vertices.begin() + inputs_of(fusion), vertices.end(),
+                      [&](const Vertex& vertex) { return is_light(fusion.program, vertex); });
+}
+
+bool pays(const Fusion& fusion) {
+  constexpr double most_kept_bytes = 192 << 10;  // beside the slab in the second-level cache
+  constexpr double bytes_per_second = 2.5e10;    // of one thread, from memory
+  const std::vector<Vertex>& vertices = fusion.program.vertices;
+  for (std::size_t v = fusion.operands.size(); v < vertices.size(); ++v) {
+    if (is_light(fusion.program, vertices[v])) continue;
+    // Short pieces of long rows are slow to read and to write.
+    if (is_last_dimension(fusion, v) || kept_bytes(fusion, v) > most_kept_bytes) return false;
+    const double reading = bytes_of(vertices[v]) / bytes_per_second;
+    if (seconds_of_slabs(fusion, v) > whole_seconds(fusion, v) + reading) return false;
+  }
+  return true;
+}
+
+}  // namespace einrel

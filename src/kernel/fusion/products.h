@@ -1,0 +1,20 @@
+#pragma once
+
+#include "kernel/fusion/fusion.h"
+
+namespace einrel {
+
+/// Whether a vertex works in proportion to its data: it is no matrix multiplication.
+bool is_light(const EinGraph& graph, const Vertex& vertex);
+
+/// Whether a vertex is a reduction whose result is too large for a cache, and each element of which takes not much
+/// longer to compute than to write and to read again.
+bool is_short_product(const EinGraph& graph, const Vertex& vertex);
+
+bool holds_products(const Fusion& fusion);
+
+/// Whether its products take no longer in slabs, where they read and pack some operands anew for each, than at once
+/// with reading their results from memory. By the kernels' models, for row-major inputs.
+bool pays(const Fusion& fusion);
+
+}  // namespace einrel
