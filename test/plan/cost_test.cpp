@@ -1,5 +1,6 @@
 #include "plan/cost.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,7 +102,7 @@ double seconds_of_sharing_out(const OnSites& planned, std::int64_t parts_of_b) {
   vertex_of(shared_out, "B").parts[1] *= parts_of_b;
   vertex_of(shared_out, "C").parts[1] *= 4;
   vertex_of(shared_out, "C").scatter = 1;
-  constexpr double added = 3 * 3.0 * 8 * 8 * 4;  // bytes read and written
+  constexpr double added = 3 * 8.0 * 8 * 4;  // bytes read
   return seconds(shared_out) - added / 4 - (seconds(planned) - added);
 }
 
@@ -120,18 +121,28 @@ TEST(Seconds, CountTheCopiesOfWhatIsCutBecauseAResultIsSharedOut) {
   EXPECT_NEAR(seconds_of_sharing_out(computed, 4), 0, 1e-6);
 }
 
+/// How long a sum over four sites takes, of which one adds up what the three others have.
+double summing_seconds(std::int64_t results, const std::string& type, const std::string& reducer) {
+  OnSites planned = on_four_sites(
+      fmt::format("dims i={} j=8\ninput A[i,j] : {}\nC[i] = {}[j] A[i,j]\n", results, type, reducer), {{1, 4}, {1, 4}});
+  number_sites(planned.graph, planned.plan);
+  return costs_of(planned.graph, planned.plan, only_memory()).seconds;
+}
+
 /// What remains of three sites' sums goes through the memory of their owner once more.
 TEST(Seconds, CountThePassThatFinishesMeansAndNarrowSums) {
-  const auto seconds = [](const std::string& type, const std::string& reducer) {
-    OnSites planned = on_four_sites("dims i=8 j=8\ninput A[i,j] : " + type + "\nC[i] = " + reducer + "[j] A[i,j]\n",
-                                    {{1, 4}, {1, 4}});
-    number_sites(planned.graph, planned.plan);
-    return costs_of(planned.graph, planned.plan, only_memory()).seconds;
-  };
-  constexpr double added = 3 * 3.0 * 8 * 4;
-  EXPECT_NEAR(seconds("f32", "sum"), 8 * 4 + 8 * 2 * 4 + added, 1e-6);
-  EXPECT_NEAR(seconds("f32", "mean"), 8 * 4 + 8 * 2 * 4 + added + 8 * (4 + 4), 1e-6);
-  EXPECT_NEAR(seconds("bf16", "sum"), 8 * 2 + 8 * 2 * 2 + added + 8 * (4 + 2), 1e-6);
+  constexpr double added = 3 * 8 * 4;
+  EXPECT_NEAR(summing_seconds(8, "f32", "sum"), 8 * 4 + 8 * 2 * 4 + added, 1e-6);
+  EXPECT_NEAR(summing_seconds(8, "f32", "mean"), 8 * 4 + 8 * 2 * 4 + added + 8 * (4 + 4), 1e-6);
+  EXPECT_NEAR(summing_seconds(8, "bf16", "sum"), 8 * 2 + 8 * 2 * 2 + added + 8 * (4 + 2), 1e-6);
+}
+
+TEST(Seconds, CountASumThatLeavesTheCacheWhenItIsAddedTo) {
+  constexpr std::int64_t small = (1 << 18) - 1;
+  constexpr std::int64_t large = 1 << 18;
+  const auto computing = [](double results) { return results * 4 + results * 2 * 4; };
+  EXPECT_NEAR(summing_seconds(small, "f32", "sum"), computing(small) + 3.0 * small * 4, 1e-3);
+  EXPECT_NEAR(summing_seconds(large, "f32", "sum"), computing(large) + 3 * 3.0 * large * 4, 1e-3);
 }
 
 /// How long one vertex computes, cut for so many sites of which two share a node.
