@@ -71,9 +71,9 @@ std::string kernels_text() {
   text +=
       "\nThe kernel of the lowest modelled time computes a vertex; `einrel explain PROGRAM --json` says for each "
       "vertex what the\n"
-      "others would take, or why they do not apply. Vertices that work in proportion to their data run together: slab "
-      "by slab,\n"
-      "so that what lies between them stays in the cache.\n";
+      "others would take, or why they do not apply. Vertices that work in proportion to their data, and short products "
+      "that only\n"
+      "they read, run together: slab by slab, so that what lies between them stays in the cache.\n";
   return text;
 }
 

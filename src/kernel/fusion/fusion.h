@@ -28,7 +28,7 @@ struct Fusion {
 };
 
 /// The vertices worth running together: element-wise ones, reductions and broadcasts that work in proportion to their
-/// data. O(vertices), since fusions are short.
+/// data, and short products that only they read (products.h). O(vertices), since fusions are short.
 std::vector<Fusion> find_fusions(const EinGraph& graph);
 
 /// A fusion made ready, for operands of these layouts. The call's operands and results are the fusion's, in order.
