@@ -22,7 +22,7 @@ constexpr std::align_val_t huge_page{std::size_t{2} << 20U};
 
 /// Of a block: large ones begin with a huge page.
 std::align_val_t alignment_of(std::size_t bytes) {
-  constexpr std::size_t worth_it = std::size_t{4} << 20U;
+  constexpr std::size_t worth_it = std::size_t{2} << 20U;
   return bytes < worth_it ? alignment : huge_page;
 }
 

@@ -77,7 +77,8 @@ double seconds_of_slabs(const Fusion& fusion, std::size_t member) {
   const std::int64_t extent = cut_extent(fusion, fusion.cuts.back());
   const std::int64_t length = slab_length(fusion);
   const std::int64_t rest = extent % length;
-  double seconds = static_cast<double>(extent / length) * slab_seconds(fusion, member, length);
+  const std::int64_t full = extent / length;
+  double seconds = static_cast<double>(full) * slab_seconds(fusion, member, length);
   if (rest != 0) seconds += slab_seconds(fusion, member, rest);
   for (std::size_t c = 0; c + 1 < fusion.cuts.size(); ++c) {
     seconds *= static_cast<double>(cut_extent(fusion, fusion.cuts[c]));
