@@ -5,14 +5,22 @@
 #include <algorithm>
 
 #include "kernel/evaluate.h"
+#include "kernel/fusion/products.h"
 
 namespace einrel {
 namespace {
 
-ScalarBindings some_scalars(const EinGraph& graph) {
-  ScalarBindings scalars;
-  for (const ScalarDeclaration& scalar : graph.scalars) scalars[scalar.name] = scalar.value.value_or(1);
-  return scalars;
+/// Of a product that is computed slab by slab: by what, with seconds of all slabs.
+void name_slab_kernel(Choice choice, double slabs, VertexKernel& kernel) {
+  for (Considered& considered : choice.considered) {
+    if (auto* const seconds = std::get_if<double>(&considered.outcome)) *seconds *= slabs;
+  }
+  kernel.kernel = choice.kernel;
+  kernel.path = choice.offer.path + ", slab by slab";
+  kernel.seconds = choice.offer.seconds * slabs;
+  kernel.own_bytes = choice.offer.own_bytes + choice.offer.shared_bytes;
+  kernel.shared_bytes = 0;
+  kernel.considered = std::move(choice.considered);
 }
 
 /// Says of the members of a fusion that they run together.
@@ -20,17 +28,22 @@ void add_fusion(const Fusion& fusion, const EinGraph& graph, const MemoryPlan& m
                 std::vector<std::optional<VertexKernel>>& kernels) {
   std::vector<ArrayLayout> operands;
   for (const std::size_t operand : fusion.operands) operands.push_back(memory.layouts[operand]);
+  FusionKernels all = kernels_of(fusion, operands, scalars);
+  const std::vector<Vertex>& vertices = fusion.program.vertices;
   std::vector<std::string> softmaxes;
-  for (const std::size_t quotient : row_by_row(fusion, operands, scalars)) {
-    softmaxes.push_back(fusion.program.vertices[quotient].name);
-  }
+  for (const std::size_t quotient : all.row_by_row) softmaxes.push_back(vertices[quotient].name);
   for (const std::size_t member : fusion.members) {
     if (!kernels[member]) continue;
     for (const std::size_t other : fusion.members) {
       if (other != member) kernels[member]->together.push_back(graph.vertices[other].name);
     }
-    kernels[member]->row_by_row =
-        std::find(softmaxes.begin(), softmaxes.end(), graph.vertices[member].name) != softmaxes.end();
+    const std::string& name = graph.vertices[member].name;
+    kernels[member]->row_by_row = std::find(softmaxes.begin(), softmaxes.end(), name) != softmaxes.end();
+    for (SlabKernel& slab : all.kernels) {
+      const Vertex& vertex = vertices[slab.vertex];
+      if (vertex.name != name || is_light(fusion.program, vertex)) continue;
+      name_slab_kernel(std::move(slab.choice), all.slabs, *kernels[member]);
+    }
   }
 }
 

@@ -102,6 +102,20 @@ TEST(Fusions, HoldProductsThatTakeNotMuchLongerThanTheirResultToMemoryAndBack) {
             (Names{}));
 }
 
+TEST(Fusions, SayWhatComputesASlabOfAProduct) {
+  const Compiled compiled = compile("test.ein", graph_of(step_down(20000, 300, 100)));
+  const auto kernels = chosen_kernels(compiled);
+  const auto& product = kernels.at(3);
+  ASSERT_TRUE(product);
+  EXPECT_NE(product->path.find("slab by slab"), std::string::npos) << product->path;
+  EXPECT_EQ(product->together, std::vector<std::string>{"V"});
+  const auto is_chosen = [&](const Considered& one) { return one.kernel == product->kernel; };
+  const auto chosen = std::find_if(product->considered.begin(), product->considered.end(), is_chosen);
+  ASSERT_NE(chosen, product->considered.end());
+  EXPECT_DOUBLE_EQ(std::get<double>(chosen->outcome), product->seconds);
+  EXPECT_EQ(kernels.at(4)->path.find("slab by slab"), std::string::npos);
+}
+
 TEST(Fusions, OfProductsKeepTheBoundOfAWorkspace) {
   for (const std::string& text : {step_down(20000, 300, 100), step_down(1000000, 2, 256), step_down(4000, 1000, 30)}) {
     const std::vector<Fusion> fusions = find_fusions(graph_of(text));

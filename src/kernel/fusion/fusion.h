@@ -7,6 +7,7 @@
 
 #include "einsum/ein_graph.h"
 #include "kernel/kernel.h"
+#include "kernel/registry.h"
 
 namespace einrel {
 
@@ -35,8 +36,18 @@ std::vector<Fusion> find_fusions(const EinGraph& graph);
 PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
                               const ScalarBindings& scalars);
 
-/// The positions in fusion.program of those members whose softmax is computed row by row, for such operands.
-std::vector<std::size_t> row_by_row(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
-                                    const ScalarBindings& scalars);
+/// The kernel that computes a slab of one member.
+struct SlabKernel {
+  std::size_t vertex = 0;  ///< position in fusion.program
+  Choice choice;
+};
+
+/// How members are computed, for such operands: a slab of each by a kernel, and softmaxes row by row.
+struct FusionKernels {
+  std::vector<SlabKernel> kernels;
+  double slabs = 1;                     ///< how many there are; the last one of a label may be shorter
+  std::vector<std::size_t> row_by_row;  ///< the quotients of these, as positions in fusion.program
+};
+FusionKernels kernels_of(const Fusion& fusion, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars);
 
 }  // namespace einrel

@@ -34,6 +34,7 @@ struct SlabStep {
 struct SlabProgram {
   std::vector<SlabStep> steps;
   std::vector<std::size_t> softmaxes;  ///< their quotients
+  std::vector<SlabKernel> kernels;     ///< of the other steps
   std::int64_t temporary_bytes = 0;
   std::int64_t own_bytes = 0;  ///< of the kernels inside
   std::int64_t shared_bytes = 0;
@@ -134,9 +135,10 @@ class SlabCompiler {
       step.operands.push_back(operand_of(v, o));
     }
     spec.large_operands = reads_large_operands(spec);
-    const Offer offer = choose_kernel(spec).offer;
-    step.kernel = offer.prepare();
-    add(std::move(step), offer.seconds, program);
+    Choice choice = choose_kernel(spec);
+    step.kernel = choice.offer.prepare();
+    add(std::move(step), choice.offer.seconds, program);
+    program.kernels.push_back({v, std::move(choice)});
   }
 
   /// The four members as one; false where no kernel does that.
@@ -266,9 +268,13 @@ PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayou
   return kernel;
 }
 
-std::vector<std::size_t> row_by_row(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
-                                    const ScalarBindings& scalars) {
-  return SlabCompiler(fusion, operands, scalars).compile(slab_length(fusion)).softmaxes;
+FusionKernels kernels_of(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
+                         const ScalarBindings& scalars) {
+  const std::int64_t length = slab_length(fusion);
+  SlabProgram program = SlabCompiler(fusion, operands, scalars).compile(length);
+  double slabs = 1 / static_cast<double>(length);
+  for (const std::vector<std::size_t>& cut : fusion.cuts) slabs *= static_cast<double>(cut_extent(fusion, cut));
+  return {std::move(program.kernels), slabs, std::move(program.softmaxes)};
 }
 
 }  // namespace einrel

@@ -38,12 +38,6 @@ double kept_bytes(const Fusion& fusion, std::size_t member) {
   return bytes;
 }
 
-ScalarBindings some_scalars(const EinGraph& graph) {
-  ScalarBindings scalars;
-  for (const ScalarDeclaration& scalar : graph.scalars) scalars[scalar.name] = scalar.value.value_or(1);
-  return scalars;
-}
-
 /// Modelled, of all of a member, on one thread, from row-major operands.
 double whole_seconds(const Fusion& fusion, std::size_t member) {
   const Vertex& vertex = fusion.program.vertices[member];
@@ -87,6 +81,12 @@ double seconds_of_slabs(const Fusion& fusion, std::size_t member) {
 }
 
 }  // namespace
+
+ScalarBindings some_scalars(const EinGraph& graph) {
+  ScalarBindings scalars;
+  for (const ScalarDeclaration& scalar : graph.scalars) scalars[scalar.name] = scalar.value.value_or(1);
+  return scalars;
+}
 
 bool is_light(const EinGraph& graph, const Vertex& vertex) {
   const auto* const einsum = std::get_if<EinSum>(&vertex.op);

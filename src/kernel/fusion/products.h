@@ -4,6 +4,9 @@
 
 namespace einrel {
 
+/// Scalars to choose kernels by: those without a value count as 1.
+ScalarBindings some_scalars(const EinGraph& graph);
+
 /// Whether a vertex works in proportion to its data: it is no matrix multiplication.
 bool is_light(const EinGraph& graph, const Vertex& vertex);
 
