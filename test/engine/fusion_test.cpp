@@ -86,14 +86,27 @@ TEST(Fusions, HoldProductsThatTakeNotMuchLongerThanTheirResultToMemoryAndBack) {
   EXPECT_EQ(fusions_of(step_down(20000, 300, 100)), (Names{{"G", "V"}}));
   EXPECT_EQ(fusions_of(step_down(4000, 1000, 30)), (Names{{"G", "V"}}));
   const std::string scores =
-      "dims h=64 s=512 t=512 d=64\ninput Q[h,s,d], K[h,t,d]\nL[h,s,t] = sum[d] Q[h,s,d] * K[h,t,d]\n";
+      "dims h=64 s=512 t=512 d=16\ninput Q[h,s,d], K[h,t,d]\nL[h,s,t] = sum[d] Q[h,s,d] * K[h,t,d]\n";
   EXPECT_EQ(fusions_of(scores + "P[h,s,t] = softmax[t](L[h,s,t])\noutput P\n").at(0).front(), "L");
+  const std::string two = "dims i=4000 j=1000 k=30\ninput X[i,k], Y[k,j]\nA[i,j] = sum[k] X[i,k] * Y[k,j]\n";
+  EXPECT_EQ(fusions_of(two + "B[i,j] = relu(A[i,j])\nC[i,j] = exp(B[i,j])\noutput C\n"), (Names{{"A", "B", "C"}}));
+  EXPECT_EQ(fusions_of(two + "B[i,j] = sum[k] sq(X[i,k] - Y[k,j])\nC[i,j] = A[i,j] - exp(B[i,j])\noutput C\n"),
+            (Names{{"A", "B", "C"}}));
   // The result stays in a cache, or takes long.
   EXPECT_EQ(fusions_of(step_down(2000, 300, 100)), (Names{}));
   EXPECT_EQ(fusions_of(step_down(20000, 300, 400)), (Names{}));
   // What every slab would read again stays in no cache, or slabs would be short pieces of long rows.
   EXPECT_EQ(fusions_of(step_down(4000, 4000, 100)), (Names{}));
   EXPECT_EQ(fusions_of(step_down(300, 20000, 100)), (Names{}));
+  // Too few slabs for several threads.
+  EXPECT_EQ(fusions_of("dims b=3 i=1000 j=1000 k=200\ninput X[b,i,k], Y[b,k,j]\nP[b,i,j] = sum[k] X[b,i,k] * Y[b,k,j]\n"
+                       "R[b,j] = max[i] P[b,i,j]\nS[b,i] = max[j] P[b,i,j]\nZ[b,i,j] = P[b,i,j] - R[b,j] - S[b,i]\n"
+                       "output Z\n"),
+            (Names{{"R", "S", "Z"}}));
+  // What it is computed from would have to stay until then, and is more.
+  EXPECT_EQ(fusions_of("dims i=80000 k=250 j=20\ninput X[i,k], Y[k,j]\nA[i,k] = exp(X[i,k])\n"
+                       "P[i,j] = sum[k] A[i,k] * Y[k,j]\nZ[i,j] = relu(P[i,j])\noutput Z\n"),
+            (Names{}));
   // Others read it, all of it, or it is wanted.
   EXPECT_EQ(fusions_of(step_down(20000, 300, 100, "output V, G\n")), (Names{}));
   EXPECT_EQ(fusions_of(step_down(20000, 300, 100, "S[f] = sum[h] V[f,h]\nT[h] = sum[f] G[f,h]\noutput S, T\n")),
@@ -117,7 +130,7 @@ TEST(Fusions, SayWhatComputesASlabOfAProduct) {
 }
 
 TEST(Fusions, OfProductsKeepTheBoundOfAWorkspace) {
-  for (const std::string& text : {step_down(20000, 300, 100), step_down(1000000, 2, 256), step_down(4000, 1000, 30)}) {
+  for (const std::string& text : {step_down(20000, 300, 100), step_down(60000, 60, 200), step_down(4000, 1000, 30)}) {
     const std::vector<Fusion> fusions = find_fusions(graph_of(text));
     ASSERT_EQ(fusions.size(), 1U) << text;
     std::vector<ArrayLayout> operands;
@@ -127,7 +140,7 @@ TEST(Fusions, OfProductsKeepTheBoundOfAWorkspace) {
     }
     const PreparedKernel kernel = prepare_fusion(fusions[0], operands, {});
     EXPECT_LE(kernel.own_bytes, most_workspace_bytes) << text;
-    EXPECT_GE(kernel.stages.at(0).parts, 16) << text;
+    EXPECT_GE(kernel.stages.at(0).parts, 8) << text;
   }
 }
 
@@ -160,6 +173,15 @@ TEST(Fusions, AreCutAlongSeveralLabelsWhereOnePositionIsTooMuchForTheCache) {
   ASSERT_EQ(fusions.size(), 1U);
   ASSERT_EQ(fusions[0].cuts.size(), 3U);
   for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(fusions[0].cuts[c].back(), c);
+}
+
+TEST(Fusions, AreNotCutAlongALabelThatReadsOnlySomeOfAPaddedOperand) {
+  for (const std::string extents : {"n=10 i=5", "n=5 i=10"}) {
+    const std::string text =
+        "dims " + extents + "\ninput X[n]\nA[n] = X[n] * 2\nB[i] = pad(A[i], 0) + 1\noutput A, B\n";
+    EXPECT_EQ(fusions_of(text), (Names{}));
+    expect_right(text, 1);
+  }
 }
 
 TEST(Fusions, RunWhereTheLastMemberStandsAndSoNotAroundWhatDependsOnThem) {
@@ -254,6 +276,7 @@ void lower_some(Tensor& x) {
   const T least = std::log(std::numeric_limits<T>::min());
   for (std::int64_t i = 0; i < x.count(); i += 3) values[i] = values[i] * 8 + least - 8;
   values[1] = -std::numeric_limits<T>::infinity();
+  values[2] = least * 2;  // far below every number
 }
 Tensor with_small_exponentials(Tensor x) {
   x.dtype() == DType::f32 ? lower_some<float>(x) : lower_some<double>(x);
@@ -303,19 +326,37 @@ TEST(Fusions, AgreeWithTheReference) {
       "dims i=300 j=300\ninput X[i,j] : bf16\nZ[i,j] = softmax[j](X[i,j])\n",
       "dims s=211 t=999\ninput X[s,t]\nM[s,t] = where(t <= 500, X[s,t], -inf)\nZ[s,t] = softmax[t](M[s,t])\n",
       "dims y=400 x=500\ninput X[y,x]\nB[y,x] = pad(X[y-1,x], 0) + X[y,x]\nC[y,x] = B[y,x] * 2\n",
-      step_down(2101, 501, 5),
-      step_down(301, 4101, 5),
-      "dims b=3 h=4 s=301 t=300 d=5\ninput Q[b,h,s,d], K[b,h,t,d]\nL[b,h,s,t] = sum[d] Q[b,h,s,d] * K[b,h,t,d] * 0.5\n"
-      "P[b,h,s,t] = softmax[t](where(t <= s, L[b,h,s,t], -inf))\noutput P\n",
-      "dims i=1500 j=1400 k=3\ninput X[i,k] : i32, Y[k,j] : i32\nM[i,j] = max[k] (X[i,k] + Y[k,j])\n"
-      "Z[i,j] = where(M[i,j] > 2, M[i,j], -M[i,j])\noutput Z\n",
-      "dims i=2100 j=1400 k=3\ninput X[i,k] : bf16, Y[k,j] : bf16\nA[i,j] = sum[k] X[i,k] * Y[k,j]\n"
-      "R[i] = max[j] A[i,j]\nZ[j,i] = A[i,j] - R[i]\noutput Z\n",
-      "dims i=1100 j=1001 k=4 l=5\ninput X[i,k], Y[k,j], U[i,l], V[l,j]\nA[i,j] = sum[k] X[i,k] * Y[k,j]\n"
-      "B[i,j] = sum[l] sq(U[i,l] - V[l,j])\nZ[i,j] = exp(A[i,j]) - B[i,j]\noutput Z\n",
       "dims i=300 j=400 k=4\ninput X[i,j,k]\nA[i,k] = max[j] X[i,j,k]\nB[k,i] = A[i,k] + 1\nC[i,k] = B[k,i] * A[i,k]\n",
   };
   for (const std::string& program : programs) {
+    expect_right(program, 1);
+    expect_right(program, 3);
+  }
+}
+
+TEST(Fusions, OfProductsAgreeWithTheReference) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> programs{
+      {step_down(2101, 501, 5), {"G"}},
+      {step_down(301, 4101, 5), {"G"}},
+      {"dims b=3 h=4 s=301 t=300 d=5\ninput Q[b,h,s,d], K[b,h,t,d]\nL[b,h,s,t] = sum[d] Q[b,h,s,d] * K[b,h,t,d] * 0.5\n"
+       "P[b,h,s,t] = softmax[t](where(t <= s, L[b,h,s,t], -inf))\noutput P\n",
+       {"L"}},
+      {"dims i=1500 j=1400 k=3\ninput X[i,k] : i32, Y[k,j] : i32\nM[i,j] = max[k] (X[i,k] + Y[k,j])\n"
+       "Z[i,j] = where(M[i,j] > 2, M[i,j], -M[i,j])\noutput Z\n",
+       {"M"}},
+      {"dims i=2100 j=1400 k=3\ninput X[i,k] : bf16, Y[k,j] : bf16\nA[i,j] = sum[k] X[i,k] * Y[k,j]\n"
+       "R[i] = max[j] A[i,j]\nZ[j,i] = A[i,j] - R[i]\noutput Z\n",
+       {"A"}},
+      {"dims i=1100 j=1001 k=4 l=5\ninput X[i,k], Y[k,j], U[i,l], V[l,j]\nA[i,j] = sum[k] X[i,k] * Y[k,j]\n"
+       "B[i,j] = sum[l] sq(U[i,l] - V[l,j])\nZ[i,j] = exp(A[i,j]) - B[i,j]\noutput Z\n",
+       {"A", "B"}},
+  };
+  for (const auto& [program, products] : programs) {
+    const Names fusions = fusions_of(program);
+    ASSERT_EQ(fusions.size(), 1U) << program;
+    for (const std::string& product : products) {
+      EXPECT_EQ(std::count(fusions[0].begin(), fusions[0].end(), product), 1) << program;
+    }
     expect_right(program, 1);
     expect_right(program, 3);
   }

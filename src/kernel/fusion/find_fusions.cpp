@@ -15,11 +15,11 @@ namespace {
 /// Longer ones gain nothing more, and the search stays linear.
 constexpr std::size_t most_members = 32;
 constexpr std::size_t longest_span = 128;
+/// That are tried for one fusion.
+constexpr std::size_t most_products = 4;
 
 /// Of what lies between the members; beyond it nothing stays in a cache anyway.
 constexpr std::int64_t most_slab_bytes = std::int64_t{4} << 20;
-/// As much of it stays in the second-level cache.
-constexpr std::int64_t most_cached_bytes = std::int64_t{512} << 10;
 
 /// Members of a growing fusion, and every way of cutting it: per member a dimension.
 struct Group {
@@ -112,7 +112,7 @@ class Finder {
       if (!can_be_cut(graph_, graph_.vertices[v], einsum, label) || einsum.labels[label].extent.value() < 2) continue;
       std::vector<std::size_t> cut;
       const bool fits = std::all_of(producers.begin(), producers.end(), [&](std::size_t producer) {
-        const auto of_group = cut_for(groups_.at(producer), graph_.vertices[v], einsum, label);
+        const auto of_group = cut_for(groups_.at(producer), v, label);
         if (of_group) cut.insert(cut.end(), of_group->begin(), of_group->end());
         return of_group.has_value();
       });
@@ -125,13 +125,16 @@ class Finder {
   }
 
   /// The cut of the group that gives a reader, for a range of its label, exactly what it reads.
-  static std::optional<std::vector<std::size_t>> cut_for(const Group& group, const Vertex& reader, const EinSum& einsum,
-                                                         std::size_t label) {
+  std::optional<std::vector<std::size_t>> cut_for(const Group& group, std::size_t reading, std::size_t label) const {
+    const Vertex& reader = graph_.vertices[reading];
+    const auto& einsum = std::get<EinSum>(reader.op);
     const auto gives_all = [&](const std::vector<std::size_t>& cut) {
       for (std::size_t o = 0; o < reader.inputs.size(); ++o) {
         const auto member = std::find(group.members.begin(), group.members.end(), reader.inputs[o].index);
         if (member == group.members.end()) continue;
         const std::size_t slabbed = cut[static_cast<std::size_t>(member - group.members.begin())];
+        // A padded access may have fewer positions than there are.
+        if (graph_[reader.inputs[o]].bound[slabbed] != einsum.labels[label].extent) return false;
         const std::vector<Index>& indices = einsum.operands[o].indices;
         for (std::size_t d = 0; d < indices.size(); ++d) {
           if (d == slabbed ? !is_plain(indices[d], label) : mentions(indices[d], label)) return false;
@@ -160,8 +163,10 @@ class Finder {
   /// Nothing where there is none for which that pays.
   std::optional<Fusion> with_products(Group group) const {
     std::optional<Fusion> best;
-    for (std::size_t m = 0; m < group.members.size(); ++m) {
+    std::set<std::size_t> tried;
+    for (std::size_t m = 0; m < group.members.size() && tried.size() < most_products; ++m) {
       for (const VertexId input : graph_.vertices[group.members[m]].inputs) {
+        if (!is_short_product(graph_, graph_[input]) || !tried.insert(input.index).second) continue;
         std::optional<Group> larger = with_product(group, input.index);
         std::optional<Fusion> fusion = larger ? fusion_that_pays(*larger) : std::nullopt;
         if (!fusion) continue;
@@ -187,7 +192,7 @@ class Finder {
       return std::find(group.members.begin(), group.members.end(), v) != group.members.end();
     };
     const std::vector<std::size_t>& readers = readers_[product];
-    if (!is_short_product(graph_, vertex) || is_member(product) || is_output(product)) return std::nullopt;
+    if (is_member(product) || is_output(product) || keeps_much(product)) return std::nullopt;
     if (!std::all_of(readers.begin(), readers.end(), is_member)) return std::nullopt;
     const auto& einsum = std::get<EinSum>(vertex.op);
     Group all{group.members, {}};
@@ -205,14 +210,28 @@ class Finder {
     return all;
   }
 
+  /// Whether what would be gone after a product is more than its result, which would be there instead: a fusion runs
+  /// later than the product by itself would.
+  bool keeps_much(std::size_t product) const {
+    const auto bytes_of = [](const Vertex& vertex) {
+      return static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
+    };
+    double bytes = 0;
+    for (const VertexId input : graph_.vertices[product].inputs) {
+      const bool is_last = readers_[input.index].back() == product && !is_output(input.index);
+      if (is_last && !is_input(graph_[input])) bytes += bytes_of(graph_[input]);
+    }
+    return bytes > bytes_of(graph_.vertices[product]);
+  }
+
   /// Whether all members of a group that is cut like that read, slab by slab, what a cut of this dimension gives.
   bool is_cut_with(const Group& group, const std::vector<std::size_t>& cut, std::size_t producer,
                    std::size_t dimension) const {
     const Group alone{{producer}, {{dimension}}};
     for (std::size_t m = 0; m < group.members.size(); ++m) {
-      const Vertex& reader = graph_.vertices[group.members[m]];
-      const auto& einsum = std::get<EinSum>(reader.op);
-      if (!cut_for(alone, reader, einsum, einsum.output[cut[m]])) return false;
+      const std::size_t member = group.members[m];
+      const auto& einsum = std::get<EinSum>(graph_.vertices[member].op);
+      if (!cut_for(alone, member, einsum.output[cut[m]])) return false;
     }
     return true;
   }
@@ -224,7 +243,7 @@ class Finder {
     for (std::size_t count = 1;; ++count) {
       Fusion fusion = fusion_of(group, {cuts.begin(), cuts.begin() + static_cast<std::ptrdiff_t>(count)});
       const std::int64_t bytes = slab_bytes(fusion);
-      if (bytes > most_cached_bytes && count < cuts.size()) continue;
+      if (bytes > cached_bytes(fusion) && count < cuts.size()) continue;
       if (bytes > most_slab_bytes) return std::nullopt;
       return fusion;
     }

@@ -6,6 +6,7 @@
 
 #include "kernel/evaluate.h"
 #include "kernel/fusion/fusion.h"
+#include "kernel/fusion/products.h"
 #include "kernel/fusion/slab.h"
 #include "kernel/fusion/softmax.h"
 #include "kernel/registry.h"
@@ -134,7 +135,7 @@ class SlabCompiler {
       spec.operands.push_back(arrays_[vertex.inputs[o].index].layout);
       step.operands.push_back(operand_of(v, o));
     }
-    spec.large_operands = reads_large_operands(spec);
+    spec.large_operands = !is_light(fusion_.program, vertex) && reads_large_operands(spec);
     Choice choice = choose_kernel(spec);
     step.kernel = choice.offer.prepare();
     add(std::move(step), choice.offer.seconds, program);
@@ -253,6 +254,7 @@ PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayou
   run->full = compiler.compile(run->length);
   const std::int64_t rest = run->extents.back() % run->length;
   if (rest != 0) run->last = compiler.compile(rest);
+  for (SlabProgram* const program : {&run->full, &run->last}) program->kernels.clear();  // for kernels_of alone
   PreparedKernel kernel;
   kernel.own_bytes = std::max(run->full.temporary_bytes, run->last.temporary_bytes) +
                      std::max(run->full.own_bytes, run->last.own_bytes) +

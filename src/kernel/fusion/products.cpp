@@ -48,8 +48,8 @@ double whole_seconds(const Fusion& fusion, std::size_t member) {
   return choose_kernel(*spec_of(vertex, operands, some_scalars(fusion.program))).offer.seconds;
 }
 
-/// The same for a slab of some positions of the last label.
-double slab_seconds(const Fusion& fusion, std::size_t member, std::int64_t length) {
+/// What computes a slab of some positions of the last label.
+Offer slab_offer(const Fusion& fusion, std::size_t member, std::int64_t length) {
   const Vertex& vertex = fusion.program.vertices[member];
   KernelSpec spec;
   spec.einsum = std::get<EinSum>(vertex.op);
@@ -64,20 +64,31 @@ double slab_seconds(const Fusion& fusion, std::size_t member, std::int64_t lengt
   spec.result = row_major_layout(vertex.dtype, shape);
   spec.scalars = some_scalars(fusion.program);
   spec.large_operands = reads_large_operands(spec);
-  return choose_kernel(spec).offer.seconds;
+  return choose_kernel(spec).offer;
 }
 
-double seconds_of_slabs(const Fusion& fusion, std::size_t member) {
+/// Of the labels that are cut into single positions.
+double outer_slabs(const Fusion& fusion) {
+  double slabs = 1;
+  for (std::size_t c = 0; c + 1 < fusion.cuts.size(); ++c) {
+    slabs *= static_cast<double>(cut_extent(fusion, fusion.cuts[c]));
+  }
+  return slabs;
+}
+
+/// Whether a product takes no longer slab by slab than at once and with reading its result.
+bool gains(const Fusion& fusion, std::size_t member) {
+  constexpr double bytes_per_second = 2.5e10;  // of one thread, from memory
   const std::int64_t extent = cut_extent(fusion, fusion.cuts.back());
   const std::int64_t length = slab_length(fusion);
-  const std::int64_t rest = extent % length;
   const std::int64_t full = extent / length;
-  double seconds = static_cast<double>(full) * slab_seconds(fusion, member, length);
-  if (rest != 0) seconds += slab_seconds(fusion, member, rest);
-  for (std::size_t c = 0; c + 1 < fusion.cuts.size(); ++c) {
-    seconds *= static_cast<double>(cut_extent(fusion, fusion.cuts[c]));
-  }
-  return seconds;
+  const std::int64_t rest = extent % length;
+  const Offer slab = slab_offer(fusion, member, length);
+  if (slab_bytes(fusion) + slab.own_bytes + slab.shared_bytes > most_workspace_bytes) return false;
+  double seconds = static_cast<double>(full) * slab.seconds;
+  if (rest != 0) seconds += slab_offer(fusion, member, rest).seconds;
+  const double reading = bytes_of(fusion.program.vertices[member]) / bytes_per_second;
+  return seconds * outer_slabs(fusion) <= whole_seconds(fusion, member) + reading;
 }
 
 }  // namespace
@@ -98,8 +109,10 @@ bool is_light(const EinGraph& graph, const Vertex& vertex) {
 
 bool is_short_product(const EinGraph& graph, const Vertex& vertex) {
   constexpr double longest = 256;
+  constexpr double most_positions = 4e18;  // beyond, only parts of it can be computed
   const auto* const einsum = std::get_if<EinSum>(&vertex.op);
   if (einsum == nullptr || !einsum->reducer || !needs_kernel(*einsum) || is_light(graph, vertex)) return false;
+  if (positions_of(*einsum) > most_positions) return false;
   return bytes_of(vertex) >= static_cast<double>(least_large_bytes) &&
          positions_of(*einsum) <= longest * elements_of(vertex);
 }
@@ -111,15 +124,15 @@ bool holds_products(const Fusion& fusion) {
 }
 
 bool pays(const Fusion& fusion) {
+  constexpr double least_slabs = 8;              // for several threads to share
   constexpr double most_kept_bytes = 192 << 10;  // beside the slab in the second-level cache
-  constexpr double bytes_per_second = 2.5e10;    // of one thread, from memory
-  const std::vector<Vertex>& vertices = fusion.program.vertices;
-  for (std::size_t v = fusion.operands.size(); v < vertices.size(); ++v) {
-    if (is_light(fusion.program, vertices[v])) continue;
+  const auto length = static_cast<double>(slab_length(fusion));
+  const double slabs = static_cast<double>(cut_extent(fusion, fusion.cuts.back())) / length * outer_slabs(fusion);
+  if (!holds_products(fusion) || slabs < least_slabs) return false;
+  for (std::size_t v = fusion.operands.size(); v < fusion.program.vertices.size(); ++v) {
+    if (is_light(fusion.program, fusion.program.vertices[v])) continue;
     // Short pieces of long rows are slow to read and to write.
-    if (is_last_dimension(fusion, v) || kept_bytes(fusion, v) > most_kept_bytes) return false;
-    const double reading = bytes_of(vertices[v]) / bytes_per_second;
-    if (seconds_of_slabs(fusion, v) > whole_seconds(fusion, v) + reading) return false;
+    if (is_last_dimension(fusion, v) || kept_bytes(fusion, v) > most_kept_bytes || !gains(fusion, v)) return false;
   }
   return true;
 }

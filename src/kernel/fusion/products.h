@@ -16,8 +16,8 @@ bool is_short_product(const EinGraph& graph, const Vertex& vertex);
 
 bool holds_products(const Fusion& fusion);
 
-/// Whether its products take no longer in slabs, where they read and pack some operands anew for each, than at once
-/// with reading their results from memory. By the kernels' models, for row-major inputs.
+/// Whether a fusion has products, and each of them takes no longer in slabs, where it reads and packs some operands
+/// anew for each, than at once with reading its result from memory. By the kernels' models, for row-major inputs.
 bool pays(const Fusion& fusion);
 
 }  // namespace einrel

@@ -9,11 +9,6 @@
 namespace einrel {
 namespace {
 
-/// Of a slab: a share of the second-level cache, which has 256 KiB to 2 MiB on the processors of today. Products pack
-/// what they read anew for every slab, and the rest of such a slab passes through but once.
-constexpr double cache_bytes = 512 << 10;
-constexpr double cache_bytes_of_products = 1 << 20;
-
 /// Of a slab of length 1: all members, and what they read from outside that shares the label.
 double bytes_per_position(const Fusion& fusion) {
   const std::vector<Vertex>& vertices = fusion.program.vertices;
@@ -62,6 +57,11 @@ std::int64_t cut_extent(const Fusion& fusion, const std::vector<std::size_t>& cu
   return fusion.program.vertices.back().bound[cut.back()].value();
 }
 
+std::int64_t cached_bytes(const Fusion& fusion) {
+  constexpr std::int64_t bytes = std::int64_t{512} << 10;
+  return holds_products(fusion) ? 2 * bytes : bytes;
+}
+
 std::int64_t slab_length(const Fusion& fusion) {
   constexpr double least_lanes = 64;
   double least = 1;
@@ -69,7 +69,7 @@ std::int64_t slab_length(const Fusion& fusion) {
     if (is_last_dimension(fusion, v)) least = least_lanes;
   }
   const auto extent = static_cast<double>(cut_extent(fusion, fusion.cuts.back()));
-  const double bytes = holds_products(fusion) ? cache_bytes_of_products : cache_bytes;
+  const auto bytes = static_cast<double>(cached_bytes(fusion));
   const double fitting = std::floor(bytes / std::max(bytes_per_position(fusion), 1.0));
   return static_cast<std::int64_t>(std::min(std::max(fitting, least), extent));
 }
