@@ -43,6 +43,7 @@ void add_fusion(const Fusion& fusion, const EinGraph& graph, const MemoryPlan& m
       const Vertex& vertex = vertices[slab.vertex];
       if (vertex.name != name || is_light(fusion.program, vertex)) continue;
       name_slab_kernel(std::move(slab.choice), all.slabs, *kernels[member]);
+      break;
     }
   }
 }

@@ -192,7 +192,7 @@ class Finder {
       return std::find(group.members.begin(), group.members.end(), v) != group.members.end();
     };
     const std::vector<std::size_t>& readers = readers_[product];
-    if (is_member(product) || is_output(product) || keeps_much(product)) return std::nullopt;
+    if (is_output(product) || keeps_much(product)) return std::nullopt;
     if (!std::all_of(readers.begin(), readers.end(), is_member)) return std::nullopt;
     const auto& einsum = std::get<EinSum>(vertex.op);
     Group all{group.members, {}};
@@ -213,15 +213,12 @@ class Finder {
   /// Whether what would be gone after a product is more than its result, which would be there instead: a fusion runs
   /// later than the product by itself would.
   bool keeps_much(std::size_t product) const {
-    const auto bytes_of = [](const Vertex& vertex) {
-      return static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
-    };
     double bytes = 0;
     for (const VertexId input : graph_.vertices[product].inputs) {
       const bool is_last = readers_[input.index].back() == product && !is_output(input.index);
-      if (is_last && !is_input(graph_[input])) bytes += bytes_of(graph_[input]);
+      if (is_last && !is_input(graph_[input])) bytes += result_bytes(graph_[input]);
     }
-    return bytes > bytes_of(graph_.vertices[product]);
+    return bytes > result_bytes(graph_.vertices[product]);
   }
 
   /// Whether all members of a group that is cut like that read, slab by slab, what a cut of this dimension gives.

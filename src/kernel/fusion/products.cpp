@@ -17,8 +17,6 @@ double positions_of(const EinSum& einsum) {
 
 double elements_of(const Vertex& vertex) { return static_cast<double>(element_count(vertex.bound)); }
 
-double bytes_of(const Vertex& vertex) { return elements_of(vertex) * static_cast<double>(size_of(vertex.dtype)); }
-
 std::ptrdiff_t inputs_of(const Fusion& fusion) { return static_cast<std::ptrdiff_t>(fusion.operands.size()); }
 
 /// What a product reads again for every slab that differs in the last label only.
@@ -28,7 +26,7 @@ double kept_bytes(const Fusion& fusion, std::size_t member) {
   double bytes = 0;
   for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
     if (mentions(einsum.operands[o], einsum.output[fusion.cuts.back()[member]])) continue;
-    double of_slab = bytes_of(fusion.program[vertex.inputs[o]]);
+    double of_slab = result_bytes(fusion.program[vertex.inputs[o]]);
     for (const std::vector<std::size_t>& cut : fusion.cuts) {
       const bool is_cut = mentions(einsum.operands[o], einsum.output[cut[member]]);
       if (is_cut) of_slab /= static_cast<double>(cut_extent(fusion, cut));
@@ -87,11 +85,13 @@ bool gains(const Fusion& fusion, std::size_t member) {
   if (slab_bytes(fusion) + slab.own_bytes + slab.shared_bytes > most_workspace_bytes) return false;
   double seconds = static_cast<double>(full) * slab.seconds;
   if (rest != 0) seconds += slab_offer(fusion, member, rest).seconds;
-  const double reading = bytes_of(fusion.program.vertices[member]) / bytes_per_second;
+  const double reading = result_bytes(fusion.program.vertices[member]) / bytes_per_second;
   return seconds * outer_slabs(fusion) <= whole_seconds(fusion, member) + reading;
 }
 
 }  // namespace
+
+double result_bytes(const Vertex& vertex) { return elements_of(vertex) * static_cast<double>(size_of(vertex.dtype)); }
 
 ScalarBindings some_scalars(const EinGraph& graph) {
   ScalarBindings scalars;
@@ -113,7 +113,7 @@ bool is_short_product(const EinGraph& graph, const Vertex& vertex) {
   const auto* const einsum = std::get_if<EinSum>(&vertex.op);
   if (einsum == nullptr || !einsum->reducer || !needs_kernel(*einsum) || is_light(graph, vertex)) return false;
   if (positions_of(*einsum) > most_positions) return false;
-  return bytes_of(vertex) >= static_cast<double>(least_large_bytes) &&
+  return result_bytes(vertex) >= static_cast<double>(least_large_bytes) &&
          positions_of(*einsum) <= longest * elements_of(vertex);
 }
 

@@ -4,6 +4,9 @@
 
 namespace einrel {
 
+/// Of the tensor that a vertex computes.
+double result_bytes(const Vertex& vertex);
+
 /// Scalars to choose kernels by: those without a value count as 1.
 ScalarBindings some_scalars(const EinGraph& graph);
 
