@@ -196,7 +196,7 @@ void expect_right(const TileSample& sample, const TileKernels<float, BFloat16Pai
   task.lanes = lanes;
   task.scale = accumulate ? 0.5F : 1.0F;
   task.accumulate = accumulate;
-  task.next = a.data();
+  task.next_rows = {a.data(), 1, 0};
   const auto vectors = static_cast<std::size_t>(sample.lanes / kernels.vector);
   if (kernels.begin != nullptr) kernels.begin();
   kernels.functions[static_cast<std::size_t>(sample.height - 1)][vectors - 1](task);

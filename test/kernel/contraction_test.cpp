@@ -72,6 +72,7 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
   const std::array<BlockSizes, 2> small{{{28, 32, 64, 32, 1, 0}, {28, 32, 64, 32, 1000, 0}}};
   int sharing = 0;
   int others = 0;
+  int in_place = 0;
   Random random(1);
   const std::array<std::int64_t, 18> outer{1, 2, 5, 6, 7, 13, 14, 15, 28, 29, 43, 57, 65, 96, 97, 100, 131, 192};
   const std::array<std::int64_t, 18> wide{96,  97,  100, 101, 127, 128, 129, 130, 131,
@@ -90,11 +91,51 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
     ASSERT_TRUE(agrees(joining(layout, dtype, join, Reducer::sum), [&](const Product& p) {
       const PackedPlan plan = plan_packed(p, random.one_of(small));
       ++(plan.shared_columns > 0 ? sharing : others);
+      if (plan.rows_in_place) ++in_place;
       return prepare(plan);
     }));
   }
-  EXPECT_GT(sharing, rounds(10));
-  EXPECT_GT(others, rounds(10));
+  for (const int count : {sharing, others, in_place}) EXPECT_GT(count, rounds(10));
+}
+
+TEST(Packed, IsRightWithPartsOfColumnsAndRowsInPlace) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const std::int64_t rows : {13, 14, 15, 28, 57}) {
+      for (const std::int64_t columns : {192, 193, 209, 290}) {
+        for (const std::int64_t inner : {7, 16, 33}) {
+          const Layout layout{{rows, columns, inner}, {0, 2}, {2, 1}, {0, 1}};
+          ASSERT_TRUE(agrees(product(layout, dtype), [&](const Product& p) {
+            const PackedPlan plan = plan_packed(p, {28, 32, 64, 32, 1000, 1000});
+            EXPECT_TRUE(plan.rows_in_place);
+            EXPECT_LT(plan.part_columns, plan.columns);
+            EXPECT_EQ(plan.part_rows, plan.rows);
+            return prepare(plan);
+          }));
+        }
+      }
+    }
+  }
+}
+
+TEST(Packed, ReadsRowsInPlaceUnlessTheyWouldEvictOneAnother) {
+  const auto plan = [](std::int64_t inner, DType dtype) {
+    RandomEinsum random = product({{2, 2, 2}, {0, 2}, {2, 1}, {0, 1}}, dtype);
+    EinSum einsum = random.einsum();
+    einsum.labels[0].extent = einsum.labels[1].extent = Extent(400);
+    einsum.labels[2].extent = Extent(inner);
+    random.vertex.op = einsum;
+    random.vertex.bound = make_shape({400, 400});
+    KernelSpec spec{einsum, {}, row_major_layout(dtype, random.vertex.bound), {}};
+    spec.operands = {row_major_layout(dtype, make_shape({400, inner})),
+                     row_major_layout(dtype, make_shape({inner, 400}))};
+    return plan_packed(std::get<Product>(contraction::as_product(spec, make_nest(spec))));
+  };
+  EXPECT_EQ(plan(512, DType::f32).rows_in_place, 512);
+  EXPECT_EQ(plan(1500, DType::f32).rows_in_place, 1500);
+  EXPECT_EQ(plan(300, DType::f64).rows_in_place, 300);
+  EXPECT_EQ(plan(1024, DType::f32).rows_in_place, std::nullopt);
+  EXPECT_EQ(plan(512, DType::f64).rows_in_place, std::nullopt);
+  EXPECT_EQ(plan(300, DType::bf16).rows_in_place, std::nullopt);
 }
 
 TEST(Packed, IsRightWithAnyNumberOfBlocksOfSharedColumns) {
@@ -110,7 +151,9 @@ TEST(Packed, IsRightWithAnyNumberOfBlocksOfSharedColumns) {
         const Layout layout{
             {random.between(145, 150), random.between(145, 150), inner}, order(0, 2), order(1, 2), {0, 1}};
         ASSERT_TRUE(agrees(product(layout, dtype), [&](const Product& p) {
-          const PackedPlan plan = plan_packed(p, {28, 32, 64, 32, 1, 0, shared_bytes});
+          BlockSizes sizes{28, 32, 64, 32, 1, 0};
+          sizes.shared_bytes = shared_bytes;
+          const PackedPlan plan = plan_packed(p, sizes);
           EXPECT_GT(plan.shared_columns, 0);
           EXPECT_LE(contraction::shared_bytes(plan), shared_bytes);
           taken.insert({plan.shared_buffers, blocks % 2, plan.columns > plan.shared_columns ? 1 : 0});

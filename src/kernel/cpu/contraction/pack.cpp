@@ -199,6 +199,10 @@ bool Packer<T>::grow_evenly(std::int64_t x, std::int64_t y, std::int64_t z) cons
 
 template <class T>
 void Packer<T>::group_neighbours() {
+  if (bounds_.empty() && stretch(inner_, side_.reading.quantity) == position_count(inner_)) {
+    groups_ = {{0, order_.size(), 1, 0}};
+    return;
+  }
   const auto offset = [&](std::int32_t position) { return inner_offsets_[static_cast<std::size_t>(position)]; };
   if (!inner_.empty() && inner_.back().steps[side_.reading.quantity] != 1) {
     std::stable_sort(order_.begin(), order_.end(),
@@ -377,6 +381,14 @@ const T* Packer<T>::line_of(const Group& group, std::int64_t line, bool reaches_
     convert_line(from + first, end - first, room + first);
   }
   return room;
+}
+
+template <class T>
+const T* Packer<T>::line_in_place(std::int64_t line) const {
+  const bool in_one_piece = way_ == PackingWay::inner && groups_.size() == 1 && bounds_.empty() && room_.empty();
+  if (!in_one_piece) return nullptr;
+  return reinterpret_cast<const T*>(operand_) +
+         add_wrapping(add_wrapping(base_, line_offsets_[static_cast<std::size_t>(line)]), inner_offsets_[0]);
 }
 
 /// How far behind the lines of a panel those of the next one lie; 0 if there is none, or lines are not read where they

@@ -51,6 +51,12 @@ class Packer {
   /// into to[p / 2 * width + l]. Lines that the last panel lacks are 0.
   void pack(std::int64_t first, std::int64_t count, std::int64_t width, T* to);
 
+  /// Whether packing a panel takes about as long alone as together with its neighbours.
+  bool packs_line_by_line() const { return way_ == PackingWay::inner; }
+
+  /// Where a selected line lies, if what is packed of it is in one piece and stored as T; else null.
+  const T* line_in_place(std::int64_t line) const;
+
  private:
   /// A coordinate of a padded operand.
   struct Bound {

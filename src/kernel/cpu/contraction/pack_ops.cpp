@@ -14,6 +14,7 @@
 #include "hwy/highway.h"
 #include "kernel/cpu/contraction/partial_vector-inl.h"
 #include "kernel/cpu/contraction/stored_vector-inl.h"
+#include "kernel/cpu/contraction/transpose-inl.h"
 
 #ifndef EINREL_CONTRACTION_PACK_OPS
 #define EINREL_CONTRACTION_PACK_OPS
@@ -154,96 +155,6 @@ void copy_pairs_of(const LineCopy<BFloat16Pair, BFloat16>& copy) {
     i += both ? 2 : 1;
   }
 }
-
-#if HWY_TARGET == HWY_SCALAR
-
-template <class T>
-void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step,
-                        std::int64_t /*ahead*/) {
-  for (std::int64_t p = 0; p < count; ++p) {
-    for (std::int64_t l = 0; l < width; ++l) to[p * step + l] = lines[l][p];
-  }
-}
-
-#else
-
-/// Stores the blocks of 16 bytes of a vector `step` apart.
-template <class D>
-HWY_INLINE void store_blocks(D d, hn::Vec<D> v, hn::TFromD<D>* to, std::int64_t step) {
-  if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) == 16) {
-    hn::StoreU(v, d, to);
-  } else {
-    const hn::Half<D> half;
-    store_blocks(half, hn::LowerHalf(half, v), to, step);
-    store_blocks(half, hn::UpperHalf(half, v), to + static_cast<std::int64_t>(hn::MaxLanes(half)) * step, step);
-  }
-}
-
-/// As many positions as a vector has lanes, of four lines of 4 bytes or two lines of 8 bytes. Interleaving stays within
-/// blocks of 16 bytes, of which each comes from neighbouring positions.
-template <class D, class T>
-HWY_INLINE void transpose_strip(D d, const T* const* lines, std::int64_t p, T* to, std::int64_t step,
-                                std::int64_t ahead) {
-  if (ahead != 0) {
-    HWY_UNROLL(4)
-    for (std::size_t l = 0; l < 16 / sizeof(T); ++l) __builtin_prefetch(lines[l] + p + ahead, 0, 3);
-  }
-  const auto a = hn::LoadU(d, lines[0] + p);
-  const auto b = hn::LoadU(d, lines[1] + p);
-  T* const z = to + p * step;
-  if constexpr (sizeof(T) == 8) {
-    store_blocks(d, hn::InterleaveLower(d, a, b), z, step);
-    store_blocks(d, hn::InterleaveUpper(d, a, b), z + step, step);
-  } else {
-    const hn::RepartitionToWide<hn::RebindToUnsigned<D>> pairs;
-    const auto e = hn::LoadU(d, lines[2] + p);
-    const auto f = hn::LoadU(d, lines[3] + p);
-    const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
-    const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
-    const auto ef_low = hn::BitCast(pairs, hn::InterleaveLower(d, e, f));
-    const auto ef_high = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
-    store_blocks(d, hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ef_low)), z, step);
-    store_blocks(d, hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ef_low)), z + step, step);
-    store_blocks(d, hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ef_high)), z + 2 * step, step);
-    store_blocks(d, hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ef_high)), z + 3 * step, step);
-  }
-}
-
-/// By strips; the last ones may overlap the ones before.
-template <class D, class T>
-HWY_INLINE void transpose_by_strips(D d, const T* const* lines, std::int64_t width, std::int64_t count, T* to,
-                                    std::int64_t step, std::int64_t ahead) {
-  constexpr std::int64_t height = 16 / sizeof(T);
-  constexpr auto length = static_cast<std::int64_t>(hn::MaxLanes(D()));
-  if constexpr (length > height) {
-    if (count < length) return transpose_by_strips(hn::Half<D>(), lines, width, count, to, step, ahead);
-  }
-  if (width < height || count < length) {
-    for (std::int64_t p = 0; p < count; ++p) {
-      for (std::int64_t l = 0; l < width; ++l) to[p * step + l] = lines[l][p];
-    }
-    return;
-  }
-  constexpr std::int64_t chunk =
-      8 * length;  // what is written stays in the first-level cache until all lines are in it
-  for (std::int64_t begin = 0; begin < count; begin += chunk) {
-    const std::int64_t end = std::min(begin + chunk, count);
-    for (std::int64_t l = 0; l < width; l += height) {
-      const std::int64_t first = std::min(l, width - height);
-      std::int64_t p = begin;
-      for (; p + length <= end; p += length) transpose_strip(d, lines + first, p, to + first, step, ahead);
-      if (p < end) transpose_strip(d, lines + first, end - length, to + first, step, ahead);
-    }
-  }
-}
-
-template <class T>
-void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step,
-                        std::int64_t ahead) {
-  transpose_by_strips(hn::ScalableTag<T>(), lines, width, count, to, step, ahead);
-}
-
-#endif
 
 template <class Stored>
 void convert_line_of(const Stored* from, std::int64_t count, float* to) {

@@ -132,7 +132,7 @@ class PackedPart {
     a_.select_batch(arrays_.operands[plan_.product.a.operand], plan_.product.bases.data());
     result_ = arrays_.result +
               plan_.product.bases[output_quantity] * static_cast<std::int64_t>(size_of(plan_.product.result));
-    pack_rows();
+    begin_rows();
     for (std::int64_t c = columns.begin; c < columns.end; c += plan_.column_block) {
       select_shared(columns, c);
       b_specials_ = shared_specials()[(c - columns.begin) / plan_.column_block];
@@ -171,7 +171,7 @@ class PackedPart {
       inner_ = {p, std::min(p + plan_.inner_block, plan_.inner)};
       a_.select_inner(inner_.begin, inner_.count());
       b_.select_inner(inner_.begin, inner_.count());
-      pack_rows();
+      begin_rows();
       for (std::int64_t c = columns_.begin; c < columns_.end; c += plan_.column_block) {
         block_columns_ = {c, std::min(c + plan_.column_block, columns_.end)};
         pack_columns();
@@ -182,10 +182,29 @@ class PackedPart {
     if (plan_.through_block) store_whole_block();
   }
 
-  void pack_rows() {
-    const std::int64_t height = plan_.tile_rows;
-    a_.pack(0, rows_.count(), height, a_panels_);
-    if (is_choosy(plan_)) a_specials_ = specials(a_panels_, ceil_div(rows_.count(), height) * height);
+  /// Rows whose elements lie side by side are packed, if at all, when the first columns meet them, having been fetched
+  /// meanwhile.
+  void begin_rows() {
+    rows_are_new_ = a_.packs_line_by_line() && !is_choosy(plan_);
+    if (rows_are_new_) return;
+    const std::int64_t whole = rows_.count() / plan_.tile_rows * plan_.tile_rows;
+    if (whole > 0) a_.pack(0, whole, plan_.tile_rows, a_panels_);
+    if (whole < rows_.count()) pack_tile_rows(whole);
+    if (is_choosy(plan_)) a_specials_ = specials(a_panels_, whole + (whole < rows_.count() ? height_at(whole) : 0));
+  }
+
+  /// The rows of the tiles that begin at one.
+  void pack_tile_rows(std::int64_t row) {
+    const std::int64_t height = height_at(row);
+    a_.pack(row, std::min(height, rows_.count() - row), height, a_panels_ + row * slots());
+  }
+
+  /// The last tiles have fewer rows, where there is a kernel for them.
+  std::int64_t height_at(std::int64_t row) const {
+    const std::int64_t left = rows_.count() - row;
+    const bool is_last =
+        left < plan_.tile_rows && kernels_->functions[static_cast<std::size_t>(left - 1)][1] != nullptr;
+    return is_last ? left : plan_.tile_rows;
   }
 
   void pack_columns() {
@@ -200,10 +219,10 @@ class PackedPart {
 
   /// A last panel of few columns is one vector wide, where there is a kernel for it.
   std::int64_t vectors_for(std::int64_t columns) const {
-    const bool narrow = columns <= kernels_->vector && kernels_->functions[height_index()][0] != nullptr;
+    const bool narrow =
+        columns <= kernels_->vector && kernels_->functions[static_cast<std::size_t>(plan_.tile_rows - 1)][0] != nullptr;
     return narrow ? 1 : 2;
   }
-  std::size_t height_index() const { return static_cast<std::size_t>(plan_.tile_rows - 1); }
 
   Specials specials(const Packed* panels, std::int64_t lines) const {
     if constexpr (std::is_floating_point_v<T>) return specials_in(panels, lines * slots());
@@ -235,46 +254,78 @@ class PackedPart {
   void compute_tiles() {
     kernels_ = &kernels_for<T, Packed>(plan_.product.match.combination, a_specials_, b_specials_);
     const std::int64_t panel = plan_.tile_lanes * slots();
-    const std::int64_t steps = (slots() + 15) / 16;  // of a tile: in each some lines are fetched
     Tile<T, Packed> tile;
-    if (shared_ != nullptr) look_ahead_in_columns(tile, steps);
+    tile.inner = slots();
+    tile.a_row = plan_.rows_in_place.value_or(0);
+    if (shared_ != nullptr) look_ahead_in_columns(tile);
     if (kernels_->begin != nullptr) kernels_->begin();
     for (std::int64_t r = 0; r < rows_.count(); r += plan_.tile_rows) {
-      tile.a = a_panels_ + r * slots();
-      tile.inner = slots();
+      if (rows_are_new_ && !plan_.rows_in_place) pack_tile_rows(r);
+      tile.a = plan_.rows_in_place ? a_.line_in_place(r) : a_panels_ + r * slots();
       tile.rows = std::min(plan_.tile_rows, rows_.count() - r);
-      // The next rows of A come into the cache while these ones meet all columns.
-      if (shared_ == nullptr) tile.next = tile.a + plan_.tile_rows * slots();
+      RowsAhead ahead = rows_ahead(r);
       for (std::int64_t c = 0; c < block_columns_.count(); c += plan_.tile_lanes) {
         tile.b = b_panels_ + c / plan_.tile_lanes * panel;
         tile.lanes = std::min(plan_.tile_lanes, block_columns_.count() - c);
+        tile.next_rows = ahead.take();
         compute(tile, r, c);
-        tile.next += steps * tile.next_lines * static_cast<std::int64_t>(64 / sizeof(Packed));
+        tile.next_columns.begin += tile.next_columns.lines * fetched_of_line();
       }
     }
+    rows_are_new_ = false;
     if (kernels_->end != nullptr) kernels_->end();
+  }
+
+  /// How many elements of a line a tile fetches.
+  std::int64_t fetched_of_line() const { return round_up(slots(), 16); }
+
+  /// What the tiles of some rows fetch of the next rows, each a few lines.
+  struct RowsAhead {
+    const Packed* next = nullptr;
+    std::int64_t left = 0;
+    std::int64_t lines = 0;
+    std::int64_t stride = 0;
+
+    Ahead<Packed> take() {
+      const Ahead<Packed> taken{next, std::min(lines, left), stride};
+      left -= taken.lines;
+      next += taken.lines * stride;
+      return taken;
+    }
+  };
+
+  /// The next rows of A come into the cache while these ones meet all columns: as they are, or packed.
+  RowsAhead rows_ahead(std::int64_t row) const {
+    const std::int64_t next = row + plan_.tile_rows;
+    const std::int64_t count = std::min(plan_.tile_rows, rows_.count() - next);
+    if (count <= 0) return {};
+    const std::int64_t lines = ceil_div(plan_.tile_rows, ceil_div(block_columns_.count(), plan_.tile_lanes));
+    if (rows_are_new_) {
+      const Packed* const begin = a_.line_in_place(next);
+      if (begin == nullptr) return {};
+      return {begin, count, lines, count > 1 ? a_.line_in_place(next + 1) - begin : 0};
+    }
+    if (shared_ != nullptr || plan_.rows_in_place) return {};
+    return {a_panels_ + next * slots(), count, lines, slots()};
   }
 
   /// The next block of shared columns comes into the cache while all rows meet this one: from the third-level cache,
   /// which is slow, and the rows of A are in the second already.
-  void look_ahead_in_columns(Tile<T, Packed>& tile, std::int64_t steps) const {
-    if (plan_.column_block >= plan_.shared_columns) {  // one block, which is there
-      tile.next_lines = 0;
-      return;
-    }
+  void look_ahead_in_columns(Tile<T, Packed>& tile) const {
+    if (plan_.column_block >= plan_.shared_columns) return;  // one block, which is there
     const std::int64_t block = plan_.column_block * slots();
     const Packed* const next = b_panels_ + block;
-    tile.next = next < shared_ + plan_.shared_columns * slots() ? next : shared_;
     const std::int64_t tiles =
         ceil_div(rows_.count(), plan_.tile_rows) * ceil_div(block_columns_.count(), plan_.tile_lanes);
     constexpr std::int64_t most_lines = 4;
-    tile.next_lines =
-        std::min(most_lines, ceil_div(block, steps * tiles * static_cast<std::int64_t>(64 / sizeof(Packed))));
+    const std::int64_t lines = std::min(most_lines, ceil_div(block, tiles * fetched_of_line()));
+    tile.next_columns = {next < shared_ + plan_.shared_columns * slots() ? next : shared_, lines, fetched_of_line()};
   }
 
   void compute(Tile<T, Packed>& tile, std::int64_t row, std::int64_t column) {
-    const TileFunction<T, Packed> function =
-        kernels_->functions[height_index()][static_cast<std::size_t>(vectors_for(tile.lanes) - 1)];
+    const auto height = static_cast<std::size_t>(height_at(row));
+    const auto& kernels = plan_.rows_in_place ? kernels_->in_place : kernels_->functions;
+    const TileFunction<T, Packed> function = kernels[height - 1][static_cast<std::size_t>(vectors_for(tile.lanes) - 1)];
     if (plan_.through_block) {
       tile.z = block_ + block_columns_.begin - columns_.begin + column;
       tile.z_rows = block_rows_.data() + row;
@@ -335,6 +386,7 @@ class PackedPart {
   Range columns_;
   Range block_columns_;
   Range inner_;
+  bool rows_are_new_ = false;  ///< no columns have met them
   Specials a_specials_;
   Specials b_specials_;
   std::byte* result_ = nullptr;               ///< at the position of the batch

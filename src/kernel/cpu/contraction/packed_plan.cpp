@@ -75,6 +75,58 @@ void order_loops(Product& product, const Side& leading) {
   order_by_step(product.batch, output_quantity);
 }
 
+/// How far apart the positions of loops lie in a quantity, where all are equally far from the next one.
+std::optional<std::int64_t> even_step(const std::vector<Loop>& loops, std::size_t quantity) {
+  const std::int64_t step = loops.empty() ? 0 : loops.back().steps[quantity];
+  std::int64_t positions = 1;
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    if (loop->steps[quantity] != step * positions) return std::nullopt;
+    positions *= loop->extent;
+  }
+  return step;
+}
+
+/// Whether the lines of so many rows spread evenly over the places of the first-level cache: else they evict one
+/// another while a tile is computed.
+bool spread_evenly(std::int64_t rows, std::int64_t row_bytes, std::int64_t step_bytes) {
+  step_bytes = std::abs(step_bytes);
+  if (step_bytes > 2 * page_bytes) step_bytes = step_bytes % page_bytes + page_bytes;
+  constexpr std::int64_t places = page_bytes / cache_line;
+  std::array<std::int64_t, places> held{};
+  std::int64_t lines = 0;
+  std::int64_t next = 0;  // neighbouring rows may share a line
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t begin = r * step_bytes;
+    next = std::max(next, begin / cache_line);
+    for (; next * cache_line < begin + row_bytes; ++next, ++lines) ++held[static_cast<std::size_t>(next % places)];
+  }
+  return *std::max_element(held.begin(), held.end()) <= ceil_div(lines, places) + 1;
+}
+
+/// Whether tiles may read rows of A where they lie, and how far apart.
+template <class T>
+std::optional<std::int64_t> step_in_place(const PackedPlan& plan, const TileKernels<T>& kernels) {
+  const Side& a = plan.product.a;
+  const Reading& reading = a.reading;
+  const DType type = plan.product.match.type;
+  const bool is_plain = reading.guards.empty() && reading.dtype == type && a.factor == 1;
+  const bool by_line = packing_way(a, plan.product.rows, plan.product.inner, type) == PackingWay::inner;
+  const bool has_kernel = kernels.in_place[static_cast<std::size_t>(plan.tile_rows - 1)][1] != nullptr;
+  if (!is_plain || !by_line || !has_kernel) return std::nullopt;
+  const std::optional<std::int64_t> step = even_step(plan.product.rows, reading.quantity);
+  const bool in_one_piece = stretch(plan.product.inner, reading.quantity) == plan.inner;
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  const bool fits = step && in_one_piece && spread_evenly(plan.tile_rows, plan.inner_block * size, *step * size);
+  return fits ? step : std::nullopt;
+}
+
+std::optional<std::int64_t> step_in_place(const PackedPlan& plan) {
+  const Match& match = plan.product.match;
+  if (plan.pairs || !is_float(match.type)) return std::nullopt;
+  return match.type == DType::f32 ? step_in_place(plan, tile_kernels<float>(match.combination, false))
+                                  : step_in_place(plan, tile_kernels<double>(match.combination, false));
+}
+
 /// Cycles of one vector operation of a combination, where two start in a cycle.
 double vector_cycles(const Match& match) {
   const Combination c = match.combination;
@@ -106,16 +158,22 @@ double tile_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t 
          passes * (set_up + 1.5 * height * width);
 }
 
-/// Cycles of all tiles of one product, if its tiles are so high.
-double all_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t rows) {
+/// Cycles of all tiles that begin at one row.
+double row_of_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t rows) {
   const std::int64_t vectors = plan.tile_lanes / shape.vector;
   const std::int64_t rest = plan.columns % plan.tile_lanes;
-  const std::int64_t full = plan.columns / plan.tile_lanes;
-  double row_of_tiles = static_cast<double>(full) * tile_cycles(plan, shape, rows, vectors);
-  if (rest > 0) {
-    row_of_tiles += tile_cycles(plan, shape, rows, shape.is_narrow ? ceil_div(rest, shape.vector) : vectors);
-  }
-  return static_cast<double>(ceil_div(plan.rows, rows)) * row_of_tiles;
+  const double full = static_cast<double>(plan.columns / plan.tile_lanes) * tile_cycles(plan, shape, rows, vectors);
+  if (rest == 0) return full;
+  return full + tile_cycles(plan, shape, rows, shape.is_narrow ? ceil_div(rest, shape.vector) : vectors);
+}
+
+/// Cycles of all tiles of one product, if its tiles are so high.
+double all_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t rows) {
+  const std::int64_t rest = plan.rows % rows;
+  const double full = static_cast<double>(plan.rows / rows) * row_of_tiles_cycles(plan, shape, rows);
+  if (rest == 0) return full;
+  const bool has_kernel = shape.heights[static_cast<std::size_t>(rest - 1)];
+  return full + row_of_tiles_cycles(plan, shape, has_kernel ? rest : rows);
 }
 
 /// The height that wastes least in the last tile.
@@ -149,7 +207,7 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   const double passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
   double seconds = seconds_per_cycle * all_tiles_cycles(plan, shape, plan.tile_rows);
   if (shape.in_blocks && a != PackingWay::inner) seconds += 1.2e-10 * m * k * column_parts;  // turned after packing
-  seconds += packing(product.a, a, m * k) * column_parts;
+  if (!plan.rows_in_place) seconds += packing(product.a, a, m * k) * column_parts;
   seconds += packing(product.b, b, n * k) * row_parts;
   seconds += 2 * passes * transfer_seconds(m * n * static_cast<double>(size_of(product.result)));
   const std::int64_t together = stretch(product.columns, output_quantity);
@@ -201,11 +259,25 @@ bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   return true;
 }
 
+/// Parts of columns, for each of which all rows are read where they lie: threads share nothing that they write. Only
+/// where that gives parts enough, since rows are not cut: each part of them would pack the same columns.
+bool cut_columns(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
+  constexpr std::int64_t least_columns = 96;
+  const std::int64_t wanted = parts_for(seconds, sizes.part_seconds);
+  const std::int64_t most_parts = plan.columns / least_columns;
+  if (plan.batch > 1 || plan.through_block || most_parts < std::max<std::int64_t>(wanted, 2)) return false;
+  const std::int64_t least_parts = round_up(ceil_div(plan.columns, sizes.columns), 2);
+  const std::int64_t column_parts = std::min(most_parts, std::max(wanted, least_parts));
+  plan.part_columns = round_up(ceil_div(plan.columns, column_parts), plan.tile_lanes);
+  return true;
+}
+
 /// Cuts the result into parts: enough of them for several threads, where there is enough to do, but not so many that
 /// packing the same lines again and again costs much.
 void cut_into_parts(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
+  if (plan.rows_in_place && cut_columns(plan, sizes, seconds)) return;
   if (seconds > 2 * sizes.part_seconds && share_columns(plan, sizes)) return;
-  const std::int64_t wanted = parts_for(seconds, sizes.part_seconds);
+  const std::int64_t wanted = parts_for(seconds, plan.rows_in_place ? sizes.in_place_seconds : sizes.part_seconds);
   plan.part_batch = ceil_div(plan.batch, std::min(plan.batch, wanted));
   const std::int64_t most_rows = round_up(std::max(sizes.rows, plan.tile_rows), plan.tile_rows);
   // A block of the result, and packed rows of A beside it, must fit into the workspace.
@@ -271,6 +343,7 @@ PackedPlan plan_oriented(Product product, const Side& leading, const BlockSizes&
   plan.inner_block =
       unit > 1 ? std::max(unit, most_inner / unit * unit) : ceil_div(plan.inner, ceil_div(plan.inner, most_inner));
   plan.tile_rows = best_tile_rows(plan, shape);
+  plan.rows_in_place = step_in_place(plan);
   // Tiles go where they belong in stretches; short ones are slow, and better stored once than in every pass.
   constexpr std::int64_t least_stretch = 8;
   const bool contiguous = together >= std::min(plan.columns, least_stretch);
@@ -332,7 +405,7 @@ PackedWorkspace workspace_of(const PackedPlan& plan) {
   const std::int64_t rows = round_up(std::min(plan.rows, plan.part_rows), plan.tile_rows);
   const std::int64_t packed = plan.shared_columns > 0 ? 0 : std::min(plan.part_columns, plan.column_block);
   const std::int64_t columns = round_up(packed, plan.tile_lanes);
-  workspace.b = round_up(rows * slots(plan) * size, cache_line) + cache_line;
+  if (!plan.rows_in_place) workspace.b = round_up(rows * slots(plan) * size, cache_line) + cache_line;
   workspace.block = workspace.b + round_up(columns * slots(plan) * size, cache_line) + cache_line;
   const std::int64_t block = plan.through_block ? plan.part_rows * plan.part_columns : plan.tile_rows * plan.tile_lanes;
   workspace.total = workspace.block + round_up(block * size, cache_line);

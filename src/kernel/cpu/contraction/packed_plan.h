@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "kernel/cpu/contraction/product.h"
@@ -16,6 +17,7 @@ struct BlockSizes {
   std::int64_t shared_tiles = 10;   ///< rows of tiles of one part that shares B: they stay in the second-level cache
   double part_seconds = 3e-4;       ///< modelled, of a part at least
   std::int64_t shared_bytes = most_workspace_bytes;  ///< of columns that are packed for all parts
+  double in_place_seconds = 1e-4;                    ///< as part_seconds, of a part that packs no rows
 };
 
 /// How a product is computed in packed tiles.
@@ -33,6 +35,8 @@ struct PackedPlan {
   std::int64_t tile_lanes = 1;
   std::int64_t inner_block = 1;
   std::int64_t column_block = 1;
+  /// Rows of A are read where they lie, not from panels: so many elements apart.
+  std::optional<std::int64_t> rows_in_place;
   /// Whole blocks of the result are computed in the workspace: it is narrower than what is computed, misaligned, or no
   /// two columns lie side by side in it.
   bool through_block = false;

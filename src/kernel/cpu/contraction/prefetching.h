@@ -11,10 +11,7 @@ template <class T, class Packed, std::size_t rows, std::size_t vectors, std::siz
 class Prefetching {
  public:
   HWY_INLINE explicit Prefetching(const Tile<T, Packed>& task)
-      : z_(task.z),
-        z_rows_(task.z_rows),
-        next_(reinterpret_cast<const char*>(task.next)),
-        next_lines_(task.next_lines) {}
+      : z_(task.z), z_rows_(task.z_rows), next_rows_(task.next_rows), next_columns_(task.next_columns) {}
 
   HWY_INLINE void advance() {
     if (row_ < rows) {
@@ -22,14 +19,24 @@ class Prefetching {
       HWY_UNROLL(2)
       for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(z + v * lanes, 1, 3);
     }
-    for (std::int64_t line = 0; line < next_lines_; ++line, next_ += 64) __builtin_prefetch(next_, 0, 2);
+    fetch(next_rows_);
+    fetch(next_columns_);
   }
 
  private:
+  static HWY_INLINE void fetch(Ahead<Packed>& ahead) {
+    const Packed* line = ahead.begin;
+    for (std::int64_t l = 0; l < ahead.lines; ++l, line += ahead.stride) {
+      HWY_UNROLL(2)
+      for (std::size_t e = 0; e < 16; e += 64 / sizeof(Packed)) __builtin_prefetch(line + e, 0, 2);
+    }
+    ahead.begin += 16;
+  }
+
   const T* z_;
   const std::int64_t* z_rows_;
-  const char* next_;
-  std::int64_t next_lines_;
+  Ahead<Packed> next_rows_;
+  Ahead<Packed> next_columns_;
   std::size_t row_ = 0;
 };
 

@@ -54,7 +54,7 @@ HWY_NOINLINE void store_some(const T* tile, const Tile<T>& task) {
   }
 }
 
-template <class T, Join join, Reduce reduce, bool careful, std::size_t rows, std::size_t vectors>
+template <class T, Join join, Reduce reduce, bool careful, std::size_t rows, std::size_t vectors, bool in_place = false>
 void packed_tile(const Tile<T>& task) {
   const Tag<T> d;
   constexpr std::size_t lanes = vector_lanes<T>;
@@ -64,22 +64,29 @@ void packed_tile(const Tile<T>& task) {
     HWY_UNROLL(2)
     for (std::size_t v = 0; v < vectors; ++v) tile[r][v] = hn::Set(d, identity<T, reduce>());
   }
-  const T* a = task.a;
+  auto a = [&] {
+    if constexpr (in_place) {
+      return RowsInPlace<T, rows>(task.a, task.a_row);
+    } else {
+      return RowsOfPanel<T, rows>(task.a);
+    }
+  }();
   const T* b = task.b;
   Prefetching<T, T, rows, vectors, lanes> prefetching(task);
   for (std::int64_t left = task.inner; left > 0;) {
     prefetching.advance();
+    if constexpr (in_place) a.fetch(16);
     const std::int64_t stop = left > 16 ? left - 16 : 0;
     // In steps of two: processors fetch what lies as far behind a load as it lies behind the one of the step before,
     // and that of the next slot would come too late from the second-level cache.
-    for (; left - stop >= 2; left -= 2, a += 2 * rows, b += 2 * vectors * lanes) {
-      add_slot<T, join, reduce, careful>(tile, a, 1, b);
-      add_slot<T, join, reduce, careful>(tile, a + rows, 1, b + vectors * lanes);
+    for (; left - stop >= 2; left -= 2, a.advance(2), b += 2 * vectors * lanes) {
+      add_slot<T, join, reduce, careful>(tile, a, 0, b);
+      add_slot<T, join, reduce, careful>(tile, a, 1, b + vectors * lanes);
     }
     if (left > stop) {
-      add_slot<T, join, reduce, careful>(tile, a, 1, b);
+      add_slot<T, join, reduce, careful>(tile, a, 0, b);
       --left;
-      a += rows;
+      a.advance(1);
       b += vectors * lanes;
     }
   }
@@ -100,6 +107,8 @@ template <class T, Join join, Reduce reduce, bool careful, std::size_t... row>
 void add_kernels_of_fewer_rows(TileKernels<T>& kernels, std::index_sequence<row...>) {
   ((kernels.functions[row][0] = packed_tile<T, join, reduce, careful, row + 1, 1>), ...);
   ((kernels.functions[row][1] = packed_tile<T, join, reduce, careful, row + 1, 2>), ...);
+  ((kernels.in_place[row][0] = packed_tile<T, join, reduce, careful, row + 1, 1, true>), ...);
+  ((kernels.in_place[row][1] = packed_tile<T, join, reduce, careful, row + 1, 2, true>), ...);
 }
 
 template <class T, Join join, Reduce reduce, bool careful>

@@ -9,21 +9,30 @@
 
 namespace einrel::contraction {
 
+/// What comes after a tile and is fetched while it is computed: for every 16 slots the next 16 elements of each line.
+template <class Packed>
+struct Ahead {
+  const Packed* begin = nullptr;
+  std::int64_t lines = 0;
+  std::int64_t stride = 0;  ///< of elements, from line to line
+};
+
 /// One tile of the result of packed operands: Z[r, l] = reduce over p of join(A[r, p], B[p, l]). Panels hold Packed,
 /// which is T, or pairs of bf16 of which both products are added.
 template <class T, class Packed = T>
 struct Tile {
   const Packed* a = nullptr;             ///< A[r, p] at a[p * rows of the kernel + r], unless the kernel says otherwise
+  std::int64_t a_row = 0;                ///< of rows in place: A[r, p] at a[r * a_row + p]
   const Packed* b = nullptr;             ///< B[p, l] at b[p * lanes of the kernel + l]
   std::int64_t inner = 0;                ///< slots
   T* z = nullptr;                        ///< Z[r, l] at z[z_rows[r] + l]
   const std::int64_t* z_rows = nullptr;  ///< an offset for every row of the kernel
   std::int64_t rows = 0;                 ///< how many of the kernel's rows and lanes are stored
   std::int64_t lanes = 0;
-  T scale = 1;                   ///< of sums: the tile is multiplied with it
-  bool accumulate = false;       ///< Z is reduced with the tile, instead of replaced by it
-  const Packed* next = nullptr;  ///< what is read after this tile
-  std::int64_t next_lines = 1;   ///< how many cache lines of it are fetched for 16 slots
+  T scale = 1;              ///< of sums: the tile is multiplied with it
+  bool accumulate = false;  ///< Z is reduced with the tile, instead of replaced by it
+  Ahead<Packed> next_rows;
+  Ahead<Packed> next_columns;
 };
 
 template <class T, class Packed = T>
@@ -39,6 +48,8 @@ struct TileKernels {
   /// By rows - 1 and vectors - 1. Combinations that are not worth so much code have only the largest, matrix units
   /// whole blocks.
   std::array<std::array<TileFunction<T, Packed>, 2>, most_tile_rows> functions{};
+  /// The same, of rows of A that are read where they lie; null where there is none.
+  std::array<std::array<TileFunction<T, Packed>, 2>, most_tile_rows> in_place{};
   /// Whole blocks of A hold the slots of each row side by side instead of the rows of each slot: A[r, p] at
   /// a[(p / 16 * rows + r) * 16 + p % 16]. What is left behind them stays as it is.
   bool turned = false;

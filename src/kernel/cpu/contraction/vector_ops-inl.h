@@ -130,16 +130,58 @@ HWY_INLINE V step(V held, V a, V b) {
   }
 }
 
-/// Reduces a tile with the joins of one slot: of the rows of A, which lie `a_row` apart, and the lanes of B.
-template <class T, Join join, Reduce reduce, bool careful, std::size_t rows, std::size_t vectors>
-HWY_INLINE void add_slot(Vector<T> (&tile)[rows][vectors], const T* a, std::int64_t a_row, const T* b) {
+/// So many rows of A in a panel, which has those of each slot side by side.
+template <class T, std::size_t rows>
+class RowsOfPanel {
+ public:
+  HWY_INLINE explicit RowsOfPanel(const T* a) : a_(a) {}
+  HWY_INLINE T at(std::size_t row, std::size_t slot) const { return a_[slot * rows + row]; }
+  HWY_INLINE void advance(std::size_t slots) { a_ += slots * rows; }
+
+ private:
+  const T* a_;
+};
+
+/// So many rows of A where they lie, `step` elements apart, which have their slots side by side. There is one address
+/// for three rows: as many as there are registers for.
+template <class T, std::size_t rows>
+class RowsInPlace {
+ public:
+  HWY_INLINE RowsInPlace(const T* a, std::int64_t step) : step_(step) {
+    HWY_UNROLL(5)
+    for (std::size_t g = 0; g < groups; ++g) begin_[g] = a + static_cast<std::int64_t>(3 * g) * step;
+  }
+  HWY_INLINE T at(std::size_t row, std::size_t slot) const {
+    return begin_[row / 3][static_cast<std::int64_t>(row % 3) * step_ + static_cast<std::int64_t>(slot)];
+  }
+  HWY_INLINE void advance(std::size_t slots) {
+    HWY_UNROLL(5)
+    for (std::size_t g = 0; g < groups; ++g) begin_[g] += slots;
+  }
+  /// What the rows have behind so many slots.
+  HWY_INLINE void fetch(std::size_t slots) const {
+    HWY_UNROLL(14)
+    for (std::size_t r = 0; r < rows; ++r) {
+      __builtin_prefetch(begin_[r / 3] + static_cast<std::int64_t>(r % 3) * step_ + slots, 0, 3);
+    }
+  }
+
+ private:
+  static constexpr std::size_t groups = (rows + 2) / 3;
+  const T* begin_[groups];
+  std::int64_t step_;
+};
+
+/// Reduces a tile with the joins of one slot of A and the lanes of B there.
+template <class T, Join join, Reduce reduce, bool careful, class Rows, std::size_t rows, std::size_t vectors>
+HWY_INLINE void add_slot(Vector<T> (&tile)[rows][vectors], const Rows& a, std::size_t slot, const T* b) {
   const Tag<T> d;
   Vector<T> b_lanes[vectors];
   HWY_UNROLL(2)
   for (std::size_t v = 0; v < vectors; ++v) b_lanes[v] = hn::LoadU(d, b + v * vector_lanes<T>);
   HWY_UNROLL(14)
   for (std::size_t r = 0; r < rows; ++r) {
-    const Vector<T> a_lanes = hn::Set(d, a[static_cast<std::int64_t>(r) * a_row]);
+    const Vector<T> a_lanes = hn::Set(d, a.at(r, slot));
     HWY_UNROLL(2)
     for (std::size_t v = 0; v < vectors; ++v) tile[r][v] = step<join, reduce, careful>(tile[r][v], a_lanes, b_lanes[v]);
   }

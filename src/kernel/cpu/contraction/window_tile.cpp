@@ -26,14 +26,18 @@ void window_tile(const WindowTile<T>& given) {
     HWY_UNROLL(2)
     for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(d);
   }
-  const T* b = task.b;
   std::int64_t p = 0;  // in steps of two, as packed_tile
-  for (; p + 2 <= task.inner; p += 2, b += 2 * vectors * lanes) {
-    add_slot<T, Join::multiply, Reduce::sum, false>(sums, task.a + task.a_inner[p], task.a_row, b);
-    add_slot<T, Join::multiply, Reduce::sum, false>(sums, task.a + task.a_inner[p + 1], task.a_row,
-                                                    b + vectors * lanes);
+  const T* b = task.b;
+  const auto add = [&](std::int64_t position) HWY_ATTR {
+    const RowsInPlace<T, rows> a(task.a + task.a_inner[position], task.a_row);
+    add_slot<T, Join::multiply, Reduce::sum, false>(sums, a, 0, b);
+    b += vectors * lanes;
+  };
+  for (; p + 2 <= task.inner; p += 2) {
+    add(p);
+    add(p + 1);
   }
-  if (p < task.inner) add_slot<T, Join::multiply, Reduce::sum, false>(sums, task.a + task.a_inner[p], task.a_row, b);
+  if (p < task.inner) add(p);
   const Vector<T> scale = hn::Set(d, task.scale);
   HWY_UNROLL(14)
   for (std::size_t r = 0; r < rows; ++r) {
