@@ -249,7 +249,7 @@ bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
   const std::int64_t tiles = ceil_div(plan.rows, plan.tile_rows);
   const bool is_wide = plan.columns > 4 * plan.rows && plan.rows <= sizes.rows / 2;
   if (plan.batch > 1 || plan.through_block || plan.product.one_stage) return false;
-  if (plan.columns < 3 * plan.tile_lanes || tiles < 3 * sizes.shared_tiles || is_wide) return false;
+  if (plan.columns < 3 * plan.tile_lanes || tiles < 2 * sizes.shared_tiles || is_wide) return false;
   const std::int64_t line = slots(plan) * slot_bytes(plan) + static_cast<std::int64_t>(sizeof(Specials));
   const std::int64_t most = (sizes.shared_bytes - cache_line) / line / plan.tile_lanes * plan.tile_lanes;
   constexpr std::int64_t most_blocks = 10000;  // each is a stage or two
@@ -260,12 +260,15 @@ bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
 }
 
 /// Parts of columns, for each of which all rows are read where they lie: threads share nothing that they write. Only
-/// where that gives parts enough, since rows are not cut: each part of them would pack the same columns.
+/// where that gives parts enough, since rows are not cut: each part of them would pack the same columns. And only where
+/// the result is in a cache, to which it goes in short stretches.
 bool cut_columns(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
   constexpr std::int64_t least_columns = 96;
+  constexpr std::int64_t most_result = std::int64_t{2} << 20;
   const std::int64_t wanted = parts_for(seconds, sizes.part_seconds);
   const std::int64_t most_parts = plan.columns / least_columns;
-  if (plan.batch > 1 || plan.through_block || most_parts < std::max<std::int64_t>(wanted, 2)) return false;
+  const bool is_large = plan.rows * plan.columns * slot_bytes(plan) > most_result;
+  if (plan.batch > 1 || plan.through_block || is_large || most_parts < std::max<std::int64_t>(wanted, 2)) return false;
   const std::int64_t least_parts = round_up(ceil_div(plan.columns, sizes.columns), 2);
   const std::int64_t column_parts = std::min(most_parts, std::max(wanted, least_parts));
   plan.part_columns = round_up(ceil_div(plan.columns, column_parts), plan.tile_lanes);

@@ -13,6 +13,14 @@ HWY_BEFORE_NAMESPACE();
 namespace einrel::contraction::HWY_NAMESPACE {
 namespace {
 
+/// Rows of one position.
+template <class T>
+struct RowsApart {
+  const T* begin;
+  std::int64_t step;
+  HWY_INLINE T at(std::size_t row, std::size_t /*slot*/) const { return begin[static_cast<std::int64_t>(row) * step]; }
+};
+
 // Sums that must stay in registers: as functions of their own the loops would spill them.
 // NOLINTBEGIN(readability-function-cognitive-complexity)
 template <class T, std::size_t rows, std::size_t vectors>
@@ -26,18 +34,16 @@ void window_tile(const WindowTile<T>& given) {
     HWY_UNROLL(2)
     for (std::size_t v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(d);
   }
-  std::int64_t p = 0;  // in steps of two, as packed_tile
   const T* b = task.b;
-  const auto add = [&](std::int64_t position) HWY_ATTR {
-    const RowsInPlace<T, rows> a(task.a + task.a_inner[position], task.a_row);
-    add_slot<T, Join::multiply, Reduce::sum, false>(sums, a, 0, b);
-    b += vectors * lanes;
+  std::int64_t p = 0;  // in steps of two, as packed_tile
+  const auto rows_at = [&](std::int64_t position) {
+    return RowsApart<T>{task.a + task.a_inner[position], task.a_row};
   };
-  for (; p + 2 <= task.inner; p += 2) {
-    add(p);
-    add(p + 1);
+  for (; p + 2 <= task.inner; p += 2, b += 2 * vectors * lanes) {
+    add_slot<T, Join::multiply, Reduce::sum, false>(sums, rows_at(p), 0, b);
+    add_slot<T, Join::multiply, Reduce::sum, false>(sums, rows_at(p + 1), 0, b + vectors * lanes);
   }
-  if (p < task.inner) add(p);
+  if (p < task.inner) add_slot<T, Join::multiply, Reduce::sum, false>(sums, rows_at(p), 0, b);
   const Vector<T> scale = hn::Set(d, task.scale);
   HWY_UNROLL(14)
   for (std::size_t r = 0; r < rows; ++r) {
