@@ -323,8 +323,10 @@ struct PreparedDirect {
   explicit PreparedDirect(DirectPlan of)
       : plan(std::move(of)),
         shape(kernel_shape(plan)),
-        block_rows(row_groups(plan.row_block, shape.rows)),
-        last_rows(row_groups((plan.row.extent - 1) % plan.row_block + 1, shape.rows)),
+        block(tiles_of(plan.row_block, plan.lane_block)),
+        last_rows(tiles_of(last(plan.row.extent, plan.row_block), plan.lane_block)),
+        last_lanes(tiles_of(plan.row_block, last(plan.lanes.extent, plan.lane_block))),
+        corner(tiles_of(last(plan.row.extent, plan.row_block), last(plan.lanes.extent, plan.lane_block))),
         units(unit_count(plan)),
         lane_blocks(ceil_div(plan.lanes.extent, plan.lane_block)),
         row_blocks(ceil_div(plan.row.extent, plan.row_block)),
@@ -342,10 +344,27 @@ struct PreparedDirect {
   /// Units of one position of the other loops.
   std::int64_t per_position() const { return repeats * row_blocks * lane_blocks; }
 
+  /// The tiles of a unit.
+  struct Tiles {
+    TileGroups rows;
+    TileGroups lanes;
+  };
+  Tiles tiles_of(std::int64_t rows, std::int64_t lanes) const {
+    const TileGroups groups = row_groups(rows, shape.rows);
+    return {groups, lane_tiles(plan, shape, groups.front().size, lanes)};
+  }
+  static std::int64_t last(std::int64_t extent, std::int64_t block) { return (extent - 1) % block + 1; }
+
+  const Tiles& tiles_at(bool is_last_row, bool is_last_lane) const {
+    return is_last_row ? (is_last_lane ? corner : last_rows) : is_last_lane ? last_lanes : block;
+  }
+
   DirectPlan plan;
   DirectShape shape;
-  TileGroups block_rows;
-  TileGroups last_rows;
+  Tiles block;
+  Tiles last_rows;
+  Tiles last_lanes;
+  Tiles corner;
   std::int64_t units = 1;
   std::int64_t lane_blocks = 1;
   std::int64_t row_blocks = 1;
@@ -389,7 +408,8 @@ class DirectPart {
     for (std::int64_t unit = begin; unit < end; ++unit) {
       for (; !single && position < unit / prepared_.per_position(); ++position) rest->advance();
       const Start start = single ? Start() : start_of(unit);
-      rows_ = start.row + plan_.row_block < plan_.row.extent ? &prepared_.block_rows : &prepared_.last_rows;
+      tiles_ = &prepared_.tiles_at(start.row + plan_.row_block >= plan_.row.extent,
+                                   start.lane + plan_.lane_block >= plan_.lanes.extent);
       compute_unit(rest ? rest->quantities() : plan_.product.bases, start);
     }
   }
@@ -410,7 +430,6 @@ class DirectPart {
 
   void compute_unit(const std::vector<std::int64_t>& at, Start start) {
     repeats_ = std::min(plan_.repeated_block, plan_.repeated.extent - start.repeat);
-    lanes_ = std::min(plan_.lane_block, plan_.lanes.extent - start.lane);
     const auto offset = [&](std::size_t quantity) {
       return at[quantity] + start.repeat * plan_.repeated.steps[quantity] + start.row * plan_.row.steps[quantity] +
              start.lane * plan_.lanes.steps[quantity];
@@ -446,11 +465,11 @@ class DirectPart {
   /// All rows and lanes of a unit for some inner positions. One call of a kernel goes over repeated products, over the
   /// rows while B is in the cache, or over the lanes.
   void compute_tiles(const DirectTiles<T>& of_unit) {
-    const bool over_rows = rows_->tiles() > 1;
-    for (const TileGroup& lanes : lane_tiles(plan_, prepared_.shape, rows_->front().size, lanes_)) {
+    const bool over_rows = tiles_->rows.tiles() > 1;
+    for (const TileGroup& lanes : tiles_->lanes) {
       const std::int64_t lane_calls = repeats_ > 1 || over_rows ? lanes.count : 1;
       for (std::int64_t l = 0; l < lane_calls; ++l) {
-        for (const TileGroup& rows : *rows_) {
+        for (const TileGroup& rows : tiles_->rows) {
           const std::int64_t row_calls = repeats_ > 1 || !over_rows ? rows.count : 1;
           for (std::int64_t r = 0; r < row_calls; ++r) {
             call(of_unit, rows, r, lanes, l, over_rows);
@@ -515,11 +534,10 @@ class DirectPart {
   T* z_;
   std::size_t a_quantity_;
   std::size_t b_quantity_;
-  const TileGroups* rows_ = nullptr;  ///< of the unit at hand
+  const PreparedDirect::Tiles* tiles_ = nullptr;  ///< of the unit at hand
   DirectTiles<T> base_;
   std::int64_t outer_ = 1;
   std::int64_t repeats_ = 1;
-  std::int64_t lanes_ = 1;
 };
 
 }  // namespace
