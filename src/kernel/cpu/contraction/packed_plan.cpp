@@ -162,7 +162,8 @@ double tile_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t 
 double row_of_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t rows) {
   const std::int64_t vectors = plan.tile_lanes / shape.vector;
   const std::int64_t rest = plan.columns % plan.tile_lanes;
-  const double full = static_cast<double>(plan.columns / plan.tile_lanes) * tile_cycles(plan, shape, rows, vectors);
+  const std::int64_t whole = plan.columns / plan.tile_lanes;
+  const double full = static_cast<double>(whole) * tile_cycles(plan, shape, rows, vectors);
   if (rest == 0) return full;
   return full + tile_cycles(plan, shape, rows, shape.is_narrow ? ceil_div(rest, shape.vector) : vectors);
 }
@@ -170,7 +171,8 @@ double row_of_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::
 /// Cycles of all tiles of one product, if its tiles are so high.
 double all_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::int64_t rows) {
   const std::int64_t rest = plan.rows % rows;
-  const double full = static_cast<double>(plan.rows / rows) * row_of_tiles_cycles(plan, shape, rows);
+  const std::int64_t whole = plan.rows / rows;
+  const double full = static_cast<double>(whole) * row_of_tiles_cycles(plan, shape, rows);
   if (rest == 0) return full;
   const bool has_kernel = shape.heights[static_cast<std::size_t>(rest - 1)];
   return full + row_of_tiles_cycles(plan, shape, has_kernel ? rest : rows);

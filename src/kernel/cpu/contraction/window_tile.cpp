@@ -36,9 +36,7 @@ void window_tile(const WindowTile<T>& given) {
   }
   const T* b = task.b;
   std::int64_t p = 0;  // in steps of two, as packed_tile
-  const auto rows_at = [&](std::int64_t position) {
-    return RowsApart<T>{task.a + task.a_inner[position], task.a_row};
-  };
+  const auto rows_at = [&](std::int64_t position) { return RowsApart<T>{task.a + task.a_inner[position], task.a_row}; };
   for (; p + 2 <= task.inner; p += 2, b += 2 * vectors * lanes) {
     add_slot<T, Join::multiply, Reduce::sum, false>(sums, rows_at(p), 0, b);
     add_slot<T, Join::multiply, Reduce::sum, false>(sums, rows_at(p + 1), 0, b + vectors * lanes);
