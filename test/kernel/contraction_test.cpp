@@ -98,23 +98,48 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
   for (const int count : {sharing, others, in_place}) EXPECT_GT(count, rounds(10));
 }
 
-TEST(Packed, IsRightWithPartsOfColumnsAndRowsInPlace) {
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    for (const std::int64_t rows : {13, 14, 15, 28, 57}) {
-      for (const std::int64_t columns : {192, 193, 209, 290}) {
-        for (const std::int64_t inner : {7, 16, 33}) {
-          const Layout layout{{rows, columns, inner}, {0, 2}, {2, 1}, {0, 1}};
+/// The spec of a sum over j of X[b,i,j] * Y[b,j,k].
+KernelSpec product_of(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t k) {
+  EinSum einsum = product({{2, 2, 2, 2}, {0, 1, 2}, {0, 2, 3}, {0, 1, 3}}, DType::f32).einsum();
+  const std::vector<std::int64_t> extents{b, i, j, k};
+  for (std::size_t l = 0; l < extents.size(); ++l) einsum.labels[l].extent = Extent(extents[l]);
+  KernelSpec spec{einsum, {}, row_major_layout(DType::f32, make_shape({b, i, k})), {}};
+  spec.operands = {row_major_layout(DType::f32, make_shape({b, i, j})),
+                   row_major_layout(DType::f32, make_shape({b, j, k}))};
+  return spec;
+}
+
+TEST(Packed, IsRightWithPartsOfColumnsAndRowsInPlaceOnEveryInstructionSet) {
+  BlockSizes sizes{28, 32, 64, 32, 1000, 1000};
+  sizes.in_place_seconds = 0;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const OnlyTarget only(target);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      for (const std::int64_t rows : {13, 14, 15, 28, 57}) {
+        for (const std::int64_t columns : {384, 385, 401, 482}) {
+          const Layout layout{{rows, columns, 33}, {0, 2}, {2, 1}, {0, 1}};
           ASSERT_TRUE(agrees(product(layout, dtype), [&](const Product& p) {
-            const PackedPlan plan = plan_packed(p, {28, 32, 64, 32, 1000, 1000});
+            const PackedPlan plan = plan_packed(p, sizes);
             EXPECT_TRUE(plan.rows_in_place);
             EXPECT_LT(plan.part_columns, plan.columns);
             EXPECT_EQ(plan.part_rows, plan.rows);
             return prepare(plan);
-          }));
+          })) << hwy::TargetName(target);
         }
       }
     }
   }
+}
+
+TEST(Packed, CutsColumnsOnlyWhereThatGivesPartsEnough) {
+  const auto planned = [](std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    const KernelSpec spec = product_of(1, rows, inner, columns);
+    return plan_packed(std::get<Product>(contraction::as_product(spec, make_nest(spec))));
+  };
+  EXPECT_GE(parts(planned(2000, 180, 200)), 8);
+  EXPECT_GE(parts(planned(2700, 160, 192)), 8);
+  EXPECT_GE(parts(planned(500, 500, 500)), 4);
+  EXPECT_EQ(parts(planned(32, 64, 256)), 1);  // microseconds
 }
 
 TEST(Packed, ReadsRowsInPlaceUnlessTheyWouldEvictOneAnother) {
@@ -457,17 +482,6 @@ TEST(Contraction, KeepsNaNAndInfinitiesInExtremesWhereTheyBelong) {
       }
     }
   }
-}
-
-/// The spec of a sum over j of X[b,i,j] * Y[b,j,k].
-KernelSpec product_of(std::int64_t b, std::int64_t i, std::int64_t j, std::int64_t k) {
-  EinSum einsum = product({{2, 2, 2, 2}, {0, 1, 2}, {0, 2, 3}, {0, 1, 3}}, DType::f32).einsum();
-  const std::vector<std::int64_t> extents{b, i, j, k};
-  for (std::size_t l = 0; l < extents.size(); ++l) einsum.labels[l].extent = Extent(extents[l]);
-  KernelSpec spec{einsum, {}, row_major_layout(DType::f32, make_shape({b, i, k})), {}};
-  spec.operands = {row_major_layout(DType::f32, make_shape({b, i, j})),
-                   row_major_layout(DType::f32, make_shape({b, j, k}))};
-  return spec;
 }
 
 TEST(Packed, SharesNoColumnsOfWideProducts) {

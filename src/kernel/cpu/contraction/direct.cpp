@@ -361,7 +361,7 @@ struct PreparedDirect {
 
   DirectPlan plan;
   DirectShape shape;
-  Tiles block;
+  Tiles block;  ///< of whole blocks, of the last rows, of the last lanes, and of both
   Tiles last_rows;
   Tiles last_lanes;
   Tiles corner;

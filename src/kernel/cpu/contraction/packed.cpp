@@ -182,11 +182,11 @@ class PackedPart {
     if (plan_.through_block) store_whole_block();
   }
 
-  /// Rows whose elements lie side by side are packed, if at all, when the first columns meet them, having been fetched
-  /// meanwhile.
+  /// Rows whose elements lie side by side are packed, if at all, when the first columns meet them: while the tiles
+  /// before theirs are computed, they are fetched.
   void begin_rows() {
-    rows_are_new_ = a_.packs_line_by_line() && !is_choosy(plan_);
-    if (rows_are_new_) return;
+    rows_await_columns_ = a_.packs_line_by_line() && !is_choosy(plan_);
+    if (rows_await_columns_) return;
     const std::int64_t whole = rows_.count() / plan_.tile_rows * plan_.tile_rows;
     if (whole > 0) a_.pack(0, whole, plan_.tile_rows, a_panels_);
     if (whole < rows_.count()) pack_tile_rows(whole);
@@ -260,7 +260,7 @@ class PackedPart {
     if (shared_ != nullptr) look_ahead_in_columns(tile);
     if (kernels_->begin != nullptr) kernels_->begin();
     for (std::int64_t r = 0; r < rows_.count(); r += plan_.tile_rows) {
-      if (rows_are_new_ && !plan_.rows_in_place) pack_tile_rows(r);
+      if (rows_await_columns_ && !plan_.rows_in_place) pack_tile_rows(r);
       tile.a = plan_.rows_in_place ? a_.line_in_place(r) : a_panels_ + r * slots();
       tile.rows = std::min(plan_.tile_rows, rows_.count() - r);
       RowsAhead ahead = rows_ahead(r);
@@ -272,12 +272,12 @@ class PackedPart {
         tile.next_columns.begin += tile.next_columns.lines * fetched_of_line();
       }
     }
-    rows_are_new_ = false;
+    rows_await_columns_ = false;
     if (kernels_->end != nullptr) kernels_->end();
   }
 
   /// How many elements of a line a tile fetches.
-  std::int64_t fetched_of_line() const { return round_up(slots(), 16); }
+  std::int64_t fetched_of_line() const { return round_up(slots(), std::int64_t{fetched_slots}); }
 
   /// What the tiles of some rows fetch of the next rows, each a few lines.
   struct RowsAhead {
@@ -300,9 +300,10 @@ class PackedPart {
     const std::int64_t count = std::min(plan_.tile_rows, rows_.count() - next);
     if (count <= 0) return {};
     const std::int64_t lines = ceil_div(plan_.tile_rows, ceil_div(block_columns_.count(), plan_.tile_lanes));
-    if (rows_are_new_) {
+    if (rows_await_columns_) {
       const Packed* const begin = a_.line_in_place(next);
       if (begin == nullptr) return {};
+      // Rows of several loops may lie elsewhere: then nothing comes of it.
       return {begin, count, lines, count > 1 ? a_.line_in_place(next + 1) - begin : 0};
     }
     if (shared_ != nullptr || plan_.rows_in_place) return {};
@@ -310,7 +311,7 @@ class PackedPart {
   }
 
   /// The next block of shared columns comes into the cache while all rows meet this one: from the third-level cache,
-  /// which is slow, and the rows of A are in the second already.
+  /// which is slow.
   void look_ahead_in_columns(Tile<T, Packed>& tile) const {
     if (plan_.column_block >= plan_.shared_columns) return;  // one block, which is there
     const std::int64_t block = plan_.column_block * slots();
@@ -386,7 +387,7 @@ class PackedPart {
   Range columns_;
   Range block_columns_;
   Range inner_;
-  bool rows_are_new_ = false;  ///< no columns have met them
+  bool rows_await_columns_ = false;  ///< none have met them
   Specials a_specials_;
   Specials b_specials_;
   std::byte* result_ = nullptr;               ///< at the position of the batch

@@ -178,12 +178,12 @@ double all_tiles_cycles(const PackedPlan& plan, const TileShape& shape, std::int
   return full + row_of_tiles_cycles(plan, shape, has_kernel ? rest : rows);
 }
 
-/// The height that wastes least in the last tile.
+/// The height of fewest cycles, and the least of several.
 std::int64_t best_tile_rows(const PackedPlan& plan, const TileShape& shape) {
   std::int64_t best = shape.most_rows;
   for (std::int64_t rows = best - 1; rows >= 1; --rows) {
     if (!shape.heights[static_cast<std::size_t>(rows - 1)]) continue;
-    if (all_tiles_cycles(plan, shape, rows) < all_tiles_cycles(plan, shape, best)) best = rows;
+    if (all_tiles_cycles(plan, shape, rows) <= all_tiles_cycles(plan, shape, best)) best = rows;
   }
   return best;
 }
@@ -209,7 +209,8 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
   const double passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
   double seconds = seconds_per_cycle * all_tiles_cycles(plan, shape, plan.tile_rows);
   if (shape.in_blocks && a != PackingWay::inner) seconds += 1.2e-10 * m * k * column_parts;  // turned after packing
-  if (!plan.rows_in_place) seconds += packing(product.a, a, m * k) * column_parts;
+  const double reading = transfer_seconds(m * k * static_cast<double>(size_of(product.a.reading.dtype)));
+  seconds += (plan.rows_in_place ? reading : packing(product.a, a, m * k)) * column_parts;
   seconds += packing(product.b, b, n * k) * row_parts;
   seconds += 2 * passes * transfer_seconds(m * n * static_cast<double>(size_of(product.result)));
   const std::int64_t together = stretch(product.columns, output_quantity);
@@ -262,15 +263,18 @@ bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
 }
 
 /// Parts of columns, for each of which all rows are read where they lie: threads share nothing that they write. Only
-/// where that gives parts enough, since rows are not cut: each part of them would pack the same columns. And only where
-/// the result is in a cache, to which it goes in short stretches.
+/// where that gives about as many parts as sharing columns would, since rows are not cut: each part of them would pack
+/// the same columns. And only where the result is in a cache, to which it goes in short stretches.
 bool cut_columns(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
   constexpr std::int64_t least_columns = 96;
   constexpr std::int64_t most_result = std::int64_t{2} << 20;
-  const std::int64_t wanted = parts_for(seconds, sizes.part_seconds);
-  const std::int64_t most_parts = plan.columns / least_columns;
+  const bool is_short = seconds < 2 * sizes.in_place_seconds;
   const bool is_large = plan.rows * plan.columns * slot_bytes(plan) > most_result;
-  if (plan.batch > 1 || plan.through_block || is_large || most_parts < std::max<std::int64_t>(wanted, 2)) return false;
+  if (plan.batch > 1 || plan.through_block || is_short || is_large) return false;
+  const std::int64_t several = std::min<std::int64_t>(4, parts_for(seconds, sizes.in_place_seconds));
+  const std::int64_t wanted = std::max(several, parts_for(seconds, sizes.part_seconds));
+  const std::int64_t most_parts = plan.columns / least_columns;
+  if (most_parts < wanted) return false;
   const std::int64_t least_parts = round_up(ceil_div(plan.columns, sizes.columns), 2);
   const std::int64_t column_parts = std::min(most_parts, std::max(wanted, least_parts));
   plan.part_columns = round_up(ceil_div(plan.columns, column_parts), plan.tile_lanes);

@@ -25,12 +25,13 @@ class Prefetching {
 
  private:
   static HWY_INLINE void fetch(Ahead<Packed>& ahead) {
+    if (ahead.lines == 0) return;
     const Packed* line = ahead.begin;
     for (std::int64_t l = 0; l < ahead.lines; ++l, line += ahead.stride) {
       HWY_UNROLL(2)
-      for (std::size_t e = 0; e < 16; e += 64 / sizeof(Packed)) __builtin_prefetch(line + e, 0, 2);
+      for (std::size_t e = 0; e < fetched_slots; e += 64 / sizeof(Packed)) __builtin_prefetch(line + e, 0, 2);
     }
-    ahead.begin += 16;
+    ahead.begin += fetched_slots;
   }
 
   const T* z_;

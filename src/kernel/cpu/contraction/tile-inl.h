@@ -1,5 +1,6 @@
 // The kernels of packed tiles. Highway includes this once for each instruction set.
 
+#include <algorithm>
 #include <utility>
 
 #include "kernel/cpu/contraction/prefetching.h"
@@ -75,8 +76,10 @@ void packed_tile(const Tile<T>& task) {
   Prefetching<T, T, rows, vectors, lanes> prefetching(task);
   for (std::int64_t left = task.inner; left > 0;) {
     prefetching.advance();
-    if constexpr (in_place) a.fetch(16);
-    const std::int64_t stop = left > 16 ? left - 16 : 0;
+    if constexpr (in_place) {
+      if (left > std::int64_t{fetched_slots}) a.fetch(fetched_slots);
+    }
+    const std::int64_t stop = std::max<std::int64_t>(0, left - std::int64_t{fetched_slots});
     // In steps of two: processors fetch what lies as far behind a load as it lies behind the one of the step before,
     // and that of the next slot would come too late from the second-level cache.
     for (; left - stop >= 2; left -= 2, a.advance(2), b += 2 * vectors * lanes) {

@@ -9,6 +9,9 @@
 
 namespace einrel::contraction {
 
+/// Of so many slots a tile fetches ahead at a time.
+inline constexpr std::size_t fetched_slots = 16;
+
 /// What comes after a tile and is fetched while it is computed: for every 16 slots the next 16 elements of each line.
 template <class Packed>
 struct Ahead {

@@ -117,8 +117,8 @@ HWY_INLINE hn::Vec<D> gather_blocks(D d, const T* const* lines, std::int64_t p) 
   }
 }
 
-/// As many positions as lines, which fill a vector: each position is stored at once. Few lines are read at a time,
-/// since those that begin a multiple of a page apart share a few places in the cache.
+/// As many positions as lines, which fill a vector: each position is stored at once. Lines are read whole, a few at a
+/// time, since those that begin a multiple of a page apart share a few places in the cache.
 template <class D, class T>
 HWY_INLINE void transpose_square(D d, const T* const* lines, std::int64_t p, const FirstLanes<D>& stored, T* to,
                                  std::int64_t step) {
@@ -162,7 +162,10 @@ void transpose_by_squares(const T* const* lines, std::int64_t width, std::int64_
   constexpr auto side = static_cast<std::int64_t>(hn::MaxLanes(d));
   for (std::int64_t l = 0; l < width; l += side) {
     const std::int64_t existing = std::min(side, width - l);
-    if (existing <= side / 2) return transpose_by_strips(d, lines + l, existing, count, to + l, step, ahead);
+    if (existing <= side / 2) {
+      const std::int64_t rest = std::min(width, std::max(existing, static_cast<std::int64_t>(block_lanes<T>)));
+      return transpose_by_strips(d, lines + width - rest, rest, count, to + width - rest, step, ahead);
+    }
     std::array<const T*, static_cast<std::size_t>(side)> square{};
     for (std::int64_t i = 0; i < side; ++i) {
       square[static_cast<std::size_t>(i)] = lines[l + std::min(i, existing - 1)];

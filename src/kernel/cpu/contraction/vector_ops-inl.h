@@ -143,7 +143,7 @@ class RowsOfPanel {
 };
 
 /// So many rows of A where they lie, `step` elements apart, which have their slots side by side. There is one address
-/// for three rows: as many as there are registers for.
+/// for three rows, since processors add the step once or twice to it on the way: 14 would not stay in registers.
 template <class T, std::size_t rows>
 class RowsInPlace {
  public:
@@ -158,11 +158,13 @@ class RowsInPlace {
     HWY_UNROLL(5)
     for (std::size_t g = 0; g < groups; ++g) begin_[g] += slots;
   }
-  /// What the rows have behind so many slots.
+  /// As many slots of each row behind so many.
   HWY_INLINE void fetch(std::size_t slots) const {
     HWY_UNROLL(14)
     for (std::size_t r = 0; r < rows; ++r) {
-      __builtin_prefetch(begin_[r / 3] + static_cast<std::int64_t>(r % 3) * step_ + slots, 0, 3);
+      const T* const row = begin_[r / 3] + static_cast<std::int64_t>(r % 3) * step_;
+      HWY_UNROLL(2)
+      for (std::size_t s = slots; s < 2 * slots; s += 64 / sizeof(T)) __builtin_prefetch(row + s, 0, 3);
     }
   }
 
