@@ -139,6 +139,7 @@ TEST(Packed, CutsColumnsOnlyWhereThatGivesPartsEnough) {
   EXPECT_GE(parts(planned(2000, 180, 200)), 8);
   EXPECT_GE(parts(planned(2700, 160, 192)), 8);
   EXPECT_GE(parts(planned(500, 500, 500)), 4);
+  EXPECT_EQ(parts(planned(333, 515, 217)), 2);
   EXPECT_EQ(parts(planned(32, 64, 256)), 1);  // microseconds
 }
 

@@ -86,9 +86,9 @@ std::optional<std::int64_t> even_step(const std::vector<Loop>& loops, std::size_
   return step;
 }
 
-/// Whether the lines of so many rows spread evenly over the places of the first-level cache: else they evict one
-/// another while a tile is computed.
-bool spread_evenly(std::int64_t rows, std::int64_t row_bytes, std::int64_t step_bytes) {
+/// Whether the lines of so many rows find room in the places of the first-level cache that they may be in: else they
+/// evict one another while a tile is computed.
+bool have_room(std::int64_t rows, std::int64_t row_bytes, std::int64_t step_bytes) {
   step_bytes = std::abs(step_bytes);
   if (step_bytes > 2 * page_bytes) step_bytes = step_bytes % page_bytes + page_bytes;
   constexpr std::int64_t places = page_bytes / cache_line;
@@ -100,7 +100,9 @@ bool spread_evenly(std::int64_t rows, std::int64_t row_bytes, std::int64_t step_
     next = std::max(next, begin / cache_line);
     for (; next * cache_line < begin + row_bytes; ++next, ++lines) ++held[static_cast<std::size_t>(next % places)];
   }
-  return *std::max_element(held.begin(), held.end()) <= ceil_div(lines, places) + 1;
+  // Caches hold 8 lines in a place at least, of which B needs one.
+  constexpr std::int64_t few = 7;
+  return *std::max_element(held.begin(), held.end()) <= std::max(few, ceil_div(lines, places) + 1);
 }
 
 /// Whether tiles may read rows of A where they lie, and how far apart.
@@ -116,7 +118,7 @@ std::optional<std::int64_t> step_in_place(const PackedPlan& plan, const TileKern
   const std::optional<std::int64_t> step = even_step(plan.product.rows, reading.quantity);
   const bool in_one_piece = stretch(plan.product.inner, reading.quantity) == plan.inner;
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const bool fits = step && in_one_piece && spread_evenly(plan.tile_rows, plan.inner_block * size, *step * size);
+  const bool fits = step && in_one_piece && have_room(plan.tile_rows, plan.inner_block * size, *step * size);
   return fits ? step : std::nullopt;
 }
 
@@ -271,13 +273,22 @@ bool cut_columns(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
   const bool is_short = seconds < 2 * sizes.in_place_seconds;
   const bool is_large = plan.rows * plan.columns * slot_bytes(plan) > most_result;
   if (plan.batch > 1 || plan.through_block || is_short || is_large) return false;
-  const std::int64_t several = std::min<std::int64_t>(4, parts_for(seconds, sizes.in_place_seconds));
+  const std::int64_t several = seconds > 2 * sizes.part_seconds ? 4 : 2;  // columns of shorter ones are not shared
   const std::int64_t wanted = std::max(several, parts_for(seconds, sizes.part_seconds));
   const std::int64_t most_parts = plan.columns / least_columns;
   if (most_parts < wanted) return false;
   const std::int64_t least_parts = round_up(ceil_div(plan.columns, sizes.columns), 2);
   const std::int64_t column_parts = std::min(most_parts, std::max(wanted, least_parts));
-  plan.part_columns = round_up(ceil_div(plan.columns, column_parts), plan.tile_lanes);
+  const std::int64_t tiles = ceil_div(plan.columns, plan.tile_lanes);
+  const std::int64_t most = ceil_div(tiles, column_parts);
+  std::int64_t part = most;
+  for (std::int64_t fewer = most - 1; fewer >= ceil_div(most, 2); --fewer) {
+    if (most_tiles(tiles, fewer, 2) < most_tiles(tiles, part, 2)) part = fewer;
+  }
+  constexpr std::int64_t many_rows = 512;  // of which parts are more even
+  const bool is_uneven = 20 * most_tiles(tiles, part, 2) > 11 * tiles;
+  if (is_uneven && plan.rows >= many_rows) return false;
+  plan.part_columns = part * plan.tile_lanes;
   return true;
 }
 
