@@ -114,7 +114,7 @@ EINREL_TARGET_BF16 void bf16_tile(const Tile<float, BFloat16Pair>& task) {
   Prefetching<float, BFloat16Pair, rows, vectors, lanes> prefetching(task);
   for (std::int64_t left = task.inner; left > 0;) {
     prefetching.advance();
-    const std::int64_t stop = left > 16 ? left - 16 : 0;
+    const std::int64_t stop = std::max<std::int64_t>(0, left - std::int64_t{fetched_slots});
     HWY_UNROLL(2)
     for (; left > stop; --left) {
       if constexpr (subnormals) {
