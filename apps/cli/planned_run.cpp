@@ -1,9 +1,6 @@
 #include "planned_run.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -21,44 +18,6 @@
 
 namespace einrel::cli {
 namespace {
-
-/// .npy files that stand in for outputs in other formats until all chunks are there; removed in the end.
-class StandIns {
- public:
-  /// Only rank 0 has them.
-  StandIns(const OutputFiles& outputs, const Job& job) {
-    for (const auto& [name, file] : outputs) {
-      if (is_npy(file)) {
-        paths_[name] = file.path;
-        continue;
-      }
-      const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
-      const std::string stand_in = fmt::format(".einrel-{}-{}.npy", ::getpid(), made_.size());
-      paths_[name] = (folder / stand_in).string();
-      if (job.rank == 0) made_.emplace_back(file, paths_[name]);
-    }
-  }
-  ~StandIns() {
-    for (const auto& [file, path] : made_) ::unlink(path.c_str());
-  }
-  StandIns(const StandIns&) = delete;
-  StandIns& operator=(const StandIns&) = delete;
-
-  /// By output, the .npy file that is written chunk by chunk.
-  const std::map<std::string, std::string>& paths() const { return paths_; }
-
-  void convert() const {
-    std::vector<std::pair<FileRef, Tensor>> tensors;
-    for (const auto& [file, path] : made_) tensors.emplace_back(file, read(open_tensor({path, ""})));
-    if (!tensors.empty()) write_tensors(tensors);
-  }
-
- private:
-  static bool is_npy(const FileRef& file) { return file.path.ends_with(".npy"); }
-
-  std::map<std::string, std::string> paths_;
-  std::vector<std::pair<FileRef, std::string>> made_;
-};
 
 /// Random inputs are made where they are needed, chunk by chunk; files are mapped.
 InputSources sources_of(const PlannedRun& run) {
@@ -135,15 +94,13 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   const PlannedTasks& tasks = chosen.tasks;
   if (job.rank == 0 && run.explain && !run.json)
     print(explain_text(run.compiled) + plans_text(run.compiled, {plan}, request));
-  const StandIns files(run.outputs, job);
-  ChunkedOutputs outputs(tasks.graph, files.paths(), run.outputs.empty() || run.json, job);
+  ChunkedOutputs outputs(tasks.graph, {run.outputs.begin(), run.outputs.end()}, run.outputs.empty() || run.json, job);
   PlanResources resources =
       resources_of(chosen, run.threads, run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
   resources.repeats = run.repeats;
   const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job,
                                          job.rank == 0 ? run.progress : ProgressListener{});
   const std::map<std::string, Summary> summaries = outputs.finish();
-  agree(job, [&] { files.convert(); });
   if (job.rank != 0) return;
   if (run.trace) write_text(*run.trace, trace_json(tasks, report));
   if (run.json)

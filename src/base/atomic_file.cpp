@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,12 +41,23 @@ std::optional<mode_t> mode_of(const std::string& path) {
   return status.st_mode;
 }
 
+/// A name that nobody can foresee, and so nobody has put a file or a link in its place; it does not grow with the
+/// file's own, which may be as long as the system allows.
+std::string stand_in_name(const std::string& folder) {
+  std::uint64_t number = 0;
+  while (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+    if (errno != EINTR) throw RunError("the system gives no random numbers for the names of temporary files");
+  }
+  return fmt::format("{}/.einrel-{:016x}.tmp", folder, number);
+}
+
 }  // namespace
 
 void check_replaceable(const std::string& path) {
   const std::string target = through_links(path);
   if (!fs::path(path).has_filename()) throw UserError(fmt::format("cannot write '{}': it names no file", path));
-  if (const auto mode = mode_of(target)) {
+  // Of the path as it was given: where the system does not follow links of others in shared folders, nor is it here.
+  if (const auto mode = mode_of(path)) {
     if (S_ISDIR(*mode)) throw UserError(fmt::format("cannot write '{}': it is a folder", path));
     if (!S_ISREG(*mode)) throw UserError(fmt::format("cannot write '{}': it is a pipe or a device", path));
     if (::access(target.c_str(), W_OK) != 0) throw_file_error("write", path, errno);
@@ -78,16 +90,18 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(through_links(path)) {
-  check_replaceable(path_);
-  // The temporary's name does not grow with the file's, which may be as long as the system allows.
-  for (int attempt = 0; descriptor_ < 0; ++attempt) {
-    temporary_ = fmt::format("{}/.einrel-{}-{}.tmp", folder_of(path_), ::getpid(), attempt);
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  check_replaceable(path);
+  // A private file stays private, from the beginning.
+  const std::optional<mode_t> replaced = mode_of(path_);
+  const mode_t permissions = replaced ? *replaced & 0777U : 0666U;
+  while (descriptor_ < 0) {
+    temporary_ = stand_in_name(folder_of(path_));
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, permissions);
     if (descriptor_ < 0 && errno != EEXIST) throw_file_error("write", path_, errno);
   }
   remove_at_death(temporary_);
-  // A private file stays private. Some file systems have no permissions to set, which is no reason to fail.
-  if (const auto mode = mode_of(path_)) std::ignore = ::fchmod(descriptor_, *mode & 0777U);
+  // What the umask took. Some file systems have no permissions to set, which is no reason to fail.
+  if (replaced) std::ignore = ::fchmod(descriptor_, permissions);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept

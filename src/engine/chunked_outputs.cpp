@@ -23,7 +23,7 @@ namespace {
 class SharedFile {
  public:
   SharedFile(const std::string& path, std::string name)
-      : name_(std::move(name)), descriptor_(::open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
+      : name_(std::move(name)), descriptor_(::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)) {
     if (descriptor_ < 0) throw_file_error("write", name_, errno);
   }
   ~SharedFile() { ::close(descriptor_); }
@@ -74,7 +74,8 @@ Summary combined(std::vector<std::vector<double>> chunks, std::size_t rank) {
 
 struct ChunkedOutputs::Output {
   TaskOutput tensor;
-  std::optional<AtomicFile> made;  ///< on rank 0
+  FileRef target;                  ///< if it is written
+  std::optional<AtomicFile> made;  ///< a .npy, on rank 0
   std::optional<SharedFile> file;
   std::uint64_t header = 0;
   bool is_summarised = true;
@@ -106,7 +107,7 @@ struct ChunkedOutputs::Output {
   }
 };
 
-ChunkedOutputs::ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, std::string>& files, bool summarise,
+ChunkedOutputs::ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, FileRef>& files, bool summarise,
                                const Job& job)
     : job_(job) {
   for (const TaskOutput& tensor : graph.outputs) {
@@ -114,18 +115,20 @@ ChunkedOutputs::ChunkedOutputs(const TaskGraph& graph, const std::map<std::strin
     Output& output = *outputs_.back();
     output.tensor = tensor;
     output.is_summarised = summarise;
-    const auto path = files.find(tensor.name);
-    if (path == files.end()) continue;
+    const auto target = files.find(tensor.name);
+    if (target == files.end()) continue;
+    output.target = target->second;
+    const std::string& path = output.target.path;
     const std::string header = npy_header(tensor.dtype, tensor.bound);
     output.header = header.size();
     agree(job, [&] {
       if (job.rank != 0) return;
-      output.made.emplace(path->second);
-      output.made->extend(output.header + stored_bytes(path->second, stored_type(tensor.dtype), tensor.bound));
+      output.made.emplace(path);
+      output.made->extend(output.header + stored_bytes(path, stored_type(tensor.dtype), tensor.bound));
       output.made->rewrite(0, std::as_bytes(std::span(header)));
     });
     const std::string temporary = from_rank_0(job, job.rank == 0 ? output.made->temporary() : "");
-    agree(job, [&] { output.file.emplace(temporary, path->second); });
+    agree(job, [&] { output.file.emplace(temporary, path); });
   }
 }
 
@@ -155,12 +158,24 @@ std::map<std::string, Summary> ChunkedOutputs::finish() {
     }
     if (job_.rank == 0 && output->is_summarised) summaries[output->tensor.name] = combined(std::move(chunks), rank);
   }
-  agree(job_, [&] {
-    for (const std::unique_ptr<Output>& output : outputs_) {
-      if (output->made) output->made->commit();
-    }
-  });
+  agree(job_, [&] { name_files(); });
   return summaries;
+}
+
+void ChunkedOutputs::name_files() const {
+  const auto is_npy = [](const Output& output) { return output.target.path.ends_with(".npy"); };
+  std::vector<std::pair<FileRef, Tensor>> others;
+  for (const std::unique_ptr<Output>& output : outputs_) {
+    if (!output->made || is_npy(*output)) continue;
+    output->made->close();
+    others.emplace_back(output->target, read(open_tensor({output->made->temporary(), ""})));
+  }
+  if (!others.empty()) write_tensors(others);
+  for (const std::unique_ptr<Output>& output : outputs_) {
+    if (!output->made) continue;
+    if (is_npy(*output)) output->made->commit();
+    output->made.reset();
+  }
 }
 
 }  // namespace einrel

@@ -8,17 +8,18 @@
 #include "engine/summary.h"
 #include "exec/executor.h"
 #include "exec/starpu/job.h"
+#include "tensor/tensor_file.h"
 
 namespace einrel {
 
-/// Outputs that no process holds as a whole: chunks go into .npy files that all ranks write to side by side, or only
-/// into a summary. The ranks of a job have to make and finish it together.
+/// Outputs that no process holds as a whole: chunks go into files that all ranks write to side by side, or only into a
+/// summary. Such a file is a .npy; an output in another format is written from it in the end. The ranks of a job have
+/// to make and finish it together.
 class ChunkedOutputs {
  public:
-  /// `files`: the .npy file of each output that is to be written. Rank 0 makes them, under temporary names and with
-  /// room for all elements. Throws UserError and RunError as AtomicFile does.
-  ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, std::string>& files, bool summarise,
-                 const Job& job);
+  /// `files`: of each output that is to be written. Rank 0 makes them, under temporary names and with room for all
+  /// elements. Throws UserError and RunError as AtomicFile does.
+  ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, FileRef>& files, bool summarise, const Job& job);
   ~ChunkedOutputs();
   ChunkedOutputs(const ChunkedOutputs&) = delete;
   ChunkedOutputs& operator=(const ChunkedOutputs&) = delete;
@@ -26,10 +27,13 @@ class ChunkedOutputs {
   /// This must outlive them. They throw RunError when the disk refuses.
   std::vector<OutputWriter> writers();
   /// When all chunks are written: the files get their names. Returns the summaries on rank 0, if they were wanted.
+  /// Throws as write_tensors does.
   std::map<std::string, Summary> finish();
 
  private:
   struct Output;
+  void name_files() const;
+
   const Job& job_;
   std::vector<std::unique_ptr<Output>> outputs_;
 };

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -120,6 +121,22 @@ TEST(AtomicFile, AReplacedFileKeepsItsPermissions) {
   chmod((folder / "a").c_str(), 0600);
   AtomicFile(folder / "a").commit();
   EXPECT_EQ(permissions(folder / "a"), 0600U);
+}
+
+TEST(AtomicFile, ItsStandInHasThePermissionsOfWhatItReplacesFromTheBeginning) {
+  const TemporaryFolder folder;
+  put_file(folder / "a", "private");
+  chmod((folder / "a").c_str(), 0600);
+  const AtomicFile file(folder / "a");
+  EXPECT_EQ(permissions(file.temporary()), 0600U);
+}
+
+TEST(AtomicFile, NobodyForeseesTheNameOfItsStandIn) {
+  const TemporaryFolder folder;
+  std::set<std::string> names;
+  for (int i = 0; i < 20; ++i) names.insert(AtomicFile(folder / "a").temporary());
+  EXPECT_EQ(names.size(), 20U);
+  for (const std::string& name : names) EXPECT_EQ(name.find(std::to_string(getpid())), std::string::npos) << name;
 }
 
 TEST(AtomicFile, ASymbolicLinkStaysOneAndItsTargetIsReplaced) {

@@ -426,6 +426,38 @@ class Faults(RunTest):
             self.expect_end(run, folder)
             self.assertNotEqual(run.returncode, 0)
 
+    def test_links_of_others_where_outputs_go_are_not_followed(self):
+        folder, precious = self.path("shared"), self.text_file("precious", "keep")
+        os.mkdir(folder)
+        # A process keeps its number when it becomes another program: these are the names that could be foreseen.
+        links = "for i in 0 1 2; do for e in npy tmp; do ln -s \"$0\" .einrel-$$-$i.$e; done; done; exec \"$@\""
+        done = subprocess.run(["sh", "-c", links, precious, einrel_process.PROGRAM, "run", self.program, *self.files,
+                               "--sites", "2", "--out", f"S={folder}/s.npz:S", "--out", f"Y={folder}/y.npy"],
+                              cwd=folder, capture_output=True, timeout=100, check=False)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(pathlib.Path(precious).read_text(encoding="utf-8"), "keep")
+        self.assertEqual(len([name for name in os.listdir(folder) if os.path.islink(f"{folder}/{name}")]), 6)
+        with np.load(f"{folder}/s.npz") as archive:
+            np.testing.assert_allclose(archive["S"], self.expected["S"], rtol=1e-4, atol=1e-5)
+
+    def test_a_run_that_is_ended_while_it_writes_another_format_leaves_nothing(self):
+        program = self.text_file("add.ein", "dims i=5000 j=5000\ninput A[i,j]\nZ[i,j] = A[i,j] + 1\n")
+        for number, sent in enumerate((signal.SIGTERM, signal.SIGKILL)):
+            folder = self.path(f"formats{number}")
+            os.mkdir(folder)
+            for _ in range(20):  # on a busy machine it may be done before it is seen to write
+                run = subprocess.Popen([einrel_process.PROGRAM, "run", program, "--random", "1", "--sites", "2", "--out",
+                                        f"Z={folder}/z.npz:Z"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                while run.poll() is None and len(os.listdir(folder)) < 2:  # the chunks, and the archive made of them
+                    pass
+                run.send_signal(sent)
+                run.communicate(timeout=60)
+                if run.returncode == -sent:
+                    break
+                os.unlink(f"{folder}/z.npz")
+            self.assertEqual(run.returncode, -sent)
+            self.soon(lambda: not os.listdir(folder), "files are left")
+
     def test_an_input_that_becomes_shorter_ends_the_run_by_name(self):
         program = self.text_file("chain.ein", CHAIN)
         size = int(self.LONG[-1].split("=")[1])
