@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "base/text.h"
 #include "ia/from_tra.h"
 #include "ia/placement.h"
@@ -21,23 +20,26 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::streamoff most_bytes = std::streamoff{1} << 28;
+constexpr std::size_t most_bytes = std::size_t{1} << 28U;
+/// What `explain --json` writes nests ten deep. More would only be printed, level in level, on the stack.
+constexpr int most_levels = 100;
 
-json parsed(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) throw UserError(fmt::format("cannot open the plan {}: {}", printable(path), std::strerror(errno)));
-  if (file.tellg() < 0 || file.tellg() > most_bytes)
-    throw UserError(fmt::format("{} is no plan: it is not a file of at most 256 MiB", printable(path)));
-  file.seekg(0);
-  json read = json::parse(file, nullptr, false);
-  if (read.is_discarded()) throw UserError(fmt::format("{} is no plan: it is not JSON", printable(path)));
+json parsed(std::string_view text, const std::string& source) {
+  if (text.size() > most_bytes) throw UserError(fmt::format("{} is no plan: it is larger than 256 MiB", source));
+  const auto watch = [&](int depth, json::parse_event_t, const json&) {
+    if (depth > most_levels)
+      throw UserError(fmt::format("{} is no plan: its lists and objects nest more than {} deep", source, most_levels));
+    return true;
+  };
+  json read = json::parse(text, watch, false);
+  if (read.is_discarded()) throw UserError(fmt::format("{} is no plan: it is not JSON", source));
   return read;
 }
 
 /// Reads one plan and says what is wrong with it.
 class Reader {
  public:
-  Reader(std::string path, const EinGraph& graph) : path_(printable(path)), graph_(graph) {}
+  Reader(std::string source, const EinGraph& graph) : source_(std::move(source)), graph_(graph) {}
 
   Plan read(const json& file) {
     const json* plan = &file;
@@ -63,7 +65,7 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw UserError(fmt::format("{}: {}", path_, what)); }
+  [[noreturn]] void fail(const std::string& what) const { throw UserError(fmt::format("{}: {}", source_, what)); }
 
   const json& member(const json& of, const char* name, const std::string& what) const {
     if (!of.is_object() || !of.contains(name))
@@ -157,14 +159,20 @@ class Reader {
     return extents;
   }
 
-  std::string path_;
+  std::string source_;
   const EinGraph& graph_;
 };
 
 }  // namespace
 
+Plan parse_plan(std::string_view text, const std::string& source, const Compiled& compiled) {
+  const std::string shown = printable(source);
+  return Reader(shown, compiled.graph).read(parsed(text, shown));
+}
+
 Plan read_plan(const std::string& path, const Compiled& compiled) {
-  return Reader(path, compiled.graph).read(parsed(path));
+  const FileBytes file = map_file(path);
+  return parse_plan({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}, path, compiled);
 }
 
 }  // namespace einrel

@@ -157,7 +157,23 @@ class Files(PlanTest):
         self.refuse(1, "explain", self.program, "--plan", "/no/such.json", mentions=["/no/such.json"])
         self.refuse(1, "explain", self.program, "--sites", "3", "--plan", self.text_file("plan.json", json.dumps(report)),
                     mentions=["--sites 3", "for 4"])
-        self.refuse(1, "explain", self.program, "--plan", "/", mentions=["plan"])
+        self.refuse(1, "explain", self.program, "--plan", "/", mentions=["folder"])
+
+    def test_files_that_nest_without_end_are_refused(self):
+        deep = "[" * 100_000 + "]" * 100_000
+        report = self.plan("--sites", "4")
+        vertex = report["plans"][0]["vertices"][3]
+        for field in ("name", "parts", "scatter"):
+            changed = {**vertex, field: "DEEP"}
+            report["plans"][0]["vertices"][3] = changed
+            file = self.text_file("deep.json", json.dumps(report).replace('"DEEP"', deep))
+            for command in (["explain", "--sites", "4"], ["run", "--random", "1"]):
+                self.refuse(1, command[0], self.program, *command[1:], "--plan", file,
+                            mentions=["deep.json", "nest more than 100 deep"])
+        self.refuse(1, "explain", self.program, "--plan", self.text_file("deep.json", deep), mentions=["nest more"])
+        for text in (deep, '{"name": ' + deep + "}", deep[:100_000]):
+            self.refuse(1, "explain", self.program, "--sites", "4", "--machine", self.text_file("m.json", text),
+                        mentions=["m.json"])
 
 
 class Examples(process.ProgramTest):
