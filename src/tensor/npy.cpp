@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -16,7 +17,6 @@
 namespace einrel {
 namespace {
 
-constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t preamble = 8;  // the magic and two bytes of version
 
 /// What the dictionary in the header says.
@@ -160,35 +160,46 @@ struct Descr {
   std::endian order;
 };
 
-constexpr std::array<std::pair<std::string_view, StoredType>, 12> npy_codes{{{"f4", StoredType::f32},
-                                                                             {"f8", StoredType::f64},
-                                                                             {"f2", StoredType::f16},
-                                                                             {"i4", StoredType::i32},
-                                                                             {"i8", StoredType::i64},
-                                                                             {"b1", StoredType::boolean},
-                                                                             {"u1", StoredType::u8},
-                                                                             {"i1", StoredType::i8},
-                                                                             {"u2", StoredType::u16},
-                                                                             {"i2", StoredType::i16},
-                                                                             {"u4", StoredType::u32},
-                                                                             {"V2", StoredType::bf16}}};
+/// What stands behind the mark of byte order. Of a type's codes the first is written; the letters are those of C's
+/// types.
+constexpr std::array<std::pair<std::string_view, StoredType>, 24> npy_codes{
+    {{"f4", StoredType::f32}, {"f8", StoredType::f64},     {"f2", StoredType::f16},    {"i4", StoredType::i32},
+     {"i8", StoredType::i64}, {"b1", StoredType::boolean}, {"u1", StoredType::u8},     {"i1", StoredType::i8},
+     {"u2", StoredType::u16}, {"i2", StoredType::i16},     {"u4", StoredType::u32},    {"V2", StoredType::bf16},
+     {"f", StoredType::f32},  {"d", StoredType::f64},      {"e", StoredType::f16},     {"i", StoredType::i32},
+     {"l", StoredType::i64},  {"q", StoredType::i64},      {"?", StoredType::boolean}, {"B", StoredType::u8},
+     {"b", StoredType::i8},   {"H", StoredType::u16},      {"h", StoredType::i16},     {"I", StoredType::u32}}};
+
+/// The names that NumPy has besides for the same types; numpy.dtype takes them in a header, too.
+constexpr std::array<std::pair<std::string_view, StoredType>, 11> numpy_names{{{"float32", StoredType::f32},
+                                                                               {"float64", StoredType::f64},
+                                                                               {"float16", StoredType::f16},
+                                                                               {"int32", StoredType::i32},
+                                                                               {"int64", StoredType::i64},
+                                                                               {"bool", StoredType::boolean},
+                                                                               {"uint8", StoredType::u8},
+                                                                               {"int8", StoredType::i8},
+                                                                               {"uint16", StoredType::u16},
+                                                                               {"int16", StoredType::i16},
+                                                                               {"uint32", StoredType::u32}}};
+
+std::optional<StoredType> type_called(std::string_view name,
+                                      std::span<const std::pair<std::string_view, StoredType>> in) {
+  const auto found = std::find_if(in.begin(), in.end(), [&](const auto& entry) { return entry.first == name; });
+  return found == in.end() ? std::nullopt : std::optional(found->second);
+}
 
 std::optional<Descr> parse_descr(std::string_view descr) {
   // Two bytes without meaning: NumPy has no name of its own for bfloat16, and writes it in little-endian order.
   if (descr == "bfloat16" || descr == "<V2" || descr == "|V2") return Descr{StoredType::bf16, std::endian::little};
-  if (descr.size() != 3) return std::nullopt;
-  const auto* const found =
-      std::find_if(npy_codes.begin(), npy_codes.end(), [&](const auto& code) { return code.first == descr.substr(1); });
-  if (found == npy_codes.end() || found->second == StoredType::bf16) return std::nullopt;
-  switch (descr[0]) {
-    case '<': return Descr{found->second, std::endian::little};
-    case '>': return Descr{found->second, std::endian::big};
-    case '=': return Descr{found->second, std::endian::native};
-    case '|':
-      if (size_of(found->second) == 1) return Descr{found->second, std::endian::native};
-      return std::nullopt;
-    default: return std::nullopt;
-  }
+  if (const auto named = type_called(descr, numpy_names)) return Descr{*named, std::endian::native};
+  // Without a mark, or with one that says that order does not matter, it is this machine's, as in NumPy.
+  const bool marked = !descr.empty() && std::string_view("<>=|").find(descr.front()) != std::string_view::npos;
+  const auto type = type_called(marked ? descr.substr(1) : descr, npy_codes);
+  if (!type || *type == StoredType::bf16) return std::nullopt;
+  const char mark = marked ? descr.front() : '=';
+  if (mark == '<') return Descr{*type, std::endian::little};
+  return Descr{*type, mark == '>' ? std::endian::big : std::endian::native};
 }
 
 std::string_view npy_code(DType dtype) {
@@ -201,12 +212,12 @@ std::string_view npy_code(DType dtype) {
 /// The part of the file that holds the dictionary.
 std::string_view npy_header_text(const FileBytes& file) {
   const std::string_view all = as_text(file.bytes);
-  if (all.substr(0, magic.size()) != magic) {
+  if (!begins_as_npy(file.bytes)) {
     throw UserError(fmt::format("{}: not an .npy file: it does not begin with \\x93NUMPY", file.name));
   }
   const auto cut_short = [&] { return UserError(fmt::format("{}: the .npy header is cut short", file.name)); };
   if (all.size() < preamble) throw cut_short();
-  const int version = static_cast<unsigned char>(all[magic.size()]);
+  const int version = static_cast<unsigned char>(all[npy_magic.size()]);
   if (version < 1 || version > 3) {
     throw UserError(fmt::format("{}: .npy version {} is unknown; versions 1, 2 and 3 are read", file.name, version));
   }
@@ -221,6 +232,8 @@ std::string_view npy_header_text(const FileBytes& file) {
 
 }  // namespace
 
+bool begins_as_npy(std::span<const std::byte> bytes) { return as_text(bytes).starts_with(npy_magic); }
+
 StoredTensor parse_npy(const FileBytes& file) {
   const std::string_view text = npy_header_text(file);
   NpyHeader header = HeaderParser(file.name, text).parse();
@@ -231,7 +244,11 @@ StoredTensor parse_npy(const FileBytes& file) {
                     file.name, printable(*header.descr)));
   }
   const auto begin = static_cast<std::size_t>(text.data() + text.size() - as_text(file.bytes).data());
-  const FileBytes data{file.name, file.bytes.subspan(begin), file.owner};
+  auto elements = file.bytes.subspan(begin);
+  // Arrays saved one after the other into one file: the first one is read, as numpy.load does.
+  const std::uint64_t needed = stored_bytes(file.name, descr->type, *header.shape);
+  if (needed < elements.size()) elements = elements.first(needed);
+  const FileBytes data{file.name, elements, file.owner};
   const auto layout = *header.fortran_order ? ElementOrder::column_major : ElementOrder::row_major;
   return stored_tensor(data, descr->type, descr->order, std::move(*header.shape), layout);
 }
@@ -247,7 +264,7 @@ std::string npy_header(DType dtype, const Shape& shape) {
   text += '\n';
   invariant(text.size() <= 0xFFFF, "max_rank extents fit in a header of version 1");
 
-  std::string header(magic);
+  std::string header(npy_magic);
   header += {'\1', '\0'};
   append_number(header, static_cast<std::uint16_t>(text.size()), std::endian::little);
   return header + text;

@@ -1,15 +1,23 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "tensor/stored_tensor.h"
 #include "tensor/stream.h"
 
 namespace einrel {
 
+/// What every .npy file begins with.
+inline constexpr std::string_view npy_magic = "\x93NUMPY";
+bool begins_as_npy(std::span<const std::byte> bytes);
+
 /// NumPy's .npy (numpy.lib.format), versions 1 to 3, both orders of elements and of bytes. bfloat16 is
-/// '<V2' (as the ml_dtypes package stores it), '|V2' or 'bfloat16'. Throws UserError, naming `file.name`,
-/// for a damaged header, an element type that is not ours (it is named), or any byte too few or too many.
+/// '<V2' (as the ml_dtypes package stores it), '|V2' or 'bfloat16'. Bytes after the elements are ignored, as
+/// numpy.load does. Throws UserError, naming `file.name`, for a damaged header, an element type that is not ours (it is
+/// named), or any byte too few.
 StoredTensor parse_npy(const FileBytes& file);
 
 /// Everything before the elements: version 1, C order, little-endian. The shape has at most max_rank dimensions.

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <array>
+#include <set>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "tensor/bytes.h"
@@ -13,13 +16,33 @@ namespace {
 
 constexpr std::string_view suffix = ".npy";
 
+bool is_npy(const FileBytes& archive, const ZipMember& member) {
+  try {
+    std::array<std::byte, npy_magic.size()> first{};
+    return read_zip_member_front(archive, member, first) && begins_as_npy(first);
+  } catch (const UserError&) {
+    return false;  // nothing that we could read
+  }
+}
+
 }  // namespace
 
 NpzFile parse_npz(const FileBytes& file) {
   NpzFile npz{file, {}, {}};
-  for (ZipMember& member : parse_zip_directory(file)) {
-    if (!member.name.ends_with(suffix)) continue;
-    npz.names.push_back(member.name.substr(0, member.name.size() - suffix.size()));
+  std::vector<ZipMember> members = parse_zip_directory(file);
+  std::set<std::string> bare;  // tensors by their members' own names
+  for (const ZipMember& member : members) {
+    if (!member.name.ends_with(suffix) && is_npy(file, member)) bare.insert(member.name);
+  }
+  for (ZipMember& member : members) {
+    std::string name = member.name;
+    if (name.ends_with(suffix)) {
+      name.resize(name.size() - suffix.size());
+      if (bare.contains(name)) name += suffix;
+    } else if (!bare.contains(name)) {
+      continue;
+    }
+    npz.names.push_back(std::move(name));
     npz.members.push_back(std::move(member));
   }
   return npz;

@@ -10,14 +10,16 @@
 
 namespace einrel {
 
-/// NumPy's .npz: a zip archive whose members NAME.npy are tensors called NAME; other members are passed over.
+/// NumPy's .npz: a zip archive whose members NAME.npy are tensors called NAME, and so are members NAME that begin as an
+/// .npy file does (with both, the first is called NAME.npy, as it is by numpy.load); other members are passed over.
 struct NpzFile {
   FileBytes file;
   std::vector<std::string> names;
   std::vector<ZipMember> members;  ///< of the same tensors
 };
 
-/// Reads the directory only. Throws UserError as parse_zip_directory does.
+/// Reads the directory, and the first bytes of members not called NAME.npy. Throws UserError as parse_zip_directory
+/// does.
 NpzFile parse_npz(const FileBytes& file);
 
 /// Tensor number `index`, called file:NAME in messages. Members that numpy.savez made are mapped, those of

@@ -252,6 +252,21 @@ void put_directory_entry(std::string& to, const ZipMember& member) {
   to += zip64;
 }
 
+/// The same of a member that open_zip_member can read, and a stored one as long as it says.
+std::span<const std::byte> readable_bytes(const FileBytes& archive, const ZipMember& member, const std::string& name) {
+  if ((member.flags & encrypted_flag) != 0) throw UserError(fmt::format("{}: encrypted members are not read", name));
+  const auto bytes = raw_bytes(archive, member, name);
+  if (member.method != stored_method && member.method != deflated_method) {
+    throw UserError(
+        fmt::format("{}: compression method {} is not supported; numpy.savez and savez_compressed use 0 and 8", name,
+                    member.method));
+  }
+  if (member.method == stored_method && member.size != member.compressed_size) {
+    throw UserError(fmt::format("{}: damaged zip archive: a stored member with two sizes", name));
+  }
+  return bytes;
+}
+
 FileBytes inflated(const ZipMember& member, const std::string& name, std::span<const std::byte> compressed) {
   auto room = room_to_inflate(name, member.size, compressed.size());
   const std::span<std::byte> bytes(room.get(), member.size);
@@ -288,18 +303,19 @@ std::vector<ZipMember> parse_zip_directory(const FileBytes& archive) {
 }
 
 FileBytes open_zip_member(const FileBytes& archive, const ZipMember& member, const std::string& name) {
-  if ((member.flags & encrypted_flag) != 0) throw UserError(fmt::format("{}: encrypted members are not read", name));
-  const auto bytes = raw_bytes(archive, member, name);
+  const auto bytes = readable_bytes(archive, member, name);
   if (member.method == deflated_method) return inflated(member, name, bytes);
-  if (member.method != stored_method) {
-    throw UserError(
-        fmt::format("{}: compression method {} is not supported; numpy.savez and savez_compressed use 0 and 8", name,
-                    member.method));
-  }
-  if (member.size != member.compressed_size) {
-    throw UserError(fmt::format("{}: damaged zip archive: a stored member with two sizes", name));
-  }
   return {name, bytes, archive.owner};
+}
+
+bool read_zip_member_front(const FileBytes& archive, const ZipMember& member, std::span<std::byte> front) {
+  const auto bytes = readable_bytes(archive, member, member.name);
+  if (member.size < front.size()) return false;
+  if (member.method == deflated_method)
+    Inflater(member.name, bytes, Inflater::Wrapper::none).read(front);
+  else
+    std::copy_n(bytes.begin(), front.size(), front.begin());
+  return true;
 }
 
 std::string zip_local_header(const ZipMember& member) {

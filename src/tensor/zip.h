@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,10 @@ std::vector<ZipMember> parse_zip_directory(const FileBytes& archive);
 /// checksum verified. Throws UserError when damaged, encrypted, or compressed in another way, RunError when
 /// there is no memory for it.
 FileBytes open_zip_member(const FileBytes& archive, const ZipMember& member, const std::string& name);
+
+/// Fills `front` with the first bytes of a member, without reading the others. False where it has fewer. Throws as
+/// open_zip_member does, but for the checksum, which is not looked at.
+bool read_zip_member_front(const FileBytes& archive, const ZipMember& member, std::span<std::byte> front);
 
 /// Whether `name` may be a member: UTF-8 without control characters, at most 65535 bytes, not leading outside
 /// a folder ("/a", "../a").

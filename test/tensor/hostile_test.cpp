@@ -119,9 +119,11 @@ TEST_P(Hostile, CutAtAnyByteItIsAUserError) {
   for (std::size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(reads(good.substr(0, size))) << size;
 }
 
+// But for .npy, of which numpy.load reads the first array and leaves the rest.
 TEST_P(Hostile, WithBytesAppendedItIsAUserError) {
+  const bool first_is_read = std::string_view(GetParam().name).starts_with("npy");
   for (const std::string& tail : {std::string(1, '\0'), std::string("x"), std::string(100, ' ')}) {
-    EXPECT_FALSE(reads(GetParam().good + tail));
+    EXPECT_EQ(reads(GetParam().good + tail), first_is_read);
   }
 }
 

@@ -49,6 +49,29 @@ TEST(ReadNpy, BFloat16HasThreeSpellings) {
   }
 }
 
+// What numpy.dtype(descr) makes of these on a little-endian machine.
+TEST(ReadNpy, ATypeWithoutByteOrderIsInThatOfThisMachine) {
+  for (const char* descr : {"f4", "|f4", "=f4", "f", "<f", "float32"}) {
+    const std::string bytes =
+        npy_header_bytes(npy_dictionary(descr, "(2,)")) + number(0x3F800000, 4) + number(0xC0000000, 4);
+    EXPECT_EQ(values_of(read(parse_npy(in_memory(bytes)))), (std::vector<double>{1, -2})) << descr;
+  }
+  for (const char* descr : {"u1", "uint8"}) {
+    const std::string bytes = npy_header_bytes(npy_dictionary(descr, "(2,)")) + "\x07\xff";
+    EXPECT_EQ(values_of(read(parse_npy(in_memory(bytes)))), (std::vector<double>{7, 255})) << descr;
+  }
+}
+
+TEST(ReadNpy, WhatFollowsTheElementsIsIgnored) {
+  const std::string first = npy_header_bytes(npy_dictionary("<i4", "(2,)")) + number(7, 4) + number(8, 4);
+  const std::string second = npy_header_bytes(npy_dictionary("<i4", "()")) + number(9, 4);
+  for (const std::string& rest : {std::string(1, '\0'), second}) {
+    EXPECT_EQ(values_of(read(parse_npy(in_memory(first + rest)))), (std::vector<double>{7, 8}));
+  }
+  const std::string none = npy_header_bytes(npy_dictionary("<i4", "(0,)")) + second;
+  EXPECT_EQ(read(parse_npy(in_memory(none))).count(), 0);
+}
+
 TEST(ReadNpy, ScalarsAndEmptyArrays) {
   const std::string scalar = npy_header_bytes(npy_dictionary("<i4", "()")) + number(7, 4);
   EXPECT_EQ(values_of(read(parse_npy(in_memory(scalar)))), std::vector<double>{7});
@@ -99,7 +122,8 @@ TEST(ReadNpy, ABrokenDictionaryIsNamedAndPlaced) {
 }
 
 TEST(ReadNpy, ATypeThatIsNotOursIsNamed) {
-  for (const char* descr : {"<u8", "<c8", "<f16", "<U2", "|O", "<M8[s]", "|S3", "f4", "?f4", "|f4", ">V2", "<V4", ""}) {
+  for (const char* descr : {"<u8", "<c8", "<f16", "<U2", "|O", "<M8[s]", "|S3", "?f4", "f5", "4", "<", "<float32",
+                            "=V2", ">V2", "<V4", ""}) {
     EXPECT_NE(npy_complaint_about(npy_dictionary(descr, "(3,)")).find("elements of type '" + std::string(descr) + "'"),
               std::string::npos)
         << descr;
@@ -111,8 +135,8 @@ TEST(ReadNpy, ATypeThatIsNotOursIsNamed) {
 }
 
 TEST(ReadNpy, ShapesThatTheFileCannotHoldAreRefused) {
-  for (const char* shape : {"(2,)", "(4,)", "(9223372036854775807,)", "(4611686018427387904, 4)",
-                            "(9223372036854775807, 9223372036854775807)"}) {
+  for (const char* shape :
+       {"(4,)", "(9223372036854775807,)", "(4611686018427387904, 4)", "(9223372036854775807, 9223372036854775807)"}) {
     EXPECT_EQ(npy_complaint_about(npy_dictionary("<f4", shape)).find("x.npy: "), 0U) << shape;
   }
   std::string many = "(";

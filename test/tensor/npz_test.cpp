@@ -74,6 +74,25 @@ TEST(ReadNpz, OtherMembersArePassedOver) {
   EXPECT_EQ(parse_npz(in_memory(zip_bytes({}))).names, Names{});
 }
 
+TEST(ReadNpz, MembersWithoutTheEndingAreTensorsIfTheyBeginLikeOne) {
+  const std::string bytes = zip_bytes({{"W1", small_npy()},
+                                       deflated_member("layer/W2", small_npy()),
+                                       deflated_member("notes", "hello"),
+                                       {"empty", ""},
+                                       {"b.npy", small_npy()}});
+  const NpzFile npz = parse_npz(in_memory(bytes));
+  EXPECT_EQ(npz.names, (Names{"W1", "layer/W2", "b"}));
+  for (const std::size_t i : {0U, 1U, 2U}) EXPECT_EQ(values_of(read(open_tensor(npz, i))), small_values);
+}
+
+// As numpy.load does: the member of the very name comes first.
+TEST(ReadNpz, WithAndWithoutTheEndingAreTwoTensors) {
+  const std::string other = npy_header(DType::f32, make_shape({0}));
+  const NpzFile npz = parse_npz(in_memory(zip_bytes({{"a.npy", other}, {"a", small_npy()}})));
+  EXPECT_EQ(npz.names, (Names{"a.npy", "a"}));
+  EXPECT_EQ(values_of(read(open_tensor(npz, 1))), small_values);
+}
+
 TEST(ReadNpz, TwoMembersOfOneNameAreRefused) {
   EXPECT_EQ(open_all(zip_bytes({{"a.npy", small_npy()}, {"a.npy", small_npy()}})),
             "w.npz: damaged zip archive: two members are named 'a.npy'");
