@@ -31,7 +31,8 @@ class ArrayStore::Body {
   void operator()(const ReadInput& op) {
     const InputSource& source = store_.bindings_.inputs[op.input];
     if (const auto* const whole = std::get_if<Tensor>(&source)) {
-      made() = whole->box(op.begin, bound());
+      made() = part_in_place(op, *whole, bound());
+      if (!made()) copy_part(op, *whole, bound(), make());
     } else {
       std::get<InputMaker>(source)(op.begin, bound(), make());
     }

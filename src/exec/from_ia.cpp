@@ -41,12 +41,17 @@ class Builder {
   void begin(IaId node) { node_ = node; }
   TaskGraph take() {
     graph_.kernels.assign(kernels_.begin(), kernels_.end());
+    for (Task& task : graph_.tasks) {
+      auto* const read = std::get_if<ReadInput>(&task.op);
+      if (read != nullptr) read->is_shared = shared_inputs_.count({read->input, read->begin}) != 0;
+    }
     return std::move(graph_);
   }
 
   ArrayId make(TaskOp op, std::vector<ArrayId> reads, TaskArray array) {
     graph_.arrays.push_back(std::move(array));
     const ArrayId made{graph_.arrays.size() - 1};
+    if (const auto* const read = std::get_if<ReadInput>(&op)) inputs_[made] = {read->input, read->begin};
     graph_.tasks.push_back({std::move(op), std::move(reads), made, node_});
     return made;
   }
@@ -82,8 +87,15 @@ class Builder {
     return *made;
   }
 
+  /// Other sites than its own read the array as it is.
+  void share(ArrayId array) {
+    const auto input = inputs_.find(array);
+    if (input != inputs_.end()) shared_inputs_.insert(input->second);
+  }
+
   /// The array on another site.
   ArrayId send(ArrayId array, Site to) {
+    share(array);
     if (is_shared()) return array;
     const TaskArray& sent = graph_[array];
     if (element_count(sent.bound) == 0) return make(CopyBoxes{}, {}, {sent.dtype, sent.bound, to});
@@ -114,8 +126,13 @@ class Builder {
     return kernels_.size() - 1;
   }
 
+  /// A part of an input: which, and where it begins.
+  using InputPart = std::pair<std::size_t, std::vector<std::int64_t>>;
+
   TaskGraph graph_;
   IaId node_;
+  std::map<ArrayId, InputPart> inputs_;
+  std::set<InputPart> shared_inputs_;
   std::deque<Kernel> kernels_;  // calls_ refers to them
   std::vector<KernelCalls> calls_;
   std::map<std::pair<std::size_t, std::vector<ArrayId>>, ArrayId> called_;
@@ -302,6 +319,11 @@ class NodeTasks {
     return result;
   }
 
+  /// What is cut out is in row-major order by itself.
+  void share_whole(const OldPart& part, ArrayId old) {
+    if (builder_[old].bound == part.box.bound) builder_.share(old);
+  }
+
   /// Brings a part of an old chunk to the sites of the new one: cut out where it lies, then along the tree.
   void gather(const OldPart& part, const std::vector<Site>& targets, std::map<Site, Gathered>& gathered);
 
@@ -448,6 +470,7 @@ void NodeTasks::gather(const OldPart& part, const std::vector<Site>& targets, st
     const bool is_here = std::binary_search(held.begin(), held.end(), target);
     const bool has_all = builder_.is_shared() || is_here;
     const Site holder = builder_.is_shared() ? held.front() : target;
+    if (!is_here) share_whole(part, in_at(held.front()).find(part.key)->second);
     Gathered& here = gathered[target];
     here.has_arrived = here.has_arrived || !is_here;
     here.arrays.push_back(has_all ? in_at(holder).find(part.key)->second : alone.at(target));

@@ -31,6 +31,18 @@ const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<co
   return ready_[call.kernel].emplace_back(Ready{call.onto, std::move(layouts), std::move(kernel)}).kernel;
 }
 
+std::optional<Tensor> part_in_place(const ReadInput& read, const Tensor& whole, const Shape& bound) {
+  const Tensor part = whole.box(read.begin, bound);
+  if (!read.is_shared) return part;
+  if (!part.is_row_major() || !layout_of(part).aligned) return std::nullopt;
+  return part.row_major();
+}
+
+void copy_part(const ReadInput& read, const Tensor& whole, const Shape& bound, std::byte* to) {
+  const Tensor part = whole.box(read.begin, bound);
+  copy_elements(part.dtype(), part.shape(), {part.data(), part.strides()}, to, row_major_strides(bound));
+}
+
 void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to) {
   const Strides strides = row_major_strides(bound);
   for (std::size_t i = 0; i < reads.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <optional>
 #include <shared_mutex>
 #include <span>
 #include <vector>
@@ -39,6 +40,11 @@ std::span<const Read> arguments_of(const CallKernel& call, std::span<const Read>
   return reads.first(reads.size() - (call.onto ? 1 : 0));
 }
 
+/// The array of a ReadInput, a box of this tensor, if it is used where it lies: not if several sites read it and it
+/// does not lie as what is sent arrives, row-major and aligned.
+std::optional<Tensor> part_in_place(const ReadInput& read, const Tensor& whole, const Shape& bound);
+/// Makes it elsewhere, row-major.
+void copy_part(const ReadInput& read, const Tensor& whole, const Shape& bound, std::byte* to);
 /// Makes the array of a CopyBoxes, row-major, of this bound.
 void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to);
 /// Makes the array of a MakePositions.

@@ -23,6 +23,9 @@ using ArrayId = StrongId<struct TaskArrayTag>;
 struct ReadInput {
   std::size_t input = 0;  ///< of TaskGraph::inputs
   std::vector<std::int64_t> begin;
+  /// Other sites than those where it lies read it, too. Kernels may add up in another order where elements lie
+  /// otherwise: all sites, whether they share memory or get it sent, read it in row-major order.
+  bool is_shared = false;
 };
 /// The numbers begin, begin + 1, ... as i64.
 struct MakePositions {

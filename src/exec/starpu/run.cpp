@@ -96,7 +96,6 @@ struct TaskCall {
   const Task& task;
   std::vector<std::optional<Tensor>> in_place;  ///< per read, if it is part of an input
   std::vector<std::size_t> buffers;             ///< per other read, which buffer
-  bool is_copy = false;                         ///< for StarPU, of an input in place
   TaskSpan span;
 };
 
@@ -136,10 +135,7 @@ class TaskRun {
   bool makes_array() const { return !std::holds_alternative<WriteOutput>(call_.task.op); }
   const Shape& bound() const { return graph_[call_.task.makes].bound; }
   void read(const InputMaker& make, const ReadInput& op) const { make(op.begin, bound(), result_); }
-  void read(const Tensor& whole, const ReadInput& op) const {
-    const Tensor part = whole.box(op.begin, bound());
-    copy_elements(part.dtype(), part.shape(), {part.data(), part.strides()}, result_, row_major_strides(bound()));
-  }
+  void read(const Tensor& whole, const ReadInput& op) const { copy_part(op, whole, bound(), result_); }
 
   const TaskCall& call_;
   const TaskGraph& graph_;
@@ -153,7 +149,7 @@ void run_task(void* buffers[], void* argument) {
   TaskCall& call = *static_cast<TaskCall*>(argument);
   RunState& state = call.state;
   if (state.error) return;
-  const bool makes = !std::holds_alternative<WriteOutput>(call.task.op) && !call.is_copy;
+  const bool makes = !std::holds_alternative<WriteOutput>(call.task.op);
   if (makes && needs_memory(call.task)) state.live.begin(call.task.makes);
   try {
     const TaskClock clock(state.graph, call.number, starpu_worker_get_id(), state.bindings.progress);
@@ -279,8 +275,9 @@ class Submission {
     if (read == nullptr) return false;
     const auto* const whole = std::get_if<Tensor>(&state_.bindings.inputs[read->input]);
     if (whole == nullptr) return false;
-    arrays_[task.makes.index].in_place = whole->box(read->begin, graph_[task.makes].bound);
-    in_place_task_[task.makes] = t;
+    std::optional<Tensor>& in_place = arrays_[task.makes.index].in_place;
+    in_place = part_in_place(*read, *whole, graph_[task.makes].bound);
+    if (!in_place) return false;
     state_.live.begin(task.makes);
     state_.live.end_use(task.makes);
     return true;
@@ -305,13 +302,13 @@ class Submission {
     }
   }
 
-  /// An input's part is sent from where it lies, if that is in one piece, else copied before.
+  /// An input's part in place is sent from where it lies: it is in one piece.
   starpu_data_handle_t handle_to_send(ArrayId id) {
     Array& array = arrays_[id.index];
-    if (array.handle == nullptr && array.in_place->is_row_major()) {
+    if (array.handle == nullptr) {
+      invariant(array.in_place && array.in_place->is_row_major(), "what is sent is in one piece");
       array.handle = register_bytes_at(array.in_place->data(), array.in_place->byte_count());
     }
-    if (array.handle == nullptr) call(in_place_task_.at(id));
     return array.handle;
   }
 
@@ -323,8 +320,7 @@ class Submission {
   void call(std::size_t t) {
     const Task& task = graph_.tasks[t];
     const bool makes = !std::holds_alternative<WriteOutput>(task.op);
-    const bool is_in_place = makes && arrays_[task.makes.index].in_place;
-    TaskCall& call = calls_.emplace_back(TaskCall{state_, t, task, {}, {}, is_in_place, {}});
+    TaskCall& call = calls_.emplace_back(TaskCall{state_, t, task, {}, {}, {}});
     std::vector<starpu_data_handle_t> handles;
     std::vector<starpu_data_access_mode> modes;
     const auto use = [&](starpu_data_handle_t handle, starpu_data_access_mode mode) {
@@ -379,7 +375,6 @@ class Submission {
   starpu_codelet codelet_;
   std::vector<Array> arrays_;
   std::vector<bool> is_sent_;
-  std::map<ArrayId, std::size_t> in_place_task_;
   std::deque<TaskCall> calls_;  // so that tasks can point to them
   std::deque<Transfer> transfers_;
   TaskReport report_;
