@@ -96,7 +96,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
     print(explain_text(run.compiled) + plans_text(run.compiled, {plan}, request));
   ChunkedOutputs outputs(tasks.graph, {run.outputs.begin(), run.outputs.end()}, run.outputs.empty() || run.json, job);
   PlanResources resources =
-      resources_of(chosen, run.threads, run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
+      resources_of(chosen, run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
   resources.repeats = run.repeats;
   const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job,
                                          job.rank == 0 ? run.progress : ProgressListener{});

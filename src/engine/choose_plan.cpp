@@ -9,7 +9,6 @@
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"
 #include "exec/starpu/session.h"
-#include "plan/finer_parts.h"
 
 namespace einrel {
 namespace {
@@ -17,6 +16,7 @@ namespace {
 /// The plan that was given, or the planner's.
 ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool within_limit) {
   ChosenPlan chosen;
+  chosen.threads = request.threads;
   if (request.given) {
     request.plan.sites = request.given->sites;
     chosen.plan = report_of(compiled, std::move(*request.given), request.plan);
@@ -29,17 +29,6 @@ ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool wi
   return chosen;
 }
 
-/// With parts so small that its tasks fit, if a few rounds lead there: what puts chunks together may take more than
-/// what computes with them.
-Plan finer_for(const Compiled& compiled, Plan plan, const TaskMemory& memory, const Job& job) {
-  constexpr int most_rounds = 4;
-  for (int round = 0; round < most_rounds; ++round) {
-    make_parts_finer(compiled.graph, plan, most_task_bytes(memory) >> round);
-    if (largest_task_bytes(tasks_of(compiled, plan, job)) <= most_task_bytes(memory)) break;
-  }
-  return plan;
-}
-
 ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
   const std::optional<std::int64_t> limit = request.plan.memory;
   const bool may_spill = request.may_spill && limit;
@@ -47,14 +36,15 @@ ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceTe
   ChosenPlan chosen = chosen_by_name(compiled, request, !may_spill);
   const bool spills = may_spill && chosen.plan.peak.bytes > chunk_memory(*limit, request.threads);
   if (spills && !is_given) {
-    const TaskMemory memory{*limit, request.threads, true};
-    Plan finer = finer_for(compiled, std::move(chosen.plan.plan), memory, job);
+    Plan finer = std::move(chosen.plan.plan);
+    chosen.tasks = make_tasks_fit(compiled, finer, {*limit, request.threads, true}, job);
     const double seconds = chosen.plan.seconds;
     chosen.plan = report_of(compiled, std::move(finer), request.plan);
     chosen.plan.seconds = seconds;
+  } else {
+    chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
   }
   if (!spills) check_fits(compiled, chosen.plan, request.plan, source);
-  chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
   if (spills) check_tasks_fit(compiled, chosen.tasks, {*limit, request.threads, true});
   chosen.spills = spills;
   return chosen;
@@ -78,13 +68,14 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   chosen.in_order = limit && most_live_bytes(chosen.tasks.graph) <= chunk_memory(*limit, request.threads);
   if (!limit || chosen.in_order) return chosen;
   if (is_given) {
-    check_tasks_fit(compiled, chosen.tasks, {*limit, request.threads});
+    chosen.threads = threads_that_fit(chosen.tasks, {*limit, request.threads});
+    check_tasks_fit(compiled, chosen.tasks, {*limit, chosen.threads});
     chosen.spills = true;
     return chosen;
   }
   OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
   request.plan.sites = fine.plan.plan.sites;
-  return {request.plan, std::move(fine.plan), std::move(fine.tasks), true, false};
+  return {request.plan, std::move(fine.plan), std::move(fine.tasks), true, false, fine.threads};
 }
 
 void check_room(const Compiled& compiled, const ChosenPlan& chosen,
@@ -98,9 +89,9 @@ void check_room(const Compiled& compiled, const ChosenPlan& chosen,
   check_available(needed, fmt::format("running {} by a plan", compiled.name));
 }
 
-PlanResources resources_of(const ChosenPlan& chosen, std::size_t threads, const std::optional<std::string>& folder,
+PlanResources resources_of(const ChosenPlan& chosen, const std::optional<std::string>& folder,
                            std::function<void(std::exception_ptr)> on_failure) {
-  return {threads,
+  return {chosen.threads,
           chosen.spills ? chosen.request.memory : std::nullopt,
           {folder.value_or(temporary_folder()), std::move(on_failure)},
           chosen.in_order};

@@ -25,8 +25,9 @@ struct ChosenPlan {
   PlanRequest request;
   PlanReport plan;
   PlannedTasks tasks;
-  bool spills = false;    ///< chunks may have to go to disk
-  bool in_order = false;  ///< all fits, if one task runs after the other (PlanResources)
+  bool spills = false;      ///< chunks may have to go to disk
+  bool in_order = false;    ///< all fits, if one task runs after the other (PlanResources)
+  std::size_t threads = 1;  ///< that compute: fewer than asked for where chunks for all of them would be too small
 };
 
 /// A plan that runs within the limit: in one process, where not everything fits at once, one that is so fine that
@@ -40,7 +41,7 @@ void check_room(const Compiled& compiled, const ChosenPlan& chosen, const std::f
 
 /// What a plan may use as it was asked for, chunks going to `folder`, or the system's for what is not to stay.
 /// `on_failure` ends a run that lost a chunk (Spill).
-PlanResources resources_of(const ChosenPlan& chosen, std::size_t threads, const std::optional<std::string>& folder,
+PlanResources resources_of(const ChosenPlan& chosen, const std::optional<std::string>& folder,
                            std::function<void(std::exception_ptr)> on_failure);
 
 }  // namespace einrel

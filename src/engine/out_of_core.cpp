@@ -2,15 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "exec/starpu/session.h"
+#include "plan/finer_parts.h"
 
 namespace einrel {
 namespace {
 
 /// Chunks of more sites than this are too many to plan for while the user waits.
 constexpr std::int64_t most_virtual_sites = 4096;
+
+/// Nor are more kernel calls than these worth waiting for.
+constexpr double most_calls = 100'000;
+/// Smaller chunks gain less by another thread than it takes to handle them.
+constexpr std::int64_t least_task_bytes = std::int64_t{1} << 20;
 
 /// The most that one task has in memory, and which.
 struct LargestTask {
@@ -29,6 +41,42 @@ LargestTask largest_task(const TaskGraph& graph) {
 
 bool fits(const LargestTask& largest, const TaskMemory& memory) { return largest.bytes <= most_task_bytes(memory); }
 
+/// The least limit that such a task fits into, rounded up to three digits, as people read it.
+std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
+  std::int64_t too_little = memory.limit;
+  memory.limit = std::max<std::int64_t>(memory.limit, 1);
+  while (!fits(largest, memory)) too_little = std::exchange(memory.limit, 2 * memory.limit);
+  while (memory.limit - too_little > 1) {
+    const std::int64_t middle = too_little + (memory.limit - too_little) / 2;
+    (fits(largest, {middle, memory.threads, memory.is_in_job}) ? memory.limit : too_little) = middle;
+  }
+  std::int64_t unit = 1;
+  while (memory.limit / unit >= 1000) unit *= 10;
+  return (memory.limit + unit - 1) / unit * unit;
+}
+
+/// The vertices of which a task takes more.
+std::set<std::size_t> vertices_over(const PlannedTasks& tasks, std::int64_t most) {
+  std::set<std::size_t> found;
+  for (const Task& task : tasks.graph.tasks) {
+    const std::optional<std::size_t> vertex = tasks.vertices[task.node.index];
+    if (vertex && bytes_needed(tasks.graph, task) > most) found.insert(*vertex);
+  }
+  return found;
+}
+
+/// Of these vertices, what they read in parts as small as theirs, or, where it is, parts that take half as much.
+/// Whether anything is left to ask for.
+bool ask_for_smaller(const EinGraph& graph, const std::set<std::size_t>& vertices,
+                     std::vector<std::int64_t>& most_bytes, Plan& plan) {
+  bool asks = false;
+  for (const std::size_t v : vertices) {
+    if (!cut_operands(graph, plan, v)) most_bytes[v] /= 2;
+    asks = asks || most_bytes[v] > 0;
+  }
+  return asks;
+}
+
 }  // namespace
 
 std::int64_t most_task_bytes(const TaskMemory& memory) {
@@ -36,33 +84,72 @@ std::int64_t most_task_bytes(const TaskMemory& memory) {
   return chunk_memory(memory.limit, memory.threads) / shares;
 }
 
-std::int64_t largest_task_bytes(const PlannedTasks& tasks) { return largest_task(tasks.graph).bytes; }
-
 void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory) {
   const LargestTask largest = largest_task(tasks.graph);
   if (fits(largest, memory)) return;
-  std::int64_t enough = memory.limit;
-  while (!fits(largest, {enough, memory.threads, memory.is_in_job})) enough += enough / 8 + 1;
+  const std::int64_t enough = least_limit(largest, memory);
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
-  throw UserError(
-      fmt::format("--memory {} is too little: a part of '{}' takes {}{}, when cut for {}\n  help: give at least {}{}",
-                  bytes_text(memory.limit), vertex ? compiled.graph.vertices[*vertex].name : "the program",
-                  bytes_text(largest.bytes),
-                  memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
-                  counted(static_cast<std::size_t>(tasks.graph.sites), "site"), bytes_text(enough),
-                  memory.is_in_job ? ", or more ranks" : ", or fewer --threads"));
+  throw UserError(fmt::format(
+      "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}\n  help: give at least {}{}",
+      bytes_text(memory.limit), vertex ? compiled.graph.vertices[*vertex].name : "the program",
+      bytes_text(largest.bytes),
+      memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
+      counted(static_cast<std::size_t>(tasks.graph.sites), "site"), bytes_text(enough),
+      memory.is_in_job      ? ", or more ranks"
+      : memory.threads == 1 ? ""
+                            : ", or fewer --threads"));
+}
+
+std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory) {
+  const LargestTask largest = largest_task(tasks.graph);
+  while (memory.threads > 1 && !fits(largest, memory)) --memory.threads;
+  return memory.threads;
+}
+
+PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemory& memory, const Job& job) {
+  const std::int64_t most = most_task_bytes(memory);
+  std::vector<std::int64_t> most_bytes(compiled.graph.vertices.size(), most);
+  PlannedTasks best = tasks_of(compiled, plan, job);
+  std::set<std::size_t> too_large = vertices_over(best, most);
+  for (Plan finer = plan; !too_large.empty();) {
+    make_parts_finer(compiled.graph, finer, most_bytes);
+    if (calls_of(compiled.graph, finer) > most_calls) break;
+    PlannedTasks tasks = tasks_of(compiled, finer, job);
+    too_large = vertices_over(tasks, most);
+    if (largest_task(tasks.graph).bytes < largest_task(best.graph).bytes) {
+      plan = finer;
+      best = std::move(tasks);
+    }
+    if (!ask_for_smaller(compiled.graph, too_large, most_bytes, finer)) break;
+  }
+  return best;
 }
 
 OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,
                                std::size_t threads, std::int64_t limit) {
-  const TaskMemory memory{limit, threads};
+  TaskMemory memory{limit, threads};
+  while (memory.threads > 1 && most_task_bytes(memory) < least_task_bytes) --memory.threads;
   request.memory.reset();  // of a site; the process has all of them
-  for (;; request.sites *= 2) {
+  constexpr int most_in_vain = 2;
+  std::optional<OutOfCorePlan> best;
+  for (int in_vain = 0; in_vain < most_in_vain && request.sites <= most_virtual_sites; request.sites *= 2) {
     PlanReport plan = std::move(plan_with(compiled, {planner}, request).front());
     PlannedTasks tasks = tasks_of(compiled, plan.plan, {});
-    if (request.sites * 2 > most_virtual_sites) check_tasks_fit(compiled, tasks, memory);
-    if (fits(largest_task(tasks.graph), memory)) return {std::move(plan), std::move(tasks)};
+    const LargestTask largest = largest_task(tasks.graph);
+    const bool gains = !best || largest.bytes < largest_task(best->tasks.graph).bytes;
+    if (gains) best = OutOfCorePlan{std::move(plan), std::move(tasks), memory.threads};
+    if (fits(largest, memory)) return std::move(*best);
+    in_vain = gains ? 0 : in_vain + 1;
   }
+  Plan plan = best->plan.plan;
+  best->tasks = make_tasks_fit(compiled, plan, memory, {});
+  best->threads = memory.threads = threads_that_fit(best->tasks, memory);
+  check_tasks_fit(compiled, best->tasks, memory);
+  request.sites = plan.sites;
+  const double seconds = best->plan.seconds;
+  best->plan = report_of(compiled, std::move(plan), request);
+  best->plan.seconds = seconds;
+  return std::move(*best);
 }
 
 }  // namespace einrel

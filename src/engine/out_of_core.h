@@ -9,6 +9,7 @@ namespace einrel {
 struct OutOfCorePlan {
   PlanReport plan;
   PlannedTasks tasks;
+  std::size_t threads = 1;  ///< that work on it side by side
 };
 
 /// What there is for the tasks of a process.
@@ -22,15 +23,20 @@ struct TaskMemory {
 /// side, and as much again on its way to the disk or from it; in a job, from rank to rank, too (exec/starpu/run).
 std::int64_t most_task_bytes(const TaskMemory& memory);
 
-/// The most that the tensors of one task take.
-std::int64_t largest_task_bytes(const PlannedTasks& tasks);
-
 /// Throws UserError naming the vertex, what it takes and the limit when a task takes more.
 void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory);
 
+/// As many threads as can work on such tasks side by side, at most memory.threads.
+std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory);
+
+/// Puts more parts on the same sites, so small that every task fits, or as small as they can be, or as many as are
+/// worth handling. Returns the tasks.
+PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemory& memory, const Job& job);
+
 /// Cuts a program so finely that the tensors that all threads work on at once take at most half of what `limit` leaves
-/// for chunks, by asking `planner` for plans for more and more sites, from request.sites on. Throws as check_tasks_fit
-/// does when even the finest takes more.
+/// for chunks: by asking `planner` for plans for more and more sites, from request.sites on, and, where that does not
+/// make chunks smaller, into more parts on the same sites. Fewer threads work side by side where chunks would be too
+/// small for all of them to gain anything. Throws as check_tasks_fit does when even the finest takes more for one.
 OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,
                                std::size_t threads, std::int64_t limit);
 

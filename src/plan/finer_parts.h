@@ -1,14 +1,25 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "plan/plan.h"
 
 namespace einrel {
 
-/// The same sites with more parts on them: every vertex is cut, always along the label whose parts are longest, until
-/// what one part reads and makes, with another partial result where that is added to it, takes at most `most_bytes`, or
-/// nothing can be cut any more. Labels whose partial results would all be alive together are cut last.
-void make_parts_finer(const EinGraph& graph, Plan& plan, std::int64_t most_bytes);
+/// The same sites with more parts on them: every vertex is cut, until what one part reads and makes, with another
+/// partial result where that is added to it, takes at most so many bytes as `most_bytes` has for the vertex, or nothing
+/// can be cut any more. Always along a label of which an operand lies in more parts, where there is one: what comes in
+/// the pieces in which it is needed is not put together. Else along the label whose parts are longest, and along labels
+/// whose partial results would all be alive together last. An input lies in chunks no larger than its readers want.
+void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::int64_t>& most_bytes);
+
+/// Cuts what a vertex reads at least as finely as the vertex does along each dimension, where that can be cut: a part
+/// put together from several others then reads no more than it makes. Whether anything was cut.
+bool cut_operands(const EinGraph& graph, Plan& plan, std::size_t reader);
+
+/// Kernel calls of a plan, all vertices together.
+double calls_of(const EinGraph& graph, const Plan& plan);
 
 }  // namespace einrel

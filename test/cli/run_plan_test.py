@@ -319,11 +319,46 @@ class Limits(RunTest):
         for vertex in ran["vertices"]:
             self.assertLess(vertex["peak_memory"]["measured"] or 0, 60e6, vertex["name"])
 
+    def test_reductions_of_any_length_keep_to_a_small_limit(self):
+        random = np.random.default_rng(2)
+        x = random.standard_normal((2000, 1100)).astype(np.float32)
+        v = x.reshape(-1)
+        np.save(self.path("x.npy"), x)
+        np.save(self.path("v.npy"), v)
+        wide = v.astype(np.float64)
+        exponentials = np.exp(wide)
+        by_column = np.exp(x.astype(np.float64))
+        cases = [("S[] = sum[i] V[i]", wide.sum()),
+                 ("S[] = max[i] V[i]", wide.max()),
+                 ("S[] = argmax[i] V[i]", wide.argmax()),
+                 ("S[] = mean[i] V[i]", wide.mean()),
+                 ("S[] = logsumexp[i] V[i]", np.log(exponentials.sum())),
+                 ("S[i] = softmax[i](V[i])", exponentials / exponentials.sum()),
+                 ("S[] = sum[i] V[i] * V[i]", (wide * wide).sum()),
+                 ("S[] = sum[j,k] X[j,k]", wide.sum()),
+                 ("S[k] = max[j] X[j,k]", x.max(axis=0)),
+                 ("S[j,k] = softmax[j](X[j,k])", by_column / by_column.sum(axis=0)),
+                 ("Y[k,j] = exp(X[j,k])\nS[j] = sum[k] Y[k,j] * X[j,k]", (by_column * x).sum(axis=1)),
+                 ("S[] = sum[j] (max[k] X[j,k])", x.max(axis=1).astype(np.float64).sum())]
+        for number, (statement, expected) in enumerate(cases):
+            tensor = "V[i]" if "V[" in statement else "X[j,k]"
+            program = self.text_file("reduction.ein", f"input {tensor}\n{statement}\noutput S\n")
+            # All of it is more than chunks may take; of 32 threads most have to wait.
+            threads = ("1", "2", "32")[number % 3]
+            cost = ("seconds", "bytes", "floats", "bound")[number % 4]
+            with self.subTest(statement=statement, threads=threads, cost=cost):
+                ran = json.loads(self.succeed(
+                    "run", program, "--in", f"{tensor[0]}={self.path(tensor[0].lower() + '.npy')}", "--memory", "9MB",
+                    "--threads", threads, "--cost", cost, "--out", f"S={self.path('s.npy')}", "--json").out)
+                self.assertGreater(ran["measured"]["tasks"], 4)
+                rounding = 1e-6 * np.sqrt(v.size) if "sum" in statement else 1e-12  # of sums around 0
+                np.testing.assert_allclose(np.load(self.path("s.npy")), expected, rtol=3e-4, atol=rounding)
+
     def test_limits_that_nothing_fits_into_are_refused(self):
         program = self.text_file("chain.ein", CHAIN)
-        wide = self.text_file("wide.ein", "dims i=3000000\ninput A[i]\ns[] = sum[i] A[i]\nZ[i] = A[i] - s[]\nY[i] = floor(Z[i])\nm[] = argmax[i] Y[i]\n")
-        self.refuse(1, "run", wide, "--random", "1", "--memory", "1kB", "--planner", "single",
-                    mentions=["--memory 1 kB", "takes 24 MB", "help: give"])
+        diagonal = self.text_file("diagonal.ein", "dims i=2500\ninput A[i,i]\ns[] = sum[i] A[i,i]\n")
+        self.refuse(1, "run", diagonal, "--random", "1", "--memory", "1kB", "--threads", "8",
+                    mentions=["--memory 1 kB", "'s' takes 25 MB", "help: give at least 67.2 MB"])
         self.refuse(1, "run", program, "--random", "1", "--spill", self.folder, mentions=["--spill needs --memory"])
         self.refuse(1, "run", program, "--random", "1", "--memory", "24MB", "--spill", "/nowhere",
                     mentions=["/nowhere"])

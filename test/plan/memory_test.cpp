@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/cost.h"
+#include "plan/finer_parts.h"
 #include "plan/numbering.h"
 #include "plan/planner.h"
 #include "plan/within_memory.h"
@@ -57,6 +58,30 @@ TEST(Peak, CountsWhatIsMadeBetweenTheJoinsOfAVertex) {
       einrel::graph_of("dims i=4 j=6 k=8\ninput A[i,j], B[j,k], C[i,k]\nZ[i] = max[j,k] (A[i,j] + B[j,k]) * C[i,k]\n");
   EXPECT_EQ(described(graph, peak_of(graph, plan_of(graph, 1, {}))),
             "1200 on 0 at Z: between Z 768 stored B 192 stored C 128 stored A 96 stored Z 16");
+}
+
+TEST(FinerParts, AreCutAlongWhatOperandsAreCutAlong) {
+  const EinGraph graph =
+      einrel::graph_of("dims i=64 j=64\ninput X[i,j]\nY[j,i] = exp(X[i,j])\nZ[j] = sum[i] Y[j,i] * X[i,j]\n");
+  Plan plan = plan_of(graph, 1, {{"Y", {1, 1}}});
+  plan.vertices[1].parts = {1, 4};
+  make_parts_finer(graph, plan, {16384, 12288, 8448});
+  EXPECT_EQ(plan.vertices[1].parts, (PartitionVector{1, 4}));
+  const VertexPlan& z = plan.vertices[2];
+  EXPECT_EQ(result_parts(graph.vertices[2], z.parts), PartitionVector{1});
+  EXPECT_EQ(z.parts[reduced_labels(graph.vertices[2]).front()], 4);
+  EXPECT_EQ(plan.vertices[0].parts, (PartitionVector{4, 1}));
+}
+
+TEST(FinerParts, OfOperandsAreNoLargerThanTheirReaderWants) {
+  const EinGraph graph = einrel::graph_of("dims i=64 j=6\ninput X[i,j]\nY[i,j] = exp(X[i,j])\nZ[j,i] = Y[i,j] + 1\n");
+  Plan plan = plan_of(graph, 1, {});
+  plan.vertices[1].parts = {2, 1};
+  plan.vertices[2].parts = {4, 32};
+  EXPECT_TRUE(cut_operands(graph, plan, 2));
+  EXPECT_EQ(plan.vertices[1].parts, (PartitionVector{32, 4}));
+  EXPECT_FALSE(cut_operands(graph, plan, 2));
+  EXPECT_EQ(calls_of(graph, plan), 2.0 * 32 * 4);
 }
 
 TEST(Peak, CountsWhatIsComparedWithTheExtremeWhereItsLabelsAreCut) {
