@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -37,6 +37,24 @@ Number parse_number(const std::string& option, const std::string& text, const ch
     throw UserError(fmt::format("{0}{1}: '{1}' is not {2}", option, printable(text), wanted));
   }
   return value;
+}
+
+/// The number in front of a size, and how many bytes its unit has: k, M, G or T in either case, powers of 1000, of 1024
+/// with an i behind it; a B may follow, or stand alone. nullopt for another unit.
+std::pair<std::string, std::optional<double>> split_unit(const std::string& size) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto end = std::find_if_not(size.rbegin(), size.rend(), is_letter).base();
+  std::string number(size.begin(), end);
+  if (number.ends_with(' ')) number.pop_back();
+  std::string unit(end, size.end());
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (unit.ends_with('b')) unit.pop_back();
+  if (unit.empty()) return {number, 1};
+  constexpr std::string_view prefixes = "kmgt";
+  const std::size_t power = prefixes.find(unit.front());
+  const bool binary = unit.size() == 2 && unit.back() == 'i';
+  if (power == std::string_view::npos || unit.size() > (binary ? 2 : 1)) return {number, std::nullopt};
+  return {number, std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1))};
 }
 
 }  // namespace
@@ -77,26 +95,20 @@ std::int64_t parse_sites(const std::string& given) {
 
 std::optional<std::int64_t> parse_memory(const std::string& given) {
   if (given == "none") return std::nullopt;
-  constexpr const char* wanted = "a size from 1 byte to 2^63-1, as in 16GB, 512MiB or 1000, or none";
-  constexpr std::array<std::pair<std::string_view, double>, 9> units{{{"kB", 1e3},
-                                                                      {"MB", 1e6},
-                                                                      {"GB", 1e9},
-                                                                      {"TB", 1e12},
-                                                                      {"KiB", 0x1p10},
-                                                                      {"MiB", 0x1p20},
-                                                                      {"GiB", 0x1p30},
-                                                                      {"TiB", 0x1p40},
-                                                                      {"B", 1}}};
-  for (const auto& [unit, bytes] : units) {
-    if (!given.ends_with(unit)) continue;
-    const auto number = parse_number<double>("--memory ", given.substr(0, given.size() - unit.size()), wanted);
-    const double size = number * bytes;
-    if (!(size >= 1 && size < 0x1p63)) break;
-    return static_cast<std::int64_t>(size);
+  constexpr const char* wanted = "a size from 1 byte to 2^63-1, as in 16GB, 512MiB, 1.5G or 1000, or none";
+  const auto [number, unit] = split_unit(given);
+  const auto refused = [&] {
+    return UserError(fmt::format("--memory {0}: '{0}' is not {1}", printable(given), wanted));
+  };
+  if (!unit) throw refused();
+  if (*unit == 1) {
+    const auto size = parse_number<std::int64_t>("--memory ", number, wanted);
+    if (size < 1) throw refused();
+    return size;
   }
-  const auto size = parse_number<std::int64_t>("--memory ", given, wanted);
-  if (size < 1) throw UserError(fmt::format("--memory {0}: '{0}' is not {1}", printable(given), wanted));
-  return size;
+  const double size = parse_number<double>("--memory ", number, wanted) * *unit;
+  if (!(size >= 1 && size < 0x1p63)) throw refused();
+  return static_cast<std::int64_t>(size);
 }
 
 std::size_t parse_threads(const std::string& given) {

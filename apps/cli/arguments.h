@@ -24,8 +24,8 @@ std::map<std::string, double> parse_scalars(const std::vector<std::string>& give
 /// --sites N; throws UserError unless it is a whole number that plans can be made for.
 std::int64_t parse_sites(const std::string& given);
 
-/// --memory SIZE: bytes, as in 16GB, 512MiB or 1000; nullopt for `none`. Throws UserError unless it is from 1 to
-/// 2^63-1.
+/// --memory SIZE: bytes, as in 1000; k, M, G and T, with or without B and in either case, are powers of 1000, Ki, Mi,
+/// Gi and Ti of 1024; nullopt for `none`. Throws UserError unless it is from 1 to 2^63-1.
 std::optional<std::int64_t> parse_memory(const std::string& given);
 
 /// --threads N; all cores that this process may use when nothing is given. Throws UserError unless it is a whole number

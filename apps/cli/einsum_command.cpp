@@ -1,16 +1,10 @@
-#include <fmt/format.h>
-
 #include <memory>
 #include <optional>
 
 #include "commands.h"
 #include "einsum/einsum_notation.h"
 #include "engine/compile.h"
-#include "engine/memory.h"
-#include "engine/report_json.h"
-#include "engine/run.h"
-#include "engine/summary.h"
-#include "output.h"
+#include "execution.h"
 #include "program_input.h"
 #include "tensor/tensor_file.h"
 
@@ -20,43 +14,33 @@ namespace {
 struct EinsumArguments {
   std::string subscripts;
   std::vector<std::string> operands;
-  std::string output;
+  std::optional<std::string> output;
   std::optional<std::string> join;
   std::optional<std::string> reduce;
-  bool json = false;
+  ExecutionArguments execution;
+
+  EinsumRequest request() const { return {subscripts, {}, join, reduce}; }
 };
 
-void run_einsum(const EinsumArguments& arguments) {
-  EinsumRequest request{arguments.subscripts, {}, arguments.join, arguments.reduce};
-  OpenInputs files;
-  std::map<std::string, std::string> sources;
+void check_options(const EinsumArguments& arguments) {
+  check_reduction(arguments.request());
+  for (const std::string& operand : arguments.operands) parse_file_ref(operand);
+  if (arguments.output) parse_file_ref(*arguments.output);
+}
+
+Prepared prepare(const EinsumArguments& arguments) {
+  EinsumRequest request = arguments.request();
+  Prepared prepared;
   for (std::size_t i = 0; i < arguments.operands.size(); ++i) {
-    const StoredTensor file = open_tensor(parse_file_ref(arguments.operands[i]));
+    const FileRef given = parse_file_ref(arguments.operands[i]);
+    const StoredTensor file = open_tensor(given);
     request.operands.push_back(describe(file));
-    files[operand_name(i, arguments.operands.size())] = file;
-    sources[operand_name(i, arguments.operands.size())] = file.name;
+    prepared.files[operand_name(i, arguments.operands.size())] = file;
+    prepared.paths.push_back(given.path);
   }
-  const Compiled compiled = compile(arguments.subscripts, einsum_graph(request));
-  const std::string result = compiled.graph[compiled.graph.outputs.front()].name;
-  const DType dtype = compiled.graph[compiled.graph.outputs.front()].dtype;
-  FileRef output;
-  if (!arguments.output.empty()) {
-    output = parse_file_ref(arguments.output);
-    check_writable({{output, dtype}});
-  }
-  Workers workers(available_cores());
-  const RunReport report = run(compiled, load_inputs(compiled, files, std::nullopt), {}, workers);
-  const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
-  const Tensor& tensor = report.outputs.at(result);
-  if (!arguments.output.empty()) write_tensors({{output, tensor}});
-  if (arguments.json) {
-    print(fmt::format("{}\n", run_json(compiled, report, peak_bytes, sources)));
-  } else if (arguments.output.empty()) {
-    print(fmt::format("{}\n", summary_line(result, tensor)));
-  } else {
-    print(fmt::format("wrote {} {} {} to {}\n", result, name_of(tensor.dtype()), to_string(tensor.shape()),
-                      to_string(output)));
-  }
+  prepared.compiled = compile(arguments.subscripts, einsum_graph(request));
+  if (arguments.output) prepared.outputs = {{einsum_result, parse_file_ref(*arguments.output)}};
+  return prepared;
 }
 
 }  // namespace
@@ -70,8 +54,12 @@ void add_einsum_command(CLI::App& app) {
   command->add_option("--join", arguments->join,
                       "EXPR: combine values x, y, z (or x1, x2, ...) by this instead of their product");
   command->add_option("--reduce", arguments->reduce, "NAME: reduce by max, min, mean, ... instead of sum");
-  command->add_flag("--json", arguments->json, "print one JSON object instead of text");
-  command->callback([arguments] { run_einsum(*arguments); });
+  add_execution_options(*command, arguments->execution);
+  command->callback([arguments] {
+    execute(arguments->execution, {.check_options = [&] { check_options(*arguments); },
+                                   .source = [&](const Job&) { return einsum_source(arguments->request()); },
+                                   .prepare = [&](const SourceText&) { return prepare(*arguments); }});
+  });
 }
 
 }  // namespace einrel::cli

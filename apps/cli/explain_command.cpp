@@ -40,7 +40,7 @@ struct ExplainArguments : CheckArguments {
 
 CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
   Environment environment{parse_dims(arguments.dims), {}};
-  for (const auto& [name, file] : open_inputs(arguments.inputs)) environment.inputs[name] = describe(file);
+  for (const auto& [name, file] : open_inputs(arguments.inputs, source)) environment.inputs[name] = describe(file);
   return parse_and_check(source, environment);
 }
 
@@ -60,6 +60,28 @@ void check_planner(const std::string& name) {
   } catch (const UserError& error) {
     throw UserError(fmt::format("{}, and of relations table-1 and ia-rules", error.what()));
   }
+}
+
+/// All that can be said of options without a program.
+void check_options(const CheckArguments& arguments) {
+  check_inputs(arguments.inputs);
+  parse_dims(arguments.dims);
+}
+
+void check_options(const ExplainArguments& arguments) {
+  check_options(static_cast<const CheckArguments&>(arguments));
+  request_of(arguments.plan);
+  for (const std::vector<std::string>& names : {arguments.planners, arguments.difference}) {
+    for (const std::string& name : names) {
+      if (!plans_relations(name)) check_planner(name);
+    }
+  }
+  if (!arguments.html) return;
+  check_replaceable(*arguments.html);
+  std::vector<std::string> read = paths_of(arguments.inputs);
+  for (const auto& file : {arguments.plan.plan_file, arguments.plan.machine}) read.push_back(file.value_or(""));
+  read.push_back(arguments.program);
+  refuse_same_file({*arguments.html}, read, "name another file");
 }
 
 /// What is said of plans of vertices; relations have none.
@@ -117,10 +139,8 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   std::vector<std::string> planners = arguments.planners;
   if (planners.empty()) planners = arguments.difference;
   if (planners.empty() && !arguments.plan.plan_file) planners = {"eindecomp"};
-  for (const std::string& planner : planners) check_planner(planner);
   if (arguments.json && !arguments.difference.empty())
     throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
-  if (arguments.html) check_replaceable(*arguments.html);
   std::vector<PlanReport> reports;
   if (std::optional<Plan> plan = plan_from_file(arguments.plan, compiled)) {
     request.sites = plan->sites;
@@ -134,7 +154,6 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   std::string text = explain_text(compiled) + plans_text(compiled, reports, request);
   text += peaks_text(compiled, reports, request, source);
   if (!arguments.difference.empty()) {
-    for (const std::string& planner : arguments.difference) check_planner(planner);
     const bool planned = planners == arguments.difference && !arguments.plan.plan_file;
     const std::vector<PlanReport> both = planned ? reports : plan_with(compiled, arguments.difference, request);
     text += plan_difference_text(compiled, both.front(), both.back());
@@ -144,6 +163,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
 }
 
 void explain_program(const ExplainArguments& arguments) {
+  check_options(arguments);
   if (is_tra(arguments.program)) return explain_tra(arguments);
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = check_program(arguments, source);
@@ -158,6 +178,7 @@ void explain_program(const ExplainArguments& arguments) {
 
 void check_only(const CheckArguments& arguments) {
   refuse_tra(arguments.program);
+  check_options(arguments);
   const SourceText source = read_program(arguments.program);
   const CheckedProgram checked = check_program(arguments, source);
   const std::size_t open = checked.unknown_extents.size();

@@ -43,6 +43,49 @@ void require_commands(const CLI::App& app, int argc, char** argv) {
   }
 }
 
+/// The command that was called, "einrel list functions", and its words.
+std::pair<const CLI::App*, std::string> called_command(const CLI::App& app) {
+  const CLI::App* at = &app;
+  std::string words = app.get_name();
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    words += " " + at->get_name();
+  }
+  return {at, words};
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->nonpositional()) names.push_back(option->get_name());
+  }
+  return names;
+}
+
+/// What is to be said of an option that a command has not.
+std::string unknown_option(const CLI::App& app, const std::string& word) {
+  const auto [command, words] = called_command(app);
+  const std::string option = word.substr(0, word.find('='));
+  const std::string near = einrel::did_you_mean(option, option_names(*command));
+  if (!near.empty()) return fmt::format("{} has no option '{}'; {}", words, option, near);
+  std::vector<std::string> others;
+  for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (other->get_option_no_throw(option) != nullptr) others.push_back(other->get_name());
+  }
+  return fmt::format("{} has no option '{}'{}", words, option,
+                     others.empty() ? "" : fmt::format("; einrel {} has it", fmt::join(others, ", einrel ")));
+}
+
+/// What CLI11 says, but of a word that nothing takes: that first, since an argument that is missing may be missing
+/// because of it.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> left = app.remaining(true);
+  const auto option = std::find_if(left.begin(), left.end(), [](const auto& word) { return word.starts_with("-"); });
+  if (option != left.end()) return unknown_option(app, *option);
+  if (left.empty()) return error.what();
+  return fmt::format("{} does not take '{}' besides", called_command(app).second, left.front());
+}
+
 int run_command_line(int argc, char** argv) {
   CLI::App app{"Einrel computes Einstein-summation programs over large tensors.", "einrel"};
   app.set_version_flag("--version", "einrel " EINREL_VERSION);
@@ -52,10 +95,10 @@ int run_command_line(int argc, char** argv) {
   einrel::cli::add_einsum_command(app);
   einrel::cli::add_list_command(app);
   einrel::cli::add_calibrate_command(app);
-  // Under mpirun, only run and calibrate are work for all ranks; the others would say the same as rank 0.
+  // Under mpirun, only these are work for all ranks; the others would say the same as rank 0.
   const bool is_quiet = einrel::name_in_job().value_or("rank 0") != "rank 0";
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (is_quiet && command != "run" && command != "calibrate") return 0;
+  if (is_quiet && command != "run" && command != "einsum" && command != "calibrate") return 0;
   require_commands(app, argc, argv);
   std::vector<std::string> words;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 wants them backwards
@@ -69,7 +112,7 @@ int run_command_line(int argc, char** argv) {
     if (!is_quiet) app.exit(asked);
   } catch (const CLI::ParseError& error) {
     if (is_quiet) return exit_user_error;
-    einrel::cli::report_error(fmt::format("{}\n  help: einrel --help, einrel COMMAND --help", error.what()));
+    einrel::cli::report_error(fmt::format("{}\n  help: {} --help", complaint(app, error), called_command(app).second));
     return exit_user_error;
   }
   if (argc == 1)

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/plan_file.h"
+#include "exec/starpu/spill.h"
 #include "plan/machines.h"
 
 namespace einrel::cli {
@@ -44,8 +45,10 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
                   "file, FILE.json")
       ->allow_extra_args(false);
   command
-      .add_option("--memory", arguments.memory,
-                  "the most that a site may hold, as in 16GB or 512MiB, or none (default: what --machine has)")
+      .add_option(
+          "--memory", arguments.memory,
+          "SIZE: the most that a site may hold, as in 16GB (10^9 bytes each) or 512MiB (2^20), or none (default: what "
+          "--machine has)")
       ->allow_extra_args(false);
   command.add_option("--batch", arguments.batch, "LABEL: what planner data cuts")->allow_extra_args(false);
   command.add_option("--plan", arguments.plan_file, "FILE: a plan that explain --json wrote")->allow_extra_args(false);
@@ -58,6 +61,19 @@ std::int64_t sites_of(const PlanArguments& arguments) {
 PlanRequest request_of(const PlanArguments& arguments) {
   return {sites_of(arguments), machine_of(arguments), parse_cost(arguments.cost.value_or("seconds")), arguments.batch,
           memory_of(arguments)};
+}
+
+void check_plan_options(const PlanArguments& arguments, const std::optional<std::string>& planner,
+                        const std::optional<std::string>& spill) {
+  request_of(arguments);
+  if (planner && plans_relations(*planner)) {
+    throw UserError(fmt::format("{} plans relations, which only explain shows; see einrel list planners", *planner));
+  }
+  if (planner) planner_named(*planner);
+  if (arguments.plan_file && (planner || arguments.cost || arguments.batch))
+    throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
+  if (spill && !arguments.memory) throw UserError("--spill needs --memory SIZE: what may stay in memory");
+  if (spill) check_spill({*spill, {}});
 }
 
 std::optional<Plan> plan_from_file(const PlanArguments& arguments, const Compiled& compiled) {

@@ -33,6 +33,10 @@ std::int64_t sites_of(const PlanArguments& arguments);
 /// Throws UserError for a machine, a cost or a size that there is not.
 PlanRequest request_of(const PlanArguments& arguments);
 
+/// Throws UserError for an option that is wrong, or that contradicts another, whatever is to be planned.
+void check_plan_options(const PlanArguments& arguments, const std::optional<std::string>& planner,
+                        const std::optional<std::string>& spill);
+
 /// The plan of --plan, which decides on the sites. Throws UserError where --sites says something else.
 std::optional<Plan> plan_from_file(const PlanArguments& arguments, const Compiled& compiled);
 

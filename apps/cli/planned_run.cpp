@@ -47,14 +47,6 @@ RunRequest requested(const PlannedRun& run, const Job& job) {
                      .may_spill = run.spill.has_value()};
   if (!run.plan.sites && job.is_started) request.plan.sites = job.ranks;
   if (!run.plan.memory && !job.is_started) request.plan.memory.reset();  // a site's, of --machine
-  if (run.spill && !run.plan.memory) throw UserError("--spill needs --memory SIZE: what may stay in memory");
-  if (run.spill) check_spill({*run.spill, {}});
-  if (plans_relations(request.planner)) {
-    throw UserError(
-        fmt::format("{} plans relations, which only explain shows; see einrel list planners", request.planner));
-  }
-  if (request.given && (run.planner || run.plan.cost || run.plan.batch))
-    throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
   return request;
 }
 

@@ -10,12 +10,18 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <set>
+#include <system_error>
+#include <utility>
 
 #include "arguments.h"
 #include "base/text.h"
+#include "einsum/parse.h"
 #include "einsum/print.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
+#include "exec/starpu/job.h"
+#include "output.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {
@@ -33,6 +39,39 @@ std::string read_all(std::istream& stream, const std::string& name) {
       throw UserError(fmt::format("{} is larger than any program: more than 64 MiB", name));
   }
   return text;
+}
+
+/// --in as given: inputs with their files, and archives for all inputs that they have tensors for.
+struct GivenInputs {
+  std::vector<std::pair<std::string, FileRef>> named;
+  std::vector<std::string> archives;
+};
+
+GivenInputs split(const std::vector<std::string>& given) {
+  GivenInputs files;
+  std::vector<std::string> named;
+  for (const std::string& text : given) (is_archive(text) ? files.archives : named).push_back(text);
+  for (const auto& [name, file] : parse_assignments("--in", named))
+    files.named.emplace_back(name, parse_file_ref(file));
+  return files;
+}
+
+/// Of a program with mistakes, too: they are said when it is checked.
+std::set<std::string> declared_inputs(const SourceText& program) {
+  std::vector<Diagnostic> errors;
+  std::set<std::string> names;
+  for (const ast::Statement& statement : parse(program, errors).statements) {
+    const auto* const inputs = std::get_if<ast::Inputs>(&statement.what);
+    if (inputs == nullptr) continue;
+    for (const ast::InputDecl& input : inputs->inputs) names.insert(input.name.text);
+  }
+  return names;
+}
+
+void say_unbound(const std::string& path, const std::vector<std::string>& tensors) {
+  if (tensors.empty() || name_in_job().value_or("rank 0") != "rank 0") return;
+  print_error(fmt::format("note: {} holds {} for which there is no input: {}\n", path,
+                          counted(tensors.size(), "tensor"), join_some(tensors, ", ")));
 }
 
 }  // namespace
@@ -55,10 +94,54 @@ SourceText read_program(const std::string& path) {
   return {path, read_all(file, path)};
 }
 
-OpenInputs open_inputs(const std::vector<std::string>& given) {
+OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& program) {
+  const GivenInputs files = split(given);
   OpenInputs inputs;
-  for (const auto& [name, file] : parse_assignments("--in", given)) inputs[name] = open_tensor(parse_file_ref(file));
+  for (const auto& [name, file] : files.named) inputs[name] = open_tensor(file);
+  if (files.archives.empty()) return inputs;
+  std::set<std::string> declared = declared_inputs(program);
+  for (const auto& [name, file] : inputs) declared.erase(name);
+  std::map<std::string, std::string> from;
+  for (const std::string& path : files.archives) {
+    ArchiveContents found = open_archive(path, declared);
+    if (found.tensors.empty()) {
+      throw UserError(
+          fmt::format("{} holds no tensor with the name of an input that has no file yet{}; it holds {}; bind one with "
+                      "--in NAME={}:{}",
+                      path, declared.empty() ? "" : fmt::format(" ({})", fmt::join(declared, ", ")),
+                      join_some(found.others, ", "), path, found.others.empty() ? "TENSOR" : found.others.front()));
+    }
+    for (auto& [name, tensor] : found.tensors) {
+      const auto [first, is_new] = from.emplace(name, path);
+      if (!is_new) {
+        throw UserError(fmt::format("{} and {} both hold a tensor '{}'; say which: --in {}={}:{}", first->second, path,
+                                    name, name, path, name));
+      }
+      inputs[name] = std::move(tensor);
+    }
+    say_unbound(path, found.others);
+  }
   return inputs;
+}
+
+void check_inputs(const std::vector<std::string>& given) { split(given); }
+
+std::vector<std::string> paths_of(const std::vector<std::string>& given) {
+  GivenInputs files = split(given);
+  for (const auto& [name, file] : files.named) files.archives.push_back(file.path);
+  return files.archives;
+}
+
+void refuse_same_file(const std::vector<std::string>& written, const std::vector<std::string>& read,
+                      const char* remedy) {
+  for (const std::string& output : written) {
+    for (const std::string& input : read) {
+      std::error_code absent;  // one that is not there is no other
+      if (!std::filesystem::equivalent(output, input, absent)) continue;
+      throw UserError(fmt::format("cannot write '{}': it is a file that is read{}; {}", printable(output),
+                                  output == input ? "" : fmt::format(", '{}'", printable(input)), remedy));
+    }
+  }
 }
 
 BoundInput describe(const StoredTensor& file) {

@@ -25,8 +25,21 @@ SourceText read_program(const std::string& path);
 /// The files that inputs are bound to, opened but not read.
 using OpenInputs = std::map<std::string, StoredTensor>;
 
-/// --in NAME=FILE ...
-OpenInputs open_inputs(const std::vector<std::string>& given);
+/// --in NAME=FILE ..., and --in FILE of an archive, which binds all inputs of `program` that have the name of one of
+/// its tensors and no file of their own; on standard error it says which tensors have no input. Throws UserError as
+/// open_tensor does, and for an archive without any tensor for an input, or two with one for the same.
+OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& program);
+
+/// Throws UserError for --in that is none of both, without opening files.
+void check_inputs(const std::vector<std::string>& given);
+
+/// The files in --in.
+std::vector<std::string> paths_of(const std::vector<std::string>& given);
+
+/// Throws UserError, with the remedy, where a file to be written is one of those that are read, also by another path or
+/// through a link.
+void refuse_same_file(const std::vector<std::string>& written, const std::vector<std::string>& read,
+                      const char* remedy);
 
 /// What the checks need to know of a file.
 BoundInput describe(const StoredTensor& file);

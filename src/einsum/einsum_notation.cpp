@@ -280,11 +280,17 @@ std::string operand_name(std::size_t position, std::size_t count) {
   return fmt::format("x{}", position + 1);
 }
 
+SourceText einsum_source(const EinsumRequest& request) {
+  return request.join ? SourceText("<join>", *request.join) : SourceText("<subscripts>", request.subscripts);
+}
+
+void check_reduction(const EinsumRequest& request) { choose_reducer(request, false); }
+
 EinGraph einsum_graph(const EinsumRequest& request) {
   const std::size_t count = request.operands.size();
   const SourceText source("<subscripts>", request.subscripts);
   const Subscripts subscripts(source, request.operands);
-  const SourceText join("<join>", request.join.value_or(""));
+  const SourceText shown = einsum_source(request);
   const bool logical =
       !request.join && std::all_of(request.operands.begin(), request.operands.end(), [](const BoundInput& operand) {
         return operand.readable_as.front() == DType::boolean;
@@ -309,13 +315,13 @@ EinGraph einsum_graph(const EinsumRequest& request) {
   definition.name = {einsum_result, {}};
   definition.labels = subscripts.output();
   definition.value =
-      request.join ? joined_reads(join, subscripts, count) : product_of_reads(subscripts, dtypes, logical);
-  const Span whole{0, (request.join ? join : source).text().size()};
+      request.join ? joined_reads(shown, subscripts, count) : product_of_reads(subscripts, dtypes, logical);
+  const Span whole{0, shown.text().size()};
   const std::vector<ast::Name> reduced = subscripts.reduced();
   const Reducer reducer = choose_reducer(request, logical);
   if (!reduced.empty()) definition.value.nodes.push_back({whole, ast::Reduce{reducer, reduced}});
   program.statements.push_back({whole, std::move(definition)});
-  return *check(program, request.join ? join : source, environment).graph;
+  return *check(program, shown, environment).graph;
 }
 
 }  // namespace einrel

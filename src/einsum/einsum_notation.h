@@ -22,6 +22,12 @@ std::string operand_name(std::size_t position, std::size_t count);
 /// The name of the result.
 inline constexpr const char* einsum_result = "result";
 
+/// What errors point into: the join expression where there is one, else the subscripts.
+SourceText einsum_source(const EinsumRequest& request);
+
+/// Throws UserError for a reduction that there is not.
+void check_reduction(const EinsumRequest& request);
+
 /// The request as a program of one statement over inputs named operand_name(...), checked and as a graph. Dimensions
 /// of extent 1 broadcast against longer ones under the same label, as in NumPy.
 /// Throws ProgramError that points into the subscripts or the join expression.

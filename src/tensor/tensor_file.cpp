@@ -96,6 +96,18 @@ StoredTensor open_in(const FileRef& file, const Archive& archive) {
   return open_tensor(archive, find_member(file, archive.names));
 }
 
+template <class Archive>
+ArchiveContents contents_of(const Archive& archive, const std::set<std::string>& wanted) {
+  ArchiveContents contents;
+  for (std::size_t i = 0; i < archive.names.size(); ++i) {
+    if (wanted.contains(archive.names[i]))
+      contents.tensors[archive.names[i]] = open_tensor(archive, i);
+    else
+      contents.others.push_back(printable(archive.names[i]));
+  }
+  return contents;
+}
+
 /// One path however it is spelled, so that two outputs to one file are noticed.
 std::string identity_of(const std::string& path) {
   std::error_code unresolved;
@@ -216,6 +228,18 @@ StoredTensor open_tensor(const FileRef& file) {
     case FileFormat::idx_gz: return parse_idx_gz(bytes);
   }
   throw Bug("a file format outside its enumeration");
+}
+
+bool is_archive(std::string_view text) {
+  if (text.find('=') != std::string_view::npos) return false;
+  const auto format = format_by_extension(std::string(text));
+  return format && is_archive(*format);
+}
+
+ArchiveContents open_archive(const std::string& path, const std::set<std::string>& wanted) {
+  const FileBytes bytes = map_file(path);
+  if (format_to_read(bytes) == FileFormat::npz) return contents_of(parse_npz(bytes), wanted);
+  return contents_of(parse_safetensors(bytes), wanted);
 }
 
 void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +30,18 @@ std::string to_string(const FileRef& file);
 /// member, a file of one tensor gives that one. Throws UserError when the file cannot be read or is damaged,
 /// when the member is missing (the error lists what is there), or when one must be named.
 StoredTensor open_tensor(const FileRef& file);
+
+/// Whether `text` names a file that may hold several tensors, and none in it: "w.npz", "w.safetensors". With '=' it is
+/// NAME=FILE.
+bool is_archive(std::string_view text);
+
+/// Of an archive, the tensors of the `wanted` names, and the names of all others.
+struct ArchiveContents {
+  std::map<std::string, StoredTensor> tensors;
+  std::vector<std::string> others;
+};
+/// Throws as open_tensor does.
+ArchiveContents open_archive(const std::string& path, const std::set<std::string>& wanted);
 
 /// Throws UserError for the first output that `write_tensors` would refuse, so that it can be refused before
 /// any work is done: unknown extension, dtype that the format has no place for, a missing or superfluous

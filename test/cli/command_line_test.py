@@ -415,11 +415,169 @@ class Outputs(CommandLineTest):
         self.assertEqual(os.stat(old).st_ino, before.st_ino)
         self.assertEqual(self.left_in_folder(), ["p.ein", "z.npy"])
 
-    def test_a_file_may_be_read_and_replaced_in_one_run(self):
-        x = self.array("x.npy", np.arange(12, dtype=np.float32).reshape(4, 3))
+    def test_a_file_that_is_read_is_only_replaced_when_asked_for(self):
+        values = np.arange(12, dtype=np.float32).reshape(4, 3)
+        x = self.array("x.npy", values)
+        os.symlink("x.npy", self.path("soft.npy"))
+        os.link(x, self.path("hard.npy"))
         program = "input X[i,j]\nY[j,i] = X[i,j] + 1\noutput Y\n"
-        self.succeed("run", "-", "--in", f"X={x}", "--out", f"Y={x}", stdin=program)
-        np.testing.assert_array_equal(np.load(x), np.arange(12, dtype=np.float32).reshape(4, 3).T + 1)
+        for given, out in ((x, x), (x, self.path("soft.npy")), (self.path("soft.npy"), x), (x, self.path("hard.npy")),
+                           (x, self.path("./x.npy"))):
+            for options in ((), ("--sites", "2")):
+                with self.subTest(given=given, out=out, options=options):
+                    self.refuse(1, "run", "-", "--in", f"X={given}", "--out", f"Y={out}", *options, stdin=program,
+                                mentions=[out, "--overwrite"])
+                    self.refuse(1, "einsum", "ij->ji", given, "--out", out, *options, mentions=[out, "--overwrite"])
+        np.testing.assert_array_equal(np.load(x), values)
+        self.succeed("run", "-", "--in", f"X={x}", "--out", f"Y={x}", "--overwrite", stdin=program)
+        np.testing.assert_array_equal(np.load(x), values.T + 1)
+        self.succeed("einsum", "ij->ji", x, "--out", self.path("soft.npy"), "--overwrite", "--sites", "2")
+        np.testing.assert_array_equal(np.load(x), values + 1)
+        self.assertTrue(os.path.islink(self.path("soft.npy")))
+
+    def test_an_archive_that_is_read_is_only_replaced_when_asked_for(self):
+        np.savez(self.path("w.npz"), Y=np.arange(3, dtype=np.float32))
+        w = self.path("w.npz")
+        program = "input X[i]\nY[i] = X[i] + 1\noutput Y\n"
+        arguments = ("run", "-", "--in", f"X={w}:Y", "--out", f"Y={w}:Y")
+        self.refuse(1, *arguments, stdin=program, mentions=["w.npz", "--overwrite"])
+        self.succeed(*arguments, "--overwrite", stdin=program)
+        np.testing.assert_array_equal(np.load(w)["Y"], [1, 2, 3])
+
+    def test_what_is_no_tensor_never_replaces_a_file_that_is_read(self):
+        x = self.array("x.npy", np.zeros((4, 3), np.float32))
+        for trace in (x, self.program):
+            self.refuse(1, "run", self.program, *RANDOM, "--in", f"X={x}", "--trace", trace, "--overwrite",
+                        mentions=[trace])
+        for page in (x, self.program):
+            self.refuse(1, "explain", self.program, "--in", f"X={x}", "--html", page, mentions=[page])
+        self.assertEqual(np.load(x).shape, (4, 3))
+        with open(self.program, encoding="utf-8") as file:
+            self.assertEqual(file.read(), PROGRAM)
+
+
+class Archives(CommandLineTest):
+    """--in FILE.npz without a name."""
+
+    TEXT = "input X[i,j], W[j], eta[]\nZ[i] = eta[] * sum[j] X[i,j] * W[j]\noutput Z\n"
+
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(1)
+        self.x, self.w = (rng.standard_normal(shape).astype(np.float32) for shape in ((4, 3), (3,)))
+        self.expected = 2 * self.x @ self.w
+
+    def expect(self, *inputs):
+        result = self.succeed("run", "-", *[text for file in inputs for text in ("--in", file)], "--out",
+                              f"Z={self.path('z.npy')}", stdin=self.TEXT)
+        np.testing.assert_allclose(np.load(self.path("z.npy")), self.expected, rtol=1e-5)
+        return result
+
+    def test_all_inputs_of_its_names_are_bound(self):
+        for save in (np.savez, np.savez_compressed):
+            save(self.path("w.npz"), X=self.x, W=self.w, eta=np.float32(2))
+            self.assertEqual(self.expect(self.path("w.npz")).err, "")
+        self.succeed("check", "-", "--in", self.path("w.npz"), stdin=self.TEXT)
+        self.assertIn("X[4,3]", self.succeed("explain", "-", "--in", self.path("w.npz"), stdin=self.TEXT).out)
+
+    def test_tensors_without_an_input_are_said(self):
+        np.savez(self.path("w.npz"), X=self.x, W=self.w, eta=np.float32(2), bias=self.w, epoch=np.int64(3))
+        said = self.expect(self.path("w.npz")).err
+        for text in ("w.npz", "bias", "epoch"):
+            self.assertIn(text, said)
+        self.assertNotRegex(said, r"\b[XW]\b")
+
+    def test_several_archives_and_single_files(self):
+        np.savez(self.path("w.npz"), W=self.w, eta=np.float32(5))
+        np.savez(self.path("x.npz"), X=self.x)
+        eta = self.array("eta.npy", np.float32(2))
+        self.assertIn("eta", self.expect(self.path("w.npz"), f"eta={eta}", self.path("x.npz")).err)
+        np.savez(self.path("y.npz"), X=self.x)
+        self.refuse(1, "run", "-", "--in", self.path("x.npz"), "--in", self.path("y.npz"), stdin=self.TEXT,
+                    mentions=["'X'", "x.npz", "y.npz"])
+
+    def test_an_archive_for_no_input_is_refused(self):
+        np.savez(self.path("w.npz"), weights=self.w)
+        self.refuse(1, "run", "-", "--random", "1", "--in", self.path("w.npz"), stdin=self.TEXT,
+                    mentions=["weights", "X", "W"])
+        self.refuse(1, "run", "-", "--in", self.path("none.npz"), stdin=self.TEXT, mentions=["none.npz"])
+        self.refuse(1, "run", "-", "--in", self.path("x.npy"), stdin=self.TEXT, mentions=["--in NAME="])
+
+    def test_safetensors_too(self):
+        header = json.dumps({"W": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]},
+                             "eta": {"dtype": "F32", "shape": [], "data_offsets": [12, 16]},
+                             "a.b": {"dtype": "F32", "shape": [], "data_offsets": [16, 20]}}).encode()
+        with open(self.path("w.safetensors"), "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header + self.w.tobytes() + np.float32([2, 0]).tobytes())
+        said = self.expect(self.path("w.safetensors"), f"X={self.array('x.npy', self.x)}").err
+        self.assertIn("a.b", said)
+
+
+class Einsum(CommandLineTest):
+    def test_it_is_computed_as_a_program_is(self):
+        rng = np.random.default_rng(2)
+        a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((300, 200), (200, 100)))
+        files = self.array("a.npy", a), self.array("b.npy", b)
+        out = ("--out", self.path("c.npy"))
+        for options in ((), ("--threads", "1"), ("--sites", "4"), ("--sites", "4", "--planner", "data", "--batch", "i"),
+                        ("--memory", "10M", "--threads", "1"), ("--analyze",), ("--explain",)):
+            with self.subTest(options=options):
+                said = self.succeed("einsum", "ij,jk->ik", *files, *out, *options).out
+                np.testing.assert_array_equal(np.load(self.path("c.npy")), a @ b)
+                self.assertIn("wrote result f32 (300, 100)", said)
+                self.assertEqual("predicted | measured" in said, "--analyze" in options)
+                self.assertEqual("result[i,k] = sum[j] x[i,j] * y[j,k]" in said, "--explain" in options)
+        report = parse_json(self.succeed("einsum", "ij,jk->ik", *files, "--sites", "4", "--json").out)
+        self.assertEqual((report["sites"], report["outputs"]["result"]["sum"]), (4, (a @ b).sum()))
+        for option in (("--join", "x+"), ("--join", "nothing(x)")):
+            self.refuse(1, "einsum", "ij,jk->ik", *files, *option, "--sites", "2", mentions=["<join>"])
+
+
+class Options(CommandLineTest):
+    def test_a_misspelt_option_gets_a_suggestion(self):
+        for command, given, wanted in ((["run"], "--memmory", "--memory"), (["run", self.program], "--memmory=40MB", "--memory"),
+                                       (["run", self.program], "-memory", "--memory"),
+                                       (["run", self.program, "--in", "X=no.npy"], "--thread", "--threads"),
+                                       (["einsum", "ij"], "--jion", "--join"), (["explain"], "--planer", "--planner"),
+                                       (["check"], "--dims", "--dim"), (["calibrate"], "--treads", "--threads"), ([], "--hlep", "--help")):
+            with self.subTest(command=command, given=given):
+                self.refuse(1, *command, given, mentions=[f"'{given.split('=')[0]}'", f"did you mean '{wanted}'?"])
+        self.refuse(1, "explain", self.program, "--random", "1", mentions=["'--random'", "einrel run"])
+
+    def test_a_misspelt_command_gets_a_suggestion(self):
+        self.refuse(1, "exlpain", self.program, mentions=["did you mean 'explain'?"])
+        self.refuse(1, "list", "kernel", mentions=["did you mean 'kernels'?"])
+
+    def test_wrong_options_are_said_before_missing_inputs(self):
+        missing = ("--in", f"X={self.path('missing.npy')}")
+        program = self.text_file("open.ein", "input X[i,j]\nY[i] = sum[j] X[i,j]\n")
+        for options in (("--memory", "40X"), ("--sites", "0"), ("--threads", "0"), ("--planner", "nobody"),
+                        ("--cost", "time"), ("--machine", "nobody"), ("--progress", "sometimes"), ("--repeat", "0"),
+                        ("--timeout", "0"), ("--spill", "/tmp"), ("--random", "x"), ("--dim", "i"), ("--scalar", "s=x"),
+                        ("--out", "Y")):
+            for inputs in ((), missing):
+                with self.subTest(options=options, inputs=inputs):
+                    result = self.refuse(1, "run", program, *inputs, *options, mentions=[options[0][2:]])
+                    self.assertNotIn("missing", result.err)
+        for options in (("--memory", "40X"), ("--sites", "0"), ("--planner", "nobody"), ("--reduce", "nobody")):
+            result = self.refuse(1, "einsum", "ij", self.path("missing.npy"), *options, mentions=[options[1]])
+            self.assertNotIn("missing", result.err)
+        for options in (("--memory", "40X"), ("--sites", "0"), ("--planner", "nobody"), ("--html", "/none/x.html")):
+            result = self.refuse(1, "explain", program, *missing, *options, mentions=[options[1]])
+            self.assertNotIn("missing", result.err)
+
+    def test_sizes(self):
+        program = self.text_file("small.ein", "dims i=8\ninput X[i]\nY[i] = X[i]\n")
+        for given, size in (("40000000", 40e6), ("40000000B", 40e6), ("40M", 40e6), ("40MB", 40e6), ("40mb", 40e6),
+                            ("40m", 40e6), ("40 MB", 40e6), ("40MiB", 40 * 2**20), ("40mib", 40 * 2**20),
+                            ("40Mi", 40 * 2**20), ("1.5G", 1.5e9), ("1.5GiB", 1.5 * 2**30), ("512k", 512e3),
+                            ("2T", 2e12), ("1KiB", 1024), ("1e3kB", 1e6)):
+            with self.subTest(given=given):
+                result = self.succeed("explain", program, "--memory", given, "--json")
+                self.assertEqual(parse_json(result.out)["memory_limit"], size)
+        for given in ("", "M", "40X", "40MBB", "40iB", "1.5", "-1M", "0", "0.1", "1e30G", "40M 2", "infG"):
+            with self.subTest(given=given):
+                self.refuse(1, "run", program, "--random", "1", f"--memory={given}", mentions=["--memory", "40" if "40" in given else given])
 
 
 def limit_file_size(ignore_signal):

@@ -109,7 +109,7 @@ class Memory(MachineTest):
         self.succeed("explain", self.program, "--machine", machine, "--memory", "none")
 
     def test_sizes_that_are_none_are_refused(self):
-        for wrong in ("0", "-1", "x", "GB", "1e30GB", "99999999999999999999", "16gb", "nan", "nanGB", "0.5B", ""):
+        for wrong in ("0", "-1", "x", "GB", "1e30GB", "99999999999999999999", "16XB", "nan", "nanGB", "0.5B", ""):
             self.refuse(1, "explain", self.program, "--sites", "4", f"--memory={wrong}",
                         mentions=["--memory", "512MiB"] if wrong else ["--memory"])
 

@@ -1,0 +1,171 @@
+#include "execution.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "arguments.h"
+#include "base/guard.h"
+#include "engine/explain.h"
+#include "engine/memory.h"
+#include "engine/report_json.h"
+#include "engine/run.h"
+#include "engine/summary.h"
+#include "output.h"
+#include "progress.h"
+#include "tensor/tensor_file.h"
+
+namespace einrel::cli {
+namespace {
+
+/// Refuses files that could not be written before any work is done.
+void check_outputs(const OutputFiles& files, const EinGraph& graph) {
+  std::vector<std::pair<FileRef, DType>> planned;
+  for (const auto& [name, file] : files) {
+    for (const VertexId output : graph.outputs) {
+      if (graph[output].name == name) planned.emplace_back(file, graph[output].dtype);
+    }
+  }
+  check_writable(planned);
+}
+
+/// Before any work is done: no file that is read may be lost, unless the user wants it so.
+void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& prepared) {
+  std::vector<std::string> written;
+  for (const auto& [name, file] : prepared.outputs) written.push_back(file.path);
+  std::vector<std::string> options;
+  if (arguments.plan.plan_file) options.push_back(*arguments.plan.plan_file);
+  if (arguments.plan.machine) options.push_back(*arguments.plan.machine);
+  if (!arguments.overwrite) refuse_same_file(written, prepared.paths, "name another file, or add --overwrite");
+  refuse_same_file(written, options, "name another file");
+  if (!arguments.trace) return;
+  refuse_same_file({*arguments.trace}, prepared.paths, "name another file");
+  refuse_same_file({*arguments.trace}, options, "name another file");
+}
+
+void write_outputs(const OutputFiles& files, const RunReport& report) {
+  std::vector<std::pair<FileRef, Tensor>> tensors;
+  for (const auto& [name, file] : files) tensors.emplace_back(file, report.outputs.at(name));
+  write_tensors(tensors);
+}
+
+/// On all threads of this process, vertex by vertex.
+void run_here(const ExecutionArguments& arguments, const Prepared& prepared) {
+  const auto& [files, paths, outputs, seed, compiled, scalars] = prepared;
+  const std::size_t repeats = parse_repeats(arguments.repeats);
+  const ProgressListener progress = progress_listener(arguments.progress);
+  Workers workers(parse_threads(arguments.threads));
+  if (arguments.explain && !arguments.json) print(fmt::format("{}\n", explain_text(compiled)));
+  TensorBindings inputs = load_inputs(compiled, files, seed);
+
+  std::vector<double> runs;
+  for (std::size_t i = 1; i < repeats; ++i) runs.push_back(run(compiled, inputs, scalars, workers, progress).seconds);
+  RunReport report = run(compiled, std::move(inputs), scalars, workers, progress);
+  report.runs.insert(report.runs.begin(), runs.begin(), runs.end());
+  const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
+  write_outputs(outputs, report);
+  if (arguments.json) {
+    std::map<std::string, std::string> sources;
+    for (const auto& [name, file] : files) sources[name] = file.name;
+    print(fmt::format("{}\n", run_json(compiled, report, peak_bytes, sources)));
+    return;
+  }
+  for (const VertexId output : compiled.graph.outputs) {
+    if (outputs.empty())
+      print(fmt::format("{}\n",
+                        summary_line(compiled.graph[output].name, report.outputs.at(compiled.graph[output].name))));
+  }
+  for (const auto& [name, file] : outputs) {
+    const Tensor& tensor = report.outputs.at(name);
+    print(fmt::format("wrote {} {} {} to {}\n", name, name_of(tensor.dtype()), to_string(tensor.shape()),
+                      to_string(file)));
+  }
+  if (report.runs.size() > 1) print(runs_line(report.runs) + "\n");
+}
+
+/// What fails on one rank while others compute: says so and ends them all.
+void end_all(std::exception_ptr error, const Job& job) {
+  end_job(job, report_failure(error, job.is_started ? fmt::format("rank {}: ", job.rank) : ""));
+}
+
+bool is_by_plan(const ExecutionArguments& arguments, const Job& job) {
+  return job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.trace ||
+         arguments.plan.any();
+}
+
+/// All that can be said of them without a program.
+void check_options(const ExecutionArguments& arguments) {
+  parse_timeout(arguments.timeout);
+  parse_repeats(arguments.repeats);
+  parse_threads(arguments.threads);
+  progress_listener(arguments.progress);
+  check_plan_options(arguments.plan, arguments.planner, arguments.spill);
+}
+
+}  // namespace
+
+void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
+  command.add_option("--threads", arguments.threads,
+                     "N: compute on N threads; without it, on all cores this process may use");
+  add_plan_options(command, arguments.plan);
+  command.add_option("--planner", arguments.planner, "how to plan (default eindecomp; see einrel list planners)");
+  command.add_option("--spill", arguments.spill,
+                     "FOLDER: where chunks go that --memory has no room for (default: the system's temporary folder)");
+  command.add_option("--repeat", arguments.repeats,
+                     "N: compute N times and say how long each took; outputs are those of the last");
+  command.add_option("--timeout", arguments.timeout,
+                     "SECONDS: a rank that is stopped for longer ends the job (default 60)");
+  command.add_option("--trace", arguments.trace,
+                     "FILE: write when every task ran, for a trace viewer (Perfetto, chrome://tracing)");
+  command.add_flag("--overwrite", arguments.overwrite, "let an output replace a file that is read");
+  command.add_flag("--analyze", arguments.analyze, "show what was predicted beside what was measured");
+  command.add_flag("--explain", arguments.explain, "show the program's vertices first (--json has them anyway)");
+  command.add_flag("--json", arguments.json, "print one JSON object instead of text");
+  command.add_option("--progress", arguments.progress, "auto, always or never");
+}
+
+void execute(const ExecutionArguments& arguments, const Execution& execution) {
+  double timeout = 60;
+  std::exception_ptr fault;  // said when the ranks can agree on who says it
+  try {
+    execution.check_options();
+    check_options(arguments);
+    timeout = parse_timeout(arguments.timeout);
+  } catch (const UserError&) {
+    fault = std::current_exception();
+  }
+  if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, timeout);
+  const MpiJob mpi(end_all);
+  const Job& job = mpi.job();
+  agree(job, [&] {
+    if (fault) std::rethrow_exception(fault);
+  });
+  const SourceText source = execution.source(job);
+  Prepared prepared;
+  agree(job, [&] {
+    prepared = execution.prepare(source);
+    refuse_overwriting(arguments, prepared);
+    check_outputs(prepared.outputs, prepared.compiled.graph);
+  });
+  if (!is_by_plan(arguments, job)) return run_here(arguments, prepared);
+  run_by_plan({.compiled = prepared.compiled,
+               .source = source,
+               .inputs = prepared.files,
+               .seed = prepared.seed,
+               .scalars = prepared.scalars,
+               .outputs = prepared.outputs,
+               .plan = arguments.plan,
+               .planner = arguments.planner,
+               .threads = threads_of(arguments.threads, job),
+               .spill = arguments.spill,
+               .trace = arguments.trace,
+               .repeats = parse_repeats(arguments.repeats),
+               .progress = progress_listener(arguments.progress),
+               .explain = arguments.explain,
+               .analyze = arguments.analyze,
+               .json = arguments.json},
+              job);
+}
+
+}  // namespace einrel::cli

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/source.h"
+#include "engine/compile.h"
+#include "exec/starpu/job.h"
+#include "plan_arguments.h"
+#include "planned_run.h"
+#include "program_input.h"
+
+namespace einrel::cli {
+
+/// How something is to be computed and shown, as given: the same for a program and for one einsum.
+struct ExecutionArguments {
+  std::string threads;
+  PlanArguments plan;
+  std::optional<std::string> planner;
+  std::optional<std::string> spill;
+  std::optional<std::string> trace;
+  std::string repeats = "1";
+  std::string timeout = "60";
+  bool overwrite = false;
+  bool explain = false;
+  bool analyze = false;
+  bool json = false;
+  std::string progress = "auto";
+};
+
+/// Adds --threads to --progress.
+void add_execution_options(CLI::App& command, ExecutionArguments& arguments);
+
+/// What is computed and what it runs on, all checked.
+struct Prepared {
+  OpenInputs files;
+  std::vector<std::string> paths;  ///< of all files that are read
+  OutputFiles outputs;
+  std::optional<std::uint64_t> seed;
+  Compiled compiled;
+  ScalarBindings scalars;
+};
+
+/// What a command brings to an execution, in the order in which it is asked for.
+struct Execution {
+  std::function<void()> check_options;  ///< throws UserError for an option that is wrong whatever the program says
+  std::function<SourceText(const Job&)> source;
+  std::function<Prepared(const SourceText&)> prepare;
+};
+
+/// Computes, by a plan where an option or a job asks for one, writes outputs and prints. Options that are wrong are
+/// said before anything is read, and outputs that could not be written before anything is computed. Throws as the
+/// parts do.
+void execute(const ExecutionArguments& arguments, const Execution& execution);
+
+}  // namespace einrel::cli
