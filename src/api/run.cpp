@@ -81,7 +81,7 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
   TensorBindings inputs;
   for (const auto& [name, tensor] : run.inputs) inputs[name] = TensorAccess::inside(tensor);
   const std::optional<std::string> folder = options.spill ? std::optional(options.spill->string()) : std::nullopt;
-  const PlanResources resources = resources_of(chosen, threads, folder, end_process);
+  const PlanResources resources = resources_of(chosen, folder, end_process);
   static std::mutex one_at_a_time;  // StarPU starts once per process
   const std::unique_lock lock(one_at_a_time);
   check_room(compiled, chosen, [](const Vertex&) { return true; });
