@@ -10,13 +10,12 @@
 #include "base/text.h"
 #include "commands.h"
 #include "engine/calibrate.h"
+#include "execution.h"
 #include "output.h"
 #include "plan/machines.h"
 
 namespace einrel::cli {
 namespace {
-
-void end_all(std::exception_ptr error, const Job& job) { end_job(job, report_failure(error)); }
 
 void save(const Machine& machine, const std::string& path) {
   if (path.empty()) throw UserError("there is no folder for settings: set HOME or XDG_CONFIG_HOME");

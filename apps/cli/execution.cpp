@@ -84,11 +84,6 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared) {
   if (report.runs.size() > 1) print(runs_line(report.runs) + "\n");
 }
 
-/// What fails on one rank while others compute: says so and ends them all.
-void end_all(std::exception_ptr error, const Job& job) {
-  end_job(job, report_failure(error, job.is_started ? fmt::format("rank {}: ", job.rank) : ""));
-}
-
 bool is_by_plan(const ExecutionArguments& arguments, const Job& job) {
   return job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.trace ||
          arguments.plan.any();
@@ -104,6 +99,10 @@ void check_options(const ExecutionArguments& arguments) {
 }
 
 }  // namespace
+
+void end_all(std::exception_ptr error, const Job& job) {
+  end_job(job, report_failure(error, job.is_started ? fmt::format("rank {}: ", job.rank) : ""));
+}
 
 void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
   command.add_option("--threads", arguments.threads,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ struct ExecutionArguments {
   bool json = false;
   std::string progress = "auto";
 };
+
+/// What fails on one rank while others compute: says so and ends them all.
+void end_all(std::exception_ptr error, const Job& job);
 
 /// Adds --threads to --progress.
 void add_execution_options(CLI::App& command, ExecutionArguments& arguments);
