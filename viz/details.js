@@ -12,10 +12,10 @@ class Details {
     const planned = this.model.plans[plan].vertices[selected];
     this.grids = [];
     this.holder.scrollTop = 0;
-    this.holder.replaceChildren(
+    this.holder.replaceChildren(...[
       this.title(vertex), element("p", {class: "formula mono"}, vertex.formula), this.facts(vertex, planned, plan),
       this.labels(vertex, planned), vertex.isInput ? null : this.moves(vertex, planned, plan), this.choices(vertex, plan), this.chunks(vertex, planned, plan),
-      this.neighbours(vertex));
+      this.neighbours(vertex)].filter((part) => part !== null));  // null would become text
     this.mark(this.marked);
   }
 

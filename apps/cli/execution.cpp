@@ -51,12 +51,12 @@ void write_outputs(const OutputFiles& files, const RunReport& report) {
 }
 
 /// On all threads of this process, vertex by vertex.
-void run_here(const ExecutionArguments& arguments, const Prepared& prepared) {
+void run_here(const ExecutionArguments& arguments, const Prepared& prepared, const SourceText& source) {
   const auto& [files, paths, outputs, seed, compiled, scalars] = prepared;
   const std::size_t repeats = parse_repeats(arguments.repeats);
   const ProgressListener progress = progress_listener(arguments.progress);
   Workers workers(parse_threads(arguments.threads));
-  if (arguments.explain && !arguments.json) print(fmt::format("{}\n", explain_text(compiled)));
+  if (arguments.explain && !arguments.json) print(explain_text(compiled, source, Detail::folded) + "\n");
   TensorBindings inputs = load_inputs(compiled, files, seed);
 
   std::vector<double> runs;
@@ -119,7 +119,8 @@ void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
                      "FILE: write when every task ran, for a trace viewer (Perfetto, chrome://tracing)");
   command.add_flag("--overwrite", arguments.overwrite, "let an output replace a file that is read");
   command.add_flag("--analyze", arguments.analyze, "show what was predicted beside what was measured");
-  command.add_flag("--explain", arguments.explain, "show the program's vertices first (--json has them anyway)");
+  command.add_flag("--explain", arguments.explain,
+                   "show first how the program is computed, as explain does (--json has it anyway)");
   command.add_flag("--json", arguments.json, "print one JSON object instead of text");
   command.add_option("--progress", arguments.progress, "auto, always or never");
 }
@@ -147,7 +148,7 @@ void execute(const ExecutionArguments& arguments, const Execution& execution) {
     refuse_overwriting(arguments, prepared);
     check_outputs(prepared.outputs, prepared.compiled.graph);
   });
-  if (!is_by_plan(arguments, job)) return run_here(arguments, prepared);
+  if (!is_by_plan(arguments, job)) return run_here(arguments, prepared, source);
   run_by_plan({.compiled = prepared.compiled,
                .source = source,
                .inputs = prepared.files,

@@ -32,11 +32,14 @@ struct CheckArguments {
 struct ExplainArguments : CheckArguments {
   bool json = false;
   bool algebra = false;
+  bool verbose = false;
   std::vector<std::string> planners;
   std::vector<std::string> difference;
   std::optional<std::string> html;
   PlanArguments plan;
 };
+
+Detail detail_of(const ExplainArguments& arguments) { return arguments.verbose ? Detail::full : Detail::folded; }
 
 CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
   Environment environment{parse_dims(arguments.dims), {}};
@@ -125,13 +128,13 @@ AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
 }
 
 /// What the TRA and the IA say of a program, without a plan of its vertices.
-void explain_relations(const ExplainArguments& arguments, const Compiled& compiled) {
+void explain_relations(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
   refuse_plan_options(arguments);
   const AlgebraPlan plan = plan_of(compiled, sites_of(arguments.plan), wants_search(arguments.planners));
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, plan)));
   else
-    print(fmt::format("{}{}", explain_text(compiled), algebra_text(plan)));
+    print(fmt::format("{}{}", explain_text(compiled, source, detail_of(arguments)), algebra_text(plan)));
 }
 
 void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
@@ -151,8 +154,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   if (arguments.html) write_text(*arguments.html, plans_html(compiled, reports, request));
   if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, reports, request)));
   if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html, 400)));
-  std::string text = explain_text(compiled) + plans_text(compiled, reports, request);
-  text += peaks_text(compiled, reports, request, source);
+  std::string text = plans_text(compiled, reports, request, source, detail_of(arguments));
   if (!arguments.difference.empty()) {
     const bool planned = planners == arguments.difference && !arguments.plan.plan_file;
     const std::vector<PlanReport> both = planned ? reports : plan_with(compiled, arguments.difference, request);
@@ -173,7 +175,9 @@ void explain_program(const ExplainArguments& arguments) {
   without_sites.sites.reset();
   const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.html &&
                      !arguments.algebra && !without_sites.any() && sites_of(arguments.plan) == 1;
-  return relations || plain ? explain_relations(arguments, compiled) : explain_plans(arguments, compiled, source);
+  if (plain && !arguments.json) return print(explain_text(compiled, source, detail_of(arguments)));
+  return relations || plain ? explain_relations(arguments, compiled, source)
+                            : explain_plans(arguments, compiled, source);
 }
 
 void check_only(const CheckArguments& arguments) {
@@ -214,6 +218,8 @@ void add_explain_command(CLI::App& app) {
       ->expected(2);
   command->add_option("--html", arguments->html, "FILE: write the plans as one page for a browser")
       ->allow_extra_args(false);
+  command->add_flag("--verbose", arguments->verbose,
+                    "show every vertex by itself: its kernel, and the next best way to cut it");
   command->add_flag("--algebra", arguments->algebra, "also show the plan in both algebras");
   command->callback([arguments] { explain_program(*arguments); });
 }

@@ -17,14 +17,13 @@ std::string Program::explain(const ExplainOptions& options) const {
     const PlanRequest request = request_of({options.sites, options.cost, options.machine, options.memory});
     const bool is_planned =
         options.sites || !options.planners.empty() || options.cost || options.machine || options.memory;
-    if (!is_planned) return explain_text(compiled);
+    if (!is_planned) return explain_text(compiled, source, Detail::folded);
     std::vector<std::string> planners = options.planners;
     if (planners.empty()) planners = {"eindecomp"};
     for (const std::string& planner : planners) check_planner(planner);
     const std::vector<PlanReport> reports = plan_with(compiled, planners, request);
     check_fits(compiled, reports.front(), request, source);
-    return explain_text(compiled) + plans_text(compiled, reports, request) +
-           peaks_text(compiled, reports, request, source);
+    return plans_text(compiled, reports, request, source, Detail::folded);
   });
 }
 

@@ -8,15 +8,11 @@
 
 #include "base/text.h"
 #include "einsum/print.h"
+#include "engine/explain_summary.h"
 #include "engine/kernels.h"
-#include "engine/memory.h"
 
 namespace einrel {
 namespace {
-
-double tensor_bytes(const Vertex& vertex) {
-  return static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
-}
 
 std::string label_list(const std::vector<Label>& labels, const std::vector<std::size_t>& positions) {
   std::vector<std::string> texts;
@@ -83,6 +79,47 @@ std::string contraction_text(const OrderedContraction& contraction, const EinGra
   return text;
 }
 
+/// Two lines on a vertex and all that it stands for: "2 Gflop  4 MB  by packed, 21.1 ms on one thread".
+std::string short_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
+                       const Folding& folding, std::size_t v) {
+  const EinGraph& graph = compiled.graph;
+  double operations = 0;
+  double bytes = 0;
+  double seconds = 0;
+  for (const std::size_t other : folding.alike[v]) {
+    operations += flops(graph.vertices[other]);
+    bytes += tensor_bytes(graph.vertices[other]);
+    if (kernels[other]) seconds += kernels[other]->seconds;
+  }
+  const std::string_view indent = is_in_group(folding, v) ? "  " : "";
+  std::string kernel;
+  if (kernels[v]) kernel = fmt::format("by {}, {} on one thread", kernels[v]->kernel, seconds_text(seconds));
+  if (!kernels[v] && std::holds_alternative<View>(graph.vertices[v].op)) kernel = "lies in the memory of what it reads";
+  return fmt::format("{}  {}\n{}      {:>12} {:>9}   {}\n", indent, formula(graph.vertices[v], graph), indent,
+                     flops_text(operations), bytes_text(bytes), kernel);
+}
+
+/// Inputs, then vertices, equal layers once.
+std::string folded_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
+                        const Folding& folding) {
+  const EinGraph& graph = compiled.graph;
+  std::string inputs = "\ninputs\n";
+  std::string vertices = "\nvertices, in order of computation (operations; bytes; kernel); more with --verbose\n";
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (folding.shown[v] != v) continue;
+    if (!is_input(graph.vertices[v])) {
+      if (const FoldedGroup* const group = group_at(folding, v)) vertices += group_text(graph, *group);
+      vertices += short_text(compiled, kernels, folding, v);
+      continue;
+    }
+    const std::size_t times = folding.alike[v].size();
+    inputs += fmt::format("  {:<60} {:>10}{}\n", formula(graph.vertices[v], graph),
+                          bytes_text(static_cast<double>(times) * tensor_bytes(graph.vertices[v])),
+                          times > 1 ? fmt::format("  x {}", times) : "");
+  }
+  return inputs + vertices;
+}
+
 }  // namespace
 
 std::string flops_text(double flops) {
@@ -95,23 +132,16 @@ std::string flops_text(double flops) {
   return fmt::format("{:.3g} {}", flops, units[unit]);
 }
 
-std::string explain_text(const Compiled& compiled) {
+double tensor_bytes(const Vertex& vertex) {
+  return static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
+}
+
+std::string vertices_text(const Compiled& compiled) {
   const EinGraph& graph = compiled.graph;
-  const MemoryForecast memory = forecast_memory(compiled);
   double total = 0;
-  std::size_t inputs = 0;
+  std::string text = "\ninputs\n";
   for (const Vertex& vertex : graph.vertices) {
     total += flops(vertex);
-    inputs += is_input(vertex) ? 1U : 0U;
-  }
-  const std::size_t vertices = graph.vertices.size() - inputs;
-  std::string text =
-      fmt::format("{}: {}, {}, {}, peak memory {}", printable(compiled.name, 400), counted(inputs, "input"),
-                  vertices == 1 ? "1 vertex" : fmt::format("{} vertices", vertices), flops_text(total),
-                  bytes_text(memory.peak_bytes));
-  if (!graph.vertices.empty()) text += fmt::format(" (at {})", graph.vertices[memory.peak_vertex].name);
-  text += "\n\ninputs\n";
-  for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex)) text += vertex_text(vertex, graph, total);
   }
   text += "\nvertices, in order of computation (type and bound; labels; flops and their share; bytes; kernel)\n";
@@ -123,10 +153,15 @@ std::string explain_text(const Compiled& compiled) {
   }
   if (!compiled.contractions.empty()) text += "\ncontraction order\n";
   for (const OrderedContraction& contraction : compiled.contractions) text += contraction_text(contraction, graph);
-  std::vector<std::string> outputs;
-  for (const VertexId output : graph.outputs) outputs.push_back(graph[output].name);
-  text += fmt::format("\noutputs: {}\n", fmt::join(outputs, ", "));
   return text;
+}
+
+std::string explain_text(const Compiled& compiled, const SourceText& source, Detail detail) {
+  const EinGraph& graph = compiled.graph;
+  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled);
+  if (detail == Detail::full) return summary_text(compiled, kernels, unfolded(graph), source) + vertices_text(compiled);
+  const Folding folding = fold(graph, {});
+  return summary_text(compiled, kernels, folding, source) + folded_text(compiled, kernels, folding);
 }
 
 }  // namespace einrel

@@ -36,6 +36,14 @@ std::string tensors_text(const EinGraph& graph, const SitePeak& peak, const Sour
 
 }  // namespace
 
+std::string peak_text(const EinGraph& graph, const PlanReport& report, const PlanRequest& request,
+                      const SourceText& source) {
+  const bool fits = !request.memory || report.peak.bytes <= *request.memory;
+  return fmt::format("{}{} on site {} while {} is computed: {}", bytes_text(report.peak.bytes),
+                     fits ? "" : ", over the limit,", report.peak.site,
+                     named(graph.vertices[report.peak.vertex], source), tensors_text(graph, report.peak, source));
+}
+
 std::string peaks_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request,
                        const SourceText& source) {
   const EinGraph& graph = compiled.graph;
@@ -43,10 +51,7 @@ std::string peaks_text(const Compiled& compiled, const std::vector<PlanReport>& 
   if (request.memory) text += fmt::format(" (limit {})", bytes_text(*request.memory));
   text += "\n";
   for (const PlanReport& report : reports) {
-    const bool fits = !request.memory || report.peak.bytes <= *request.memory;
-    text += fmt::format("{:<18} {:>9}{} on site {} while {} is computed: {}\n", report.plan.planner,
-                        bytes_text(report.peak.bytes), fits ? "" : ", over the limit,", report.peak.site,
-                        named(graph.vertices[report.peak.vertex], source), tensors_text(graph, report.peak, source));
+    text += fmt::format("{:<18} {:>9}\n", report.plan.planner, peak_text(graph, report, request, source));
   }
   return text;
 }

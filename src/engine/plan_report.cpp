@@ -11,7 +11,9 @@
 #include "base/text.h"
 #include "einsum/print.h"
 #include "engine/algebra.h"
+#include "engine/explain_summary.h"
 #include "engine/plan_file.h"
+#include "engine/plan_memory.h"
 #include "plan/lower_bound.h"
 
 namespace einrel {
@@ -88,28 +90,46 @@ std::string least_text(const VertexCost& cost, const std::optional<double>& leas
   return fmt::format("      {:.2f} times the least that any plan moves\n", static_cast<double>(cost.bytes()) / *least);
 }
 
-std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report,
-                        const std::optional<RunnerUp>& other, CostKind kind) {
-  const Vertex& vertex = graph.vertices[v];
-  const VertexPlan& plan = report.plan.vertices[v];
-  const VertexCost& cost = report.costs.vertices[v];
-  const double share = report.costs.seconds > 0 ? 100 * cost.seconds / report.costs.seconds : 0;
-  std::string text =
-      fmt::format("  {}\n      {:<24} {:>9} {:>9} {:>5.1f} %   {}\n", formula(vertex, graph), cut_text(vertex, plan),
-                  bytes_text(cost.bytes()), seconds_text(cost.seconds), share, moves_text(graph, v, plan, cost));
-  if (other) text += fmt::format("      {}\n", runner_up_text(graph, v, *other, kind, report.costs.of(kind)));
-  return text + least_text(cost, report.least[v]);
+std::string why_text(const EinGraph& graph, std::size_t v, const PlanReport& report,
+                     const std::optional<RunnerUp>& other, CostKind kind) {
+  std::string text;
+  if (other) text = fmt::format("      {}\n", runner_up_text(graph, v, *other, kind, report.costs.of(kind)));
+  return text + least_text(report.costs.vertices[v], report.least[v]);
 }
 
-std::string inputs_text(const EinGraph& graph, const Plan& plan) {
+/// What a vertex costs together with all that it stands for.
+VertexCost cost_of_all(const PlanReport& report, const std::vector<std::size_t>& alike) {
+  VertexCost all = report.costs.vertices[alike.front()];
+  for (std::size_t i = 1; i < alike.size(); ++i) {
+    const VertexCost& other = report.costs.vertices[alike[i]];
+    for (std::size_t o = 0; o < all.operand_bytes.size(); ++o) all.operand_bytes[o] += other.operand_bytes[o];
+    all.reduced_bytes += other.reduced_bytes;
+    all.seconds += other.seconds;
+  }
+  return all;
+}
+
+std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report, const Folding& folding) {
+  const Vertex& vertex = graph.vertices[v];
+  const VertexPlan& plan = report.plan.vertices[v];
+  const VertexCost cost = cost_of_all(report, folding.alike[v]);
+  const double share = report.costs.seconds > 0 ? 100 * cost.seconds / report.costs.seconds : 0;
+  const std::string_view indent = is_in_group(folding, v) ? "  " : "";
+  return fmt::format("{0}  {1}\n{0}      {2:<24} {3:>9} {4:>9} {5:>5.1f} %   {6}\n", indent, formula(vertex, graph),
+                     cut_text(vertex, plan), bytes_text(cost.bytes()), seconds_text(cost.seconds), share,
+                     moves_text(graph, v, plan, cost));
+}
+
+std::string inputs_text(const EinGraph& graph, const Plan& plan, const Folding& folding) {
   std::string text;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (!is_input(vertex)) continue;
+    if (!is_input(vertex) || folding.shown[v] != v) continue;
     const std::int64_t sites = sites_used(plan.vertices[v]);
-    text += fmt::format("  {:<44} {}\n", formula(vertex, graph),
-                        sites > 1 ? fmt::format("{} chunks on {} sites", fmt::join(plan.vertices[v].parts, "x"), sites)
-                                  : "on one site");
+    std::string where =
+        sites > 1 ? fmt::format("{} chunks on {} sites", fmt::join(plan.vertices[v].parts, "x"), sites) : "on one site";
+    if (const std::size_t times = folding.alike[v].size(); times > 1) where = fmt::format("{:<28} x {}", where, times);
+    text += fmt::format("  {:<44} {}\n", formula(vertex, graph), where);
   }
   return text;
 }
@@ -164,19 +184,28 @@ PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& req
   return report;
 }
 
-std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {
+std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request,
+                       const SourceText& source, Detail detail) {
   const EinGraph& graph = compiled.graph;
   const PlanReport& first = reports.front();
-  const std::string least = first.plan.planner == "eindecomp" ? fmt::format(", least {}", name_of(request.cost)) : "";
-  std::string text = fmt::format("\nplan by {} for {} on machine {}{}\n\ninputs, and where they lie\n{}",
-                                 first.plan.planner, counted(static_cast<std::size_t>(request.sites), "site"),
-                                 request.machine.name, least, inputs_text(graph, first.plan));
-  const std::vector<std::optional<RunnerUp>> others = runners_up(graph, first.plan, request.machine, request.cost);
-  text += "\nvertices (sites along each label; bytes received; seconds and their share; what moves)\n";
+  const bool full = detail == Detail::full;
+  const Folding folding = full ? unfolded(graph) : fold(graph, {first});
+  std::string text = summary_text(compiled, first, request, folding, source);
+  if (full) text += vertices_text(compiled);
+  text += fmt::format("\ninputs, and where they lie\n{}", inputs_text(graph, first.plan, folding));
+  text += fmt::format("\nvertices (sites along each label; bytes received; seconds and their share; what moves){}\n",
+                      full ? "" : "; more with --verbose");
+  const std::vector<std::optional<RunnerUp>> others =
+      full ? runners_up(graph, first.plan, request.machine, request.cost) : std::vector<std::optional<RunnerUp>>{};
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (!is_input(graph.vertices[v])) text += vertex_text(graph, v, first, others[v], request.cost);
+    if (is_input(graph.vertices[v]) || folding.shown[v] != v) continue;
+    if (const FoldedGroup* const group = group_at(folding, v)) text += group_text(graph, *group);
+    text += vertex_text(graph, v, first, folding);
+    if (full) text += why_text(graph, v, first, others[v], request.cost);
   }
-  return text + totals_text(reports);
+  if (full || reports.size() > 1) text += totals_text(reports);
+  if (full || reports.size() > 1 || request.memory) text += peaks_text(compiled, reports, request, source);
+  return text;
 }
 
 std::string lowered_text(const Compiled& compiled, const Plan& plan) {

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/source.h"
 #include "engine/compile.h"
+#include "engine/explain.h"
 #include "plan/cost.h"
 #include "plan/memory.h"
 #include "plan/planner.h"
@@ -29,9 +31,11 @@ std::vector<PlanReport> plan_with(const Compiled& compiled, const std::vector<st
 /// What is known of a plan that is there already.
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request);
 
-/// For people: of the first plan, per vertex how it is cut, what moves, bytes, seconds, and why the second best way
-/// lost; of all plans, their costs side by side.
-std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request);
+/// For people: a summary of the first plan; per vertex how it is cut, what moves, bytes and seconds, equal layers once;
+/// of several plans, their costs and peaks side by side. In full every vertex stands by itself, with its kernel, and
+/// why the second best way to cut it lost. Lines are those of `source`.
+std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request,
+                       const SourceText& source, Detail detail);
 
 /// The same as one JSON object: what `explain_json` says of the program, and the plans.
 std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request);

@@ -98,6 +98,12 @@ std::string summary_line(const std::string& name, const Tensor& tensor) {
 }
 
 std::string summary_line(const std::string& name, DType dtype, const Shape& shape, const Summary& summary) {
+  if (shape.empty()) {  // a number: its sum is itself
+    const double value = unsigned_nan(summary.sum);
+    return fmt::format(
+        "{}  {}  {}", name, name_of(dtype),
+        is_float(dtype) ? fmt::format("{:.{}g}", value, dtype == DType::f64 ? 12 : 6) : fmt::format("{:.0f}", value));
+  }
   return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(dtype),
                      to_string(shape), unsigned_nan(summary.min), unsigned_nan(summary.max), unsigned_nan(summary.mean),
                      unsigned_nan(summary.sum));

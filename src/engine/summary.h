@@ -18,7 +18,7 @@ struct Summary {
 
 Summary summarize(const Tensor& tensor);
 
-/// "Z  f32 (2, 3)  min -1  max 2  mean 0.5  sum 3"
+/// "Z  f32 (2, 3)  min -1  max 2  mean 0.5  sum 3"; of a scalar "loss  f32  0.5".
 std::string summary_line(const std::string& name, const Tensor& tensor);
 /// The same of a tensor whose summary is known.
 std::string summary_line(const std::string& name, DType dtype, const Shape& shape, const Summary& summary);

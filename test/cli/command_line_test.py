@@ -100,7 +100,7 @@ class Subcommands(CommandLineTest):
 
     def test_explain_shows_every_vertex_and_no_data(self):
         shown = self.succeed("explain", self.program).out
-        for text in ("input X[4,3] : f32", "input W[3] : f32", "Z", "M[j] = max[i] X[i,j]", "outputs: Z, M"):
+        for text in ("input X[4,3] : f32", "input W[3] : f32", "Z", "M[j] = max[i] X[i,j]", "outputs     Z, M\n"):
             self.assertIn(text, shown)
         self.refuse(1, "explain", self.program, "--random", "1")
 

@@ -60,15 +60,15 @@ class Machines(MachineTest):
 
 class LeastBytes(MachineTest):
     def test_plans_of_products_are_compared_with_the_least_that_any_moves(self):
-        shown = self.succeed("explain", self.program, "--sites", "64", "--cost", "bytes").out
+        shown = self.succeed("explain", self.program, "--sites", "64", "--cost", "bytes", "--verbose").out
         self.assertIn("1.00 times the least that any plan moves", shown)
-        shown = self.succeed("explain", self.program, "--sites", "64", "--planner", "data").out
+        shown = self.succeed("explain", self.program, "--sites", "64", "--planner", "data", "--verbose").out
         self.assertIn("7.00 times the least that any plan moves", shown)  # 63 matrices instead of 9
 
     def test_nothing_is_said_where_an_earlier_vertex_has_brought_an_operand(self):
         whole, pieces = "Z[a,b] = sum[e] X[a,e] * V[b,e]\n", "Y[e,f] = sum[a] X[a,e] * W[a,f]\n"
         text = "dims a=4096 e=4096 b=8192 f=16\ninput X[a,e], W[a,f], V[b,e]\n" + whole + pieces + "output Z, Y\n"
-        shown = self.succeed("explain", self.text_file("twice.ein", text), "--sites", "2").out
+        shown = self.succeed("explain", self.text_file("twice.ein", text), "--sites", "2", "--verbose").out
         shown = shown[shown.index("vertices (sites"):]
         self.assertIn("X to 2 sites each", shown)
         self.assertEqual(shown.count("times the least that any plan moves"), 1)  # of Z

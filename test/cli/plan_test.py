@@ -4,6 +4,7 @@ Usage: plan_test.py EINREL
 """
 import json
 import os
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -24,6 +25,16 @@ output V
 """
 
 
+def bytes_of(text):
+    """What "X for H_1 16.8 MB" ends in."""
+    number, unit = text.split()[-2:]
+    return round(float(number) * {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit])
+
+
+def rounded(count):
+    return round(float(f"{count:.3g}"))
+
+
 class PlanTest(process.ProgramTest):
     def setUp(self):
         super().setUp()
@@ -39,7 +50,12 @@ class PlanTest(process.ProgramTest):
 class Planners(PlanTest):
     def test_the_default_planner_shows_cuts_moves_and_the_runner_up(self):
         shown = self.explain("--sites", "4")
-        for text in ("plan by eindecomp for 4 sites", "inputs, and where they lie", "D[i,k] = sum[j]", "next: ", "planned in"):
+        for text in ("plan        by eindecomp for 4 sites", "inputs, and where they lie", "D[i,k] = sum[j]", "nothing moves"):
+            self.assertIn(text, shown)
+        for text in ("next: ", "planned in", "local_join"):
+            self.assertNotIn(text, shown)
+        shown = self.explain("--sites", "4", "--verbose")
+        for text in ("next: ", "planned in", " on one thread, workspace ", "most memory of a site"):
             self.assertIn(text, shown)
 
     def test_the_runner_up_of_another_planners_plan_may_be_better(self):
@@ -47,7 +63,53 @@ class Planners(PlanTest):
         vertices = json.loads(self.succeed(*arguments, "--json").out)["vertices"]
         better = [vertex["name"] for vertex in vertices if vertex["runner_up"] and vertex["runner_up"]["more"] < 0]
         self.assertNotEqual(better, [])
-        self.assertEqual(self.succeed(*arguments).out.count(" less by estimate"), len(better))
+        self.assertEqual(self.succeed(*arguments, "--verbose").out.count(" less by estimate"), len(better))
+
+    def test_the_summary_has_the_figures_of_the_plan(self):
+        plan = self.plan("--sites", "4", "--planner", "sqrt")["plans"][0]
+        moves = {f"{name} for {vertex['name']}": moved for vertex, names in zip(plan["vertices"][3:], (["A", "B"], ["D", "C"], ["E"]))
+                 for name, moved in zip(names, vertex["operand_bytes"])}
+        moves |= {f"partial results of {vertex['name']}": vertex["reduced_bytes"] for vertex in plan["vertices"]}
+        largest = sorted((moved for moved in moves.values() if moved), reverse=True)[:3]
+        lines = self.explain("--sites", "4", "--planner", "sqrt").split("\n\n")[0].split("\n")
+        self.assertEqual([line[:14].strip() for line in lines[1:]],
+                         ["inputs", "outputs", "operations", "plan", "time", "most of it", "peak memory", "moved", "most of it"])
+        self.assertEqual([bytes_of(text) for text in lines[-1][14:].split(", ")], [rounded(moved) for moved in largest])
+        for text in lines[-1][14:].split(", "):
+            self.assertEqual(bytes_of(text), rounded(moves[" ".join(text.split()[:-2])]), text)
+        total, most = lines[-2][14:].split(", ")
+        self.assertEqual((bytes_of(total), bytes_of(most.removesuffix(" to a site"))),
+                         (rounded(plan["cost"]["bytes"]), rounded(max(plan["received"]))))
+        self.assertEqual(bytes_of(" ".join(lines[-3].split()[2:4])), rounded(plan["peak_memory"]["predicted"]))
+
+    def test_equal_layers_are_shown_once_with_the_figures_of_all(self):
+        program = os.path.join(EXAMPLES, "llama_7b.ein")
+        for sites in ("1", "16"):
+            shown = self.succeed("explain", program, "--sites", sites).out
+            self.assertLess(shown.count("\n"), 100)
+            self.assertIn("23 vertices x 32: N1_1_1 to X_2, and so on to X_33; ", shown)
+            self.assertRegex(shown, r"input WQ_1\[32,128,4096\] : f32 .* x 32\n")
+            self.assertNotIn("Q_2[", shown)
+        vertices = json.loads(self.succeed("explain", program, "--sites", "16", "--json").out)["vertices"]
+        moved = sum(vertex["bytes"] for vertex in vertices if re.fullmatch(r"Q_\d+", vertex["name"]))
+        found = re.search(r"    Q_1\[.*\n +b=\d.*? {2,}(\S+ .?B) ", shown)
+        self.assertEqual(bytes_of(found[1]), rounded(moved))
+        self.assertEqual(sum(float(share) for share in re.findall(r" (\d+\.\d) %   ", shown)) // 1, 100)
+        self.assertEqual(self.succeed("explain", program, "--sites", "16", "--verbose").out.count("\n  Q_2["), 2)
+
+    def test_layers_that_differ_are_not_folded(self):
+        def layers(*extents):
+            lines = ["dims a=64", "input X0[a]"]
+            for i, extent in enumerate(extents, 1):
+                lines += [f"input W{i}[a,p{i}]", f"dims p{i}={extent}", f"H{i}[p{i}] = sum[a] X{i - 1}[a] * W{i}[a,p{i}]",
+                          f"R{i}[p{i}] = relu(H{i}[p{i}])", f"X{i}[a] = sum[p{i}] R{i}[p{i}] * W{i}[a,p{i}]"]
+            return self.text_file("layers.ein", "\n".join([*lines, f"output X{len(extents)}"]) + "\n")
+        self.assertIn("  3 vertices x 5: H1 to X1, and so on to X5; ", self.succeed("explain", layers(9, 9, 9, 9, 9)).out)
+        shown = self.succeed("explain", layers(9, 9, 9, 8, 9, 9, 9, 9)).out
+        self.assertIn("  3 vertices x 4: H5 to X5, and so on to X8; ", shown)
+        for i in range(1, 6):
+            self.assertIn(f"H{i}[", shown)
+        self.assertNotIn(" x ", self.succeed("explain", layers(9, 9, 9)).out)  # short enough
 
     def test_several_stand_side_by_side(self):
         shown = self.explain("--sites", "8", "--planner", "eindecomp", "--planner", "sqrt", "--planner", "all-tile")

@@ -160,8 +160,11 @@ TEST(Summary, OfValuesNanAndNothing) {
   const Summary broken = summarize(tensor_of(DType::f32, make_shape({3}), {1, std::nan(""), 2}));
   EXPECT_TRUE(std::isnan(broken.min) && std::isnan(broken.max) && std::isnan(broken.sum));
   EXPECT_TRUE(std::isnan(summarize(Tensor(DType::f32, make_shape({0}))).max));
-  EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, {}, {-std::nan("")})),
-            "Z  f32 ()  min nan  max nan  mean nan  sum nan");
+  EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, {}, {-std::nan("")})), "Z  f32  nan");
+  EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, {}, {-1.5})), "Z  f32  -1.5");
+  EXPECT_EQ(summary_line("n", tensor_of(DType::i64, {}, {12345678})), "n  i64  12345678");
+  EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, make_shape({1}), {std::nan("")})),
+            "Z  f32 (1,)  min nan  max nan  mean nan  sum nan");
 }
 
 TEST(Summary, OfManyElementsInAnyLayout) {
