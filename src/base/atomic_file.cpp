@@ -96,10 +96,13 @@ AtomicFile::AtomicFile(const std::string& path) : path_(through_links(path)) {
   const mode_t permissions = replaced ? *replaced & 0777U : 0666U;
   while (descriptor_ < 0) {
     temporary_ = stand_in_name(folder_of(path_));
+    remove_at_death(temporary_);  // first, so that there is no moment at which it would be left
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, permissions);
-    if (descriptor_ < 0 && errno != EEXIST) throw_file_error("write", path_, errno);
+    if (descriptor_ >= 0) break;
+    const int refused = errno;
+    forget_at_death(temporary_);
+    if (refused != EEXIST) throw_file_error("write", path_, refused);
   }
-  remove_at_death(temporary_);
   // What the umask took. Some file systems have no permissions to set, which is no reason to fail.
   if (replaced) std::ignore = ::fchmod(descriptor_, permissions);
 }

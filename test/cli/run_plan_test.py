@@ -461,6 +461,41 @@ class Faults(RunTest):
             self.expect_end(run, folder)
             self.assertNotEqual(run.returncode, 0)
 
+    def test_what_starpu_lacks_is_named_and_nothing_is_left(self):
+        program = self.text_file("chain.ein", CHAIN)
+        temporary = self.path("temporary")
+        os.mkdir(temporary)
+        environment = {**os.environ, "TMPDIR": temporary}
+        self.refuse(2, "run", program, "--random", "1", "--sites", "4", "--threads", "1000", mentions=["--threads"],
+                    env=environment, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32)))
+        self.assertEqual(os.listdir(temporary), [])
+
+    def test_a_run_that_is_ended_while_it_starts_leaves_no_folder(self):
+        program = self.text_file("chain.ein", CHAIN)
+        temporary = self.path("temporary")
+        os.mkdir(temporary)
+        for number in range(24):
+            einrel_process.cases += 1
+            run = subprocess.Popen([einrel_process.PROGRAM, "run", program, *self.LONG[4:], "--random", "1", "--sites", "2",
+                                    "--threads", "2"],
+                                   env={**os.environ, "TMPDIR": temporary}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            while run.poll() is None and not os.listdir(temporary):
+                pass
+            time.sleep(0.002 * (number // 3))
+            run.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGKILL)[number % 3])
+            self.expect_end(run, temporary)
+
+    def test_a_guard_that_is_stopped_does_not_hold_the_job(self):
+        job = subprocess.Popen([MPIRUN, "-n", "2", einrel_process.PROGRAM, "run", self.text_file("chain.ein", CHAIN),
+                                "--random", "1", "--threads", "1", "--out", f"E={self.folder}/e.npy"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(job.kill)
+        rank = self.ranks_at_work(self.folder)[-1]
+        status = pathlib.Path(f"/proc/{rank}/status").read_text(encoding="utf-8")
+        os.kill(int(status.split("PPid:")[1].split()[0]), signal.SIGSTOP)
+        _, err = job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 0, err)
+
     def test_links_of_others_where_outputs_go_are_not_followed(self):
         folder, precious = self.path("shared"), self.text_file("precious", "keep")
         os.mkdir(folder)

@@ -1,21 +1,28 @@
 #include "exec/starpu/session.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <mpi.h>
 #include <starpu.h>
 #include <starpu_expert.h>
 #include <starpu_mpi.h>
-#include <unistd.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <new>
+#include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "base/error.h"
+#include "base/janitor.h"
+#include "base/text.h"
 
 namespace einrel {
 namespace {
@@ -47,14 +54,20 @@ class StartFolder {
  public:
   StartFolder() {
     std::error_code failed;
-    path_ = (std::filesystem::temp_directory_path(failed) / "einrel-XXXXXX").string();
-    if (failed || mkdtemp(path_.data()) == nullptr) {
-      throw RunError("there is no folder for temporary files: name one that can be written in TMPDIR");
-    }
+    const std::filesystem::path temporary = std::filesystem::temp_directory_path(failed);
+    if (failed) refuse();
+    check_room(temporary.string());
+    std::random_device random;
+    path_ = (temporary / fmt::format("einrel-{:08x}{:08x}", random(), random())).string();
+    remove_at_death(path_);  // first, so that there is no moment at which it would be left
+    if (::mkdir(path_.c_str(), S_IRWXU) == 0) return;
+    forget_at_death(path_);
+    refuse();
   }
   ~StartFolder() {
     std::error_code failed;
     std::filesystem::remove_all(path_, failed);
+    forget_at_death(path_);
   }
   StartFolder(const StartFolder&) = delete;
   StartFolder& operator=(const StartFolder&) = delete;
@@ -62,8 +75,41 @@ class StartFolder {
   const std::string& path() const { return path_; }
 
  private:
+  [[noreturn]] static void refuse() {
+    throw RunError("there is no folder for temporary files: name one that can be written in TMPDIR");
+  }
+  /// StarPU ends the process where it cannot write its few files.
+  static void check_room(const std::string& folder) {
+    struct statvfs disk {};
+    if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return;
+    if (disk.f_bavail * disk.f_frsize >= static_cast<std::uint64_t>(mebibyte)) return;
+    throw RunError(fmt::format("there is no room left in '{}': free 1 MiB, or name another folder in TMPDIR", folder));
+  }
+
   std::string path_;
 };
+
+/// StarPU ends the process where the system gives it no thread, or no memory for what it keeps: as many are tried
+/// before. Throws RunError.
+void check_threads(std::size_t threads) {
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  std::vector<std::jthread> tried;
+  bool is_refused = false;
+  try {
+    for (std::size_t i = 0; i < threads; ++i) tried.emplace_back([ended] { ended.wait(); });
+    constexpr std::size_t kept_by_starpu = std::size_t{48} << 20U;
+    MemoryPool().allocate(kept_by_starpu);  // not touched: it takes addresses only
+  } catch (const std::exception&) {
+    is_refused = true;
+  }
+  end.set_value();
+  if (!is_refused) return;
+  throw RunError(
+      fmt::format("the system refuses {} more threads, or memory for them: give fewer (--threads), or let this process "
+                  "have more (ulimit -u, ulimit -v)",
+                  threads));
+}
 
 /// A thread without work looks for some without pause; other ranks and the thread that sends and receives may need its
 /// core meanwhile.
@@ -78,12 +124,7 @@ std::atomic<ChunkMemory*>& current_memory() {
 }
 
 int allocate_chunk(unsigned, void** memory, std::size_t bytes, int) {
-  try {
-    *memory = current_memory().load()->take(bytes);
-    return 0;
-  } catch (const std::bad_alloc&) {
-    return -ENOMEM;
-  }
+  return current_memory().load()->take_for_starpu(bytes, memory);
 }
 int free_chunk(unsigned, void* memory, std::size_t, int) {
   current_memory().load()->give_back(memory);
@@ -104,7 +145,10 @@ SessionEnvironment::~SessionEnvironment() {
   for (const char* const name : set_) unsetenv(name);
 }
 
-ChunkMemory::ChunkMemory(bool keeps) : keeps_(keeps) { current_memory() = this; }
+ChunkMemory::ChunkMemory(bool keeps, std::function<void(std::exception_ptr)> on_failure)
+    : keeps_(keeps), on_failure_(std::move(on_failure)) {
+  current_memory() = this;
+}
 ChunkMemory::~ChunkMemory() { current_memory() = nullptr; }
 
 void* ChunkMemory::take(std::size_t bytes) {
@@ -113,6 +157,22 @@ void* ChunkMemory::take(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   chunks_.emplace(memory, std::move(chunk));
   return memory;
+}
+
+int ChunkMemory::take_for_starpu(std::size_t bytes, void** memory) {
+  try {
+    *memory = take(bytes);
+    return 0;
+  } catch (const std::exception&) {
+    // Without a disk StarPU would ask again for ever, and other ranks wait with it.
+    if (keeps_ && on_failure_) {
+      on_failure_(std::make_exception_ptr(RunError(
+          fmt::format("there is no memory for a chunk of {}; give --memory SIZE --spill FOLDER, or let this process "
+                      "have more (ulimit -v)",
+                      bytes_text(static_cast<double>(bytes))))));
+    }
+    return -ENOMEM;
+  }
 }
 
 void ChunkMemory::give_back(void* memory) {
@@ -131,13 +191,17 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
       is_job_(job.is_started),
       is_limited_(options.memory.has_value()),
       spill_(options.spill),
-      memory_(!is_limited_) {
+      memory_(!is_limited_, [job](std::exception_ptr error) {
+        if (job.on_failure) job.on_failure(std::move(error), job);
+      }) {
   if (options.memory) {
     check_spill(options.spill);
     // The C library would keep what was freed, in pieces, beside what StarPU counts.
     constexpr int returned_at_once = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, returned_at_once);
   }
+  constexpr std::size_t of_starpu = 2;  // that wait for what others send, and for time to pass
+  check_threads(options.threads + of_starpu);
   const StartFolder folder;
   const SessionEnvironment while_starting({{"STARPU_PERF_MODEL_DIR", folder.path()}});
   starpu_malloc_set_hooks(allocate_chunk, free_chunk);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,18 +50,22 @@ class ChunkMemory {
  public:
   /// `keeps`: what chunks give back is for those to come. Else it goes to the system at once, so that StarPU's count of
   /// bytes is true.
-  explicit ChunkMemory(bool keeps);
+  /// `on_failure`: told, if it keeps, when there is none.
+  ChunkMemory(bool keeps, std::function<void(std::exception_ptr)> on_failure);
   ~ChunkMemory();
   ChunkMemory(const ChunkMemory&) = delete;
   ChunkMemory& operator=(const ChunkMemory&) = delete;
 
-  /// Throws std::bad_alloc.
+  /// Throws what MemoryPool does.
   void* take(std::size_t bytes);
+  /// As StarPU wants it: 0, or -ENOMEM.
+  int take_for_starpu(std::size_t bytes, void** memory);
   /// What `take` gave.
   void give_back(void* memory);
 
  private:
   bool keeps_;
+  std::function<void(std::exception_ptr)> on_failure_;
   /// Parts and the whole that is made of them do not live as long as each other: with less slack the result beside them
   /// is cleared again in every run.
   MemoryPool pool_{Slack{.part = 0.5}};
