@@ -31,7 +31,7 @@ function readModel(data) {
     ...plan,
     vertices: plan.vertices.map((planned) => ({
       parts: mapOf(planned.parts), sites: mapOf(planned.sites), strides: mapOf(planned.strides), bytes: planned.bytes,
-      scatter: planned.scatter || null, operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes, seconds: planned.seconds || 0,
+      scatter: planned.scatter || null, copies: planned.copies || [], operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes, seconds: planned.seconds || 0,
     })),
   }));
   return {program: data.program, machine: data.machine, sites: data.sites, vertices, plans};
@@ -73,14 +73,14 @@ function resultLayout(vertex, planned) {
     axis.grid = ownersAlong(vertex, planned, axis.key);
     axis.stride = Math.min(...spreadReductions(vertex, planned).map(([label]) => planned.strides.get(label)));
   }
-  return {axes, copies: []};
+  return {axes, copies: planned.copies};
 }
 
-/** What a vertex needs of an operand: every label that the operand lacks is a direction of copies. */
+/** What a vertex needs of an operand: every label that the operand lacks is a direction of copies, beside those of all that computes alike. */
 function neededLayout(model, vertex, operand, planned) {
   const dimensions = vertex.operandLabels[operand];
   const read = new Set(dimensions.filter((labels) => labels.length > 0).map((labels) => labels[0]));
-  const copies = [];
+  const copies = [...planned.copies];
   for (const label of vertex.labels) {
     const grid = planned.sites.get(label) || 1;
     if (!read.has(label) && grid > 1) copies.push({label, count: grid, stride: planned.strides.get(label) || 0});
@@ -113,19 +113,32 @@ function sitesOf(layout, parts) {
   return sites.sort((a, b) => a - b);
 }
 
+/** Ascending; copies in steps that follow each other are copies in one. */
+function mergedCopies(copies) {
+  const merged = [];
+  for (const [stride, count] of copies.map(({count, stride}) => [stride, count]).sort((x, y) => x[0] - y[0])) {
+    const last = merged[merged.length - 1];
+    if (last && last[0] * last[1] === stride) last[1] *= count;
+    else merged.push([stride, count]);
+  }
+  return merged;
+}
+
 /** Whether two layouts put the same chunks on the same sites. */
 function sameLayout(a, b) {
   const text = ({axes, copies}) => JSON.stringify([
     axes.map((axis) => [axis.parts, axis.parts > 1 ? axis.unit : 1, axis.grid, axis.stride]),
-    copies.map(({count, stride}) => [stride, count]).sort((x, y) => x[0] - y[0])]);
+    mergedCopies(copies)]);
   return text(a) === text(b);
 }
 
-/** "i=2 k=2", "j=2 of 4" for 2 sites of 4 parts, "j=4, result k=4" where 4 sites share it out along k; "whole"; of an input "2x4". */
+/** "i=2 k=2", "j=2 of 4" for 2 sites of 4 parts, "j=4, result k=4" where 4 sites share it out along k; "i=2, 4 copies" where 4 compute the same; "whole"; of an input "2x4". */
 function cutText(vertex, planned) {
+  const copies = planned.copies.reduce((product, {count}) => product * count, 1);
+  const copied = copies > 1 ? `, ${copies} copies` : "";
   if (vertex.isInput) {
     const parts = vertex.labels.map((label) => planned.parts.get(label) || 1);
-    return parts.every((each) => each === 1) ? "whole" : `cut ${parts.join("\u00d7")}`;
+    return parts.every((each) => each === 1) ? `whole${copied}` : `cut ${parts.join("\u00d7")}${copied}`;
   }
   const texts = [];
   for (const label of vertex.labels) {
@@ -134,7 +147,7 @@ function cutText(vertex, planned) {
     if (parts === 1 || (isOnePartEach && sites === 1)) continue;
     texts.push(isOnePartEach ? `${label}=${sites}` : `${label}=${sites} of ${parts}`);
   }
-  if (texts.length === 0) return "whole";
+  if (texts.length === 0) return `whole${copied}`;
   const {scatter} = planned;
-  return texts.join(" ") + (scatter === null ? "" : `, result ${scatter}=${ownersAlong(vertex, planned, scatter)}`);
+  return texts.join(" ") + copied + (scatter === null ? "" : `, result ${scatter}=${ownersAlong(vertex, planned, scatter)}`);
 }

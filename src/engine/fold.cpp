@@ -27,8 +27,11 @@ Vertex without_names(Vertex vertex) {
 bool is_cut_alike(const std::vector<PlanReport>& reports, std::size_t a, std::size_t b) {
   return std::all_of(reports.begin(), reports.end(), [&](const PlanReport& report) {
     VertexPlan one = report.plan.vertices[a];
-    one.strides = report.plan.vertices[b].strides;  // sites may be numbered in another order
-    return one == report.plan.vertices[b];
+    const VertexPlan& other = report.plan.vertices[b];
+    if (copies_of(one) != copies_of(other)) return false;
+    one.strides = other.strides;  // sites may be numbered in another order
+    one.copies = other.copies;
+    return one == other;
   });
 }
 

@@ -111,6 +111,7 @@ class Reader {
       plan.strides.push_back(optional_number(strides, label, what, 0));
     }
     plan.scatter = scatter(given, names, what);
+    plan.copies = copies(given, what);
     check(vertex, plan, sites);
     return plan;
   }
@@ -123,6 +124,20 @@ class Reader {
     if (at == names.end())
       fail(fmt::format("`scatter` of {} is {}, which is no label of it", what, printable(label.dump())));
     return static_cast<std::size_t>(at - names.begin());
+  }
+
+  std::vector<SiteCopies> copies(const json& given, const std::string& what) const {
+    std::vector<SiteCopies> copies;
+    if (!given.contains("copies")) return copies;
+    const json& digits = given["copies"];
+    if (!digits.is_array()) fail(fmt::format("`copies` of {} is no list", what));
+    const std::string of = "the copies of " + what;
+    for (const json& digit : digits) {
+      copies.push_back({number(digit, "count", of), number(digit, "stride", of)});
+      if (copies.back().count < 1 || copies.back().stride < 1)
+        fail(fmt::format("{} have a count or a stride below 1", of));
+    }
+    return copies;
   }
 
   void check(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites) const {
@@ -139,10 +154,12 @@ class Reader {
       }
     }
     try {
-      check_digits(site_grid(plan.parts, plan.grid, plan.strides), sites);
+      check_digits(site_grid(plan.parts, plan.grid, plan.strides, plan.copies), sites);
     } catch (const UserError& error) {
       fail(fmt::format("vertex {}: {}", vertex.name, error.what()));
     }
+    if (const std::string fault = copies_fault(vertex, plan); !fault.empty())
+      fail(fmt::format("vertex {} cannot be computed alike by several sites: {}", vertex.name, fault));
     const std::string fault = scatter_fault(vertex, plan);
     if (!fault.empty()) fail(fmt::format("the result of vertex {} cannot be scattered: {}", vertex.name, fault));
     if (plan.scatter && !numbers_scatter(vertex, plan)) {

@@ -20,7 +20,7 @@ namespace einrel {
 namespace {
 
 /// "i=2 k=2", "j=2 of 8 parts" for 2 sites that have 8 parts, "j=4, result k=4" where 4 sites share it out along k;
-/// "whole, on one site".
+/// "i=2, each on 4 sites", where 4 compute the same; "whole, on one site", "whole, on each of 8 sites".
 std::string cut_text(const Vertex& vertex, const VertexPlan& plan) {
   const std::vector<std::string> names = label_names(vertex);
   const VertexPlan result = with_scattered_result(vertex, plan);
@@ -31,9 +31,11 @@ std::string cut_text(const Vertex& vertex, const VertexPlan& plan) {
     texts.push_back(is_one_part_each ? fmt::format("{}={}", names[l], plan.grid[l])
                                      : fmt::format("{}={} of {} parts", names[l], plan.grid[l], plan.parts[l]));
   }
-  if (texts.empty()) return "whole, on one site";
+  const std::int64_t copies = copies_of(plan);
+  if (texts.empty()) return copies == 1 ? "whole, on one site" : fmt::format("whole, on each of {} sites", copies);
   std::string text = fmt::format("{}", fmt::join(texts, " "));
   if (plan.scatter) text += fmt::format(", result {}={}", names[*plan.scatter], result.grid[*plan.scatter]);
+  if (copies > 1) text += fmt::format(", each on {} sites", copies);
   return text;
 }
 
@@ -126,8 +128,11 @@ std::string inputs_text(const EinGraph& graph, const Plan& plan, const Folding& 
     const Vertex& vertex = graph.vertices[v];
     if (!is_input(vertex) || folding.shown[v] != v) continue;
     const std::int64_t sites = sites_used(plan.vertices[v]);
+    const std::int64_t copies = copies_of(plan.vertices[v]);
     std::string where =
         sites > 1 ? fmt::format("{} chunks on {} sites", fmt::join(plan.vertices[v].parts, "x"), sites) : "on one site";
+    if (copies > 1)
+      where = sites > 1 ? fmt::format("{}, each on {}", where, copies) : fmt::format("on {} sites", copies);
     if (const std::size_t times = folding.alike[v].size(); times > 1) where = fmt::format("{:<28} x {}", where, times);
     text += fmt::format("  {:<44} {}\n", formula(vertex, graph), where);
   }
@@ -139,12 +144,13 @@ std::string totals_text(const std::vector<PlanReport>& reports) {
       fmt::format("\n{:<18} {:>16} {:>16} {:>10} {:>12} {:>10} {:>14} {:>10}\n", "planner", "bound, floats",
                   "floats moved", "bytes", "at most/site", "seconds", "sites computing", "planned in");
   for (const PlanReport& report : reports) {
+    const auto computing = [](const VertexPlan& plan) { return sites_used(plan) * copies_of(plan); };
     std::int64_t fewest = report.plan.sites;
     std::int64_t most = 1;
     for (std::size_t v = 0; v < report.plan.vertices.size(); ++v) {
       if (report.costs.vertices[v].operand_bytes.empty()) continue;  // an input
-      fewest = std::min(fewest, sites_used(report.plan.vertices[v]));
-      most = std::max(most, sites_used(report.plan.vertices[v]));
+      fewest = std::min(fewest, computing(report.plan.vertices[v]));
+      most = std::max(most, computing(report.plan.vertices[v]));
     }
     const std::int64_t busiest = *std::max_element(report.costs.received.begin(), report.costs.received.end());
     const std::string sites = fewest >= most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
@@ -224,7 +230,8 @@ std::string plan_difference_text(const Compiled& compiled, const PlanReport& fir
     const VertexCost& b = second.costs.vertices[v];
     const VertexPlan& one = first.plan.vertices[v];
     const VertexPlan& other = second.plan.vertices[v];
-    const bool is_cut_alike = one.parts == other.parts && one.grid == other.grid && one.scatter == other.scatter;
+    const bool is_cut_alike = one.parts == other.parts && one.grid == other.grid && one.scatter == other.scatter &&
+                              copies_of(one) == copies_of(other);
     if (is_cut_alike && a.bytes() == b.bytes()) {
       ++same;
       continue;

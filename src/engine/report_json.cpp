@@ -183,6 +183,8 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
                     {"least_bytes", report.least[v] ? ordered_json(*report.least[v]) : ordered_json()},
                     {"seconds", cost.seconds}};
   if (plan.scatter) json["scatter"] = names[*plan.scatter];
+  for (const SiteCopies& copies : plan.copies)
+    json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});
   return json;
 }
 
@@ -201,6 +203,7 @@ ordered_json runner_up_json(const EinGraph& graph, std::size_t v, const std::opt
                     {"moving", at_home ? ordered_json() : ordered_json(graph.vertices[other->producer].name)},
                     {"to", at_home ? ordered_json() : ordered_json(graph.vertices[other->consumer].name)}};
   if (other->plan.scatter) json["scatter"] = names[*other->plan.scatter];
+  if (const std::int64_t copies = copies_of(other->plan); copies > 1) json["copies"] = copies;
   return json;
 }
 

@@ -72,11 +72,11 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
              static_cast<double>(extents[l].value());
     calls *= static_cast<double>(parts_here);
   }
-  const std::int64_t busy = sites_used(plan);
+  const std::int64_t busy = sites_used(plan) * copies_of(plan);
   const double rate = machine.cores * machine.flops_per_core * speed_up(machine.flops_alone, busy, machine) *
                       (vertex.dtype == DType::f64 ? 0.5 : 1);
   const double bandwidth = machine.memory_bandwidth * speed_up(machine.memory_alone, busy, machine);
-  const std::int64_t results = busy / partial_sites(vertex, plan);  // that differ in more than their part
+  const std::int64_t results = sites_used(plan) / partial_sites(vertex, plan);  // that differ in more than their part
   double touched = bytes_of(vertex) / static_cast<double>(results);
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
     const Vertex& operand = graph[vertex.inputs[o]];
@@ -210,7 +210,7 @@ class BoundModel : public CostModel {
 };
 
 bool lies_alike(const Layout& have, const Layout& need) {
-  return need.copies.empty() &&
+  return have.copies == need.copies &&
          std::equal(have.axes.begin(), have.axes.end(), need.axes.begin(),
                     [](const LayoutAxis& a, const LayoutAxis& b) { return a.cut == b.cut && a.grid == b.grid; });
 }

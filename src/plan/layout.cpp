@@ -148,7 +148,9 @@ std::int64_t elements_of_both(const std::vector<Range>& a, const std::vector<Ran
 }  // namespace
 
 Layout result_layout(const Vertex& vertex, const VertexPlan& plan) {
-  return unscattered_layout(vertex, with_scattered_result(vertex, plan));
+  Layout layout = unscattered_layout(vertex, with_scattered_result(vertex, plan));
+  layout.copies = merged(plan.copies);
+  return layout;
 }
 
 Layout partial_layout(const Vertex& vertex, const VertexPlan& plan) {
@@ -181,6 +183,7 @@ Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan
     const bool is_read = std::find(labels.begin(), labels.end(), std::optional(label)) != labels.end();
     if (!is_read && plan.grid[label] > 1) layout.copies.push_back({plan.grid[label], plan.strides[label]});
   }
+  layout.copies.insert(layout.copies.end(), plan.copies.begin(), plan.copies.end());
   layout.copies = merged(std::move(layout.copies));
   return layout;
 }

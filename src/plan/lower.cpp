@@ -54,8 +54,8 @@ class Lowering {
     const NodeRole& role = *made_.roles[n];
     const TraNode& at = node(n);
     if (const auto* const input = std::get_if<StoredRelation>(&at.op)) {
-      return store_.add(
-          PlacedRelation{*input, Partitioned{all_positions(role.labels.size()), grid(plan_of(role), role.labels)}});
+      return store_.add(PlacedRelation{*input, Partitioned{all_positions(role.labels.size()),
+                                                           grid(plan_of(role), role.labels, plan_of(role).copies)}});
     }
     if (const auto* const join = std::get_if<Join>(&at.op)) {
       const IaId left = brought(n, 0);
@@ -83,7 +83,7 @@ class Lowering {
 
   const VertexPlan& plan_of(const NodeRole& role) const { return plan_.vertices[role.vertex]; }
 
-  /// Where tuples whose keys count these labels lie, one copy of each.
+  /// Where tuples whose keys count these labels lie.
   static SiteGrid grid(const VertexPlan& plan, const KeyLabels& labels, std::vector<SiteCopies> copies = {}) {
     SiteGrid grid;
     for (const std::optional<std::size_t> label : labels) {
@@ -95,12 +95,13 @@ class Lowering {
     return site_grid(grid.parts, grid.grid, grid.strides, std::move(copies));
   }
 
-  /// An input of a node where its vertex needs it: with copies along the labels that its keys do not count.
+  /// An input of a node where its vertex needs it: with copies along the labels that its keys do not count, and for all
+  /// that compute alike.
   IaId brought(std::size_t n, std::size_t input) {
     const NodeRole& role = *made_.roles[n];
     const KeyLabels& labels = role.inputs[input];
     const VertexPlan& plan = plan_of(role);
-    std::vector<SiteCopies> copies;
+    std::vector<SiteCopies> copies = plan.copies;
     for (std::size_t l = 0; l < plan.grid.size(); ++l) {
       const bool is_counted = std::find(labels.begin(), labels.end(), std::optional(l)) != labels.end();
       if (plan.grid[l] > 1 && !is_counted) copies.push_back({plan.grid[l], plan.strides[l]});

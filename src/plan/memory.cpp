@@ -32,6 +32,7 @@ Layout iteration_layout(const VertexPlan& plan) {
   Layout layout;
   for (std::size_t l = 0; l < plan.parts.size(); ++l)
     layout.axes.push_back({{plan.parts[l], 1}, plan.grid[l], plan.strides[l]});
+  layout.copies = plan.copies;
   return layout;
 }
 

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "tra/lowering.h"
+
 namespace einrel {
 namespace {
 
@@ -41,12 +43,47 @@ VertexPlan spread_plan_of_input(const Layout& need, const Shape& bound) {
   return plan;
 }
 
+bool reads_plainly(const EinSum& einsum, std::size_t operand) {
+  const std::vector<Index>& indices = einsum.operands[operand].indices;
+  return std::equal(indices.begin(), indices.end(), einsum.output.begin(), einsum.output.end(),
+                    [](const Index& index, std::size_t label) { return lowering::plain_label(index) == label; });
+}
+
+/// Per input, the output that is computed from it element by element, if any.
+std::vector<std::optional<std::size_t>> next_of_inputs(const EinGraph& graph) {
+  std::vector<std::optional<std::size_t>> next(graph.vertices.size());
+  for (const VertexId output : graph.outputs) {
+    const auto* const einsum = std::get_if<EinSum>(&graph[output].op);
+    if (einsum == nullptr || einsum->reducer) continue;
+    for (const std::size_t operand : operands_read(graph[output])) {
+      const VertexId from = graph[output].inputs[operand];
+      const bool is_alike = graph[from].bound == graph[output].bound && graph[from].dtype == graph[output].dtype;
+      if (is_input(graph[from]) && is_alike && reads_plainly(*einsum, operand)) next[from.index] = output.index;
+    }
+  }
+  return next;
+}
+
 class Numbering {
  public:
   Numbering(const EinGraph& graph, Plan& plan, Transfers& transfers)
       : graph_(graph), plan_(plan), transfers_(transfers), is_laid_out_(graph.vertices.size(), false) {}
 
   void run() {
+    number_all();
+    lay_out_inputs();
+  }
+
+  void lay_out_inputs() {
+    const std::vector<std::set<Layout>> needs = needs_of_inputs();
+    const std::vector<std::optional<std::size_t>> next = next_of_inputs(graph_);
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      if (is_input(graph_.vertices[v])) lay_out_input(v, needs[v], next[v]);
+    }
+  }
+
+ private:
+  void number_all() {
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
       if (is_input(graph_.vertices[v])) continue;
       number(v);
@@ -59,15 +96,16 @@ class Numbering {
         is_laid_out_[producer] = true;
       }
     }
-    lay_out_inputs();
   }
 
- private:
+  /// Copies are a digit, too, behind those of all labels.
   void number(std::size_t v) {
     VertexPlan& plan = plan_.vertices[v];
     std::vector<std::size_t> cut;
     std::vector<std::size_t> whole;
-    for (std::size_t l = 0; l < plan.grid.size(); ++l) (plan.grid[l] > 1 ? cut : whole).push_back(l);
+    std::vector<std::int64_t> counts = plan.grid;
+    counts.push_back(copies_of(plan));
+    for (std::size_t l = 0; l < counts.size(); ++l) (counts[l] > 1 ? cut : whole).push_back(l);
     if (plan.scatter) put_scattered_last(graph_.vertices[v], *plan.scatter, cut);
     std::vector<std::size_t> places(cut.size());
     std::iota(places.begin(), places.end(), std::size_t{0});
@@ -78,7 +116,9 @@ class Numbering {
       std::vector<std::size_t> order;
       for (const std::size_t place : places) order.push_back(cut[place]);
       order.insert(order.end(), whole.begin(), whole.end());
-      plan.strides = strides_in_order(plan.grid, order);
+      plan.strides = strides_in_order(counts, order);
+      if (counts.back() > 1) plan.copies = {{counts.back(), plan.strides.back()}};
+      plan.strides.pop_back();
       if (plan.scatter && !numbers_scatter(graph_.vertices[v], plan)) continue;
       const double bytes = cut.size() < 2 ? 0 : bytes_to(v, least);  // there is one way
       if (bytes < least) {
@@ -116,7 +156,7 @@ class Numbering {
     return std::accumulate(received.begin(), received.end(), 0.0) * static_cast<double>(size_of(tensor.dtype));
   }
 
-  void lay_out_inputs() {
+  std::vector<std::set<Layout>> needs_of_inputs() const {
     std::vector<std::set<Layout>> needs(graph_.vertices.size());
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
       const Vertex& vertex = graph_.vertices[v];
@@ -125,26 +165,33 @@ class Numbering {
         needs[vertex.inputs[o].index].insert(needed_layout(vertex, o, plan_.vertices[v]));
       }
     }
-    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      if (!is_input(graph_.vertices[v])) continue;
-      const Shape& bound = graph_.vertices[v].bound;
-      std::vector<VertexPlan> candidates;
-      for (const Layout& need : needs[v]) {
-        candidates.push_back(plan_of_input(need));
-        candidates.push_back(spread_plan_of_input(need, bound));
-      }
-      Moved least{std::numeric_limits<double>::infinity(), 0};
-      VertexPlan best = one_part_per_site(PartitionVector(bound.size(), 1));
-      for (const VertexPlan& candidate : candidates) {
-        if (least.all == 0) break;
-        plan_.vertices[v] = candidate;
-        const Moved moved = moved_from(v, needs[v]);
-        if (std::tie(moved.all, moved.most) >= std::tie(least.all, least.most)) continue;
-        least = moved;
-        best = candidate;
-      }
-      plan_.vertices[v] = best;
+    return needs;
+  }
+
+  /// `next` takes its place after the program: where that is kept on several sites, it was so before.
+  void lay_out_input(std::size_t v, const std::set<Layout>& needs, std::optional<std::size_t> next) {
+    const Shape& bound = graph_.vertices[v].bound;
+    std::vector<VertexPlan> candidates;
+    if (next && !plan_.vertices[*next].copies.empty()) {
+      const Layout kept = result_layout(graph_.vertices[*next], plan_.vertices[*next]);
+      candidates.push_back(plan_of_input(kept));
+      candidates.back().copies = kept.copies;
     }
+    for (const Layout& need : needs) {
+      candidates.push_back(plan_of_input(need));
+      candidates.push_back(spread_plan_of_input(need, bound));
+    }
+    Moved least{std::numeric_limits<double>::infinity(), 0};
+    VertexPlan best = one_part_per_site(PartitionVector(bound.size(), 1));
+    for (const VertexPlan& candidate : candidates) {
+      if (least.all == 0) break;
+      plan_.vertices[v] = candidate;
+      const Moved moved = moved_from(v, needs);
+      if (std::tie(moved.all, moved.most) >= std::tie(least.all, least.most)) continue;
+      least = moved;
+      best = candidate;
+    }
+    plan_.vertices[v] = best;
   }
 
   /// Bytes received by all sites, and by the one that receives most.
@@ -185,5 +232,10 @@ void number_sites(const EinGraph& graph, Plan& plan) {
 }
 
 void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers) { Numbering(graph, plan, transfers).run(); }
+
+void lay_out_inputs(const EinGraph& graph, Plan& plan) {
+  Transfers transfers(plan.sites);
+  Numbering(graph, plan, transfers).lay_out_inputs();
+}
 
 }  // namespace einrel

@@ -23,10 +23,15 @@ class Transfers {
 };
 
 /// Numbers the sites of every vertex, one after the other, so that as much as possible of what its operands' producers
-/// have computed is where it is needed; then lays out every input as one of its consumers needs it, so that the others
-/// receive least. Parts and grids stay as they are; what an Input's plan says is replaced.
+/// have computed is where it is needed; then lays out the inputs. Parts, grids and the number of copies stay as they
+/// are; what an Input's plan says is replaced.
 void number_sites(const EinGraph& graph, Plan& plan);
 /// The same, with what is known of transfers between so many sites.
 void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers);
+
+/// Lays out every input as one of its consumers needs it, each element once, so that the others receive least. An input
+/// in whose place a program leaves a result, as a training step leaves new weights (an output, computed from it element
+/// by element), lies on all sites on which that is kept.
+void lay_out_inputs(const EinGraph& graph, Plan& plan);
 
 }  // namespace einrel

@@ -63,6 +63,11 @@ std::int64_t sites_used(const VertexPlan& plan) {
   return std::accumulate(plan.grid.begin(), plan.grid.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+std::int64_t copies_of(const VertexPlan& plan) {
+  return std::transform_reduce(plan.copies.begin(), plan.copies.end(), std::int64_t{1}, std::multiplies<>(),
+                               [](const SiteCopies& copies) { return copies.count; });
+}
+
 std::int64_t partial_sites(const Vertex& vertex, const VertexPlan& plan) {
   return product_of(reduced_labels(vertex), plan.grid);
 }
@@ -80,6 +85,11 @@ std::string scatter_fault(const Vertex& vertex, const VertexPlan& plan) {
     return fmt::format("{} parts of {} are not enough for {} sites that compute it, times {} that share it out",
                        plan.parts[label], name, plan.grid[label], sites);
   return "";
+}
+
+std::string copies_fault(const Vertex& vertex, const VertexPlan& plan) {
+  if (plan.copies.empty() || partial_sites(vertex, plan) == 1) return "";
+  return "labels that it reduces are spread over sites, and each has only a part of what others have, too";
 }
 
 GraphCuts cuts_of(const Plan& plan) {

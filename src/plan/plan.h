@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "einsum/ein_graph.h"
+#include "ia/placement.h"
 #include "tra/from_einsum.h"
 
 namespace einrel {
@@ -23,6 +24,9 @@ struct VertexPlan {
   /// Reduce-scatter: the label of the result along which sites that differ in the coordinates of reduced labels alone
   /// share it out. Without, it lies where these coordinates are 0.
   std::optional<std::size_t> scatter = std::nullopt;
+  /// Digits of a site's number that say nothing: sites that differ in them alone compute, or store, the same. They
+  /// cannot have parts of what others reduce, too (copies_fault).
+  std::vector<SiteCopies> copies = {};
   bool operator==(const VertexPlan&) const = default;
 };
 
@@ -40,14 +44,20 @@ VertexPlan one_part_per_site(const PartitionVector& grid);
 std::vector<std::int64_t> strides_in_order(const std::vector<std::int64_t>& grid,
                                            const std::vector<std::size_t>& order);
 
-/// Sites that compute something: the product of the grid.
+/// Sites that compute something different: the product of the grid.
 std::int64_t sites_used(const VertexPlan& plan);
+
+/// How many sites compute each of these things.
+std::int64_t copies_of(const VertexPlan& plan);
 
 /// Sites that each compute a part of every result: the product of the grid over the labels that a vertex reduces.
 std::int64_t partial_sites(const Vertex& vertex, const VertexPlan& plan);
 
 /// Why the result cannot be shared out along `scatter`, however sites are numbered; "" where it can, or is not.
 std::string scatter_fault(const Vertex& vertex, const VertexPlan& plan);
+
+/// Why no several sites can compute this alike; "" where they can, or do not: what is reduced over sites has one owner.
+std::string copies_fault(const Vertex& vertex, const VertexPlan& plan);
 
 /// What tra/from_einsum takes.
 GraphCuts cuts_of(const Plan& plan);

@@ -136,7 +136,8 @@ std::optional<SearchSpace::Choice> SearchSpace::choice_of(const Plan& plan) cons
     const std::vector<VertexPlan>& candidates = tables_->of_class(v).candidates;
     const auto same = std::find_if(candidates.begin(), candidates.end(), [&](const VertexPlan& candidate) {
       const VertexPlan& own = plan.vertices[v];
-      return candidate.parts == own.parts && candidate.grid == own.grid && candidate.scatter == own.scatter;
+      return candidate.parts == own.parts && candidate.grid == own.grid && candidate.scatter == own.scatter &&
+             copies_of(candidate) == copies_of(own);
     });
     if (same == candidates.end() && tables_->is_input(v)) {
       choice.push_back(0);

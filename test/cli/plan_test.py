@@ -178,6 +178,15 @@ class Files(PlanTest):
             self.assertEqual(again["plans"][0]["vertices"], json.load(written)["plans"][0]["vertices"])
         self.assertEqual(again["plans"][0]["vertices"][3]["scatter"], "h")
 
+        # V, which lies where its gradient does, on all sites instead: three quarters of G go to each of 4.
+        copied = json.loads(json.dumps(again["plans"][0]))
+        copied["vertices"][4].update(parts={}, sites={}, strides={}, copies=[{"count": 4, "stride": 1}])
+        copied = self.plan("--plan", self.text_file("copied.json", json.dumps(copied)))["plans"][0]
+        gathered = copied["vertices"][4]
+        self.assertEqual(gathered["copies"], [{"count": 4, "stride": 1}])
+        of_g = gathered["operand_bytes"][[name == "G" for name in ("W", "G")].index(True)]
+        self.assertEqual(of_g, again["plans"][0]["vertices"][3]["reduced_bytes"])
+
         def refuse(mentions, vertex=3, **change):
             plan = json.loads(json.dumps(again["plans"][0]))
             plan["vertices"][vertex].update(change)
@@ -187,6 +196,11 @@ class Files(PlanTest):
         refuse(["`scatter` of vertex G", "q", "no label"], scatter="q")
         refuse(["`scatter` of vertex G", "4", "no label"], scatter=4)
         refuse(["vertex G", "b is no label of its result"], scatter="b")
+        two_each = {"parts": {"b": 2}, "sites": {"b": 2}, "strides": {"b": 1}, "scatter": "h"}
+        refuse(["vertex G", "alike by several sites", "spread over sites"], copies=[{"count": 2, "stride": 2}], **two_each)
+        refuse(["copies of vertex V", "below 1"], vertex=4, copies=[{"count": 0, "stride": 1}])
+        refuse(["vertex V", "on 4 sites"], vertex=4, copies=[{"count": 2, "stride": 4}])
+        refuse(["`copies` of vertex V", "no list"], vertex=4, copies=3)
         refuse(["vertex G", "3 parts of h"], parts={"b": 4, "h": 3})
         refuse(["vertex V", "no label that it reduces"], vertex=4, scatter="h")
         refuse(["vertex A", "no label that it reduces"], vertex=0, scatter="0")

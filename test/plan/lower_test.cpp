@@ -150,14 +150,19 @@ TEST(Lowering, OfNothingMovesWhatTheCostModelSays) {
 TEST(Lowering, MovesExactlyTheBytesOfTheCostModel) {
   std::size_t detours = 0;
   int scattered = 0;
+  int copied = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
     const auto [graph, plan, name] = planned_program(random, seed);
     detours += detours_of(graph, plan);
-    for (const VertexPlan& vertex : plan.vertices) scattered += vertex.scatter ? 1 : 0;
+    for (const VertexPlan& vertex : plan.vertices) {
+      scattered += vertex.scatter ? 1 : 0;
+      copied += vertex.copies.empty() ? 0 : 1;
+    }
     expect_lowering_agrees(graph, plan, name);
   }
   EXPECT_GT(scattered, 50);
+  EXPECT_GT(copied, 100);
   EXPECT_GT(detours, 20U);
 }
 

@@ -39,6 +39,8 @@ inline Plan random_plan(Random& random, const EinGraph& graph, std::int64_t most
       if (random.chance(0.2)) chosen.parts[l] = random.between(chosen.parts[l], std::min(most[l], chosen.parts[l] + 3));
     }
     if (random.chance(0.7)) scatter(random, vertex, most, chosen);
+    const std::int64_t copies = random.between(1, plan.sites / sites_used(chosen));
+    if (copies > 1 && partial_sites(vertex, chosen) == 1) chosen.copies = {{copies, 1}};
     plan.vertices.push_back(std::move(chosen));
   }
   number_sites(graph, plan);
