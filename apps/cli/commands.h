@@ -11,5 +11,7 @@ void add_check_command(CLI::App& app);
 void add_einsum_command(CLI::App& app);
 void add_list_command(CLI::App& app);
 void add_calibrate_command(CLI::App& app);
+/// What they print is of all commands; `app` must live until it has run.
+void add_describe_commands(CLI::App& app);
 
 }  // namespace einrel::cli

@@ -95,6 +95,7 @@ int run_command_line(int argc, char** argv) {
   einrel::cli::add_einsum_command(app);
   einrel::cli::add_list_command(app);
   einrel::cli::add_calibrate_command(app);
+  einrel::cli::add_describe_commands(app);
   // Under mpirun, only these are work for all ranks; the others would say the same as rank 0.
   const bool is_quiet = einrel::name_in_job().value_or("rank 0") != "rank 0";
   const std::string_view command = argc > 1 ? argv[1] : "";

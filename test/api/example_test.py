@@ -66,11 +66,26 @@ class Installed(unittest.TestCase):
     def test_only_the_interface_is_installed(self):
         files = {path.relative_to(self.prefix) for path in self.prefix.rglob("*") if not path.is_dir()}
         self.assertEqual({path.name for path in files if path.parts[0] == "include"}, HEADERS)
-        self.assertTrue(all(path.parts[0] in ("include", "lib", "bin") for path in files), files)
+        self.assertTrue(all(path.parts[0] in ("include", "lib", "bin", "share") for path in files), files)
         self.assertFalse([path for path in files if path.suffix == ".a"])
 
     def test_the_command_is_installed(self):
         self.assertRegex(run(self.prefix / "bin" / "einrel", "--version"), r"^einrel \d")
+
+    def test_the_command_describes_all_its_options(self):
+        einrel = self.prefix / "bin" / "einrel"
+        manual = (self.prefix / "share/man/man1/einrel.1").read_text(encoding="utf-8").replace("\\-", "-")
+        completion = self.prefix / "share/bash-completion/completions/einrel"
+        commands = re.findall(r"(?m)^  ([a-z]+) ", run(einrel, "--help").split("Subcommands:")[1])
+        self.assertIn("einsum", commands)
+        for command in commands:
+            options = set(re.findall(r"(?m)^  (?:-h,)?(--[a-z]+)", run(einrel, command, "--help")))
+            section = re.search(rf"(?s)\.SS \\&einrel {command}\b.*?(?=\.SS|\.SH)", manual)[0]
+            self.assertEqual(set(re.findall(r"(?m)^\.B \\&(--[a-z]+)", section)), options)
+            typed = f"source {completion}; COMP_WORDS=(einrel {command} --); COMP_CWORD=2; _einrel; echo ${{COMPREPLY[@]}}"
+            self.assertEqual(set(run("bash", "-c", typed).split()), options)
+        typed = f"source {completion}; COMP_WORDS=(einrel e); COMP_CWORD=1; _einrel; echo ${{COMPREPLY[@]}}"
+        self.assertEqual(set(run("bash", "-c", typed).split()), {"explain", "einsum"})
 
     def test_headers_use_the_standard_library_and_themselves_only(self):
         include = self.prefix / "include"
