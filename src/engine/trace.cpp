@@ -12,7 +12,6 @@ using nlohmann::ordered_json;
 /// What a task does, as viewers can filter by.
 struct KindOf {
   std::string operator()(const ReadInput&) const { return "read"; }
-  std::string operator()(const MakePositions&) const { return "label values"; }
   std::string operator()(const CallKernel&) const { return "compute"; }
   std::string operator()(const CopyBoxes&) const { return "copy"; }
   std::string operator()(const Send&) const { return "send"; }

@@ -37,11 +37,9 @@ class ArrayStore::Body {
       std::get<InputMaker>(source)(op.begin, bound(), make());
     }
   }
-  void operator()(const MakePositions& op) { make_positions(op, bound(), make()); }
   void operator()(const CallKernel& op) {
     const ChunkKernel& kernel = store_.kernels_(op, reads_);
-    std::vector<const std::byte*> data;
-    for (const Tensor* const read : arguments_of(op, std::span(std::as_const(reads_)))) data.push_back(read->data());
+    const std::vector<const std::byte*> data = argument_data(op, reads_);
     if (op.onto) made() = std::move(store_.arrays_[task_.reads.back().index]);
     kernel.run(data, op.onto ? made()->mutable_data() : make(), workers_);
   }

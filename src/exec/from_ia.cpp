@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "exec/task_builder.h"
 #include "ia/infer.h"
 #include "ia/traffic.h"
 #include "tra/infer.h"
@@ -17,8 +18,6 @@
 namespace einrel {
 namespace {
 
-/// The tuples of one site, by ascending key; a partial relation may have several of a key, in the order they arrived.
-using SiteArrays = std::multimap<Key, ArrayId>;
 /// One per site.
 using PlacedArrays = std::vector<SiteArrays>;
 struct PlacedTuples {
@@ -26,142 +25,6 @@ struct PlacedTuples {
   std::vector<std::set<Key>> arrived;  ///< per site, the tuples of which this operation brought something from others
 };
 using Box = CopyBoxes::Box;
-
-/// Adds arrays and the tasks that make them to a graph.
-class Builder {
- public:
-  Builder(std::int64_t sites, SiteMemory memory) {
-    graph_.sites = sites;
-    graph_.memory = memory;
-  }
-
-  bool is_shared() const { return graph_.memory == SiteMemory::shared; }
-  const TaskArray& operator[](ArrayId id) const { return graph_[id]; }
-  /// What is added from now on is a part of that operation.
-  void begin(IaId node) { node_ = node; }
-  TaskGraph take() {
-    graph_.kernels.assign(kernels_.begin(), kernels_.end());
-    for (Task& task : graph_.tasks) {
-      auto* const read = std::get_if<ReadInput>(&task.op);
-      if (read != nullptr) read->is_shared = shared_inputs_.count({read->input, read->begin}) != 0;
-    }
-    return std::move(graph_);
-  }
-
-  ArrayId make(TaskOp op, std::vector<ArrayId> reads, TaskArray array) {
-    graph_.arrays.push_back(std::move(array));
-    const ArrayId made{graph_.arrays.size() - 1};
-    if (const auto* const read = std::get_if<ReadInput>(&op)) inputs_[made] = {read->input, read->begin};
-    graph_.tasks.push_back({std::move(op), std::move(reads), made, node_});
-    return made;
-  }
-  std::size_t input(const StoredRelation& stored) {
-    graph_.inputs.push_back(stored);
-    return graph_.inputs.size() - 1;
-  }
-  void write(const std::string& name, const RelationType& type, const SiteArrays& chunks);
-
-  /// The result of a kernel for these arguments; the same array when sites share memory and it was called with them
-  /// before.
-  ArrayId call(const Kernel& kernel, const std::vector<ArrayId>& arguments, Site site) {
-    if (is_identity(kernel)) return arguments.front();
-    const std::size_t k = kernel_number(kernel);
-    if (is_shared()) {
-      const auto known = called_.find({k, arguments});
-      if (known != called_.end()) return known->second;
-    }
-    const ArrayId made = make_by_call(k, arguments, {}, site);
-    if (is_shared()) called_[{k, arguments}] = made;
-    return made;
-  }
-
-  /// The results of a kernel for several arguments, each reduced with those before it, in one array; see reduces_onto.
-  ArrayId call_onto(const Kernel& kernel, const std::vector<std::vector<ArrayId>>& calls, Site site) {
-    if (calls.size() == 1) return call(kernel, calls.front(), site);
-    const std::size_t k = kernel_number(kernel);
-    const auto known = called_onto_.find({k, calls});
-    if (is_shared() && known != called_onto_.end()) return known->second;
-    std::optional<ArrayId> made;
-    for (const std::vector<ArrayId>& arguments : calls) made = make_by_call(k, arguments, made, site);
-    if (is_shared()) called_onto_[{k, calls}] = *made;
-    return *made;
-  }
-
-  /// Other sites than its own read the array as it is.
-  void share(ArrayId array) {
-    const auto input = inputs_.find(array);
-    if (input != inputs_.end()) shared_inputs_.insert(input->second);
-  }
-
-  /// The array on another site.
-  ArrayId send(ArrayId array, Site to) {
-    share(array);
-    if (is_shared()) return array;
-    const TaskArray& sent = graph_[array];
-    if (element_count(sent.bound) == 0) return make(CopyBoxes{}, {}, {sent.dtype, sent.bound, to});
-    return make(Send{}, {array}, {sent.dtype, sent.bound, to});
-  }
-
-  /// An array put together from boxes of others; one of them itself where that is the whole.
-  ArrayId put_together(const std::vector<ArrayId>& reads, std::vector<Box> boxes, TaskArray array) {
-    if (reads.size() == 1 && graph_[reads.front()].bound == array.bound) return reads.front();
-    return make(CopyBoxes{std::move(boxes)}, reads, std::move(array));
-  }
-
- private:
-  ArrayId make_by_call(std::size_t k, std::vector<ArrayId> arguments, std::optional<ArrayId> onto, Site site) {
-    std::vector<Shape> bounds;
-    for (const ArrayId argument : arguments) bounds.push_back(graph_[argument].bound);
-    const KernelCalls::Call& call = calls_[k](bounds);
-    if (onto) arguments.push_back(*onto);
-    return make(CallKernel{k, call.flops, onto.has_value()}, std::move(arguments),
-                {result_dtype(kernels_[k]), call.bound, site});
-  }
-
-  std::size_t kernel_number(const Kernel& kernel) {
-    const auto known = std::find(kernels_.begin(), kernels_.end(), kernel);
-    if (known != kernels_.end()) return static_cast<std::size_t>(known - kernels_.begin());
-    kernels_.push_back(kernel);
-    calls_.emplace_back(kernels_.back());
-    return kernels_.size() - 1;
-  }
-
-  /// A part of an input: which, and where it begins.
-  using InputPart = std::pair<std::size_t, std::vector<std::int64_t>>;
-
-  TaskGraph graph_;
-  IaId node_;
-  std::map<ArrayId, InputPart> inputs_;
-  std::set<InputPart> shared_inputs_;
-  std::deque<Kernel> kernels_;  // calls_ refers to them
-  std::vector<KernelCalls> calls_;
-  std::map<std::pair<std::size_t, std::vector<ArrayId>>, ArrayId> called_;
-  std::map<std::pair<std::size_t, std::vector<std::vector<ArrayId>>>, ArrayId> called_onto_;
-};
-
-/// Where the chunks along each dimension begin, for relations whose keys count chunks dimension by dimension.
-std::vector<std::map<std::int64_t, std::int64_t>> begins_of(const RelationType& type) {
-  std::vector<std::map<std::int64_t, std::int64_t>> extents(type.rank);
-  for (const Chunk& chunk : type.chunks) {
-    for (std::size_t d = 0; d < type.rank; ++d) extents[d][chunk.key[d]] = chunk.bound[d].value();
-  }
-  for (auto& along : extents) {
-    std::int64_t begin = 0;
-    for (auto& [part, extent] : along) begin += std::exchange(extent, begin);
-  }
-  return extents;
-}
-
-void Builder::write(const std::string& name, const RelationType& type, const SiteArrays& chunks) {
-  invariant(type.key_arity == type.rank, "the keys of an output count its chunks");
-  graph_.outputs.push_back({name, type.dtype, tensor_bound(type)});
-  const auto begins = begins_of(type);
-  for (const auto& [key, array] : chunks) {
-    WriteOutput op{graph_.outputs.size() - 1, {}};
-    for (std::size_t d = 0; d < type.rank; ++d) op.begin.push_back(begins[d].at(key[d]));
-    graph_.tasks.push_back({std::move(op), {array}, {}, node_});
-  }
-}
 
 /// What a new chunk takes of one old chunk: `box.from` within the old one, `box.to` within the new one.
 struct OldPart {
@@ -180,7 +43,7 @@ struct Gathered {
 class NodeTasks {
  public:
   NodeTasks(const IaNode& node, std::vector<const PlacedTuples*> inputs, const PhysicalType* first, std::int64_t sites,
-            Builder& builder)
+            TaskBuilder& builder)
       : node_(node),
         inputs_(std::move(inputs)),
         first_(first),
@@ -209,8 +72,13 @@ class NodeTasks {
   PlacedArrays operator()(const LabelPositions& op) {
     PlacedArrays result = nothing();
     for (const auto& [key, sites] : wanted()) {
-      const MakePositions make{chunk_begin(op.extent, op.cut, key.front())};
-      make_on(sites, key, make, {DType::i64, {chunk_extent(op.extent, op.cut, key.front())}, 0}, result);
+      std::optional<ArrayId> made;
+      for (const Site site : sites) {
+        if (!made || !builder_.is_shared())
+          made = builder_.positions(chunk_begin(op.extent, op.cut, key.front()),
+                                    chunk_extent(op.extent, op.cut, key.front()), site);
+        at(result, site).emplace(key, *made);
+      }
     }
     return result;
   }
@@ -242,8 +110,8 @@ class NodeTasks {
       for (auto& [key, pairs] : groups) {
         std::stable_partition(pairs.begin(), pairs.end(),
                               [&](const Pair& pair) { return has_copies || !pair.has_arrived; });
-        std::vector<std::vector<ArrayId>> calls;
-        for (Pair& pair : pairs) calls.push_back(std::move(pair.arrays));
+        std::vector<Arguments> calls;
+        for (Pair& pair : pairs) calls.push_back(std::move(pair.arguments));
         result[site].emplace(key, builder_.call_onto(op.kernel, calls, static_cast<Site>(site)));
       }
     }
@@ -336,7 +204,7 @@ class NodeTasks {
   }
   /// Two arrays that a join brings together.
   struct Pair {
-    std::vector<ArrayId> arrays;
+    Arguments arguments;
     bool has_arrived = false;  ///< one of them
   };
   /// The pairs of arrays that meet on a site, by the keys of their results.
@@ -350,7 +218,7 @@ class NodeTasks {
         const auto& [right_key, right] = partner->second;
         const Key key = joined_key(left_key, right_key, op.keys_right);
         const bool came = has_arrived(site, 0, left_key) || has_arrived(site, 1, right_key);
-        result.emplace(evaluate(op.key_map, key), Pair{{left, right}, came});
+        result.emplace(evaluate(op.key_map, key), Pair{{{left, right}, evaluate(op.numbers, key)}, came});
       }
     }
     return result;
@@ -358,7 +226,7 @@ class NodeTasks {
   SiteArrays local(const LocalJoin& op, std::size_t site) {
     SiteArrays result;
     for (const auto& [key, pair] : joined(op, site))
-      result.emplace(key, builder_.call(op.kernel, pair.arrays, static_cast<Site>(site)));
+      result.emplace(key, builder_.call(op.kernel, pair.arguments, static_cast<Site>(site)));
     return result;
   }
   SiteArrays local(const LocalAggregate& op, std::size_t site) {
@@ -371,9 +239,9 @@ class NodeTasks {
         folded = concatenated(members, concat->array_dim, static_cast<Site>(site));
       } else {
         for (std::size_t i = 1; i < members.size(); ++i)
-          folded = builder_.call(std::get<Kernel>(op.fold), {folded, members[i]}, static_cast<Site>(site));
+          folded = builder_.call(std::get<Kernel>(op.fold), {{folded, members[i]}, {}}, static_cast<Site>(site));
       }
-      if (op.finaliser) folded = builder_.call(*op.finaliser, {folded}, static_cast<Site>(site));
+      if (op.finaliser) folded = builder_.call(*op.finaliser, {{folded}, {}}, static_cast<Site>(site));
       result.emplace(key, folded);
     }
     return result;
@@ -382,7 +250,8 @@ class NodeTasks {
     SiteArrays result;
     for (const auto& [key, array] : in(site)) {
       if (const auto* const kernel = std::get_if<Kernel>(&op.arrays)) {
-        result.emplace(evaluate(op.key_map, key), builder_.call(*kernel, {array}, static_cast<Site>(site)));
+        const Arguments arguments{{array}, evaluate(op.numbers, key)};
+        result.emplace(evaluate(op.key_map, key), builder_.call(*kernel, arguments, static_cast<Site>(site)));
         continue;
       }
       const auto* const tile = std::get_if<Tile>(&op.arrays);
@@ -426,7 +295,7 @@ class NodeTasks {
   std::vector<const PlacedTuples*> inputs_;
   const PhysicalType* first_;
   std::int64_t sites_;
-  Builder& builder_;
+  TaskBuilder& builder_;
   std::vector<std::set<Key>> arrived_;
 };
 
@@ -527,7 +396,7 @@ std::map<IaId, IaId> joins_to_reduce_onto(const IaStore& store, const IaPlan& pl
 
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
-  Builder builder(store.sites(), memory);
+  TaskBuilder builder(store.sites(), memory);
   std::map<IaId, PlacedTuples> relations;
   const std::vector<IaId> nodes = nodes_of(store, plan);
   const std::map<IaId, IaId> onto = joins_to_reduce_onto(store, plan, nodes);

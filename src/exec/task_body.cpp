@@ -5,12 +5,27 @@
 #include <mutex>
 
 namespace einrel {
+namespace {
+
+/// The arrays that a kernel is called with, of all that its task reads.
+std::span<const Tensor* const> arrays_of(const CallKernel& call, std::span<const Tensor* const> reads) {
+  return reads.first(reads.size() - (call.onto ? 1 : 0));
+}
+
+}  // namespace
+
+std::vector<const std::byte*> argument_data(const CallKernel& call, std::span<const Tensor* const> reads) {
+  std::vector<const std::byte*> data;
+  for (const Tensor* const array : arrays_of(call, reads)) data.push_back(array->data());
+  for (const std::int64_t& number : call.numbers) data.push_back(std::as_bytes(std::span(&number, 1)).data());
+  return data;
+}
 
 const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const Tensor* const> arguments) {
   for (const Ready& ready : ready_[call.kernel]) {
     const bool fits =
         ready.onto == call.onto &&
-        std::equal(arguments.begin(), arguments.end(), ready.arguments.begin(), ready.arguments.end(),
+        std::equal(arguments.begin(), arguments.end(), ready.arrays.begin(), ready.arrays.end(),
                    [](const Tensor* tensor, const ArrayLayout& layout) { return has_layout(*tensor, layout); });
     if (fits) return &ready.kernel;
   }
@@ -18,7 +33,7 @@ const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const Te
 }
 
 const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<const Tensor* const> reads) {
-  const std::span<const Tensor* const> arguments = arguments_of(call, reads);
+  const std::span<const Tensor* const> arguments = arrays_of(call, reads);
   {
     const std::shared_lock lock(mutex_);
     if (const ChunkKernel* const known = find(call, arguments)) return *known;
@@ -27,7 +42,9 @@ const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<co
   if (const ChunkKernel* const known = find(call, arguments)) return *known;
   std::vector<ArrayLayout> layouts;
   for (const Tensor* const argument : arguments) layouts.push_back(layout_of(*argument));
-  ChunkKernel kernel(graph_.kernels[call.kernel], layouts, scalars_, call.onto);
+  std::vector<ArrayLayout> all = layouts;
+  all.resize(all.size() + call.numbers.size(), row_major_layout(DType::i64, {}));
+  ChunkKernel kernel(graph_.kernels[call.kernel], all, scalars_, call.onto);
   return ready_[call.kernel].emplace_back(Ready{call.onto, std::move(layouts), std::move(kernel)}).kernel;
 }
 
@@ -52,12 +69,6 @@ void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, con
     copy_elements(from.dtype(), box.bound, {from.data(), from.strides()}, to + offset_of(box.to, strides) * size,
                   strides);
   }
-}
-
-void make_positions(const MakePositions& positions, const Shape& bound, std::byte* to) {
-  const std::int64_t end = positions.begin + bound.front().value();
-  for (std::int64_t value = positions.begin; value < end; ++value, to += sizeof(value))
-    std::memcpy(to, &value, sizeof(value));
 }
 
 TaskClock::TaskClock(const TaskGraph& graph, std::size_t task, int thread, TaskProgress* progress)

@@ -23,7 +23,7 @@ class ChunkKernels {
  private:
   struct Ready {
     bool onto = false;
-    std::vector<ArrayLayout> arguments;
+    std::vector<ArrayLayout> arrays;
     ChunkKernel kernel;
   };
   const ChunkKernel* find(const CallKernel& call, std::span<const Tensor* const> arguments);
@@ -34,11 +34,8 @@ class ChunkKernels {
   std::vector<std::deque<Ready>> ready_;  // per kernel; few, since chunks of a tensor differ at its ends only
 };
 
-/// What a kernel is called with, of all that its task reads.
-template <class Read>
-std::span<const Read> arguments_of(const CallKernel& call, std::span<const Read> reads) {
-  return reads.first(reads.size() - (call.onto ? 1 : 0));
-}
+/// Where what a kernel is called with lies: arrays, then numbers, which lie in the task.
+std::vector<const std::byte*> argument_data(const CallKernel& call, std::span<const Tensor* const> reads);
 
 /// The array of a ReadInput, a box of this tensor, if it is used where it lies: not if several sites read it and it
 /// does not lie as what is sent arrives, row-major and aligned.
@@ -47,8 +44,6 @@ std::optional<Tensor> part_in_place(const ReadInput& read, const Tensor& whole, 
 void copy_part(const ReadInput& read, const Tensor& whole, const Shape& bound, std::byte* to);
 /// Makes the array of a CopyBoxes, row-major, of this bound.
 void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to);
-/// Makes the array of a MakePositions.
-void make_positions(const MakePositions& positions, const Shape& bound, std::byte* to);
 
 /// Times a task, and counts it as done.
 class TaskClock {

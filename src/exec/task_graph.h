@@ -27,17 +27,14 @@ struct ReadInput {
   /// otherwise: all sites, whether they share memory or get it sent, read it in row-major order.
   bool is_shared = false;
 };
-/// The numbers begin, begin + 1, ... as i64.
-struct MakePositions {
-  std::int64_t begin = 0;
-};
-/// One call of a kernel on all that the task reads.
+/// One call of a kernel on all that the task reads, and these numbers behind it.
 struct CallKernel {
   std::size_t kernel = 0;  ///< of TaskGraph::kernels
   double flops = 0;        ///< scalar operations, see flops(Vertex)
   /// The last array that the task reads is no argument: the result is reduced with it and takes its memory. Nobody else
   /// reads it, and the task that made it called a kernel.
   bool onto = false;
+  std::vector<std::int64_t> numbers;
 };
 /// Puts an array together from boxes of those that the task reads, one of each, which fill it.
 struct CopyBoxes {
@@ -56,7 +53,7 @@ struct WriteOutput {
   std::size_t output = 0;  ///< of TaskGraph::outputs
   std::vector<std::int64_t> begin;
 };
-using TaskOp = std::variant<ReadInput, MakePositions, CallKernel, CopyBoxes, Send, WriteOutput>;
+using TaskOp = std::variant<ReadInput, CallKernel, CopyBoxes, Send, WriteOutput>;
 
 /// One thing to do on one site (Send: on two).
 struct Task {

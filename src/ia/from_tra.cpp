@@ -47,14 +47,15 @@ class Table1 {
   IaId operator()(const Join& op) const {
     const std::size_t arity = arity_of(0) + arity_of(1) - op.keys_left.size();
     const IaId left = store_.add(Bcast{}, {inputs_[0]});
-    return store_.add(LocalJoin{op.keys_left, op.keys_right, op.kernel, identity_map(arity)}, {left, inputs_[1]});
+    return store_.add(LocalJoin{op.keys_left, op.keys_right, op.kernel, identity_map(arity), op.numbers},
+                      {left, inputs_[1]});
   }
   IaId operator()(const ReKey& op) const {
     return store_.add(LocalMap{op.map, identity_kernel(store_[inputs_[0]].type.relation.dtype)}, inputs_);
   }
   IaId operator()(const Filter& op) const { return store_.add(LocalFilter{op.predicate}, inputs_); }
   IaId operator()(const Transform& op) const {
-    return store_.add(LocalMap{identity_map(arity_of(0)), op.kernel}, inputs_);
+    return store_.add(LocalMap{identity_map(arity_of(0)), op.kernel, op.numbers}, inputs_);
   }
   IaId operator()(const Tile& op) const { return store_.add(LocalMap{identity_map(arity_of(0) + 1), op}, inputs_); }
   IaId operator()(const Concat& op) const {

@@ -39,11 +39,13 @@ struct Repart {
   bool operator==(const Repart&) const = default;
 };
 /// A join of the tuples on each site. `key_map` is applied to the joined key; the identity unless a map was merged in.
+/// `numbers` of the joined key are the kernel's arguments after the arrays (TRA: Join).
 struct LocalJoin {
   KeyPositions keys_left;
   KeyPositions keys_right;
   Kernel kernel;
   KeyMap key_map;
+  KeyMap numbers = {};
   bool operator==(const LocalJoin&) const = default;
 };
 /// Joins the arrays of each group along `array_dim`, by ascending value of `key_position` (TRA: Concat).
@@ -70,10 +72,12 @@ struct Duplicate {
   bool operator==(const Duplicate&) const = default;
 };
 /// The maps of m >= 1 outputs per input. A Kernel gives one array and the key map reads the old key; Duplicate and Tile
-/// give several, and the key map reads the old key followed by the number of the output.
+/// give several, and the key map reads the old key followed by the number of the output. `numbers` of the old key are
+/// a Kernel's arguments after the array.
 struct LocalMap {
   KeyMap key_map;
   std::variant<Kernel, Duplicate, Tile> arrays;
+  KeyMap numbers = {};
   bool operator==(const LocalMap&) const = default;
 };
 

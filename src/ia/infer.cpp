@@ -201,7 +201,7 @@ class Inference {
   void fold_groups(const Kernel& kernel, const LocalAggregate& op);
   void finalise(const Kernel& finaliser);
   /// Counts one call of the kernel per tuple.
-  void work_on_each(const Kernel& kernel, const PhysicalType& type);
+  void work_on_each(const Kernel& kernel, const PhysicalType& type, const KeyMap& numbers = {});
 
   IaNode& node_;
   const std::vector<const IaNode*>& inputs_;
@@ -254,7 +254,7 @@ void Inference::operator()(const LocalJoin& op) {
   refuse_partial(in(0), "a join");
   refuse_partial(in(1), "a join");
   check_join_positions(op.keys_left, op.keys_right, left, right);
-  check_argument_types(op.kernel, {left.dtype, right.dtype});
+  check_argument_types(op.kernel, {left.dtype, right.dtype}, op.numbers);
   const SiteLists left_sites = sites_of_chunks(in(0));
   const SiteLists right_sites = sites_of_chunks(in(1));
   const std::size_t joined_arity = left.key_arity + right.key_arity - op.keys_left.size();
@@ -263,9 +263,10 @@ void Inference::operator()(const LocalJoin& op) {
   NewTuples made;
   for_each_match(left, op.keys_left, right, op.keys_right, [&](std::size_t l, std::size_t r) {
     const std::vector<Site> sites = common_sites(l, r, left_sites, right_sites);
-    const KernelCalls::Call& call = calls({left.chunks[l].bound, right.chunks[r].bound});
+    const KernelCalls::Call& call = calls(with_numbers({left.chunks[l].bound, right.chunks[r].bound}, op.numbers));
     work_on(sites, call.flops);
     Key key = joined_key(left.chunks[l].key, right.chunks[r].key, op.keys_right);
+    numbers_of(key, op.numbers);
     Key mapped_key = keeps_key ? key : evaluate(op.key_map, key);
     made.add(std::move(key), std::move(mapped_key), call.bound, sites);
   });
@@ -281,7 +282,7 @@ struct MapOutputs {
 
 MapOutputs outputs_of(const LocalMap& op, const RelationType& in) {
   if (const auto* kernel = std::get_if<Kernel>(&op.arrays)) {
-    MapOutputs outputs{infer_transform(*kernel, in), {}};
+    MapOutputs outputs{infer_transform(*kernel, in, op.numbers), {}};
     outputs.sources = all_positions(in.chunks.size());
     return outputs;
   }
@@ -321,7 +322,7 @@ void Inference::operator()(const LocalMap& op) {
   node_.type = std::move(made).gather(op.key_map.outputs.size(), outputs.relation.rank, outputs.relation.dtype,
                                       mapped(type.placement, op.key_map));
   node_.type.partial = type.partial;
-  if (kernel != nullptr) work_on_each(*kernel, type);
+  if (kernel != nullptr) work_on_each(*kernel, type, op.numbers);
 }
 
 void Inference::concatenate_groups(const ConcatArrays& concat, const KeyPositions& group_by) {
@@ -410,13 +411,13 @@ void Inference::fold_groups(const Kernel& kernel, const LocalAggregate& op) {
   if (leaves_parts || still_partial) node_.type.partial = kernel;
 }
 
-void Inference::work_on_each(const Kernel& kernel, const PhysicalType& type) {
+void Inference::work_on_each(const Kernel& kernel, const PhysicalType& type, const KeyMap& numbers) {
   KernelCalls calls(kernel);
+  const auto flops_on = [&](const Chunk& chunk) { return calls(with_numbers({chunk.bound}, numbers)).flops; };
   if (is_everywhere(type)) {
-    for (const Chunk& chunk : type.relation.chunks) work_at(std::nullopt, calls({chunk.bound}).flops);
+    for (const Chunk& chunk : type.relation.chunks) work_at(std::nullopt, flops_on(chunk));
   }
-  for (const PlacedChunk& tuple : type.tuples)
-    work_at(tuple.site, calls({type.relation.chunks[tuple.chunk].bound}).flops);
+  for (const PlacedChunk& tuple : type.tuples) work_at(tuple.site, flops_on(type.relation.chunks[tuple.chunk]));
 }
 
 void Inference::finalise(const Kernel& finaliser) {

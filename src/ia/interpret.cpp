@@ -115,7 +115,8 @@ class NodeRun {
       for (const auto& [right_key, right] : in(site, 1)) {
         if (project(left_key, op.keys_left) != project(right_key, op.keys_right)) continue;
         const Key key = joined_key(left_key, right_key, op.keys_right);
-        result.emplace(evaluate(op.key_map, key), evaluate(op.kernel, {left, right}, scalars_));
+        result.emplace(evaluate(op.key_map, key),
+                       evaluate(op.kernel, with_numbers({left, right}, key, op.numbers), scalars_));
       }
     }
     return result;
@@ -143,7 +144,7 @@ class NodeRun {
     SiteTuples result;
     for (const auto& [key, array] : in(site)) {
       if (const auto* kernel = std::get_if<Kernel>(&op.arrays)) {
-        result.emplace(evaluate(op.key_map, key), evaluate(*kernel, {array}, scalars_));
+        result.emplace(evaluate(op.key_map, key), evaluate(*kernel, with_numbers({array}, key, op.numbers), scalars_));
         continue;
       }
       const auto* tile = std::get_if<Tile>(&op.arrays);

@@ -116,8 +116,7 @@ class Builder {
     if (name == "shuf") return shuffle(call, type(inputs[0]));
     if (name == "repart") return repartition(call);
     if (name == "local_filter") return LocalFilter{calls::read_predicate(parameter(call, 0), arity)};
-    if (name == "local_map")
-      return LocalMap{calls::read_key_map(parameter(call, 0), arity), kernel(call, 1, {inputs[0]})};
+    if (name == "local_map") return map(call, inputs[0]);
     if (name == "local_duplicate") {
       return LocalMap{calls::read_key_map(parameter(call, 0), arity + 1),
                       Duplicate{calls::read_integer(parameter(call, 1), "the number of copies")}};
@@ -151,11 +150,20 @@ class Builder {
     return result;
   }
 
+  /// The numbers of a key with so many positions that stand at parameter i, if any.
+  static KeyMap numbers(const calls::Call& call, std::size_t i, std::size_t arity) {
+    return call.parameters.size() > i ? calls::read_key_map(call.parameters[i], arity) : KeyMap{};
+  }
+
+  IaOp map(const calls::Call& call, IaId in) {
+    const std::size_t arity = type(in).key_arity;
+    KeyMap taken = numbers(call, 2, arity);
+    Kernel run = kernel(call, 1, {in}, taken);
+    return LocalMap{calls::read_key_map(parameter(call, 0), arity), std::move(run), std::move(taken)};
+  }
+
   IaOp join(const calls::Call& call, const std::vector<IaId>& inputs) {
-    LocalJoin result{calls::read_positions(parameter(call, 0)),
-                     calls::read_positions(parameter(call, 1)),
-                     kernel(call, 2, inputs),
-                     {}};
+    LocalJoin result{calls::read_positions(parameter(call, 0)), calls::read_positions(parameter(call, 1)), {}, {}};
     try {
       check_join_positions(result.keys_left, result.keys_right, type(inputs[0]), type(inputs[1]));
     } catch (const UserError& error) {
@@ -163,6 +171,8 @@ class Builder {
     }
     const std::size_t arity = type(inputs[0]).key_arity + type(inputs[1]).key_arity - result.keys_left.size();
     result.key_map = call.parameters.size() > 3 ? calls::read_key_map(parameter(call, 3), arity) : identity_map(arity);
+    result.numbers = numbers(call, 4, arity);
+    result.kernel = kernel(call, 2, inputs, result.numbers);
     return result;
   }
 
@@ -247,10 +257,10 @@ class Builder {
     return call.parameters[i];
   }
 
-  Kernel kernel(const calls::Call& call, std::size_t i, const std::vector<IaId>& inputs) {
+  Kernel kernel(const calls::Call& call, std::size_t i, const std::vector<IaId>& inputs, const KeyMap& numbers = {}) {
     std::vector<Signature> arrays;
     for (const IaId input : inputs) arrays.push_back({type(input).key_arity, type(input).rank, type(input).dtype});
-    return kernel_for(call, i, arrays);
+    return kernel_for(call, i, with_numbers(std::move(arrays), numbers));
   }
 
   Kernel kernel_for(const calls::Call& call, std::size_t i, const std::vector<Signature>& arrays) {

@@ -55,7 +55,8 @@ struct HeadText {
     const std::string head =
         fmt::format("local_join({}, {}, {}", to_string(op.keys_left), to_string(op.keys_right), op.kernel.name);
     const std::size_t joined = arity_of_right + arity - op.keys_left.size();
-    return head + (is_identity(op.key_map, joined) ? ")" : fmt::format(", {})", to_string(op.key_map, joined)));
+    const bool is_plain = is_identity(op.key_map, joined) && op.numbers.outputs.empty();
+    return head + (is_plain ? "" : ", " + to_string(op.key_map, joined)) + numbers_text(op.numbers, joined) + ")";
   }
   std::string operator()(const LocalAggregate& op) const {
     std::string head;
@@ -71,7 +72,8 @@ struct HeadText {
   }
   std::string operator()(const LocalMap& op) const {
     if (const auto* kernel = std::get_if<Kernel>(&op.arrays))
-      return fmt::format("local_map({}, {})", to_string(op.key_map, arity), kernel->name);
+      return fmt::format("local_map({}, {}{})", to_string(op.key_map, arity), kernel->name,
+                         numbers_text(op.numbers, arity));
     const std::string map = to_string(op.key_map, arity + 1);
     if (const auto* tile = std::get_if<Tile>(&op.arrays))
       return fmt::format("local_tile({}, {}, {})", map, tile->dim, tile->size);

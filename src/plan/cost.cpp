@@ -499,15 +499,11 @@ std::int64_t bytes_between(const Vertex& vertex, const VertexPlan& plan) {
         std::any_of(reduced.begin(), reduced.end(), [&](std::size_t label) { return plan.parts[label] > 1; });
     const bool is_read = einsum->body.steps.size() == 1;
     const std::int64_t value = is_read ? 0 : static_cast<std::int64_t>(size_of(einsum->body.type()));
-    return is_cut ? value + static_cast<std::int64_t>(size_of(DType::boolean)) : 0;
+    return is_cut ? value : 0;
   }
   std::set<VertexId> tensors;
   for (const std::size_t operand : operands_read(vertex)) tensors.insert(vertex.inputs[operand]);
-  std::set<std::size_t> labels;
-  for (const ScalarStep& step : einsum->body.steps) {
-    if (const auto* const value = std::get_if<LabelValue>(&step.op)) labels.insert(value->label);
-  }
-  const auto results = std::clamp<std::int64_t>(static_cast<std::int64_t>(tensors.size() + labels.size()) - 2, 0, 2);
+  const auto results = std::clamp<std::int64_t>(static_cast<std::int64_t>(tensors.size()) - 2, 0, 2);
   return results * static_cast<std::int64_t>(size_of(vertex.dtype));
 }
 

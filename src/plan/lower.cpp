@@ -60,12 +60,13 @@ class Lowering {
     if (const auto* const join = std::get_if<Join>(&at.op)) {
       const IaId left = brought(n, 0);
       const IaId right = brought(n, 1);
-      return store_.add(LocalJoin{join->keys_left, join->keys_right, join->kernel, identity_map(role.labels.size())},
-                        {left, right});
+      return store_.add(
+          LocalJoin{join->keys_left, join->keys_right, join->kernel, identity_map(role.labels.size()), join->numbers},
+          {left, right});
     }
     if (const auto* const transform = std::get_if<Transform>(&at.op)) {
       const IaId in = is_own(n) ? ids_[at.inputs.front().index] : brought(n, 0);
-      return store_.add(LocalMap{identity_map(role.labels.size()), transform->kernel}, {in});
+      return store_.add(LocalMap{identity_map(role.labels.size()), transform->kernel, transform->numbers}, {in});
     }
     if (const auto* const aggregate = std::get_if<Aggregate>(&at.op)) return aggregated(n, *aggregate);
     if (const auto* const rekey = std::get_if<ReKey>(&at.op)) {

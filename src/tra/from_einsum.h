@@ -31,7 +31,8 @@ GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites);
 /// becomes ReKey(Aggregate(Join(Repartition X, Repartition Y))), with the same EinSum as kernel. What the paper has
 /// not:
 /// - bodies over more than two operands become chains of joins, at the exact types of their steps;
-/// - a label's value, and an output label that no operand reads, become a LabelPositions;
+/// - a label's value is where the chunk begins, a number of the key, and the position in it;
+/// - a label that no operand reads becomes a LabelPositions;
 /// - a repeated label X[i,i] is a Filter k0 == k1 and a ReKey;
 /// - mean is a sum and a division, logsumexp folds with log(e^a + e^b), argmax and argmin the first position of the
 ///   extreme; where their labels are not cut they stay whole;

@@ -31,7 +31,7 @@ class NodeInference {
   RelationType operator()(const Aggregate& op) const { return infer_aggregate(op.group_by, op.kernel, in()); }
   RelationType operator()(const ReKey& op) const { return infer_rekey(op.map, in()); }
   RelationType operator()(const Filter& op) const { return infer_filter(op.predicate, in()); }
-  RelationType operator()(const Transform& op) const { return infer_transform(op.kernel, in()); }
+  RelationType operator()(const Transform& op) const { return infer_transform(op.kernel, in(), op.numbers); }
   RelationType operator()(const Tile& op) const { return infer_tile(op, in()); }
   RelationType operator()(const Concat& op) const { return infer_concat(op, in()); }
   RelationType operator()(const Join& op) const {
@@ -87,7 +87,8 @@ void check_continuity(const TraExpr& program, TraId id, const RelationType& type
 
 }  // namespace
 
-void check_argument_types(const Kernel& kernel, const std::vector<DType>& found) {
+void check_argument_types(const Kernel& kernel, std::vector<DType> found, const KeyMap& numbers) {
+  found.resize(found.size() + numbers.outputs.size(), DType::i64);
   if (kernel.arguments.size() != found.size()) {
     throw UserError(
         fmt::format("kernel {} takes {} arrays, not {}", kernel.name, kernel.arguments.size(), found.size()));
@@ -224,13 +225,21 @@ RelationType infer_rekey(const KeyMap& map, const RelationType& in) {
   return sorted_by_key(std::move(type), origins);
 }
 
-RelationType infer_transform(const Kernel& kernel, const RelationType& in) {
-  check_argument_types(kernel, {in.dtype});
+std::vector<Shape> with_numbers(std::vector<Shape> arrays, const KeyMap& numbers) {
+  arrays.resize(arrays.size() + numbers.outputs.size());
+  return arrays;
+}
+
+std::vector<std::int64_t> numbers_of(const Key& key, const KeyMap& numbers) { return evaluate_for(numbers, key); }
+
+RelationType infer_transform(const Kernel& kernel, const RelationType& in, const KeyMap& numbers) {
+  check_argument_types(kernel, {in.dtype}, numbers);
   RelationType type{in.key_arity, 0, result_dtype(kernel), {}};
   KernelCalls calls(kernel);
   for (const Chunk& chunk : in.chunks) {
+    numbers_of(chunk.key, numbers);
     try {
-      type.chunks.push_back({chunk.key, calls({chunk.bound}).bound});
+      type.chunks.push_back({chunk.key, calls(with_numbers({chunk.bound}, numbers)).bound});
     } catch (const UserError& error) {
       throw UserError(
           fmt::format("{} (array {} under the key {})", error.what(), to_string(chunk.bound), to_string(chunk.key)));
@@ -326,7 +335,7 @@ RelationType infer_aggregate(const KeyPositions& group_by, const Kernel& kernel,
 
 RelationType infer_join(const Join& op, const RelationType& left, const RelationType& right) {
   check_join_positions(op.keys_left, op.keys_right, left, right);
-  check_argument_types(op.kernel, {left.dtype, right.dtype});
+  check_argument_types(op.kernel, {left.dtype, right.dtype}, op.numbers);
   RelationType type{left.key_arity + right.key_arity - op.keys_left.size(), 0, result_dtype(op.kernel), {}};
   std::vector<Key> origins;
   KernelCalls calls(op.kernel);
@@ -335,8 +344,10 @@ RelationType infer_join(const Join& op, const RelationType& left, const Relation
     const Chunk& b = right.chunks[r];
     if (type.chunks.size() >= most_chunks)
       throw UserError(fmt::format("the join makes more than {} tuples; cut into fewer chunks", most_chunks));
+    Key key = joined_key(a.key, b.key, op.keys_right);
+    numbers_of(key, op.numbers);
     try {
-      type.chunks.push_back({joined_key(a.key, b.key, op.keys_right), calls({a.bound, b.bound}).bound});
+      type.chunks.push_back({std::move(key), calls(with_numbers({a.bound, b.bound}, op.numbers)).bound});
     } catch (const UserError& error) {
       throw UserError(fmt::format("{} (left array {} under the key {}, right array {} under {})", error.what(),
                                   to_string(a.bound), to_string(a.key), to_string(b.bound), to_string(b.key)));

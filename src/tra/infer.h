@@ -36,7 +36,7 @@ std::vector<RelationType> infer(const TraExpr& program);
 // The type of one operation from the types of its inputs; each throws UserError without naming the node.
 RelationType infer_filter(const KeyExpr& predicate, const RelationType& in);
 RelationType infer_rekey(const KeyMap& map, const RelationType& in);
-RelationType infer_transform(const Kernel& kernel, const RelationType& in);
+RelationType infer_transform(const Kernel& kernel, const RelationType& in, const KeyMap& numbers = {});
 RelationType infer_tile(const Tile& op, const RelationType& in);
 RelationType infer_concat(const Concat& op, const RelationType& in);
 RelationType infer_aggregate(const KeyPositions& group_by, const Kernel& kernel, const RelationType& in);
@@ -57,7 +57,11 @@ std::vector<std::size_t> order_by_key(const std::vector<Chunk>& chunks, const st
 /// Throws UserError unless both lists are positions of their side, as many on each.
 void check_join_positions(const KeyPositions& keys_left, const KeyPositions& keys_right, const RelationType& left,
                           const RelationType& right);
-/// Throws UserError unless the kernel takes arrays of these types.
-void check_argument_types(const Kernel& kernel, const std::vector<DType>& found);
+/// Throws UserError unless the kernel takes arrays of these types, and after them so many numbers of keys.
+void check_argument_types(const Kernel& kernel, std::vector<DType> found, const KeyMap& numbers = {});
+/// The bounds of a kernel's arguments: those of the arrays, and of the numbers of a key.
+std::vector<Shape> with_numbers(std::vector<Shape> arrays, const KeyMap& numbers);
+/// The numbers of a key. Throws UserError naming it when they cannot be worked out.
+std::vector<std::int64_t> numbers_of(const Key& key, const KeyMap& numbers);
 
 }  // namespace einrel

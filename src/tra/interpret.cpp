@@ -33,7 +33,9 @@ class NodeInterpreter {
     for (const auto& [left_key, left] : in(0)) {
       for (const auto& [right_key, right] : in(1)) {
         if (project(left_key, op.keys_left) != project(right_key, op.keys_right)) continue;
-        result.emplace(joined_key(left_key, right_key, op.keys_right), evaluate(op.kernel, {left, right}, scalars_));
+        Key key = joined_key(left_key, right_key, op.keys_right);
+        Tensor array = evaluate(op.kernel, with_numbers({left, right}, key, op.numbers), scalars_);
+        result.emplace(std::move(key), std::move(array));
       }
     }
     return result;
@@ -52,7 +54,8 @@ class NodeInterpreter {
   }
   Relation operator()(const Transform& op) const {
     Relation result;
-    for (const auto& [key, array] : in()) result.emplace(key, evaluate(op.kernel, {array}, scalars_));
+    for (const auto& [key, array] : in())
+      result.emplace(key, evaluate(op.kernel, with_numbers({array}, key, op.numbers), scalars_));
     return result;
   }
   Relation operator()(const Tile& op) const {
@@ -121,6 +124,15 @@ Tensor concatenate(const std::vector<Tensor>& arrays, std::size_t dim) {
     relation.emplace(std::move(key), arrays[i]);
   }
   return assemble(relation, arrays.front().dtype(), rank);
+}
+
+std::vector<Tensor> with_numbers(std::vector<Tensor> arrays, const Key& key, const KeyMap& numbers) {
+  for (const std::int64_t number : numbers_of(key, numbers)) {
+    Tensor scalar(DType::i64, {});
+    std::memcpy(scalar.mutable_data(), &number, sizeof(number));
+    arrays.push_back(std::move(scalar));
+  }
+  return arrays;
 }
 
 Relation positions_relation(const LabelPositions& op) {

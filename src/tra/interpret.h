@@ -21,6 +21,8 @@ Tensor tile_of(const Tensor& array, const Tile& op, std::int64_t tile);
 std::int64_t tile_count(Extent extent, const Tile& op);
 /// The arrays one after the other along `dim`.
 Tensor concatenate(const std::vector<Tensor>& arrays, std::size_t dim);
+/// What a kernel is called with: arrays, and numbers of a key.
+std::vector<Tensor> with_numbers(std::vector<Tensor> arrays, const Key& key, const KeyMap& numbers);
 /// The tuples of a LabelPositions.
 Relation positions_relation(const LabelPositions& op);
 

@@ -9,6 +9,7 @@
 #include "tra/body_split.h"
 #include "tra/lowering.h"
 #include "tra/named_kernels.h"
+#include "tra/repartition.h"
 
 namespace einrel::lowering {
 namespace {
@@ -138,7 +139,6 @@ class EinSumLowering {
 
   /// Every reducer but argmax and argmin over labels that are cut.
   Source reduce(ChunkedEinSum e, const std::string& name) {
-    take_label_values(e);
     std::vector<std::size_t> extents = take_extents(e);
     split(e, extents);
     if (!reduces_cut_labels(e)) {
@@ -210,7 +210,7 @@ class EinSumLowering {
     return source;
   }
 
-  /// An operand that gives the values of a label that is cut.
+  /// An operand over all positions of a label that is cut.
   std::size_t positions_operand(ChunkedEinSum& e, std::size_t label) {
     const LabelPositions op{cuts_.labels[label].extent, {cuts_.parts[label], 1}};
     const TraId id = builder_.find_or_add(op, {});
@@ -223,19 +223,35 @@ class EinSumLowering {
     return e.operands.size() - 1;
   }
 
-  /// Kernels do not know which chunk they work on: values of labels that are cut are read like tensors.
-  void take_label_values(ChunkedEinSum& e) {
+  /// A part that becomes a relation of its own has no chunks along a label that none of its operands has: values of
+  /// such labels in it are read like tensors from now on. Returns whether there are any.
+  bool read_positions_in(ChunkedEinSum& e, const Split& split) {
+    std::vector<std::size_t> read = operands_read(steps_of(e.body, split.first));
+    if (split.second) read = joined(std::move(read), operands_read(steps_of(e.body, *split.second)));
+    const auto is_within = [](std::size_t step, const Subexpression& part) {
+      return part.first <= step && step <= part.last;
+    };
+    bool found = false;
     ScalarExpr body;
-    for (const ScalarStep& step : e.body.steps) {
+    for (std::size_t s = 0; s < e.body.steps.size(); ++s) {
+      const ScalarStep& step = e.body.steps[s];
       const auto* value = std::get_if<LabelValue>(&step.op);
-      if (value == nullptr || !cuts_.is_cut(value->label)) {
+      const bool is_inside = is_within(s, split.first) || (split.second && is_within(s, *split.second));
+      if (value == nullptr || !is_inside || !cuts_.is_cut(value->label) || is_read_plainly(e, read, value->label)) {
         body.steps.push_back(step);
         continue;
       }
+      found = true;
       body.steps.push_back(operand_step(positions_operand(e, value->label), DType::i64));
       if (step.type != DType::i64) body.steps.push_back({step.type, Convert{}});
     }
     e.body = std::move(body);
+    return found;
+  }
+
+  static bool is_read_plainly(const ChunkedEinSum& e, const std::vector<std::size_t>& operands, std::size_t label) {
+    return std::any_of(operands.begin(), operands.end(),
+                       [&](std::size_t operand) { return reads_plainly(e.operands[operand].access, label); });
   }
 
   /// Operands for labels that are cut and that the body does not read: they give the extent of a chunk.
@@ -243,10 +259,7 @@ class EinSumLowering {
     const std::vector<std::size_t> read = operands_read(e.body);
     std::vector<std::size_t> extents;
     for (const std::size_t label : joined(e.output, e.reduced)) {
-      const bool is_read = std::any_of(read.begin(), read.end(), [&](std::size_t operand) {
-        return reads_plainly(e.operands[operand].access, label);
-      });
-      if (cuts_.is_cut(label) && !is_read) extents.push_back(positions_operand(e, label));
+      if (cuts_.is_cut(label) && !is_read_plainly(e, read, label)) extents.push_back(positions_operand(e, label));
     }
     return extents;
   }
@@ -257,6 +270,7 @@ class EinSumLowering {
       std::vector<std::size_t> source_of;
       for (const Operand& operand : e.operands) source_of.push_back(operand.source);
       if (const std::optional<Split> found = find_split(e.body, source_of)) {
+        if (read_positions_in(e, *found)) continue;
         if (found->second)
           pack(e, found->first, *found->second);
         else
@@ -264,6 +278,7 @@ class EinSumLowering {
         continue;
       }
       // The body is one relation or two already: it takes in one label after the other.
+      if (read_positions_in(e, {{0, e.body.steps.size() - 1}, std::nullopt})) continue;
       std::vector<std::size_t> taken;
       if (sources_of(e, operands_read(e.body)).size() < 2) {
         taken.push_back(extents.back());
@@ -354,6 +369,24 @@ class EinSumLowering {
     return *packing_label_;
   }
 
+  struct KernelWithValues {
+    Kernel kernel;
+    std::vector<std::size_t>
+        values;  ///< the labels of which it takes the first value in a chunk, as its last arguments
+  };
+
+  /// The first value of each label in the chunks with these keys.
+  KeyMap begins_of(const std::vector<std::size_t>& labels, const KeyLabels& keys) const {
+    KeyMap begins;
+    for (const std::size_t label : labels) {
+      const auto at = std::find(keys.begin(), keys.end(), std::optional(label));
+      invariant(at != keys.end(), "whoever reads values of a label has its chunks");
+      const KeyExpr part = key_position(static_cast<std::size_t>(at - keys.begin()));
+      begins.outputs.push_back(chunk_begin(cuts_.labels[label].extent, {cuts_.parts[label], 1}, part));
+    }
+    return begins;
+  }
+
   /// One kernel over these operands, which read two relations at most.
   Source apply(const ChunkedEinSum& e, const std::vector<std::size_t>& operands, const std::string& name) {
     const std::vector<std::size_t> sources = sources_of(e, operands);
@@ -365,11 +398,11 @@ class EinSumLowering {
       const Source& source = from_one.sources.front();
       return transformed(kernel_for(from_one, {0}, {0}, name), source, e.dtype);
     }
-    Kernel kernel = kernel_for(e, operands, sources, name);
+    auto [kernel, values] = kernel_for(e, operands, sources, name);
     const Source& left = e.sources[sources.front()];
-    if (sources.size() == 1) return transformed(std::move(kernel), left, e.dtype);
+    if (sources.size() == 1) return transformed({std::move(kernel), std::move(values)}, left, e.dtype);
     const Source& right = e.sources[sources.back()];
-    Join join{{}, {}, std::move(kernel)};
+    Join join{{}, {}, std::move(kernel)};  // its numbers when its key is known
     Source result{{}, e.dtype, left.keys};
     for (std::size_t p = 0; p < left.keys.size(); ++p) {
       const auto at = std::find(right.keys.begin(), right.keys.end(), left.keys[p]);
@@ -378,19 +411,41 @@ class EinSumLowering {
       join.keys_right.push_back(static_cast<std::size_t>(at - right.keys.begin()));
     }
     for (const std::size_t p : complement(join.keys_right, right.keys.size())) result.keys.push_back(right.keys[p]);
+    join.numbers = begins_of(values, result.keys);
     result.id = builder_.add(std::move(join), {left.id, right.id});
     builder_.explain(result.id, {left.keys, right.keys}, result.keys);
     return result;
   }
 
-  Source transformed(Kernel kernel, const Source& source, DType dtype) {
-    const TraId id = builder_.add(Transform{std::move(kernel)}, {source.id});
+  Source transformed(KernelWithValues run, const Source& source, DType dtype) {
+    const KeyMap begins = begins_of(run.values, source.keys);
+    const TraId id = builder_.add(Transform{std::move(run.kernel), begins}, {source.id});
     builder_.explain(id, {source.keys}, source.keys);
     return {id, dtype, source.keys};
   }
 
-  Kernel kernel_for(const ChunkedEinSum& e, const std::vector<std::size_t>& operands,
-                    const std::vector<std::size_t>& sources, const std::string& name) const {
+  /// A kernel counts from 0 in each chunk: it adds where the chunk begins to values of labels that are cut.
+  ScalarExpr with_begins(const ScalarExpr& body, std::size_t first, std::vector<std::size_t>& values) const {
+    ScalarExpr result;
+    for (const ScalarStep& step : body.steps) {
+      const auto* value = std::get_if<LabelValue>(&step.op);
+      if (value == nullptr || !cuts_.is_cut(value->label)) {
+        result.steps.push_back(step);
+        continue;
+      }
+      const auto known = std::find(values.begin(), values.end(), value->label);
+      const auto number = static_cast<std::size_t>(known - values.begin());
+      if (known == values.end()) values.push_back(value->label);
+      result.steps.push_back({DType::i64, *value});
+      result.steps.push_back(operand_step(first + number, DType::i64));
+      result.steps.push_back({DType::i64, ApplyBinary{BinaryFunction::add}});
+      if (step.type != DType::i64) result.steps.push_back({step.type, Convert{}});
+    }
+    return result;
+  }
+
+  KernelWithValues kernel_for(const ChunkedEinSum& e, const std::vector<std::size_t>& operands,
+                              const std::vector<std::size_t>& sources, const std::string& name) const {
     const std::vector<std::size_t> labels = joined(e.output, e.reduced);
     std::vector<std::size_t> own(cuts_.labels.size(), labels.size());  // position in the kernel by label
     EinSum einsum;
@@ -400,8 +455,9 @@ class EinSumLowering {
       einsum.labels.push_back(cuts_.labels[label]);
     }
     einsum.reducer = e.reducer;
-    einsum.body = e.body;
-    std::vector<std::size_t> moved(e.operands.size(), 0);
+    std::vector<std::size_t> values;
+    einsum.body = with_begins(e.body, e.operands.size(), values);
+    std::vector<std::size_t> moved(e.operands.size() + values.size(), 0);
     std::vector<std::size_t> reads;
     const auto add = [&](const Operand& operand) {
       const auto argument = std::find(sources.begin(), sources.end(), operand.source) - sources.begin();
@@ -416,14 +472,20 @@ class EinSumLowering {
       add(e.operands[operand]);
     }
     for (const Operand& operand : extents_behind_padding(e, operands)) add(operand);
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      moved[e.operands.size() + v] = reads.size();
+      einsum.operands.emplace_back();
+      reads.push_back(sources.size() + v);
+    }
     for (ScalarStep& step : einsum.body.steps) {
       if (auto* value = std::get_if<OperandValue>(&step.op)) value->operand = moved[value->operand];
       if (auto* value = std::get_if<LabelValue>(&step.op)) value->label = own[value->label];
     }
     std::vector<DType> arguments;
     for (const std::size_t source : sources) arguments.push_back(e.sources[source].dtype);
+    arguments.resize(arguments.size() + values.size(), DType::i64);
     Vertex vertex{name, e.dtype, {}, {}, std::move(einsum), {}};
-    return in_reading_order(kernel_of(name, vertex, arguments, reads));
+    return {in_reading_order(kernel_of(name, vertex, arguments, reads)), std::move(values)};
   }
 
   /// pad(X[n,y+dy]) does not tell the kernel the extent of a chunk of n; the unused operand X[n,0] does.

@@ -244,7 +244,9 @@ class ProgramBuilder {
                          fmt::format("as in {}", operation.usage)}};
     };
     // What is called with one pair of parentheses may have had the other one in mind.
-    if (call.parameters.size() != operation.parameters)
+    const bool takes_numbers = operation.name == "join" || operation.name == "transform";
+    const bool has_numbers = takes_numbers && call.parameters.size() == operation.parameters + 1;
+    if (call.parameters.size() != operation.parameters && !has_numbers)
       complain(operation.parameters, "parameter", call.parameters.size());
     std::vector<TraId> inputs;
     for (const std::size_t node : call.inputs) {
@@ -288,8 +290,10 @@ class ProgramBuilder {
       return Concat{read_index(given[0], "the key position"), read_index(given[1], "the dimension")};
     if (name == "repartition") return repartition(given[0]);
     if (name == "transform") {
-      std::optional<Kernel> kernel = kernels_.find(read_kernel_names(given[0]), {in});
-      return kernel ? std::optional<TraOp>(Transform{std::move(*kernel)}) : std::nullopt;
+      KeyMap numbers = given.size() > 1 ? read_key_map(given[1], in.key_arity) : KeyMap{};
+      std::optional<Kernel> kernel = kernels_.find(read_kernel_names(given[0]), with_numbers({in}, numbers));
+      if (!kernel) return std::nullopt;
+      return Transform{std::move(*kernel), std::move(numbers)};
     }
     if (name == "aggregate") {
       KeyPositions group_by = read_positions(given[0]);
@@ -297,8 +301,11 @@ class ProgramBuilder {
       return kernel ? std::optional<TraOp>(Aggregate{std::move(group_by), std::move(*kernel)}) : std::nullopt;
     }
     invariant(name == "join", "every operation of the table is built");
+    const Signature& right = signatures_[inputs[1].index];
     Join join{read_positions(given[0]), read_positions(given[1]), {}};
-    std::optional<Kernel> kernel = kernels_.find(read_kernel_names(given[2]), {in, signatures_[inputs[1].index]});
+    const std::size_t arity = in.key_arity + complement(join.keys_right, right.key_arity).size();
+    if (given.size() > 3) join.numbers = read_key_map(given[3], arity);
+    std::optional<Kernel> kernel = kernels_.find(read_kernel_names(given[2]), with_numbers({in, right}, join.numbers));
     if (!kernel) return std::nullopt;
     join.kernel = std::move(*kernel);
     return join;

@@ -50,7 +50,14 @@ const Kernel* kernel_of(const TraOp& op) {
   return transform == nullptr ? nullptr : &transform->kernel;
 }
 
-/// Name and parameters of an operation; `kernel` is what its kernel is called.
+const KeyMap* numbers_of(const TraOp& op) {
+  if (const auto* join = std::get_if<Join>(&op)) return &join->numbers;
+  const auto* transform = std::get_if<Transform>(&op);
+  return transform == nullptr ? nullptr : &transform->numbers;
+}
+
+/// Name and parameters of an operation; `kernel` is what its kernel is called, `arity` that of the keys that its own
+/// read.
 struct HeadText {
   const std::string& kernel;
   std::size_t arity;
@@ -63,11 +70,14 @@ struct HeadText {
     return fmt::format("aggregate({}, {})", to_string(op.group_by), kernel);
   }
   std::string operator()(const Join& op) const {
-    return fmt::format("join({}, {}, {})", to_string(op.keys_left), to_string(op.keys_right), kernel);
+    return fmt::format("join({}, {}, {}{})", to_string(op.keys_left), to_string(op.keys_right), kernel,
+                       numbers_text(op.numbers, arity));
   }
   std::string operator()(const ReKey& op) const { return fmt::format("rekey({})", map_text(op.map, arity)); }
   std::string operator()(const Filter& op) const { return fmt::format("filter({})", to_string(op.predicate)); }
-  std::string operator()(const Transform&) const { return fmt::format("transform({})", kernel); }
+  std::string operator()(const Transform& op) const {
+    return fmt::format("transform({}{})", kernel, numbers_text(op.numbers, arity));
+  }
   std::string operator()(const Tile& op) const { return fmt::format("tile({}, {})", op.dim, op.size); }
   std::string operator()(const Concat& op) const {
     return fmt::format("concat({}, {})", op.key_position, op.array_dim);
@@ -166,7 +176,10 @@ class ProgramPrinter {
       ranks.push_back(signatures_[input.index].rank);
     }
     if (std::holds_alternative<Aggregate>(node.op)) ranks.push_back(ranks.front());
-    const std::size_t arity = node.inputs.empty() ? 0 : signatures_[node.inputs.front().index].key_arity;
+    const KeyMap* numbers = numbers_of(node.op);
+    if (numbers != nullptr) ranks.resize(ranks.size() + numbers->outputs.size(), 0);
+    const std::size_t read = node.inputs.empty() ? 0 : signatures_[node.inputs.front().index].key_arity;
+    const std::size_t arity = std::holds_alternative<Join>(node.op) ? signatures_[i].key_arity : read;
     const Kernel* kernel = kernel_of(node.op);
     const std::string text = op_text(node.op, kernel == nullptr ? "" : kernel_name(*kernel, ranks), inputs, arity);
     if (std::holds_alternative<StoredRelation>(node.op)) return fmt::format("input {}{}\n", names_[i], text);
@@ -218,6 +231,10 @@ std::string to_text(const TraExpr& program) { return ProgramPrinter(program).run
 std::string to_text(const TraOp& op, const std::vector<std::string>& inputs, std::size_t key_arity) {
   const Kernel* kernel = kernel_of(op);
   return op_text(op, kernel == nullptr ? "" : kernel->name, inputs, key_arity);
+}
+
+std::string numbers_text(const KeyMap& numbers, std::size_t arity) {
+  return numbers.outputs.empty() ? "" : ", " + map_text(numbers, arity);
 }
 
 std::string to_text(const std::vector<DimensionCut>& cuts) {

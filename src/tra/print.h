@@ -17,6 +17,8 @@ namespace einrel {
 std::string to_text(const TraExpr& program);
 /// One operation over named inputs: "join(<1>, <0>, matMul)(A, B)"; an input without its name: "[4,4] : f32 cut <2,2>".
 std::string to_text(const TraOp& op, const std::vector<std::string>& inputs, std::size_t key_arity);
+/// What stands behind a kernel that takes numbers of keys with `arity` positions: ", <k0> -> <4*k0>".
+std::string numbers_text(const KeyMap& numbers, std::size_t arity);
 /// "<2,3 by 4>"
 std::string to_text(const std::vector<DimensionCut>& cuts);
 

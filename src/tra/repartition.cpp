@@ -49,6 +49,10 @@ KeyExpr chunk_of_piece(const KeyExpr& number, Extent extent, const DimensionCut&
 
 }  // namespace
 
+KeyExpr chunk_begin(Extent extent, const DimensionCut& cut, const KeyExpr& part) {
+  return begin_in_pieces(part, extent, cut, 1);
+}
+
 TraId expand_repartition(TraExpr& program, TraId in, const Repartition& op, const Shape& bound) {
   const std::size_t rank = bound.size();
   for (std::size_t d = 0; d < rank; ++d) {

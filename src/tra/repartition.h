@@ -10,6 +10,9 @@ namespace einrel {
 /// `bound` is that of the whole tensor. Returns `in` when nothing changes.
 TraId expand_repartition(TraExpr& program, TraId in, const Repartition& op, const Shape& bound);
 
+/// Where chunk `part` of a dimension begins (relation.h), over keys.
+KeyExpr chunk_begin(Extent extent, const DimensionCut& cut, const KeyExpr& part);
+
 /// What a chunk of a new cut takes of a chunk of the old one, along one dimension: elements begin .. begin + extent - 1
 /// of the tensor.
 struct Piece {

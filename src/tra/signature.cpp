@@ -33,6 +33,11 @@ class Visitor {
 
 }  // namespace
 
+std::vector<Signature> with_numbers(std::vector<Signature> arrays, const KeyMap& numbers) {
+  arrays.resize(arrays.size() + numbers.outputs.size(), {0, 0, DType::i64});
+  return arrays;
+}
+
 std::size_t result_rank(const Kernel& kernel, const std::vector<std::size_t>& ranks) {
   if (kernel.steps.empty()) return ranks.front();
   const auto& op = kernel.steps.back().op;

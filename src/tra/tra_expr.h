@@ -21,8 +21,8 @@ struct StoredRelation {
   TensorCut cut;
   bool operator==(const StoredRelation&) const = default;
 };
-/// The numbers 0..extent-1 as i64 vectors, keyed by chunk: label values for kernels, which do not see keys. Made where
-/// they are needed, so they never move.
+/// The numbers 0..extent-1 as i64 vectors, keyed by chunk: what a label that no tensor has runs over. Nobody stores or
+/// moves them.
 struct LabelPositions {
   Extent extent;
   DimensionCut cut;
@@ -36,11 +36,13 @@ struct Aggregate {
   bool operator==(const Aggregate&) const = default;
 };
 /// Join(joinKeysL, joinKeysR, projOp): pairs whose keys agree at these positions. Output key: the left key, then the
-/// right key without keys_right.
+/// right key without keys_right. `numbers` of that key are what the kernel takes after the arrays, as i64 of rank 0: so
+/// a kernel can know where its chunk begins, though it does not see keys.
 struct Join {
   KeyPositions keys_left;
   KeyPositions keys_right;
   Kernel kernel;
+  KeyMap numbers = {};
   bool operator==(const Join&) const = default;
 };
 struct ReKey {
@@ -52,8 +54,10 @@ struct Filter {
   KeyExpr predicate;
   bool operator==(const Filter&) const = default;
 };
+/// `numbers` as those of a Join.
 struct Transform {
   Kernel kernel;
+  KeyMap numbers = {};
   bool operator==(const Transform&) const = default;
 };
 /// Tile(tileDim, tileSize): cuts each array along `dim` into arrays of `size` (the last one may be smaller); a new last

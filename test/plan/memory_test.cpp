@@ -84,10 +84,10 @@ TEST(FinerParts, OfOperandsAreNoLargerThanTheirReaderWants) {
   EXPECT_EQ(calls_of(graph, plan), 2.0 * 32 * 4);
 }
 
-TEST(Peak, CountsWhatIsComparedWithTheExtremeWhereItsLabelsAreCut) {
+TEST(Peak, CountsTheValuesThatAreComparedWithTheExtremeWhereItsLabelsAreCut) {
   const std::string dims = "dims i=4 j=6 k=8\ninput A[i,j], B[j,k]\n";
   for (const auto& [statement, between] : std::map<std::string, std::int64_t>{
-           {"M[i,k] = argmax[j] A[i,j] * B[j,k]", 4 * 6 * 8 * 5}, {"M[i] = argmax[j] A[i,j]", 4 * 6}}) {
+           {"M[i,k] = argmax[j] A[i,j] * B[j,k]", 4 * 6 * 8 * 4}, {"M[i] = argmax[j] A[i,j]", 0}}) {
     const EinGraph graph = einrel::graph_of(dims + statement + "\n");
     Plan plan = plan_of(graph, 1, {});
     const std::size_t j = reduced_labels(graph.vertices[2]).front();
@@ -96,8 +96,7 @@ TEST(Peak, CountsWhatIsComparedWithTheExtremeWhereItsLabelsAreCut) {
     const SitePeak peak = peak_of(graph, plan);
     const auto held = std::find_if(peak.tensors.begin(), peak.tensors.end(),
                                    [](const HeldTensor& each) { return each.as == HeldAs::between; });
-    ASSERT_NE(held, peak.tensors.end()) << statement;
-    EXPECT_EQ(held->bytes, between);
+    EXPECT_EQ(held == peak.tensors.end() ? 0 : held->bytes, between) << statement;
     EXPECT_GT(peak.bytes, whole);
     plan.vertices[2].parts[j] = 1;
     EXPECT_EQ(peak_of(graph, plan).bytes, whole);

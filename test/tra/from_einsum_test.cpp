@@ -154,17 +154,16 @@ TEST(FromEinsum, OneTensorReadTwiceAlikeIsOneOperandAndReadAcrossIsJoinedWithIts
   EXPECT_TRUE(same_as_reference(across, cuts, counted_inputs(across)));
 }
 
-TEST(FromEinsum, ValuesOfLabelsThatAreCutAreReadFromPositions) {
+TEST(FromEinsum, KernelsTakeWhereTheirChunkBeginsForValuesOfLabelsThatAreCut) {
   const EinGraph graph = graph_of("dims t=5 s=4\ninput X[t,s]\nZ[t,s] = where(s <= t, X[t,s], -inf)");
   const GraphCuts one = cuts_by_label(graph, {{"t", 3}}, {{"X", {"t", "s"}}});
-  EXPECT_THAT(operations(from_einsum(graph, one)), ElementsAre("X", "positions", "join<0><0>"));
+  EXPECT_THAT(operations(from_einsum(graph, one)), ElementsAre("X", "transform"));
   EXPECT_TRUE(same_as_reference(graph, one, counted_inputs(graph)));
   const GraphCuts none = cuts_by_label(graph, {});
   EXPECT_THAT(operations(from_einsum(graph, none)), ElementsAre("X", "transform"));
   EXPECT_TRUE(same_as_reference(graph, none, counted_inputs(graph)));
   const GraphCuts both = cuts_by_label(graph, {{"t", 3}, {"s", 2}}, {{"X", {"t", "s"}}});
-  EXPECT_THAT(operations(from_einsum(graph, both)),
-              ElementsAre("X", "positions", "positions", "join<><>", "join<0,1><1,0>"));
+  EXPECT_THAT(operations(from_einsum(graph, both)), ElementsAre("X", "transform"));
   EXPECT_TRUE(same_as_reference(graph, both, counted_inputs(graph)));
 }
 

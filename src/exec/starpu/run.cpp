@@ -120,12 +120,9 @@ class TaskRun {
   void operator()(const ReadInput& op) const {
     std::visit([&](const auto& source) { read(source, op); }, call_.state.bindings.inputs[op.input]);
   }
-  void operator()(const MakePositions& op) const { make_positions(op, bound(), result_); }
   void operator()(const CallKernel& op) const {
     const ChunkKernel& kernel = call_.state.kernels(op, reads_);
-    std::vector<const std::byte*> data;
-    for (const Tensor* const read : arguments_of(op, std::span(std::as_const(reads_)))) data.push_back(read->data());
-    kernel.run(data, result_, call_.state.session.workers());
+    kernel.run(argument_data(op, reads_), result_, call_.state.session.workers());
   }
   void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), result_); }
   void operator()(const Send&) const { throw Bug("a Send is no task of StarPU's"); }

@@ -72,7 +72,9 @@ std::string broken_condition(const Rule& rule, const Match& match) {
 
 namespace rules {
 
-const Kernel* single_kernel(const LocalMap& map) { return std::get_if<Kernel>(&map.arrays); }
+const Kernel* single_kernel(const LocalMap& map) {
+  return map.numbers.outputs.empty() ? std::get_if<Kernel>(&map.arrays) : nullptr;
+}
 
 }  // namespace rules
 }  // namespace einrel

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "exec/task_graph.h"
+
+namespace einrel {
+
+/// The tuples of one site, by ascending key; a partial relation may have several of a key, in the order they arrived.
+using SiteArrays = std::multimap<Key, ArrayId>;
+
+/// What a kernel is called with.
+struct Arguments {
+  std::vector<ArrayId> arrays;
+  std::vector<std::int64_t> numbers;
+  auto operator<=>(const Arguments&) const = default;
+};
+
+/// Adds arrays and the tasks that make them to a graph.
+class TaskBuilder {
+ public:
+  TaskBuilder(std::int64_t sites, SiteMemory memory) {
+    graph_.sites = sites;
+    graph_.memory = memory;
+  }
+
+  bool is_shared() const { return graph_.memory == SiteMemory::shared; }
+  const TaskArray& operator[](ArrayId id) const { return graph_[id]; }
+  /// What is added from now on is a part of that operation.
+  void begin(IaId node) { node_ = node; }
+  TaskGraph take() {
+    graph_.kernels.assign(kernels_.begin(), kernels_.end());
+    mark_shared_inputs();
+    drop_positions();
+    return std::move(graph_);
+  }
+
+  ArrayId make(TaskOp op, std::vector<ArrayId> reads, TaskArray array) {
+    for (ArrayId& read : reads) read = stored(read);
+    graph_.arrays.push_back(std::move(array));
+    const ArrayId made{graph_.arrays.size() - 1};
+    if (const auto* const read = std::get_if<ReadInput>(&op)) inputs_[made] = {read->input, read->begin};
+    graph_.tasks.push_back({std::move(op), std::move(reads), made, node_});
+    return made;
+  }
+  /// An array of the numbers first, first + 1, ... Kernels work them out; it is only made for what is none.
+  ArrayId positions(std::int64_t first, Extent extent, Site site) {
+    graph_.arrays.push_back({DType::i64, {extent}, site});
+    const ArrayId array{graph_.arrays.size() - 1};
+    positions_.emplace(array, first);
+    return array;
+  }
+  std::size_t input(const StoredRelation& stored) {
+    graph_.inputs.push_back(stored);
+    return graph_.inputs.size() - 1;
+  }
+  void write(const std::string& name, const RelationType& type, const SiteArrays& chunks);
+
+  /// The result of a kernel for these arguments; the same array when sites share memory and it was called with them
+  /// before.
+  ArrayId call(const Kernel& kernel, const Arguments& arguments, Site site) {
+    if (is_identity(kernel)) return arguments.arrays.front();
+    const std::size_t k = kernel_number(kernel);
+    if (is_shared()) {
+      const auto known = called_.find({k, arguments});
+      if (known != called_.end()) return known->second;
+    }
+    const ArrayId made = make_by_call(k, arguments, {}, site);
+    if (is_shared()) called_[{k, arguments}] = made;
+    return made;
+  }
+
+  /// The results of a kernel for several arguments, each reduced with those before it, in one array; see reduces_onto.
+  ArrayId call_onto(const Kernel& kernel, const std::vector<Arguments>& calls, Site site) {
+    if (calls.size() == 1) return call(kernel, calls.front(), site);
+    const std::size_t k = kernel_number(kernel);
+    const auto known = called_onto_.find({k, calls});
+    if (is_shared() && known != called_onto_.end()) return known->second;
+    std::optional<ArrayId> made;
+    for (const Arguments& arguments : calls) made = make_by_call(k, arguments, made, site);
+    if (is_shared()) called_onto_[{k, calls}] = *made;
+    return *made;
+  }
+
+  /// Other sites than its own read the array as it is.
+  void share(ArrayId array) {
+    const auto input = inputs_.find(array);
+    if (input != inputs_.end()) shared_inputs_.insert(input->second);
+  }
+
+  /// The array on another site.
+  ArrayId send(ArrayId array, Site to) {
+    share(array);
+    if (is_shared()) return array;
+    if (const auto made = positions_.find(array); made != positions_.end())
+      return positions(made->second, graph_[array].bound.front(), to);
+    const TaskArray& sent = graph_[array];
+    if (element_count(sent.bound) == 0) return make(CopyBoxes{}, {}, {sent.dtype, sent.bound, to});
+    return make(Send{}, {array}, {sent.dtype, sent.bound, to});
+  }
+
+  /// An array put together from boxes of others; one of them itself where that is the whole.
+  ArrayId put_together(const std::vector<ArrayId>& reads, std::vector<CopyBoxes::Box> boxes, TaskArray array) {
+    if (reads.size() == 1 && graph_[reads.front()].bound == array.bound) return reads.front();
+    return make(CopyBoxes{std::move(boxes)}, reads, std::move(array));
+  }
+
+ private:
+  ArrayId make_by_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
+
+  std::size_t kernel_number(const Kernel& kernel);
+
+  /// Of the kernel that works out the positions that it would get as this argument.
+  std::optional<std::size_t> number_without_positions(std::size_t k, std::size_t argument, Extent extent);
+
+  /// The array itself, or one that holds its positions.
+  ArrayId stored(ArrayId array);
+
+  void mark_shared_inputs();
+
+  /// Nobody makes them, so they are no arrays of the graph.
+  void drop_positions();
+
+  /// A part of an input: which, and where it begins.
+  using InputPart = std::pair<std::size_t, std::vector<std::int64_t>>;
+
+  TaskGraph graph_;
+  IaId node_;
+  std::map<ArrayId, InputPart> inputs_;
+  std::set<InputPart> shared_inputs_;
+  std::deque<Kernel> kernels_;  // calls_ refers to them
+  std::vector<KernelCalls> calls_;
+  std::unordered_multimap<std::string, std::size_t> by_name_;  // of kernels
+  std::map<std::pair<std::size_t, Arguments>, ArrayId> called_;
+  std::map<std::pair<std::size_t, std::vector<Arguments>>, ArrayId> called_onto_;
+  std::map<ArrayId, std::int64_t> positions_;  // arrays that nobody makes, by their first number
+  std::map<ArrayId, ArrayId> stored_;          // those of them that somebody needs, as arrays
+  std::map<std::tuple<std::size_t, std::size_t, Extent>, std::optional<std::size_t>> without_positions_;
+};
+
+}  // namespace einrel
