@@ -183,6 +183,39 @@ TEST(Tasks, ReduceThePartsOfALabelOntoOneResult) {
   }
 }
 
+TEST(Tasks, HoldNoValuesOfLabels) {
+  // Every label is cut into 4 parts: kernels know where they are from no array, neither made nor sent.
+  for (const std::string statements :
+       {"S[] = sum[i] i", "S[i] = i * 2", "S[i,j] = where(i >= j, X[i,j], 0)", "S[] = argmax[i] Y[i]",
+        "S[j] = argmin[i] X[i,j] * Y[i]", "S[i,j] = j", "S[i] = sum[j] X[i,j] * j + i"}) {
+    SCOPED_TRACE(statements);
+    const EinGraph graph =
+        einrel::graph_of("dims i=40 j=24\ninput X[i,j], Y[i]\n" + statements + "\noutput S\n");
+    Plan plan{"by hand", 2, {}};
+    for (const Vertex& vertex : graph.vertices) {
+      plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 1)));
+      VertexPlan& last = plan.vertices.back();
+      last.grid.front() = 2;
+      last.strides.front() = 1;
+      std::fill(last.parts.begin(), last.parts.end(), 4);
+    }
+    const TensorBindings inputs = counted_inputs(graph);
+    const LoweredPlan lowered = lower(graph, plan);
+    const Traffic traffic = bytes_of(lowered.ia.store, lowered.ia.plan);
+    for (const SiteMemory memory : {SiteMemory::shared, SiteMemory::apart}) {
+      const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, memory);
+      std::int64_t sent = 0;
+      for (const Task& task : tasks.tasks) {
+        if (std::holds_alternative<Send>(task.op)) sent += bytes_of(tasks[task.makes]);
+      }
+      EXPECT_TRUE(std::none_of(tasks.kernels.begin(), tasks.kernels.end(),
+                               [](const Kernel& kernel) { return kernel.name == "positions"; }));
+      EXPECT_EQ(sent, memory == SiteMemory::apart ? traffic.total : 0);
+      expect_reference(graph, inputs, run_on(tasks, inputs, 1));
+    }
+  }
+}
+
 TEST(Tasks, BeginWithWhatDoesNotHaveToCome) {
   // Each of three sites has a third of B, and needs all of it, piece by piece.
   const EinGraph graph = einrel::graph_of("dims i=6 j=9 k=4\ninput A[i,j], B[j,k]\nZ[i,k] = sum[j] A[i,j] * B[j,k]\n");
