@@ -189,8 +189,7 @@ TEST(Tasks, HoldNoValuesOfLabels) {
        {"S[] = sum[i] i", "S[i] = i * 2", "S[i,j] = where(i >= j, X[i,j], 0)", "S[] = argmax[i] Y[i]",
         "S[j] = argmin[i] X[i,j] * Y[i]", "S[i,j] = j", "S[i] = sum[j] X[i,j] * j + i"}) {
     SCOPED_TRACE(statements);
-    const EinGraph graph =
-        einrel::graph_of("dims i=40 j=24\ninput X[i,j], Y[i]\n" + statements + "\noutput S\n");
+    const EinGraph graph = einrel::graph_of("dims i=40 j=24\ninput X[i,j], Y[i]\n" + statements + "\noutput S\n");
     Plan plan{"by hand", 2, {}};
     for (const Vertex& vertex : graph.vertices) {
       plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 1)));
