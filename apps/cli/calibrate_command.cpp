@@ -33,10 +33,7 @@ std::string sharing_text(const Machine& machine) {
       machine.flops_alone, machine.memory_alone, machine.network_alone, machine.sites_per_node);
 }
 
-void calibrate_here(const std::string& given_threads) {
-  if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, 60);
-  const MpiJob mpi(end_all);
-  const Job& job = mpi.job();
+void calibrate_on(const Job& job, const std::string& given_threads) {
   std::size_t threads = 1;
   agree(job, [&] { threads = threads_of(given_threads, job); });
   const Machine machine = calibrate(threads, job);
@@ -52,6 +49,12 @@ void calibrate_here(const std::string& given_threads) {
                     bytes_text(machine.network_bandwidth), seconds_text(machine.network_latency),
                     job.ranks > 1 ? "" : " (assumed; measured under mpirun -n 2)", sharing_text(machine), path));
   });
+}
+
+void calibrate_here(const std::string& given_threads) {
+  if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, 60);
+  const MpiJob mpi(end_all);
+  mpi.run([&](const Job& job) { calibrate_on(job, given_threads); });
 }
 
 }  // namespace

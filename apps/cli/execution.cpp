@@ -1,7 +1,9 @@
 #include "execution.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <utility>
 
@@ -98,9 +100,40 @@ void check_options(const ExecutionArguments& arguments) {
   check_plan_options(arguments.plan, arguments.planner, arguments.spill);
 }
 
+/// All options are right.
+void execute_on(const Job& job, const ExecutionArguments& arguments, const Execution& execution) {
+  const SourceText source = execution.source(job);
+  Prepared prepared;
+  agree(job, [&] {
+    prepared = execution.prepare(source);
+    refuse_overwriting(arguments, prepared);
+    check_outputs(prepared.outputs, prepared.compiled.graph);
+  });
+  if (!is_by_plan(arguments, job)) return run_here(arguments, prepared, source);
+  run_by_plan({.compiled = prepared.compiled,
+               .source = source,
+               .inputs = prepared.files,
+               .seed = prepared.seed,
+               .scalars = prepared.scalars,
+               .outputs = prepared.outputs,
+               .plan = arguments.plan,
+               .planner = arguments.planner,
+               .threads = threads_of(arguments.threads, job),
+               .spill = arguments.spill,
+               .trace = arguments.trace,
+               .repeats = parse_repeats(arguments.repeats),
+               .progress = progress_listener(arguments.progress),
+               .explain = arguments.explain,
+               .analyze = arguments.analyze,
+               .json = arguments.json},
+              job);
+}
+
 }  // namespace
 
 void end_all(std::exception_ptr error, const Job& job) {
+  static std::atomic_flag is_ending;  // one of the threads that fail says so
+  while (is_ending.test_and_set()) ::pause();
   end_job(job, report_failure(error, job.is_started ? fmt::format("rank {}: ", job.rank) : ""));
 }
 
@@ -137,35 +170,12 @@ void execute(const ExecutionArguments& arguments, const Execution& execution) {
   }
   if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, timeout);
   const MpiJob mpi(end_all);
-  const Job& job = mpi.job();
-  agree(job, [&] {
-    if (fault) std::rethrow_exception(fault);
+  mpi.run([&](const Job& job) {
+    agree(job, [&] {
+      if (fault) std::rethrow_exception(fault);
+    });
+    execute_on(job, arguments, execution);
   });
-  const SourceText source = execution.source(job);
-  Prepared prepared;
-  agree(job, [&] {
-    prepared = execution.prepare(source);
-    refuse_overwriting(arguments, prepared);
-    check_outputs(prepared.outputs, prepared.compiled.graph);
-  });
-  if (!is_by_plan(arguments, job)) return run_here(arguments, prepared, source);
-  run_by_plan({.compiled = prepared.compiled,
-               .source = source,
-               .inputs = prepared.files,
-               .seed = prepared.seed,
-               .scalars = prepared.scalars,
-               .outputs = prepared.outputs,
-               .plan = arguments.plan,
-               .planner = arguments.planner,
-               .threads = threads_of(arguments.threads, job),
-               .spill = arguments.spill,
-               .trace = arguments.trace,
-               .repeats = parse_repeats(arguments.repeats),
-               .progress = progress_listener(arguments.progress),
-               .explain = arguments.explain,
-               .analyze = arguments.analyze,
-               .json = arguments.json},
-              job);
 }
 
 }  // namespace einrel::cli

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 
@@ -122,12 +123,20 @@ int run_command_line(int argc, char** argv) {
   return 0;
 }
 
+/// An exception that nobody could catch, as out of a thread that finds no memory.
+[[noreturn]] void end_at_once() {
+  const std::exception_ptr failure = std::current_exception();
+  if (!failure) std::abort();
+  std::_Exit(einrel::cli::report_failure(failure));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   // A file that grows past a limit is then a failed write like any other: reported, and the temporary file removed.
   std::signal(SIGXFSZ, SIG_IGN);
   einrel::cli::name_inputs_that_are_cut_short();
+  std::set_terminate(end_at_once);
   try {
     return run_command_line(argc, argv);
   } catch (...) {

@@ -93,12 +93,14 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job,
                                          job.rank == 0 ? run.progress : ProgressListener{});
   const std::map<std::string, Summary> summaries = outputs.finish();
-  if (job.rank != 0) return;
-  if (run.trace) write_text(*run.trace, trace_json(tasks, report));
-  if (run.json)
-    print(fmt::format("{}\n", run_plan_json(run.compiled, plan, request, report, summaries, peak_resident_bytes())));
-  else
-    print_results(run, summaries, plan, report);
+  agree(job, [&] {
+    if (job.rank != 0) return;
+    if (run.trace) write_text(*run.trace, trace_json(tasks, report));
+    if (run.json)
+      print(fmt::format("{}\n", run_plan_json(run.compiled, plan, request, report, summaries, peak_resident_bytes())));
+    else
+      print_results(run, summaries, plan, report);
+  });
 }
 
 }  // namespace einrel::cli

@@ -9,11 +9,12 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <thread>
 #include <tuple>
+
+#include "base/janitor.h"
 
 namespace einrel {
 namespace {
@@ -81,8 +82,7 @@ void run_guarded(const std::string& name, double timeout) {
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != guard) ::_exit(exit_run_failed);  // it has died already
-    // One that is stopped would not see the end, and whoever waits for it neither.
-    std::atexit([] { ::kill(::getppid(), SIGCONT); });
+    keep_awake(guard);  // one that is stopped would not see the end, and whoever waits for it neither
     return;
   }
   ::prctl(PR_SET_NAME, "einrel-guard");

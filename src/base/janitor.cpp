@@ -1,6 +1,7 @@
 #include "base/janitor.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,10 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One command to the other process: to keep a path in mind, or to forget it; the path follows.
+enum class Order : std::uint32_t { remember, forget, keep_awake };
+
+/// One command to the other process: what it should do with the path, or the number of a process, that follows.
 struct Command {
   std::uint32_t length = 0;
-  std::uint32_t forget = 0;
+  Order order = Order::remember;
 };
 
 bool read_all(int from, void* to, std::size_t count) {
@@ -38,23 +41,35 @@ bool read_all(int from, void* to, std::size_t count) {
   return true;
 }
 
+/// Returns when there is something to read, or the connection has ended.
+void wait_for_command(int commands, pid_t to_wake) {
+  constexpr int interval = 1000;
+  pollfd waited{commands, POLLIN, 0};
+  while (::poll(&waited, 1, to_wake > 0 ? interval : -1) <= 0) {
+    if (to_wake > 0) ::kill(to_wake, SIGCONT);
+  }
+}
+
 /// What the other process does: until the connection ends, which is when this process has ended.
 [[noreturn]] void wait_and_remove(int commands) {
   ::setsid();
   ::prctl(PR_SET_NAME, "einrel-janitor");  // not taken for the one that it watches
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal, SIG_IGN);
   std::set<std::string> paths;
+  pid_t to_wake = 0;
   Command command;
-  while (read_all(commands, &command, sizeof command)) {
+  for (;;) {
+    wait_for_command(commands, to_wake);
+    if (!read_all(commands, &command, sizeof command)) break;
     std::string path(command.length, '\0');
     if (!read_all(commands, path.data(), path.size())) break;
-    if (command.forget != 0)
-      paths.erase(path);
-    else
-      paths.insert(path);
+    if (command.order == Order::remember) paths.insert(path);
+    if (command.order == Order::forget) paths.erase(path);
+    if (command.order == Order::keep_awake) to_wake = std::stoi(path);
   }
   std::error_code ignored;
   for (const std::string& path : paths) fs::remove_all(path, ignored);
+  if (to_wake > 0) ::kill(to_wake, SIGCONT);
   ::_exit(0);
 }
 
@@ -73,28 +88,34 @@ class Janitor {
     return the_janitor;
   }
 
-  void tell(const std::string& path, bool forget) {
+  void tell(Order order, const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (commands_ < 0) return;
-    const Command command{static_cast<std::uint32_t>(path.size()), forget ? 1U : 0U};
+    const Command command{static_cast<std::uint32_t>(text.size()), order};
     std::string message(reinterpret_cast<const char*>(&command), sizeof command);
-    message += path;
+    message += text;
+    wake();
     if (::send(commands_, message.data(), message.size(), MSG_NOSIGNAL) < 0) ::close(std::exchange(commands_, -1));
   }
 
  private:
+  /// One that is stopped would not read, and would be there for ever.
+  void wake() const { ::kill(child_, SIGCONT); }
+  ~Janitor() {
+    if (commands_ >= 0) wake();
+  }
   Janitor() {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return;
     // Whoever started us with closed streams: these numbers are theirs.
     for (int& end : ends) end = moved_above_streams(end);
-    const pid_t child = ::fork();
-    if (child == 0) {
+    child_ = ::fork();
+    if (child_ == 0) {
       let_go_of_files(ends[0]);
       wait_and_remove(ends[0]);
     }
     ::close(ends[0]);
-    if (child < 0)
+    if (child_ < 0)
       ::close(ends[1]);
     else
       commands_ = ends[1];
@@ -109,11 +130,13 @@ class Janitor {
 
   std::mutex mutex_;
   int commands_ = -1;
+  pid_t child_ = -1;
 };
 
 }  // namespace
 
-void remove_at_death(const std::string& path) { Janitor::instance().tell(fs::absolute(path).string(), false); }
-void forget_at_death(const std::string& path) { Janitor::instance().tell(fs::absolute(path).string(), true); }
+void remove_at_death(const std::string& path) { Janitor::instance().tell(Order::remember, fs::absolute(path).string()); }
+void forget_at_death(const std::string& path) { Janitor::instance().tell(Order::forget, fs::absolute(path).string()); }
+void keep_awake(pid_t process) { Janitor::instance().tell(Order::keep_awake, std::to_string(process)); }
 
 }  // namespace einrel

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 namespace einrel {
@@ -10,5 +12,7 @@ namespace einrel {
 void remove_at_death(const std::string& path);
 /// The file has got its name, or is removed already.
 void forget_at_death(const std::string& path);
+/// A process that must not stand still: the same small process sends it SIGCONT, once a second and when this one ends.
+void keep_awake(pid_t process);
 
 }  // namespace einrel

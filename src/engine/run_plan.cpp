@@ -38,7 +38,7 @@ class GraphRunner {
       constexpr Slack within_limit{0.125, 0};
       workers_.emplace(resources.threads, false, resources.in_order ? within_limit : Slack{});
     } else {
-      agree(job, [&] { session_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, job); });
+      session_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, job);
     }
   }
 

@@ -1,12 +1,18 @@
 #include "exec/starpu/job.h"
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <set>
 
 #include "base/error.h"
+#include "base/janitor.h"
 #include "kernel/workers.h"
+#include "tensor/memory_pool.h"
 
 namespace einrel {
 namespace {
@@ -35,6 +41,29 @@ double own_share_of_cores(MPI_Comm here) {
   return share_of_cores(allowed, static_cast<std::size_t>(rank));
 }
 
+/// Open MPI waits for ever, or ends the process with words of its own, where it finds no memory while it starts.
+void check_addresses() {
+  constexpr std::size_t of_open_mpi = std::size_t{224} << 20U;
+  try {
+    MemoryPool().allocate(of_open_mpi);  // not touched: it takes addresses only
+  } catch (const std::exception&) {
+    throw RunError("MPI needs 224 MiB of addresses to start: let this process have more (ulimit -v)");
+  }
+}
+
+/// The files of memory that Open MPI shares between the ranks of a machine, as mapped by this process. It removes them
+/// when it ends in peace.
+std::vector<std::string> shared_segments() {
+  std::set<std::string> paths;
+  std::ifstream mappings("/proc/self/maps");
+  for (std::string line; std::getline(mappings, line);) {
+    const std::size_t path = line.find('/');
+    if (path != std::string::npos && line.find("/vader_segment.", path) != std::string::npos)
+      paths.insert(line.substr(path));
+  }
+  return {paths.begin(), paths.end()};
+}
+
 }  // namespace
 
 std::optional<std::string> name_in_job() {
@@ -58,11 +87,14 @@ double share_of_cores(const std::vector<cpu_set_t>& allowed, std::size_t rank) {
 MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
   job_.on_failure = std::move(on_failure);
   if (!name_in_job()) return;
+  check_addresses();
   int provided = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     throw RunError("MPI does not start");
   if (provided < MPI_THREAD_SERIALIZED) throw RunError("this MPI library allows no calls from several threads");
   job_.is_started = true;
+  segments_ = shared_segments();
+  for (const std::string& segment : segments_) remove_at_death(segment);
   MPI_Comm_rank(MPI_COMM_WORLD, &job_.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job_.ranks);
   MPI_Comm here = MPI_COMM_NULL;
@@ -76,6 +108,16 @@ MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
 
 MpiJob::~MpiJob() {
   if (job_.is_started) MPI_Finalize();
+  for (const std::string& segment : segments_) forget_at_death(segment);
+}
+
+void MpiJob::run(const std::function<void(const Job&)>& action) const {
+  try {
+    action(job_);
+  } catch (...) {
+    if (job_.ranks > 1 && !*job_.fails_together) job_.on_failure(std::current_exception(), job_);
+    throw;
+  }
 }
 
 std::vector<std::vector<double>> gather(const Job& job, const std::vector<double>& values) {
@@ -116,11 +158,16 @@ void agree(const Job& job, const std::function<void()>& action) {
   int lowest = error ? job.rank : job.ranks;
   if (job.is_started) MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (lowest == job.ranks) return;
+  *job.fails_together = true;
   if (lowest == job.rank) std::rethrow_exception(error);
   throw FailedElsewhere(lowest);
 }
 
 void end_job(const Job& job, int exit_code) {
+  // Another thread may be in the middle of a call of MPI.
+  constexpr unsigned seconds = 10;
+  std::signal(SIGALRM, SIG_DFL);
+  ::alarm(seconds);
   if (job.is_started) MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);
 }

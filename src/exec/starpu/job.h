@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct Job {
   bool is_started = false;     ///< by mpirun, with one rank or more
   /// Told what failed on this rank when there is no way back: has to end all of them (end_job).
   std::function<void(std::exception_ptr, const Job&)> on_failure;
+  /// Whether all ranks throw at the same place: set by `agree`.
+  std::shared_ptr<bool> fails_together = std::make_shared<bool>(false);
 };
 
 /// What mpirun or Slurm calls this process, "rank 2", if they started it.
@@ -27,19 +30,24 @@ std::optional<std::string> name_in_job();
 /// A rank's share of the cores of its machine, by what each rank there may use: of a core that n of them may, an n-th.
 double share_of_cores(const std::vector<cpu_set_t>& allowed, std::size_t rank);
 
-/// MPI for as long as this lives, if the process was started as one of a job.
+/// MPI for as long as this lives, if the process was started as one of a job. What MPI keeps in files goes with the
+/// process, however it ends.
 class MpiJob {
  public:
-  /// Throws RunError when MPI does not start.
+  /// Throws RunError when MPI does not start, or would find no memory.
   explicit MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure);
   ~MpiJob();
   MpiJob(const MpiJob&) = delete;
   MpiJob& operator=(const MpiJob&) = delete;
 
   const Job& job() const { return job_; }
+  /// Does what all ranks do together. An exception of this rank alone, outside of `agree`, is told `on_failure`: the
+  /// others would wait for it for ever.
+  void run(const std::function<void(const Job&)>& action) const;
 
  private:
   Job job_;
+  std::vector<std::string> segments_;  ///< files of memory that ranks share
 };
 
 /// On rank 0, what each rank gave, by rank; on the others nothing. Every rank has to call these, in the same order.

@@ -194,16 +194,19 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
       memory_(!is_limited_, [job](std::exception_ptr error) {
         if (job.on_failure) job.on_failure(std::move(error), job);
       }) {
+  std::optional<StartFolder> folder;
+  agree(job, [&] {  // first on all ranks: one where StarPU runs waits for the others when it ends
+    constexpr std::size_t of_starpu = 2;  // that wait for what others send, and for time to pass
+    if (options.memory) check_spill(options.spill);
+    check_threads(options.threads + of_starpu);
+    folder.emplace();
+  });
   if (options.memory) {
-    check_spill(options.spill);
     // The C library would keep what was freed, in pieces, beside what StarPU counts.
     constexpr int returned_at_once = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, returned_at_once);
   }
-  constexpr std::size_t of_starpu = 2;  // that wait for what others send, and for time to pass
-  check_threads(options.threads + of_starpu);
-  const StartFolder folder;
-  const SessionEnvironment while_starting({{"STARPU_PERF_MODEL_DIR", folder.path()}});
+  const SessionEnvironment while_starting({{"STARPU_PERF_MODEL_DIR", folder->path()}});
   starpu_malloc_set_hooks(allocate_chunk, free_chunk);
   starpu_conf conf;
   starpu_conf_init(&conf);
@@ -215,7 +218,9 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
   const int failed = is_job_ ? starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf) : starpu_init(&conf);
   if (failed != 0) throw RunError("StarPU does not start");
   try {
-    if (options.memory) register_spill(spill_);
+    agree(job, [&] {
+      if (is_limited_) register_spill(spill_);
+    });
   } catch (...) {
     shut_down();
     throw;

@@ -78,7 +78,8 @@ class ChunkMemory {
 /// rank, while others send and receive.
 class StarpuSession {
  public:
-  /// Throws RunError when StarPU does not start, UserError when there can be no files in the folder for chunks.
+  /// On all ranks, which agree: throws RunError when StarPU does not start, UserError when there can be no files in
+  /// the folder for chunks.
   StarpuSession(const SessionOptions& options, const Job& job);
   ~StarpuSession();
   StarpuSession(const StarpuSession&) = delete;
