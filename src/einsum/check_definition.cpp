@@ -313,10 +313,21 @@ class DefinitionChecker {
     }
     std::vector<std::size_t> left = left_;
     std::sort(left.begin(), left.end());
-    const bool is_whole = i + 1 == expr_.nodes.size() && free == left;
+    const DType reduced = reduced_type(reduce.reducer, value.dtype);
+    const std::optional<DType> cast = cast_of_whole(i, reduced);
+    const bool is_whole = (i + 1 == expr_.nodes.size() || cast) && free == left;
     const std::vector<std::size_t>& output = is_whole ? left_ : free;
-    Vertex vertex = make_vertex(body, output, bound_[i], reduce.reducer, reduced_type(reduce.reducer, value.dtype));
+    const DType dtype = is_whole ? cast.value_or(reduced) : reduced;
+    Vertex vertex = make_vertex(body, output, bound_[i], reduce.reducer, dtype);
     push_result(std::move(vertex), output, is_whole);
+  }
+
+  /// bf16(sum[j] ...) of f32 is one vertex, whose results are rounded once.
+  std::optional<DType> cast_of_whole(std::size_t reduction, DType reduced) const {
+    if (reduction + 2 != expr_.nodes.size()) return std::nullopt;
+    const auto* const cast = std::get_if<ast::Cast>(&expr_.nodes.back().op);
+    const bool rounds = cast != nullptr && cast->type != DType::f32 && compute_type(cast->type) == reduced;
+    return rounds ? std::optional(cast->type) : std::nullopt;
   }
 
   void report_absent(const ast::Name& label) {

@@ -42,6 +42,7 @@ void put_step(Key& key, const ScalarStep& step) {
     void operator()(const ApplyBinary& v) const { key.put(v.function); }
     void operator()(const ApplyWhere&) const {}
     void operator()(const Convert&) const {}
+    void operator()(const Round& v) const { key.put(v.to); }
   };
   key.put(step.type);
   key.put(static_cast<std::uint8_t>(step.op.index()));

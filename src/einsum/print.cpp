@@ -124,6 +124,7 @@ class BodyPrinter {
     push(fmt::format("where({}, {}, {})", c.text, a.text, b.text));
   }
   void print(const Convert&, const ScalarStep& step) { push(fmt::format("{}({})", name_of(step.type), pop().text)); }
+  void print(const Round& round, const ScalarStep&) { push(fmt::format("{}({})", name_of(round.to), pop().text)); }
 
   const Vertex& vertex_;
   const EinSum& einsum_;

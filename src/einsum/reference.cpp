@@ -111,6 +111,7 @@ class Evaluator {
     return is_true(pop()) ? a : b;
   }
   Number compute(const Convert&, const Binding&) { return pop(); }
+  Number compute(const Round& op, const Binding&) { return as_type(op.to, pop()); }
 
   const EinSum& einsum_;
   const std::vector<Tensor>& operands_;

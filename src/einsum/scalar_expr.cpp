@@ -14,6 +14,7 @@ std::size_t arity(const ScalarStep& step) {
     std::size_t operator()(const ApplyBinary&) const { return 2; }
     std::size_t operator()(const ApplyWhere&) const { return 3; }
     std::size_t operator()(const Convert&) const { return 1; }
+    std::size_t operator()(const Round&) const { return 1; }
   };
   return std::visit(Arity{}, step.op);
 }

@@ -49,12 +49,17 @@ struct ApplyWhere {
 struct Convert {
   bool operator==(const Convert&) const = default;
 };
+/// Pops one value of any type, pushes it as f32, rounded once to what `to`, bf16 or f16, can hold.
+struct Round {
+  DType to = DType::bf16;
+  bool operator==(const Round&) const = default;
+};
 
 /// One step of a scalar expression, and the type of the value it leaves on the stack.
-/// bf16 and f16 do not occur: operands of those types arrive as f32.
+/// bf16 and f16 are no types of steps: operands of those types arrive as f32, and casts to them leave f32.
 struct ScalarStep {
   DType type = DType::f32;
-  std::variant<OperandValue, Constant, LabelValue, ScalarValue, ApplyUnary, ApplyBinary, ApplyWhere, Convert> op;
+  std::variant<OperandValue, Constant, LabelValue, ScalarValue, ApplyUnary, ApplyBinary, ApplyWhere, Convert, Round> op;
   bool operator==(const ScalarStep&) const = default;
 };
 

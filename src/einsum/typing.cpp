@@ -277,12 +277,25 @@ void TypedBuilder::where(Span where) {
 void TypedBuilder::cast(DType dtype, Span where) {
   if (any_poison(1)) return;
   const std::size_t value = stack_.size() - 1;
+  const bool is_narrow = compute_type(dtype) != dtype;
+  // Exactly, so that it is rounded once: a whole number as one, what is computed of some in f64.
+  const bool is_one = expr_.steps.size() - stack_[value].begin == 1;
+  const DType as_float = is_narrow ? DType::f64 : dtype;
   if (stack_[value].kind == Kind::weak_integer) {
-    retag(value, is_float(dtype) ? dtype : DType::i64, where);
+    retag(value, is_float(dtype) && !(is_narrow && is_one) ? as_float : DType::i64, where);
   } else if (stack_[value].kind == Kind::weak_float) {
-    retag(value, is_float(dtype) ? dtype : DType::f64, where);
+    retag(value, is_float(dtype) ? as_float : DType::f64, where);
   }
-  convert(value, dtype);
+  is_narrow ? round(dtype) : convert(value, dtype);
+}
+
+/// Rounds the strong top value to bf16 or f16, unless it is such a number as it stands.
+void TypedBuilder::round(DType dtype) {
+  Value& it = stack_.back();
+  const auto& last = expr_.steps.back().op;
+  const bool is_rounded = std::holds_alternative<OperandValue>(last) || std::holds_alternative<Round>(last);
+  if (!is_rounded || it.dtype != dtype) emit({compute_type(dtype), Round{dtype}}, false);
+  it.dtype = dtype;
 }
 
 void TypedBuilder::prepare_reduction(Reducer reducer) {

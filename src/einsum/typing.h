@@ -56,6 +56,7 @@ class TypedBuilder {
   void retag(std::size_t value, DType dtype, Span where);
   void retag_constant(Constant& constant, DType dtype, Span where);
   void convert(std::size_t value, DType dtype);
+  void round(DType dtype);
   bool check_exponent(std::size_t base, std::size_t exponent, Span where);
   bool unify(std::size_t a, std::size_t b, bool arithmetic, Span where);
   void make(std::size_t value, DType dtype, Span where);

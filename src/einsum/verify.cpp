@@ -63,6 +63,9 @@ void verify_body(const EinSum& einsum, const Vertex& vertex, const EinGraph& gra
     } else if (const auto* unary = std::get_if<ApplyUnary>(&step.op)) {
       invariant(stack.back() == step.type, "a unary step keeps the type");
       invariant(keeps_integers(unary->function) || is_float(step.type), "only some functions are of integers");
+    } else if (const auto* round = std::get_if<Round>(&step.op)) {
+      invariant(round->to == DType::bf16 || round->to == DType::f16, "values are rounded to narrow types");
+      invariant(step.type == DType::f32, "what is rounded to a narrow type is computed with in f32");
     }
     stack.resize(stack.size() - taken);
     stack.push_back(step.type);

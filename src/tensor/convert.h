@@ -29,16 +29,35 @@ inline float round_to_odd(double value) {
   return std::bit_cast<float>(bits | 1U);
 }
 
-/// A computed value (double or int64) as it is stored: floats round to nearest, int64 to i32 wraps
+/// An integer as a double whose last bit does the same; up to 2^53 it is exact.
+inline double round_to_odd(std::int64_t value) {
+  constexpr std::int64_t exact = std::int64_t{1} << 53;
+  constexpr std::int64_t unit = 1024;  // that doubles up to 2^63 hold
+  if (value >= -exact && value <= exact) return static_cast<double>(value);
+  const std::int64_t lost = value & (unit - 1);
+  return static_cast<double>((value - lost) | (lost != 0 ? unit : 0));
+}
+
+/// Any computed value as a float that rounds on as the value itself does.
+template <class Computed>
+float float_to_round(Computed value) {
+  if constexpr (std::is_integral_v<Computed>) {
+    return round_to_odd(round_to_odd(static_cast<std::int64_t>(value)));
+  } else {
+    return round_to_odd(static_cast<double>(value));
+  }
+}
+
+/// A computed value (double or int64) as it is stored, rounded once: floats round to nearest, int64 to i32 wraps
 /// modulo 2^32, double to integer saturates, and anything but 0 is true.
 template <class Stored, class Computed>
 Stored narrow(Computed value) {
   if constexpr (std::is_same_v<Stored, Bool8>) {
     return {static_cast<std::uint8_t>(value != 0)};
   } else if constexpr (std::is_same_v<Stored, Float16>) {
-    return to_float16(round_to_odd(static_cast<double>(value)));
+    return to_float16(float_to_round(value));
   } else if constexpr (std::is_same_v<Stored, BFloat16>) {
-    return to_bfloat16(round_to_odd(static_cast<double>(value)));
+    return to_bfloat16(float_to_round(value));
   } else if constexpr (std::is_integral_v<Stored> && std::is_floating_point_v<Computed>) {
     return saturate<Stored>(static_cast<double>(value));
   } else {

@@ -116,7 +116,18 @@ class KernelPrinter {
     std::visit([&](const auto& op) { vertex.op = op; }, step.op);
     if (auto* einsum = std::get_if<EinSum>(&vertex.op); einsum != nullptr && explicit_types)
       write_types(*einsum, step.dtype);
-    return formula(vertex, graph);
+    std::string text = formula(vertex, graph);
+    if (explicit_types && rounds_reduction(vertex)) {  // the reduction, not what it is of
+      text.insert(text.find("] = ") + 4, std::string(name_of(vertex.dtype)) + "(");
+      text += ")";
+    }
+    return text;
+  }
+
+  static bool is_narrow(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
+  static bool rounds_reduction(const Vertex& vertex) {
+    const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+    return einsum != nullptr && einsum->reducer && is_narrow(vertex.dtype);
   }
 
   /// Adds conversions that change nothing but say the type of what text would leave open. Numbers of integer types
@@ -132,8 +143,8 @@ class KernelPrinter {
                              (is_number && (is_float(step.type) || step.type == DType::i64));
       if (says_type) body.steps.push_back({step.type, Convert{}});
     }
-    const bool is_narrow = result == DType::bf16 || result == DType::f16;
-    if (is_narrow) body.steps.push_back({result, Convert{}});
+    const bool is_rounded = body.steps.back() == ScalarStep{DType::f32, Round{result}};
+    if (is_narrow(result) && !einsum.reducer && !is_rounded) body.steps.push_back({DType::f32, Round{result}});
     einsum.body = std::move(body);
   }
 

@@ -138,6 +138,52 @@ TEST(DType, PromotesAsNumPyDoes) {
   }
 }
 
+/// Around the middle between every two neighbours, where a detour through f32 would round it to the middle itself.
+template <class Narrow>
+void check_one_rounding_of_f64(std::uint32_t largest, int exponent_bits, int mantissa_bits) {
+  for (std::uint32_t bits = 0; bits <= largest; ++bits) {
+    const double low = value_of_bits(bits, exponent_bits, mantissa_bits);
+    const double step = low - value_of_bits(bits == 0 ? 0 : bits - 1, exponent_bits, mantissa_bits);
+    const double high = bits < largest ? value_of_bits(bits + 1, exponent_bits, mantissa_bits) : low + step;
+    const double middle = low + (high - low) / 2;
+    const std::uint32_t even = bits % 2 == 0 ? bits : bits + 1;
+    ASSERT_EQ(narrow<Narrow>(middle).bits, even) << bits;
+    ASSERT_EQ(narrow<Narrow>(std::nextafter(middle, 0.0)).bits, bits) << bits;
+    ASSERT_EQ(narrow<Narrow>(std::nextafter(middle, INFINITY)).bits, bits + 1) << bits;
+    const std::uint32_t sign = 0x8000;
+    ASSERT_EQ(narrow<Narrow>(-std::nextafter(middle, 0.0)).bits, sign | bits) << bits;
+    ASSERT_EQ(narrow<Narrow>(-std::nextafter(middle, INFINITY)).bits, sign | (bits + 1)) << bits;
+  }
+}
+
+TEST(Convert, DoublesRoundOnceToNarrowFloats) {
+  check_one_rounding_of_f64<Float16>(0x7BFF, 5, 10);
+  check_one_rounding_of_f64<BFloat16>(0x7F7F, 8, 7);
+  EXPECT_EQ(narrow<Float16>(65519.9999999).bits, 0x7BFF);
+  EXPECT_EQ(narrow<Float16>(65520.0).bits, 0x7C00);
+  EXPECT_EQ(narrow<BFloat16>(1e300).bits, 0x7F80);
+  EXPECT_EQ(narrow<BFloat16>(-1e-300).bits, 0x8000);
+}
+
+TEST(Convert, IntegersRoundOnceToNarrowFloats) {
+  for (std::uint32_t bits = 0x3F80; value_of_bits(bits, 8, 7) < 0x1p62; ++bits) {  // from 1 on
+    const double low = value_of_bits(bits, 8, 7);
+    const double half = (value_of_bits(bits + 1, 8, 7) - low) / 2;
+    if (half < 2) continue;
+    const auto middle = static_cast<std::int64_t>(low) + static_cast<std::int64_t>(half);
+    ASSERT_EQ(narrow<BFloat16>(middle).bits, bits % 2 == 0 ? bits : bits + 1) << middle;
+    ASSERT_EQ(narrow<BFloat16>(middle - 1).bits, bits) << middle;
+    ASSERT_EQ(narrow<BFloat16>(middle + 1).bits, bits + 1) << middle;
+    ASSERT_EQ(narrow<BFloat16>(-middle - 1).bits, 0x8000 | (bits + 1)) << middle;
+    ASSERT_EQ(narrow<BFloat16>(1 - middle).bits, 0x8000 | bits) << middle;
+  }
+  EXPECT_EQ(narrow<BFloat16>(std::int64_t{16842753}).bits, 0x4B81);  // 2^24 + 2^16 + 1, above the middle
+  EXPECT_EQ(narrow<BFloat16>(std::numeric_limits<std::int64_t>::min()).bits, 0xDF00);
+  EXPECT_EQ(narrow<BFloat16>(std::numeric_limits<std::int64_t>::max()).bits, 0x5F00);
+  EXPECT_EQ(narrow<Float16>(std::int64_t{65519}).bits, 0x7BFF);
+  EXPECT_EQ(narrow<Float16>(std::int64_t{65520}).bits, 0x7C00);
+}
+
 TEST(Convert, FloatsToIntegersTruncateAndSaturate) {
   EXPECT_EQ(narrow<std::int32_t>(2.9), 2);
   EXPECT_EQ(narrow<std::int32_t>(-2.9), -2);

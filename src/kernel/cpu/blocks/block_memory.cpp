@@ -55,7 +55,7 @@ template <class Stored, class T>
   } else if constexpr (std::is_same_v<Stored, Float16>) {
     float floats[lanes_per_block] = {};
     by_blocks(n, [&](std::size_t begin, std::size_t count) {
-      for (std::size_t i = 0; i < count; ++i) floats[i] = round_to_odd(static_cast<double>(x[begin + i]));
+      for (std::size_t i = 0; i < count; ++i) floats[i] = float_to_round(x[begin + i]);
       narrow_to_halves(floats, to + begin * sizeof(Stored), count);
     });
   } else if constexpr (std::is_same_v<Stored, Bool8>) {
@@ -183,6 +183,20 @@ template <class T>
   }
 }
 
+template <class T>
+[[gnu::always_inline]] inline void round_to(DType to, const T* x, float* z, std::size_t n) {
+  std::byte narrow[lanes_per_block * sizeof(Float16)];
+  by_blocks(n, [&](std::size_t begin, std::size_t count) {
+    if (to == DType::bf16) {
+      narrow_values<BFloat16>(x + begin, narrow, count);
+      widen_values<BFloat16>(narrow, z + begin, count);
+    } else {
+      narrow_values<Float16>(x + begin, narrow, count);
+      widen_values<Float16>(narrow, z + begin, count);
+    }
+  });
+}
+
 [[noreturn]] void wrong_block() { throw Bug("an element loaded into a block of another type"); }
 
 }  // namespace
@@ -209,6 +223,12 @@ EINREL_VECTOR_CLONES void load_block(DType stored, const std::byte* data, const 
     case DType::boolean: return load_spans<Bool8>(data, spans, span_count, step, z);
     default: wrong_block();
   }
+}
+
+EINREL_VECTOR_CLONES void round_block(DType to, const float* x, float* z, std::size_t n) { round_to(to, x, z, n); }
+EINREL_VECTOR_CLONES void round_block(DType to, const double* x, float* z, std::size_t n) { round_to(to, x, z, n); }
+EINREL_VECTOR_CLONES void round_block(DType to, const std::int64_t* x, float* z, std::size_t n) {
+  round_to(to, x, z, n);
 }
 
 EINREL_VECTOR_CLONES void store_block(DType stored, const float* x, std::byte* to, std::int64_t step, std::size_t n) {

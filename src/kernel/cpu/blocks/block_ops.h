@@ -63,6 +63,11 @@ void convert_block(DType to, const std::int64_t* x, float* z, std::size_t n);
 void convert_block(DType to, const std::int64_t* x, double* z, std::size_t n);
 void convert_block(DType to, const std::int64_t* x, std::int64_t* z, std::size_t n);
 
+/// z[i] = x[i] rounded once to `to`, bf16 or f16. z may be x.
+void round_block(DType to, const float* x, float* z, std::size_t n);
+void round_block(DType to, const double* x, float* z, std::size_t n);
+void round_block(DType to, const std::int64_t* x, float* z, std::size_t n);
+
 /// Elements that lie evenly spaced: `count` values of a block from lane `first` on, of which the first one is the
 /// element `offset` of an operand. Or several rows of them, `row_step` elements apart and one after another in the
 /// block.

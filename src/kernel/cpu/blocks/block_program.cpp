@@ -163,6 +163,7 @@ class BlockProgram::Compiler {
     return {emit(op, kind_of(type), {condition, a.value, b.value}), type};
   }
   Typed compile_step(const Convert&, DType) { return pop(); }
+  Typed compile_step(const Round& op, DType type) { return {emit(op, kind_of(type), {pop().value}), type}; }
 
   static DType after_arithmetic(DType type, bool may_leave) {
     return may_leave && kind_of(type) == Kind::integer ? DType::i64 : type;
@@ -403,6 +404,10 @@ struct BlockRun::Executor {
       BlockProgram::with_type(result_kind(),
                               [&]<class To>() { convert_block(convert.type, argument<From>(0), result<To>(), count); });
     });
+  }
+  void operator()(const Round& round) const {
+    BlockProgram::with_type(argument_kind(0),
+                            [&]<class From>() { round_block(round.to, argument<From>(0), result<float>(), count); });
   }
 };
 

@@ -146,6 +146,9 @@ class Matcher {
     return x;
   }
 
+  /// Products are of operands as they are stored.
+  static std::optional<Term> apply(const Round&, DType) { return std::nullopt; }
+
   const ScalarBindings& scalars_;
   std::vector<Term> stack_;
 };
