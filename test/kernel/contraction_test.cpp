@@ -343,7 +343,7 @@ TEST(Split, AddsUpPiecesOfLongReductions) {
     for (const DType dtype : {DType::f32, DType::i64}) {
       const RandomEinsum random = product({{3, 5, length, 2}, {3, 0, 2}, {2, 3, 1}, {0, 1, 3}}, dtype);
       EXPECT_TRUE(agrees(random, [](const Product& whole) {
-        const Split cut = *split(whole, 5);
+        const Split cut = *split(whole, {.pieces = 5});
         EXPECT_GE(cut.pieces, 2);
         std::optional<PreparedKernel> last;
         if (cut.last) last = prepare(plan_packed(*cut.last));
@@ -358,7 +358,7 @@ TEST(Split, AddsUpManyResultsInSeveralParts) {
        {Layout{{301, 121, 260}, {0, 2}, {2, 1}, {0, 1}}, Layout{{2, 151, 121, 260}, {0, 1, 3}, {3, 2, 0}, {0, 2, 1}}}) {
     for (const DType dtype : {DType::f32, DType::f16}) {
       EXPECT_TRUE(agrees(product(layout, dtype), [](const Product& whole) {
-        const Split cut = *split(whole, 4);
+        const Split cut = *split(whole, {.pieces = 4});
         std::optional<PreparedKernel> last;
         if (cut.last) last = prepare(plan_packed(*cut.last));
         PreparedKernel prepared = prepare_split(cut, prepare(plan_packed(cut.equal)), std::move(last));

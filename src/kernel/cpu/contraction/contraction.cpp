@@ -25,9 +25,17 @@ Offer offer_whole(Plan plan) {
           shared_bytes(plan), [plan = std::move(plan)] { return prepare(plan); }};
 }
 
-/// Cut along a reduced loop; nothing when that cannot be done in this way.
+/// The plans of a product that is cut along reduced loops.
 template <class Plan>
-std::optional<Offer> offer_split(PlanFunction<Plan> make_plan, std::optional<Split> cut) {
+struct CutPlan {
+  Split cut;
+  Plan equal;
+  std::optional<Plan> last;
+};
+
+/// Nothing when that cannot be done in this way.
+template <class Plan>
+std::optional<CutPlan<Plan>> plan_cut(PlanFunction<Plan> make_plan, std::optional<Split> cut) {
   if (!cut) return std::nullopt;
   std::variant<Plan, std::string> equal = make_plan(cut->equal);
   std::optional<std::variant<Plan, std::string>> last;
@@ -35,19 +43,53 @@ std::optional<Offer> offer_split(PlanFunction<Plan> make_plan, std::optional<Spl
   if (!std::holds_alternative<Plan>(equal) || (last && !std::holds_alternative<Plan>(*last))) return std::nullopt;
   std::optional<Plan> last_plan;
   if (last) last_plan = std::get<Plan>(std::move(*last));
-  Plan equal_plan = std::get<Plan>(std::move(equal));
+  return CutPlan<Plan>{std::move(*cut), std::get<Plan>(std::move(equal)), std::move(last_plan)};
+}
+
+template <class Plan>
+Offer offer_cut(CutPlan<Plan> plan) {
+  const Split& cut = plan.cut;
   Offer offer;
-  offer.seconds = equal_plan.seconds + (last_plan ? last_plan->seconds : 0) +
-                  2e-9 * static_cast<double>(cut->pieces * cut->results);
-  offer.path = fmt::format("{}, {} pieces of the reduction", describe(equal_plan), cut->pieces);
-  offer.own_bytes = std::max(own_bytes(equal_plan), last_plan ? own_bytes(*last_plan) : 0);
-  offer.shared_bytes = shared_bytes(*cut);
-  offer.prepare = [cut = std::move(*cut), equal_plan = std::move(equal_plan), last_plan = std::move(last_plan)] {
-    std::optional<PreparedKernel> prepared_last;
-    if (last_plan) prepared_last = prepare(*last_plan);
-    return prepare_split(cut, prepare(equal_plan), std::move(prepared_last));
+  offer.seconds =
+      plan.equal.seconds + (plan.last ? plan.last->seconds : 0) + 2e-9 * static_cast<double>(cut.pieces * cut.results);
+  offer.path = fmt::format("{}, {} pieces of the reduction", describe(plan.equal), cut.pieces);
+  offer.own_bytes = std::max(own_bytes(plan.equal), plan.last ? own_bytes(*plan.last) : 0);
+  offer.shared_bytes = shared_bytes(cut);
+  offer.prepare = [plan = std::move(plan)] {
+    std::optional<PreparedKernel> last;
+    if (plan.last) last = prepare(*plan.last);
+    return prepare_split(plan.cut, prepare(plan.equal), std::move(last));
   };
   return offer;
+}
+
+template <class Plan>
+std::optional<Offer> offer_split(PlanFunction<Plan> make_plan, const Product& product, const CutLimits& cut) {
+  std::optional<CutPlan<Plan>> plan = plan_cut(make_plan, split(product, cut));
+  if (!plan) return std::nullopt;
+  return offer_cut(std::move(*plan));
+}
+
+/// A sum of so many additions, where these are more than f32 bears, in pieces that have fewer: as many pieces as there
+/// have to be, or as there is room for. Nothing where there are fewer or it cannot be cut.
+template <class Plan>
+std::optional<Offer> offer_long_sum(PlanFunction<Plan> make_plan, const Product& product, std::int64_t count,
+                                    std::int64_t least_pieces) {
+  if (!sums_in_f32(product.match)) return std::nullopt;
+  const double results = positions(product.batch) * positions(product.rows) * positions(product.columns);
+  const auto room = static_cast<std::int64_t>(static_cast<double>(most_workspace_bytes) / sizeof(float) / results);
+  std::optional<CutPlan<Plan>> best;
+  std::int64_t pieces = std::min(room, std::max(least_pieces, ceil_div(count, most_additions)));
+  for (std::int64_t before = 1; count > most_additions && pieces > before;) {
+    std::optional<CutPlan<Plan>> cut = plan_cut(make_plan, split(product, {pieces, 1, most_workspace_bytes}));
+    if (!cut) break;
+    count = additions(cut->equal);
+    best = std::move(cut);
+    before = pieces;
+    pieces = std::min(room, 2 * pieces);
+  }
+  if (!best) return std::nullopt;
+  return offer_cut(std::move(*best));
 }
 
 /// Whether threads would wait for one another many times: after each of the blocks of columns that they share.
@@ -70,15 +112,19 @@ std::variant<Offer, Refusal> offer_with(PlanFunction<Plan> make_plan, const Kern
   Plan& plan = std::get<Plan>(planned);
   constexpr double least_seconds = 2e-4;  // of a piece
   const auto pieces = static_cast<std::int64_t>(std::min(plan.seconds / least_seconds, 16.0));
+  const std::int64_t even_pieces = (pieces + 1) / 2 * 2;
+  if (std::optional<Offer> offer =
+          offer_long_sum(make_plan, product, additions(plan), std::max<std::int64_t>(2, even_pieces)))
+    return std::move(*offer);
   if (parts(plan) == 1 && pieces >= 2) {
     // Several threads share the pieces, two have as much to do each; one must not take much longer for them.
-    std::optional<Offer> offer = offer_split(make_plan, split(product, (pieces + 1) / 2 * 2));
+    std::optional<Offer> offer = offer_split(make_plan, product, {.pieces = even_pieces});
     if (offer && offer->seconds < 1.25 * plan.seconds) return std::move(*offer);
   }
   if (waits_often(plan)) {
     // Each piece packs its own columns. Four keep as many threads at work as the parts of rows would.
     constexpr std::int64_t few = 4;
-    std::optional<Offer> offer = offer_split(make_plan, split(product, few, most_workspace_bytes));
+    std::optional<Offer> offer = offer_split(make_plan, product, {.pieces = few, .most_bytes = most_workspace_bytes});
     if (offer && offer->seconds < 1.05 * plan.seconds) return std::move(*offer);
   }
   return offer_whole(std::move(plan));

@@ -246,7 +246,9 @@ void finish(DirectPlan& plan) {
   const double k = inner_count(plan);
   const bool small = product_bytes(plan) < 32768;
   const std::int64_t few_rows = plan.row.extent <= 2 && !plan.streams ? 4 : stream_inner;
-  plan.inner_block = small ? static_cast<std::int64_t>(k) : rows.tiles() > 1 ? 128 : few_rows;
+  constexpr double longest_sum = 768;  // short of most_additions
+  plan.inner_block = small ? static_cast<std::int64_t>(std::min(k, longest_sum)) : rows.tiles() > 1 ? 128 : few_rows;
+  plan.outer_block = std::max<std::int64_t>(1, plan.inner_block / plan.inner.extent);
   const std::int64_t unit = 4 * shape.vector;
   plan.lane_block = plan.lanes.extent;
   if (!small && !plan.streams) {
@@ -450,10 +452,9 @@ class DirectPart {
         tiles.accumulate = true;
       }
     } else {
-      const std::int64_t block = std::max<std::int64_t>(1, plan_.inner_block / plan_.inner.extent);
       tiles.inner = plan_.inner.extent;
-      for (std::int64_t o = 0; o < outer_; o += block) {
-        tiles.outer = std::min(block, outer_ - o);
+      for (std::int64_t o = 0; o < outer_; o += plan_.outer_block) {
+        tiles.outer = std::min(plan_.outer_block, outer_ - o);
         compute_tiles(tiles);
         tiles.a_outer += tiles.outer;
         tiles.b_outer += tiles.outer;
@@ -549,6 +550,12 @@ std::variant<DirectPlan, std::string> plan_direct(const Product& product) {
   if (plans.empty()) return "no loop is contiguous in an operand and the result";
   return *std::min_element(plans.begin(), plans.end(),
                            [](const DirectPlan& x, const DirectPlan& y) { return x.seconds < y.seconds; });
+}
+
+std::int64_t additions(const DirectPlan& plan) {
+  const std::int64_t outer = position_count(plan.outer_inner);
+  if (outer == 1) return plan.inner_block + ceil_div(plan.inner.extent, plan.inner_block);
+  return plan.outer_block * plan.inner.extent + ceil_div(outer, plan.outer_block);
 }
 
 PreparedKernel prepare(DirectPlan plan) {

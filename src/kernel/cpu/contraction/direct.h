@@ -24,6 +24,7 @@ struct DirectPlan {
   std::int64_t row_block = 1;
   std::int64_t lane_block = 1;
   std::int64_t inner_block = 1;  ///< of all inner positions, before the next lanes
+  std::int64_t outer_block = 1;  ///< where there are outer ones, so many with all of `inner`
   std::int64_t parts = 1;
   /// A large B is read once, in whole rows, stream_inner at a time.
   bool streams = false;
@@ -39,6 +40,8 @@ std::variant<DirectPlan, std::string> plan_direct(const Product& product);
 inline std::int64_t own_bytes(const DirectPlan&) { return 0; }
 inline std::int64_t shared_bytes(const DirectPlan&) { return 0; }
 inline std::int64_t parts(const DirectPlan& plan) { return plan.parts; }
+/// As of packed plans.
+std::int64_t additions(const DirectPlan& plan);
 PreparedKernel prepare(DirectPlan plan);
 
 /// "direct 4 rows (AVX-512)"

@@ -31,6 +31,8 @@ std::variant<DotPlan, std::string> plan_dot(const Product& product);
 std::int64_t own_bytes(const DotPlan& plan);
 inline std::int64_t shared_bytes(const DotPlan&) { return 0; }
 inline std::int64_t parts(const DotPlan& plan) { return plan.parts; }
+/// Sums of runs are added in double.
+inline std::int64_t additions(const DotPlan&) { return most_additions; }
 PreparedKernel prepare(DotPlan plan);
 
 /// "dot 1 column (AVX-512)"

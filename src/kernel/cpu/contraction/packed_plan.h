@@ -78,6 +78,8 @@ std::int64_t shared_bytes(const PackedPlan& plan);
 /// One of its buffers: of all columns that are shared, packed, and what is known of their blocks.
 std::int64_t shared_buffer_bytes(const PackedPlan& plan);
 std::int64_t parts(const PackedPlan& plan);
+/// How many values are added to one sum, one after another: those of a block, and then the sums of blocks.
+inline std::int64_t additions(const PackedPlan& plan) { return slots(plan) + ceil_div(plan.inner, plan.inner_block); }
 
 /// "packed 14x32 (AVX-512)"
 std::string describe(const PackedPlan& plan);

@@ -41,6 +41,12 @@ struct Product {
 /// The product, or why the spec is none.
 std::variant<Product, std::string> as_product(const KernelSpec& spec, const LoopNest& nest);
 
+/// Whether sums of many values would lose bits: then at most `most_additions` are added in f32 one after another.
+inline bool sums_in_f32(const Match& match) {
+  return match.type == DType::f32 && match.combination.reduce == Reduce::sum;
+}
+inline constexpr std::int64_t most_additions = 1024;
+
 // What modelled seconds are made of, on a processor of today. Only their order decides.
 
 inline constexpr double seconds_per_cycle = 0.28e-9;

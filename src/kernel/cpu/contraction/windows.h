@@ -64,6 +64,10 @@ inline constexpr std::int64_t rows_at_once = 256;
 std::int64_t own_bytes(const WindowPlan& plan);
 inline std::int64_t shared_bytes(const WindowPlan&) { return 0; }
 std::int64_t parts(const WindowPlan& plan);
+/// As of packed plans.
+inline std::int64_t additions(const WindowPlan& plan) {
+  return plan.inner_block + ceil_div(plan.inner, plan.inner_block);
+}
 PreparedKernel prepare(WindowPlan plan);
 
 /// "windows 14x32 (AVX-512)"
