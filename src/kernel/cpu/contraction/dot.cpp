@@ -19,8 +19,8 @@ constexpr std::int64_t most_columns = 8;
 constexpr std::int64_t most_rows = 8;  // of a tile
 constexpr std::int64_t most_packed_bytes = std::int64_t{4} << 20;
 constexpr std::int64_t longest_table = 1 << 16;
-/// Positions that are summed in f32, in the lanes of vectors of 4 and more: 1024 additions one after another at most.
-constexpr std::int64_t longest_run = 4096;
+/// Positions that each lane of a vector adds in f32, one after another.
+constexpr std::int64_t longest_lane = most_additions / 2;
 
 std::int64_t inner_count(const DotPlan& plan) { return plan.inner.extent * position_count(plan.outer_inner); }
 
@@ -165,7 +165,8 @@ class DotPart {
         plan_(prepared.plan),
         kernels_(dot_kernels<T, Stored>(plan_.product.match.combination)),
         arrays_(arrays),
-        adds_runs_(sums_in_f32(plan_.product.match) && inner_count(plan_) > longest_run),
+        longest_run_(longest_lane * kernels_.vector),
+        adds_runs_(sums_in_f32(plan_.product.match) && steps_of(plan_.inner.extent) * line_count() > longest_lane),
         results_(reinterpret_cast<T*>(workspace)),
         packed_b_(results_ + plan_.row_block * plan_.columns),
         packer_(prepared.packer),
@@ -245,7 +246,8 @@ class DotPart {
         tile_.a = a_ + (row + r) * tile_.a_row;
         tile_.b = b_ + (column + c) * tile_.b_column;
         std::array<T, most_values> values{};
-        reduce_tile(kernels_.functions[index_of(height)][index_of(width)], values);
+        tile_.results = values.data();
+        reduce_tile(kernels_.functions[index_of(height)][index_of(width)], static_cast<std::size_t>(height * width));
         for (std::int64_t i = 0; i < height; ++i) {
           std::copy_n(values.data() + i * width, width, results_ + (to_row + r + i) * plan_.columns + column + c);
         }
@@ -257,26 +259,29 @@ class DotPart {
 
   static constexpr std::size_t most_values = most_rows * 4;  // of a tile
 
-  /// All inner positions, or, of sums of f32, `longest_run` at a time: the sums of runs are added in double.
-  void reduce_tile(DotFunction<T, Stored> function, std::array<T, most_values>& values) {
-    tile_.results = values.data();
+  /// How many vectors a line of inner positions takes, and how many lines there are.
+  std::int64_t steps_of(std::int64_t inner) const { return ceil_div(inner, kernels_.vector); }
+  std::int64_t line_count() const { return position_count(plan_.outer_inner); }
+
+  /// All inner positions, or, of sums of f32, a run at a time: the sums of runs are added in double.
+  void reduce_tile(DotFunction<T, Stored> function, std::size_t count) {
     if (!adds_runs_) return function(tile_);
     std::array<double, most_values> sums{};
     DotTile<T, Stored> run = tile_;
-    const std::int64_t most_outer = std::max<std::int64_t>(1, longest_run / tile_.inner);
+    const std::int64_t most_outer = std::max<std::int64_t>(1, longest_lane / steps_of(tile_.inner));
     for (std::int64_t o = 0; o < tile_.outer; o += most_outer) {
       run.outer = std::min(most_outer, tile_.outer - o);
       run.a_outer = tile_.a_outer + o;
       run.b_outer = tile_.b_outer + o;
-      for (std::int64_t p = 0; p < tile_.inner; p += longest_run) {
-        run.inner = std::min(longest_run, tile_.inner - p);
+      for (std::int64_t p = 0; p < tile_.inner; p += longest_run_) {
+        run.inner = std::min(longest_run_, tile_.inner - p);
         run.a = tile_.a + p;
         run.b = tile_.b + p;
         function(run);
-        for (std::size_t i = 0; i < most_values; ++i) sums[i] += static_cast<double>(values[i]);
+        for (std::size_t i = 0; i < count; ++i) sums[i] += static_cast<double>(run.results[i]);
       }
     }
-    for (std::size_t i = 0; i < most_values; ++i) values[i] = static_cast<T>(sums[i]);
+    for (std::size_t i = 0; i < count; ++i) tile_.results[i] = static_cast<T>(sums[i]);
   }
 
   struct Shape {
@@ -304,6 +309,7 @@ class DotPart {
   const DotPlan& plan_;
   const DotKernels<T, Stored>& kernels_;
   const Arrays& arrays_;
+  const std::int64_t longest_run_;
   const bool adds_runs_;  ///< sums are too long for f32
   T* results_;            ///< [row][column] of a unit
   T* packed_b_;           ///< [column][inner]

@@ -101,6 +101,7 @@ template <class T, class Stored, Join join, Reduce reduce>
 DotKernels<T, Stored> new_dot_kernels() {
   DotKernels<T, Stored> kernels;
   kernels.instructions = instruction_set();
+  kernels.vector = vector_lanes<T>;
   kernels.functions[0][0] = dot_tile<T, Stored, join, reduce, 1, 1>;
   if constexpr (join == Join::multiply && reduce == Reduce::sum && hwy::IsFloat<T>()) {
     kernels.functions[0] = {kernels.functions[0][0], dot_tile<T, Stored, join, reduce, 1, 2>,

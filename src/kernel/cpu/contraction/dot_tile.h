@@ -31,6 +31,7 @@ using DotFunction = void (*)(const DotTile<T, Stored>&);
 template <class T, class Stored>
 struct DotKernels {
   std::array<std::array<DotFunction<T, Stored>, 3>, 4> functions{};
+  std::int64_t vector = 1;  ///< lanes, each of which adds to a sum of its own
   const char* instructions = "";
 };
 
