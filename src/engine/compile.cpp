@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "einsum/factor_split.h"
 
 namespace einrel {
 namespace {
@@ -47,6 +48,8 @@ Compiled compile(std::string name, EinGraph graph, const std::vector<std::string
   graph = needed_for_outputs(graph);
   verify(graph);
   graph = order_contractions(graph, compiled.contractions);
+  verify(graph);
+  graph = split_factors(graph);
   verify(graph);
   compiled.fusions = find_fusions(graph);
   compiled.graph = std::move(graph);
