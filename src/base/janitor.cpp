@@ -135,7 +135,9 @@ class Janitor {
 
 }  // namespace
 
-void remove_at_death(const std::string& path) { Janitor::instance().tell(Order::remember, fs::absolute(path).string()); }
+void remove_at_death(const std::string& path) {
+  Janitor::instance().tell(Order::remember, fs::absolute(path).string());
+}
 void forget_at_death(const std::string& path) { Janitor::instance().tell(Order::forget, fs::absolute(path).string()); }
 void keep_awake(pid_t process) { Janitor::instance().tell(Order::keep_awake, std::to_string(process)); }
 
