@@ -27,7 +27,8 @@ class Costs {
   }
 
   showTotals() {
-    const {plans} = this.model;
+    const {plans, refused} = this.model;
+    const isCompared = plans.length + refused.length > 1;
     const least = totalColumns.map(([, , of]) => Math.min(...plans.map(of).filter(Number.isFinite)));
     const most = totalColumns.map(([, , of]) => Math.max(...plans.map(of).filter(Number.isFinite)));
     const rows = plans.map((plan, at) => element("tr", {"aria-selected": String(at === this.state.plan), onclick: () => this.callbacks.choosePlan(at)},
@@ -39,11 +40,13 @@ class Costs {
           style: `width:${Math.max(2, 46 * value / most[column])}px;background:var(${column === 0 ? "--warm" : "--accent"})`});
         return element("td", {class: `number${isBest ? " best" : ""}`}, text(value), meter);
       })));
+    const without = refused.map(({planner, reason}) => element("tr", {},
+      element("td", {}, planner), element("td", {class: "quiet", colspan: totalColumns.length}, `no plan: ${reason}`)));
     byId("totals").replaceChildren(
-      element("div", {class: "head"}, element("h3", {}, plans.length > 1 ? "Planners side by side" : "Totals"),
+      element("div", {class: "head"}, element("h3", {}, isCompared ? "Planners side by side" : "Totals"),
         element("span", {class: "quiet"}, plans.length > 1 ? "click to switch" : "")),
       element("table", {}, element("thead", {}, element("tr", {}, element("th", {}, "planner"),
-        ...totalColumns.map(([name, title]) => element("th", {class: "number", title}, name)))), element("tbody", {}, ...rows)));
+        ...totalColumns.map(([name, title]) => element("th", {class: "number", title}, name)))), element("tbody", {}, ...rows, ...without)));
   }
 
   showReceived() {

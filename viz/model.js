@@ -34,7 +34,7 @@ function readModel(data) {
       scatter: planned.scatter || null, copies: planned.copies || [], operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes, seconds: planned.seconds || 0,
     })),
   }));
-  return {program: data.program, machine: data.machine, sites: data.sites, vertices, plans};
+  return {program: data.program, machine: data.machine, sites: data.sites, vertices, plans, refused: data.refused};
 }
 
 /** How a tensor is cut whose dimensions are made of these labels: an axis per dimension. */

@@ -24,8 +24,8 @@ std::string escaped(const std::string& json) {
 
 }  // namespace
 
-std::string plans_html(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {
-  auto data = nlohmann::ordered_json::parse(plans_json(compiled, reports, request));
+std::string plans_html(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request) {
+  auto data = nlohmann::ordered_json::parse(plans_json(compiled, comparison, request));
   for (auto& vertex : data["vertices"]) {
     if (vertex["kernel"].is_object()) vertex["kernel"].erase("considered");  // most of the text, and not shown
   }

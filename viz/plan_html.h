@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "engine/plan_report.h"
 
@@ -9,6 +8,6 @@ namespace einrel {
 
 /// The plans of a program as one HTML page that needs nothing else: the graph, how each vertex is cut, where its chunks
 /// lie, what moves, and the costs of all plans side by side. Its data is that of plans_json.
-std::string plans_html(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request);
+std::string plans_html(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request);
 
 }  // namespace einrel

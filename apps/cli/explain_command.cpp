@@ -144,23 +144,24 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   if (planners.empty() && !arguments.plan.plan_file) planners = {"eindecomp"};
   if (arguments.json && !arguments.difference.empty())
     throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
-  std::vector<PlanReport> reports;
-  if (std::optional<Plan> plan = plan_from_file(arguments.plan, compiled)) {
-    request.sites = plan->sites;
-    reports.push_back(report_of(compiled, std::move(*plan), request));
-  }
-  for (PlanReport& report : plan_with(compiled, planners, request)) reports.push_back(std::move(report));
-  check_fits(compiled, reports.front(), request, source);
-  if (arguments.html) write_text(*arguments.html, plans_html(compiled, reports, request));
-  if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, reports, request)));
+  std::optional<Plan> given = plan_from_file(arguments.plan, compiled);
+  if (given) request.sites = given->sites;
+  const PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
+  check_fits(compiled, comparison.plans.front(), request, source);
+  if (arguments.html) write_text(*arguments.html, plans_html(compiled, comparison, request));
+  if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, comparison, request)));
   if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html, 400)));
-  std::string text = plans_text(compiled, reports, request, source, detail_of(arguments));
+  std::string text = plans_text(compiled, comparison, request, source, detail_of(arguments));
   if (!arguments.difference.empty()) {
-    const bool planned = planners == arguments.difference && !arguments.plan.plan_file;
-    const std::vector<PlanReport> both = planned ? reports : plan_with(compiled, arguments.difference, request);
-    text += plan_difference_text(compiled, both.front(), both.back());
+    const auto plan_by = [&](const std::string& name) {
+      const auto known = std::find_if(comparison.plans.begin(), comparison.plans.end(), [&](const PlanReport& report) {
+        return report.plan.planner == name && !arguments.plan.plan_file;
+      });
+      return known == comparison.plans.end() ? plan_with(compiled, name, request) : *known;
+    };
+    text += plan_difference_text(compiled, plan_by(arguments.difference.front()), plan_by(arguments.difference.back()));
   }
-  if (arguments.algebra) text += lowered_text(compiled, reports.front().plan);
+  if (arguments.algebra) text += lowered_text(compiled, comparison.plans.front().plan);
   print(text);
 }
 

@@ -85,7 +85,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   const PlanReport& plan = chosen.plan;
   const PlannedTasks& tasks = chosen.tasks;
   if (job.rank == 0 && run.explain && !run.json)
-    print(plans_text(run.compiled, {plan}, request, run.source, Detail::folded));
+    print(plans_text(run.compiled, {{plan}, {}}, request, run.source, Detail::folded));
   ChunkedOutputs outputs(tasks.graph, {run.outputs.begin(), run.outputs.end()}, run.outputs.empty() || run.json, job);
   PlanResources resources =
       resources_of(chosen, run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });

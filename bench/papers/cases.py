@@ -105,7 +105,7 @@ def chains():
 
 
 def language_models():
-    ways = {name: planner(name) for name in ("megatron", "sequence", "heads")}
+    ways = {name: planner(name) for name in ("tensor", "sequence", "heads")}
     labels = "b s e h d c m v"
     tiny = (2, 8, 48, 4, 16, 8, 64, 40)
     sizes = {

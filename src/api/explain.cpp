@@ -21,9 +21,9 @@ std::string Program::explain(const ExplainOptions& options) const {
     std::vector<std::string> planners = options.planners;
     if (planners.empty()) planners = {"eindecomp"};
     for (const std::string& planner : planners) check_planner(planner);
-    const std::vector<PlanReport> reports = plan_with(compiled, planners, request);
-    check_fits(compiled, reports.front(), request, source);
-    return plans_text(compiled, reports, request, source, Detail::folded);
+    const PlanComparison comparison = compare_plans(compiled, std::nullopt, planners, request);
+    check_fits(compiled, comparison.plans.front(), request, source);
+    return plans_text(compiled, comparison, request, source, Detail::folded);
   });
 }
 

@@ -23,7 +23,7 @@ ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool wi
   } else {
     PlanRequest asked = request.plan;
     if (!within_limit) asked.memory.reset();
-    chosen.plan = std::move(plan_with(compiled, {request.planner}, asked).front());
+    chosen.plan = plan_with(compiled, request.planner, asked);
   }
   chosen.request = request.plan;
   return chosen;

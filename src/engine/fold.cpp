@@ -24,14 +24,9 @@ Vertex without_names(Vertex vertex) {
   return vertex;
 }
 
-bool is_cut_alike(const std::vector<PlanReport>& reports, std::size_t a, std::size_t b) {
+bool are_cut_alike(const std::vector<PlanReport>& reports, std::size_t a, std::size_t b) {
   return std::all_of(reports.begin(), reports.end(), [&](const PlanReport& report) {
-    VertexPlan one = report.plan.vertices[a];
-    const VertexPlan& other = report.plan.vertices[b];
-    if (copies_of(one) != copies_of(other)) return false;
-    one.strides = other.strides;  // sites may be numbered in another order
-    one.copies = other.copies;
-    return one == other;
+    return is_cut_alike(report.plan.vertices[a], report.plan.vertices[b]);
   });
 }
 
@@ -46,7 +41,7 @@ std::vector<std::size_t> kinds_of(const EinGraph& graph, const std::vector<PlanR
     Vertex bare = without_names(vertex);
     const auto found = std::find_if(similar.begin(), similar.end(), [&](const auto& other) {
       return other.first == bare && vertex.inputs.size() == graph.vertices[other.second].inputs.size() &&
-             is_cut_alike(reports, other.second, v);
+             are_cut_alike(reports, other.second, v);
     });
     kinds[v] = found == similar.end() ? v : found->second;
     if (found == similar.end()) similar.emplace_back(std::move(bare), v);

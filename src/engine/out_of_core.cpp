@@ -133,7 +133,11 @@ OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& plan
   constexpr int most_in_vain = 2;
   std::optional<OutOfCorePlan> best;
   for (int in_vain = 0; in_vain < most_in_vain && request.sites <= most_virtual_sites; request.sites *= 2) {
-    PlanReport plan = std::move(plan_with(compiled, {planner}, request).front());
+    std::variant<PlanReport, PlanRefusal> planned = try_plan(compiled, planner, request);
+    const auto* const refusal = std::get_if<PlanRefusal>(&planned);
+    if (refusal != nullptr && best) break;  // a product of schemes is for so many sites
+    if (refusal != nullptr) throw UserError(refusal_text(compiled, *refusal));
+    PlanReport plan = std::get<PlanReport>(std::move(planned));
     PlannedTasks tasks = tasks_of(compiled, plan.plan, {});
     const LargestTask largest = largest_task(tasks.graph);
     const bool gains = !best || largest.bytes < largest_task(best->tasks.graph).bytes;

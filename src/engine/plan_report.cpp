@@ -139,11 +139,11 @@ std::string inputs_text(const EinGraph& graph, const Plan& plan, const Folding& 
   return text;
 }
 
-std::string totals_text(const std::vector<PlanReport>& reports) {
+std::string totals_text(const PlanComparison& comparison) {
   std::string text =
       fmt::format("\n{:<18} {:>16} {:>16} {:>10} {:>12} {:>10} {:>14} {:>10}\n", "planner", "bound, floats",
                   "floats moved", "bytes", "at most/site", "seconds", "sites computing", "planned in");
-  for (const PlanReport& report : reports) {
+  for (const PlanReport& report : comparison.plans) {
     const auto computing = [](const VertexPlan& plan) { return sites_used(plan) * copies_of(plan); };
     std::int64_t fewest = report.plan.sites;
     std::int64_t most = 1;
@@ -158,28 +158,47 @@ std::string totals_text(const std::vector<PlanReport>& reports) {
                         report.costs.bound, report.costs.floats, bytes_text(report.costs.bytes), bytes_text(busiest),
                         seconds_text(report.costs.seconds), sites, seconds_text(report.seconds));
   }
+  for (const auto& [planner, reason] : comparison.refused) text += fmt::format("{:<18} no plan: {}\n", planner, reason);
   return text;
 }
 
 }  // namespace
 
-std::vector<PlanReport> plan_with(const Compiled& compiled, const std::vector<std::string>& planners,
-                                  const PlanRequest& request) {
-  std::vector<PlanReport> reports;
-  for (const std::string& name : planners) {
-    const Planner& planner = planner_named(name);
-    const auto start = std::chrono::steady_clock::now();
-    Planned planned = planner.plan(compiled.graph, request);
-    if (const auto* const reason = std::get_if<std::string>(&planned)) {
-      throw UserError(fmt::format("planner {} has no plan for {}: {}", name, printable(compiled.name), *reason));
-    }
-    Plan plan = std::get<Plan>(std::move(planned));
-    plan.planner = name;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    reports.push_back(report_of(compiled, std::move(plan), request));
-    reports.back().seconds = seconds;
+std::variant<PlanReport, PlanRefusal> try_plan(const Compiled& compiled, const std::string& planner,
+                                               const PlanRequest& request) {
+  const Planner chosen = planner_named(planner);
+  const auto start = std::chrono::steady_clock::now();
+  Planned planned = chosen.plan(compiled.graph, request);
+  if (auto* const reason = std::get_if<std::string>(&planned)) return PlanRefusal{planner, std::move(*reason)};
+  Plan plan = std::get<Plan>(std::move(planned));
+  plan.planner = planner;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  PlanReport report = report_of(compiled, std::move(plan), request);
+  report.seconds = seconds;
+  return report;
+}
+
+std::string refusal_text(const Compiled& compiled, const PlanRefusal& refusal) {
+  return fmt::format("planner {} has no plan for {}: {}", refusal.planner, printable(compiled.name), refusal.reason);
+}
+
+PlanReport plan_with(const Compiled& compiled, const std::string& planner, const PlanRequest& request) {
+  return std::move(compare_plans(compiled, std::nullopt, {planner}, request).plans.front());
+}
+
+PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
+                             const std::vector<std::string>& planners, const PlanRequest& request) {
+  PlanComparison comparison;
+  if (given) comparison.plans.push_back(report_of(compiled, std::move(*given), request));
+  for (const std::string& planner : planners) {
+    std::variant<PlanReport, PlanRefusal> planned = try_plan(compiled, planner, request);
+    if (auto* const report = std::get_if<PlanReport>(&planned)) comparison.plans.push_back(std::move(*report));
+    if (auto* const refusal = std::get_if<PlanRefusal>(&planned)) comparison.refused.push_back(std::move(*refusal));
   }
-  return reports;
+  if (!comparison.plans.empty()) return comparison;
+  std::vector<std::string> reasons;
+  for (const PlanRefusal& refusal : comparison.refused) reasons.push_back(refusal_text(compiled, refusal));
+  throw UserError(fmt::format("{}", fmt::join(reasons, "\n")));
 }
 
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {
@@ -190,10 +209,11 @@ PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& req
   return report;
 }
 
-std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request,
+std::string plans_text(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request,
                        const SourceText& source, Detail detail) {
   const EinGraph& graph = compiled.graph;
-  const PlanReport& first = reports.front();
+  const PlanReport& first = comparison.plans.front();
+  const bool is_compared = comparison.plans.size() + comparison.refused.size() > 1;
   const bool full = detail == Detail::full;
   const Folding folding = full ? unfolded(graph) : fold(graph, {first});
   std::string text = summary_text(compiled, first, request, folding, source);
@@ -209,8 +229,8 @@ std::string plans_text(const Compiled& compiled, const std::vector<PlanReport>& 
     text += vertex_text(graph, v, first, folding);
     if (full) text += why_text(graph, v, first, others[v], request.cost);
   }
-  if (full || reports.size() > 1) text += totals_text(reports);
-  if (full || reports.size() > 1 || request.memory) text += peaks_text(compiled, reports, request, source);
+  if (full || is_compared) text += totals_text(comparison);
+  if (full || is_compared || request.memory) text += peaks_text(compiled, comparison.plans, request, source);
   return text;
 }
 
@@ -230,9 +250,7 @@ std::string plan_difference_text(const Compiled& compiled, const PlanReport& fir
     const VertexCost& b = second.costs.vertices[v];
     const VertexPlan& one = first.plan.vertices[v];
     const VertexPlan& other = second.plan.vertices[v];
-    const bool is_cut_alike = one.parts == other.parts && one.grid == other.grid && one.scatter == other.scatter &&
-                              copies_of(one) == copies_of(other);
-    if (is_cut_alike && a.bytes() == b.bytes()) {
+    if (is_cut_alike(one, other) && a.bytes() == b.bytes()) {
       ++same;
       continue;
     }

@@ -269,10 +269,10 @@ ordered_json summary_json(const Summary& summary) {  // NaN and infinities becom
 }
 
 /// The program as the first plan computes it, and all plans.
-ordered_json planned_program_json(const Compiled& compiled, const std::vector<PlanReport>& reports,
+ordered_json planned_program_json(const Compiled& compiled, const PlanComparison& comparison,
                                   const PlanRequest& request) {
   ordered_json json = base_json(compiled);
-  const PlanReport& first = reports.front();
+  const PlanReport& first = comparison.plans.front();
   json["sites"] = request.sites;
   json["planner"] = first.plan.planner;
   json["machine"] = request.machine.name;
@@ -289,7 +289,7 @@ ordered_json planned_program_json(const Compiled& compiled, const std::vector<Pl
     json["vertices"][next++].update(read_and_written_json(compiled.graph.vertices[v]));
   }
   json["plans"] = ordered_json::array();
-  for (const PlanReport& report : reports) {
+  for (const PlanReport& report : comparison.plans) {
     ordered_json vertices = ordered_json::array();
     for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
       vertices.push_back(planned_json(compiled.graph, v, report));
@@ -302,19 +302,22 @@ ordered_json planned_program_json(const Compiled& compiled, const std::vector<Pl
                              {"plan_seconds", report.seconds},
                              {"vertices", std::move(vertices)}});
   }
+  json["refused"] = ordered_json::array();
+  for (const auto& [planner, reason] : comparison.refused)
+    json["refused"].push_back({{"planner", planner}, {"reason", reason}});
   return json;
 }
 
 }  // namespace
 
-std::string plans_json(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request) {
-  return text_of(planned_program_json(compiled, reports, request));
+std::string plans_json(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request) {
+  return text_of(planned_program_json(compiled, comparison, request));
 }
 
 std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
                           const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
                           std::optional<std::int64_t> peak_bytes) {
-  ordered_json json = planned_program_json(compiled, {plan}, request);
+  ordered_json json = planned_program_json(compiled, {{plan}, {}}, request);
   for (const auto& [name, summary] : outputs) json["outputs"][name].update(summary_json(summary));
   json["peak_memory"]["measured"] = peak_bytes.value_or(0);
   std::size_t next = 0;

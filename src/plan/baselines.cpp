@@ -1,7 +1,5 @@
 #include "plan/baselines.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -22,18 +20,6 @@ Plan plan_each(const EinGraph& graph, std::int64_t sites, F plan_of_vertex) {
   }
   number_sites(graph, plan);
   return plan;
-}
-
-/// The label that the first operand has first, in the first vertex that reads an input.
-std::optional<std::string> first_label(const EinGraph& graph) {
-  for (const Vertex& vertex : graph.vertices) {
-    for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
-      if (vertex.inputs[o].index != 0 || !is_input(graph.vertices.front())) continue;
-      const auto labels = operand_labels(vertex, o);
-      if (!labels.empty() && labels.front()) return label_names(vertex)[*labels.front()];
-    }
-  }
-  return std::nullopt;
 }
 
 bool is_square(const Vertex& vertex) {
@@ -78,23 +64,6 @@ Planned plan_single(const EinGraph& graph, const PlanRequest& request) {
   return plan_each(graph, request.sites, [](const Vertex& vertex) {
     return one_part_per_site(PartitionVector(label_extents(vertex).size(), 1));
   });
-}
-
-Planned plan_data(const EinGraph& graph, const PlanRequest& request) {
-  const std::optional<std::string> batch = request.batch ? request.batch : first_label(graph);
-  if (!batch) return "no vertex reads the first label of the first input";
-  bool is_cut = request.sites == 1;
-  Plan plan = plan_each(graph, request.sites, [&](const Vertex& vertex) {
-    PartitionVector grid = most_parts(vertex, graph);
-    const std::vector<std::string> names = label_names(vertex);
-    for (std::size_t l = 0; l < grid.size(); ++l) {
-      grid[l] = names[l] == *batch ? std::min(grid[l], request.sites) : 1;
-      is_cut = is_cut || grid[l] > 1;
-    }
-    return one_part_per_site(grid);
-  });
-  if (!is_cut) return fmt::format("no vertex has a label {} that can be cut", *batch);
-  return plan;
 }
 
 Planned plan_sqrt(const EinGraph& graph, const PlanRequest& request) {

@@ -4,14 +4,10 @@
 
 namespace einrel {
 
-// What people do by hand, for comparison. Each gives a plan for every graph, but for what it says.
+// What people do by hand to any graph, for comparison; what they call data parallelism and so on is in schemes.h.
 
 /// Everything on one site.
 Planned plan_single(const EinGraph& graph, const PlanRequest& request);
-
-/// One label, cut over as many sites as it is long; vertices without it are computed on one site. Refused when the
-/// graph has no such label or it is nowhere cut.
-Planned plan_data(const EinGraph& graph, const PlanRequest& request);
 
 /// The two longest labels of every result into about as many parts each (EinDecomp, section 9: SQRT); a product of
 /// square matrices on a cube of sites in three dimensions.

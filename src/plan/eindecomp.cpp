@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -120,6 +121,23 @@ void add_scattered(const Vertex& vertex, const PartitionVector& most, std::vecto
   }
 }
 
+/// Whole, but computed alike by all sites: small tensors that all of them need.
+void add_computed_by_all(const Vertex& vertex, std::int64_t sites, std::vector<VertexPlan>& plans) {
+  if (sites == 1) return;
+  plans.push_back(whole(vertex));
+  plans.back().copies = {{sites, 1}};
+}
+
+/// What is computed alike by several sites in plans that searches start from.
+void add_copied_of(const std::vector<Plan>& starts, std::size_t v, std::vector<VertexPlan>& plans) {
+  for (const Plan& start : starts) {
+    const VertexPlan& own = start.vertices[v];
+    const bool is_known =
+        std::any_of(plans.begin(), plans.end(), [&](const VertexPlan& plan) { return is_cut_alike(plan, own); });
+    if (!own.copies.empty() && !is_known) plans.push_back(own);
+  }
+}
+
 /// Whole first; spread over as many sites as vertices may use. Where a vertex wants copies of fewer parts, finer ones
 /// are as good: each of the sites that want a copy has a piece of it.
 std::vector<VertexPlan> input_layouts(const Vertex& vertex, std::int64_t sites) {
@@ -157,7 +175,8 @@ class Cheapest {
   /// Whether one that costs at least so much may be it.
   bool may_be(double least) const { return !found_ || least < found_->cost; }
 
-  void consider(const Plan& plan) {
+  /// What it costs.
+  double consider(const Plan& plan) {
     CostedPlan other{plan};
     try {
       const PlanCosts costs = costs_of(graph_, plan, machine_, transfers_);
@@ -165,7 +184,9 @@ class Cheapest {
       other.bytes = costs.bytes;
     } catch (const UserError&) {  // more bytes than 63 bits count
     }
-    if (!found_ || other.cost < found_->cost) found_ = std::move(other);
+    const double cost = other.cost;
+    if (!found_ || cost < found_->cost) found_ = std::move(other);
+    return cost;
   }
 
   /// Nothing before any was considered.
@@ -186,6 +207,23 @@ constexpr double resolution = 0.05;
 /// Whether `known` is about as fast as the plan that a search has found, and moves no more.
 bool is_as_good(const std::optional<CostedPlan>& known, const CostedPlan& found) {
   return known && (1 - resolution) * known->cost <= found.cost && known->bytes <= found.bytes;
+}
+
+/// The cheapest of the plans of others, some of which searches are to start from; all of them are considered.
+std::vector<Plan> starts_among(const EinGraph& graph, const std::vector<Plan>& others, const CostModel& model,
+                               Cheapest& cheapest) {
+  std::vector<std::pair<double, std::size_t>> by_cost;
+  for (std::size_t p = 0; p < others.size(); ++p) {
+    const double alone = cost_alone(graph, others[p], model);
+    by_cost.emplace_back(cheapest.may_be(alone) ? cheapest.consider(others[p]) : alone, p);
+  }
+  std::stable_sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  constexpr std::size_t most = 8;
+  std::vector<Plan> starts;
+  for (const auto& [cost, p] : by_cost) {
+    if (starts.size() < most) starts.push_back(others[p]);
+  }
+  return starts;
 }
 
 Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace::Choice& choice, Transfers& transfers) {
@@ -218,6 +256,7 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind k
     }
     std::vector<VertexPlan> plans = one_part_per_site_each(some_factorizations(most, numbers));
     if (kind != CostKind::bound) add_scattered(vertex, most, plans);
+    if (may_idle[v] && kind != CostKind::bound) add_computed_by_all(vertex, sites, plans);
     return plans;
   };
 }
@@ -259,12 +298,10 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   const auto model = cost_model(kind, machine);
   Transfers transfers(sites);
   Cheapest cheapest(graph, machine, kind, transfers);
-  std::vector<Plan> starts;
-  for (const Plan& other : others) {
-    if (kind != CostKind::seconds && !uses_all_sites(graph, other, machine)) continue;
-    starts.push_back(other);
-    if (cheapest.may_be(cost_alone(graph, other, *model))) cheapest.consider(other);
-  }
+  std::vector<Plan> comparable;
+  std::copy_if(others.begin(), others.end(), std::back_inserter(comparable),
+               [&](const Plan& other) { return kind == CostKind::seconds || uses_all_sites(graph, other, machine); });
+  const std::vector<Plan> starts = starts_among(graph, comparable, *model, cheapest);
   const std::optional<CostedPlan> best_of_others = cheapest.found();
   const auto search_in = [&](const SearchSpace& space, std::set<SearchSpace::Choice>& known) {
     const auto improve_from = [&](SearchSpace::Choice choice) {
@@ -283,8 +320,13 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
     }
   };
   const auto search = [&](const std::vector<bool>& may_idle) {
-    SearchSpace space(graph, *model,
-                      undominated(graph, *model, sites, site_candidates(graph, sites, kind, may_idle), starts));
+    const Candidates of_sites = site_candidates(graph, sites, kind, may_idle);
+    const Candidates all = [&](const Vertex& vertex, std::size_t v) {
+      std::vector<VertexPlan> candidates = of_sites(vertex, v);
+      if (!is_input(vertex)) add_copied_of(starts, v, candidates);
+      return candidates;
+    };
+    SearchSpace space(graph, *model, undominated(graph, *model, sites, all, starts));
     std::set<SearchSpace::Choice> known;
     search_in(space, known);
     // Sharing out allows fewer numberings of sites, which the model takes for free.

@@ -92,6 +92,10 @@ std::string copies_fault(const Vertex& vertex, const VertexPlan& plan) {
   return "labels that it reduces are spread over sites, and each has only a part of what others have, too";
 }
 
+bool is_cut_alike(const VertexPlan& a, const VertexPlan& b) {
+  return a.parts == b.parts && a.grid == b.grid && a.scatter == b.scatter && copies_of(a) == copies_of(b);
+}
+
 GraphCuts cuts_of(const Plan& plan) {
   GraphCuts cuts;
   for (const VertexPlan& vertex : plan.vertices) cuts.parts.push_back(vertex.parts);

@@ -59,6 +59,9 @@ std::string scatter_fault(const Vertex& vertex, const VertexPlan& plan);
 /// Why no several sites can compute this alike; "" where they can, or do not: what is reduced over sites has one owner.
 std::string copies_fault(const Vertex& vertex, const VertexPlan& plan);
 
+/// Whether two plans of a vertex differ at most in the numbers of their sites.
+bool is_cut_alike(const VertexPlan& a, const VertexPlan& b);
+
 /// What tra/from_einsum takes.
 GraphCuts cuts_of(const Plan& plan);
 

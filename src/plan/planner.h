@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +17,8 @@ namespace einrel {
 struct PlanRequest {
   std::int64_t sites = 1;
   Machine machine;
-  CostKind cost = CostKind::seconds;                  ///< what `eindecomp` makes least
-  std::optional<std::string> batch;                   ///< the label that `data` cuts; else the first of the first input
+  CostKind cost = CostKind::seconds;  ///< what `eindecomp` makes least
+  std::optional<std::string> batch;   ///< the label that is cut for data parallelism; else the first of the first input
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that `eindecomp` may use on a site, see memory.h
 };
 
@@ -26,15 +27,16 @@ using Planned = std::variant<Plan, std::string>;
 
 /// A way to plan.
 struct Planner {
-  std::string_view name;
-  std::string_view summary;  ///< one line
-  Planned (*plan)(const EinGraph& graph, const PlanRequest& request);
+  std::string name;
+  std::string summary;  ///< one line
+  std::function<Planned(const EinGraph& graph, const PlanRequest& request)> plan;
 };
 
 /// Every planner, the default one first. To add one: a function in a file of its own, and a row in planner.cpp.
 const std::vector<Planner>& all_planners();
 
-/// Throws UserError naming the nearest when there is none of this name.
-const Planner& planner_named(std::string_view name);
+/// One of these, or a product of schemes ("data:8 x tensor:4", see schemes.h). Throws UserError naming the nearest when
+/// there is none of this name, or saying what is wrong with the product.
+Planner planner_named(std::string_view name);
 
 }  // namespace einrel

@@ -135,9 +135,7 @@ std::optional<SearchSpace::Choice> SearchSpace::choice_of(const Plan& plan) cons
   for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
     const std::vector<VertexPlan>& candidates = tables_->of_class(v).candidates;
     const auto same = std::find_if(candidates.begin(), candidates.end(), [&](const VertexPlan& candidate) {
-      const VertexPlan& own = plan.vertices[v];
-      return candidate.parts == own.parts && candidate.grid == own.grid && candidate.scatter == own.scatter &&
-             copies_of(candidate) == copies_of(own);
+      return is_cut_alike(candidate, plan.vertices[v]);
     });
     if (same == candidates.end() && tables_->is_input(v)) {
       choice.push_back(0);

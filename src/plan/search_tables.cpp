@@ -65,7 +65,10 @@ VertexClass Tables::new_class(std::size_t v, const Candidates& candidates) const
   VertexClass made;
   made.candidates = candidates(vertex, v);
   if (is_input(v) && !is_shared_input(v)) made.candidates.resize(1);
-  for (VertexPlan& plan : made.candidates) plan.strides.assign(plan.grid.size(), 0);
+  for (VertexPlan& plan : made.candidates) {
+    plan.strides.assign(plan.grid.size(), 0);
+    if (const std::int64_t copies = copies_of(plan); copies > 1) plan.copies = {{copies, 0}};
+  }
   std::map<Layout, std::size_t> results;
   for (const VertexPlan& plan : made.candidates) {
     made.costs.push_back(is_input(v) ? 0 : model.of_vertex(graph, v, plan));

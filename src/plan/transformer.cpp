@@ -7,7 +7,6 @@
 #include <set>
 
 #include "plan/attention.h"
-#include "plan/numbering.h"
 
 namespace einrel {
 namespace {
@@ -93,50 +92,53 @@ class Transformer {
   const Cuts& positions() const { return positions_; }
   const Cuts& batch() const { return batch_; }
 
-  /// Labels of products with weights that only the weights have, where what is computed from the product is element by
-  /// element, or reduces them in another product with weights; such products reduce no heads.
-  Cuts hidden_units() {
-    std::vector<bool> is_produced(classes_.count(), false);
-    std::vector<bool> is_other(classes_.count(), false);
-    std::vector<std::int64_t> extents(classes_.count(), 0);
+  /// Without attention: whatever has a label of this name, or what tensors carry it to, is data, no weights.
+  void take_as_batch(const std::string& label) {
     for (std::size_t v = 0; v < uses_.size(); ++v) {
-      const bool is_product = !uses_[v].reduced.empty();
-      const bool is_data = is_input(graph_.vertices[v]) && !is_weights(v);
-      const bool reduces_heads = std::any_of(uses_[v].reduced.begin(), uses_[v].reduced.end(),
-                                             [&](std::size_t l) { return heads_.contains(classes_.of(v, l)); });
-      const Shape label_bound = label_extents(graph_.vertices[v]);
-      for (std::size_t l = 0; l < uses_[v].count; ++l) {
-        const std::size_t c = classes_.of(v, l);
-        extents[c] = std::max(extents[c], label_bound[l].value());
-        if (is_data) is_other[c] = true;
-        if (!is_product) continue;
-        const bool is_kept = has(uses_[v].output, l);
-        if (!is_of_weights(v, l, !is_kept) || (is_kept && reduces_heads)) is_other[c] = true;
-        if (is_kept) is_produced[c] = true;
+      if (is_input(graph_.vertices[v])) continue;
+      const std::vector<std::string> names = label_names(graph_.vertices[v]);
+      for (std::size_t l = 0; l < names.size(); ++l) {
+        if (names[l] == label) of_data_.insert(classes_.of(v, l));
       }
     }
-    Cuts cuts;
-    for (std::size_t c = 0; c < extents.size(); ++c) {
-      if (is_produced[c] && !is_other[c] && extents[c] > 1) cuts[c] = std::min(extents[c], sites_);
-    }
-    return cuts;
   }
 
-  /// Each vertex is cut by the first kind of which it has a label; by none where it has none.
-  Plan plan(const std::vector<const Cuts*>& kinds) {
-    Plan plan{"", sites_, {}};
-    for (std::size_t v = 0; v < uses_.size(); ++v) {
-      PartitionVector grid(uses_[v].count, 1);
-      if (!is_input(graph_.vertices[v])) {
-        const PartitionVector most = most_parts(graph_.vertices[v], graph_);
-        for (const Cuts* const kind : kinds) {
-          if (cut(v, *kind, most, grid)) break;
-        }
+  /// Labels that products take from weights alone, in pairs: a product keeps them (is cut by its columns), and another
+  /// one reduces them (is cut by its rows), with only what is computed element by element between; or an output has
+  /// them. No product keeps one and reduces another, or one of heads.
+  const Cuts& hidden_units() const { return hidden_units_; }
+  /// The same, but something else reads them, too, and has to gather what has been cut.
+  const Cuts& gathered() const { return gathered_; }
+  void find_hidden_units() {
+    const std::vector<Product> products = products_with_weights();
+    const std::set<std::size_t> others = read_otherwise();
+    std::set<std::size_t> cut;
+    for (const auto& [label, sites] : heads_) cut.insert(label);
+    for (const Product& product : products) {
+      for (const std::size_t label : product.kept) {
+        const bool is_apart = std::none_of(products.begin(), products.end(), [&](const Product& other) {
+          return other.has(label) && other.has_another(label, cut);
+        });
+        const std::int64_t extent = product.extents.at(label);
+        if (!is_apart || extent < 2 || !cut.insert(label).second) continue;
+        (others.contains(label) ? gathered_ : hidden_units_)[label] = std::min(extent, sites_);
       }
-      plan.vertices.push_back(one_part_per_site(grid));
     }
-    number_sites(graph_, plan);
-    return plan;
+  }
+
+  /// Each vertex is cut by the first kind of which it has a label; by none where it has none. The last kind is for
+  /// products with weights, and what becomes of weights.
+  std::vector<PartitionVector> grids(const std::vector<const Cuts*>& kinds, const Cuts& of_weights = {}) {
+    std::vector<PartitionVector> grids;
+    for (std::size_t v = 0; v < uses_.size(); ++v) {
+      PartitionVector& grid = grids.emplace_back(uses_[v].count, 1);
+      if (is_input(graph_.vertices[v])) continue;
+      const PartitionVector most = most_parts(graph_.vertices[v], graph_);
+      const bool is_cut =
+          std::any_of(kinds.begin(), kinds.end(), [&](const Cuts* const kind) { return cut(v, *kind, most, grid); });
+      if (!is_cut && (is_weights(v) || is_product_with_weights(v))) cut(v, of_weights, most, grid);
+    }
+    return grids;
   }
 
  private:
@@ -168,17 +170,69 @@ class Transformer {
                         [&](std::size_t label) { return of_data_.contains(classes_.of(v, label)); });
   }
 
-  /// Whether a vertex is a product that takes this label from weights: from them only, or from what they multiply, too.
-  bool is_of_weights(std::size_t v, std::size_t label, bool is_in_both) {
+  /// A sum of products of data with weights. Gradients of weights are none: they are weights.
+  bool is_product_with_weights(std::size_t v) {
     const auto* const einsum = std::get_if<EinSum>(&graph_.vertices[v].op);
-    if (einsum == nullptr || einsum->reducer != Reducer::sum) return false;
-    bool is_in_weights = false;
-    bool is_in_data = false;
+    if (einsum == nullptr || einsum->reducer != Reducer::sum || is_weights(v)) return false;
+    const std::vector<VertexId>& inputs = graph_.vertices[v].inputs;
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](VertexId from) { return is_weights(from.index) && !graph_[from].bound.empty(); });
+  }
+
+  /// Labels by their classes.
+  struct Product {
+    std::vector<std::size_t> kept;     ///< that only weights have
+    std::vector<std::size_t> reduced;  ///< that weights and data have
+    std::map<std::size_t, std::int64_t> extents;
+
+    bool has(std::size_t label) const { return extents.contains(label); }
+    bool has_another(std::size_t label, const std::set<std::size_t>& of) const {
+      return std::any_of(extents.begin(), extents.end(),
+                         [&](const auto& own) { return own.first != label && of.contains(own.first); });
+    }
+  };
+
+  std::vector<Product> products_with_weights() {
+    std::vector<Product> products;
+    for (std::size_t v = 0; v < uses_.size(); ++v) {
+      if (!is_product_with_weights(v)) continue;
+      Product& product = products.emplace_back();
+      const PartitionVector most = most_parts(graph_.vertices[v], graph_);
+      for (std::size_t l = 0; l < uses_[v].count; ++l) {
+        const auto [in_weights, in_data] = origin_of(v, l);
+        const bool is_kept = has(uses_[v].output, l);
+        if (!in_weights || in_data == is_kept) continue;
+        (is_kept ? product.kept : product.reduced).push_back(classes_.of(v, l));
+        product.extents[classes_.of(v, l)] = most[l];
+      }
+    }
+    return products;
+  }
+
+  /// Labels of data that are inputs, and of reductions that are no products with weights of them; but gradients of
+  /// weights have any.
+  std::set<std::size_t> read_otherwise() {
+    std::set<std::size_t> labels;
+    for (std::size_t v = 0; v < uses_.size(); ++v) {
+      if (is_weights(v) || (!is_input(graph_.vertices[v]) && uses_[v].reduced.empty())) continue;
+      const bool is_product = is_product_with_weights(v);
+      for (std::size_t l = 0; l < uses_[v].count; ++l) {
+        const auto [in_weights, in_data] = origin_of(v, l);
+        const bool is_of_weights = is_product && in_weights && in_data != has(uses_[v].output, l);
+        if (!is_of_weights) labels.insert(classes_.of(v, l));
+      }
+    }
+    return labels;
+  }
+
+  /// Whether weights have this label of a vertex, and whether data has it.
+  std::pair<bool, bool> origin_of(std::size_t v, std::size_t label) {
+    std::pair<bool, bool> origin{false, false};
     for (std::size_t o = 0; o < uses_[v].operands.size(); ++o) {
       if (!has(uses_[v].operands[o], label)) continue;
-      (is_weights(graph_.vertices[v].inputs[o].index) ? is_in_weights : is_in_data) = true;
+      (is_weights(graph_.vertices[v].inputs[o].index) ? origin.first : origin.second) = true;
     }
-    return is_in_weights && is_in_data == is_in_both;
+    return origin;
   }
 
   /// One label of each class, first those of the result, and never positions of keys of scores.
@@ -205,6 +259,8 @@ class Transformer {
   Cuts heads_;
   Cuts positions_;  ///< of queries, and of keys and values where they are computed
   Cuts batch_;
+  Cuts hidden_units_;
+  Cuts gathered_;
   std::set<std::size_t> of_data_;  ///< positions and batch, also where they cannot be cut
 };
 
@@ -228,26 +284,33 @@ std::optional<std::string> no_heads(const Transformer& transformer, std::int64_t
 
 }  // namespace
 
-Planned plan_megatron(const EinGraph& graph, const PlanRequest& request) {
+SchemeGrids tensor_grids(const EinGraph& graph, const PlanRequest& request) {
   Transformer transformer(graph, request.sites);
-  if (std::optional<std::string> reason = no_heads(transformer, request.sites)) return *reason;
-  const Cuts hidden = transformer.hidden_units();
-  return transformer.plan({&transformer.heads(), &hidden});
+  if (!transformer.has_attention()) {
+    const std::optional<std::string> batch = batch_label(graph, request);
+    if (!batch) return "no vertex reads the first label of the first input";
+    transformer.take_as_batch(*batch);
+  }
+  transformer.find_hidden_units();
+  const bool is_cut =
+      !transformer.heads().empty() || !transformer.hidden_units().empty() || !transformer.gathered().empty();
+  if (!is_cut && request.sites > 1) return "no product of data with weights takes a label from these that can be cut";
+  return transformer.grids({&transformer.heads(), &transformer.hidden_units()}, transformer.gathered());
 }
 
-Planned plan_sequence(const EinGraph& graph, const PlanRequest& request) {
+SchemeGrids sequence_grids(const EinGraph& graph, const PlanRequest& request) {
   Transformer transformer(graph, request.sites);
   if (std::optional<std::string> reason = no_attention(transformer)) return *reason;
   if (transformer.positions().empty() && request.sites > 1) {
     return fmt::format("the attention in it has one position at '{}', which cannot be cut", transformer.name());
   }
-  return transformer.plan({&transformer.positions()});
+  return transformer.grids({&transformer.positions()});
 }
 
-Planned plan_heads(const EinGraph& graph, const PlanRequest& request) {
+SchemeGrids heads_grids(const EinGraph& graph, const PlanRequest& request) {
   Transformer transformer(graph, request.sites);
   if (std::optional<std::string> reason = no_heads(transformer, request.sites)) return *reason;
-  return transformer.plan({&transformer.heads(), &transformer.positions(), &transformer.batch()});
+  return transformer.grids({&transformer.heads(), &transformer.positions(), &transformer.batch()});
 }
 
 }  // namespace einrel

@@ -17,7 +17,7 @@ BUILD = sys.argv.pop()
 WAYS = {
     "multiplication": {"automatic", "BMM", "CMM", "RMM"},
     "training": {"automatic", "data parallel", "model parallel"},
-    "llama": {"automatic", "megatron", "sequence", "heads"},
+    "llama": {"automatic", "tensor", "sequence", "heads"},
 }
 
 

@@ -177,7 +177,7 @@ class Pages(HtmlTest):
 
     def test_a_large_model_makes_a_small_page(self):
         path, page = self.page_of(os.path.join(EXAMPLES, "llama_7b.ein"), "--sites", "16", "--planner", "sequence",
-                                  "--planner", "megatron")
+                                  "--planner", "tensor")
         self.assertLess(os.path.getsize(path), 3_000_000)
         self.assertGreater(len(self.data_of(page)["vertices"]), 700)
 
@@ -258,6 +258,11 @@ class InABrowser(HtmlTest):
         dark = self.assert_picture(path, "--blink-settings=preferredColorScheme=0")
         self.assertGreater(light.mean(), dark.mean() + 100)
 
+    def test_a_planner_without_a_plan_is_a_row_with_the_reason(self):
+        path, _ = self.page_of(self.text_file("p.ein", CHAIN), "--sites", "4", "--planner", "sqrt", "--planner", "heads")
+        shown, _ = self.drawn(path)
+        self.assertRegex(shown, r"<td>heads</td><td[^>]*>no plan: there is no attention in it")
+
     def test_three_thousand_vertices(self):
         program = self.text_file("big.ein", program_of(3000))
         path, _ = self.page_of(program, "--sites", "4", "--planner", "sqrt")
@@ -267,7 +272,7 @@ class InABrowser(HtmlTest):
 
     def test_a_model_of_a_thousand_vertices(self):
         path, page = self.page_of(os.path.join(EXAMPLES, "llama_7b.ein"), "--sites", "16", "--planner", "sequence",
-                                  "--planner", "megatron")
+                                  "--planner", "tensor")
         _, marks = self.drawn(path)
         self.assertEqual(int(marks["drawn"]), len(self.data_of(page)["plans"][0]["vertices"]))
 

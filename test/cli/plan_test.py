@@ -127,8 +127,30 @@ class Planners(PlanTest):
         self.assertRegex(shown, r"data of [DE] costs [+-]\d")
 
     def test_planners_that_have_no_plan_say_why(self):
-        self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "megatron", mentions=["megatron", "attention"])
+        self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "heads", mentions=["heads", "attention"])
         self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "data", "--batch", "q", mentions=["label q"])
+        self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "heads", "--planner", "data:3 x tensor:2",
+                    mentions=["planner heads has no plan", "3 x 2 is not 4 sites"])
+
+    def test_planners_that_have_no_plan_are_a_line_beside_those_that_have_one(self):
+        arguments = ("--sites", "4", "--planner", "heads", "--planner", "sqrt", "--planner", "data:2 x tensor:3")
+        shown = self.explain(*arguments)
+        self.assertIn("plan        by sqrt for 4 sites", shown)
+        self.assertIn("\nheads              no plan: there is no attention in it", shown)
+        self.assertIn("\ndata:2 x tensor:3  no plan: 2 x 3 is not 4 sites; --sites says how many there are\n", shown)
+        planned = self.plan(*arguments)
+        self.assertEqual([plan["planner"] for plan in planned["plans"]], ["sqrt"])
+        self.assertEqual([refused["planner"] for refused in planned["refused"]], ["heads", "data:2 x tensor:3"])
+        self.assertIn("2 x 3 is not 4 sites", planned["refused"][1]["reason"])
+        self.assertEqual(self.plan("--sites", "4")["refused"], [])
+        self.refuse(1, "explain", self.program, "--sites", "4", "--diff", "sqrt", "heads", mentions=["heads", "attention"])
+
+    def test_products_of_schemes_are_planners(self):
+        program = os.path.join(EXAMPLES, "two_layer.ein")
+        shown = self.succeed("explain", program, "--sites", "8", "--planner", "data:2 x tensor:4").out
+        self.assertIn("by data:2 x tensor:4 for 8 sites", shown)
+        self.assertIn("each on 2 sites", shown)
+        self.refuse(1, "explain", program, "--sites", "8", "--planner", "data:2 x tenser:4", mentions=["tenser", "fsdp"])
 
     def test_wrong_names_are_refused_with_the_right_ones(self):
         self.refuse(1, "explain", self.program, "--planner", "eindcomp", mentions=["did you mean 'eindecomp'", "ia-rules"])
@@ -148,7 +170,7 @@ class Planners(PlanTest):
 
     def test_the_list_of_planners(self):
         listed = self.succeed("list", "planners").out
-        for name in ("eindecomp", "eindecomp-paper", "single", "data", "sqrt", "all-tile", "megatron", "sequence", "heads"):
+        for name in ("eindecomp", "eindecomp-paper", "single", "data", "fsdp", "tensor", "sequence", "heads", "sqrt", "all-tile"):
             self.assertIn(f"\n{name} ", "\n" + listed)
 
     def test_an_algebra_has_what_the_plan_moves(self):

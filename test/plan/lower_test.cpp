@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,23 @@ void expect_lowering_agrees(const EinGraph& graph, const Plan& plan, const std::
   EXPECT_EQ(costs.floats, cost_of(lowered.ia.store, lowered.ia.plan).moved);
 }
 
+void expect_computes_reference(const EinGraph& graph, const Plan& plan) {
+  const LoweredPlan lowered = lower(graph, plan);
+  const TensorBindings inputs = counted_inputs(graph);
+  const IaRun run = interpret(lowered.ia.store, lowered.ia.plan, inputs, {});
+  EXPECT_EQ(run.received, bytes_of(lowered.ia.store, lowered.ia.plan).received);
+  const std::vector<Tensor> want = evaluate_reference(graph, inputs, {});
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const Vertex& vertex = graph[graph.outputs[i]];
+    const Tensor got = assemble(run.outputs.at(vertex.name), vertex.dtype, vertex.bound.size());
+    const std::vector<double> expected = values_of(want[i]);
+    const std::vector<double> found = values_of(got);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t e = 0; e < found.size(); ++e)
+      EXPECT_NEAR(found[e], expected[e], 1e-5 * std::max(1.0, std::abs(expected[e]))) << vertex.name;
+  }
+}
+
 struct PlannedProgram {
   EinGraph graph;
   Plan plan;
@@ -50,20 +69,52 @@ TEST(Lowering, ComputesWhatTheReferenceComputes) {
     Random random(seed);
     const auto [graph, plan, name] = planned_program(random, seed);
     SCOPED_TRACE(name);
-    const LoweredPlan lowered = lower(graph, plan);
-    const TensorBindings inputs = counted_inputs(graph);
-    const IaRun run = interpret(lowered.ia.store, lowered.ia.plan, inputs, {});
-    EXPECT_EQ(run.received, bytes_of(lowered.ia.store, lowered.ia.plan).received);
-    const std::vector<Tensor> want = evaluate_reference(graph, inputs, {});
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      const Vertex& vertex = graph[graph.outputs[i]];
-      const Tensor got = assemble(run.outputs.at(vertex.name), vertex.dtype, vertex.bound.size());
-      const std::vector<double> expected = values_of(want[i]);
-      const std::vector<double> found = values_of(got);
-      ASSERT_EQ(found.size(), expected.size());
-      for (std::size_t e = 0; e < found.size(); ++e) EXPECT_NEAR(found[e], expected[e], 1e-5) << vertex.name;
+    expect_computes_reference(graph, plan);
+  }
+}
+
+/// What people run, by itself and several at a time, of programs that have a batch, hidden units or heads.
+TEST(Lowering, OfSchemesMovesAndComputesWhatItShould) {
+  std::vector<std::string> texts = plannable_programs();
+  texts.emplace_back(
+      "dims b=8 f=6 g=8 h=5 k=4\ninput X[b,f], W1[f,g], W2[g,h], W3[h,k], Y[b,k]\nA[b,g] = relu(sum[f] X[b,f] * "
+      "W1[f,g])\nB[b,h] = sum[g] A[b,g] * W2[g,h]\nC[b,k] = sum[h] B[b,h] * W3[h,k]\nD[b,k] = C[b,k] - Y[b,k]\n"
+      "E[b,h] = sum[k] D[b,k] * W3[h,k]\nF[b,g] = step(A[b,g]) * sum[h] E[b,h] * W2[g,h]\nV1[f,g] = W1[f,g] - 0.125 * "
+      "sum[b] X[b,f] * F[b,g]\nV2[g,h] = W2[g,h] - 0.125 * sum[b] A[b,g] * E[b,h]\nV3[h,k] = W3[h,k] - 0.125 * sum[b] "
+      "B[b,h] * D[b,k]\nloss[] = sum[b,k] D[b,k] * D[b,k]\noutput V1, V2, V3, loss\n");
+  texts.emplace_back(
+      "dims b=4 s=6 t=6 e=8 h=2 d=4\ninput X[b,s,e], WQ[h,d,e], WK[h,d,e], WV[h,d,e], WO[e,h,d]\nQ[b,s,h,d] = sum[e] "
+      "X[b,s,e] * WQ[h,d,e]\nK[b,t,h,d] = sum[e] X[b,t,e] * WK[h,d,e]\nV[b,t,h,d] = sum[e] X[b,t,e] * WV[h,d,e]\n"
+      "P[b,h,s,t] = softmax[t](0.01 * sum[d] Q[b,s,h,d] * K[b,t,h,d])\nO[b,s,h,d] = sum[t] P[b,h,s,t] * V[b,t,h,d]\n"
+      "Y[b,s,e] = X[b,s,e] + sum[h,d] O[b,s,h,d] * WO[e,h,d]\noutput Y\n");
+  int plans = 0;
+  for (const std::string& text : texts) {
+    SCOPED_TRACE(text);
+    const EinGraph graph = einrel::graph_of(text);
+    for (const auto& [planner, sites] :
+         std::vector<std::pair<std::string, std::int64_t>>{{"data", 4},
+                                                           {"fsdp", 4},
+                                                           {"tensor", 3},
+                                                           {"tensor", 4},
+                                                           {"sequence", 3},
+                                                           {"heads", 4},
+                                                           {"data:2 x tensor:2", 4},
+                                                           {"fsdp:3 x tensor:2", 6},
+                                                           {"data:2 x fsdp:2", 4},
+                                                           {"data:2 x sequence:2 x heads:2", 8},
+                                                           {"data:4 x data:2", 8},
+                                                           {"tensor:2 x data:3 x tensor:2", 12},
+                                                           {"sequence:2 x data:2", 4}}) {
+      SCOPED_TRACE(planner);
+      const Planned planned = planner_named(planner).plan(graph, {sites, {}, CostKind::seconds, {}, {}});
+      const auto* const plan = std::get_if<Plan>(&planned);
+      if (plan == nullptr) continue;
+      ++plans;
+      expect_lowering_agrees(graph, *plan, planner);
+      expect_computes_reference(graph, *plan);
     }
   }
+  EXPECT_GE(plans, 60);
 }
 
 TEST(Lowering, OfFinerPartsMovesWhatTheCostModelSays) {
