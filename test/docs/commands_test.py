@@ -29,6 +29,7 @@ NOT_RUN = [
     (r"tools/format", "it needs git; ./check runs it"),
     (r"tools/tidy.*", "minutes; ./check runs it"),
     (r"bench/.*", "minutes, and only for a quiet machine"),
+    (r"tools/planning-tables .*", "docs.planning_tables runs it"),
     (r"mpirun .*--hostfile .*", "it needs several machines"),
     (r"(salloc|sbatch|srun) .*", "it needs Slurm"),
 ]
