@@ -185,7 +185,7 @@ TEST(EinDecomp, IsNearTheOptimumOfGraphsAndNeverWorseThanAnyBaseline) {
   }
 }
 
-EinGraph example(const std::string& name) {
+EinGraph example_graph(const std::string& name) {
   std::ifstream file(std::filesystem::path(EINREL_EXAMPLES) / (name + ".ein"));
   std::ostringstream text;
   text << file.rdbuf();
@@ -194,7 +194,7 @@ EinGraph example(const std::string& name) {
 
 TEST(EinDecomp, IsNeverWorseThanWhatPeopleRun) {
   for (const std::string name : {"two_layer", "ffnn", "llama_layer", "multi_head_attention"}) {
-    const EinGraph graph = example(name);
+    const EinGraph graph = example_graph(name);
     for (const std::int64_t sites : {2, 6, 8, 16}) {
       std::vector<std::string> names = usual_products(sites);
       for (const Planner& planner : all_planners()) names.push_back(planner.name);

@@ -24,10 +24,10 @@ EinGraph two_layer() {
 }
 constexpr std::int64_t x_elements = 1000 * 800;
 constexpr std::int64_t y_elements = 1000 * 10;
-constexpr std::int64_t weights = 800 * 1024 + 1024 * 10;
+constexpr std::int64_t weight_elements = 800 * 1024 + 1024 * 10;
 constexpr std::int64_t float_bytes = 4;
 
-Plan planned(const std::string& planner, const EinGraph& graph, std::int64_t sites) {
+Plan plan_of_scheme(const std::string& planner, const EinGraph& graph, std::int64_t sites) {
   const Planned found = planner_named(planner).plan(graph, {sites, {}, CostKind::seconds, {}, {}});
   if (const auto* const reason = std::get_if<std::string>(&found)) throw std::runtime_error(*reason);
   return std::get<Plan>(found);
@@ -55,7 +55,7 @@ std::map<std::string, Grid> grids_of(const EinGraph& graph, const Plan& plan) {
 
 TEST(Data, AllReducesGradientsAndKeepsWeightsOnAllSites) {
   const EinGraph graph = two_layer();
-  const Plan plan = planned("data", graph, 4);
+  const Plan plan = plan_of_scheme("data", graph, 4);
   const auto grids = grids_of(graph, plan);
   for (const std::string name : {"A1", "A2", "D1", "D2", "G1", "G2"})
     EXPECT_EQ(grids.at(name), (Grid{{"b", 4}})) << name;
@@ -64,25 +64,25 @@ TEST(Data, AllReducesGradientsAndKeepsWeightsOnAllSites) {
   // Of a ring of 4, each receives three quarters of the gradients to add them up, and three quarters of their sums; the
   // loss goes to one site and from it to the others.
   const std::int64_t loss = 3 * float_bytes + 3 * float_bytes;
-  EXPECT_EQ(costs.bytes, 4 * 2 * weights * 3 / 4 * float_bytes + loss);
+  EXPECT_EQ(costs.bytes, 4 * 2 * weight_elements * 3 / 4 * float_bytes + loss);
   EXPECT_LE(*std::max_element(costs.received.begin(), costs.received.end()),
-            2 * weights * 3 / 4 * float_bytes + 3 * float_bytes);
+            2 * weight_elements * 3 / 4 * float_bytes + 3 * float_bytes);
 }
 
 TEST(Fsdp, GathersWeightsAndReducesGradientsToWhereTheyLie) {
   const EinGraph graph = two_layer();
-  const Plan plan = planned("fsdp", graph, 4);
+  const Plan plan = plan_of_scheme("fsdp", graph, 4);
   const auto grids = grids_of(graph, plan);
   for (const std::string name : {"A1", "A2", "D1", "D2", "G1", "G2"})
     EXPECT_EQ(grids.at(name), (Grid{{"b", 4}})) << name;
   for (const std::string name : {"V1", "V2"}) EXPECT_EQ(grids.at(name), (Grid{{"h", 4}})) << name;
   const std::int64_t loss = 3 * float_bytes + 3 * float_bytes;
-  EXPECT_EQ(costs_of(graph, plan, {}).bytes, 2 * 3 * weights * float_bytes + loss);
+  EXPECT_EQ(costs_of(graph, plan, {}).bytes, 2 * 3 * weight_elements * float_bytes + loss);
 }
 
 TEST(Tensor, CutsAColumnThenARowOfEveryTwoProductsWithWeights) {
   const EinGraph graph = two_layer();
-  const Plan plan = planned("tensor", graph, 4);
+  const Plan plan = plan_of_scheme("tensor", graph, 4);
   const auto grids = grids_of(graph, plan);
   for (const std::string name : {"A1", "D1", "G1", "G2", "V1", "V2"})
     EXPECT_EQ(grids.at(name), (Grid{{"h", 4}})) << name;
@@ -96,7 +96,7 @@ TEST(Tensor, PairsTheProductsOfADeepNetwork) {
       "dims b=16 f=24 g=32 h=8 k=40 l=4\ninput X[b,f], W1[f,g], W2[g,h], W3[h,k], W4[k,l]\n"
       "A[b,g] = sum[f] X[b,f] * W1[f,g]\nB[b,h] = sum[g] A[b,g] * W2[g,h]\nC[b,k] = sum[h] B[b,h] * W3[h,k]\n"
       "D[b,l] = sum[k] C[b,k] * W4[k,l]\n");
-  const Plan plan = planned("tensor", graph, 4);
+  const Plan plan = plan_of_scheme("tensor", graph, 4);
   const auto grids = grids_of(graph, plan);
   for (const std::string name : {"A", "B"}) EXPECT_EQ(grids.at(name), (Grid{{"g", 4}})) << name;
   for (const std::string name : {"C", "D"}) EXPECT_EQ(grids.at(name), (Grid{{"k", 4}})) << name;
@@ -108,7 +108,7 @@ TEST(Tensor, GathersTheColumnsOfAProductWithoutAPartner) {
   const EinGraph graph = einrel::graph_of(
       "dims b=16 f=24 k=40\ninput X[b,f], W[f,k], Y[b,k]\nA[b,k] = sum[f] X[b,f] * W[f,k]\nD[b,k] = A[b,k] - Y[b,k]\n"
       "G[f,k] = sum[b] X[b,f] * D[b,k]\nV[f,k] = W[f,k] - G[f,k]\nloss[] = sum[b,k] D[b,k] * D[b,k]\noutput V, loss\n");
-  const auto grids = grids_of(graph, planned("tensor", graph, 4));
+  const auto grids = grids_of(graph, plan_of_scheme("tensor", graph, 4));
   for (const std::string name : {"A", "G", "V"}) EXPECT_EQ(grids.at(name), (Grid{{"k", 4}})) << name;
   EXPECT_EQ(grids.at("D"), (Grid{{"alike", 4}}));
   EXPECT_EQ(refusal("tensor", einrel::graph_of("dims i=8 j=8\ninput X[i,j]\nZ[i] = sum[j] X[i,j]\n"), 4),
@@ -117,7 +117,7 @@ TEST(Tensor, GathersTheColumnsOfAProductWithoutAPartner) {
 
 TEST(Products, CutByTheirFactorsEachOverItsDigit) {
   const EinGraph graph = two_layer();
-  const Plan plan = planned("data:2 x tensor:4", graph, 8);
+  const Plan plan = plan_of_scheme("data:2 x tensor:4", graph, 8);
   const auto grids = grids_of(graph, plan);
   for (const std::string name : {"A1", "D1", "G1", "G2"}) EXPECT_EQ(grids.at(name), (Grid{{"b", 2}, {"h", 4}})) << name;
   for (const std::string name : {"V1", "V2"}) EXPECT_EQ(grids.at(name), (Grid{{"h", 4}, {"alike", 2}})) << name;
@@ -127,7 +127,8 @@ TEST(Products, CutByTheirFactorsEachOverItsDigit) {
   // Within each half of the batch as `tensor`; then gradients of a quarter of the weights between two sites each. Two
   // sites have parts of the loss, which goes to all.
   const std::int64_t loss = 1 * float_bytes + 7 * float_bytes;
-  EXPECT_EQ(costs_of(graph, plan, {}).bytes, (3 * (x_elements + 3 * y_elements) + 2 * weights) * float_bytes + loss);
+  EXPECT_EQ(costs_of(graph, plan, {}).bytes,
+            (3 * (x_elements + 3 * y_elements) + 2 * weight_elements) * float_bytes + loss);
 }
 
 TEST(Products, SayWhatIsWrongWithThem) {
