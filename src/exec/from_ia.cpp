@@ -110,9 +110,14 @@ class NodeTasks {
       for (auto& [key, pairs] : groups) {
         std::stable_partition(pairs.begin(), pairs.end(),
                               [&](const Pair& pair) { return has_copies || !pair.has_arrived; });
-        std::vector<Arguments> calls;
-        for (Pair& pair : pairs) calls.push_back(std::move(pair.arguments));
-        result[site].emplace(key, builder_.call_onto(op.kernel, calls, static_cast<Site>(site)));
+        std::vector<ArrayId> runs;
+        for (std::size_t begin = 0; begin < pairs.size(); begin += longest_run) {
+          std::vector<Arguments> calls;
+          for (std::size_t i = begin; i < std::min(begin + longest_run, pairs.size()); ++i)
+            calls.push_back(std::move(pairs[i].arguments));
+          runs.push_back(builder_.call_onto(op.kernel, calls, static_cast<Site>(site)));
+        }
+        result[site].emplace(key, folded(std::get<Kernel>(aggregate.fold), std::move(runs), static_cast<Site>(site)));
       }
     }
     return result;
@@ -234,15 +239,11 @@ class NodeTasks {
     for (const auto& [key, array] : in(site)) groups[project(key, op.group_by)].push_back(array);
     SiteArrays result;
     for (const auto& [key, members] : groups) {
-      ArrayId folded = members.front();
-      if (const auto* const concat = std::get_if<ConcatArrays>(&op.fold)) {
-        folded = concatenated(members, concat->array_dim, static_cast<Site>(site));
-      } else {
-        for (std::size_t i = 1; i < members.size(); ++i)
-          folded = builder_.call(std::get<Kernel>(op.fold), {{folded, members[i]}, {}}, static_cast<Site>(site));
-      }
-      if (op.finaliser) folded = builder_.call(*op.finaliser, {{folded}, {}}, static_cast<Site>(site));
-      result.emplace(key, folded);
+      const auto* const concat = std::get_if<ConcatArrays>(&op.fold);
+      ArrayId one = concat != nullptr ? concatenated(members, concat->array_dim, static_cast<Site>(site))
+                                      : folded(std::get<Kernel>(op.fold), members, static_cast<Site>(site));
+      if (op.finaliser) one = builder_.call(*op.finaliser, {{one}, {}}, static_cast<Site>(site));
+      result.emplace(key, one);
     }
     return result;
   }
@@ -264,6 +265,24 @@ class NodeTasks {
       }
     }
     return result;
+  }
+
+  /// So many partial results are folded one after another; of more, those of runs, so that sums of them are rounded
+  /// hardly more often.
+  static constexpr std::size_t longest_run = 512;
+  ArrayId folded(const Kernel& fold, std::vector<ArrayId> members, Site site) {
+    while (members.size() > 1) {
+      std::vector<ArrayId> runs;
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        if (i % longest_run == 0) {
+          runs.push_back(members[i]);
+        } else {
+          runs.back() = builder_.call(fold, {{runs.back(), members[i]}, {}}, site);
+        }
+      }
+      members = std::move(runs);
+    }
+    return members.front();
   }
 
   ArrayId concatenated(const std::vector<ArrayId>& members, std::size_t dim, Site site) {

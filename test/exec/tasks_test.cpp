@@ -215,6 +215,31 @@ TEST(Tasks, HoldNoValuesOfLabels) {
   }
 }
 
+/// Thousands of equal partial results, added to one another in f32: roundings of a sum that grows all the way would
+/// add up to more.
+TEST(Tasks, FoldManyPartialResultsInRuns) {
+  constexpr std::int64_t parts = 8192;
+  const float value = 1.9F;
+  for (const std::string body : {"sum[j] X[j] * Y[j]", "sum[j] X[j]"}) {
+    SCOPED_TRACE(body);
+    const EinGraph graph = einrel::graph_of("dims j=8192\ninput X[j], Y[j]\nZ[] = " + body + "\nW[j] = Y[j] + 1\n");
+    Plan plan{"by hand", 1, {}};
+    for (const Vertex& vertex : graph.vertices)
+      plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 1)));
+    for (auto& vertex : plan.vertices) vertex.parts = {parts};
+    const LoweredPlan lowered = lower(graph, plan);
+    Tensor x(DType::f32, make_shape({parts}));
+    Tensor y(DType::f32, make_shape({parts}));
+    std::fill_n(reinterpret_cast<float*>(x.mutable_data()), parts, value);
+    std::fill_n(reinterpret_cast<float*>(y.mutable_data()), parts, 1.0F);
+    const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
+    const Outputs outputs = run_on(tasks, {{"X", x}, {"Y", y}}, 2);
+    const double want = static_cast<double>(parts) * static_cast<double>(value);
+    constexpr double most_units = 512 + parts / 512;
+    EXPECT_LE(std::abs(static_cast<double>(outputs.at("Z").load<float>(0)) - want), most_units * 0x1p-24 * want);
+  }
+}
+
 TEST(Tasks, BeginWithWhatDoesNotHaveToCome) {
   // Each of three sites has a third of B, and needs all of it, piece by piece.
   const EinGraph graph = einrel::graph_of("dims i=6 j=9 k=4\ninput A[i,j], B[j,k]\nZ[i,k] = sum[j] A[i,j] * B[j,k]\n");
