@@ -9,15 +9,15 @@ namespace einrel {
 namespace {
 
 /// How tightly the root of a text binds, so that parentheses stand only where needed.
-enum class Binding { comparison, additive, product, sign, power, primary };
+enum class Precedence { comparison, additive, product, sign, power, primary };
 
 struct Text {
   std::string text;
-  Binding binding = Binding::primary;
+  Precedence precedence = Precedence::primary;
 };
 
-std::string wrapped(Text value, Binding least) {
-  return value.binding < least ? "(" + std::move(value.text) + ")" : std::move(value.text);
+std::string wrapped(Text value, Precedence least) {
+  return value.precedence < least ? "(" + std::move(value.text) + ")" : std::move(value.text);
 }
 
 std::string index_text(const Index& index, const std::vector<Label>& labels) {
@@ -44,20 +44,20 @@ std::string access_text(const Access& access, const std::string& tensor, const s
   return access.pad ? fmt::format("pad({}, {})", read, number_text(*access.pad, DType::f64)) : read;
 }
 
-Binding binding_of(BinaryFunction function) {
+Precedence binding_of(BinaryFunction function) {
   switch (function) {
     case BinaryFunction::add:
-    case BinaryFunction::subtract: return Binding::additive;
+    case BinaryFunction::subtract: return Precedence::additive;
     case BinaryFunction::multiply:
-    case BinaryFunction::divide: return Binding::product;
-    case BinaryFunction::power: return Binding::power;
+    case BinaryFunction::divide: return Precedence::product;
+    case BinaryFunction::power: return Precedence::power;
     case BinaryFunction::maximum:
-    case BinaryFunction::minimum: return Binding::primary;
-    default: return Binding::comparison;
+    case BinaryFunction::minimum: return Precedence::primary;
+    default: return Precedence::comparison;
   }
 }
 
-Binding tighter(Binding binding) { return static_cast<Binding>(static_cast<int>(binding) + 1); }
+Precedence tighter(Precedence precedence) { return static_cast<Precedence>(static_cast<int>(precedence) + 1); }
 
 /// Turns steps into text with a stack of texts.
 class BodyPrinter {
@@ -78,7 +78,9 @@ class BodyPrinter {
     stack_.pop_back();
     return text;
   }
-  void push(std::string text, Binding binding = Binding::primary) { stack_.push_back({std::move(text), binding}); }
+  void push(std::string text, Precedence precedence = Precedence::primary) {
+    stack_.push_back({std::move(text), precedence});
+  }
 
   void print(const OperandValue& value, const ScalarStep&) {
     push(access_text(einsum_.operands[value.operand], graph_[vertex_.inputs[value.operand]].name, einsum_.labels));
@@ -90,32 +92,32 @@ class BodyPrinter {
     } else {
       text = number_text(std::get<double>(constant.value), step.type);
     }
-    push(text, text.front() == '-' ? Binding::sign : Binding::primary);
+    push(text, text.front() == '-' ? Precedence::sign : Precedence::primary);
   }
   void print(const LabelValue& value, const ScalarStep&) { push(einsum_.labels[value.label].name); }
   void print(const ScalarValue& value, const ScalarStep&) { push(value.name); }
   void print(const ApplyUnary& unary, const ScalarStep&) {
     Text x = pop();
     if (unary.function == UnaryFunction::negate)
-      push("-" + wrapped(std::move(x), Binding::sign), Binding::sign);
+      push("-" + wrapped(std::move(x), Precedence::sign), Precedence::sign);
     else
       push(fmt::format("{}({})", name_of(unary.function), x.text));
   }
   void print(const ApplyBinary& binary, const ScalarStep&) {
     Text b = pop();
     Text a = pop();
-    const Binding binding = binding_of(binary.function);
-    if (binding == Binding::primary) {
+    const Precedence precedence = binding_of(binary.function);
+    if (precedence == Precedence::primary) {
       push(fmt::format("{}({}, {})", name_of(binary.function), a.text, b.text));
       return;
     }
     const bool right_associative = binary.function == BinaryFunction::power;
-    std::string text =
-        wrapped(std::move(a), right_associative || binding == Binding::comparison ? tighter(binding) : binding);
+    std::string text = wrapped(
+        std::move(a), right_associative || precedence == Precedence::comparison ? tighter(precedence) : precedence);
     const std::string sign(name_of(binary.function));
     text += right_associative ? sign : " " + sign + " ";
-    text += wrapped(std::move(b), right_associative ? Binding::sign : tighter(binding));
-    push(std::move(text), binding);
+    text += wrapped(std::move(b), right_associative ? Precedence::sign : tighter(precedence));
+    push(std::move(text), precedence);
   }
   void print(const ApplyWhere&, const ScalarStep&) {
     const Text b = pop();
@@ -166,7 +168,7 @@ std::string formula(const Vertex& vertex, const EinGraph& graph) {
   std::string left = fmt::format("{}[{}] = ", vertex.name, label_names(einsum->output, einsum->labels));
   if (!einsum->reducer) return left + body.text;
   return fmt::format("{}{}[{}] {}", left, name_of(*einsum->reducer), label_names(einsum->reduced, einsum->labels),
-                     wrapped(std::move(body), Binding::product));
+                     wrapped(std::move(body), Precedence::product));
 }
 
 }  // namespace einrel

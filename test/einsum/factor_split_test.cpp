@@ -25,7 +25,7 @@ EinGraph rewritten(const EinGraph& graph) {
 }
 
 /// The formulas of all that is computed.
-std::vector<std::string> formulas(const std::string& text) {
+std::vector<std::string> split_formulas(const std::string& text) {
   const EinGraph graph = rewritten(graph_of(text));
   std::vector<std::string> all;
   for (const Vertex& vertex : graph.vertices) {
@@ -38,66 +38,66 @@ using Formulas = std::vector<std::string>;
 const std::string square = "dims i=64 j=64 k=64\ninput A[i,j], B[j,k], N[j], R[i]\ninput M[i,j] : i32\nscalar c = 2\n";
 
 TEST(FactorSplit, MakesATensorOfAFactorThatIsComputed) {
-  EXPECT_EQ(formulas(square + "Z[i,k] = sum[j] relu(A[i,j]) * B[j,k]\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = sum[j] relu(A[i,j]) * B[j,k]\n"),
             (Formulas{"Z_1[i,j] = relu(A[i,j])", "Z[i,k] = sum[j] Z_1[i,j] * B[j,k]"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = mean[j] A[i,j] * exp(B[j,k])\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = mean[j] A[i,j] * exp(B[j,k])\n"),
             (Formulas{"Z_1[j,k] = exp(B[j,k])", "Z[i,k] = mean[j] A[i,j] * Z_1[j,k]"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = max[j] (relu(A[i,j]) + B[j,k])\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = max[j] (relu(A[i,j]) + B[j,k])\n"),
             (Formulas{"Z_1[i,j] = relu(A[i,j])", "Z[i,k] = max[j] (Z_1[i,j] + B[j,k])"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = sum[j] sq(relu(A[i,j]) - B[j,k])\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = sum[j] sq(relu(A[i,j]) - B[j,k])\n"),
             (Formulas{"Z_1[i,j] = relu(A[i,j])", "Z[i,k] = sum[j] sq(Z_1[i,j] - B[j,k])"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = min[j] (A[i,j] - B[j,k])\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = min[j] (A[i,j] - B[j,k])\n"),
             (Formulas{"Z_1[j,k] = -B[j,k]", "Z[i,k] = min[j] (A[i,j] + Z_1[j,k])"}));
 }
 
 TEST(FactorSplit, KeepsTheNarrowTypeOfMasksAndOneHots) {
-  EXPECT_EQ(formulas(square + "Z[i,k] = sum[j] f32(M[i,j] > 0) * B[j,k]\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = sum[j] f32(M[i,j] > 0) * B[j,k]\n"),
             (Formulas{"Z_1[i,j] = M[i,j] > 0", "Z[i,k] = sum[j] f32(Z_1[i,j]) * B[j,k]"}));
-  EXPECT_EQ(
-      formulas("dims b=32 v=200 d=16\ninput T[b] : i32\ninput W[v,d] : f64\nE[b,d] = sum[v] (T[b] == v) * W[v,d]\n"),
-      (Formulas{"E_1[b,v] = T[b] == v", "E[b,d] = sum[v] f64(E_1[b,v]) * W[v,d]"}));
+  EXPECT_EQ(split_formulas(
+                "dims b=32 v=200 d=16\ninput T[b] : i32\ninput W[v,d] : f64\nE[b,d] = sum[v] (T[b] == v) * W[v,d]\n"),
+            (Formulas{"E_1[b,v] = T[b] == v", "E[b,d] = sum[v] f64(E_1[b,v]) * W[v,d]"}));
 }
 
 TEST(FactorSplit, MovesDivisionsToWhereFewestAreNeeded) {
-  EXPECT_EQ(formulas(square + "Z[i,k] = sum[j] A[i,j] * B[j,k] / 3\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = sum[j] A[i,j] * B[j,k] / 3\n"),
             (Formulas{"Z_1[i,j] = A[i,j] / 3", "Z[i,k] = sum[j] Z_1[i,j] * B[j,k]"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = sum[j] A[i,j] * B[j,k] / N[j]\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = sum[j] A[i,j] * B[j,k] / N[j]\n"),
             (Formulas{"Z_1[i,j] = A[i,j] / N[j]", "Z[i,k] = sum[j] Z_1[i,j] * B[j,k]"}));
-  EXPECT_EQ(formulas("dims i=64 j=512 k=8\ninput A[i,j], B[j,k], R[i]\nZ[i,k] = sum[j] A[i,j] * B[j,k] / R[i]\n"),
+  EXPECT_EQ(split_formulas("dims i=64 j=512 k=8\ninput A[i,j], B[j,k], R[i]\nZ[i,k] = sum[j] A[i,j] * B[j,k] / R[i]\n"),
             (Formulas{"Z_1[i,k] = sum[j] A[i,j] * B[j,k]", "Z[i,k] = Z_1[i,k] / R[i]"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = max[j] A[i,j] * B[j,k] / 3\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = max[j] A[i,j] * B[j,k] / 3\n"),
             (Formulas{"Z_1[i,k] = max[j] A[i,j] * B[j,k]", "Z[i,k] = Z_1[i,k] / 3"}));
 }
 
 TEST(FactorSplit, AppliesToTheResultWhatAllValuesGoThroughAlike) {
-  EXPECT_EQ(formulas(square + "Z[i,k] = sum[j] sq(A[i,j] - B[j,k]) / 8\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = sum[j] sq(A[i,j] - B[j,k]) / 8\n"),
             (Formulas{"Z_1[i,k] = sum[j] sq(A[i,j] - B[j,k])", "Z[i,k] = Z_1[i,k] / 8"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = mean[j] R[i] * abs(A[i,j] - B[j,k]) / R[k]\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = mean[j] R[i] * abs(A[i,j] - B[j,k]) / R[k]\n"),
             (Formulas{"Z_1[i,k] = mean[j] abs(A[i,j] - B[j,k])", "Z[i,k] = Z_1[i,k] * (R[i] / R[k])"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = sum[j] max(relu(A[i,j]), B[j,k]) * -3\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = sum[j] max(relu(A[i,j]), B[j,k]) * -3\n"),
             (Formulas{"Z_1[i,j] = relu(A[i,j])", "Z[i,k] = sum[j] max(Z_1[i,j], B[j,k]) * -3"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = max[j] A[i,j] * B[j,k] * -3\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = max[j] A[i,j] * B[j,k] * -3\n"),
             (Formulas{"Z_1[i,k] = min[j] A[i,j] * B[j,k]", "Z[i,k] = Z_1[i,k] * -3"}));
-  EXPECT_EQ(formulas(square + "Z[i,k] = min[j] (1 - abs(A[i,j] - B[j,k]))\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = min[j] (1 - abs(A[i,j] - B[j,k]))\n"),
             (Formulas{"Z_1[i,k] = max[j] abs(A[i,j] - B[j,k])", "Z[i,k] = -Z_1[i,k] + 1"}));
 }
 
 TEST(FactorSplit, OrdersMeansOfSeveralFactors) {
-  EXPECT_EQ(formulas(square + "Z[i,k] = mean[j] A[i,j] * B[j,k] * N[j]\n"),
+  EXPECT_EQ(split_formulas(square + "Z[i,k] = mean[j] A[i,j] * B[j,k] * N[j]\n"),
             (Formulas{"Z_1[i,j] = A[i,j] * N[j]", "Z_2[i,k] = sum[j] Z_1[i,j] * B[j,k]", "Z[i,k] = Z_2[i,k] / 64"}));
 }
 
 TEST(FactorSplit, MapsWhatWindowsReadOnceForEachElement) {
   const std::string text = "dims n=40 c=16 k=16 x=3\ninput X[c,n], W[k,c,x]\n";
-  EXPECT_EQ(formulas(text + "Z[k,p] = sum[c,x] relu(X[c,p+x]) * W[k,c,x]\n"),
+  EXPECT_EQ(split_formulas(text + "Z[k,p] = sum[c,x] relu(X[c,p+x]) * W[k,c,x]\n"),
             (Formulas{"Z_1[c,i1] = relu(X[c,i1])", "Z[k,p] = sum[c,x] Z_1[c,p+x] * W[k,c,x]"}));
-  EXPECT_EQ(formulas("dims n=40 p=40 c=16 k=16 x=3\ninput X[c,n], W[k,c,x]\n"
-                     "Z[k,p] = sum[c,x] exp(pad(X[c,p+x-1], 0)) * W[k,c,x]\n"),
+  EXPECT_EQ(split_formulas("dims n=40 p=40 c=16 k=16 x=3\ninput X[c,n], W[k,c,x]\n"
+                           "Z[k,p] = sum[c,x] exp(pad(X[c,p+x-1], 0)) * W[k,c,x]\n"),
             (Formulas{"Z_1[c,i1] = exp(X[c,i1])", "Z[k,p] = sum[c,x] pad(Z_1[c,p+x-1], 1) * W[k,c,x]"}));
 }
 
 TEST(FactorSplit, LeavesAloneWhatGainsNothing) {
-  const auto is_kept = [](const std::string& text) { return formulas(text).size() == 1; };
+  const auto is_kept = [](const std::string& text) { return split_formulas(text).size() == 1; };
   EXPECT_TRUE(is_kept(square + "Z[i,k] = sum[j] A[i,j] * B[j,k]\n"));
   EXPECT_TRUE(is_kept("dims i=400 j=400\ninput A[i,j], x[j]\nZ[i] = sum[j] relu(A[i,j]) * x[j]\n"));        // as large
   EXPECT_TRUE(is_kept("dims i=4 j=4 k=4\ninput A[i,j], B[j,k]\nZ[i,k] = sum[j] relu(A[i,j]) * B[j,k]\n"));  // tiny
@@ -126,7 +126,7 @@ std::string random_factor(std::mt19937& random, const std::string& x) {
   return forms.at(random() % forms.size());
 }
 
-TensorBindings random_integers(const EinGraph& graph, std::mt19937& random) {
+TensorBindings random_operands(const EinGraph& graph, std::mt19937& random) {
   TensorBindings inputs;
   for (const Vertex& vertex : graph.vertices) {
     if (!is_input(vertex)) continue;
@@ -169,7 +169,7 @@ TEST(FactorSplit, KeepsTheValuesOfRandomBodies) {
     const EinGraph graph = graph_of(text);
     const EinGraph split = rewritten(graph);
     changed += split.vertices.size() > graph.vertices.size() ? 1U : 0U;
-    const TensorBindings inputs = random_integers(graph, random);
+    const TensorBindings inputs = random_operands(graph, random);
     const Tensor expected = evaluate_reference(graph, inputs, {}).front();
     const Tensor found = evaluate_reference(split, inputs, {}).front();
     ASSERT_EQ(found.dtype(), expected.dtype());
@@ -185,7 +185,7 @@ TEST(FactorSplit, MapsPaddingLikeElements) {
   const EinGraph split = rewritten(graph);
   EXPECT_GT(split.vertices.size(), graph.vertices.size());
   std::mt19937 random(5);
-  const TensorBindings inputs = random_integers(graph, random);
+  const TensorBindings inputs = random_operands(graph, random);
   EXPECT_EQ(values_of(evaluate_reference(split, inputs, {}).front()),
             values_of(evaluate_reference(graph, inputs, {}).front()));
 }
@@ -197,7 +197,7 @@ TEST(FactorSplit, KeepsNanAndInfinityOfJoins) {
     const EinGraph split = rewritten(graph);
     EXPECT_GT(split.vertices.size(), graph.vertices.size());
     std::mt19937 random(6);
-    TensorBindings inputs = random_integers(graph, random);
+    TensorBindings inputs = random_operands(graph, random);
     std::vector<double> values = values_of(inputs.at("A"));
     values[5] = std::nan("");
     values[40] = std::numeric_limits<double>::infinity();
