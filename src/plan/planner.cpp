@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -19,24 +19,29 @@ namespace {
 /// The plans of all other planners, and of products of them. Of large graphs, of which one plan takes long, only of
 /// `data x tensor`; of those without training, in which nothing is fully sharded, none of `fsdp`.
 std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& request) {
-  std::map<std::string, Plan> plans;
-  const auto look_at = [&](const Planner& planner) {
+  std::vector<Plan> others;  // in the order of the planners: of equals, the first is taken
+  const auto look_at = [&](const Planner& planner) -> std::optional<std::size_t> {
     Planned planned = planner.plan(graph, request);
-    if (auto* const plan = std::get_if<Plan>(&planned)) plans.emplace(planner.name, std::move(*plan));
+    auto* const plan = std::get_if<Plan>(&planned);
+    if (plan == nullptr) return std::nullopt;
+    others.push_back(std::move(*plan));
+    return others.size() - 1;
   };
+  std::optional<std::size_t> data;
+  std::optional<std::size_t> fsdp;
   for (const Planner& planner : all_planners()) {
-    if (planner.name != "eindecomp") look_at(planner);
+    if (planner.name == "eindecomp") continue;
+    const std::optional<std::size_t> place = look_at(planner);
+    if (planner.name == "data") data = place;
+    if (planner.name == "fsdp") fsdp = place;
   }
   constexpr std::size_t few_vertices = 200;
   const bool is_small = graph.vertices.size() <= few_vertices;
-  const auto data = plans.find("data");
-  const bool is_trained = data == plans.end() || plans.at("fsdp").vertices != data->second.vertices;
+  const bool is_trained = !data || !fsdp || others[*fsdp].vertices != others[*data].vertices;
   for (const std::string& product : usual_products(request.sites)) {
     const bool is_taken = is_small || product.find(" x tensor") != std::string::npos;
     if (is_taken && (is_trained || !product.starts_with("fsdp"))) look_at(planner_named(product));
   }
-  std::vector<Plan> others;
-  for (auto& [name, plan] : plans) others.push_back(std::move(plan));
   return others;
 }
 
