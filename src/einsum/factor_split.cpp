@@ -71,7 +71,7 @@ class BodyReader {
 
   std::optional<JoinBody> join_at(std::size_t root) const {
     const DType type = body_.steps[root].type;
-    if (const std::optional<JoinBody> difference = squared_difference(root)) return difference;
+    if (std::optional<JoinBody> difference = squared_difference(root)) return difference;
     const BinaryFunction* const function = binary_at(body_, root);
     if (function == nullptr) return std::nullopt;
     if (*function == BinaryFunction::subtract) {  // x - y = x + -y, to the bit

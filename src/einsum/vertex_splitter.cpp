@@ -112,31 +112,37 @@ void VertexSplitter::finish(const ScalarExpr& body, const LabelSet& all, std::op
   add_vertex(body, all, einsum_.output, reducer, std::move(vertex));
 }
 
-/// `labels` as they lie side by side in the operands of a body: first those that several operands have, then those of
-/// each one. The operand whose innermost label stays comes last, so that whole stretches of it meet in the result.
-/// Where nothing is summed and one operand has all labels, they lie as in that one.
-std::vector<std::size_t> VertexSplitter::order_of(const ScalarExpr& body, const LabelSet& labels) const {
-  std::vector<std::vector<std::size_t>> lists;
-  std::vector<std::size_t> holders(labels.size(), 0);
+/// The labels of each operand that a body reads, as they lie, and how many of these operands have each label.
+VertexSplitter::OperandLabels VertexSplitter::labels_of_operands(const ScalarExpr& body, std::size_t count) const {
+  OperandLabels found{{}, std::vector<std::size_t>(count, 0)};
   for (const ScalarStep& step : body.steps) {
     const auto* const use = std::get_if<OperandValue>(&step.op);
     if (use == nullptr) continue;
-    std::vector<std::size_t>& list = lists.emplace_back();
+    std::vector<std::size_t>& list = found.lists.emplace_back();
     const Access access = operand(use->operand).second;
     for (const Index& index : access.indices) {
       for (const IndexTerm& term : index.terms) {
         if (std::find(list.begin(), list.end(), term.label) != list.end()) continue;
         list.push_back(term.label);
-        ++holders[term.label];
+        ++found.holders[term.label];
       }
     }
   }
-  const auto stays_innermost = [&](const std::vector<std::size_t>& list) {
+  return found;
+}
+
+/// `labels` as they lie side by side in the operands of a body: first those that several operands have, then those of
+/// each one. The operand whose innermost label stays comes last, so that whole stretches of it meet in the result.
+/// Where nothing is summed and one operand has all labels, they lie as in that one.
+std::vector<std::size_t> VertexSplitter::order_of(const ScalarExpr& body, const LabelSet& labels) const {
+  OperandLabels of_operands = labels_of_operands(body, labels.size());
+  auto& [lists, holders] = of_operands;
+  const auto stays_innermost = [&holders = holders, &labels](const std::vector<std::size_t>& list) {
     return !list.empty() && labels[list.back()] && holders[list.back()] == 1;
   };
   std::stable_partition(lists.begin(), lists.end(), [&](const auto& list) { return !stays_innermost(list); });
   const auto kept = static_cast<std::size_t>(std::count(labels.begin(), labels.end(), true));
-  const auto count_of = [&](bool stays) {
+  const auto count_of = [&holders = holders, &labels](bool stays) {
     std::size_t count = 0;
     for (std::size_t l = 0; l < labels.size(); ++l) count += holders[l] > 0 && labels[l] == stays ? 1U : 0U;
     return count;

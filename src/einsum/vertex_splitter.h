@@ -46,9 +46,9 @@ class VertexSplitter {
   /// lie as in the operands.
   BodyPart intermediate(const ScalarExpr& body, const LabelSet& all, const LabelSet& needed,
                         Reducer reducer = Reducer::sum);
-  /// A new vertex with the elements of `operand`, one by one through `body`, which reads nothing else; read as
-  /// `operand` is, with `pad` for its pad.
-  BodyPart mapped_operand(const ScalarExpr& body, std::size_t operand, std::optional<double> pad);
+  /// A new vertex with the elements of the operand at `position`, one by one through `body`, which reads nothing else;
+  /// read as that operand is, with `pad` for its pad.
+  BodyPart mapped_operand(const ScalarExpr& body, std::size_t position, std::optional<double> pad);
   /// The vertex that takes the place of the original one: `body` over `all`, reduced to its output.
   void finish(const ScalarExpr& body, const LabelSet& all, std::optional<Reducer> reducer);
 
@@ -58,6 +58,11 @@ class VertexSplitter {
   std::size_t first_added() const { return first_; }
 
  private:
+  struct OperandLabels {
+    std::vector<std::vector<std::size_t>> lists;
+    std::vector<std::size_t> holders;
+  };
+  OperandLabels labels_of_operands(const ScalarExpr& body, std::size_t count) const;
   BodyPart read(VertexId id, DType type, Access access);
   std::vector<std::size_t> order_of(const ScalarExpr& body, const LabelSet& labels) const;
   std::string unused_name();

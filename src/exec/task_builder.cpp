@@ -74,11 +74,24 @@ std::optional<std::size_t> TaskBuilder::number_without_positions(std::size_t k, 
 ArrayId TaskBuilder::stored(ArrayId array) {
   const auto made = positions_.find(array);
   if (made == positions_.end()) return array;
-  const auto known = stored_.find(array);
-  if (known != stored_.end()) return known->second;
   const Extent extent = graph_[array].bound.front();
-  const ArrayId copy = call(positions_kernel(extent), {{}, {made->second}}, graph_[array].site);
-  return stored_.emplace(array, copy).first->second;
+  const Site site = graph_[array].site;
+  const auto [known, is_new] = stored_.try_emplace({made->second, extent, is_shared() ? Site{} : site});
+  if (is_new) {
+    const std::size_t k = kernel_number(positions_kernel(extent));
+    const KernelCalls::Call& call = calls_[k]({Shape{}});
+    known->second =
+        add(CallKernel{k, call.flops, false, {made->second}}, {}, {result_dtype(kernels_[k]), call.bound, site});
+  }
+  return known->second;
+}
+
+ArrayId TaskBuilder::add(TaskOp op, std::vector<ArrayId> reads, TaskArray array) {
+  graph_.arrays.push_back(std::move(array));
+  const ArrayId made{graph_.arrays.size() - 1};
+  if (const auto* const read = std::get_if<ReadInput>(&op)) inputs_[made] = {read->input, read->begin};
+  graph_.tasks.push_back({std::move(op), std::move(reads), made, node_});
+  return made;
 }
 
 void TaskBuilder::mark_shared_inputs() {

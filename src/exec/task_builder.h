@@ -45,11 +45,7 @@ class TaskBuilder {
 
   ArrayId make(TaskOp op, std::vector<ArrayId> reads, TaskArray array) {
     for (ArrayId& read : reads) read = stored(read);
-    graph_.arrays.push_back(std::move(array));
-    const ArrayId made{graph_.arrays.size() - 1};
-    if (const auto* const read = std::get_if<ReadInput>(&op)) inputs_[made] = {read->input, read->begin};
-    graph_.tasks.push_back({std::move(op), std::move(reads), made, node_});
-    return made;
+    return add(std::move(op), std::move(reads), std::move(array));
   }
   /// An array of the numbers first, first + 1, ... Kernels work them out; it is only made for what is none.
   ArrayId positions(std::int64_t first, Extent extent, Site site) {
@@ -123,6 +119,8 @@ class TaskBuilder {
 
   /// The array itself, or one that holds its positions.
   ArrayId stored(ArrayId array);
+  /// An array and the task that makes it of arrays that are stored.
+  ArrayId add(TaskOp op, std::vector<ArrayId> reads, TaskArray array);
 
   void mark_shared_inputs();
 
@@ -142,7 +140,8 @@ class TaskBuilder {
   std::map<std::pair<std::size_t, Arguments>, ArrayId> called_;
   std::map<std::pair<std::size_t, std::vector<Arguments>>, ArrayId> called_onto_;
   std::map<ArrayId, std::int64_t> positions_;  // arrays that nobody makes, by their first number
-  std::map<ArrayId, ArrayId> stored_;          // those of them that somebody needs, as arrays
+  /// Those of them that somebody needs, as arrays: by their first number and how many they are, on each site.
+  std::map<std::tuple<std::int64_t, Extent, Site>, ArrayId> stored_;
   std::map<std::tuple<std::size_t, std::size_t, Extent>, std::optional<std::size_t>> without_positions_;
 };
 
