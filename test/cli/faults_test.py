@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import resource
 import signal
 import subprocess
 import time
@@ -100,15 +99,6 @@ class Faults(RunTest):
             self.expect_end(run, folder)
             self.assertNotEqual(run.returncode, 0)
 
-    def test_what_starpu_lacks_is_named_and_nothing_is_left(self):
-        program = self.text_file("chain.ein", CHAIN)
-        temporary = self.path("temporary")
-        os.mkdir(temporary)
-        environment = {**os.environ, "TMPDIR": temporary}
-        self.refuse(2, "run", program, "--random", "1", "--sites", "4", "--threads", "1000", mentions=["--threads"],
-                    env=environment, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32)))
-        self.assertEqual(os.listdir(temporary), [])
-
     def test_a_run_that_is_ended_while_it_starts_leaves_no_folder(self):
         program = self.text_file("chain.ein", CHAIN)
         temporary = self.path("temporary")
@@ -173,21 +163,6 @@ class Faults(RunTest):
 
     def running(self, pids):
         return [pid for pid in pids if os.path.exists(f"/proc/{pid}") and self.maps(pid)]
-
-    def test_ranks_without_memory_end_the_job_by_name(self):
-        program = self.text_file("chain.ein", CHAIN)
-        for limited in ("", "[ $OMPI_COMM_WORLD_RANK = 0 ] || "):  # all ranks, or one
-            for mebibytes in (150, 220, 300, 340, 380):
-                with self.subTest(mebibytes=mebibytes, limited=limited):
-                    einrel_process.cases += 1
-                    script = f"{limited} ulimit -v {mebibytes * 1024}; exec \"$@\""
-                    sizes = [word for label in "ijk" for word in ("--dim", f"{label}=5000")]
-                    done = subprocess.run([MPIRUN, "-n", "2", "sh", "-c", script, "sh", einrel_process.PROGRAM, "run",
-                                           program, "--random", "1", "--threads", "1", *sizes],
-                                          capture_output=True, timeout=60, check=False)
-                    err = done.stderr.decode()
-                    self.assertEqual(done.returncode, 2, err)
-                    self.assertRegex(err, r"(?m)^error: .*(ulimit -v|out of memory)")
 
     def test_what_fails_on_one_rank_alone_ends_the_job(self):
         lines = "".join(f"Z{i}[a] = X[a] * {i}\noutput Z{i}\n" for i in range(400))
