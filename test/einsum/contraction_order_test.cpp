@@ -11,6 +11,7 @@
 #include "einsum/print.h"
 #include "einsum/reference.h"
 #include "support/program.h"
+#include "support/random_integers.h"
 #include "support/rounds.h"
 
 namespace einrel {
@@ -42,17 +43,6 @@ std::string random_product(std::mt19937& random, std::size_t factors) {
   return text + "\nZ[" + left + "] = " + (reduced.empty() ? "" : "sum[" + reduced + "] ") + product + "\n";
 }
 
-TensorBindings random_integers(const EinGraph& graph, std::mt19937& random) {
-  TensorBindings inputs;
-  for (const Vertex& vertex : graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op)) continue;
-    std::vector<double> values(static_cast<std::size_t>(element_count(vertex.bound)));
-    for (double& value : values) value = static_cast<double>(random() % 5) - 2;
-    inputs[vertex.name] = tensor_of(vertex.dtype, vertex.bound, values);
-  }
-  return inputs;
-}
-
 TEST(ContractionOrder, KeepsTheValuesOfRandomProducts) {
   std::mt19937 random(1);
   std::size_t rewritten = 0;
@@ -64,7 +54,7 @@ TEST(ContractionOrder, KeepsTheValuesOfRandomProducts) {
     const EinGraph ordered = order_contractions(graph, report);
     verify(ordered);
     rewritten += report.size();
-    const TensorBindings inputs = random_integers(graph, random);
+    const TensorBindings inputs = test::random_integers(graph, random);
     const Tensor expected = evaluate_reference(graph, inputs, {}).front();
     const Tensor found = evaluate_reference(ordered, inputs, {}).front();
     ASSERT_EQ(found.shape(), expected.shape());

@@ -11,6 +11,7 @@
 #include "einsum/print.h"
 #include "einsum/reference.h"
 #include "support/program.h"
+#include "support/random_integers.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -126,17 +127,14 @@ std::string random_factor(std::mt19937& random, const std::string& x) {
   return forms.at(random() % forms.size());
 }
 
+/// Integers; those of P, by which bodies divide, are powers of two.
 TensorBindings random_operands(const EinGraph& graph, std::mt19937& random) {
-  TensorBindings inputs;
-  for (const Vertex& vertex : graph.vertices) {
-    if (!is_input(vertex)) continue;
-    std::vector<double> values(static_cast<std::size_t>(element_count(vertex.bound)));
-    for (double& value : values) value = static_cast<double>(random() % 7) - 3;
-    if (vertex.name == "P") {
-      for (double& value : values) value = std::exp2(value);
-    }
-    inputs[vertex.name] = tensor_of(vertex.dtype, vertex.bound, values);
-  }
+  TensorBindings inputs = test::random_integers(graph, random);
+  const auto divisor = inputs.find("P");
+  if (divisor == inputs.end()) return inputs;
+  std::vector<double> values = values_of(divisor->second);
+  for (double& value : values) value = std::exp2(value);
+  divisor->second = tensor_of(divisor->second.dtype(), divisor->second.shape(), values);
   return inputs;
 }
 
