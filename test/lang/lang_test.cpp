@@ -16,6 +16,7 @@
 #include "ia/from_tra.h"
 #include "ia/interpret.h"
 #include "ia/search.h"
+#include "lang/corpus.h"
 #include "lang/expectations.h"
 #include "plan/planner.h"
 #include "support/scarce_memory.h"
@@ -208,70 +209,6 @@ const std::vector<Configuration>& configurations() {
   return all;
 }
 
-/// A program with everything that a run needs.
-struct Runnable {
-  EinGraph graph;
-  TensorBindings inputs;
-  ScalarBindings scalars;
-};
-
-Environment environment_of(const Document& document, const Dims& dims) {
-  Environment environment{dims, {}};
-  const std::vector<DType> any_dtype(all_dtypes.begin(), all_dtypes.end());
-  for (const auto& [name, literal] : document.inputs) {
-    environment.inputs[name] = {literal_shape(literal), "numbers", any_dtype, "#! in " + name};
-  }
-  return environment;
-}
-
-/// Intermediate tensors that a document expects something of are outputs too.
-void add_expected_outputs(EinGraph& graph, const Document& document) {
-  std::vector<std::string> names;
-  for (const ExpectedValue& expected : document.values) names.push_back(expected.tensor);
-  for (const ExpectedType& expected : document.types) names.push_back(expected.tensor);
-  for (const ExpectedSame& expected : document.sames) names.insert(names.end(), {expected.first, expected.second});
-  for (const std::string& name : names) {
-    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-      const bool known = std::find(graph.outputs.begin(), graph.outputs.end(), VertexId{v}) != graph.outputs.end();
-      if (graph.vertices[v].name == name && !known) graph.outputs.push_back(VertexId{v});
-    }
-  }
-}
-
-TensorBindings bind_inputs(const EinGraph& graph, const Document& document) {
-  TensorBindings inputs;
-  for (const Vertex& vertex : graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op)) continue;
-    if (const auto literal = document.inputs.find(vertex.name); literal != document.inputs.end()) {
-      inputs[vertex.name] = tensor_from_literal(literal->second, vertex.dtype);
-    } else if (document.seed) {
-      inputs[vertex.name] = small_random_tensor(*document.seed, vertex.name, vertex.dtype, vertex.bound);
-    } else {
-      throw DocumentError(
-          fmt::format("input {} has no data: #! in {} = ..., or #! random SEED", vertex.name, vertex.name));
-    }
-  }
-  return inputs;
-}
-
-/// Throws ProgramError and UserError of the program, DocumentError.
-Runnable prepare(const Document& document, const Dims& dims) {
-  CheckedProgram checked = parse_and_check(document.source, environment_of(document, dims));
-  if (!checked.graph) {
-    throw DocumentError(fmt::format("these extents are open: {}", fmt::join(checked.unknown_extents, ", ")));
-  }
-  Runnable runnable{std::move(*checked.graph), {}, {}};
-  runnable.scalars = bind_scalars(runnable.graph, document.scalars);
-  if (document.outputs) {
-    std::vector<std::string> names;
-    for (const VertexId id : runnable.graph.outputs) names.push_back(runnable.graph[id].name);
-    if (names != *document.outputs) throw DocumentError(fmt::format("the outputs are {}", fmt::join(names, " ")));
-  }
-  add_expected_outputs(runnable.graph, document);
-  runnable.inputs = bind_inputs(runnable.graph, document);
-  return runnable;
-}
-
 void append(std::vector<std::string>& problems, const std::string& where, const std::vector<std::string>& more) {
   for (const std::string& problem : more) problems.push_back(fmt::format("{}: {}", where, problem));
 }
@@ -326,15 +263,6 @@ std::vector<std::string> promises_broken_by(const std::string& text) {
   return broken_promises(read_document({"<text>", text}));
 }
 
-std::vector<fs::path> ein_files(const char* folder) {
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".ein") paths.push_back(entry.path());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
 
 class LanguageDocument : public testing::TestWithParam<fs::path> {};
@@ -346,38 +274,11 @@ TEST_P(LanguageDocument, KeepsItsPromises) {
 
 INSTANTIATE_TEST_SUITE_P(All, LanguageDocument, testing::ValuesIn(ein_files(EINREL_LANG_DOCUMENTS)), test_name);
 
-/// Extents that keep the reference quick, by example.
-const std::map<std::string, Dims>& small_examples() {
-  static const std::map<std::string, Dims> table{
-      {"attention", {{"s", 7}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
-      {"chain_skewed", {{"i", 10}, {"j", 1}, {"k", 10}, {"l", 1}, {"m", 100}}},
-      {"chain_uniform", {{"i", 5}, {"j", 5}, {"k", 5}, {"l", 5}, {"m", 5}}},
-      {"convolution", {{"n", 2}, {"c", 3}, {"k", 4}, {"height", 8}, {"width", 10}}},
-      {"ffnn", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
-      {"layers", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
-      {"llama_layer", {{"b", 2}, {"s", 5}, {"e", 6}, {"h", 3}, {"d", 4}, {"c", 2}, {"m", 7}}},
-      {"matmul", {{"i", 7}, {"j", 9}, {"k", 5}}},
-      {"multi_head_attention", {{"s", 5}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
-      {"nearest_neighbour", {{"q", 4}, {"n", 9}, {"d", 5}}},
-      {"two_layer", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
-  };
-  return table;
-}
-
-/// Without llama_7b: it is llama_layer 32 times, too much for the searches here. examples_test.py runs it.
-std::vector<fs::path> examples() {
-  std::vector<fs::path> paths = ein_files(EINREL_EXAMPLES);
-  std::erase(paths, fs::path(EINREL_EXAMPLES) / "llama_7b.ein");
-  return paths;
-}
-
 class Example : public testing::TestWithParam<fs::path> {};
 
 TEST_P(Example, RunsAndTheEngineAgreesWithTheReference) {
   Document document{read_source(GetParam()), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}};
-  const auto extents = small_examples().find(GetParam().stem().string());
-  ASSERT_NE(extents, small_examples().end()) << "give this example extents in small_examples()";
-  const auto problems = broken_run(document, extents->second, false);
+  const auto problems = broken_run(document, small_extents(GetParam()), false);
   EXPECT_TRUE(problems.empty()) << fmt::format("{}", fmt::join(problems, "\n"));
 }
 

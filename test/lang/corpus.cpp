@@ -1,0 +1,115 @@
+#include "lang/corpus.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "einsum/check.h"
+
+namespace einrel::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Environment environment_of(const Document& document, const Dims& dims) {
+  Environment environment{dims, {}};
+  const std::vector<DType> any_dtype(all_dtypes.begin(), all_dtypes.end());
+  for (const auto& [name, literal] : document.inputs) {
+    environment.inputs[name] = {literal_shape(literal), "numbers", any_dtype, "#! in " + name};
+  }
+  return environment;
+}
+
+/// Intermediate tensors that a document expects something of are outputs too.
+void add_expected_outputs(EinGraph& graph, const Document& document) {
+  std::vector<std::string> names;
+  for (const ExpectedValue& expected : document.values) names.push_back(expected.tensor);
+  for (const ExpectedType& expected : document.types) names.push_back(expected.tensor);
+  for (const ExpectedSame& expected : document.sames) names.insert(names.end(), {expected.first, expected.second});
+  for (const std::string& name : names) {
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      const bool known = std::find(graph.outputs.begin(), graph.outputs.end(), VertexId{v}) != graph.outputs.end();
+      if (graph.vertices[v].name == name && !known) graph.outputs.push_back(VertexId{v});
+    }
+  }
+}
+
+TensorBindings bind_inputs(const EinGraph& graph, const Document& document) {
+  TensorBindings inputs;
+  for (const Vertex& vertex : graph.vertices) {
+    if (!std::holds_alternative<Input>(vertex.op)) continue;
+    if (const auto literal = document.inputs.find(vertex.name); literal != document.inputs.end()) {
+      inputs[vertex.name] = tensor_from_literal(literal->second, vertex.dtype);
+    } else if (document.seed) {
+      inputs[vertex.name] = small_random_tensor(*document.seed, vertex.name, vertex.dtype, vertex.bound);
+    } else {
+      throw DocumentError(
+          fmt::format("input {} has no data: #! in {} = ..., or #! random SEED", vertex.name, vertex.name));
+    }
+  }
+  return inputs;
+}
+
+/// Extents that keep the reference quick, by example.
+const std::map<std::string, Dims>& small_examples() {
+  static const std::map<std::string, Dims> table{
+      {"attention", {{"s", 7}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
+      {"chain_skewed", {{"i", 10}, {"j", 1}, {"k", 10}, {"l", 1}, {"m", 100}}},
+      {"chain_uniform", {{"i", 5}, {"j", 5}, {"k", 5}, {"l", 5}, {"m", 5}}},
+      {"convolution", {{"n", 2}, {"c", 3}, {"k", 4}, {"height", 8}, {"width", 10}}},
+      {"ffnn", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
+      {"layers", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
+      {"llama_layer", {{"b", 2}, {"s", 5}, {"e", 6}, {"h", 3}, {"d", 4}, {"c", 2}, {"m", 7}}},
+      {"matmul", {{"i", 7}, {"j", 9}, {"k", 5}}},
+      {"multi_head_attention", {{"s", 5}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
+      {"nearest_neighbour", {{"q", 4}, {"n", 9}, {"d", 5}}},
+      {"two_layer", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
+  };
+  return table;
+}
+
+}  // namespace
+
+Runnable prepare(const Document& document, const Dims& dims) {
+  CheckedProgram checked = parse_and_check(document.source, environment_of(document, dims));
+  if (!checked.graph) {
+    throw DocumentError(fmt::format("these extents are open: {}", fmt::join(checked.unknown_extents, ", ")));
+  }
+  Runnable runnable{std::move(*checked.graph), {}, {}};
+  runnable.scalars = bind_scalars(runnable.graph, document.scalars);
+  if (document.outputs) {
+    std::vector<std::string> names;
+    for (const VertexId id : runnable.graph.outputs) names.push_back(runnable.graph[id].name);
+    if (names != *document.outputs) throw DocumentError(fmt::format("the outputs are {}", fmt::join(names, " ")));
+  }
+  add_expected_outputs(runnable.graph, document);
+  runnable.inputs = bind_inputs(runnable.graph, document);
+  return runnable;
+}
+
+std::vector<fs::path> ein_files(const std::string& folder) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".ein") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<fs::path> examples() {
+  std::vector<fs::path> paths = ein_files(EINREL_EXAMPLES);
+  std::erase(paths, fs::path(EINREL_EXAMPLES) / "llama_7b.ein");
+  return paths;
+}
+
+Dims small_extents(const fs::path& example) {
+  const auto found = small_examples().find(example.stem().string());
+  if (found == small_examples().end()) {
+    throw DocumentError(fmt::format("give {} extents in small_examples()", example.stem().string()));
+  }
+  return found->second;
+}
+
+}  // namespace einrel::test
