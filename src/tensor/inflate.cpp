@@ -12,8 +12,11 @@ namespace einrel {
 namespace {
 
 constexpr std::uint64_t most_expansion = 1032;  // 258 bytes for 2 bits
-/// zlib counts in 32 bits, so longer pieces are fed to it bit by bit.
+/// zlib counts in 32 bits, so longer pieces are filled bit by bit.
 constexpr std::size_t most_at_once = std::size_t{1} << 30U;
+/// Blocks may be empty, and gzip's header may hold a name and a comment of any length. Compressors write a few such
+/// bytes; a file of gigabytes of them is not read through.
+constexpr std::size_t most_in_vain = std::size_t{1} << 20U;
 
 UserError damaged(const std::string& name) {
   return UserError(fmt::format("{}: the compressed data are damaged or cut short", name));
@@ -47,7 +50,7 @@ Inflater::~Inflater() { inflateEnd(&state_->stream); }
 
 std::size_t Inflater::step(std::span<std::byte> out) {
   z_stream& stream = state_->stream;
-  const auto in = rest_.first(std::min(rest_.size(), most_at_once));
+  const auto in = rest_.first(std::min(rest_.size(), most_in_vain));
   const auto room = out.first(std::min(out.size(), most_at_once));
   // zlib only reads through next_in; its type predates const.
   stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(in.data()));
@@ -59,6 +62,7 @@ std::size_t Inflater::step(std::span<std::byte> out) {
   if (result != Z_OK && result != Z_STREAM_END) throw damaged(name_);  // Z_BUF_ERROR: no input left
   ended_ = result == Z_STREAM_END;
   rest_ = rest_.subspan(in.size() - stream.avail_in);
+  if (!ended_ && stream.avail_out == room.size() && in.size() == most_in_vain) throw damaged(name_);
   return room.size() - stream.avail_out;
 }
 

@@ -13,7 +13,9 @@ namespace einrel {
 /// us allocate what its file cannot fill; RunError when there is no memory.
 std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed);
 
-/// Takes a deflate stream in memory apart, piece by piece. `name` is for messages and must outlive this.
+/// Takes a deflate stream in memory apart, piece by piece. `name` is for messages and must outlive this. It reads no
+/// further than what it is asked for needs: a stream that would go on for gigabytes is refused after a MiB that gives
+/// nothing.
 class Inflater {
  public:
   enum class Wrapper : std::uint8_t { none, gzip };

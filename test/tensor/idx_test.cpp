@@ -75,6 +75,25 @@ TEST(ReadIdxGz, AShapeThatDeflateCannotReachIsRefusedBeforeAllocating) {
   EXPECT_NE(idx_gz_complaint(bytes).find("cannot hold 9223372030412324865 compressed ones"), std::string::npos);
 }
 
+/// A gzip file written by hand: a name of `name` bytes, then stored blocks, `empty` of them empty, around five bytes.
+std::string gzip_by_hand(std::size_t name, std::size_t empty_before, std::size_t empty_after) {
+  const std::string data = idx_bytes(8, {5}, "hello");
+  const std::string nothing = '\0' + number(0, 2) + number(0xFFFF, 2);
+  std::string bytes = std::string("\x1f\x8b\x08\x08") + number(0, 4) + '\0' + '\xFF' + std::string(name, 'n') + '\0';
+  for (std::size_t i = 0; i < empty_before; ++i) bytes += nothing;
+  bytes += '\0' + number(data.size(), 2) + number(0xFFFF - data.size(), 2) + data;
+  for (std::size_t i = 0; i < empty_after; ++i) bytes += nothing;
+  return bytes + '\1' + number(0, 2) + number(0xFFFF, 2) + number(crc_of(data), 4) + number(data.size(), 4);
+}
+
+TEST(ReadIdxGz, BytesThatGiveNothingAreNotReadThrough) {
+  for (const std::string& sound : {gzip_by_hand(200, 0, 0), gzip_by_hand(0, 1000, 0), gzip_by_hand(0, 0, 1000)})
+    EXPECT_EQ(idx_gz_complaint(sound), "no UserError");
+  constexpr std::size_t many = 800'000;  // 4 MB of them
+  for (const std::string& bomb : {gzip_by_hand(4'000'000, 0, 0), gzip_by_hand(0, many, 0), gzip_by_hand(0, 0, many)})
+    EXPECT_EQ(idx_gz_complaint(bomb), "i.idx.gz: the compressed data are damaged or cut short");
+}
+
 TEST(ReadIdxGz, HighlyCompressibleDataAreRead) {
   const std::string zeros(1'000'000, '\0');
   const StoredTensor stored = parse_idx_gz(in_memory(deflated(idx_bytes(8, {1000, 1000}, zeros), 31)));
