@@ -90,7 +90,8 @@ SourceText read_program(const std::string& path) {
   if (path == "-") return {"<standard input>", read_all(std::cin, "standard input")};
   std::ifstream file(path);
   if (!file) throw UserError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  if (std::filesystem::is_directory(path)) throw UserError(fmt::format("{} is a folder, not a program", path));
+  std::error_code unseen;
+  if (std::filesystem::is_directory(path, unseen)) throw UserError(fmt::format("{} is a folder, not a program", path));
   return {path, read_all(file, path)};
 }
 

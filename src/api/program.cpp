@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "api/border.h"
 #include "api/expression_data.h"
@@ -126,7 +127,8 @@ std::string text_of(const std::filesystem::path& path) {
                     "einrel explain {0}",
                     printable(path.string(), 400)));
   }
-  if (std::filesystem::is_directory(path))
+  std::error_code unseen;  // it cannot be opened either
+  if (std::filesystem::is_directory(path, unseen))
     throw UserError(fmt::format("{} is a folder, not a program", printable(path.string(), 400)));
   std::ifstream file(path, std::ios::binary);
   if (!file) throw UserError(fmt::format("cannot open {}: {}", printable(path.string(), 400), std::strerror(errno)));

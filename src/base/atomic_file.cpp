@@ -54,8 +54,9 @@ std::string stand_in_name(const std::string& folder) {
 }  // namespace
 
 void check_replaceable(const std::string& path) {
-  const std::string target = through_links(path);
   if (!fs::path(path).has_filename()) throw UserError(fmt::format("cannot write '{}': it names no file", path));
+  absolute_path(path);
+  const std::string target = through_links(path);
   // Of the path as it was given: where the system does not follow links of others in shared folders, nor is it here.
   if (const auto mode = mode_of(path)) {
     if (S_ISDIR(*mode)) throw UserError(fmt::format("cannot write '{}': it is a folder", path));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "base/error.h"
@@ -24,6 +25,15 @@ void throw_file_error(std::string_view action, const std::string& path, int code
 
 void throw_write_error(const std::string& path, int code) {
   throw RunError(fmt::format("cannot write '{}': {}", path, std::generic_category().message(code)));
+}
+
+std::string absolute_path(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, failed);
+  if (!failed) return absolute.string();
+  throw UserError(fmt::format(
+      "cannot write '{}': the current folder is not there any more ({}); change to another, or write a path from / on",
+      path, failed.message()));
 }
 
 }  // namespace einrel

@@ -13,4 +13,8 @@ namespace einrel {
 /// Throws RunError for bytes that the system did not take (a full disk, say), in the same words.
 [[noreturn]] void throw_write_error(const std::string& path, int code);
 
+/// From the root on, for whoever looks at a file that is to be written from elsewhere. Throws UserError where a path
+/// leads from the current folder and that has been removed.
+std::string absolute_path(const std::string& path);
+
 }  // namespace einrel

@@ -16,6 +16,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file_error.h"
+
 namespace einrel {
 namespace {
 
@@ -135,10 +137,12 @@ class Janitor {
 
 }  // namespace
 
-void remove_at_death(const std::string& path) {
-  Janitor::instance().tell(Order::remember, fs::absolute(path).string());
+void remove_at_death(const std::string& path) { Janitor::instance().tell(Order::remember, absolute_path(path)); }
+void forget_at_death(const std::string& path) {
+  std::error_code removed;  // the current folder, meanwhile, and the file with it
+  const fs::path absolute = fs::absolute(path, removed);
+  if (!removed) Janitor::instance().tell(Order::forget, absolute.string());
 }
-void forget_at_death(const std::string& path) { Janitor::instance().tell(Order::forget, fs::absolute(path).string()); }
 void keep_awake(pid_t process) { Janitor::instance().tell(Order::keep_awake, std::to_string(process)); }
 
 }  // namespace einrel

@@ -13,6 +13,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/file_error.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "tensor/bytes.h"
@@ -111,7 +112,7 @@ ArchiveContents contents_of(const Archive& archive, const std::set<std::string>&
 /// One path however it is spelled, so that two outputs to one file are noticed.
 std::string identity_of(const std::string& path) {
   std::error_code unresolved;
-  const auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(path), unresolved);
+  const auto canonical = std::filesystem::weakly_canonical(absolute_path(path), unresolved);
   return unresolved ? path : canonical.string();
 }
 
@@ -130,7 +131,8 @@ void check_member(const FileRef& file, FileFormat format) {
 /// The tensors in an archive that is there; none when it is absent or no sound archive.
 std::vector<std::string> names_in(const std::string& path, FileFormat format) {
   try {
-    if (!std::filesystem::exists(path)) return {};
+    std::error_code unseen;
+    if (!std::filesystem::exists(path, unseen)) return {};
     const FileBytes bytes = map_file(path);
     return format == FileFormat::npz ? parse_npz(bytes).names : parse_safetensors(bytes).names;
   } catch (const UserError&) {

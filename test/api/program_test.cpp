@@ -300,6 +300,7 @@ TEST_F(ApiProgram, RunsOnSeveralThreadsAtATime) {
 
 TEST_F(ApiProgram, IsReadFromAFile) {
   EXPECT_THAT(message_of([] { Program::load("/absent/x.ein"); }), HasSubstr("/absent/x.ein"));
+  EXPECT_THAT(message_of([] { Program::load(std::string(5000, 'x')); }), HasSubstr("File name too long"));
   EXPECT_THAT(message_of([] { Program::load("/tmp"); }), HasSubstr("folder"));
   EXPECT_THAT(message_of([] { Program::load(EINREL_EXAMPLES "/matmul.tra"); }), HasSubstr("einrel explain"));
   const Program read = Program::load(EINREL_EXAMPLES "/matmul.ein", {{"i", 7}, {"j", 5}, {"k", 6}});

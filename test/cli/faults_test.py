@@ -72,6 +72,39 @@ class Faults(RunTest):
         homeless = {**os.environ, "HOME": "/proc/none", "TMPDIR": self.folder, "XDG_CONFIG_HOME": os.devnull}
         self.succeed("run", self.text_file("chain.ein", CHAIN), "--random", "1", "--sites", "4", env=homeless)
 
+    def test_a_current_folder_that_is_removed(self):
+        program = self.text_file("chain.ein", CHAIN)
+        run, gone = ["run", program, "--random", "1"], self.path("gone")
+
+        def einrel_there(*arguments):
+            einrel_process.cases += 1
+            os.mkdir(gone)
+            script = 'rmdir "$PWD"; exec "$@"'
+            return einrel_process.Result(subprocess.run(["sh", "-c", script, "sh", einrel_process.PROGRAM, *arguments],
+                                                        cwd=gone, capture_output=True, timeout=100, check=False))
+
+        for arguments in (run, [*run, "--sites", "2"], ["check", program], [*run, "--out", f"E={self.path('e.npy')}"],
+                          [*run, "--out", f"E={self.path('e.npz')}:E", "--sites", "2"], ["list", "machines"],
+                          ["explain", program, "--sites", "2", "--html", self.path("e.html")]):
+            with self.subTest(arguments=arguments):
+                result = einrel_there(*arguments)
+                self.assertEqual((result.code, result.err), (0, ""), result)
+        for arguments, name in (([*run, "--out", "E=e.npy"], "e.npy"), ([*run, "--out", "E=./e.npz:E"], "./e.npz"),
+                                ([*run, "--out", "E=../e.npy", "--sites", "2"], "../e.npy"),
+                                ([*run, "--sites", "2", "--trace", "t.json"], "t.json"),
+                                (["explain", program, "--sites", "2", "--html", "e.html"], "e.html")):
+            with self.subTest(arguments=arguments):
+                result = einrel_there(*arguments)
+                self.assertEqual((result.code, result.out), (1, ""), result)
+                self.assertIn(f"error: cannot write '{name}': the current folder is not there any more", result.err)
+        for arguments in (["check", "p.ein"], [*run, "--in", "A=a.npy"], ["einsum", "i->", "a.npy"], ["explain", "p.tra"],
+                          [*run, "--memory", "9kB", "--sites", "2", "--spill", "."], [*run, "--machine", "./m.json"],
+                          [*run, "--plan", "p.json"]):
+            with self.subTest(arguments=arguments):
+                result = einrel_there(*arguments)
+                self.assertEqual((result.code, result.out), (1, ""), result)
+                self.assertIn("No such file or directory", result.err)
+
     def test_a_rank_that_is_killed_or_stopped_ends_the_job(self):
         program = self.text_file("chain.ein", CHAIN)
         for number, sent in enumerate((signal.SIGKILL, signal.SIGSTOP)):
