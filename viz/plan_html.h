@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/plan_report.h"
+#include "engine/report/plan_report.h"
 
 namespace einrel {
 

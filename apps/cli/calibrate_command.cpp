@@ -11,8 +11,8 @@
 #include "commands.h"
 #include "engine/calibrate.h"
 #include "execution.h"
+#include "machine/machines.h"
 #include "output.h"
-#include "plan/machines.h"
 
 namespace einrel::cli {
 namespace {

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "commands.h"
-#include "einsum/einsum_notation.h"
+#include "einsum/text/einsum_notation.h"
 #include "engine/compile.h"
 #include "execution.h"
 #include "program_input.h"

@@ -11,14 +11,14 @@
 #include "commands.h"
 #include "engine/algebra.h"
 #include "engine/compile.h"
-#include "engine/explain.h"
 #include "engine/plan_memory.h"
-#include "engine/plan_report.h"
-#include "engine/report_json.h"
+#include "engine/report/explain.h"
+#include "engine/report/plan_report.h"
+#include "engine/report/report_json.h"
 #include "output.h"
 #include "plan_arguments.h"
 #include "program_input.h"
-#include "tra/parse.h"
+#include "tra/text/parse.h"
 #include "viz/plan_html.h"
 
 namespace einrel::cli {

@@ -4,11 +4,11 @@
 #include "base/text.h"
 #include "commands.h"
 #include "einsum/functions.h"
-#include "einsum/macros.h"
+#include "einsum/text/macros.h"
 #include "engine/algebra.h"
 #include "engine/kernels.h"
+#include "machine/machines.h"
 #include "output.h"
-#include "plan/machines.h"
 #include "plan/planner.h"
 
 namespace einrel::cli {

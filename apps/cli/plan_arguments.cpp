@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "engine/plan_file.h"
 #include "exec/starpu/spill.h"
-#include "plan/machines.h"
+#include "machine/machines.h"
 
 namespace einrel::cli {
 namespace {

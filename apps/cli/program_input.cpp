@@ -16,8 +16,8 @@
 
 #include "arguments.h"
 #include "base/text.h"
-#include "einsum/parse.h"
-#include "einsum/print.h"
+#include "einsum/text/parse.h"
+#include "einsum/text/print.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
 #include "exec/starpu/job.h"

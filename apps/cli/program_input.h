@@ -8,7 +8,7 @@
 
 #include "base/source.h"
 #include "einsum/check.h"
-#include "einsum/reference.h"
+#include "einsum/ein_graph.h"
 #include "engine/compile.h"
 #include "tensor/stored_tensor.h"
 

@@ -4,7 +4,7 @@
 #include "api/plan_options.h"
 #include "api/program_data.h"
 #include "api/tensor_data.h"
-#include "einsum/einsum_notation.h"
+#include "einsum/text/einsum_notation.h"
 
 namespace einrel::api {
 

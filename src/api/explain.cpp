@@ -1,4 +1,4 @@
-#include "engine/explain.h"
+#include "engine/report/explain.h"
 
 #include <einrel/program.h>
 
@@ -6,7 +6,7 @@
 #include "api/plan_options.h"
 #include "api/program_data.h"
 #include "engine/plan_memory.h"
-#include "engine/plan_report.h"
+#include "engine/report/plan_report.h"
 
 namespace einrel::api {
 

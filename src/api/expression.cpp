@@ -11,7 +11,7 @@
 #include "api/expression_data.h"
 #include "base/source.h"
 #include "base/text.h"
-#include "einsum/lexer.h"
+#include "einsum/text/lexer.h"
 
 namespace einrel::api {
 namespace {

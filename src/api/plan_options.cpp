@@ -7,7 +7,7 @@
 
 #include "ia/from_tra.h"
 #include "kernel/workers.h"
-#include "plan/machines.h"
+#include "machine/machines.h"
 
 namespace einrel::api {
 namespace {

@@ -16,7 +16,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/check.h"
-#include "einsum/print.h"
+#include "einsum/text/print.h"
 
 namespace einrel::api {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 
 namespace einrel {
 
@@ -11,5 +12,8 @@ struct StrongId {
   std::size_t index = 0;
   auto operator<=>(const StrongId&) const = default;
 };
+
+/// Plans for more sites than this are refused.
+constexpr std::int64_t most_sites = 65536;
 
 }  // namespace einrel

@@ -8,7 +8,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/check_state.h"
-#include "einsum/parse.h"
+#include "einsum/text/parse.h"
 
 namespace einrel {
 namespace {

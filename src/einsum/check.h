@@ -8,8 +8,8 @@
 
 #include "base/extent.h"
 #include "base/source.h"
-#include "einsum/ast.h"
 #include "einsum/ein_graph.h"
+#include "einsum/text/ast.h"
 
 namespace einrel {
 

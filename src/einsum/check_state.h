@@ -10,10 +10,10 @@
 
 #include "base/source.h"
 #include "base/suggest.h"
-#include "einsum/ast.h"
 #include "einsum/check.h"
 #include "einsum/ein_graph.h"
-#include "einsum/macros.h"
+#include "einsum/text/ast.h"
+#include "einsum/text/macros.h"
 
 /// What the parts of check() share; nobody else includes this.
 namespace einrel::checking {

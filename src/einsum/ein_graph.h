@@ -12,6 +12,7 @@
 #include "base/source.h"
 #include "einsum/scalar_expr.h"
 #include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace einrel {
 
@@ -111,6 +112,9 @@ struct EinGraph {
 
 /// Values of the program's scalars by name.
 using ScalarBindings = std::map<std::string, double>;
+
+/// What the inputs of a graph are bound to, by name.
+using TensorBindings = std::map<std::string, Tensor>;
 
 /// Whether `value` is a whole number that an integer type holds.
 bool is_exact(double value, DType integer);

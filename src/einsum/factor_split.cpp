@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "einsum/reference.h"
+#include "einsum/scalar_value.h"
 #include "einsum/vertex_splitter.h"
 
 namespace einrel {
@@ -133,20 +133,21 @@ std::optional<std::size_t> only_operand(const ScalarExpr& expr) {
   return only;
 }
 
+/// The value of an expression's only operand where that is padded.
+struct PadOnly {
+  double pad;
+  Number operator()(const OperandValue&) const { return pad; }
+  Number operator()(const LabelValue&) const { throw Bug("a label in a factor of one operand"); }
+  Number operator()(const ScalarValue&) const { throw Bug("a scalar whose value is not known yet"); }
+};
+
 /// f(pad) for a float function f of an operand of floats that is padded; nothing when it depends on the program's
 /// scalars.
 std::optional<double> mapped_pad(const ScalarExpr& expr, double pad) {
-  Vertex vertex;
-  vertex.dtype = DType::f64;
-  EinSum einsum;
-  einsum.body = expr;
-  einsum.body.steps.push_back({DType::f64, Convert{}});
-  for (ScalarStep& step : einsum.body.steps) {
+  for (const ScalarStep& step : expr.steps) {
     if (!is_float(step.type) || std::holds_alternative<ScalarValue>(step.op)) return std::nullopt;
-    if (std::holds_alternative<OperandValue>(step.op)) step.op = Constant{pad};
   }
-  vertex.op = std::move(einsum);
-  return evaluate_reference(vertex, {}, {}).load<double>(0);
+  return std::get<double>(evaluate(expr, PadOnly{pad}));
 }
 
 /// Splits the values of one vertex.

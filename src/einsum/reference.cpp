@@ -5,30 +5,17 @@
 #include <limits>
 
 #include "base/error.h"
+#include "einsum/scalar_value.h"
 #include "tensor/convert.h"
 
 namespace einrel {
 namespace {
 
-/// A float or an integer (or bool) as it is computed with.
-using Number = std::variant<double, std::int64_t>;
-
 /// A position for every label of the vertex.
 using Binding = std::vector<std::int64_t>;
 
-/// `value` as a step of this type leaves it: rounded, wrapped, truncated or made 0 or 1.
-Number as_type(DType type, Number value) {
-  return with_stored_type(type, [&]<class Stored>() -> Number {
-    return widen(std::visit([](auto computed) { return narrow<Stored>(computed); }, value));
-  });
-}
-
 double as_double(Number value) {
   return std::visit([](auto computed) { return static_cast<double>(computed); }, value);
-}
-
-bool is_true(Number value) {
-  return std::visit([](auto computed) { return computed != 0; }, value);
 }
 
 void store(Tensor& tensor, std::int64_t offset, Number value) {
@@ -59,64 +46,22 @@ Number read(const Access& access, const Tensor& operand, const Binding& binding)
                           [&]<class Stored>() -> Number { return widen(operand.load<Stored>(offset)); });
 }
 
-/// Evaluates the body of one vertex for one binding after another.
-class Evaluator {
- public:
-  Evaluator(const EinSum& einsum, const std::vector<Tensor>& operands, const ScalarBindings& scalars)
-      : einsum_(einsum), operands_(operands), scalars_(scalars) {}
+/// What the leaves of a body stand for at one binding.
+struct LeafValues {
+  const EinSum& einsum;
+  const std::vector<Tensor>& operands;
+  const ScalarBindings& scalars;
+  const Binding& binding;
 
-  Number operator()(const Binding& binding) {
-    stack_.clear();
-    for (const ScalarStep& step : einsum_.body.steps) {
-      const Number value = std::visit([&](const auto& op) { return compute(op, binding); }, step.op);
-      stack_.push_back(as_type(step.type, value));
-    }
-    invariant(stack_.size() == 1, "a body leaves one value");
-    return stack_.back();
+  Number operator()(const OperandValue& op) const {
+    return read(einsum.operands[op.operand], operands[op.operand], binding);
   }
-
- private:
-  Number pop() {
-    invariant(!stack_.empty(), "a step pops more than was pushed");
-    const Number top = stack_.back();
-    stack_.pop_back();
-    return top;
-  }
-
-  Number compute(const OperandValue& op, const Binding& binding) {
-    return read(einsum_.operands[op.operand], operands_[op.operand], binding);
-  }
-  Number compute(const Constant& op, const Binding&) {
-    return std::visit([](auto value) -> Number { return value; }, op.value);
-  }
-  Number compute(const LabelValue& op, const Binding& binding) { return binding[op.label]; }
-  Number compute(const ScalarValue& op, const Binding&) {
-    const auto bound = scalars_.find(op.name);
-    invariant(bound != scalars_.end(), "a scalar is not bound");
+  Number operator()(const LabelValue& op) const { return binding[op.label]; }
+  Number operator()(const ScalarValue& op) const {
+    const auto bound = scalars.find(op.name);
+    invariant(bound != scalars.end(), "a scalar is not bound");
     return bound->second;
   }
-  Number compute(const ApplyUnary& op, const Binding&) {
-    return std::visit([&](auto x) -> Number { return apply(op.function, x); }, pop());
-  }
-  Number compute(const ApplyBinary& op, const Binding&) {
-    const Number b = pop();
-    const Number a = pop();
-    invariant(a.index() == b.index(), "both arguments of a step have one type");
-    if (std::holds_alternative<double>(a)) return apply(op.function, std::get<double>(a), std::get<double>(b));
-    return apply(op.function, std::get<std::int64_t>(a), std::get<std::int64_t>(b));
-  }
-  Number compute(const ApplyWhere&, const Binding&) {
-    const Number b = pop();
-    const Number a = pop();
-    return is_true(pop()) ? a : b;
-  }
-  Number compute(const Convert&, const Binding&) { return pop(); }
-  Number compute(const Round& op, const Binding&) { return as_type(op.to, pop()); }
-
-  const EinSum& einsum_;
-  const std::vector<Tensor>& operands_;
-  const ScalarBindings& scalars_;
-  std::vector<Number> stack_;
 };
 
 /// Visits every binding of `which` labels in row-major order; the other labels of `binding` stay as they are.
@@ -212,16 +157,16 @@ Number reduce(Reducer reducer, DType type, const std::vector<Number>& values) {
 Tensor evaluate(const Vertex& vertex, const EinSum& einsum, const std::vector<Tensor>& operands,
                 const ScalarBindings& scalars) {
   Tensor result(vertex.dtype, vertex.bound);
-  Evaluator value_at(einsum, operands, scalars);
   Binding binding(einsum.labels.size(), 0);
+  const auto value = [&] { return evaluate(einsum.body, LeafValues{einsum, operands, scalars, binding}); };
   std::int64_t offset = 0;
   for_each_binding(einsum.labels, einsum.output, binding, [&] {
     if (einsum.reducer) {
       std::vector<Number> values;
-      for_each_binding(einsum.labels, einsum.reduced, binding, [&] { values.push_back(value_at(binding)); });
+      for_each_binding(einsum.labels, einsum.reduced, binding, [&] { values.push_back(value()); });
       store(result, offset++, reduce(*einsum.reducer, einsum.body.type(), values));
     } else {
-      store(result, offset++, value_at(binding));
+      store(result, offset++, value());
     }
   });
   return result;

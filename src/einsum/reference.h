@@ -1,16 +1,11 @@
 #pragma once
 
-#include <map>
-#include <string>
 #include <vector>
 
 #include "einsum/ein_graph.h"
 #include "tensor/tensor.h"
 
 namespace einrel {
-
-/// What the inputs of a graph are bound to, by name.
-using TensorBindings = std::map<std::string, Tensor>;
 
 /// One vertex by nested loops over its labels, exactly as defined: the oracle for every kernel. Each scalar step is
 /// computed in double (floats) or int64 (integers, bool) and rounded to the step's type; reductions accumulate in

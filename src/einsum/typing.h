@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/source.h"
-#include "einsum/ast.h"
 #include "einsum/scalar_expr.h"
+#include "einsum/text/ast.h"
 
 namespace einrel {
 

@@ -16,7 +16,7 @@
 #include "plan/lower.h"
 #include "tra/from_einsum.h"
 #include "tra/infer.h"
-#include "tra/print.h"
+#include "tra/text/print.h"
 
 namespace einrel {
 namespace {

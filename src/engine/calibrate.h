@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "exec/starpu/job.h"
-#include "plan/machine.h"
+#include "machine/machine.h"
 
 namespace einrel {
 

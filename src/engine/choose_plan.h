@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/source.h"
-#include "engine/plan_report.h"
+#include "engine/report/plan_report.h"
 #include "engine/run_plan.h"
 
 namespace einrel {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/summary.h"
+#include "engine/report/summary.h"
 #include "exec/executor.h"
 #include "exec/starpu/job.h"
 #include "tensor/tensor_file.h"

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "exec/starpu/session.h"
-#include "plan/finer_parts.h"
+#include "plan/refine/finer_parts.h"
 
 namespace einrel {
 namespace {

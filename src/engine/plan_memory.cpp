@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "plan/within_memory.h"
+#include "plan/refine/within_memory.h"
 
 namespace einrel {
 namespace {

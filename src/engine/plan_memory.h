@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/source.h"
-#include "engine/plan_report.h"
+#include "engine/report/plan_report.h"
 
 namespace einrel {
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "einsum/ein_graph.h"
-#include "einsum/reference.h"
 #include "engine/compile.h"
 #include "engine/memory_plan.h"
 #include "engine/prepare.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "einsum/reference.h"
+#include "einsum/ein_graph.h"
 #include "kernel/spec.h"
 #include "kernel/workers.h"
 #include "tra/kernel.h"

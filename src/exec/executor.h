@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "einsum/reference.h"
+#include "einsum/ein_graph.h"
 #include "exec/task_graph.h"
 #include "tensor/tensor.h"
 

@@ -1,11 +1,9 @@
 #pragma once
 
+#include "base/ids.h"
 #include "ia/ia_program.h"
 
 namespace einrel {
-
-/// Plans for more sites than this are refused.
-constexpr std::int64_t most_sites = 65536;
 
 /// Throws UserError unless it is 1 to most_sites.
 void check_sites(std::int64_t sites);

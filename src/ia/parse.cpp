@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "einsum/parse_expr.h"
+#include "einsum/text/parse_expr.h"
 #include "ia/from_tra.h"
 #include "tra/infer.h"
-#include "tra/reading.h"
+#include "tra/text/reading.h"
 
 namespace einrel {
 namespace {

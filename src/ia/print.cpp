@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ia/from_tra.h"
-#include "tra/print.h"
+#include "tra/text/print.h"
 
 namespace einrel {
 namespace {

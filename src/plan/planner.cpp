@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "plan/baselines.h"
-#include "plan/eindecomp.h"
-#include "plan/schemes.h"
-#include "plan/within_memory.h"
+#include "plan/planners/baselines.h"
+#include "plan/planners/eindecomp.h"
+#include "plan/planners/schemes.h"
+#include "plan/refine/within_memory.h"
 
 namespace einrel {
 namespace {
@@ -30,7 +30,7 @@ std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& requ
   std::optional<std::size_t> data;
   std::optional<std::size_t> fsdp;
   for (const Planner& planner : all_planners()) {
-    if (planner.name == "eindecomp") continue;
+    if (!planner.tried_by_eindecomp) continue;
     const std::optional<std::size_t> place = look_at(planner);
     if (planner.name == "data") data = place;
     if (planner.name == "fsdp") fsdp = place;
@@ -64,7 +64,7 @@ Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) 
 
 std::vector<Planner> planners_and_schemes() {
   std::vector<Planner> planners{
-      {"eindecomp", "the cheapest plan found, for any number of sites, by any cost", plan_eindecomp},
+      {"eindecomp", "the cheapest plan found, for any number of sites, by any cost", plan_eindecomp, false},
       {"eindecomp-paper", "EinDecomp as published: powers of two, least floats moved in the worst case",
        plan_eindecomp_paper},
       {"single", "everything on one site", plan_single},

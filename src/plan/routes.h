@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plan/layout.h"
-#include "plan/numbering.h"
+#include "plan/refine/numbering.h"
 
 namespace einrel {
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "einsum/reference.h"
 #include "tra/infer.h"
 
 namespace einrel {
@@ -103,16 +104,25 @@ const Tensor& bound_input(const StoredRelation& op, const TensorBindings& inputs
   return tensor;
 }
 
+Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const ScalarBindings& scalars) {
+  std::vector<Shape> bounds;
+  for (const Tensor& argument : arguments) bounds.push_back(argument.shape());
+  std::vector<Tensor> values = arguments;
+  const std::vector<Vertex> vertices = vertices_of(kernel, std::move(bounds));
+  for (std::size_t i = 0; i < vertices.size(); ++i) {
+    std::vector<Tensor> operands;
+    for (const std::size_t read : kernel.steps[i].reads) operands.push_back(values[read]);
+    values.push_back(evaluate_reference(vertices[i], operands, scalars));
+  }
+  return vertices.empty() ? values.front() : values.back();
+}
+
 Tensor tile_of(const Tensor& array, const Tile& op, std::int64_t tile) {
   Shape bound = array.shape();
   bound[op.dim] = Extent(std::min(op.size, bound[op.dim].value() - tile * op.size));
   std::vector<std::int64_t> begin(array.rank(), 0);
   begin[op.dim] = tile * op.size;
   return array.box(begin, std::move(bound));
-}
-
-std::int64_t tile_count(Extent extent, const Tile& op) {
-  return std::max<std::int64_t>(1, extent.value() / op.size + (extent.value() % op.size != 0 ? 1 : 0));
 }
 
 Tensor concatenate(const std::vector<Tensor>& arrays, std::size_t dim) {

@@ -13,12 +13,14 @@ namespace einrel {
 std::map<std::string, Relation> interpret(const TraExpr& program, const TensorBindings& inputs,
                                           const ScalarBindings& scalars);
 
+/// One call of a kernel by the reference evaluator.
+Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const ScalarBindings& scalars);
+
 // The operations on data that the interpreter of the IA shares.
 /// The tensor that an input is bound to; throws UserError when there is none or it has another type or bound.
 const Tensor& bound_input(const StoredRelation& op, const TensorBindings& inputs);
 /// Tile number `tile` of an array, as a view.
 Tensor tile_of(const Tensor& array, const Tile& op, std::int64_t tile);
-std::int64_t tile_count(Extent extent, const Tile& op);
 /// The arrays one after the other along `dim`.
 Tensor concatenate(const std::vector<Tensor>& arrays, std::size_t dim);
 /// What a kernel is called with: arrays, and numbers of a key.

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "einsum/print.h"
+#include "einsum/text/print.h"
 
 namespace einrel {
 namespace {
@@ -315,19 +315,6 @@ const KernelCalls::Call& KernelCalls::operator()(const std::vector<Shape>& argum
   Call call{vertices.empty() ? arguments.front() : vertices.back().bound, 0};
   for (const Vertex& vertex : vertices) call.flops += flops(vertex);
   return calls_.emplace(arguments, std::move(call)).first->second;
-}
-
-Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const ScalarBindings& scalars) {
-  std::vector<Shape> bounds;
-  for (const Tensor& argument : arguments) bounds.push_back(argument.shape());
-  std::vector<Tensor> values = arguments;
-  const std::vector<Vertex> vertices = vertices_of(kernel, std::move(bounds));
-  for (std::size_t i = 0; i < vertices.size(); ++i) {
-    std::vector<Tensor> operands;
-    for (const std::size_t read : kernel.steps[i].reads) operands.push_back(values[read]);
-    values.push_back(evaluate_reference(vertices[i], operands, scalars));
-  }
-  return vertices.empty() ? values.front() : values.back();
 }
 
 Kernel compose(const Kernel& outer, const Kernel& inner) {

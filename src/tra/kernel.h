@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "einsum/ein_graph.h"
-#include "einsum/reference.h"
 #include "tensor/tensor.h"
 
 namespace einrel {
@@ -69,9 +68,6 @@ class KernelCalls {
   const Kernel& kernel_;
   std::map<std::vector<Shape>, Call> calls_;
 };
-
-/// One call by the reference evaluator.
-Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const ScalarBindings& scalars);
 
 /// outer(inner(...)); `outer` takes one argument.
 Kernel compose(const Kernel& outer, const Kernel& inner);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "einsum/check.h"
-#include "einsum/parse.h"
+#include "einsum/text/parse.h"
 #include "tra/named_kernels.h"
 
 namespace einrel {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace einrel {
 namespace {
 
@@ -24,6 +26,10 @@ TraId TraExpr::add(TraOp op, std::vector<TraId> inputs, std::string name, Span w
   for (const TraId input : inputs) invariant(input.index < nodes.size(), "inputs come before their users");
   nodes.push_back({std::move(op), std::move(inputs), std::move(name), where});
   return {nodes.size() - 1};
+}
+
+std::int64_t tile_count(Extent extent, const Tile& op) {
+  return std::max<std::int64_t>(1, extent.value() / op.size + (extent.value() % op.size != 0 ? 1 : 0));
 }
 
 std::string describe(const TraExpr& program, TraId id) {

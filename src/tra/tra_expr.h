@@ -67,6 +67,8 @@ struct Tile {
   std::int64_t size = 1;
   bool operator==(const Tile&) const = default;
 };
+/// Into how many arrays it cuts a dimension of that extent; one where there is nothing.
+std::int64_t tile_count(Extent extent, const Tile& op);
 /// Concat(keyDim, arrayDim): joins the arrays of each group of tuples that differ in `key_position` only, in its order.
 struct Concat {
   std::size_t key_position = 0;

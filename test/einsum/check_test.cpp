@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "einsum/print.h"
+#include "einsum/text/print.h"
 #include "support/program.h"
 
 namespace einrel {

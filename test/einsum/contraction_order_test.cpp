@@ -8,8 +8,8 @@
 #include <set>
 
 #include "einsum/contraction_tree.h"
-#include "einsum/print.h"
 #include "einsum/reference.h"
+#include "einsum/text/print.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 #include "support/rounds.h"

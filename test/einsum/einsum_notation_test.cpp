@@ -1,9 +1,9 @@
-#include "einsum/einsum_notation.h"
+#include "einsum/text/einsum_notation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "einsum/print.h"
+#include "einsum/text/print.h"
 
 namespace einrel {
 namespace {

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "einsum/contraction_order.h"
-#include "einsum/print.h"
 #include "einsum/reference.h"
+#include "einsum/text/print.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 #include "tensor/convert.h"

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/report_json.h"
+#include "engine/report/report_json.h"
 #include "ia/rules/rule.h"
 #include "support/program.h"
-#include "tra/parse.h"
+#include "tra/text/parse.h"
 
 namespace einrel {
 namespace {

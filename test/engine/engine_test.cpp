@@ -10,8 +10,8 @@
 #include "engine/kernels.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
+#include "engine/report/summary.h"
 #include "engine/run.h"
-#include "engine/summary.h"
 #include "support/program.h"
 
 namespace einrel {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "plan/machines.h"
+#include "machine/machines.h"
 
 /// Any bytes as a machine's file: a machine that reads the same when written and read again, or a UserError.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

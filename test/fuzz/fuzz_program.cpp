@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "einsum/check.h"
 #include "einsum/contraction_order.h"
-#include "einsum/print.h"
+#include "einsum/text/print.h"
 
 /// Any bytes are either a program with a sound graph or a UserError.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

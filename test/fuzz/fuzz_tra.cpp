@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "tra/parse.h"
-#include "tra/print.h"
+#include "tra/text/parse.h"
+#include "tra/text/print.h"
 
 /// Any bytes are a program in the tensor relational algebra that is the same after writing and reading it, or a
 /// UserError.

@@ -6,7 +6,7 @@
 #include "ia/print.h"
 #include "ia/rules/rewrite.h"
 #include "ia/search.h"
-#include "tra/parse.h"
+#include "tra/text/parse.h"
 
 namespace einrel::test {
 namespace {

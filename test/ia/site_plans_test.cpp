@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "einsum/reference.h"
 #include "ia/check_run.h"
 #include "ia/from_tra.h"
 #include "ia/parse.h"

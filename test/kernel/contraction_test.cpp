@@ -1,5 +1,6 @@
 #include "kernel/cpu/contraction/contraction.h"
 
+#include "einsum/reference.h"
 #include "support/rounds.h"
 
 // clang-format off: before anything of Highway.

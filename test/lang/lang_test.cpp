@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "einsum/check.h"
+#include "einsum/reference.h"
 #include "engine/compile.h"
 #include "engine/run.h"
 #include "engine/run_plan.h"

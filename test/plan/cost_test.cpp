@@ -1,4 +1,4 @@
-#include "plan/cost.h"
+#include "plan/cost/cost.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/eindecomp.h"
-#include "plan/numbering.h"
+#include "plan/planners/eindecomp.h"
+#include "plan/refine/numbering.h"
 #include "support/program.h"
 
 namespace einrel::test {

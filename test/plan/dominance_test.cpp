@@ -1,12 +1,12 @@
-#include "plan/dominance.h"
+#include "plan/search/dominance.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "plan/eindecomp.h"
 #include "plan/planner.h"
+#include "plan/planners/eindecomp.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 

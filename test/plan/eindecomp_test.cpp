@@ -1,4 +1,4 @@
-#include "plan/eindecomp.h"
+#include "plan/planners/eindecomp.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/bound_cost.h"
+#include "plan/cost/bound_cost.h"
 #include "random_product.h"
 #include "support/program.h"
 #include "support/random_einsum.h"

@@ -1,4 +1,4 @@
-#include "plan/lower_bound.h"
+#include "plan/cost/lower_bound.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/cost.h"
-#include "plan/numbering.h"
+#include "plan/cost/cost.h"
+#include "plan/refine/numbering.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 

@@ -1,4 +1,4 @@
-#include "plan/memory.h"
+#include "plan/cost/memory.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 #include <variant>
 #include <vector>
 
-#include "plan/cost.h"
-#include "plan/finer_parts.h"
-#include "plan/numbering.h"
+#include "plan/cost/cost.h"
 #include "plan/planner.h"
-#include "plan/within_memory.h"
+#include "plan/refine/finer_parts.h"
+#include "plan/refine/numbering.h"
+#include "plan/refine/within_memory.h"
 #include "support/program.h"
 
 namespace einrel::test {

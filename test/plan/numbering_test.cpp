@@ -1,8 +1,8 @@
-#include "plan/numbering.h"
+#include "plan/refine/numbering.h"
 
 #include <gtest/gtest.h>
 
-#include "plan/cost.h"
+#include "plan/cost/cost.h"
 #include "support/program.h"
 
 namespace einrel::test {

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "plan/bound_cost.h"
-#include "plan/eindecomp.h"
-#include "plan/numbering.h"
-#include "plan/runner_up.h"
-#include "plan/schemes.h"
+#include "plan/cost/bound_cost.h"
+#include "plan/planners/eindecomp.h"
+#include "plan/planners/schemes.h"
+#include "plan/refine/numbering.h"
+#include "plan/search/runner_up.h"
 #include "random_product.h"
 #include "support/program.h"
 #include "support/random_einsum.h"

@@ -1,4 +1,4 @@
-#include "plan/schemes.h"
+#include "plan/planners/schemes.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "plan/planner.h"
 #include "support/program.h"
 
 namespace einrel::test {

@@ -1,4 +1,4 @@
-#include "plan/transformer.h"
+#include "plan/planners/transformer.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <sstream>
 #include <string>
 
-#include "plan/attention.h"
 #include "plan/layout.h"
 #include "plan/planner.h"
+#include "plan/planners/attention.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 

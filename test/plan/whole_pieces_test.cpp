@@ -1,11 +1,11 @@
-#include "plan/whole_pieces.h"
+#include "plan/refine/whole_pieces.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "plan/cost.h"
-#include "plan/memory.h"
+#include "plan/cost/cost.h"
+#include "plan/cost/memory.h"
 #include "plan/planner.h"
 #include "support/program.h"
 

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "einsum/reference.h"
 #include "kernel/cpu/contraction/contraction.h"
 #include "kernel/cpu/contraction/product.h"
 #include "kernel/workers.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/numbering.h"
 #include "plan/plan.h"
+#include "plan/refine/numbering.h"
 #include "support/random_einsum.h"
 
 namespace einrel::test {

@@ -5,6 +5,7 @@
 
 #include "support/compare.h"
 #include "support/random_einsum.h"
+#include "tra/interpret.h"
 #include "tra/kernel.h"
 #include "tra/named_kernels.h"
 

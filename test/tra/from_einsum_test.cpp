@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "einsum/reference.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"

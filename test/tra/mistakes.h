@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tra/parse.h"
+#include "tra/text/parse.h"
 
 namespace einrel::test {
 

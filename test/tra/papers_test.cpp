@@ -2,12 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "einsum/reference.h"
 #include "support/compare.h"
 #include "support/program.h"
 #include "tra/infer.h"
 #include "tra/interpret.h"
-#include "tra/parse.h"
-#include "tra/print.h"
+#include "tra/text/parse.h"
+#include "tra/text/print.h"
 
 // The programs of the TRA paper, read from text and compared with the same computation as an EinSum program.
 // docs/algebra.md says where they differ from the paper's text.

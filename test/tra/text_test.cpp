@@ -2,15 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "einsum/print.h"
+#include "einsum/text/print.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 #include "tra/from_einsum.h"
 #include "tra/infer.h"
 #include "tra/mistakes.h"
 #include "tra/named_kernels.h"
-#include "tra/parse.h"
-#include "tra/print.h"
+#include "tra/text/parse.h"
+#include "tra/text/print.h"
 
 namespace einrel::test {
 namespace {

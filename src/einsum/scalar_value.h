@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "einsum/scalar_expr.h"
+
+namespace einrel {
+
+/// A float or an integer (or bool) as it is computed with.
+using Number = std::variant<double, std::int64_t>;
+
+/// `value` as a step of this type leaves it: rounded, wrapped, truncated or made 0 or 1.
+Number as_type(DType type, Number value);
+
+/// Whether it is anything but 0.
+bool is_true(Number value);
+
+/// Takes what a step pops off the stack and gives what it pushes. `LeafValues` has the values of operands, labels and
+/// scalars.
+template <class LeafValues>
+class StackMachine {
+ public:
+  explicit StackMachine(const LeafValues& leaves) : leaves_(leaves) {}
+
+  Number operator()(const ScalarExpr& expr) {
+    stack_.clear();
+    for (const ScalarStep& step : expr.steps) {
+      const Number value = std::visit([&](const auto& op) { return compute(op); }, step.op);
+      stack_.push_back(as_type(step.type, value));
+    }
+    invariant(stack_.size() == 1, "an expression leaves one value");
+    return stack_.back();
+  }
+
+ private:
+  Number pop() {
+    invariant(!stack_.empty(), "a step pops more than was pushed");
+    const Number top = stack_.back();
+    stack_.pop_back();
+    return top;
+  }
+
+  Number compute(const OperandValue& op) { return leaves_(op); }
+  Number compute(const LabelValue& op) { return leaves_(op); }
+  Number compute(const ScalarValue& op) { return leaves_(op); }
+  Number compute(const Constant& op) {
+    return std::visit([](auto value) -> Number { return value; }, op.value);
+  }
+  Number compute(const ApplyUnary& op) {
+    return std::visit([&](auto x) -> Number { return apply(op.function, x); }, pop());
+  }
+  Number compute(const ApplyBinary& op) {
+    const Number b = pop();
+    const Number a = pop();
+    invariant(a.index() == b.index(), "both arguments of a step have one type");
+    if (std::holds_alternative<double>(a)) return apply(op.function, std::get<double>(a), std::get<double>(b));
+    return apply(op.function, std::get<std::int64_t>(a), std::get<std::int64_t>(b));
+  }
+  Number compute(const ApplyWhere&) {
+    const Number b = pop();
+    const Number a = pop();
+    return is_true(pop()) ? a : b;
+  }
+  Number compute(const Convert&) { return pop(); }
+  Number compute(const Round& op) { return as_type(op.to, pop()); }
+
+  const LeafValues& leaves_;
+  std::vector<Number> stack_;
+};
+
+/// The value of an expression: each step is computed in double (floats) or int64 (integers, bool) and rounded to its
+/// type. Throws Bug where the steps are no expression. O(steps).
+template <class LeafValues>
+Number evaluate(const ScalarExpr& expr, const LeafValues& leaves) {
+  return StackMachine<LeafValues>(leaves)(expr);
+}
+
+}  // namespace einrel

@@ -1,0 +1,47 @@
+#include "einsum/text/ast.h"
+
+namespace einrel::ast {
+
+std::size_t arity(const Node& node) {
+  struct Visitor {
+    std::size_t operator()(const Number&) const { return 0; }
+    std::size_t operator()(const NameUse&) const { return 0; }
+    std::size_t operator()(const Access&) const { return 0; }
+    std::size_t operator()(const Unary&) const { return 1; }
+    std::size_t operator()(const Binary&) const { return 2; }
+    std::size_t operator()(const Where&) const { return 3; }
+    std::size_t operator()(const Cast&) const { return 1; }
+    std::size_t operator()(const Reduce&) const { return 1; }
+    std::size_t operator()(const MacroCall& call) const { return call.arguments; }
+  };
+  return std::visit(Visitor{}, node.op);
+}
+
+std::vector<std::size_t> subexpression_starts(const Expr& expr) {
+  std::vector<std::size_t> starts(expr.nodes.size());
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < expr.nodes.size(); ++i) {
+    std::size_t start = i;
+    for (std::size_t taken = arity(expr.nodes[i]); taken > 0; --taken) {
+      start = open.back();
+      open.pop_back();
+    }
+    starts[i] = start;
+    open.push_back(start);
+  }
+  return starts;
+}
+
+std::vector<std::size_t> enclosing_reductions(const Expr& expr) {
+  const std::vector<std::size_t> starts = subexpression_starts(expr);
+  std::vector<std::size_t> enclosing(expr.nodes.size(), no_reduction);
+  std::vector<std::size_t> open;  // Reduce nodes whose bodies hold the current node, outermost first
+  for (std::size_t i = expr.nodes.size(); i-- > 0;) {
+    while (!open.empty() && i < starts[open.back()]) open.pop_back();
+    if (!open.empty()) enclosing[i] = open.back();
+    if (std::holds_alternative<Reduce>(expr.nodes[i].op)) open.push_back(i);
+  }
+  return enclosing;
+}
+
+}  // namespace einrel::ast

@@ -1,0 +1,238 @@
+#include "einsum/text/lexer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+#include "einsum/functions.h"
+#include "tensor/dtype.h"
+
+namespace einrel {
+namespace {
+
+constexpr std::array<std::string_view, 6> statement_words{"dims", "input", "scalar", "def", "gradient", "output"};
+constexpr std::array<std::string_view, 5> other_words{"view", "pad", "where", "wrt", "inf"};
+constexpr std::array<std::string_view, 18> symbols{"**", "==", "!=", "<=", ">=", "+", "-", "*", "/",
+                                                   "=",  "<",  ">",  "(",  ")",  "[", "]", ",", ":"};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool starts_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80U;
+}
+bool continues_name(char c) { return starts_name(c) || is_digit(c); }
+/// Characters that look like nothing or like punctuation cannot be part of a name: controls, the no-break space,
+/// general punctuation with its zero-width characters and quotes, the ideographic space, the byte order mark.
+bool is_invisible(std::string_view character) {
+  if (character.size() == 2) return character >= "\xC2\x80" && character <= "\xC2\xA0";
+  if (character.size() != 3) return false;
+  const bool punctuation = character >= "\xE2\x80\x80" && character <= "\xE2\x81\xAF";
+  return punctuation || character == "\xE3\x80\x80" || character == "\xEF\xBB\xBF";
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+class Lexer {
+ public:
+  Lexer(const SourceText& source, std::vector<Diagnostic>& errors) : text_(source.text()), errors_(errors) {}
+
+  std::vector<Token> run() {
+    while (at_ < text_.size()) step();
+    close_brackets();
+    const std::size_t last = tokens_.empty() ? 0 : tokens_.back().span.end;  // not behind the last newline
+    push(TokenKind::newline, last, last);
+    push(TokenKind::end, last, last);
+    return std::move(tokens_);
+  }
+
+ private:
+  void step() {
+    const char c = text_[at_];
+    if (c == '#') {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    } else if (c == '\n') {
+      newline();
+    } else if (is_blank(c)) {
+      ++at_;
+    } else if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) {
+      number();
+    } else if (starts_name(c) &&
+               !is_invisible(text_.substr(at_, std::max<std::size_t>(utf8_length(text_.substr(at_)), 1)))) {
+      name();
+    } else {
+      symbol();
+    }
+  }
+
+  void push(TokenKind kind, std::size_t begin, std::size_t end) {
+    tokens_.push_back({kind, {begin, end}, std::string(text_.substr(begin, end - begin))});
+  }
+
+  void error(std::string message, Span where, std::string help = "") {
+    errors_.push_back({std::move(message), {where}, std::move(help)});
+  }
+
+  void name() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && continues_name(text_[at_])) {
+      const std::size_t length = utf8_length(text_.substr(at_));
+      if (is_invisible(text_.substr(at_, length))) break;
+      if (length == 0) {
+        error("this byte is not UTF-8", {at_, at_ + 1}, "save the program as UTF-8");
+        ++at_;
+        return;
+      }
+      at_ += length;
+    }
+    push(TokenKind::name, begin, at_);
+  }
+
+  /// digits [. digits] [e [sign] digits], and nothing that continues a word.
+  void number() {
+    const std::size_t begin = at_;
+    const auto digits = [&] {
+      const std::size_t first = at_;
+      while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+      return at_ > first;
+    };
+    bool good = digits();
+    if (at_ < text_.size() && text_[at_] == '.') {
+      ++at_;
+      good = digits() || good;
+    }
+    if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
+      ++at_;
+      if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
+      good = digits() && good;
+    }
+    const std::size_t number_end = at_;
+    while (at_ < text_.size() && (continues_name(text_[at_]) || text_[at_] == '.')) ++at_;
+    if (at_ > number_end) good = false;
+    if (!good) {
+      const std::string_view bad = text_.substr(begin, at_ - begin);
+      const std::size_t word = bad.find_first_not_of("0123456789");
+      const bool product =
+          word != std::string_view::npos && starts_name(bad[word]) && bad.find('.') == std::string_view::npos;
+      error(fmt::format("bad number '{}'", bad), {begin, at_},
+            product ? fmt::format("a product needs its sign: {}*{}; a power of ten is written 1e-3",
+                                  bad.substr(0, word), bad.substr(word))
+                    : "numbers are written 12, 0.5 or 1e-3");
+    }
+    push(good ? TokenKind::number : TokenKind::bad, begin, at_);
+  }
+
+  void symbol() {
+    const std::string_view rest = text_.substr(at_);
+    const auto* found =
+        std::find_if(symbols.begin(), symbols.end(), [&](std::string_view s) { return rest.starts_with(s); });
+    if (found == symbols.end()) {
+      const std::size_t length = std::max<std::size_t>(utf8_length(rest), 1);
+      const std::string_view character = rest.substr(0, length);
+      error(fmt::format("'{}' is not part of the language", printable(character)), {at_, at_ + length},
+            character == ";"          ? "write each statement on its own line"
+            : is_invisible(character) ? "it looks like a blank or a quote but is another character; remove it"
+                                      : "");
+      push(TokenKind::bad, at_, at_ + length);
+      at_ += length;
+      return;
+    }
+    push(TokenKind::symbol, at_, at_ + found->size());
+    track_brackets(tokens_.back());
+    at_ += found->size();
+  }
+
+  void track_brackets(const Token& token) {
+    if (token.text == "(" || token.text == "[") {
+      open_.push_back(token);
+    } else if (token.text == ")" || token.text == "]") {
+      const std::string wanted = token.text == ")" ? "(" : "[";
+      if (!open_.empty() && open_.back().text == wanted) {
+        open_.pop_back();
+      } else if (open_.empty()) {
+        error(fmt::format("'{}' closes nothing", token.text), token.span, "remove it, or open it earlier on the line");
+        tokens_.pop_back();
+      } else {
+        const Token opener = open_.back();
+        error(fmt::format("'{}' cannot close '{}'", token.text, opener.text), {token.span.begin, token.span.end},
+              fmt::format("close '{}' with '{}' first", opener.text, opener.text == "(" ? ")" : "]"));
+        errors_.back().marks.push_back(opener.span);
+        tokens_.back().text = opener.text == "(" ? ")" : "]";
+        open_.pop_back();
+      }
+    }
+  }
+
+  void close_brackets() {
+    for (const Token& opener : open_) {
+      error(fmt::format("'{}' is never closed", opener.text), opener.span,
+            fmt::format("add '{}'", opener.text == "(" ? ")" : "]"));
+    }
+    if (!open_.empty()) push(TokenKind::bad, at_, at_);  // the parser need not complain as well
+    open_.clear();
+  }
+
+  bool line_continues() const {
+    if (!open_.empty()) return true;
+    if (tokens_.empty() || tokens_.back().kind != TokenKind::symbol) return false;
+    const std::string& last = tokens_.back().text;
+    return last == "]" ? ends_with_reduction() : last != ")";
+  }
+
+  /// sum[i,j] at the end of a line: the product that it takes must follow.
+  bool ends_with_reduction() const {
+    std::size_t opener = tokens_.size() - 1;
+    while (opener > 0 && tokens_[opener].text != "[" && tokens_[opener].kind != TokenKind::newline) --opener;
+    return opener > 0 && tokens_[opener].text == "[" && reducer_named(tokens_[opener - 1].text).has_value();
+  }
+
+  void newline() {
+    const std::size_t here = at_++;
+    if (line_continues() && !statement_starts_at(at_)) return;
+    close_brackets();
+    if (!tokens_.empty() && tokens_.back().kind != TokenKind::newline) push(TokenKind::newline, here, here);
+  }
+
+  /// Whether the line that begins at `at` begins with a statement's word or with `NAME[...] =`.
+  bool statement_starts_at(std::size_t at) const {
+    const auto skip_blanks = [&] {
+      while (at < text_.size() && is_blank(text_[at])) ++at;
+    };
+    skip_blanks();
+    const std::size_t begin = at;
+    while (at < text_.size() && continues_name(text_[at])) ++at;
+    const std::string_view word = text_.substr(begin, at - begin);
+    if (word.empty() || is_digit(word.front())) return false;
+    skip_blanks();
+    if (at < text_.size() && starts_name(text_[at])) {
+      return std::find(statement_words.begin(), statement_words.end(), word) != statement_words.end();
+    }
+    if (at >= text_.size() || text_[at] != '[') return false;
+    while (at < text_.size() && text_[at] != ']' && text_[at] != '\n') ++at;
+    if (at >= text_.size() || text_[at] != ']') return false;
+    ++at;
+    skip_blanks();
+    return at < text_.size() && text_[at] == '=' && (at + 1 >= text_.size() || text_[at + 1] != '=');
+  }
+
+  std::string_view text_;
+  std::vector<Diagnostic>& errors_;
+  std::size_t at_ = 0;
+  std::vector<Token> tokens_;
+  std::vector<Token> open_;
+};
+
+}  // namespace
+
+std::vector<Token> tokenize(const SourceText& source, std::vector<Diagnostic>& errors) {
+  return Lexer(source, errors).run();
+}
+
+bool is_reserved(std::string_view word) {
+  const auto among = [&](const auto& words) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  return among(statement_words) || among(other_words) || unary_named(word) || binary_named(word) ||
+         reducer_named(word) || dtype_named(word);
+}
+
+}  // namespace einrel

@@ -1,0 +1,242 @@
+#include "einsum/text/parse.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/suggest.h"
+#include "einsum/text/lexer.h"
+#include "einsum/text/parse_expr.h"
+
+namespace einrel {
+namespace {
+
+using namespace parsing;
+
+ast::Dims parse_dims(Cursor& cursor) {
+  ast::Dims dims;
+  while (cursor.peek().kind == TokenKind::name || dims.dims.empty()) {
+    ast::Dim dim;
+    dim.label = cursor.expect_new_name("a label");
+    cursor.expect("=", "as in `dims b=1000`");
+    dim.extent = cursor.expect_extent();
+    dims.dims.push_back(std::move(dim));
+    cursor.accept(",");
+  }
+  return dims;
+}
+
+std::vector<ast::Name> parse_labels(Cursor& cursor) {
+  std::vector<ast::Name> labels;
+  cursor.expect("[", "labels stand in brackets");
+  while (!cursor.accept("]")) {
+    if (!labels.empty()) cursor.expect(",", "between labels");
+    labels.push_back(cursor.expect_new_name("a label"));
+  }
+  return labels;
+}
+
+DType parse_dtype(Cursor& cursor) {
+  const ast::Name name = cursor.expect_name("a dtype");
+  if (const auto dtype = dtype_named(name.text)) return *dtype;
+  std::vector<std::string> known;
+  for (const DType dtype : all_dtypes) known.emplace_back(name_of(dtype));
+  const std::string near = did_you_mean(name.text, known);
+  cursor.report({fmt::format("unknown dtype '{}'", name.text),
+                 {name.span},
+                 near.empty() ? fmt::format("the dtypes are {}", fmt::join(known, ", ")) : near});
+  return DType::f32;
+}
+
+/// X[b,f], W[f,h] : f32, I[b] : i64; a dtype holds for all names before it that have none yet.
+ast::Inputs parse_inputs(Cursor& cursor) {
+  ast::Inputs inputs;
+  std::size_t untyped = 0;
+  do {
+    ast::InputDecl input;
+    input.name = cursor.expect_new_name("a tensor");
+    input.labels = parse_labels(cursor);
+    inputs.inputs.push_back(std::move(input));
+    if (cursor.accept(":")) {
+      const DType dtype = parse_dtype(cursor);
+      for (; untyped < inputs.inputs.size(); ++untyped) inputs.inputs[untyped].dtype = dtype;
+    }
+  } while (cursor.accept(","));
+  return inputs;
+}
+
+ast::Scalars parse_scalars(Cursor& cursor) {
+  ast::Scalars scalars;
+  do {
+    ast::ScalarDecl scalar;
+    scalar.name = cursor.expect_new_name("a scalar");
+    if (cursor.accept("=")) scalar.value = cursor.expect_signed_number();
+    scalars.scalars.push_back(std::move(scalar));
+  } while (cursor.accept(","));
+  return scalars;
+}
+
+ast::MacroDef parse_macro(Cursor& cursor) {
+  ast::MacroDef macro;
+  macro.name = cursor.expect_new_name("a macro");
+  if (cursor.peek().text == "[") macro.labels = parse_labels(cursor);
+  cursor.expect("(", "parameters stand in parentheses: def sqdist[j](x, y) = ...");
+  while (!cursor.accept(")")) {
+    if (!macro.parameters.empty()) cursor.expect(",", "between parameters");
+    macro.parameters.push_back(cursor.expect_new_name("a parameter"));
+  }
+  cursor.expect("=", "before the macro's expression");
+  macro.body = parse_expr(cursor);
+  return macro;
+}
+
+std::vector<ast::Name> parse_names(Cursor& cursor, std::string_view what) {
+  std::vector<ast::Name> names;
+  do {
+    names.push_back(cursor.expect_name(what));
+  } while (cursor.accept(","));
+  return names;
+}
+
+ast::Gradient parse_gradient(Cursor& cursor) {
+  ast::Gradient gradient;
+  do {
+    gradient.results.push_back(cursor.expect_new_name("a tensor"));
+  } while (cursor.accept(","));
+  cursor.expect("=", "as in `gradient G1, G2 = loss wrt W1, W2`");
+  gradient.loss = cursor.expect_name("the loss");
+  const ast::Name wrt = cursor.expect_name("'wrt'");
+  if (wrt.text != "wrt")
+    throw SyntaxError{{"'wrt' is missing", {wrt.span}, "as in `gradient G1, G2 = loss wrt W1, W2`"}};
+  gradient.variables = parse_names(cursor, "a tensor");
+  return gradient;
+}
+
+/// One dimension of either side of a view: h, (h d), () or 1.
+ast::Group parse_group(Cursor& cursor) {
+  ast::Group group;
+  if (cursor.peek().kind == TokenKind::number && cursor.peek().text == "1") {
+    cursor.next();
+  } else if (cursor.accept("(")) {
+    while (!cursor.accept(")")) group.push_back(cursor.expect_new_name("a label"));
+  } else {
+    group.push_back(cursor.expect_new_name("a label"));
+  }
+  return group;
+}
+
+std::vector<ast::Group> parse_groups(Cursor& cursor) {
+  std::vector<ast::Group> groups;
+  cursor.expect("[", "the dimensions of a view stand in brackets");
+  while (!cursor.accept("]")) {
+    if (!groups.empty()) cursor.expect(",", "between dimensions; the labels in a group are separated by blanks: (h d)");
+    groups.push_back(parse_group(cursor));
+  }
+  return groups;
+}
+
+/// The labels of a definition; groups are for views only.
+std::vector<ast::Name> plain_labels(const std::vector<ast::Group>& groups, const ast::Name& name) {
+  std::vector<ast::Name> labels;
+  for (const ast::Group& group : groups) {
+    if (group.size() != 1) {
+      const Span where = group.empty() ? name.span : Span{group.front().span.begin, group.back().span.end};
+      throw SyntaxError{
+          {fmt::format("the left side of '{}' groups labels, which only a view can do", name.text),
+           {where},
+           fmt::format("compute it with plain labels, then merge: Y[b,(h d)] = view {}[b,h,d]", name.text)}};
+    }
+    labels.push_back(group.front());
+  }
+  return labels;
+}
+
+std::variant<ast::Definition, ast::ViewDefinition> parse_definition(Cursor& cursor) {
+  const ast::Name name = cursor.expect_new_name("a tensor");
+  if (cursor.peek().text != "[") {
+    std::vector<std::string> words{"dims", "input", "scalar", "def", "gradient", "output"};
+    const std::string near = did_you_mean(name.text, words);
+    throw SyntaxError{{fmt::format("'{}' does not start a statement", name.text),
+                       {name.span},
+                       !near.empty() ? near
+                                     : "a tensor is defined with its labels: " + name.text + "[i,j] = ..., or " +
+                                           name.text + "[] for one number"}};
+  }
+  const std::vector<ast::Group> groups = parse_groups(cursor);
+  cursor.expect("=", fmt::format("after the labels of '{}'", name.text));
+  if (cursor.peek().text == "view") {
+    cursor.next();
+    ast::ViewDefinition view{name, groups, cursor.expect_name("a tensor"), {}};
+    view.from = parse_groups(cursor);
+    return view;
+  }
+  return ast::Definition{name, plain_labels(groups, name), parse_expr(cursor)};
+}
+
+ast::Statement parse_statement(Cursor& cursor) {
+  ast::Statement statement;
+  const Token first = cursor.peek();
+  statement.span.begin = first.span.begin;
+  const auto keyword = [&](std::string_view word) {
+    if (first.text != word || first.kind != TokenKind::name) return false;
+    cursor.next();
+    return true;
+  };
+  if (keyword("dims")) {
+    statement.what = parse_dims(cursor);
+  } else if (keyword("input")) {
+    statement.what = parse_inputs(cursor);
+  } else if (keyword("scalar")) {
+    statement.what = parse_scalars(cursor);
+  } else if (keyword("def")) {
+    statement.what = parse_macro(cursor);
+  } else if (keyword("gradient")) {
+    statement.what = parse_gradient(cursor);
+  } else if (keyword("output")) {
+    statement.what = ast::Outputs{parse_names(cursor, "a tensor")};
+  } else {
+    std::visit([&](auto&& what) { statement.what = std::forward<decltype(what)>(what); }, parse_definition(cursor));
+  }
+  statement.span.end = cursor.previous_end();
+  cursor.expect_end_of_statement();
+  return statement;
+}
+
+}  // namespace
+
+ast::Program parse(const SourceText& source, std::vector<Diagnostic>& errors) {
+  ast::Program program;
+  Cursor cursor(tokenize(source, errors), errors);
+  while (cursor.peek().kind != TokenKind::end) {
+    if (cursor.skip_newline()) continue;
+    const std::size_t start = cursor.position();
+    try {
+      program.statements.push_back(parse_statement(cursor));
+    } catch (SyntaxError& error) {
+      const bool met_bad_token = cursor.peek().kind == TokenKind::bad;
+      if (!met_bad_token) errors.push_back(std::move(error.diagnostic));
+      for (std::string& name : cursor.skip_statement_from(start)) program.suspects.insert(std::move(name));
+    }
+  }
+  return program;
+}
+
+ast::Expr parse_expression(const SourceText& source) {
+  std::vector<Diagnostic> errors;
+  Cursor cursor(tokenize(source, errors), errors);
+  ast::Expr expr;
+  try {
+    expr = parse_expr(cursor);
+    cursor.expect_end_of_statement();
+    cursor.skip_newline();
+    cursor.expect_end_of_program();
+  } catch (SyntaxError& error) {
+    if (cursor.peek().kind != TokenKind::bad) errors.push_back(std::move(error.diagnostic));
+  }
+  if (!errors.empty()) throw ProgramError(std::move(errors), source);
+  return expr;
+}
+
+}  // namespace einrel

@@ -1,0 +1,53 @@
+#include "engine/report/plan_analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "base/text.h"
+
+namespace einrel {
+std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRunReport& run) {
+  const EinGraph& graph = compiled.graph;
+  std::string text = fmt::format("\n{:<24} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "predicted | measured",
+                                 "bytes |", "bytes", "seconds |", "seconds", "memory |", "memory");
+  const auto line = [](const std::string& name, const std::array<std::string, 6>& cells) {
+    return fmt::format("  {:<22} {:>10} | {:>12} {:>10} | {:>12} {:>10} | {:>12}", name, cells[0], cells[1], cells[2],
+                       cells[3], cells[4], cells[5]);
+  };
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (is_input(graph.vertices[v])) continue;
+    text +=
+        line(printable(graph.vertices[v].name, 22),
+             {bytes_text(plan.costs.vertices[v].bytes()), run.is_counted ? bytes_text(run.vertex_bytes[v]) : "shared",
+              seconds_text(plan.costs.vertices[v].seconds), seconds_text(run.vertex_seconds[v]),
+              bytes_text(plan.peak.by_vertex[v]), bytes_text(run.vertex_live[v])}) +
+        "\n";
+  }
+  const std::int64_t moved = std::accumulate(run.received.begin(), run.received.end(), std::int64_t{0});
+  const std::int64_t live = *std::max_element(run.vertex_live.begin(), run.vertex_live.end());
+  text += line("in all", {bytes_text(plan.costs.bytes), run.is_counted ? bytes_text(moved) : "shared",
+                          seconds_text(plan.costs.seconds), seconds_text(run.seconds), bytes_text(plan.peak.bytes),
+                          bytes_text(live)});
+  text += fmt::format(
+      "\n  planned in {}, {}; memory is that of tensors alive (some maybe on disk), predicted for the site that needs "
+      "most, measured {}\n",
+      seconds_text(plan.seconds), counted(run.tasks, "task"),
+      run.is_counted ? "on the rank that had most" : "for all sites together, in this process");
+  text += "  peak memory of the process, with everything: ";
+  for (std::size_t rank = 0; rank < run.peak_bytes.size(); ++rank)
+    text += fmt::format("{}{}", rank == 0 ? "" : ", ", bytes_text(run.peak_bytes[rank]));
+  text += run.peak_bytes.size() > 1 ? " by rank\n" : "\n";
+  if (run.spilled > 0) {
+    text += fmt::format("  written to disk for want of memory: {}; read back: {}\n", bytes_text(run.spilled),
+                        bytes_text(run.read_back));
+  }
+  if (!run.is_counted) return text + "  sites share this process's memory: what is predicted to move did not\n";
+  text += fmt::format("  bytes received: predicted {}, counted {}; by rank", plan.costs.bytes, moved);
+  for (const std::int64_t bytes : run.received) text += fmt::format(" {}", bytes);
+  return text + "\n";
+}
+
+}  // namespace einrel

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "engine/compile.h"
+#include "engine/report/plan_report.h"
+#include "engine/run_plan.h"
+
+namespace einrel {
+
+/// What was predicted of a run beside what was measured: per vertex bytes and seconds, then in all, per site.
+std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRunReport& run);
+
+}  // namespace einrel

@@ -1,0 +1,367 @@
+#include "engine/report/report_json.h"
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "einsum/text/print.h"
+#include "engine/kernels.h"
+#include "engine/memory.h"
+#include "engine/plan_file.h"
+#include "engine/report/plan_report.h"
+#include "engine/report/summary.h"
+#include "tra/from_einsum.h"
+
+namespace einrel {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json shape_json(const Shape& shape) {
+  ordered_json extents = ordered_json::array();
+  for (const Extent extent : shape) extents.push_back(extent.value());
+  return extents;
+}
+
+/// Which kernel computes a vertex, and what became of the others.
+ordered_json kernel_json(const VertexKernel& kernel) {
+  ordered_json considered = ordered_json::array();
+  for (const Considered& other : kernel.considered) {
+    ordered_json line{{"kernel", std::string(other.kernel)}};
+    if (const auto* const seconds = std::get_if<double>(&other.outcome)) line["seconds"] = *seconds;
+    if (const auto* const reason = std::get_if<std::string>(&other.outcome)) line["refused"] = *reason;
+    considered.push_back(std::move(line));
+  }
+  return {{"name", kernel.kernel},
+          {"path", kernel.path},
+          {"seconds", kernel.seconds},
+          {"workspace", {{"per_thread", kernel.own_bytes}, {"shared", kernel.shared_bytes}}},
+          {"together_with", kernel.together},
+          {"softmax_row_by_row", kernel.row_by_row},
+          {"considered", considered}};
+}
+
+ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph, const std::optional<VertexKernel>& kernel) {
+  ordered_json labels = ordered_json::array();
+  ordered_json extents = ordered_json::object();
+  ordered_json parts = ordered_json::object();
+  const auto add = [&](const std::vector<Label>& all) {
+    for (const Label& label : all) {
+      labels.push_back(label.name);
+      extents[label.name] = label.extent.value();
+      parts[label.name] = 1;  // one chunk: a run does not cut yet
+    }
+  };
+  if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) add(einsum->labels);
+  if (const auto* view = std::get_if<View>(&vertex.op)) add(view->labels);
+  ordered_json inputs = ordered_json::array();
+  for (const VertexId input : vertex.inputs) inputs.push_back(graph[input].name);
+  return {{"name", vertex.name},
+          {"formula", formula(vertex, graph)},
+          {"inputs", inputs},
+          {"dtype", std::string(name_of(vertex.dtype))},
+          {"shape", shape_json(vertex.bound)},
+          {"labels", labels},
+          {"extents", extents},
+          {"parts", parts},
+          {"sites", ordered_json::object()},
+          {"flops", flops(vertex)},
+          {"kernel", kernel ? kernel_json(*kernel) : ordered_json()},
+          {"bytes", 0}};
+}
+
+ordered_json contractions_json(const Compiled& compiled) {
+  ordered_json list = ordered_json::array();
+  for (const OrderedContraction& contraction : compiled.contractions) {
+    list.push_back({{"tensor", contraction.tensor},
+                    {"factors", contraction.factors},
+                    {"optimal", contraction.optimal},
+                    {"flops_as_written", contraction.flops_as_written},
+                    {"flops_ordered", contraction.flops_ordered},
+                    {"steps", contraction.steps}});
+  }
+  return list;
+}
+
+ordered_json base_json(const Compiled& compiled, const LayoutBindings& layouts = {}) {
+  const EinGraph& graph = compiled.graph;
+  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled, layouts);
+  ordered_json inputs = ordered_json::object();
+  ordered_json vertices = ordered_json::array();
+  ordered_json outputs = ordered_json::object();
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (is_input(vertex)) {
+      inputs[vertex.name] = {{"shape", shape_json(vertex.bound)}, {"dtype", std::string(name_of(vertex.dtype))}};
+    } else {
+      vertices.push_back(vertex_json(vertex, graph, kernels[v]));
+    }
+  }
+  for (const VertexId output : graph.outputs) {
+    outputs[graph[output].name] = {{"shape", shape_json(graph[output].bound)},
+                                   {"dtype", std::string(name_of(graph[output].dtype))}};
+  }
+  // One site: nothing moves, so the modelled costs of moving are 0. There is no model of seconds yet.
+  return {{"program", compiled.name},
+          {"sites", 1},
+          {"planner", "single"},
+          {"inputs", inputs},
+          {"outputs", outputs},
+          {"cost", {{"bound", 0}, {"floats", 0}, {"bytes", 0}, {"seconds", nullptr}}},
+          {"peak_memory", {{"predicted", forecast_memory(compiled).peak_bytes}, {"measured", nullptr}}},
+          {"contractions", contractions_json(compiled)},
+          {"vertices", vertices}};
+}
+
+/// A file name need not be UTF-8, which JSON must be.
+std::string text_of(const ordered_json& json) {
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+/// What both algebras and a search say of a program.
+void add_algebra(ordered_json& json, const AlgebraPlan& plan) {
+  json["sites"] = plan.ia.store.sites();
+  json["planner"] = plan.derivation ? "ia-rules" : "table-1";
+  json["cost"]["floats"] = cost_of(plan.ia.store, plan.ia.plan).moved;
+  json["tra"] = ordered_json::array();
+  for (const OperationLine& line : tra_lines(plan.tra))
+    json["tra"].push_back({{"text", line.text}, {"type", line.note}});
+  json["ia"] = ordered_json::array();
+  for (const OperationLine& line : ia_lines(plan))
+    json["ia"].push_back({{"text", line.text}, {"placement", line.note}, {"floats", line.floats}});
+  json["derivation"] = ordered_json::array();
+  for (const DerivationLine& line : derivation_lines(plan)) {
+    json["derivation"].push_back({{"rule", line.rule},
+                                  {"equation", line.equation},
+                                  {"conditions", line.conditions},
+                                  {"definitions", line.definitions},
+                                  {"from", line.from},
+                                  {"to", line.to},
+                                  {"floats", line.floats}});
+  }
+}
+
+ordered_json costs_json(const PlanCosts& costs) {
+  return {{"bound", costs.bound}, {"floats", costs.floats}, {"bytes", costs.bytes}, {"seconds", costs.seconds}};
+}
+
+/// The peak of the site that holds most. Tensors: largest first.
+ordered_json peak_json(const EinGraph& graph, const SitePeak& peak) {
+  ordered_json tensors = ordered_json::array();
+  for (const HeldTensor& held : peak.tensors) {
+    tensors.push_back(
+        {{"name", graph.vertices[held.vertex].name}, {"as", std::string(name_of(held.as))}, {"bytes", held.bytes}});
+  }
+  return {{"predicted", peak.bytes},
+          {"measured", nullptr},
+          {"site", peak.site},
+          {"vertex", graph.vertices[peak.vertex].name},
+          {"tensors", std::move(tensors)}};
+}
+
+/// How a plan computes a vertex. Per label or, of an input, per dimension: parts, sites and the step in their numbers.
+ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport& report) {
+  const Vertex& vertex = graph.vertices[v];
+  const VertexPlan& plan = report.plan.vertices[v];
+  const VertexCost& cost = report.costs.vertices[v];
+  const std::vector<std::string> names = label_names(vertex);
+  ordered_json parts = ordered_json::object();
+  ordered_json sites = ordered_json::object();
+  ordered_json strides = ordered_json::object();
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    parts[names[l]] = plan.parts[l];
+    if (plan.grid[l] == 1) continue;
+    sites[names[l]] = plan.grid[l];
+    strides[names[l]] = plan.strides[l];
+  }
+  ordered_json json{{"name", vertex.name},
+                    {"parts", parts},
+                    {"sites", sites},
+                    {"strides", strides},
+                    {"bytes", cost.bytes()},
+                    {"operand_bytes", cost.operand_bytes},
+                    {"reduced_bytes", cost.reduced_bytes},
+                    {"least_bytes", report.least[v] ? ordered_json(*report.least[v]) : ordered_json()},
+                    {"seconds", cost.seconds}};
+  if (plan.scatter) json["scatter"] = names[*plan.scatter];
+  for (const SiteCopies& copies : plan.copies)
+    json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});
+  return json;
+}
+
+/// The second best way to compute a vertex, and where it loses.
+ordered_json runner_up_json(const EinGraph& graph, std::size_t v, const std::optional<RunnerUp>& other) {
+  if (!other) return nullptr;
+  const std::vector<std::string> names = label_names(graph.vertices[v]);
+  ordered_json sites = ordered_json::object();
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    if (other->plan.grid[l] > 1) sites[names[l]] = other->plan.grid[l];
+  }
+  const bool at_home = other->producer == other->consumer;
+  ordered_json json{{"sites", sites},
+                    {"more", other->more},
+                    {"more_there", other->more_there},
+                    {"moving", at_home ? ordered_json() : ordered_json(graph.vertices[other->producer].name)},
+                    {"to", at_home ? ordered_json() : ordered_json(graph.vertices[other->consumer].name)}};
+  if (other->plan.scatter) json["scatter"] = names[*other->plan.scatter];
+  if (const std::int64_t copies = copies_of(other->plan); copies > 1) json["copies"] = copies;
+  return json;
+}
+
+/// The labels that each dimension of a tensor is made of, as a vertex reads or writes it.
+ordered_json dimensions_json(const Vertex& vertex, const std::vector<std::vector<std::size_t>>& dimensions) {
+  const std::vector<std::string> names = label_names(vertex);
+  ordered_json json = ordered_json::array();
+  for (const std::vector<std::size_t>& labels : dimensions) {
+    ordered_json dimension = ordered_json::array();
+    for (const std::size_t label : labels) dimension.push_back(names[label]);
+    json.push_back(std::move(dimension));
+  }
+  return json;
+}
+
+std::vector<std::vector<std::size_t>> groups_of(const std::vector<std::optional<std::size_t>>& labels) {
+  std::vector<std::vector<std::size_t>> groups;
+  for (const std::optional<std::size_t> label : labels) {
+    groups.push_back(label ? std::vector{*label} : std::vector<std::size_t>{});
+  }
+  return groups;
+}
+
+/// Which labels cut which dimensions of the result and of each operand.
+ordered_json read_and_written_json(const Vertex& vertex) {
+  if (const auto* const view = std::get_if<View>(&vertex.op)) {
+    return {{"result_labels", dimensions_json(vertex, view->to)},
+            {"operand_labels", ordered_json::array({dimensions_json(vertex, view->from)})}};
+  }
+  ordered_json operands = ordered_json::array();
+  for (std::size_t o = 0; o < vertex.inputs.size(); ++o)
+    operands.push_back(dimensions_json(vertex, groups_of(operand_labels(vertex, o))));
+  return {{"result_labels", dimensions_json(vertex, groups_of(result_labels(vertex)))}, {"operand_labels", operands}};
+}
+
+}  // namespace
+
+std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
+  ordered_json json = base_json(compiled);
+  add_algebra(json, plan);
+  if (plan.ia.store.sites() > 1) json["cost"]["bound"] = json["cost"]["bytes"] = nullptr;  // not modelled yet
+  const GraphCuts cuts = default_cuts(compiled.graph, plan.ia.store.sites());
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+    if (is_input(compiled.graph.vertices[v])) continue;
+    ordered_json& vertex = json["vertices"][next++];
+    for (std::size_t l = 0; l < vertex["labels"].size(); ++l)
+      vertex["parts"][vertex["labels"][l].get<std::string>()] = cuts.parts[v][l];
+  }
+  return text_of(json);
+}
+
+std::string explain_json(const std::string& program, const AlgebraPlan& plan) {
+  ordered_json json{{"program", program}};
+  add_algebra(json, plan);
+  return text_of(json);
+}
+
+namespace {
+
+ordered_json summary_json(const Summary& summary) {  // NaN and infinities become null: JSON has neither
+  return {{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}};
+}
+
+/// The program as the first plan computes it, and all plans.
+ordered_json planned_program_json(const Compiled& compiled, const PlanComparison& comparison,
+                                  const PlanRequest& request) {
+  ordered_json json = base_json(compiled);
+  const PlanReport& first = comparison.plans.front();
+  json["sites"] = request.sites;
+  json["planner"] = first.plan.planner;
+  json["machine"] = request.machine.name;
+  json["cost"] = costs_json(first.costs);
+  json["peak_memory"] = peak_json(compiled.graph, first.peak);
+  json["memory_limit"] = request.memory ? ordered_json(*request.memory) : ordered_json();
+  const std::vector<std::optional<RunnerUp>> others =
+      runners_up(compiled.graph, first.plan, request.machine, request.cost);
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+    if (is_input(compiled.graph.vertices[v])) continue;
+    json["vertices"][next].update(planned_json(compiled.graph, v, first));
+    json["vertices"][next]["runner_up"] = runner_up_json(compiled.graph, v, others[v]);
+    json["vertices"][next++].update(read_and_written_json(compiled.graph.vertices[v]));
+  }
+  json["plans"] = ordered_json::array();
+  for (const PlanReport& report : comparison.plans) {
+    ordered_json vertices = ordered_json::array();
+    for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+      vertices.push_back(planned_json(compiled.graph, v, report));
+    }
+    json["plans"].push_back({{"planner", report.plan.planner},
+                             {"sites", report.plan.sites},
+                             {"cost", costs_json(report.costs)},
+                             {"peak_memory", peak_json(compiled.graph, report.peak)},
+                             {"received", report.costs.received},
+                             {"plan_seconds", report.seconds},
+                             {"vertices", std::move(vertices)}});
+  }
+  json["refused"] = ordered_json::array();
+  for (const auto& [planner, reason] : comparison.refused)
+    json["refused"].push_back({{"planner", planner}, {"reason", reason}});
+  return json;
+}
+
+}  // namespace
+
+std::string plans_json(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request) {
+  return text_of(planned_program_json(compiled, comparison, request));
+}
+
+std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                          const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
+                          std::optional<std::int64_t> peak_bytes) {
+  ordered_json json = planned_program_json(compiled, {{plan}, {}}, request);
+  for (const auto& [name, summary] : outputs) json["outputs"][name].update(summary_json(summary));
+  json["peak_memory"]["measured"] = peak_bytes.value_or(0);
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+    if (is_input(compiled.graph.vertices[v])) continue;
+    json["vertices"][next]["predicted_seconds"] = json["vertices"][next]["seconds"];
+    json["vertices"][next]["seconds"] = run.vertex_seconds[v];
+    json["vertices"][next]["peak_memory"] = {{"predicted", plan.peak.by_vertex[v]}, {"measured", run.vertex_live[v]}};
+    json["vertices"][next++]["bytes_moved"] = run.is_counted ? run.vertex_bytes[v] : 0;
+  }
+  const std::int64_t moved = std::accumulate(run.received.begin(), run.received.end(), std::int64_t{0});
+  json["measured"] = {{"seconds", run.seconds},
+                      {"seconds_of_runs", run.runs},
+                      {"plan_seconds", plan.seconds},
+                      {"bytes_moved", run.is_counted ? moved : 0},
+                      {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
+                      {"bytes_spilled", run.spilled},
+                      {"bytes_read_back", run.read_back},
+                      {"tasks", run.tasks}};
+  return text_of(json);
+}
+
+std::string run_json(const Compiled& compiled, const RunReport& report, std::optional<std::int64_t> peak_bytes,
+                     const std::map<std::string, std::string>& sources) {
+  ordered_json json = base_json(compiled, report.layouts);
+  for (const auto& [name, source] : sources) {
+    if (json["inputs"].contains(name)) json["inputs"][name]["source"] = source;
+  }
+  for (const auto& [name, tensor] : report.outputs) {
+    json["outputs"][name].update(summary_json(summarize(tensor)));
+  }
+  json["peak_memory"] = {{"predicted", report.predicted_peak_bytes}, {"measured", peak_bytes.value_or(0)}};
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
+    if (is_input(compiled.graph.vertices[v])) continue;
+    json["vertices"][next++]["seconds"] = report.vertex_seconds[v];
+  }
+  json["measured"] = {{"seconds", report.seconds},
+                      {"seconds_of_runs", report.runs},
+                      {"plan_seconds", compiled.seconds},
+                      {"bytes_moved", 0},
+                      {"bytes_moved_per_site", ordered_json::array({0})},
+                      {"tasks", json["vertices"].size()}};
+  return text_of(json);
+}
+
+}  // namespace einrel

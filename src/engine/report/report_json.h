@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "engine/algebra.h"
+#include "engine/report/plan_report.h"
+#include "engine/report/summary.h"
+#include "engine/run.h"
+#include "engine/run_plan.h"
+
+namespace einrel {
+
+/// What `run --json` prints (docs/language.md, "JSON"), as text. `peak_bytes` are peak_resident_bytes after the run;
+/// `sources` says for each input where it came from.
+std::string run_json(const Compiled& compiled, const RunReport& report, std::optional<std::int64_t> peak_bytes,
+                     const std::map<std::string, std::string>& sources);
+
+/// What `run --json` prints of a run by a plan; of a job, what all ranks did together. `peak_bytes` are this process's.
+std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                          const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
+                          std::optional<std::int64_t> peak_bytes);
+
+/// What `explain --json` prints: the same without measurements, but with both algebras and the derivation.
+std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan);
+
+/// The same for a program that was written in the TRA: it has no vertices.
+std::string explain_json(const std::string& program, const AlgebraPlan& plan);
+
+}  // namespace einrel

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "machine/machine.h"
+#include "plan/layout.h"
+#include "plan/plan.h"
+
+namespace einrel {
+
+class Transfers;
+
+/// What a plan costs, by each of four models.
+enum class CostKind : std::uint8_t {
+  bound,    ///< floats moved in the worst case, see bound_cost.h (EinDecomp, section 7)
+  floats,   ///< floats delivered, as the implementation algebra counts them (TRA paper, section 5.3)
+  bytes,    ///< bytes received from other sites
+  seconds,  ///< time, by a machine's profile
+};
+inline constexpr std::array all_cost_kinds{CostKind::bound, CostKind::floats, CostKind::bytes, CostKind::seconds};
+std::string_view name_of(CostKind kind);
+
+/// A cost that is a sum over vertices, of what each of them costs alone, and over their operands, of what it costs to
+/// bring a tensor from where it lies to where it is needed. Searches use it before sites are numbered: it takes the
+/// numbering that leaves most in place.
+class CostModel {
+ public:
+  CostModel() = default;
+  CostModel(const CostModel&) = delete;
+  CostModel& operator=(const CostModel&) = delete;
+  virtual ~CostModel() = default;
+
+  /// Computing and reducing.
+  virtual double of_vertex(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan) const = 0;
+  /// A tensor that another vertex has computed, from each of these layouts to each of those: [have * needs + need].
+  virtual std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
+                                       const std::vector<Layout>& need) const = 0;
+  /// An input, which lies wherever that is best; hardly anything moves there for less.
+  virtual double of_input(const Vertex& tensor, const Layout& need) const = 0;
+  /// At most so much more than of_input is a move to this layout from among so many sites. About so much less than
+  /// others is a move from it: searches take that for certain, too, and seldom lose anything by it.
+  virtual double of_misplacing(const Vertex& /*tensor*/, const Layout& /*layout*/, std::int64_t /*sites*/) const {
+    return std::numeric_limits<double>::infinity();
+  }
+  /// Whether a tensor that several vertices need in one layout is charged once.
+  virtual bool sends_once() const { return true; }
+};
+
+/// Seconds in which one site computes a vertex, by the model `seconds`.
+double one_site_seconds(const EinGraph& graph, std::size_t vertex, const Machine& machine);
+
+std::unique_ptr<CostModel> cost_model(CostKind kind, const Machine& machine);
+
+/// What one vertex costs in a plan.
+struct VertexCost {
+  double bound = 0;
+  double floats = 0;
+  std::vector<std::int64_t> operand_bytes;  ///< received for each operand; 0 where an earlier vertex needed it likewise
+  std::int64_t reduced_bytes = 0;           ///< of partial results
+  bool has_received_before = false;  ///< something that it has, or gets, from what an earlier vertex or operand needed
+  double seconds = 0;                ///< of which `moving` are spent receiving
+  double moving = 0;
+  std::int64_t bytes() const;
+};
+
+/// What a plan costs, exactly: of the sites that it names.
+struct PlanCosts {
+  double bound = 0;
+  double floats = 0;
+  std::int64_t bytes = 0;
+  std::vector<std::int64_t> received;  ///< bytes, per site
+  double seconds = 0;
+  std::vector<VertexCost> vertices;
+  double of(CostKind kind) const;
+};
+
+/// O(vertices * operands * sites). `bytes` are those of the plan's lowering (lower.h): a tensor that several vertices
+/// need in one layout is sent once, from where most of it lies (routes.h), and a site receives nothing that it has.
+PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine);
+/// The same, with what is known of transfers between so many sites.
+PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers);
+
+/// Bytes that a site holds per binding of the labels while it computes its parts of a vertex, between one join and the
+/// next; 0 where it reads and reduces in one go. Where the labels of argmax are cut, values are compared with the
+/// extreme; a vertex that reads more than two tensors joins two of them at a time.
+std::int64_t bytes_between(const Vertex& vertex, const VertexPlan& plan);
+
+/// The type in which a vertex adds up partial results, and how often each of its result's elements travels: where the
+/// labels of argmax are cut, the extreme travels before the position.
+std::int64_t partial_bytes(const Vertex& vertex);
+
+}  // namespace einrel

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "machine/machine.h"
+#include "plan/cost/cost.h"
+#include "plan/plan.h"
+
+namespace einrel {
+
+/// What a plan is asked for.
+struct PlanRequest {
+  std::int64_t sites = 1;
+  Machine machine;
+  CostKind cost = CostKind::seconds;  ///< what `eindecomp` makes least
+  std::optional<std::string> batch;   ///< the label that is cut for data parallelism; else the first of the first input
+  std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that `eindecomp` may use on a site, see memory.h
+};
+
+/// A plan, or why the planner has none for this graph.
+using Planned = std::variant<Plan, std::string>;
+
+}  // namespace einrel

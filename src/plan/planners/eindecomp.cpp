@@ -1,0 +1,344 @@
+#include "plan/planners/eindecomp.h"
+
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "plan/refine/numbering.h"
+#include "plan/refine/whole_pieces.h"
+#include "plan/search/dominance.h"
+#include "plan/search/search.h"
+
+namespace einrel {
+namespace {
+
+template <class Grids>
+std::vector<VertexPlan> one_part_per_site_each(const Grids& grids) {
+  std::vector<VertexPlan> plans;
+  plans.reserve(grids.size());
+  for (const PartitionVector& grid : grids) plans.push_back(one_part_per_site(grid));
+  return plans;
+}
+
+VertexPlan whole(const Vertex& vertex) { return one_part_per_site(PartitionVector(label_extents(vertex).size(), 1)); }
+
+/// What is left of a number without these prime factors.
+std::int64_t without_factors(std::int64_t number, std::initializer_list<std::int64_t> primes) {
+  for (const std::int64_t prime : primes) {
+    while (number % prime == 0) number /= prime;
+  }
+  return number;
+}
+
+/// How many sites a vertex may use where using fewer than all may be better: instead of numbers that can be cut in few
+/// ways (7, 11, 26) ones below that can be cut in many, and for small vertices powers of 4.
+std::vector<std::int64_t> numbers_of_sites(std::int64_t sites) {
+  std::vector<std::int64_t> numbers{sites};
+  if (without_factors(sites, {2, 3, 5}) > 1) {
+    std::int64_t smooth = sites - 1;
+    numbers.push_back(smooth);
+    while (without_factors(smooth, {2, 3}) > 1) --smooth;
+    numbers.push_back(smooth);
+  }
+  for (std::int64_t power = 1; power < sites; power *= 4) numbers.push_back(power);
+  return numbers;
+}
+
+/// Searches compare every two of neighbouring vertices.
+constexpr std::size_t most_candidates = 1000;
+
+/// Fewest sites first, and among as many those that cut the first labels: of plans that cost the same the first is
+/// taken, and parts along an outer label lie in one stretch of memory, which is copied and computed faster than many
+/// short ones.
+struct FewestThenFirstLabels {
+  bool operator()(const PartitionVector& a, const PartitionVector& b) const {
+    const std::int64_t sites_of_a = product(a);
+    const std::int64_t sites_of_b = product(b);
+    return sites_of_a != sites_of_b ? sites_of_a < sites_of_b : a > b;
+  }
+
+ private:
+  static std::int64_t product(const PartitionVector& grid) {
+    return std::accumulate(grid.begin(), grid.end(), std::int64_t{1}, std::multiplies<>());
+  }
+};
+using Grids = std::set<PartitionVector, FewestThenFirstLabels>;
+
+/// The factorizations of all these numbers; where they are too many, those that cut the fewest labels.
+Grids some_factorizations(const PartitionVector& most, const std::vector<std::int64_t>& numbers) {
+  double count = 0;
+  for (const std::int64_t number : numbers) count += count_of_factorizations(number, most.size());
+  Grids chosen;
+  for (std::size_t cut = count <= most_candidates ? most.size() : 1; cut <= most.size(); ++cut) {
+    Grids all;
+    for (const std::int64_t number : numbers) {
+      for (PartitionVector& grid : factorizations(most, number, cut)) all.insert(std::move(grid));
+    }
+    if (!chosen.empty() && all.size() > most_candidates) break;
+    chosen = std::move(all);
+  }
+  if (chosen.empty()) chosen.insert(PartitionVector(most.size(), 1));
+  return chosen;
+}
+
+/// The labels of the result to share it out along, of those that are long enough for a piece to each of `sites` sites:
+/// the one of which a site has most, and the same of those that are whole, which leave the numbering of sites free.
+std::set<std::size_t> labels_to_scatter(const Vertex& vertex, const PartitionVector& grid, const PartitionVector& most,
+                                        std::int64_t sites) {
+  std::optional<std::size_t> longest;
+  std::optional<std::size_t> longest_whole;
+  const auto is_longer = [&](std::size_t label, std::optional<std::size_t> than) {
+    return !than || most[label] / grid[label] > most[*than] / grid[*than];
+  };
+  for (const std::size_t label : std::get<EinSum>(vertex.op).output) {
+    if (most[label] / grid[label] < sites) continue;
+    if (is_longer(label, longest)) longest = label;
+    if (grid[label] == 1 && is_longer(label, longest_whole)) longest_whole = label;
+  }
+  std::set<std::size_t> labels;
+  if (longest) labels.insert(*longest);
+  if (longest_whole) labels.insert(*longest_whole);
+  return labels;
+}
+
+/// Of plans with one part per site, those that share out the result, each site getting a part of it.
+void add_scattered(const Vertex& vertex, const PartitionVector& most, std::vector<VertexPlan>& plans) {
+  const std::size_t count = plans.size();
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::int64_t sites = partial_sites(vertex, plans[p]);
+    if (sites == 1) continue;
+    for (const std::size_t label : labels_to_scatter(vertex, plans[p].grid, most, sites)) {
+      plans.push_back(plans[p]);
+      plans.back().parts[label] *= sites;
+      plans.back().scatter = label;
+    }
+  }
+}
+
+/// Whole, but computed alike by all sites: small tensors that all of them need.
+void add_computed_by_all(const Vertex& vertex, std::int64_t sites, std::vector<VertexPlan>& plans) {
+  if (sites == 1) return;
+  plans.push_back(whole(vertex));
+  plans.back().copies = {{sites, 1}};
+}
+
+/// What is computed alike by several sites in plans that searches start from.
+void add_copied_of(const std::vector<Plan>& starts, std::size_t v, std::vector<VertexPlan>& plans) {
+  for (const Plan& start : starts) {
+    const VertexPlan& own = start.vertices[v];
+    const bool is_known =
+        std::any_of(plans.begin(), plans.end(), [&](const VertexPlan& plan) { return is_cut_alike(plan, own); });
+    if (!own.copies.empty() && !is_known) plans.push_back(own);
+  }
+}
+
+/// Whole first; spread over as many sites as vertices may use. Where a vertex wants copies of fewer parts, finer ones
+/// are as good: each of the sites that want a copy has a piece of it.
+std::vector<VertexPlan> input_layouts(const Vertex& vertex, std::int64_t sites) {
+  PartitionVector most;
+  for (const Extent extent : vertex.bound) most.push_back(std::max<std::int64_t>(extent.value(), 1));
+  return one_part_per_site_each(some_factorizations(most, numbers_of_sites(sites)));  // in order: whole is the first
+}
+
+/// Of the beam: a few seconds for thousands of vertices, milliseconds for tens.
+std::size_t steps_per_vertex(const EinGraph& graph) {
+  constexpr std::size_t all = 1'500'000;
+  constexpr std::size_t most = 1000;
+  return std::min(most, all / std::max<std::size_t>(graph.vertices.size(), 1));
+}
+
+/// What the vertices of a plan cost where nothing is brought.
+double cost_alone(const EinGraph& graph, const Plan& plan, const CostModel& model) {
+  double cost = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) cost += model.of_vertex(graph, v, plan.vertices[v]);
+  return cost;
+}
+
+struct CostedPlan {
+  Plan plan;
+  double cost = std::numeric_limits<double>::infinity();
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+};
+
+/// The cheapest of several plans, the first of equals.
+class Cheapest {
+ public:
+  Cheapest(const EinGraph& graph, const Machine& machine, CostKind kind, Transfers& transfers)
+      : graph_(graph), machine_(machine), kind_(kind), transfers_(transfers) {}
+
+  /// Whether one that costs at least so much may be it.
+  bool may_be(double least) const { return !found_ || least < found_->cost; }
+
+  /// What it costs.
+  double consider(const Plan& plan) {
+    CostedPlan other{plan};
+    try {
+      const PlanCosts costs = costs_of(graph_, plan, machine_, transfers_);
+      other.cost = costs.of(kind_);
+      other.bytes = costs.bytes;
+    } catch (const UserError&) {  // more bytes than 63 bits count
+    }
+    const double cost = other.cost;
+    if (!found_ || cost < found_->cost) found_ = std::move(other);
+    return cost;
+  }
+
+  /// Nothing before any was considered.
+  const std::optional<CostedPlan>& found() const { return found_; }
+
+ private:
+  const EinGraph& graph_;
+  const Machine& machine_;
+  CostKind kind_;
+  Transfers& transfers_;
+  std::optional<CostedPlan> found_;
+};
+
+/// Modelled seconds are not so exact that one could tell plans apart that differ by less than this part of them. Bytes
+/// are exact, and those of plans that people make by hand move in few exchanges.
+constexpr double resolution = 0.05;
+
+/// Whether `known` is about as fast as the plan that a search has found, and moves no more.
+bool is_as_good(const std::optional<CostedPlan>& known, const CostedPlan& found) {
+  return known && (1 - resolution) * known->cost <= found.cost && known->bytes <= found.bytes;
+}
+
+/// The cheapest of the plans of others, some of which searches are to start from; all of them are considered.
+std::vector<Plan> starts_among(const EinGraph& graph, const std::vector<Plan>& others, const CostModel& model,
+                               Cheapest& cheapest) {
+  std::vector<std::pair<double, std::size_t>> by_cost;
+  for (std::size_t p = 0; p < others.size(); ++p) {
+    const double alone = cost_alone(graph, others[p], model);
+    by_cost.emplace_back(cheapest.may_be(alone) ? cheapest.consider(others[p]) : alone, p);
+  }
+  std::stable_sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  constexpr std::size_t most = 8;
+  std::vector<Plan> starts;
+  for (const auto& [cost, p] : by_cost) {
+    if (starts.size() < most) starts.push_back(others[p]);
+  }
+  return starts;
+}
+
+Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace::Choice& choice, Transfers& transfers) {
+  Plan plan{"", transfers.sites(), {}};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) plan.vertices.push_back(space.candidates(v)[choice[v]]);
+  number_sites(graph, plan, transfers);
+  return plan;
+}
+
+}  // namespace
+
+std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, const Machine& machine) {
+  std::vector<double> seconds;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) seconds.push_back(one_site_seconds(graph, v, machine));
+  constexpr double all_together = 0.01;
+  const double on_all_sites = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(sites);
+  const double allowed = all_together * on_all_sites / static_cast<double>(seconds.size());
+  std::vector<bool> small;
+  for (const double alone : seconds) small.push_back(alone <= allowed);
+  return small;
+}
+
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle) {
+  return [&graph, sites, kind, may_idle = std::move(may_idle)](const Vertex& vertex, std::size_t v) {
+    if (is_input(vertex)) return input_layouts(vertex, sites);
+    const PartitionVector most = most_parts(vertex, graph);
+    std::vector<std::int64_t> numbers;
+    for (const std::int64_t number : may_idle[v] ? numbers_of_sites(sites) : std::vector<std::int64_t>{sites}) {
+      numbers.push_back(most_sites_of(most, number));
+    }
+    std::vector<VertexPlan> plans = one_part_per_site_each(some_factorizations(most, numbers));
+    if (kind != CostKind::bound) add_scattered(vertex, most, plans);
+    if (may_idle[v] && kind != CostKind::bound) add_computed_by_all(vertex, sites, plans);
+    return plans;
+  };
+}
+
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind) {
+  return site_candidates(graph, sites, kind,
+                         kind == CostKind::seconds ? std::vector<bool>(graph.vertices.size(), true)
+                                                   : small_vertices(graph, sites, machine));
+}
+
+bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine) {
+  const std::vector<bool> small = small_vertices(graph, plan.sites, machine);
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (is_input(vertex) || small[v]) continue;
+    const PartitionVector most = most_parts(vertex, graph);
+    if (sites_used(plan.vertices[v]) < most_sites_of(most, plan.sites)) return false;
+  }
+  return true;
+}
+
+Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
+  if (calls < 1) throw Bug("a plan of no kernel calls");
+  const auto model = cost_model(CostKind::bound, {});
+  const SearchSpace space(graph, *model, [&](const Vertex& vertex, std::size_t) -> std::vector<VertexPlan> {
+    if (is_input(vertex)) return {whole(vertex)};
+    std::vector<PartitionVector> grids = power_of_two_partitions(most_parts(vertex, graph), calls);
+    std::reverse(grids.begin(), grids.end());  // those that cut first labels first, as in FewestThenFirstLabels
+    return one_part_per_site_each(grids);
+  });
+  Transfers transfers(calls);
+  Plan plan = plan_of(graph, space, space.by_paths(false), transfers);
+  plan.planner = "eindecomp-paper";
+  return plan;
+}
+
+Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
+               const std::vector<Plan>& others) {
+  const auto model = cost_model(kind, machine);
+  Transfers transfers(sites);
+  Cheapest cheapest(graph, machine, kind, transfers);
+  std::vector<Plan> comparable;
+  std::copy_if(others.begin(), others.end(), std::back_inserter(comparable),
+               [&](const Plan& other) { return kind == CostKind::seconds || uses_all_sites(graph, other, machine); });
+  const std::vector<Plan> starts = starts_among(graph, comparable, *model, cheapest);
+  const std::optional<CostedPlan> best_of_others = cheapest.found();
+  const auto search_in = [&](const SearchSpace& space, std::set<SearchSpace::Choice>& known) {
+    const auto improve_from = [&](SearchSpace::Choice choice) {
+      space.improve(choice);
+      if (!known.insert(choice).second) return;
+      constexpr double unevenness = 0.99;  // the model takes chunks of a tensor for equal
+      if (!cheapest.may_be(unevenness * space.cost(choice))) return;
+      cheapest.consider(plan_of(graph, space, choice, transfers));
+    };
+    improve_from(space.by_beam(steps_per_vertex(graph)));
+    constexpr std::size_t few_vertices = 200;
+    if (graph.vertices.size() > few_vertices) return;
+    improve_from(space.by_paths(true));
+    for (const Plan& start : starts) {
+      if (const auto choice = space.choice_of(start)) improve_from(*choice);
+    }
+  };
+  const auto search = [&](const std::vector<bool>& may_idle) {
+    const Candidates of_sites = site_candidates(graph, sites, kind, may_idle);
+    const Candidates all = [&](const Vertex& vertex, std::size_t v) {
+      std::vector<VertexPlan> candidates = of_sites(vertex, v);
+      if (!is_input(vertex)) add_copied_of(starts, v, candidates);
+      return candidates;
+    };
+    SearchSpace space(graph, *model, undominated(graph, *model, sites, all, starts));
+    std::set<SearchSpace::Choice> known;
+    search_in(space, known);
+    // Sharing out allows fewer numberings of sites, which the model takes for free.
+    if (space.leave_out([](const VertexPlan& plan) { return plan.scatter.has_value(); })) search_in(space, known);
+  };
+  search(std::vector<bool>(graph.vertices.size(), kind == CostKind::seconds));
+  if (kind != CostKind::seconds) search(small_vertices(graph, sites, machine));
+  const bool takes_other = kind == CostKind::seconds && is_as_good(best_of_others, *cheapest.found());
+  Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
+  if (kind == CostKind::seconds) use_pieces_whole(graph, plan);
+  plan.planner = "eindecomp";
+  return plan;
+}
+
+}  // namespace einrel

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "plan/cost/cost.h"
+#include "plan/plan.h"
+#include "plan/search/search.h"
+
+namespace einrel {
+
+/// EinDecomp as its paper has it (section 8): every vertex is cut into `calls` kernel calls, rounded down to a power of
+/// two, or as many as its labels allow, one on each site, so that bound_of_plan is least. Optimal where no vertex but
+/// inputs has several consumers. Else paths are taken, the longest first, each planned as if it were alone; a vertex
+/// that is on no path before it is planned with its own. O(vertices * partitions of one * partitions of its inputs'
+/// results).
+Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls);
+
+/// What `eindecomp` chooses from: one part per site, on all sites; on fewer where a vertex may leave some idle; and the
+/// same with the result shared out along one of two labels, but for `bound`, which does not know who owns what. `graph`
+/// must outlive it.
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle);
+/// The same: every vertex may where time counts, else small_vertices.
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind);
+
+/// Which vertices are so small that computing each of them on one site takes, all together, at most a hundredth longer
+/// than all vertices take on all sites, moving aside.
+std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, const Machine& machine);
+
+/// Whether every vertex but small_vertices is computed on as many sites as its labels allow. Plans that leave sites
+/// idle move less, down to nothing, so that only time can tell whether that is better.
+bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine);
+
+/// EinDecomp for any number of sites and any cost: the cheapest of several plans. One comes from a beam over all
+/// vertices in order; of few vertices, others from paths as in the paper, on which tensors from and to vertices that
+/// are planned already are charged, and from each of `others`. Each is improved vertex by vertex and path by path. None
+/// of `others` is cheaper, but for those that leave sites idle where the cost is not seconds. The best of them is taken
+/// where it is within 5 % of the least seconds found and moves no more.
+Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
+               const std::vector<Plan>& others);
+
+}  // namespace einrel

@@ -1,0 +1,295 @@
+#include "plan/planners/schemes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "plan/layout.h"
+#include "plan/planners/transformer.h"
+#include "plan/refine/numbering.h"
+
+namespace einrel {
+namespace {
+
+/// The label that the first operand has first, in the first vertex that reads an input.
+std::optional<std::string> first_label(const EinGraph& graph) {
+  for (const Vertex& vertex : graph.vertices) {
+    for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+      if (vertex.inputs[o].index != 0 || !is_input(graph.vertices.front())) continue;
+      const auto labels = operand_labels(vertex, o);
+      if (!labels.empty() && labels.front()) return label_names(vertex)[*labels.front()];
+    }
+  }
+  return std::nullopt;
+}
+
+/// Part of a site's number: the coordinate along a label, or, without one, which of several alike it is.
+struct Digit {
+  std::optional<std::size_t> label;
+  std::int64_t count = 1;
+  std::int64_t stride = 1;
+};
+
+/// Those of one factor, which has the sites from one stride on; the last label lowest. They take a divisor of its
+/// sites, so that the digits above stay where they are.
+std::vector<Digit> digits_of_factor(const PartitionVector& grid, std::int64_t sites, std::int64_t stride) {
+  std::vector<Digit> digits;
+  for (std::size_t l = grid.size(); l-- > 0;) {
+    if (grid[l] == 1) continue;
+    digits.push_back({l, grid[l], stride});
+    stride *= grid[l];
+  }
+  if (digits.empty() && sites > 1) digits.push_back({std::nullopt, sites, stride});
+  return digits;
+}
+
+/// All digits, lowest first. A label that neighbours cut is one digit; what is left of it elsewhere is computed alike.
+std::vector<Digit> digits_of(const std::vector<SchemeFactor>& factors, const std::vector<PartitionVector>& grids) {
+  std::vector<Digit> digits;
+  std::int64_t stride = 1;
+  for (std::size_t f = factors.size(); f-- > 0;) {
+    for (Digit digit : digits_of_factor(grids[f], factors[f].sites, stride)) {
+      const auto known = std::find_if(digits.begin(), digits.end(),
+                                      [&](const Digit& lower) { return lower.label && lower.label == digit.label; });
+      const bool is_next = known != digits.end() && known->stride * known->count == digit.stride;
+      if (is_next) known->count *= digit.count;
+      if (is_next) continue;
+      if (known != digits.end()) digit.label.reset();
+      digits.push_back(digit);
+    }
+    stride *= factors[f].sites;
+  }
+  return digits;
+}
+
+/// At most as many sites along each label as a factor has and the label allows.
+std::vector<PartitionVector> clipped(const PartitionVector& most, const std::vector<SchemeFactor>& factors,
+                                     std::vector<PartitionVector> grids) {
+  if (factors.size() == 1) return grids;
+  PartitionVector left = most;
+  for (std::size_t f = 0; f < grids.size(); ++f) {
+    std::int64_t sites = factors[f].sites;
+    for (std::size_t l = 0; l < most.size(); ++l) {
+      const std::int64_t wanted = std::min(grids[f][l], left[l]);
+      grids[f][l] = 1;
+      for (const std::int64_t divisor : divisors_of(sites)) {
+        if (divisor <= wanted) grids[f][l] = divisor;
+      }
+      sites /= grids[f][l];
+      left[l] /= grids[f][l];
+    }
+  }
+  return grids;
+}
+
+/// Shares out what several sites have parts of, along the longest label of the result that allows it; whole labels
+/// first, which leave the numbering free.
+void share_out(const Vertex& vertex, const PartitionVector& most, VertexPlan& plan) {
+  const std::int64_t sites = partial_sites(vertex, plan);
+  if (sites == 1) return;
+  std::vector<std::size_t> labels = std::get<EinSum>(vertex.op).output;
+  std::stable_sort(labels.begin(), labels.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(plan.grid[a] > 1, most[b]) < std::pair(plan.grid[b] > 1, most[a]);
+  });
+  for (const std::size_t label : labels) {
+    VertexPlan shared = plan;
+    shared.scatter = label;
+    shared.parts[label] *= sites;
+    if (shared.parts[label] > most[label] || !numbers_scatter(vertex, shared)) continue;
+    plan = std::move(shared);
+    return;
+  }
+}
+
+/// Cut by all factors. What is reduced over sites has no copies: each site has only a part of it.
+VertexPlan combined(const Vertex& vertex, const PartitionVector& most, const std::vector<SchemeFactor>& factors,
+                    std::vector<PartitionVector> grids) {
+  VertexPlan plan = one_part_per_site(PartitionVector(most.size(), 1));
+  for (const Digit& digit : digits_of(factors, clipped(most, factors, std::move(grids)))) {
+    if (digit.label) {
+      plan.grid[*digit.label] = digit.count;
+      plan.strides[*digit.label] = digit.stride;
+    } else {
+      plan.copies.push_back({digit.count, digit.stride});
+    }
+  }
+  plan.parts = plan.grid;
+  if (partial_sites(vertex, plan) > 1) plan.copies.clear();
+  share_out(vertex, most, plan);
+  return plan;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+/// Of a factor's word.
+const Scheme& scheme_named(std::string_view name, std::string_view all) {
+  std::vector<std::string_view> names;
+  for (const Scheme& scheme : all_schemes()) {
+    if (scheme.name == name) return scheme;
+    names.push_back(scheme.name);
+  }
+  throw UserError(
+      fmt::format("'{}' in the planner '{}' cannot be multiplied; products have {}, each with its sites, "
+                  "as data:8 x tensor:4",
+                  printable(std::string(name)), printable(std::string(all)), fmt::join(names, ", ")));
+}
+
+SchemeFactor factor_of(std::string_view word, std::string_view all) {
+  const std::size_t colon = word.find(':');
+  SchemeFactor factor{&scheme_named(trimmed(word.substr(0, colon)), all), 0};
+  const std::string_view number = colon == std::string_view::npos ? "" : trimmed(word.substr(colon + 1));
+  const char* const last = number.data() + number.size();
+  const auto [end, error] = std::from_chars(number.data(), last, factor.sites);
+  if (error != std::errc() || end != last || factor.sites < 1) {
+    throw UserError(fmt::format("'{}' in the planner '{}' does not say over how many sites: write {}:N, as in {}:4",
+                                printable(std::string(word)), printable(std::string(all)), factor.scheme->name,
+                                factor.scheme->name));
+  }
+  return factor;
+}
+
+/// Why the factors do not make up all sites; "" where they do.
+std::string fault_of(const std::vector<SchemeFactor>& factors, std::int64_t sites) {
+  std::int64_t left = sites;
+  bool divides = true;
+  std::vector<std::int64_t> counts;
+  for (const SchemeFactor& factor : factors) {
+    divides = divides && left % factor.sites == 0;
+    if (divides) left /= factor.sites;
+    counts.push_back(factor.sites);
+  }
+  if (divides && left == 1) return "";
+  return fmt::format("{} is not {} sites; --sites says how many there are", fmt::join(counts, " x "), sites);
+}
+
+/// Vertices that have the batch, or are computed from one that has.
+std::vector<bool> of_batch(const EinGraph& graph, const std::vector<PartitionVector>& cut_by_batch) {
+  std::vector<bool> is_of_batch(graph.vertices.size(), false);
+  for (std::size_t v = 0; v < is_of_batch.size(); ++v) {
+    const PartitionVector& grid = cut_by_batch[v];
+    const std::vector<VertexId>& inputs = graph.vertices[v].inputs;
+    is_of_batch[v] = std::any_of(grid.begin(), grid.end(), [](std::int64_t sites) { return sites > 1; }) ||
+                     std::any_of(inputs.begin(), inputs.end(), [&](VertexId from) { return is_of_batch[from.index]; });
+  }
+  return is_of_batch;
+}
+
+}  // namespace
+
+const std::vector<Scheme>& all_schemes() {
+  static const std::vector<Scheme> schemes{
+      {"data", "one label, --batch, over all sites; weights on each, gradients all-reduced", data_grids},
+      {"fsdp", "the same, but weights, and what they become, lie in pieces and are gathered", fsdp_grids},
+      {"tensor", "products with weights in pairs, by columns and then by rows; attention by its heads", tensor_grids},
+      {"sequence", "attention and all around it by the positions of the sequence", sequence_grids},
+      {"heads", "attention by its heads, all else by positions", heads_grids}};
+  return schemes;
+}
+
+bool is_product_of_schemes(std::string_view name) {
+  return name.find(':') != std::string_view::npos || name.find(" x ") != std::string_view::npos;
+}
+
+std::vector<SchemeFactor> scheme_factors(std::string_view text) {
+  std::vector<SchemeFactor> factors;
+  std::string_view rest = text;
+  for (;;) {
+    const std::size_t times = rest.find(" x ");
+    factors.push_back(factor_of(trimmed(rest.substr(0, times)), text));
+    if (times == std::string_view::npos) return factors;
+    rest.remove_prefix(times + 3);
+  }
+}
+
+std::vector<std::string> usual_products(std::int64_t sites) {
+  std::vector<std::string> products;
+  for (const std::int64_t inner : divisors_of(sites)) {
+    if (inner == 1 || inner == sites) continue;
+    for (const char* const outer : {"data", "fsdp"}) {
+      for (const char* const scheme : {"tensor", "sequence", "heads"})
+        products.push_back(fmt::format("{}:{} x {}:{}", outer, sites / inner, scheme, inner));
+    }
+  }
+  return products;
+}
+
+Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const std::vector<SchemeFactor>& factors) {
+  if (std::string fault = fault_of(factors, request.sites); !fault.empty()) return fault;
+  std::vector<std::vector<PartitionVector>> by_factor;
+  for (const SchemeFactor& factor : factors) {
+    PlanRequest own = request;
+    own.sites = factor.sites;
+    SchemeGrids grids = factor.scheme->grids(graph, own);
+    if (const auto* const reason = std::get_if<std::string>(&grids)) {
+      return factors.size() == 1 ? *reason : fmt::format("{}: {}", factor.scheme->name, *reason);
+    }
+    by_factor.push_back(std::get<std::vector<PartitionVector>>(std::move(grids)));
+  }
+  Plan plan{"", request.sites, {}};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    std::vector<PartitionVector> grids;
+    for (const auto& of_factor : by_factor) grids.push_back(of_factor[v]);
+    plan.vertices.push_back(is_input(vertex) ? one_part_per_site(PartitionVector(vertex.bound.size(), 1))
+                                             : combined(vertex, most_parts(vertex, graph), factors, std::move(grids)));
+  }
+  if (factors.size() == 1) {
+    number_sites(graph, plan);
+  } else {
+    lay_out_inputs(graph, plan);
+  }
+  return plan;
+}
+
+std::optional<std::string> batch_label(const EinGraph& graph, const PlanRequest& request) {
+  return request.batch ? request.batch : first_label(graph);
+}
+
+SchemeGrids data_grids(const EinGraph& graph, const PlanRequest& request) {
+  const std::optional<std::string> batch = batch_label(graph, request);
+  if (!batch) return "no vertex reads the first label of the first input";
+  bool is_cut = request.sites == 1;
+  std::vector<PartitionVector> grids;
+  for (const Vertex& vertex : graph.vertices) {
+    PartitionVector& grid = grids.emplace_back(label_extents(vertex).size(), 1);
+    if (is_input(vertex)) continue;
+    const PartitionVector most = most_parts(vertex, graph);
+    const std::vector<std::string> names = label_names(vertex);
+    for (std::size_t l = 0; l < grid.size(); ++l) {
+      if (names[l] == *batch) grid[l] = std::min(most[l], request.sites);
+      is_cut = is_cut || grid[l] > 1;
+    }
+  }
+  if (!is_cut) return fmt::format("no vertex has a label {} that can be cut", *batch);
+  return grids;
+}
+
+SchemeGrids fsdp_grids(const EinGraph& graph, const PlanRequest& request) {
+  SchemeGrids found = data_grids(graph, request);
+  auto* const grids = std::get_if<std::vector<PartitionVector>>(&found);
+  if (grids == nullptr) return found;
+  const std::vector<bool> is_of_batch = of_batch(graph, *grids);
+  for (std::size_t v = 0; v < grids->size(); ++v) {
+    PartitionVector& grid = (*grids)[v];
+    const bool is_whole = std::all_of(grid.begin(), grid.end(), [](std::int64_t sites) { return sites == 1; });
+    if (!is_of_batch[v] || !is_whole) continue;
+    const Vertex& vertex = graph.vertices[v];
+    const PartitionVector most = most_parts(vertex, graph);
+    std::optional<std::size_t> longest;
+    for (const std::optional<std::size_t> label : result_labels(vertex)) {
+      if (label && (!longest || most[*label] > most[*longest])) longest = label;
+    }
+    if (longest && most[*longest] >= request.sites) grid[*longest] = request.sites;
+  }
+  return found;
+}
+
+}  // namespace einrel

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "plan/plan_request.h"
+
+namespace einrel {
+
+/// How a scheme cuts every vertex of a graph over some sites: sites along each label, all 1 where each of the sites
+/// computes the same (of an input: nothing). Or why it cannot.
+using SchemeGrids = std::variant<std::vector<PartitionVector>, std::string>;
+
+/// What people call a parallelism. Several can be applied at a time, each over its own digit of a site's number.
+struct Scheme {
+  std::string_view name;
+  std::string_view summary;  ///< one line
+  SchemeGrids (*grids)(const EinGraph& graph, const PlanRequest& request);
+};
+const std::vector<Scheme>& all_schemes();
+
+/// Some sites, and the scheme that cuts over them.
+struct SchemeFactor {
+  const Scheme* scheme = nullptr;
+  std::int64_t sites = 1;
+};
+
+/// "data:8 x tensor:4": the first is the outer digit, so that sites of the last are neighbours. Throws UserError saying
+/// which word is wrong.
+std::vector<SchemeFactor> scheme_factors(std::string_view text);
+/// Whether a planner's name is such a product, or is meant to be.
+bool is_product_of_schemes(std::string_view name);
+
+/// The products of two that people run: groups by data or fsdp, and in each of them one of the others.
+std::vector<std::string> usual_products(std::int64_t sites);
+
+/// A vertex is cut by all factors that have labels of it; sites of the others compute it alike, unless what it reduces
+/// is spread over sites: then it is reduced once. Results that are reduced over sites are shared out among them
+/// (reduce-scatter) along the longest label that allows it; who needs all of them gathers them (an all-reduce, where
+/// that is every site). Refused where the product is not the number of sites.
+Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const std::vector<SchemeFactor>& factors);
+
+/// Data parallelism: one label, the batch, over all sites. What does not have it, such as new weights, is computed by
+/// every site, from gradients that are all-reduced. Refused where no vertex has the label, or it is nowhere cut.
+SchemeGrids data_grids(const EinGraph& graph, const PlanRequest& request);
+
+/// The same, but what is computed from gradients is cut along its longest label (fully sharded, ZeRO 3): weights are
+/// gathered where they are used, gradients reduced to where the weights are.
+SchemeGrids fsdp_grids(const EinGraph& graph, const PlanRequest& request);
+
+/// The batch label: that of the request, else the first label of the first input, of the first vertex that reads it.
+std::optional<std::string> batch_label(const EinGraph& graph, const PlanRequest& request);
+
+}  // namespace einrel

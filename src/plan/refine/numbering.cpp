@@ -1,0 +1,241 @@
+#include "plan/refine/numbering.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "tra/lowering.h"
+
+namespace einrel {
+namespace {
+
+/// The plan of an input that lies as a consumer needs it: where that wants copies, on the first of their sites.
+VertexPlan plan_of_input(const Layout& need) {
+  VertexPlan plan;
+  for (const LayoutAxis& axis : need.axes) {
+    plan.parts.push_back(axis.cut.unit != 1 ? 1 : axis.cut.parts);  // an input is cut in units of 1
+    plan.grid.push_back(plan.parts.back() == 1 ? 1 : axis.grid);
+    plan.strides.push_back(plan.parts.back() == 1 ? 0 : axis.stride);
+  }
+  return plan;
+}
+
+/// The same, but each of the sites that want copies has a piece of what they all get: cut along a dimension of which
+/// each has all so far, at best one of which they want several parts. Nobody has more to send or to hold than others
+/// then.
+VertexPlan spread_plan_of_input(const Layout& need, const Shape& bound) {
+  VertexPlan plan = plan_of_input(need);
+  for (const SiteCopies& copies : need.copies) {
+    std::size_t longest = bound.size();
+    for (std::size_t d = 0; d < bound.size(); ++d) {
+      const DimensionCut& cut = need.axes[d].cut;
+      const bool in_parts = plan.parts[d] > 1 && plan.parts[d] % copies.count == 0;
+      if (plan.grid[d] > 1 || (cut.parts > 1 && !in_parts) || bound[d].value() < copies.count) continue;
+      const auto rank = [&](std::size_t dim) { return std::pair(plan.parts[dim], bound[dim]); };
+      if (longest == bound.size() || rank(d) > rank(longest)) longest = d;
+    }
+    if (longest == bound.size()) continue;
+    plan.parts[longest] = std::max(plan.parts[longest], copies.count);
+    plan.grid[longest] = copies.count;
+    plan.strides[longest] = copies.stride;
+  }
+  return plan;
+}
+
+bool reads_plainly(const EinSum& einsum, std::size_t operand) {
+  const std::vector<Index>& indices = einsum.operands[operand].indices;
+  return std::equal(indices.begin(), indices.end(), einsum.output.begin(), einsum.output.end(),
+                    [](const Index& index, std::size_t label) { return lowering::plain_label(index) == label; });
+}
+
+/// Per input, the output that is computed from it element by element, if any.
+std::vector<std::optional<std::size_t>> next_of_inputs(const EinGraph& graph) {
+  std::vector<std::optional<std::size_t>> next(graph.vertices.size());
+  for (const VertexId output : graph.outputs) {
+    const auto* const einsum = std::get_if<EinSum>(&graph[output].op);
+    if (einsum == nullptr || einsum->reducer) continue;
+    for (const std::size_t operand : operands_read(graph[output])) {
+      const VertexId from = graph[output].inputs[operand];
+      const bool is_alike = graph[from].bound == graph[output].bound && graph[from].dtype == graph[output].dtype;
+      if (is_input(graph[from]) && is_alike && reads_plainly(*einsum, operand)) next[from.index] = output.index;
+    }
+  }
+  return next;
+}
+
+class Numbering {
+ public:
+  Numbering(const EinGraph& graph, Plan& plan, Transfers& transfers)
+      : graph_(graph), plan_(plan), transfers_(transfers), is_laid_out_(graph.vertices.size(), false) {}
+
+  void run() {
+    number_all();
+    lay_out_inputs();
+  }
+
+  void lay_out_inputs() {
+    const std::vector<std::set<Layout>> needs = needs_of_inputs();
+    const std::vector<std::optional<std::size_t>> next = next_of_inputs(graph_);
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      if (is_input(graph_.vertices[v])) lay_out_input(v, needs[v], next[v]);
+    }
+  }
+
+ private:
+  void number_all() {
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      if (is_input(graph_.vertices[v])) continue;
+      number(v);
+      is_laid_out_[v] = true;
+      // For now inputs lie as their first consumer needs them.
+      for (std::size_t o = 0; o < graph_.vertices[v].inputs.size(); ++o) {
+        const std::size_t producer = graph_.vertices[v].inputs[o].index;
+        if (is_laid_out_[producer]) continue;
+        plan_.vertices[producer] = plan_of_input(needed_layout(graph_.vertices[v], o, plan_.vertices[v]));
+        is_laid_out_[producer] = true;
+      }
+    }
+  }
+
+  /// Copies are a digit, too, behind those of all labels.
+  void number(std::size_t v) {
+    VertexPlan& plan = plan_.vertices[v];
+    std::vector<std::size_t> cut;
+    std::vector<std::size_t> whole;
+    std::vector<std::int64_t> counts = plan.grid;
+    counts.push_back(copies_of(plan));
+    for (std::size_t l = 0; l < counts.size(); ++l) (counts[l] > 1 ? cut : whole).push_back(l);
+    if (plan.scatter) put_scattered_last(graph_.vertices[v], *plan.scatter, cut);
+    std::vector<std::size_t> places(cut.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    double least = std::numeric_limits<double>::infinity();
+    VertexPlan best = plan;
+    constexpr std::size_t most_permuted = 5;
+    do {
+      std::vector<std::size_t> order;
+      for (const std::size_t place : places) order.push_back(cut[place]);
+      order.insert(order.end(), whole.begin(), whole.end());
+      plan.strides = strides_in_order(counts, order);
+      if (counts.back() > 1) plan.copies = {{counts.back(), plan.strides.back()}};
+      plan.strides.pop_back();
+      if (plan.scatter && !numbers_scatter(graph_.vertices[v], plan)) continue;
+      const double bytes = cut.size() < 2 ? 0 : bytes_to(v, least);  // there is one way
+      if (bytes < least) {
+        least = bytes;
+        best = plan;
+      }
+    } while (least > 0 && cut.size() <= most_permuted && std::next_permutation(places.begin(), places.end()));
+    plan = best;
+  }
+
+  /// An order of labels that numbers_scatter allows.
+  static void put_scattered_last(const Vertex& vertex, std::size_t scatter, std::vector<std::size_t>& labels) {
+    const std::vector<std::size_t> reduced = reduced_labels(vertex);
+    const auto rank = [&](std::size_t label) {
+      return label == scatter ? 1 : std::find(reduced.begin(), reduced.end(), label) == reduced.end() ? 0 : 2;
+    };
+    std::stable_sort(labels.begin(), labels.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  }
+
+  /// What a vertex receives of operands that are laid out; at least `enough` where it is that much.
+  double bytes_to(std::size_t v, double enough) {
+    const Vertex& vertex = graph_.vertices[v];
+    double bytes = 0;
+    for (std::size_t o = 0; o < vertex.inputs.size() && bytes < enough; ++o) {
+      const std::size_t producer = vertex.inputs[o].index;
+      if (!is_laid_out_[producer]) continue;
+      bytes += bytes_between(producer, needed_layout(vertex, o, plan_.vertices[v]));
+    }
+    return bytes;
+  }
+
+  double bytes_between(std::size_t producer, const Layout& need) {
+    const Vertex& tensor = graph_.vertices[producer];
+    const auto& received = transfers_.received(result_layout(tensor, plan_.vertices[producer]), need, tensor.bound);
+    return std::accumulate(received.begin(), received.end(), 0.0) * static_cast<double>(size_of(tensor.dtype));
+  }
+
+  std::vector<std::set<Layout>> needs_of_inputs() const {
+    std::vector<std::set<Layout>> needs(graph_.vertices.size());
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      const Vertex& vertex = graph_.vertices[v];
+      for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+        if (!is_input(graph_[vertex.inputs[o]])) continue;
+        needs[vertex.inputs[o].index].insert(needed_layout(vertex, o, plan_.vertices[v]));
+      }
+    }
+    return needs;
+  }
+
+  /// `next` takes its place after the program: where that is kept on several sites, it was so before.
+  void lay_out_input(std::size_t v, const std::set<Layout>& needs, std::optional<std::size_t> next) {
+    const Shape& bound = graph_.vertices[v].bound;
+    std::vector<VertexPlan> candidates;
+    if (next && !plan_.vertices[*next].copies.empty()) {
+      const Layout kept = result_layout(graph_.vertices[*next], plan_.vertices[*next]);
+      candidates.push_back(plan_of_input(kept));
+      candidates.back().copies = kept.copies;
+    }
+    for (const Layout& need : needs) {
+      candidates.push_back(plan_of_input(need));
+      candidates.push_back(spread_plan_of_input(need, bound));
+    }
+    Moved least{std::numeric_limits<double>::infinity(), 0};
+    VertexPlan best = one_part_per_site(PartitionVector(bound.size(), 1));
+    for (const VertexPlan& candidate : candidates) {
+      if (least.all == 0) break;
+      plan_.vertices[v] = candidate;
+      const Moved moved = moved_from(v, needs);
+      if (std::tie(moved.all, moved.most) >= std::tie(least.all, least.most)) continue;
+      least = moved;
+      best = candidate;
+    }
+    plan_.vertices[v] = best;
+  }
+
+  /// Bytes received by all sites, and by the one that receives most.
+  struct Moved {
+    double all = 0;
+    double most = 0;
+  };
+
+  Moved moved_from(std::size_t producer, const std::set<Layout>& needs) {
+    const Vertex& tensor = graph_.vertices[producer];
+    const Layout have = result_layout(tensor, plan_.vertices[producer]);
+    std::vector<double> received(static_cast<std::size_t>(plan_.sites), 0);
+    for (const Layout& need : needs) {
+      const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
+      for (std::size_t site = 0; site < received.size(); ++site) received[site] += static_cast<double>(elements[site]);
+    }
+    return {std::accumulate(received.begin(), received.end(), 0.0),
+            *std::max_element(received.begin(), received.end())};
+  }
+
+  const EinGraph& graph_;
+  Plan& plan_;
+  Transfers& transfers_;
+  std::vector<bool> is_laid_out_;
+};
+
+}  // namespace
+
+const std::vector<std::int64_t>& Transfers::received(const Layout& have, const Layout& need, const Shape& bound) {
+  const auto [at, is_new] = known_.try_emplace({have, need, bound});
+  if (is_new) at->second = elements_received(have, need, bound, sites_);
+  return at->second;
+}
+
+void number_sites(const EinGraph& graph, Plan& plan) {
+  Transfers transfers(plan.sites);
+  number_sites(graph, plan, transfers);
+}
+
+void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers) { Numbering(graph, plan, transfers).run(); }
+
+void lay_out_inputs(const EinGraph& graph, Plan& plan) {
+  Transfers transfers(plan.sites);
+  Numbering(graph, plan, transfers).lay_out_inputs();
+}
+
+}  // namespace einrel

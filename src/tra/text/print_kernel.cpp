@@ -1,0 +1,279 @@
+#include "tra/text/print_kernel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "einsum/text/print.h"
+#include "tra/named_kernels.h"
+#include "tra/signature.h"
+
+namespace einrel {
+namespace {
+
+/// Whether two kernels are the same but for their names and the order of operands and labels.
+bool same_steps(const Kernel& a, const Kernel& b) {
+  return a.arguments == b.arguments && in_reading_order(a).steps == in_reading_order(b).steps;
+}
+
+/// "diag . matAdd" at its dots.
+std::vector<std::string> split_names(const std::string& name) {
+  constexpr std::string_view dot = " . ";
+  std::vector<std::string> names;
+  std::size_t begin = 0;
+  for (std::size_t at = name.find(dot); at != std::string::npos; at = name.find(dot, begin)) {
+    names.push_back(name.substr(begin, at - begin));
+    begin = at + dot.size();
+  }
+  names.push_back(name.substr(begin));
+  return names;
+}
+
+/// Names every value of a kernel and makes its statement.
+class KernelPrinter {
+ public:
+  KernelPrinter(const Kernel& kernel, const std::vector<std::size_t>& ranks) : kernel_(kernel), ranks_(ranks) {
+    std::set<std::string> taken;
+    for (const KernelStep& step : kernel.steps) {
+      std::visit([&](const auto& op) { note_labels(op, taken); }, step.op);
+    }
+    for (std::size_t i = 0; i < kernel.arguments.size(); ++i) names_.push_back(fresh(taken, 'A'));
+    for (std::size_t i = 0; i + 1 < kernel.steps.size(); ++i) names_.push_back(fresh(taken, 'S'));
+    names_.push_back(fresh(taken, 'Z'));
+    for (const KernelStep& step : kernel.steps) steps_.push_back(with_distinct_labels(step));
+  }
+
+  /// The definition; with `explicit_types` every value in it says its type.
+  KernelDefinition definition(bool explicit_types) const {
+    KernelDefinition result;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto [left, body] = halves(formula_of(i, explicit_types));
+      if (i + 1 == steps_.size()) {
+        result.result = {left};
+        result.body = {body};
+      } else {
+        result.given.push_back({names_[kernel_.arguments.size() + i], {left}, {body}});
+      }
+      note_dims(steps_[i], result.dims);
+    }
+    for (std::size_t i = 0; i < kernel_.arguments.size(); ++i)
+      result.parameters.push_back({names_[i], {indices_of(i)}});
+    const bool is_one_view = steps_.size() == 1 && std::holds_alternative<View>(steps_[0].op);
+    if (is_one_view && kernel_.arguments.size() == 1) result.body = {"view"};
+    result.scalars.assign(scalars_.begin(), scalars_.end());
+    return result;
+  }
+
+ private:
+  void note_labels(const EinSum& einsum, std::set<std::string>& taken) {
+    for (const Label& label : einsum.labels) taken.insert(label.name);
+    for (const ScalarStep& step : einsum.body.steps) {
+      if (const auto* scalar = std::get_if<ScalarValue>(&step.op)) scalars_.insert(scalar->name);
+    }
+    taken.insert(scalars_.begin(), scalars_.end());
+  }
+  static void note_labels(const View& view, std::set<std::string>& taken) {
+    for (const Label& label : view.labels) taken.insert(label.name);
+  }
+
+  /// A, B, ..., Z, A2, B2, ...: the first from `letter` on that nothing is called.
+  static std::string fresh(std::set<std::string>& taken, char letter) {
+    constexpr int letters = 26;
+    for (int i = letter - 'A';; ++i) {
+      std::string name(1, static_cast<char>('A' + i % letters));
+      if (i >= letters) name += std::to_string(i / letters + 1);
+      if (taken.insert(name).second) return name;
+    }
+  }
+
+  /// Text needs labels that differ from each other and from scalars.
+  KernelStep with_distinct_labels(KernelStep step) const {
+    std::set<std::string> taken = scalars_;
+    std::visit(
+        [&](auto& op) {
+          for (Label& label : op.labels) {
+            const std::string base = label.name;
+            for (int n = 2; !taken.insert(label.name).second; ++n) label.name = fmt::format("{}{}", base, n);
+          }
+        },
+        step.op);
+    return step;
+  }
+
+  /// "[i,k] = body" of a step as the language prints it.
+  std::string formula_of(std::size_t i, bool explicit_types) const {
+    EinGraph graph;
+    for (std::size_t v = 0; v < kernel_.arguments.size() + i; ++v) {
+      const bool is_argument = v < kernel_.arguments.size();
+      const DType dtype = is_argument ? kernel_.arguments[v] : steps_[v - kernel_.arguments.size()].dtype;
+      graph.vertices.push_back({names_[v], dtype, {}, {}, Input{}, {}});
+    }
+    const KernelStep& step = steps_[i];
+    Vertex vertex{"", step.dtype, {}, {}, Input{}, {}};
+    for (const std::size_t read : step.reads) vertex.inputs.push_back({read});
+    std::visit([&](const auto& op) { vertex.op = op; }, step.op);
+    if (auto* einsum = std::get_if<EinSum>(&vertex.op); einsum != nullptr && explicit_types)
+      write_types(*einsum, step.dtype);
+    std::string text = formula(vertex, graph);
+    if (explicit_types && rounds_reduction(vertex)) {  // the reduction, not what it is of
+      text.insert(text.find("] = ") + 4, std::string(name_of(vertex.dtype)) + "(");
+      text += ")";
+    }
+    return text;
+  }
+
+  static bool is_narrow(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
+  static bool rounds_reduction(const Vertex& vertex) {
+    const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+    return einsum != nullptr && einsum->reducer && is_narrow(vertex.dtype);
+  }
+
+  /// Adds conversions that change nothing but say the type of what text would leave open. Numbers of integer types
+  /// narrower than i64 cannot say it; they take it from what they meet.
+  static void write_types(EinSum& einsum, DType result) {
+    ScalarExpr body;
+    for (const ScalarStep& step : einsum.body.steps) {
+      body.steps.push_back(step);
+      const bool is_value = std::holds_alternative<OperandValue>(step.op);
+      const bool is_scalar = std::holds_alternative<ScalarValue>(step.op);
+      const bool is_number = std::holds_alternative<Constant>(step.op) || std::holds_alternative<LabelValue>(step.op);
+      const bool says_type = is_value || (is_scalar && is_float(step.type)) ||
+                             (is_number && (is_float(step.type) || step.type == DType::i64));
+      if (says_type) body.steps.push_back({step.type, Convert{}});
+    }
+    const bool is_rounded = body.steps.back() == ScalarStep{DType::f32, Round{result}};
+    if (is_narrow(result) && !einsum.reducer && !is_rounded) body.steps.push_back({DType::f32, Round{result}});
+    einsum.body = std::move(body);
+  }
+
+  /// What stands between the brackets on the left, and what follows the sign.
+  static std::pair<std::string, std::string> halves(const std::string& formula) {
+    const std::size_t close = formula.find("] = ");
+    return {formula.substr(1, close - 1), formula.substr(close + 4)};
+  }
+
+  static void note_dims(const KernelStep& step, std::map<std::string, std::int64_t>& dims) {
+    if (const auto* view = std::get_if<View>(&step.op)) {
+      for (const std::vector<std::size_t>& group : view->from) {
+        for (std::size_t i = 1; i < group.size(); ++i)
+          dims[view->labels[group[i]].name] = view->labels[group[i]].extent.value();
+      }
+      return;
+    }
+    const auto& einsum = std::get<EinSum>(step.op);
+    for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
+      const Label& label = einsum.labels[l];
+      if (label.extent != Extent(0) || !is_measured(einsum, step.reads, l)) dims[label.name] = label.extent.value();
+    }
+  }
+
+  static bool is_measured(const EinSum& einsum, const std::vector<std::size_t>& reads, std::size_t label) {
+    for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
+      for (std::size_t d = 0; d < einsum.operands[i].indices.size(); ++d) {
+        if (measured_label(einsum, reads, i, d) == label) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether a body uses the operand; others are there for their extents.
+  static bool is_used(const KernelStep& step, std::size_t operand) {
+    const auto* einsum = std::get_if<EinSum>(&step.op);
+    return einsum == nullptr ||
+           std::any_of(einsum->body.steps.begin(), einsum->body.steps.end(), [&](const ScalarStep& each) {
+             const auto* value = std::get_if<OperandValue>(&each.op);
+             return value != nullptr && value->operand == operand;
+           });
+  }
+
+  /// The indices of a parameter: of the operand that is there for its extents, else as it is first read, else one label
+  /// per dimension.
+  std::string indices_of(std::size_t argument) const {
+    for (const bool used : {false, true}) {
+      for (const KernelStep& step : steps_) {
+        for (std::size_t i = 0; i < step.reads.size(); ++i) {
+          if (step.reads[i] == argument && is_used(step, i) == used) return indices_text(step, i);
+        }
+      }
+    }
+    std::vector<std::string> labels;
+    for (std::size_t d = 0; d < ranks_[argument]; ++d) labels.push_back(fmt::format("unused{}", d));
+    return fmt::format("{}", fmt::join(labels, ","));
+  }
+
+  /// The indices of an operand, as the language prints a body that is nothing but its read.
+  static std::string indices_text(const KernelStep& step, std::size_t operand) {
+    EinGraph graph;
+    graph.vertices.push_back({"X", DType::f32, {}, {}, Input{}, {}});
+    Vertex vertex{"", DType::f32, {}, {{0}}, Input{}, {}};
+    if (const auto* einsum = std::get_if<EinSum>(&step.op)) {
+      EinSum only{einsum->labels, {}, {}, std::nullopt, {einsum->operands[operand]}, {}};
+      only.operands[0].pad.reset();
+      only.body.steps.push_back({DType::f32, OperandValue{0}});
+      vertex.op = std::move(only);
+    } else {
+      vertex.op = std::get<View>(step.op);
+    }
+    const std::string text = formula(vertex, graph);
+    const std::size_t open = text.rfind("X[") + 2;
+    return text.substr(open, text.size() - open - 1);
+  }
+
+  const Kernel& kernel_;
+  const std::vector<std::size_t>& ranks_;
+  std::set<std::string> scalars_;
+  std::vector<std::string> names_;  // of the arguments, then the results of the steps
+  std::vector<KernelStep> steps_;
+};
+
+/// Whether the definition makes the kernel again.
+bool makes(KernelDefinition definition, const Kernel& kernel) {
+  std::vector<Diagnostic> errors;
+  const std::optional<Kernel> made = kernel_from(definition, kernel.arguments, errors);
+  return made && same_steps(*made, kernel);
+}
+
+}  // namespace
+
+bool is_in_registry(const Kernel& kernel, const std::vector<std::size_t>& ranks) {
+  std::vector<DType> dtypes = kernel.arguments;
+  std::vector<std::size_t> rest = ranks;
+  std::optional<Kernel> made;
+  const std::vector<std::string> names = split_names(kernel.name);
+  try {
+    for (std::size_t i = names.size(); i-- > 0;) {
+      if (!is_named_kernel(names[i])) return false;
+      const Kernel next = named_kernel(names[i], dtypes, rest);
+      rest = {result_rank(next, rest)};
+      dtypes = {result_dtype(next)};
+      made = made ? compose(next, *made) : next;
+    }
+  } catch (const UserError&) {
+    return false;  // the name is of the registry, but it does not take such arrays
+  }
+  return *made == kernel;
+}
+
+std::string kernel_statement(const Kernel& kernel, const std::string& name, const std::vector<std::size_t>& ranks) {
+  const KernelPrinter printer(kernel, ranks);
+  KernelDefinition definition = printer.definition(false);
+  if (!makes(definition, kernel)) {
+    KernelDefinition typed = printer.definition(true);
+    if (makes(typed, kernel)) definition = std::move(typed);
+  }
+  std::vector<std::string> parameters;
+  for (const KernelDefinition::Parameter& parameter : definition.parameters)
+    parameters.push_back(fmt::format("{}[{}]", parameter.name, parameter.indices.text));
+  std::vector<std::string> dims;
+  for (const auto& [label, extent] : definition.dims) dims.push_back(fmt::format("{}={}", label, extent));
+  std::vector<std::string> given;
+  for (const KernelDefinition::Given& each : definition.given)
+    given.push_back(fmt::format("{}[{}] = {}", each.name, each.indices.text, each.body.text));
+  return fmt::format("kernel {}({}) -> [{}]{}{} = {}{}{}", name, fmt::join(parameters, ", "), definition.result.text,
+                     dims.empty() ? "" : " with ", fmt::join(dims, ", "), definition.body.text,
+                     given.empty() ? "" : " given ", fmt::join(given, ", "));
+}
+
+}  // namespace einrel
