@@ -30,11 +30,17 @@ namespace fs = std::filesystem;
 /// What is compared, as text; what they are made of is appended, for every number of sites.
 using Stations = std::map<std::string, std::string>;
 
-/// Bits are those of one instruction set and one library of functions. Elsewhere they are compared between executions
-/// only.
+/// Bits are those of one instruction set, one library of functions, and optimised code. Elsewhere they are compared
+/// between executions only.
 std::string results_here() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const std::string_view sanitized = ", sanitized";
+#else
+  const std::string_view sanitized;
+#endif
   const bool avx2 = (hwy::SupportedTargets() & HWY_AVX2) != 0;
-  return fmt::format("results with {}, glibc {}", avx2 ? "AVX2" : "other instructions", gnu_get_libc_version());
+  return fmt::format("results with {}, glibc {}{}", avx2 ? "AVX2" : "other instructions", gnu_get_libc_version(),
+                     sanitized);
 }
 
 std::string plan_line(const Vertex& vertex, const VertexPlan& plan) {
@@ -122,6 +128,7 @@ Stations recorded(const std::string& program) {
 void write_down(const std::string& program, const Stations& stations) {
   const char* const folder = std::getenv("EINREL_REPLAY");
   if (folder == nullptr) return;
+  fs::create_directories(folder);
   Stations digests = recorded(program);
   for (const auto& [station, text] : stations) {
     std::ofstream(fs::path(folder) / fmt::format("{} {}.txt", program, station)) << text;
