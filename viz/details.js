@@ -14,26 +14,82 @@ class Details {
     this.holder.scrollTop = 0;
     this.holder.replaceChildren(...[
       this.title(vertex), element("p", {class: "formula mono"}, vertex.formula), this.facts(vertex, planned, plan),
-      this.labels(vertex, planned), vertex.isInput ? null : this.moves(vertex, planned, plan), this.choices(vertex, plan), this.chunks(vertex, planned, plan),
-      this.neighbours(vertex)].filter((part) => part !== null));  // null would become text
+      this.measured(vertex, planned), this.labels(vertex, planned), vertex.isInput ? null : this.moves(vertex, planned, plan),
+      this.runnerUp(vertex, planned, plan), this.choices(vertex, plan), this.chunks(vertex, planned, plan), this.neighbours(vertex),
+      this.alike(vertex, plan)].filter((part) => part !== null));  // null would become text
     this.mark(this.marked);
   }
 
   title(vertex) {
     const tags = [vertex.isInput ? "input" : "", vertex.isOutput ? "output" : ""].filter((tag) => tag);
+    const group = this.groupOf(vertex);
+    if (group !== undefined) tags.push(`one of ${group.members.length} alike`);
     return element("h2", {}, vertex.name, ...tags.map((tag) => element("span", {class: "tag"}, tag)));
   }
 
   facts(vertex, planned, plan) {
-    const {cost} = this.model.plans[plan];
     const fact = (value, text, title) => element("div", {title}, element("b", {}, value), element("span", {}, text));
     const elements = vertex.shape.reduce((product, extent) => product * extent, 1);
-    const shape = fact(vertex.shape.length > 0 ? countText(elements) : "1", `elements ${vertex.dtype}`, vertex.shape.join(" \u00d7 "));
-    if (vertex.isInput) return element("div", {class: "facts"}, shape, fact(String(vertex.consumers.length), "vertices read it"));
+    const shape = fact(countText(elements), `${elements === 1 ? "element" : "elements"} ${vertex.dtype}`, vertex.shape.join(" \u00d7 ") || "one number");
+    if (vertex.isInput) return element("div", {class: "facts"}, shape, fact(String(vertex.consumers.length), vertex.consumers.length === 1 ? "vertex reads it" : "vertices read it"));
+    const part = (kind) => partText(this.model, plan, kind, planned) || "0 %";
+    const kernel = vertex.kernel === null ? fact("view", "no kernel", "lies in the memory of what it reads")
+      : fact(vertex.kernel.name, "kernel", vertex.kernel.path);
     return element("div", {class: "facts"},
-      fact(secondsText(planned.seconds), `${shareText(cost.seconds > 0 ? planned.seconds / cost.seconds : 0)} of time`),
-      fact(bytesText(planned.bytes), `${shareText(cost.bytes > 0 ? planned.bytes / cost.bytes : 0)} of bytes`),
-      fact(countText(vertex.flops), "operations", vertex.kernel), shape);
+      fact(secondsText(planned.seconds), `${part("seconds")} of time`), fact(bytesText(planned.bytes), `${part("bytes")} of bytes`),
+      fact(bytesText(planned.memory), "most on a site", "held by the site that holds most while this is computed"),
+      fact(countText(vertex.flops), "operations"), shape, kernel);
+  }
+
+  groupOf(vertex) {
+    return [...this.model.alike.values()].find(({members}) => members.includes(vertex.id));
+  }
+
+  /** Of a run: what was predicted beside what was measured. */
+  measured(vertex, planned) {
+    if (vertex.measured === null) return null;
+    const {seconds, bytes, memory} = vertex.measured;
+    const row = (what, predicted, measured) => element("tr", {title: measuredTitle(this.model, what)}, element("td", {}, what), element("td", {class: "number"}, predicted),
+      element("td", {class: "number"}, measured));
+    return element("section", {}, element("h3", {}, "Predicted and measured"), element("table", {},
+      element("thead", {}, element("tr", {}, element("th"), element("th", {class: "number"}, "predicted"), element("th", {class: "number"}, "measured"))),
+      element("tbody", {}, row("seconds", secondsText(planned.seconds), secondsText(seconds)),
+        row("bytes received", bytesText(planned.bytes), this.model.isShared ? "memory is shared" : bytesText(bytes)),
+        row("memory", bytesText(planned.memory), bytesText(memory)))));
+  }
+
+  /** The second best way to compute it, and why it is not better. */
+  runnerUp(vertex, planned, plan) {
+    const other = planned.runnerUp;
+    if (other === null) return null;
+    const sites = mapOf(other.sites);
+    const copies = other.copies ? `, each on ${other.copies} sites` : "";
+    const cut = [...sites].map(([label, count]) => `${label}=${count}`).join(" ") || "whole";
+    const scattered = other.scatter ? `, result along ${other.scatter}` : "";
+    const text = {seconds: secondsText, bytes: bytesText}[this.model.costKind] || ((floats) => `${countText(floats)} floats`);
+    const isSame = Math.abs(other.more) <= 1e-9 * this.model.plans[plan].cost[this.model.costKind];
+    let why = ", to compute and reduce it";
+    if (other.moving !== null) why = other.to === vertex.name ? `, to bring ${other.moving} here` : `, to bring it to ${other.to}`;
+    const more = isSame ? "costs the same" : other.more < 0 ? `costs ${text(-other.more)} less by estimate`
+      : `costs ${text(other.more)} more; ${text(other.more_there)} of it${why}`;
+    return element("section", {}, element("h3", {}, "Next best"), element("p", {}, element("span", {class: "mono"}, cut + scattered + copies), ` ${more}`));
+  }
+
+  /** The vertices of equal layers that are as this one. */
+  alike(vertex, plan) {
+    const group = this.groupOf(vertex);
+    if (group === undefined) return null;
+    const {seconds, bytes} = group.plans[plan];
+    const took = group.measured === null ? "" : `; measured ${secondsText(group.measured.seconds)}`;
+    const figures = vertex.isInput ? "" : `, together ${secondsText(seconds)} and ${bytesText(bytes)}${took}`;
+    const others = group.members.filter((id) => id !== vertex.id);
+    return element("section", {}, element("h3", {}, `${group.members.length} alike${figures}`), this.links(others));
+  }
+
+  links(ids) {
+    const most = 40;
+    const links = ids.slice(0, most).flatMap((id, at) => [at > 0 ? ", " : "", this.link(id)]);
+    return element("div", {}, ...links, ids.length > most ? ` and ${ids.length - most} more` : "");
   }
 
   labels(vertex, planned) {
@@ -45,7 +101,8 @@ class Details {
         element("td", {class: "number"}, sites > 1 ? `+${planned.strides.get(label) || 0}` : ""),
         element("td", {class: "quiet"}, reduced.has(label) ? "reduced" : ""));
     });
-    const used = vertex.labels.reduce((product, label) => product * (planned.sites.get(label) || 1), 1);
+    const used = vertex.labels.reduce((product, label) => product * (planned.sites.get(label) || 1), 1) *
+      planned.copies.reduce((product, {count}) => product * count, 1);
     const head = (text, title, isName) => element("th", {class: isName ? "" : "number", title}, text);
     return element("section", {}, element("h3", {}, `${vertex.isInput ? "Dimensions" : "Labels"}, ${counted(used, "site")} of ${this.model.sites}`),
       rows.length === 0 ? element("p", {class: "quiet"}, "none: a number") : element("table", {},
@@ -63,7 +120,8 @@ class Details {
     const over = spreadReductions(vertex, planned).map(([label]) => label);
     const shared = planned.scatter === null ? "" : `, shared out along ${planned.scatter}`;
     if (over.length > 0) rows.push(row("partial results", `reduced over ${over.join(", ")}${shared}`, planned.reducedBytes));
-    return element("section", {}, element("h3", {}, `What moves: ${bytesText(planned.bytes)}`), element("table", {}, element("tbody", {}, ...rows)));
+    return element("section", {}, element("h3", {}, `What moves: ${planned.bytes > 0 ? bytesText(planned.bytes) : "nothing"}`),
+      rows.length > 0 ? element("table", {}, element("tbody", {}, ...rows)) : null);
   }
 
   /** What the other planners do with it. */
@@ -125,10 +183,7 @@ class Details {
 
   neighbours(vertex) {
     if (vertex.consumers.length === 0) return null;
-    const shown = vertex.consumers.slice(0, 40);
-    const links = shown.flatMap((id, at) => [at > 0 ? ", " : "", this.link(id)]);
-    const more = vertex.consumers.length > shown.length ? ` and ${vertex.consumers.length - shown.length} more` : "";
-    return element("section", {}, element("h3", {}, "Read by"), element("div", {}, ...links, more));
+    return element("section", {}, element("h3", {}, "Read by"), this.links(vertex.consumers));
   }
 
   link(id) {

@@ -8,12 +8,10 @@ class GraphView {
     this.camera = {x: 0, y: 0, k: 1};
     this.hovered = -1;
     this.fitted = new Map();  // texts cut to a width
-    this.state = {plan: 0, kind: "seconds", selected: -1};
+    this.state = {plan: 0, kind: "seconds", selected: -1, isFolded: model.alike.size > 0};
     this.isFit = true;
     this.measure();
-    const start = performance.now();
-    this.layout = layoutGraph(model.vertices, this.size);
-    this.layoutMilliseconds = performance.now() - start;
+    this.place(this.state.isFolded);
     this.listen();
     new ResizeObserver(() => {
       this.measure();
@@ -21,6 +19,15 @@ class GraphView {
       this.drawNow();  // before the browser paints: otherwise the old picture would be stretched
     }).observe(canvas);
     this.fit();
+  }
+
+  /** Vertices are counted as they are drawn from here on; `ids` has their numbers in the model. */
+  place(isFolded) {
+    const start = performance.now();
+    this.view = viewOf(this.model, isFolded);
+    this.layout = layoutGraph(this.view.vertices, this.size);
+    this.hovered = -1;
+    this.layoutMilliseconds = performance.now() - start;
   }
 
   measure() {
@@ -67,9 +74,9 @@ class GraphView {
     this.move({x: world.x - (at.x - this.size.width / 2) / k, y: world.y - (at.y - this.size.height / 2) / k, k});
   }
 
-  /** Brings a vertex into view, near enough to read it. */
+  /** Brings a vertex of the model into view, near enough to read it. */
   focus(id, isWanted) {
-    const node = this.layout.nodes[id];
+    const node = this.layout.nodes[this.view.at[id]];
     const at = this.toScreen(node);
     const isInside = at.x > 60 && at.x < this.size.width - 60 && at.y > 40 && at.y < this.size.height - 40;
     if (!isWanted && isInside && this.camera.k > 0.3) return;
@@ -77,7 +84,7 @@ class GraphView {
   }
 
   nearTo(id) {
-    const {x, y} = this.layout.nodes[id];
+    const {x, y} = this.layout.nodes[this.view.at[id]];
     return {x, y, k: Math.max(this.camera.k, 0.8)};
   }
 
@@ -121,7 +128,7 @@ class GraphView {
     canvas.addEventListener("pointerup", (event) => {
       const hit = pressed && !pressed.moved ? this.at(place(event)) : -1;
       pressed = null;
-      if (hit >= 0) this.callbacks.select(hit);
+      if (hit >= 0) this.callbacks.select(this.view.ids[hit]);
     });
     canvas.addEventListener("pointercancel", () => { pressed = null; });
     canvas.addEventListener("pointerleave", (event) => this.hover(-1, event));
@@ -140,9 +147,11 @@ class GraphView {
   }
 
   keyStep(key) {
-    const {selected} = this.state;
-    const go = (id) => () => {
-      if (id === undefined) return;
+    const selected = this.view.at[this.state.selected];
+    const {vertices} = this.view;
+    const go = (place) => () => {
+      if (place === undefined) return;
+      const id = this.view.ids[place];
       this.callbacks.select(id);
       this.focus(id, false);
     };
@@ -154,10 +163,9 @@ class GraphView {
       case "+": case "=": return () => this.zoom(1.3);
       case "-": return () => this.zoom(1 / 1.3);
       case "0": return () => this.fit();
-      case "f": return () => this.focus(selected, true);
-      case "ArrowUp": return go(this.model.vertices[selected].inputs.find((id) => !this.model.vertices[id].isInput) ??
-                                this.model.vertices[selected].inputs[0]);
-      case "ArrowDown": return go(this.model.vertices[selected].consumers[0]);
+      case "f": return () => this.focus(this.state.selected, true);
+      case "ArrowUp": return go(vertices[selected].inputs.find((input) => !vertices[input].isInput) ?? vertices[selected].inputs[0]);
+      case "ArrowDown": return go(vertices[selected].consumers[0]);
       case "ArrowLeft": return go(beside(-1));
       case "ArrowRight": return go(beside(1));
       default: return null;
@@ -178,7 +186,7 @@ class GraphView {
   }
 
   hover(id, event) {
-    showTip(id < 0 ? "" : this.tipOf(id), event.clientX, event.clientY);
+    showTip(id < 0 ? "" : this.tipOf(this.view.ids[id]), event.clientX, event.clientY);
     this.canvas.style.cursor = id < 0 ? "" : "pointer";
     if (id === this.hovered) return;
     this.hovered = id;
@@ -190,9 +198,10 @@ class GraphView {
     const planned = this.planned(id);
     const cut = vertex.isInput ? cutText(vertex, planned) : `cut: ${cutText(vertex, planned)}`;
     if (vertex.isInput) return `${vertex.formula}\n${cut}`;
-    const total = this.model.plans[this.state.plan].cost.seconds;
-    return `${vertex.formula}\n${cut}\n${secondsText(planned.seconds)}, ${shareText(planned.seconds / total)}; ` +
-      `${bytesText(planned.bytes)} received`;
+    const figures = figuresOf(this.model, this.state.plan, id, this.state.isFolded);
+    const together = figures.times > 1 ? `, ${figures.times} of its like together` : "";
+    const part = partText(this.model, this.state.plan, "seconds", figures);
+    return `${vertex.formula}\n${cut}\n${secondsText(figures.seconds)}${part && `, ${part}`}; ${bytesText(figures.bytes)} received${together}`;
   }
 
   // --- drawing
@@ -202,10 +211,15 @@ class GraphView {
   }
 
   show(state) {
+    if (state.isFolded !== this.view.isFolded) {
+      this.place(state.isFolded);
+      this.fit();
+    }
     this.state = state;
-    const {vertices} = this.model.plans[state.plan];
-    this.highest = vertices.reduce((most, planned) => Math.max(most, planned[state.kind]), 0);
-    this.mostMoved = vertices.reduce((most, planned) => Math.max(most, ...planned.operandBytes), 1);
+    this.figures = this.view.ids.map((id) => figuresOf(this.model, state.plan, id, state.isFolded));
+    this.selected = this.view.at[state.selected];
+    this.highest = this.figures.reduce((most, figures) => Math.max(most, figures[state.kind]), 0);
+    this.mostMoved = this.figures.reduce((most, {operandBytes}) => Math.max(most, ...operandBytes), 1);
     this.draw();
   }
 
@@ -228,7 +242,8 @@ class GraphView {
     context.setTransform(ratio * k, 0, 0, ratio * k, ratio * (width / 2 - x * k), ratio * (height / 2 - y * k));
     const corner = this.toWorld({x: 0, y: 0});
     const other = this.toWorld({x: width, y: height});
-    this.view = {left: corner.x - box.width, right: other.x + box.width, top: corner.y - 2 * box.height, bottom: other.y + 2 * box.height};
+    this.window = {left: corner.x - box.width, right: other.x + box.width, top: corner.y - 2 * box.height, bottom: other.y + 2 * box.height};
+    this.drawLayers(context);
     this.drawEdges(context);
     let drawn = 0;
     for (const node of this.layout.nodes) {
@@ -236,32 +251,59 @@ class GraphView {
       this.drawNode(context, node);
       ++drawn;
     }
-    if (this.layout.columns.length > 1 && k < 0.5) this.drawColumnShares(context);
-    for (const id of [this.hovered, this.state.selected]) {
-      if (id >= 0) this.drawRing(context, this.layout.nodes[id], id === this.state.selected);
+    for (const place of [this.hovered, this.selected]) {
+      if (place >= 0) this.drawRing(context, this.layout.nodes[place], place === this.selected);
     }
     this.callbacks.drawn(drawn);
   }
 
   isVisible({x, y}) {
-    return x > this.view.left && x < this.view.right && y > this.view.top && y < this.view.bottom;
+    return x > this.window.left && x < this.window.right && y > this.window.top && y < this.window.bottom;
+  }
+
+  /** Behind the vertices of layers that are drawn once, a field with how often they come; one in each column. */
+  drawLayers(context) {
+    if (!this.view.isFolded) return;
+    const {camera: {k}, colours} = this;
+    for (const {times, ids} of this.model.layers) {
+      const nodes = ids.map((id) => this.layout.nodes[this.view.at[id]]);
+      for (const column of new Set(nodes.map((node) => node.column))) {
+        const own = nodes.filter((node) => node.column === column);
+        const [left, right] = [Math.min(...own.map(({x}) => x)), Math.max(...own.map(({x}) => x))];
+        const [top, bottom] = [Math.min(...own.map(({y}) => y)), Math.max(...own.map(({y}) => y))];
+        const [wide, high] = [box.width / 2 + 14, box.height / 2 + 14];
+        const room = Math.max(18, 13 / k);  // for the text below
+        context.beginPath();
+        context.roundRect(left - wide, top - high, right - left + 2 * wide, bottom - top + 2 * high + room, 16);
+        context.fillStyle = colours.raised;
+        context.fill();
+        context.lineWidth = Math.max(1, 0.6 / k);
+        context.strokeStyle = colours.line;
+        context.stroke();
+        context.font = `600 ${Math.max(15, 11 / k)}px system-ui, 'DejaVu Sans', sans-serif`;
+        context.textAlign = "right";
+        context.textBaseline = "bottom";
+        context.fillStyle = colours.quiet;
+        context.fillText(`\u00d7 ${times}`, right + wide - 8, bottom + high + room - 4);
+      }
+    }
   }
 
   /** Where an edge enters its consumer. */
   entry(edge) {
     const to = this.layout.nodes[edge.to];
-    const last = this.model.vertices[edge.to].inputs.length - 1;
+    const last = this.view.vertices[edge.to].inputs.length - 1;
     const apart = Math.min(52, (box.width - 24) / Math.max(last, 1));
     return {x: to.x + (edge.slot - last / 2) * apart, y: to.y - box.height / 2};
   }
 
   drawEdges(context) {
     const {camera: {k}, colours} = this;
-    const {selected} = this.state;
+    const {selected} = this;
     const styles = new Map();  // from the look of edges to their path
     for (const edge of this.layout.edges) {
       const isChosen = [selected, this.hovered].some((id) => id >= 0 && (edge.from === id || edge.to === id));
-      const bytes = this.planned(edge.to).operandBytes[edge.operand];
+      const bytes = this.figures[edge.to].operandBytes[edge.operand];
       if (!isChosen && !this.mayShow(edge)) continue;
       const weight = bytes > 0 ? 1 + Math.round(3 * Math.sqrt(bytes / this.mostMoved)) : 0;
       const key = `${isChosen ? 1 : 0} ${weight}`;
@@ -281,7 +323,7 @@ class GraphView {
 
   mayShow(edge) {
     const [from, to] = [this.layout.nodes[edge.from], this.layout.nodes[edge.to]];
-    const {left, right, top, bottom} = this.view;
+    const {left, right, top, bottom} = this.window;
     if (edge.isFar) return this.isVisible(to) || (this.isFolded(edge) && this.isVisible(from));
     return Math.max(from.y, to.y) > top && Math.min(from.y, to.y) < bottom && Math.max(from.x, to.x) > left - 400 &&
       Math.min(from.x, to.x) < right + 400;
@@ -343,9 +385,9 @@ class GraphView {
     for (const edge of this.layout.edges) {
       const end = this.entry(edge);
       if (!this.isVisible(end)) continue;
-      const bytes = this.planned(edge.to).operandBytes[edge.operand];
+      const bytes = this.figures[edge.to].operandBytes[edge.operand];
       const isStub = edge.isFar && !this.isFolded(edge);
-      const name = isStub ? this.fitText(context, 10, this.model.vertices[edge.from].name, 50) : "";
+      const name = isStub ? this.fitText(context, 10, this.model.vertices[this.view.ids[edge.from]].name, 50) : "";
       const text = [name, bytes > 0 ? bytesText(bytes) : ""].filter((part) => part).join(" ");
       if (!text) continue;
       const width = context.measureText(text).width;
@@ -362,20 +404,23 @@ class GraphView {
 
   drawNode(context, node) {
     const {camera: {k}, colours} = this;
-    const vertex = this.model.vertices[node.vertex];
-    const planned = this.planned(node.vertex);
+    const id = this.view.ids[node.vertex];
+    const vertex = this.model.vertices[id];
+    const {isOutput} = this.view.vertices[node.vertex];
+    const figures = this.figures[node.vertex];
+    const name = nameOf(this.model, id, figures);
     const height = vertex.isInput ? box.height - 10 : box.height;
     const grown = k < 0.32 ? Math.min(1, (0.32 - k) / 0.12) : 0;  // from afar boxes fill their gaps
     const [wide, high] = [box.width + grown * (box.gapX - 6), height + grown * box.gapY * 0.55];
     const [left, top] = [node.x - wide / 2, node.y - high / 2];
-    const fill = vertex.isInput ? null : costColour(this.state.kind, planned[this.state.kind] / (this.highest || 1));
+    const fill = vertex.isInput ? null : costColour(this.state.kind, figures[this.state.kind] / (this.highest || 1));
     context.fillStyle = fill ? cssOf(fill) : colours.card;
-    if (k < 0.12 && fill && !vertex.isOutput) return context.fillRect(left, top, wide, high);
+    if (k < 0.12 && fill && !isOutput) return context.fillRect(left, top, wide, high);
     context.beginPath();
     context.roundRect(left, top, wide, high, vertex.isInput ? high / 2 : 8);
     context.fill();
-    context.lineWidth = Math.max(vertex.isOutput ? 3 : 1, (vertex.isOutput ? 1.4 : 0.5) / k);
-    context.strokeStyle = vertex.isOutput ? colours.text : vertex.isInput && k >= 0.12 ? colours.quiet : colours.line;
+    context.lineWidth = Math.max(isOutput ? 3 : 1, (isOutput ? 1.4 : 0.5) / k);
+    context.strokeStyle = isOutput ? colours.text : vertex.isInput && k >= 0.12 ? colours.quiet : colours.line;
     if (vertex.isInput && k > 0.3) context.setLineDash([5, 3]);
     context.stroke();
     context.setLineDash([]);
@@ -387,11 +432,11 @@ class GraphView {
     if (k < 0.58) {
       context.textAlign = "center";
       context.font = "600 23px system-ui, 'DejaVu Sans', sans-serif";
-      context.fillText(this.fitText(context, 23, vertex.name, box.width - 14), node.x, node.y + 1);
+      context.fillText(this.fitText(context, 23, name, box.width - 14), node.x, node.y + 1);
       return;
     }
     const inset = vertex.isInput ? 16 : 10;
-    const value = vertex.isInput ? vertex.shape.join("\u00d7") || "scalar" : this.state.kind === "seconds" ? secondsText(planned.seconds) : bytesText(planned.bytes);
+    const value = vertex.isInput ? vertex.shape.join("\u00d7") || "scalar" : kindText(this.state.kind, figures);
     context.textAlign = "right";
     context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     const shown = this.fitText(context, 11, value, 92);
@@ -400,32 +445,17 @@ class GraphView {
     const room = box.width - 2 * inset - context.measureText(shown).width - 8;
     context.textAlign = "left";
     context.fillStyle = quiet;
-    context.fillText(this.fitText(context, 11, cutText(vertex, planned), box.width - 2 * inset), left + inset,
+    context.fillText(this.fitText(context, 11, cutText(vertex, this.planned(id)), box.width - 2 * inset), left + inset,
                      node.y + (vertex.isInput ? 8 : 10));
     context.fillStyle = text;
     context.font = "600 13px system-ui, 'DejaVu Sans', sans-serif";
-    context.fillText(this.fitText(context, 13, vertex.name, Math.round(room)), left + inset, node.y - (vertex.isInput ? 7 : 9));
-  }
-
-  /** From afar, what each column costs. */
-  drawColumnShares(context) {
-    const {camera: {k}, colours} = this;
-    const {kind, plan} = this.state;
-    const costs = this.layout.columns.map(() => 0);
-    for (const node of this.layout.nodes) costs[node.column] += this.planned(node.vertex)[kind];
-    context.font = `${11 / k}px system-ui, 'DejaVu Sans', sans-serif`;
-    context.textAlign = "center";
-    context.textBaseline = "alphabetic";
-    context.fillStyle = colours.quiet;
-    this.layout.columns.forEach(({left, right}, at) => {
-      context.fillText(shareText(costs[at] / (this.model.plans[plan].cost[kind] || 1)), (left + right) / 2, -26 - 4 / k);
-    });
+    context.fillText(this.fitText(context, 13, name, Math.round(room)), left + inset, node.y - (vertex.isInput ? 7 : 9));
   }
 
   drawRing(context, node, isSelected) {
     const {camera: {k}, colours} = this;
     const grown = Math.max(4, 3 / k);
-    const height = this.model.vertices[node.vertex].isInput ? box.height - 10 : box.height;
+    const height = this.view.vertices[node.vertex].isInput ? box.height - 10 : box.height;
     context.beginPath();
     context.roundRect(node.x - box.width / 2 - grown, node.y - height / 2 - grown, box.width + 2 * grown, height + 2 * grown, 8 + grown);
     context.lineWidth = Math.max(3, (isSelected ? 2.5 : 1.5) / k);

@@ -14,27 +14,87 @@ function readModel(data) {
     return {
       id, name: planned.name, isInput, isOutput: outputs.has(planned.name),
       formula: isInput ? `input ${planned.name}[${from.shape.join(", ")}] : ${from.dtype}` : from.formula,
-      dtype: from.dtype, shape: from.shape, flops: from.flops || 0, kernel: from.kernel ? from.kernel.path : "",
+      dtype: from.dtype, shape: from.shape, flops: from.flops || 0, kernel: from.kernel || null,
       labels: isInput ? dimensions.map(([label]) => label) : from.labels,
       extents: isInput ? new Map(from.shape.map((extent, at) => [String(at), extent])) : mapOf(from.extents),
       resultLabels: isInput ? dimensions : from.result_labels,
       operandLabels: isInput ? [] : from.operand_labels,
       inputNames: isInput ? [] : from.inputs, inputs: [], consumers: [],
+      measured: isInput || !data.measured ? null
+        : {seconds: from.seconds, bytes: from.bytes_moved, memory: from.peak_memory.measured},
     };
   });
   const idOf = new Map(vertices.map((vertex) => [vertex.name, vertex.id]));
+  const idsOf = (names) => names.map((name) => idOf.get(name));
   for (const vertex of vertices) {
-    vertex.inputs = vertex.inputNames.map((name) => idOf.get(name));
+    vertex.inputs = idsOf(vertex.inputNames);
     for (const input of new Set(vertex.inputs)) vertices[input].consumers.push(vertex.id);
   }
   const plans = data.plans.map((plan) => ({
     ...plan,
     vertices: plan.vertices.map((planned) => ({
       parts: mapOf(planned.parts), sites: mapOf(planned.sites), strides: mapOf(planned.strides), bytes: planned.bytes,
-      scatter: planned.scatter || null, copies: planned.copies || [], operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes, seconds: planned.seconds || 0,
+      scatter: planned.scatter || null, copies: planned.copies || [], operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes,
+      seconds: planned.seconds, memory: planned.peak_memory ? planned.peak_memory.predicted : 0, runnerUp: planned.runner_up || null,
     })),
   }));
-  return {program: data.program, machine: data.machine, sites: data.sites, vertices, plans, refused: data.refused};
+  const alike = new Map(data.alike.map(({vertices: names, plans: together, measured}) =>
+    [idOf.get(names[0]), {members: idsOf(names), plans: together, measured}]));
+  const measured = data.measured || null;
+  const isShared = measured !== null && measured.bytes_moved_per_site.length === 0;
+  const layers = data.layers.map(({times, vertices: names, last}) => ({times, ids: idsOf(names), last}));
+  // Where sites have shared memory, no bytes went from one to another, and the limit was that of all together.
+  return {program: data.program, machine: data.machine, sites: data.sites, costKind: data.cost_kind,
+    limit: isShared ? null : data.memory_limit, processLimit: isShared ? data.memory_limit : null, measured, isShared, vertices, plans, refused: data.refused, alike, layers};
+}
+
+/** What vertices can be coloured and ranked by: a figure of theirs, and its name. */
+function kindsOf(model) {
+  return [["seconds", "time"], ["bytes", "bytes"], ...(model.measured === null ? [] : [["measured", "measured time"]])];
+}
+
+/** The vertices that are drawn: all of them, or of equal layers the first; `at` says which one stands for each vertex. */
+function viewOf(model, isFolded) {
+  const shown = model.vertices.map(({id}) => id);
+  if (isFolded) {
+    for (const [first, {members}] of model.alike) members.forEach((id) => { shown[id] = first; });
+  }
+  const ids = shown.filter((first, id) => first === id);
+  const places = new Map(ids.map((id, place) => [id, place]));
+  const at = shown.map((first) => places.get(first));
+  const vertices = ids.map((id, place) => ({id: place, isInput: model.vertices[id].isInput, isOutput: false,
+    inputs: model.vertices[id].inputs.map((input) => at[input]), consumers: []}));
+  for (const vertex of vertices) {
+    for (const input of new Set(vertex.inputs)) vertices[input].consumers.push(vertex.id);
+  }
+  for (const {id, isOutput} of model.vertices) vertices[at[id]].isOutput ||= isOutput;
+  return {isFolded, ids, at, vertices};
+}
+
+/** What a vertex costs by a plan; where it stands for others, all of them together. */
+function figuresOf(model, plan, id, isFolded) {
+  const vertex = model.vertices[id];
+  const planned = model.plans[plan].vertices[id];
+  const group = isFolded ? model.alike.get(id) : undefined;
+  if (group === undefined) {
+    return {times: 1, seconds: planned.seconds, bytes: planned.bytes, operandBytes: planned.operandBytes,
+      measured: vertex.measured === null ? 0 : vertex.measured.seconds};
+  }
+  const together = group.plans[plan];
+  return {times: group.members.length, seconds: together.seconds, bytes: together.bytes, operandBytes: together.operand_bytes,
+    measured: group.measured === null || vertex.isInput ? 0 : group.measured.seconds};
+}
+
+/** "Q_1" or, where it stands for others, "Q_1 x 32". */
+const nameOf = (model, id, {times}) => times > 1 ? `${model.vertices[id].name} \u00d7 ${times}` : model.vertices[id].name;
+
+/** The figure of this kind, as text. */
+const kindText = (kind, figures) => kind === "bytes" ? bytesText(figures.bytes) : secondsText(figures[kind]);
+
+/** A part of what all takes, as text; "" of what was measured, where threads compute side by side. */
+function partText(model, plan, kind, figures) {
+  const all = kind === "measured" ? 0 : model.plans[plan].cost[kind];
+  return all > 0 ? shareText(figures[kind] / all) : "";
 }
 
 /** How a tensor is cut whose dimensions are made of these labels: an axis per dimension. */

@@ -1,7 +1,7 @@
 // Brings the parts together: one state, and every change of it shown everywhere.
 
 const model = readModel(JSON.parse(byId("data").textContent));
-const state = {plan: 0, kind: "seconds", selected: -1};
+const state = {plan: 0, kind: "seconds", selected: -1, isFolded: model.alike.size > 0};
 
 const callbacks = {
   select(id, isFar = false) {
@@ -30,10 +30,15 @@ const details = new Details(byId("details"), model, callbacks);
 const costs = new Costs(model, callbacks);
 
 function show() {
-  fillSwitch(byId("colouring"), [["seconds", "time"], ["bytes", "bytes"]], state.kind, (kind) => {
+  fillSwitch(byId("colouring"), kindsOf(model), state.kind, (kind) => {
     state.kind = kind;
     show();
   });
+  fillSwitch(byId("layers"), [[true, "equal layers once"], [false, "all"]], state.isFolded, (isFolded) => {
+    state.isFolded = isFolded;
+    show();
+  });
+  byId("layers").hidden = model.alike.size === 0;
   fillSwitch(byId("planners"), model.plans.map((plan, at) => [at, plan.planner]), state.plan, callbacks.choosePlan);
   byId("planners").hidden = model.plans.length === 1;
   graph.show({...state});
@@ -45,21 +50,23 @@ function show() {
 
 function showLegend() {
   const ramp = (stops) => `background:linear-gradient(90deg,${stops.map((_, at) => cssOf(mixed(stops, at / (stops.length - 1)))).join(",")})`;
-  const highest = state.kind === "seconds" ? secondsText(graph.highest) : bytesText(graph.highest);
+  const highest = kindText(state.kind, {[state.kind]: graph.highest});
+  const each = state.isFolded ? "per vertex, layers together" : "per vertex";
   byId("legend").replaceChildren(
-    element("span", {}, "0", element("i", {class: "ramp", style: ramp(rampOf(state.kind))}), `${highest} per vertex`),
+    element("span", {}, "0", element("i", {class: "ramp", style: ramp(rampOf(state.kind))}), `${highest} ${each}`),
     element("span", {}, element("i", {style: "width:18px;height:3px;border-radius:2px;background:var(--accent)"}), "moves between sites"),
     element("span", {}, element("i", {style: "width:18px;height:10px;border-radius:5px;border:1px dashed var(--quiet)"}), "input"),
     element("span", {}, element("i", {style: "width:18px;height:10px;border-radius:3px;border:2px solid var(--text)"}), "output"));
 }
 
-// --- the address: #vertex=C&planner=sqrt&colour=bytes
+// --- the address: #vertex=C&planner=sqrt&colour=bytes&layers=all
 
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const plan = model.plans.findIndex(({planner}) => planner === given.get("planner"));
   if (plan >= 0) state.plan = plan;
-  if (given.get("colour") === "bytes") state.kind = "bytes";
+  if (kindsOf(model).some(([kind]) => kind === given.get("colour"))) state.kind = given.get("colour");
+  if (given.get("layers") === "all") state.isFolded = false;
   const chosen = model.vertices.findIndex(({name}) => name === given.get("vertex"));
   if (chosen >= 0) state.selected = chosen;
   return chosen >= 0;
@@ -68,6 +75,7 @@ function readAddress() {
 function keepInAddress() {
   const kept = new URLSearchParams({vertex: model.vertices[state.selected].name, planner: model.plans[state.plan].planner});
   if (state.kind !== "seconds") kept.set("colour", state.kind);
+  if (model.alike.size > 0 && !state.isFolded) kept.set("layers", "all");
   try {
     history.replaceState(null, "", `#${kept}`);
   } catch (refused) {
@@ -76,8 +84,8 @@ function keepInAddress() {
 }
 
 function mostExpensive() {
-  const {vertices} = model.plans[state.plan];
-  return vertices.reduce((best, planned, id) => planned.seconds >= vertices[best].seconds ? id : best, 0);
+  const seconds = (id) => figuresOf(model, state.plan, id, state.isFolded).seconds;
+  return viewOf(model, state.isFolded).ids.reduce((best, id) => seconds(id) >= seconds(best) ? id : best, 0);
 }
 
 // --- finding a vertex
@@ -162,10 +170,14 @@ window.addEventListener("hashchange", () => {
 const computedVertices = model.vertices.filter((vertex) => !vertex.isInput).length;
 document.title = `${model.program} on ${counted(model.sites, "site")}`;
 byId("program").textContent = model.program;
-byId("facts").textContent = `${counted(model.sites, "site")}, machine ${model.machine}; ${counted(computedVertices, "vertex", "vertices")}, ` +
-  `${counted(model.vertices.length - computedVertices, "input")}`;
+const layersText = model.layers.map(({times, ids}) => ` (${ids.length} \u00d7 ${times} alike)`).join("");
+const limitText = (model.limit === null ? "" : `, at most ${bytesText(model.limit)} on each`) +
+  (model.processLimit === null ? "" : `, at most ${bytesText(model.processLimit)} together`);
+byId("facts").textContent = `${counted(model.sites, "site")}${limitText}, machine ${model.machine}; ` +
+  `${counted(computedVertices, "vertex", "vertices")}${layersText}, ${counted(model.vertices.length - computedVertices, "input")}` +
+  (model.measured === null ? "" : `; run in ${secondsText(model.measured.seconds)}`);
 const isGiven = readAddress();
 if (state.selected < 0) state.selected = mostExpensive();
 show();
-if (isGiven && model.vertices.length > 60) graph.move(graph.nearTo(state.selected));
+if (isGiven && graph.view.ids.length > 60) graph.move(graph.nearTo(state.selected));
 document.documentElement.dataset.layoutMilliseconds = graph.layoutMilliseconds.toFixed(0);

@@ -15,7 +15,7 @@ function mixed(stops, t) {
   return [0, 1, 2].map((c) => Math.round(channel(stops[i], c) + (at - i) * (channel(stops[i + 1], c) - channel(stops[i], c))));
 }
 
-const rampOf = (kind) => ramps[isDark() ? "dark" : "light"][kind];
+const rampOf = (kind) => ramps[isDark() ? "dark" : "light"][kind === "bytes" ? "bytes" : "seconds"];
 
 /** The colour of a cost that is this part of the highest; its root, so that small ones are told apart. */
 function costColour(kind, part) {

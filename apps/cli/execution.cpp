@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <map>
 #include <utility>
 
 #include "arguments.h"
+#include "base/error.h"
 #include "base/guard.h"
+#include "base/text.h"
 #include "engine/memory.h"
 #include "engine/report/explain.h"
 #include "engine/report/report_json.h"
@@ -32,6 +35,13 @@ void check_outputs(const OutputFiles& files, const EinGraph& graph) {
   check_writable(planned);
 }
 
+/// Where a path leads, whether or not anything is there.
+std::filesystem::path place_of(const std::string& path) {
+  std::error_code unknown;  // what cannot be found is as it is written
+  std::filesystem::path place = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  return unknown ? std::filesystem::path(path) : place;
+}
+
 /// Before any work is done: no file that is read may be lost, unless the user wants it so.
 void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& prepared) {
   std::vector<std::string> written;
@@ -41,9 +51,16 @@ void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& pre
   if (arguments.plan.machine) options.push_back(*arguments.plan.machine);
   if (!arguments.overwrite) refuse_same_file(written, prepared.paths, "name another file, or add --overwrite");
   refuse_same_file(written, options, "name another file");
-  if (!arguments.trace) return;
-  refuse_same_file({*arguments.trace}, prepared.paths, "name another file");
-  refuse_same_file({*arguments.trace}, options, "name another file");
+  for (const std::optional<std::string>& report : {arguments.trace, arguments.html}) {
+    if (!report) continue;
+    refuse_same_file({*report}, prepared.paths, "name another file");
+    refuse_same_file({*report}, options, "name another file");
+    for (const std::string& other : written) {
+      if (place_of(other) == place_of(*report))
+        throw UserError(fmt::format("'{}' is to hold two things; name another file", printable(*report)));
+    }
+    written.push_back(*report);
+  }
 }
 
 void write_outputs(const OutputFiles& files, const RunReport& report) {
@@ -88,7 +105,7 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
 
 bool is_by_plan(const ExecutionArguments& arguments, const Job& job) {
   return job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.trace ||
-         arguments.plan.any();
+         arguments.html || arguments.plan.any();
 }
 
 /// All that can be said of them without a program.
@@ -121,6 +138,7 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
                .threads = threads_of(arguments.threads, job),
                .spill = arguments.spill,
                .trace = arguments.trace,
+               .html = arguments.html,
                .repeats = parse_repeats(arguments.repeats),
                .progress = progress_listener(arguments.progress),
                .explain = arguments.explain,
@@ -150,6 +168,8 @@ void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
                      "SECONDS: a rank that is stopped for longer ends the job (default 60)");
   command.add_option("--trace", arguments.trace,
                      "FILE: write when every task ran, for a trace viewer (Perfetto, chrome://tracing)");
+  command.add_option("--html", arguments.html,
+                     "FILE: write the plan as a page for a browser, what was measured beside what was predicted");
   command.add_flag("--overwrite", arguments.overwrite, "let an output replace a file that is read");
   command.add_flag("--analyze", arguments.analyze, "show what was predicted beside what was measured");
   command.add_flag("--explain", arguments.explain,

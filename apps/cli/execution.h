@@ -23,6 +23,7 @@ struct ExecutionArguments {
   std::optional<std::string> planner;
   std::optional<std::string> spill;
   std::optional<std::string> trace;
+  std::optional<std::string> html;
   std::string repeats = "1";
   std::string timeout = "60";
   bool overwrite = false;

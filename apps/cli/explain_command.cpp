@@ -148,7 +148,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   if (given) request.sites = given->sites;
   const PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
   check_fits(compiled, comparison.plans.front(), request, source);
-  if (arguments.html) write_text(*arguments.html, plans_html(compiled, comparison, request));
+  if (arguments.html) write_text(*arguments.html, plans_html(plans_json(compiled, comparison, request)));
   if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, comparison, request)));
   if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html, 400)));
   std::string text = plans_text(compiled, comparison, request, source, detail_of(arguments));

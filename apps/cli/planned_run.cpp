@@ -15,6 +15,7 @@
 #include "engine/report/trace.h"
 #include "engine/run_plan.h"
 #include "output.h"
+#include "viz/plan_html.h"
 
 namespace einrel::cli {
 namespace {
@@ -76,6 +77,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   InputSources sources;
   agree(job, [&] {
     if (run.trace) check_replaceable(*run.trace);
+    if (run.html) check_replaceable(*run.html);
     chosen = choose_plan(run.compiled, requested(run, job), run.source, job);
     if (!job.is_started)
       check_room(run.compiled, chosen, [&](const Vertex& input) { return run.inputs.contains(input.name); });
@@ -96,8 +98,12 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   agree(job, [&] {
     if (job.rank != 0) return;
     if (run.trace) write_text(*run.trace, trace_json(tasks, report));
+    std::string json;
+    if (run.json || run.html)
+      json = run_plan_json(run.compiled, plan, request, report, summaries, peak_resident_bytes());
+    if (run.html) write_text(*run.html, plans_html(json));
     if (run.json)
-      print(fmt::format("{}\n", run_plan_json(run.compiled, plan, request, report, summaries, peak_resident_bytes())));
+      print(json + "\n");
     else
       print_results(run, summaries, plan, report);
   });

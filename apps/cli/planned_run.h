@@ -32,6 +32,7 @@ struct PlannedRun {
   std::size_t threads = 1;
   std::optional<std::string> spill;
   std::optional<std::string> trace;
+  std::optional<std::string> html;
   std::size_t repeats = 1;
   ProgressListener progress;
   bool explain = false;

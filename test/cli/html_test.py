@@ -3,6 +3,7 @@
 Usage: html_test.py EINREL
 """
 
+import html
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import numpy as np
 sys.dont_write_bytecode = True
 import einrel_process as process  # noqa: E402
 
+MPIRUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "mpirun")
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
 CHAIN = """dims i=2600 j=3700 k=1800 l=500
 input A[i,j], B[j,k], C[k,l]
@@ -79,6 +81,62 @@ for (const plan of model.plans) {
 document.documentElement.dataset.compared = compared;
 document.documentElement.dataset.wrong = JSON.stringify(wrong.slice(0, 5));
 """
+
+
+# Looks at everything that the page says, whatever is chosen: elements, their titles and labels, tips, what is drawn.
+WORDS_OF_THE_PAGE = """
+const said = new Set();
+const {fillText} = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function(text, ...rest) {
+  said.add(String(text));
+  return fillText.call(this, text, ...rest);
+};
+const look = () => {
+  const {body} = document;
+  for (const part of body.querySelectorAll(":not(script):not(style)")) {
+    for (const child of part.childNodes) if (child.nodeType === Node.TEXT_NODE) said.add(child.data);
+    for (const name of ["title", "aria-label", "style"]) if (part.hasAttribute(name)) said.add(part.getAttribute(name));
+  }
+};
+const some = model.vertices.length > 60 ? model.vertices.filter(({id}) => id % 29 === 0) : model.vertices;
+let pages = 0;
+for (const [kind] of kindsOf(model)) {
+  for (const isFolded of model.alike.size > 0 ? [true, false] : [false]) {
+    for (let plan = 0; plan < model.plans.length; ++plan) {
+      Object.assign(state, {kind, isFolded, plan});
+      costs.ranking = kind;
+      costs.isMemory = !costs.isMemory;
+      for (const {id} of some) {
+        callbacks.select(id);
+        if (id % 7 === 0) graph.move(graph.nearTo(id));
+        graph.drawNow();
+        look();
+        said.add(graph.tipOf(id));
+        for (const grid of details.grids) said.add(grid.textAt(0, 0));
+        ++pages;
+      }
+      costs.bars.getBoundingClientRect = () => ({left: 0, width: 100});
+      costs.hoverSite({clientX: 50, clientY: 5});
+      said.add(byId("tip").textContent);
+    }
+  }
+}
+search.value = "a";
+findVertices();
+look();
+const {dataset} = document.documentElement;
+dataset.pages = pages;
+dataset.said = said.size;
+dataset.strange = JSON.stringify([...said].filter((text) => /\\b(null|undefined|NaN|Infinity)\\b|\\[object|\\?/.test(text)).slice(0, 9));
+dataset.words = JSON.stringify([...said]);
+"""
+
+
+def recurrence_of(steps):
+    """A state of several steps, equal but for their names, then a number."""
+    lines = ["dims b=64 h=96", "input X[b,h], W[h,h]", "H0[b,h] = X[b,h] * 2"]
+    lines += [f"H{i}[b,h] = tanh(sum[g] H{i - 1}[b,g] * W[g,h])" for i in range(1, steps + 1)]
+    return "\n".join([*lines, f"loss[] = mean[b,h] sq(H{steps}[b,h])", f"output loss, H{steps}"]) + "\n"
 
 
 def program_of(vertices):
@@ -181,6 +239,62 @@ class Pages(HtmlTest):
         self.assertLess(os.path.getsize(path), 3_000_000)
         self.assertGreater(len(self.data_of(page)["vertices"]), 700)
 
+    def test_equal_layers_are_told_once_with_what_they_cost_together(self):
+        program = self.text_file("r.ein", recurrence_of(50))
+        data = json.loads(self.succeed("explain", program, "--sites", "4", "--planner", "eindecomp", "--planner", "sqrt", "--json").out)
+        self.assertEqual(data["layers"], [{"times": 50, "vertices": ["H1_1", "H1"], "last": "H50"}])
+        self.assertEqual([group["vertices"] for group in data["alike"]],
+                         [[f"H{i}_1" for i in range(1, 51)], [f"H{i}" for i in range(1, 51)]])
+        for at, plan in enumerate(data["plans"]):
+            vertices = {vertex["name"]: vertex for vertex in plan["vertices"]}
+            for group in data["alike"]:
+                alike, together = [vertices[name] for name in group["vertices"]], group["plans"][at]
+                self.assertAlmostEqual(together["seconds"], sum(vertex["seconds"] for vertex in alike), delta=1e-12)
+                for figure in ("bytes", "reduced_bytes"):
+                    self.assertEqual(together[figure], sum(vertex[figure] for vertex in alike))
+                self.assertEqual(together["operand_bytes"], [sum(each) for each in zip(*(v["operand_bytes"] for v in alike))])
+
+    def test_each_plan_says_what_sites_hold_and_the_second_best_cuts(self):
+        arguments = (self.text_file("p.ein", CHAIN), "--sites", "6", "--planner", "eindecomp", "--planner", "single")
+        data = json.loads(self.succeed("explain", *arguments, "--memory", "200M", "--cost", "bytes", "--json").out)
+        self.assertEqual((data["memory_limit"], data["cost_kind"]), (200_000_000, "bytes"))
+        for plan in data["plans"]:
+            held = plan["peak_memory"]
+            self.assertEqual(len(held["by_site"]), 6)
+            self.assertEqual((held["predicted"], held["site"]), (max(held["by_site"]), held["by_site"].index(max(held["by_site"]))))
+            self.assertEqual(held["predicted"], max(v["peak_memory"]["predicted"] for v in plan["vertices"] if "peak_memory" in v))
+            self.assertEqual(plan["most_received"], max(plan["received"]))
+        self.assertEqual(data["plans"][1]["peak_memory"]["by_site"][1:], [0] * 5)
+        more = [vertex["runner_up"]["more"] for vertex in data["plans"][0]["vertices"] if vertex.get("runner_up")]
+        self.assertTrue(more and min(more) >= 0, more)
+
+    def test_a_run_makes_a_page_of_what_it_measured(self):
+        page, shown = self.path("run.html"), []
+        for arguments in ((), ("--sites", "4"), ("--sites", "4", "--repeat", "3")):
+            report = self.succeed("run", self.text_file("r.ein", recurrence_of(12)), "--random", "1", *arguments, "--html", page, "--json")
+            with open(page, encoding="utf-8") as file:
+                shown.append(self.data_of(file.read()))
+            wanted = json.loads(report.out)
+            for vertex in wanted["vertices"]:
+                vertex["kernel"].pop("considered")
+            self.assertEqual(shown[-1], wanted)
+        self.assertEqual(len(shown[-1]["measured"]["seconds_of_runs"]), 3)
+        for data in shown:
+            seconds = {vertex["name"]: vertex["seconds"] for vertex in data["vertices"]}
+            for group in data["alike"]:
+                self.assertAlmostEqual(group["measured"]["seconds"], sum(seconds[name] for name in group["vertices"]), delta=1e-12)
+            self.assertEqual([group["vertices"][0] for group in data["alike"]], ["H1_1", "H1"])
+
+    def test_a_run_writes_no_two_things_to_one_file(self):
+        program = self.text_file("p.ein", recurrence_of(1))
+        there = self.text_file("x.json", "{}")
+        same = os.path.join(self.folder, ".", "new.html")
+        for arguments in (("--html", program), ("--html", self.path("new.html"), "--trace", same),
+                          ("--html", self.path("new.html"), "--out", f"loss={same}"), ("--html", there, "--plan", there)):
+            self.refuse(1, "run", program, "--random", "1", *arguments, "--overwrite")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["p.ein", "x.json"])
+        self.refuse(1, "run", program, "--random", "1", "--html", self.path("missing/x.html"), mentions=["missing"])
+
     def test_an_older_page_is_replaced_and_nothing_else_left(self):
         path = self.text_file("plan.html", "old")
         program = self.text_file("p.ein", CHAIN)
@@ -263,17 +377,86 @@ class InABrowser(HtmlTest):
         shown, _ = self.drawn(path)
         self.assertRegex(shown, r"<td>heads</td><td[^>]*>no plan: there is no attention in it")
 
+    def told(self, path):
+        """All that a page says, whatever is chosen."""
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        end = page.rindex("})();")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page[:end] + WORDS_OF_THE_PAGE + page[end:])
+        _, marks = self.drawn(path)
+        self.assertEqual(marks["strange"], "[]", path)
+        self.assertGreater(int(marks["said"]), 30)
+        self.assertGreater(int(marks["pages"]), 0)
+        return json.loads(html.unescape(marks["words"]))
+
+    def test_nothing_is_said_to_be_unknown(self):
+        chain, scalar = self.text_file("p.ein", CHAIN), self.text_file("r.ein", recurrence_of(12))
+        numbers = self.text_file("n.ein", "dims i=6 j=1\ninput X[i,j], s[] : f64\nA[i] = sum[j] X[i,j]\nB[] = 2 * s[]\nC[] = max[i] A[i]\n"
+                                 "output A, B, C, X\n")
+        nothing = self.text_file("x.ein", "dims i=3\ninput X[i]\noutput X\n")
+        self.text_file("plan.json", self.succeed("explain", chain, "--sites", "4", "--json").out)
+        programs = {
+            "one planner": (chain, "--sites", "4"), "one site": (chain,), "nothing moves": (numbers, "--sites", "4"),
+            "no vertex": (nothing, "--sites", "2"), "a view": (self.text_file("v.ein", VIEWS), "--sites", "2", "--planner", "sqrt"),
+            "several planners": (chain, "--sites", "6", "--planner", "sqrt", "--planner", "eindecomp", "--planner", "single", "--planner", "heads"),
+            "a given plan": (chain, "--plan", self.path("plan.json")), "floats": (chain, "--sites", "8", "--cost", "floats"),
+            "little memory": (chain, "--sites", "4", "--memory", "40M", "--planner", "eindecomp", "--planner", "single", "--cost", "bytes"),
+            "many sites": (self.text_file("g.ein", GRADIENT), "--sites", "96"), "equal layers": (scalar, "--sites", "4"),
+            "layers of a model": (os.path.join(EXAMPLES, "llama_7b.ein"), "--sites", "16", "--planner", "eindecomp", "--planner", "tensor"),
+        }
+        for what, arguments in programs.items():
+            with self.subTest(what):
+                said = "\n".join(self.told(self.page_of(*arguments)[0]))
+                for text, where in {"What moves: nothing": "nothing moves", "Next best": "one planner", " allowed": "little memory",
+                                    "no plan: ": "several planners", "12 alike": "equal layers", "32 alike": "layers of a model"}.items():
+                    if what == where:
+                        self.assertIn(text, said)
+        runs = {"one site": (numbers,), "sites": (scalar, "--sites", "4", "--repeat", "2"), "a limit": (scalar, "--sites", "2", "--memory", "1M"),
+                "no vertex": (nothing,)}
+        for what, arguments in runs.items():
+            with self.subTest(f"run: {what}"):
+                self.succeed("run", *arguments, "--random", "1", "--html", self.path("run.html"))
+                said = self.told(self.path("run.html"))
+                self.assertIn("memory is shared", said)
+                self.assertEqual("Predicted and measured" in said, what != "no vertex")
+        with self.subTest("einsum"):
+            np.save(self.path("a.npy"), np.ones((4, 5), np.float32))
+            self.succeed("einsum", "ij,ij->", self.path("a.npy"), self.path("a.npy"), "--html", self.path("run.html"))
+            self.assertIn("Predicted and measured", self.told(self.path("run.html")))
+
+    def test_a_job_shows_what_went_from_rank_to_rank(self):
+        page = self.path("job.html")
+        done = subprocess.run([MPIRUN, "-n", "2", process.PROGRAM, "run", self.text_file("g.ein", GRADIENT.replace("100000", "1000")),
+                               "--random", "1", "--planner", "sqrt", "--html", page, "--json"], capture_output=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        measured = json.loads(done.stdout)["measured"]
+        self.assertEqual(len(measured["peak_memory_per_rank"]), 2)
+        said = self.told(page)
+        self.assertNotIn("memory is shared", said)
+        self.assertIn("processes", said)
+
+    def test_equal_layers_are_drawn_once(self):
+        path, page = self.page_of(os.path.join(EXAMPLES, "llama_7b.ein"), "--sites", "16")
+        data = self.data_of(page)
+        hidden = sum(len(group["vertices"]) - 1 for group in data["alike"])
+        self.assertGreater(hidden, 900)
+        _, marks = self.drawn(path)
+        self.assertEqual(int(marks["drawn"]), len(data["plans"][0]["vertices"]) - hidden)
+        shown, marks = self.drawn(path, "#vertex=Q_7&layers=all")
+        self.assertIn("one of 32 alike", shown)
+
     def test_three_thousand_vertices(self):
         program = self.text_file("big.ein", program_of(3000))
         path, _ = self.page_of(program, "--sites", "4", "--planner", "sqrt")
-        _, marks = self.drawn(path)
+        _, marks = self.drawn(path, "#layers=all")
         self.assertEqual(marks["drawn"], "3002")
         self.assert_picture(path)
 
     def test_a_model_of_a_thousand_vertices(self):
         path, page = self.page_of(os.path.join(EXAMPLES, "llama_7b.ein"), "--sites", "16", "--planner", "sequence",
                                   "--planner", "tensor")
-        _, marks = self.drawn(path)
+        _, marks = self.drawn(path, "#layers=all")
         self.assertEqual(int(marks["drawn"]), len(self.data_of(page)["plans"][0]["vertices"]))
 
     def test_grids_show_the_bytes_that_plans_move(self):

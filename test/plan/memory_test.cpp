@@ -53,6 +53,14 @@ TEST(Peak, OfOneSiteIsWhatIsAlive) {
   EXPECT_EQ(described(kept, peak_of(kept, plan_of(kept, 1, {}))), "120 on 0 at Z: stored X 40 stored Y 40 stored Z 40");
 }
 
+TEST(Peak, OfEverySiteIsTheMostThatItHoldsAtAnyTime) {
+  const EinGraph graph = einrel::graph_of("dims i=10\ninput X[i]\nY[i] = exp(X[i])\nZ[] = sum[i] Y[i]\noutput Z\n");
+  Plan plan = plan_of(graph, 3, {{"Y", {2}}, {"Z", {1}}});
+  const SitePeak peak = peak_of(graph, plan);
+  // Of X and Y each of two has half, 20; then site 0 has its half of Y, all of Y as Z needs it, and Z: 20 + 40 + 4.
+  EXPECT_EQ(peak.by_site, (std::vector<std::int64_t>{64, 40, 0})) << described(graph, peak);
+}
+
 TEST(Peak, CountsWhatIsMadeBetweenTheJoinsOfAVertex) {
   const EinGraph graph =
       einrel::graph_of("dims i=4 j=6 k=8\ninput A[i,j], B[j,k], C[i,k]\nZ[i] = max[j,k] (A[i,j] + B[j,k]) * C[i,k]\n");

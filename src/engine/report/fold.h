@@ -27,6 +27,9 @@ struct Folding {
 /// O(vertices * longest layer).
 Folding fold(const EinGraph& graph, const std::vector<PlanReport>& reports);
 
+/// What vertices that are cut alike cost together: as they cost alone, but for bytes and seconds.
+VertexCost cost_of_all(const PlanReport& report, const std::vector<std::size_t>& alike);
+
 /// Every vertex stands for itself.
 Folding unfolded(const EinGraph& graph);
 

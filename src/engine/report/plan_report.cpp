@@ -99,18 +99,6 @@ std::string why_text(const EinGraph& graph, std::size_t v, const PlanReport& rep
   return text + least_text(report.costs.vertices[v], report.least[v]);
 }
 
-/// What a vertex costs together with all that it stands for.
-VertexCost cost_of_all(const PlanReport& report, const std::vector<std::size_t>& alike) {
-  VertexCost all = report.costs.vertices[alike.front()];
-  for (std::size_t i = 1; i < alike.size(); ++i) {
-    const VertexCost& other = report.costs.vertices[alike[i]];
-    for (std::size_t o = 0; o < all.operand_bytes.size(); ++o) all.operand_bytes[o] += other.operand_bytes[o];
-    all.reduced_bytes += other.reduced_bytes;
-    all.seconds += other.seconds;
-  }
-  return all;
-}
-
 std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report, const Folding& folding) {
   const Vertex& vertex = graph.vertices[v];
   const VertexPlan& plan = report.plan.vertices[v];

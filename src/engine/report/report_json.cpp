@@ -1,5 +1,6 @@
 #include "engine/report/report_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -7,6 +8,7 @@
 #include "engine/kernels.h"
 #include "engine/memory.h"
 #include "engine/plan_file.h"
+#include "engine/report/fold.h"
 #include "engine/report/plan_report.h"
 #include "engine/report/summary.h"
 #include "tra/from_einsum.h"
@@ -151,15 +153,33 @@ ordered_json peak_json(const EinGraph& graph, const SitePeak& peak) {
     tensors.push_back(
         {{"name", graph.vertices[held.vertex].name}, {"as", std::string(name_of(held.as))}, {"bytes", held.bytes}});
   }
-  return {{"predicted", peak.bytes},
-          {"measured", nullptr},
-          {"site", peak.site},
-          {"vertex", graph.vertices[peak.vertex].name},
-          {"tensors", std::move(tensors)}};
+  return {{"predicted", peak.bytes}, {"measured", nullptr},
+          {"site", peak.site},       {"vertex", graph.vertices[peak.vertex].name},
+          {"by_site", peak.by_site}, {"tensors", std::move(tensors)}};
+}
+
+/// The second best way to compute a vertex, and where it loses.
+ordered_json runner_up_json(const EinGraph& graph, std::size_t v, const std::optional<RunnerUp>& other) {
+  if (!other) return nullptr;
+  const std::vector<std::string> names = label_names(graph.vertices[v]);
+  ordered_json sites = ordered_json::object();
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    if (other->plan.grid[l] > 1) sites[names[l]] = other->plan.grid[l];
+  }
+  const bool at_home = other->producer == other->consumer;
+  ordered_json json{{"sites", sites},
+                    {"more", other->more},
+                    {"more_there", other->more_there},
+                    {"moving", at_home ? ordered_json() : ordered_json(graph.vertices[other->producer].name)},
+                    {"to", at_home ? ordered_json() : ordered_json(graph.vertices[other->consumer].name)}};
+  if (other->plan.scatter) json["scatter"] = names[*other->plan.scatter];
+  if (const std::int64_t copies = copies_of(other->plan); copies > 1) json["copies"] = copies;
+  return json;
 }
 
 /// How a plan computes a vertex. Per label or, of an input, per dimension: parts, sites and the step in their numbers.
-ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport& report) {
+ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport& report,
+                          const std::optional<RunnerUp>& other) {
   const Vertex& vertex = graph.vertices[v];
   const VertexPlan& plan = report.plan.vertices[v];
   const VertexCost& cost = report.costs.vertices[v];
@@ -185,25 +205,9 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
   if (plan.scatter) json["scatter"] = names[*plan.scatter];
   for (const SiteCopies& copies : plan.copies)
     json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});
-  return json;
-}
-
-/// The second best way to compute a vertex, and where it loses.
-ordered_json runner_up_json(const EinGraph& graph, std::size_t v, const std::optional<RunnerUp>& other) {
-  if (!other) return nullptr;
-  const std::vector<std::string> names = label_names(graph.vertices[v]);
-  ordered_json sites = ordered_json::object();
-  for (std::size_t l = 0; l < names.size(); ++l) {
-    if (other->plan.grid[l] > 1) sites[names[l]] = other->plan.grid[l];
-  }
-  const bool at_home = other->producer == other->consumer;
-  ordered_json json{{"sites", sites},
-                    {"more", other->more},
-                    {"more_there", other->more_there},
-                    {"moving", at_home ? ordered_json() : ordered_json(graph.vertices[other->producer].name)},
-                    {"to", at_home ? ordered_json() : ordered_json(graph.vertices[other->consumer].name)}};
-  if (other->plan.scatter) json["scatter"] = names[*other->plan.scatter];
-  if (const std::int64_t copies = copies_of(other->plan); copies > 1) json["copies"] = copies;
+  if (is_input(vertex)) return json;
+  json["peak_memory"] = {{"predicted", report.peak.by_vertex[v]}, {"measured", nullptr}};
+  json["runner_up"] = runner_up_json(graph, v, other);
   return json;
 }
 
@@ -268,56 +272,112 @@ ordered_json summary_json(const Summary& summary) {  // NaN and infinities becom
   return {{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}};
 }
 
+/// A plan: what it costs, what sites hold and receive, and how it computes each vertex.
+ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const PlanRequest& request) {
+  const std::vector<std::optional<RunnerUp>> others = runners_up(graph, report.plan, request.machine, request.cost);
+  ordered_json vertices = ordered_json::array();
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) vertices.push_back(planned_json(graph, v, report, others[v]));
+  const std::vector<std::int64_t>& received = report.costs.received;
+  return {{"planner", report.plan.planner},
+          {"sites", report.plan.sites},
+          {"cost", costs_json(report.costs)},
+          {"peak_memory", peak_json(graph, report.peak)},
+          {"received", received},
+          {"most_received", *std::max_element(received.begin(), received.end())},
+          {"plan_seconds", report.seconds},
+          {"vertices", std::move(vertices)}};
+}
+
+std::vector<std::string> names_of(const EinGraph& graph, const std::vector<std::size_t>& vertices) {
+  std::vector<std::string> names;
+  for (const std::size_t v : vertices) names.push_back(graph.vertices[v].name);
+  return names;
+}
+
+ordered_json layers_json(const EinGraph& graph, const Folding& folding) {
+  ordered_json layers = ordered_json::array();
+  for (const FoldedGroup& group : folding.groups) {
+    layers.push_back({{"times", group.times},
+                      {"vertices", names_of(graph, group.vertices)},
+                      {"last", graph.vertices[group.last].name}});
+  }
+  return layers;
+}
+
+/// The vertices of equal layers that are the same there, and what they cost together by each plan.
+ordered_json alike_json(const EinGraph& graph, const PlanComparison& comparison, const Folding& folding) {
+  ordered_json all = ordered_json::array();
+  for (const std::vector<std::size_t>& alike : folding.alike) {
+    if (alike.size() < 2) continue;
+    ordered_json plans = ordered_json::array();
+    for (const PlanReport& report : comparison.plans) {
+      const VertexCost cost = cost_of_all(report, alike);
+      plans.push_back({{"bytes", cost.bytes()},
+                       {"operand_bytes", cost.operand_bytes},
+                       {"reduced_bytes", cost.reduced_bytes},
+                       {"seconds", cost.seconds}});
+    }
+    all.push_back({{"vertices", names_of(graph, alike)}, {"plans", std::move(plans)}, {"measured", nullptr}});
+  }
+  return all;
+}
+
 /// The program as the first plan computes it, and all plans.
 ordered_json planned_program_json(const Compiled& compiled, const PlanComparison& comparison,
-                                  const PlanRequest& request) {
+                                  const PlanRequest& request, const Folding& folding) {
+  const EinGraph& graph = compiled.graph;
   ordered_json json = base_json(compiled);
-  const PlanReport& first = comparison.plans.front();
+  ordered_json plans = ordered_json::array();
+  for (const PlanReport& report : comparison.plans) plans.push_back(plan_json(graph, report, request));
+  const ordered_json& first = plans.front();
   json["sites"] = request.sites;
-  json["planner"] = first.plan.planner;
+  json["planner"] = first["planner"];
   json["machine"] = request.machine.name;
-  json["cost"] = costs_json(first.costs);
-  json["peak_memory"] = peak_json(compiled.graph, first.peak);
+  json["cost"] = first["cost"];
+  json["peak_memory"] = first["peak_memory"];
+  json["cost_kind"] = std::string(name_of(request.cost));
   json["memory_limit"] = request.memory ? ordered_json(*request.memory) : ordered_json();
-  const std::vector<std::optional<RunnerUp>> others =
-      runners_up(compiled.graph, first.plan, request.machine, request.cost);
   std::size_t next = 0;
-  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-    if (is_input(compiled.graph.vertices[v])) continue;
-    json["vertices"][next].update(planned_json(compiled.graph, v, first));
-    json["vertices"][next]["runner_up"] = runner_up_json(compiled.graph, v, others[v]);
-    json["vertices"][next++].update(read_and_written_json(compiled.graph.vertices[v]));
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (is_input(graph.vertices[v])) continue;
+    json["vertices"][next].update(first["vertices"][v]);
+    json["vertices"][next++].update(read_and_written_json(graph.vertices[v]));
   }
-  json["plans"] = ordered_json::array();
-  for (const PlanReport& report : comparison.plans) {
-    ordered_json vertices = ordered_json::array();
-    for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-      vertices.push_back(planned_json(compiled.graph, v, report));
-    }
-    json["plans"].push_back({{"planner", report.plan.planner},
-                             {"sites", report.plan.sites},
-                             {"cost", costs_json(report.costs)},
-                             {"peak_memory", peak_json(compiled.graph, report.peak)},
-                             {"received", report.costs.received},
-                             {"plan_seconds", report.seconds},
-                             {"vertices", std::move(vertices)}});
-  }
+  json["layers"] = layers_json(graph, folding);
+  json["alike"] = alike_json(graph, comparison, folding);
+  json["plans"] = std::move(plans);
   json["refused"] = ordered_json::array();
   for (const auto& [planner, reason] : comparison.refused)
     json["refused"].push_back({{"planner", planner}, {"reason", reason}});
   return json;
 }
 
+/// What vertices that are alike took together, where they are told in `alike`.
+void add_measured(ordered_json& alike, const PlanRunReport& run, const Folding& folding) {
+  std::size_t next = 0;
+  for (const std::vector<std::size_t>& vertices : folding.alike) {
+    if (vertices.size() < 2) continue;
+    double seconds = 0;
+    std::int64_t bytes = 0;
+    for (const std::size_t v : vertices) {
+      seconds += run.vertex_seconds[v];
+      if (run.is_counted) bytes += run.vertex_bytes[v];
+    }
+    alike[next++]["measured"] = {{"seconds", seconds}, {"bytes_moved", bytes}};
+  }
+}
+
 }  // namespace
 
 std::string plans_json(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request) {
-  return text_of(planned_program_json(compiled, comparison, request));
+  return text_of(planned_program_json(compiled, comparison, request, fold(compiled.graph, comparison.plans)));
 }
 
 std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
                           const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
                           std::optional<std::int64_t> peak_bytes) {
-  ordered_json json = planned_program_json(compiled, {{plan}, {}}, request);
+  const Folding folding = fold(compiled.graph, {plan});
+  ordered_json json = planned_program_json(compiled, {{plan}, {}}, request, folding);
   for (const auto& [name, summary] : outputs) json["outputs"][name].update(summary_json(summary));
   json["peak_memory"]["measured"] = peak_bytes.value_or(0);
   std::size_t next = 0;
@@ -325,9 +385,10 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
     if (is_input(compiled.graph.vertices[v])) continue;
     json["vertices"][next]["predicted_seconds"] = json["vertices"][next]["seconds"];
     json["vertices"][next]["seconds"] = run.vertex_seconds[v];
-    json["vertices"][next]["peak_memory"] = {{"predicted", plan.peak.by_vertex[v]}, {"measured", run.vertex_live[v]}};
+    json["vertices"][next]["peak_memory"]["measured"] = run.vertex_live[v];
     json["vertices"][next++]["bytes_moved"] = run.is_counted ? run.vertex_bytes[v] : 0;
   }
+  add_measured(json["alike"], run, folding);
   const std::int64_t moved = std::accumulate(run.received.begin(), run.received.end(), std::int64_t{0});
   json["measured"] = {{"seconds", run.seconds},
                       {"seconds_of_runs", run.runs},
@@ -336,6 +397,8 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
                       {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
                       {"bytes_spilled", run.spilled},
                       {"bytes_read_back", run.read_back},
+                      {"peak_memory", *std::max_element(run.vertex_live.begin(), run.vertex_live.end())},
+                      {"peak_memory_per_rank", run.peak_bytes},
                       {"tasks", run.tasks}};
   return text_of(json);
 }

@@ -187,6 +187,7 @@ SitePeak peak_of(const EinGraph& graph, const Plan& plan) {
   SitePeak peak;
   peak.by_vertex.resize(graph.vertices.size());
   std::vector<std::int64_t> live(static_cast<std::size_t>(plan.sites), 0);
+  peak.by_site = live;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     for (const Holding* const holding : begin[v]) {
       for (std::size_t site = 0; site < live.size(); ++site)
@@ -195,6 +196,8 @@ SitePeak peak_of(const EinGraph& graph, const Plan& plan) {
     const bool computes = !is_input(graph.vertices[v]) || v + 1 == graph.vertices.size();
     const auto most = std::max_element(live.begin(), live.end());
     peak.by_vertex[v] = *most;
+    for (std::size_t site = 0; computes && site < live.size(); ++site)
+      peak.by_site[site] = std::max(peak.by_site[site], live[site]);
     if (computes && *most > peak.bytes) {
       peak.bytes = *most;
       peak.site = static_cast<std::size_t>(most - live.begin());

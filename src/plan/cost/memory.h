@@ -35,6 +35,7 @@ struct SitePeak {
   std::vector<HeldTensor> tensors;  ///< that make it up, largest first
   /// The most that any site holds while each vertex is computed, also where that is on another site or less.
   std::vector<std::int64_t> by_vertex;
+  std::vector<std::int64_t> by_site;  ///< the most that each site holds while any vertex is computed
 };
 
 /// The peak of a plan, vertices computed one after the other, each on all of its sites at once. A site holds
