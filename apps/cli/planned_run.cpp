@@ -4,6 +4,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 #include "engine/choose_plan.h"
 #include "engine/chunked_outputs.h"
 #include "engine/memory.h"

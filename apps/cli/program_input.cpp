@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "einsum/text/parse.h"
 #include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
 #include "exec/starpu/job.h"

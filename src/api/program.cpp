@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "einsum/check.h"
 #include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel::api {
 namespace {
@@ -31,18 +32,16 @@ TensorInfo info_of(const DeclaredInput& input) {
 /// The labels of a vertex's dimensions.
 std::vector<std::string> labels_of(const Vertex& vertex, const std::vector<TensorInfo>& inputs) {
   std::vector<std::string> labels;
-  if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) {
-    for (const std::size_t label : einsum->output) labels.push_back(einsum->labels[label].name);
-  } else if (const auto* view = std::get_if<View>(&vertex.op)) {
-    for (const std::vector<std::size_t>& group : view->to) {
-      std::vector<std::string> names;
-      for (const std::size_t label : group) names.push_back(view->labels[label].name);
-      labels.push_back(names.size() == 1 ? names.front() : fmt::format("({})", fmt::join(names, " ")));
-    }
-  } else {
+  if (is_input(vertex)) {
     for (const TensorInfo& input : inputs) {
       if (input.name == vertex.name) labels = input.labels;
     }
+    return labels;
+  }
+  for (const std::vector<std::size_t>& group : result_groups(vertex)) {
+    std::vector<std::string> names;
+    for (const std::size_t label : group) names.push_back(labels_of(vertex)[label].name);
+    labels.push_back(names.size() == 1 ? names.front() : fmt::format("({})", fmt::join(names, " ")));
   }
   return labels;
 }

@@ -9,6 +9,7 @@
 #include "api/plan_options.h"
 #include "api/program_data.h"
 #include "api/tensor_data.h"
+#include "einsum/vertex_facts.h"
 #include "engine/choose_plan.h"
 #include "engine/memory.h"
 

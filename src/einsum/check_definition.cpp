@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "base/suggest.h"
 #include "einsum/check_state.h"
 #include "einsum/label_scope.h"
 #include "einsum/typing.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel::checking {
 namespace {
@@ -227,6 +230,7 @@ class DefinitionChecker {
       void operator()(const ast::Where&) const { self.typed_.where(span); }
       void operator()(const ast::Cast& cast) const { self.typed_.cast(cast.type, span); }
       void operator()(const ast::Reduce& reduce) const { self.type_reduction(reduce, i); }
+      void operator()(const ast::OpaqueCall& call) const { self.type_opaque(call, i); }
       void operator()(const ast::MacroCall&) const { throw Bug("macro calls are expanded before typing"); }
     };
     std::visit(Visitor{*this, i, node.span}, node.op);
@@ -330,6 +334,104 @@ class DefinitionChecker {
     return rounds ? std::optional(cast->type) : std::nullopt;
   }
 
+  /// inverse[i,j](x): a vertex over the batches and the matrices of x, which reads x.
+  void type_opaque(const ast::OpaqueCall& call, std::size_t i) {
+    const Span span = expr_.nodes[i].span;
+    typed_.settle(span);
+    const auto value = typed_.top();
+    if (value.kind == TypedBuilder::Value::Kind::poison) return;
+    const ScalarExpr body = typed_.pop();
+    const std::vector<std::size_t> labels = labels_of_opaque(call, i, labels_of(body));
+    if (labels.empty() || !is_square(call, labels, span) || !has_opaque_type(call, value.dtype, span)) {
+      typed_.push_poison();
+      return;
+    }
+    Opaque opaque{call.function, {}, {}};
+    Vertex vertex;
+    vertex.dtype = value.dtype;
+    vertex.where = where_;
+    vertex.inputs.push_back(operand_of_opaque(body, labels, value.dtype, opaque));
+    for (const std::size_t label : labels) {
+      opaque.labels.push_back({display_label(scope_.name(label)), extent_or_zero(scope_.extent(label))});
+      vertex.bound.push_back(opaque.labels.back().extent);
+    }
+    make_names_unique(opaque.labels);
+    check_size(vertex);
+    vertex.op = std::move(opaque);
+    push_result(std::move(vertex), labels, i + 1 == expr_.nodes.size() && labels == left_);
+  }
+
+  /// Batches, as they stand on the left, then rows and columns; empty with an error where a matrix has not both.
+  std::vector<std::size_t> labels_of_opaque(const ast::OpaqueCall& call, std::size_t i,
+                                            const std::vector<std::size_t>& used) {
+    check_distinct(state_, call.matrix);
+    std::vector<std::size_t> matrix;
+    for (const ast::Name& name : call.matrix) {
+      const std::optional<std::size_t> label = find_label(name.text, i);
+      if (label && std::binary_search(used.begin(), used.end(), *label)) {
+        if (std::find(matrix.begin(), matrix.end(), *label) == matrix.end()) matrix.push_back(*label);
+        continue;
+      }
+      state_.error(fmt::format("label '{}' does not occur in what {} is taken of", display_label(name.text),
+                               name_of(call.function)),
+                   {name.span}, "name the labels of its rows and columns");
+    }
+    if (matrix.size() != 2) return {};
+    std::vector<std::size_t> labels;
+    for (const auto* const candidates : {&std::as_const(left_), &used}) {
+      for (const std::size_t label : *candidates) {
+        const auto is_in = [&](const std::vector<std::size_t>& all) {
+          return std::find(all.begin(), all.end(), label) != all.end();
+        };
+        if (is_in(used) && !is_in(matrix) && !is_in(labels)) labels.push_back(label);
+      }
+    }
+    labels.insert(labels.end(), matrix.begin(), matrix.end());
+    return labels;
+  }
+
+  bool is_square(const ast::OpaqueCall& call, const std::vector<std::size_t>& labels, Span span) {
+    const std::size_t rows = labels[labels.size() - 2];
+    const MaybeExtent height = scope_.extent(rows);
+    const MaybeExtent width = scope_.extent(labels.back());
+    if (!height || !width || *height == *width) return true;
+    state_.error(
+        fmt::format("{} takes square matrices, but '{}' has extent {} and '{}' has {}", name_of(call.function),
+                    display_label(scope_.name(rows)), *height, display_label(scope_.name(labels.back())), *width),
+        {span}, "rows and columns need the same extent");
+    return false;
+  }
+
+  bool has_opaque_type(const ast::OpaqueCall& call, DType dtype, Span span) {
+    if (dtype == DType::f32 || dtype == DType::f64) return true;
+    state_.error(fmt::format("{} computes f32 and f64, not {}", name_of(call.function), name_of(dtype)), {span},
+                 fmt::format("convert first: {}[...](f32(...))", name_of(call.function)));
+    return false;
+  }
+
+  /// The tensor that `body` is, if it reads nothing but whole dimensions, else a new vertex that computes it.
+  VertexId operand_of_opaque(const ScalarExpr& body, const std::vector<std::size_t>& labels, DType dtype,
+                             Opaque& opaque) {
+    const auto* const value = std::get_if<OperandValue>(&body.steps.front().op);
+    if (body.steps.size() == 1 && value != nullptr) {
+      const PooledAccess& read = pool_[value->operand];
+      const Shape& bound = state_.builder.graph()[read.vertex].bound;
+      std::set<std::size_t> seen;
+      for (const Index& index : read.access.indices) {
+        const std::optional<std::size_t> label = plain_label(index);
+        const bool is_whole = label && extent_or_zero(scope_.extent(*label)) == bound[opaque.operand.size()];
+        if (!is_whole || !seen.insert(*label).second) break;
+        const auto position = std::find(labels.begin(), labels.end(), *label) - labels.begin();
+        opaque.operand.push_back(static_cast<std::size_t>(position));
+      }
+      if (!read.access.pad && opaque.operand.size() == read.access.indices.size()) return read.vertex;
+    }
+    opaque.operand.resize(labels.size());
+    std::iota(opaque.operand.begin(), opaque.operand.end(), std::size_t{0});
+    Vertex vertex = make_vertex(body, labels, {}, std::nullopt, dtype);
+    return state_.builder.find_or_add(std::move(vertex), definition_.name.text, state_.tensor_names);
+  }
+
   void report_absent(const ast::Name& label) {
     const std::string shown = display_label(label.text);
     if (shown != label.text) {  // made by a macro
@@ -415,7 +517,7 @@ class DefinitionChecker {
     einsum.body = std::move(body);
     einsum.reducer = reducer;
     for (const std::size_t label : output) vertex.bound.push_back(extent_or_zero(scope_.extent(label)));
-    make_label_names_unique(einsum);
+    make_names_unique(einsum.labels);
     check_size(vertex);
     vertex.op = std::move(einsum);
     return vertex;
@@ -439,9 +541,9 @@ class DefinitionChecker {
   }
 
   /// A reduced label may carry the name of an outer one; inside one vertex names must differ for people.
-  static void make_label_names_unique(EinSum& einsum) {
+  static void make_names_unique(std::vector<Label>& labels) {
     std::set<std::string> names;
-    for (Label& label : einsum.labels) {
+    for (Label& label : labels) {
       const std::string base = label.name;
       for (int n = 2; !names.insert(label.name).second; ++n) label.name = fmt::format("{}{}", base, n);
     }
@@ -471,69 +573,7 @@ class DefinitionChecker {
   std::optional<Vertex> whole_;                        // the statement is one reduction
 };
 
-/// How the statement being checked comes to need itself through `first`, which it reads; empty if it does not.
-std::vector<std::string> find_cycle(const CheckState& state, const std::string& first) {
-  std::map<std::string, std::string> reached_from{{first, state.current}};
-  std::vector<std::string> queue{first};
-  while (!queue.empty()) {
-    const std::string name = queue.back();
-    queue.pop_back();
-    if (name == state.current) {
-      std::vector<std::string> path{name};
-      std::string at = name;
-      do {
-        at = reached_from.at(at);
-        path.push_back(at);
-      } while (at != state.current);
-      std::reverse(path.begin(), path.end());
-      return path;
-    }
-    const auto reads = state.reads.find(name);
-    if (reads == state.reads.end()) continue;
-    for (const std::string& next : reads->second) {
-      if (reached_from.insert({next, name}).second) queue.push_back(next);
-    }
-  }
-  return {};
-}
-
 }  // namespace
-
-void check_distinct(CheckState& state, const std::vector<ast::Name>& labels) {
-  std::map<std::string, Span> seen;
-  for (const ast::Name& label : labels) {
-    const auto [first, is_new] = seen.insert({label.text, label.span});
-    if (!is_new) {
-      state.error(fmt::format("label '{}' stands twice", display_label(label.text)), {label.span, first->second},
-                  "name each label once");
-    }
-  }
-}
-
-TensorInfo* find_tensor(CheckState& state, const ast::Name& name) {
-  if (const auto found = state.tensors.find(name.text); found != state.tensors.end()) {
-    found->second.read = true;
-    return &found->second;
-  }
-  if (state.is_suspect(name.text)) return nullptr;
-  if (state.tensor_names.count(name.text) != 0) {
-    const std::vector<std::string> cycle = find_cycle(state, name.text);
-    state.error(
-        cycle.empty() ? fmt::format("'{}' is read before its definition", name.text)
-                      : fmt::format("cyclic definition: {}", fmt::join(cycle, " needs ")),
-        {name.span},
-        cycle.empty() ? "move its definition up" : "a tensor cannot depend on itself; give new values another name");
-    return nullptr;
-  }
-  const std::string near = state.suggest(
-      name.text, [&] { return std::vector<std::string>(state.tensor_names.begin(), state.tensor_names.end()); });
-  const bool macro = state.macros.contains(name.text);
-  state.error(fmt::format("unknown tensor '{}'", name.text), {name.span},
-              macro          ? fmt::format("'{}' is a macro: give it arguments in parentheses", name.text)
-              : near.empty() ? fmt::format("declare it: input {}[...], or define it first", name.text)
-                             : near);
-  return nullptr;
-}
 
 void check_definition(CheckState& state, const ast::Definition& definition, Span where) {
   state.current = definition.name.text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "einsum/contraction_tree.h"
+#include "einsum/vertex_facts.h"
 #include "einsum/vertex_splitter.h"
 
 namespace einrel {

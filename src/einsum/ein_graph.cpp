@@ -1,6 +1,5 @@
 #include "einsum/ein_graph.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "einsum/check.h"
@@ -10,16 +9,6 @@ namespace einrel {
 bool is_exact(double value, DType integer) {
   const double limit = integer == DType::i32 ? 0x1p31 : 0x1p63;
   return value == std::floor(value) && value >= -limit && value < limit;
-}
-
-double flops(const Vertex& vertex) {
-  const auto* einsum = std::get_if<EinSum>(&vertex.op);
-  if (einsum == nullptr) return 0;
-  const auto computing = std::count_if(einsum->body.steps.begin(), einsum->body.steps.end(),
-                                       [](const ScalarStep& step) { return arity(step) > 0; });
-  double bindings = 1;
-  for (const Label& label : einsum->labels) bindings *= static_cast<double>(label.extent.value());
-  return bindings * static_cast<double>(computing + (einsum->reducer ? 1 : 0));
 }
 
 EinGraph needed_for_outputs(const EinGraph& graph) {

@@ -77,21 +77,31 @@ struct Input {
   bool operator==(const Input&) const = default;
 };
 
+/// Linear algebra that no EinSum expresses.
+/// Z[labels] = function of the matrices of X[operand]: the last two labels are their rows and columns, all others are
+/// batches. The result's dimensions are the labels in their order; every label is one dimension of the operand.
+///   Z[b,i,j] = inverse[i,j](X[j,b,i]): labels b,i,j; operand {2,0,1}.
+/// A plan may cut batches; a matrix is whole on one site. f32 and f64 only.
+struct Opaque {
+  OpaqueFunction function = OpaqueFunction::inverse;
+  std::vector<Label> labels;
+  std::vector<std::size_t> operand;  ///< the label of each of its dimensions
+  bool operator==(const Opaque&) const = default;
+};
+
 using VertexId = StrongId<struct VertexTag>;
 
 /// One tensor of the program and how it is computed. `inputs[i]` is what the operand i of an EinSum (or the
-/// one operand of a View) reads.
+/// one operand of the others) reads.
 struct Vertex {
   std::string name;
   DType dtype = DType::f32;
   Shape bound;
   std::vector<VertexId> inputs;
-  std::variant<Input, EinSum, View> op;
+  std::variant<Input, EinSum, View, Opaque> op;
   Span where;  ///< the statement in the program text
   bool operator==(const Vertex&) const = default;
 };
-
-inline bool is_input(const Vertex& vertex) { return std::holds_alternative<Input>(vertex.op); }
 
 /// A named number bound at run time; without a default the user must give it.
 struct ScalarDeclaration {
@@ -122,9 +132,5 @@ bool is_exact(double value, DType integer);
 /// Throws Bug unless `graph` keeps every promise of the types above: positions in range, labels each used as
 /// said, extents equal where operands meet, accesses inside their bounds, body and dtypes consistent.
 void verify(const EinGraph& graph);
-
-/// Scalar operations of a vertex: (steps of the body that compute + 1 if it reduces) per binding of its labels; 0 for
-/// inputs and views. As a double, since it may exceed 63 bits.
-double flops(const Vertex& vertex);
 
 }  // namespace einrel

@@ -74,6 +74,11 @@ constexpr std::array reducer_rows{
 };
 static_assert(reducer_rows.size() == static_cast<std::size_t>(Reducer::logsumexp) + 1);
 
+constexpr std::array opaque_rows{
+    FunctionInfo{"inverse", "inverse[i,j](x)", "the inverse of the matrices x with rows i and columns j; f32 and f64"},
+};
+static_assert(opaque_rows.size() == static_cast<std::size_t>(OpaqueFunction::inverse) + 1);
+
 template <class Function, std::size_t count>
 std::optional<Function> named(const std::array<FunctionInfo, count>& rows, std::size_t first, std::string_view name) {
   const auto row = std::find_if(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
@@ -128,9 +133,15 @@ std::optional<BinaryFunction> binary_named(std::string_view name) {
 
 std::optional<Reducer> reducer_named(std::string_view name) { return named<Reducer>(reducer_rows, 0, name); }
 
+std::optional<OpaqueFunction> opaque_named(std::string_view name) {
+  return named<OpaqueFunction>(opaque_rows, 0, name);
+}
+
 std::string_view name_of(UnaryFunction function) { return unary_rows[static_cast<std::size_t>(function)].name; }
 std::string_view name_of(BinaryFunction function) { return binary_rows[static_cast<std::size_t>(function)].name; }
 std::string_view name_of(Reducer reducer) { return reducer_rows[static_cast<std::size_t>(reducer)].name; }
+
+std::string_view name_of(OpaqueFunction function) { return opaque_rows[static_cast<std::size_t>(function)].name; }
 
 std::optional<BinaryFunction> continuation(std::optional<Reducer> reducer) {
   if (!reducer) return std::nullopt;
@@ -246,6 +257,7 @@ const std::vector<FunctionInfo>& all_functions() {
     append(binary_rows);
     append(other_rows);
     append(reducer_rows);
+    append(opaque_rows);
     return all;
   }();
   return rows;

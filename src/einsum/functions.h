@@ -52,6 +52,9 @@ enum class BinaryFunction : std::uint8_t {
 /// How a vertex reduces over its aggregated labels (the paper's (+), EinDecomp section 3).
 enum class Reducer : std::uint8_t { sum, prod, max, min, mean, any, all, argmax, argmin, logsumexp };
 
+/// Linear algebra on whole matrices that no EinSum expresses.
+enum class OpaqueFunction : std::uint8_t { inverse };
+
 /// One row of `einrel list functions`.
 struct FunctionInfo {
   std::string_view name;
@@ -62,11 +65,13 @@ struct FunctionInfo {
 std::optional<UnaryFunction> unary_named(std::string_view name);    // by name; negate has none
 std::optional<BinaryFunction> binary_named(std::string_view name);  // max and min only; the rest are operators
 std::optional<Reducer> reducer_named(std::string_view name);
+std::optional<OpaqueFunction> opaque_named(std::string_view name);
 
 std::string_view name_of(UnaryFunction function);
 /// The operator sign ("+", "<=", ...), or "max" and "min".
 std::string_view name_of(BinaryFunction function);
 std::string_view name_of(Reducer reducer);
+std::string_view name_of(OpaqueFunction function);
 
 constexpr bool is_comparison(BinaryFunction f) { return f >= BinaryFunction::less && f <= BinaryFunction::not_equal; }
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "einsum/check_state.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel::checking {
 namespace {
@@ -49,34 +50,51 @@ void put_step(Key& key, const ScalarStep& step) {
   std::visit(Visitor{key}, step.op);
 }
 
-/// Everything that determines the values of an EinSum vertex, without names; "" for other vertices.
-std::string key_of(const Vertex& vertex) {
-  const auto* einsum = std::get_if<EinSum>(&vertex.op);
-  if (einsum == nullptr) return "";
-  Key key;
-  key.put(vertex.dtype);
-  key.put(einsum->output.size());
-  key.put(einsum->labels.size());
-  key.put(einsum->operands.size());
-  for (const Label& label : einsum->labels) key.put(label.extent.value());
-  key.put(static_cast<std::int8_t>(einsum->reducer ? static_cast<int>(*einsum->reducer) : -1));
-  for (std::size_t i = 0; i < einsum->operands.size(); ++i) {
-    const Access& access = einsum->operands[i];
-    key.put(vertex.inputs[i].index);
-    key.put(access.pad.has_value());
-    key.put(access.pad.value_or(0));
-    for (const Index& index : access.indices) {
-      key.put(index.offset);
-      key.put(index.terms.size());
-      for (const IndexTerm& term : index.terms) {
-        key.put(term.coefficient);
-        key.put(term.label);
+/// Everything that determines the values of a vertex, without names; "" where none is made twice.
+struct KeyOf {
+  const Vertex& vertex;
+
+  std::string operator()(const Input&) const { return ""; }
+  std::string operator()(const View&) const { return ""; }
+
+  std::string operator()(const Opaque& opaque) const {
+    Key key;
+    key.put(vertex.op.index());
+    key.put(opaque.function);
+    key.put(vertex.inputs.front().index);
+    for (const std::size_t label : opaque.operand) key.put(label);
+    return key.take();
+  }
+
+  std::string operator()(const EinSum& einsum) const {
+    Key key;
+    key.put(vertex.op.index());
+    key.put(vertex.dtype);
+    key.put(einsum.output.size());
+    key.put(einsum.labels.size());
+    key.put(einsum.operands.size());
+    for (const Label& label : einsum.labels) key.put(label.extent.value());
+    key.put(static_cast<std::int8_t>(einsum.reducer ? static_cast<int>(*einsum.reducer) : -1));
+    for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
+      const Access& access = einsum.operands[i];
+      key.put(vertex.inputs[i].index);
+      key.put(access.pad.has_value());
+      key.put(access.pad.value_or(0));
+      for (const Index& index : access.indices) {
+        key.put(index.offset);
+        key.put(index.terms.size());
+        for (const IndexTerm& term : index.terms) {
+          key.put(term.coefficient);
+          key.put(term.label);
+        }
       }
     }
+    for (const ScalarStep& step : einsum.body.steps) put_step(key, step);
+    return key.take();
   }
-  for (const ScalarStep& step : einsum->body.steps) put_step(key, step);
-  return key.take();
-}
+};
+
+std::string key_of(const Vertex& vertex) { return std::visit(KeyOf{vertex}, vertex.op); }
 
 }  // namespace
 

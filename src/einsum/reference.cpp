@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "einsum/scalar_value.h"
+#include "einsum/vertex_facts.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -198,6 +200,57 @@ Tensor evaluate(const Vertex& vertex, const View& view, const std::vector<Tensor
     const std::int64_t from = element_offset(view, view.from, operand.strides(), binding);
     const std::int64_t to = element_offset(view, view.to, result.strides(), binding);
     std::memcpy(result.mutable_data() + to * size, operand.data() + from * size, static_cast<std::size_t>(size));
+  });
+  return result;
+}
+
+/// X^-1 by Gauss-Jordan elimination with the largest pivot of each column, in long double; nothing where a column has
+/// none but zeros.
+std::optional<std::vector<long double>> inverse_of(std::vector<long double> x, std::size_t n) {
+  std::vector<long double> inverse(n * n, 0);
+  for (std::size_t i = 0; i < n; ++i) inverse[i * n + i] = 1;
+  for (std::size_t column = 0; column < n; ++column) {
+    std::size_t pivot = column;
+    for (std::size_t row = column + 1; row < n; ++row) {
+      if (std::abs(x[row * n + column]) > std::abs(x[pivot * n + column])) pivot = row;
+    }
+    const long double value = x[pivot * n + column];
+    if (value == 0) return std::nullopt;
+    for (auto* const matrix : {&x, &inverse}) {
+      std::swap_ranges(&(*matrix)[pivot * n], &(*matrix)[pivot * n] + n, &(*matrix)[column * n]);
+      for (std::size_t k = 0; k < n; ++k) (*matrix)[column * n + k] /= value;
+    }
+    for (std::size_t row = 0; row < n; ++row) {
+      const long double factor = x[row * n + column];
+      if (row == column || factor == 0) continue;
+      for (auto* const matrix : {&x, &inverse}) {
+        for (std::size_t k = 0; k < n; ++k) (*matrix)[row * n + k] -= factor * (*matrix)[column * n + k];
+      }
+    }
+  }
+  return inverse;
+}
+
+Tensor evaluate(const Vertex& vertex, const Opaque& opaque, const std::vector<Tensor>& operands,
+                const ScalarBindings&) {
+  const Tensor& operand = operands.at(0);
+  Tensor result(vertex.dtype, vertex.bound);
+  std::vector<std::size_t> batch(opaque.labels.size() - 2);
+  std::iota(batch.begin(), batch.end(), std::size_t{0});
+  const std::vector<std::size_t> matrix{batch.size(), batch.size() + 1};
+  const auto n = static_cast<std::size_t>(opaque.labels.back().extent.value());
+  Access access;
+  for (const std::size_t label : opaque.operand) access.indices.push_back({0, {{1, label}}});
+  Binding binding(opaque.labels.size(), 0);
+  std::int64_t done = 0;
+  for_each_binding(opaque.labels, batch, binding, [&] {
+    std::vector<long double> values;
+    for_each_binding(opaque.labels, matrix, binding,
+                     [&] { values.push_back(as_double(read(access, operand, binding))); });
+    const auto inverse = inverse_of(std::move(values), n);
+    if (!inverse) throw UserError(singular_text(vertex, done));
+    std::int64_t offset = done++ * static_cast<std::int64_t>(n * n);
+    for (const long double value : *inverse) store(result, offset++, static_cast<double>(value));
   });
   return result;
 }

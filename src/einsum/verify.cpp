@@ -2,6 +2,7 @@
 
 #include "einsum/ein_graph.h"
 #include "einsum/typing.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel {
 namespace {
@@ -113,18 +114,39 @@ void verify_view(const View& view, const Vertex& vertex, const EinGraph& graph) 
   invariant(vertex.dtype == graph[vertex.inputs[0]].dtype, "a view keeps the dtype");
 }
 
+void verify_opaque(const Opaque& opaque, const Vertex& vertex, const EinGraph& graph) {
+  invariant(vertex.inputs.size() == 1, "linear algebra has one operand");
+  invariant(opaque.labels.size() >= 2, "a matrix has rows and columns");
+  invariant(vertex.dtype == DType::f32 || vertex.dtype == DType::f64, "linear algebra computes f32 and f64");
+  const Vertex& operand = graph[vertex.inputs[0]];
+  invariant(vertex.dtype == operand.dtype, "linear algebra keeps the dtype");
+  std::vector<std::size_t> counts(opaque.labels.size(), 0);
+  count_labels(opaque.operand, counts);
+  invariant(std::all_of(counts.begin(), counts.end(), [](std::size_t n) { return n == 1; }),
+            "every label is one dimension of the operand");
+  Shape bound;
+  for (const std::size_t label : opaque.operand) bound.push_back(opaque.labels[label].extent);
+  invariant(bound == operand.bound, "labels have the extents of the operand");
+  invariant(label_extents(vertex) == vertex.bound, "the result has one dimension per label");
+  invariant(opaque.labels.back().extent == opaque.labels[opaque.labels.size() - 2].extent, "a matrix is square");
+}
+
+struct VerifyOp {
+  const Vertex& vertex;
+  const EinGraph& graph;
+  void operator()(const Input&) const { invariant(vertex.inputs.empty(), "an input reads nothing"); }
+  void operator()(const EinSum& einsum) const { verify_einsum(einsum, vertex, graph); }
+  void operator()(const View& view) const { verify_view(view, vertex, graph); }
+  void operator()(const Opaque& opaque) const { verify_opaque(opaque, vertex, graph); }
+};
+
 }  // namespace
 
 void verify(const EinGraph& graph) {
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     for (const VertexId input : vertex.inputs) invariant(input.index < v, "inputs come before their readers");
-    if (const auto* einsum = std::get_if<EinSum>(&vertex.op))
-      verify_einsum(*einsum, vertex, graph);
-    else if (const auto* view = std::get_if<View>(&vertex.op))
-      verify_view(*view, vertex, graph);
-    else
-      invariant(vertex.inputs.empty(), "an input reads nothing");
+    std::visit(VerifyOp{vertex, graph}, vertex.op);
   }
   for (const VertexId output : graph.outputs) invariant(output.index < graph.vertices.size(), "an output is a vertex");
 }

@@ -9,6 +9,7 @@
 
 #include "einsum/contraction_tree.h"
 #include "einsum/ein_graph.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel {
 
@@ -91,7 +92,7 @@ EinGraph replace_vertices(const EinGraph& graph, const Split& split) {
     Vertex vertex = original;
     for (VertexId& input : vertex.inputs) input = moved[input.index];
     const bool is_replaced =
-        std::holds_alternative<EinSum>(vertex.op) && split(vertex, VertexSplitter(vertex, result, names), result);
+        einsum_of(vertex) != nullptr && split(vertex, VertexSplitter(vertex, result, names), result);
     if (!is_replaced) result.vertices.push_back(std::move(vertex));
     moved.push_back(VertexId{result.vertices.size() - 1});
   }

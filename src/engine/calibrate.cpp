@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "einsum/check.h"
+#include "einsum/vertex_facts.h"
 #include "engine/memory_plan.h"
 #include "engine/random_input.h"
 #include "engine/run.h"

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "einsum/vertex_facts.h"
+#include "kernel/cpu/lapack.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/products.h"
 
@@ -61,15 +63,14 @@ std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled
     if (is_input(vertex) || is_shared) continue;
     std::vector<ArrayLayout> operands;
     for (const VertexId input : vertex.inputs) operands.push_back(memory.layouts[input.index]);
-    const std::optional<KernelSpec> spec = spec_of(vertex, operands, scalars);
-    if (!spec) continue;
-    Choice choice = choose_kernel(*spec);
-    kernels[v] = {std::string(choice.kernel),
-                  choice.offer.path,
-                  choice.offer.seconds,
-                  choice.offer.own_bytes,
-                  choice.offer.shared_bytes,
-                  std::move(choice.considered),
+    std::optional<Choice> choice = choice_of(vertex, operands, scalars);
+    if (!choice) continue;
+    kernels[v] = {std::string(choice->kernel),
+                  choice->offer.path,
+                  choice->offer.seconds,
+                  choice->offer.own_bytes,
+                  choice->offer.shared_bytes,
+                  std::move(choice->considered),
                   {},
                   false};
   }
@@ -79,9 +80,11 @@ std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled
 
 std::string kernels_text() {
   std::string text;
-  for (const KernelInfo& kernel : all_kernels()) {
+  const auto add = [&text](const auto& kernel) {
     text += fmt::format("{:<10} {}\n{:<10} by {}\n", kernel.name, kernel.computes, "", kernel.library);
-  }
+  };
+  for (const KernelInfo& kernel : all_kernels()) add(kernel);
+  add(lapack_note());
   text +=
       "\nThe kernel of the lowest modelled time computes a vertex; `einrel explain PROGRAM --json` says for each "
       "vertex what the\n"

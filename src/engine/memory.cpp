@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 #include "tensor/dtype.h"
 
 namespace einrel {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "einsum/vertex_facts.h"
 #include "kernel/view.h"
 
 namespace einrel {
@@ -15,7 +16,7 @@ void place_tensors(const EinGraph& graph, const std::vector<ArrayLayout>& inputs
     const Vertex& vertex = graph.vertices[v];
     plan.owners.push_back(v);
     plan.layouts.push_back(is_input(vertex) ? inputs.at(next_input++) : row_major_layout(vertex.dtype, vertex.bound));
-    const auto* const view = std::get_if<View>(&vertex.op);
+    const View* const view = view_of(vertex);
     if (view == nullptr) continue;
     const std::size_t operand = vertex.inputs[0].index;
     if (std::optional<Strides> shared = view_strides(*view, plan.layouts[operand].strides)) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 #include "ia/from_tra.h"
 #include "ia/placement.h"
 #include "plan/layout.h"

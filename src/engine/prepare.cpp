@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/memory_plan.h"
 #include "kernel/evaluate.h"

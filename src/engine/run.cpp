@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/suggest.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel {
 namespace {

@@ -1,5 +1,6 @@
 #include "exec/chunk_kernel.h"
 
+#include "einsum/vertex_facts.h"
 #include "kernel/evaluate.h"
 #include "kernel/view.h"
 
@@ -10,12 +11,13 @@ ChunkKernel::ChunkKernel(const Kernel& kernel, const std::vector<ArrayLayout>& a
   std::vector<Shape> bounds;
   for (const ArrayLayout& argument : arguments) bounds.push_back(argument.shape);
   std::vector<ArrayLayout> values = arguments;
-  const std::vector<Vertex> vertices = vertices_of(kernel, std::move(bounds));
+  std::vector<Vertex> vertices = vertices_of(kernel, std::move(bounds));
+  for (Vertex& vertex : vertices) vertex.name = "a chunk of " + vertex.name;  // positions in messages are the chunk's
   for (std::size_t v = 0; v < vertices.size(); ++v) {
     std::vector<ArrayLayout> operands;
     for (const std::size_t read : kernel.steps[v].reads) operands.push_back(values[read]);
     Step step{{}, kernel.steps[v].reads, row_major_layout(vertices[v].dtype, vertices[v].bound), false};
-    const auto* const view = std::get_if<View>(&vertices[v].op);
+    const View* const view = view_of(vertices[v]);
     const auto shared = view == nullptr ? std::nullopt : view_strides(*view, operands.front().strides);
     if (shared && v + 1 < vertices.size()) {
       step.result.strides = *shared;

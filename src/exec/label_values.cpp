@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel {
 namespace {
@@ -75,7 +76,7 @@ std::optional<Kernel> without_positions(const Kernel& kernel, std::size_t argume
   result.arguments.erase(result.arguments.begin() + static_cast<std::ptrdiff_t>(argument));
   result.arguments.push_back(DType::i64);
   for (KernelStep& step : result.steps) {
-    auto* const einsum = std::get_if<EinSum>(&step.op);
+    EinSum* const einsum = einsum_of(step);
     const bool takes = std::find(step.reads.begin(), step.reads.end(), argument) != step.reads.end();
     if (takes && (einsum == nullptr || !take_positions(*einsum, step.reads, argument, extent))) return std::nullopt;
     for (std::size_t& read : step.reads) {

@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 #include "kernel/cpu/blocks/accumulate.h"
 #include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/streaming.h"
-#include "kernel/registry.h"
+#include "kernel/cpu/lapack.h"
 #include "kernel/view.h"
 
 namespace einrel {
@@ -50,22 +51,30 @@ bool stays_in_no_cache(const ArrayLayout& result, const std::vector<ArrayLayout>
 
 std::optional<KernelSpec> spec_of(const Vertex& vertex, const std::vector<ArrayLayout>& operands,
                                   const ScalarBindings& scalars) {
-  if (const auto* const view = std::get_if<View>(&vertex.op)) {
-    if (!has_bindings(view->labels)) return std::nullopt;
-    return view_copy(*view, operands.at(0));
-  }
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
-  if (einsum == nullptr) throw Bug("an input has nothing to evaluate");
-  if (!needs_kernel(*einsum)) return std::nullopt;
+  if (!has_bindings(labels_of(vertex))) return std::nullopt;
+  if (const View* const view = view_of(vertex)) return view_copy(*view, operands.at(0));
+  const EinSum* const einsum = einsum_of(vertex);
+  invariant(einsum != nullptr, "inputs and linear algebra are no loops over labels");
   const ArrayLayout result = row_major_layout(vertex.dtype, vertex.bound);
   return KernelSpec{*einsum, operands, result, scalars, false, stays_in_no_cache(result, operands)};
 }
 
+std::optional<Choice> choice_of(const Vertex& vertex, const std::vector<ArrayLayout>& operands,
+                                const ScalarBindings& scalars, bool accumulate) {
+  if (opaque_of(vertex) != nullptr) {
+    if (!has_bindings(labels_of(vertex))) return std::nullopt;
+    return choose_lapack(vertex, operands.at(0));
+  }
+  std::optional<KernelSpec> spec = spec_of(vertex, operands, scalars);
+  if (!spec) return std::nullopt;
+  spec->accumulate = accumulate;
+  return choose_kernel(*spec);
+}
+
 PreparedKernel prepare(const Vertex& vertex, const std::vector<ArrayLayout>& operands, const ScalarBindings& scalars,
                        bool accumulate) {
-  if (std::optional<KernelSpec> spec = spec_of(vertex, operands, scalars)) {
-    spec->accumulate = accumulate;
-    return choose_kernel(*spec).offer.prepare();
+  if (const std::optional<Choice> choice = choice_of(vertex, operands, scalars, accumulate)) {
+    return choice->offer.prepare();
   }
   if (element_count(vertex.bound) == 0 || accumulate) return {};
   return reduction_of_nothing(vertex, std::get<EinSum>(vertex.op));
@@ -79,7 +88,7 @@ Tensor evaluate(const Vertex& vertex, const std::vector<Tensor>& operands, const
     layouts.push_back(layout_of(operand));
     data.push_back(operand.data());
   }
-  if (const auto* const view = std::get_if<View>(&vertex.op)) {
+  if (const View* const view = view_of(vertex)) {
     auto shared = view_strides(*view, layouts.at(0).strides);
     if (shared) return operands[0].restrided(vertex.bound, std::move(*shared));
   }

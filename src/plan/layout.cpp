@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "einsum/vertex_facts.h"
+
 namespace einrel {
 namespace {
 
 /// The cut of a dimension of a View: whole units of its group's other labels.
-std::int64_t unit_of_group(const View& view, const std::vector<std::size_t>& group) {
+std::int64_t unit_of_group(const std::vector<Label>& labels, const std::vector<std::size_t>& group) {
   std::int64_t unit = 1;
-  for (std::size_t i = 1; i < group.size(); ++i) unit *= view.labels[group[i]].extent.value();
+  for (std::size_t i = 1; i < group.size(); ++i) unit *= labels[group[i]].extent.value();
   return unit;
 }
 
@@ -17,12 +19,12 @@ LayoutAxis axis_of(const VertexPlan& plan, std::optional<std::size_t> label, std
   return {{plan.parts[*label], unit}, plan.grid[*label], plan.strides[*label]};
 }
 
-Layout layout_of(const Vertex& vertex, const std::vector<std::optional<std::size_t>>& labels,
-                 const std::vector<std::vector<std::size_t>>* groups, const VertexPlan& plan) {
+Layout layout_of(const Vertex& vertex, const std::vector<std::optional<std::size_t>>& labels, const LabelGroups* groups,
+                 const VertexPlan& plan) {
   Layout layout;
   layout.axes.reserve(labels.size());
   for (std::size_t d = 0; d < labels.size(); ++d) {
-    const std::int64_t unit = groups == nullptr ? 1 : unit_of_group(std::get<View>(vertex.op), (*groups)[d]);
+    const std::int64_t unit = groups == nullptr ? 1 : unit_of_group(labels_of(vertex), (*groups)[d]);
     layout.axes.push_back(axis_of(plan, labels[d], unit));
   }
   return layout;
@@ -44,7 +46,7 @@ std::vector<SiteCopies> merged(std::vector<SiteCopies> copies) {
 
 /// The result as it would lie unscattered.
 Layout unscattered_layout(const Vertex& vertex, const VertexPlan& plan) {
-  const auto* const view = std::get_if<View>(&vertex.op);
+  const View* const view = view_of(vertex);
   return layout_of(vertex, result_labels(vertex), view == nullptr ? nullptr : &view->to, plan);
 }
 
@@ -176,7 +178,7 @@ bool numbers_scatter(const Vertex& vertex, const VertexPlan& plan) {
 }
 
 Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan& plan) {
-  const auto* const view = std::get_if<View>(&vertex.op);
+  const View* const view = view_of(vertex);
   const std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, operand);
   Layout layout = layout_of(vertex, labels, view == nullptr ? nullptr : &view->from, plan);
   for (std::size_t label = 0; label < plan.grid.size(); ++label) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 #include "tra/body_split.h"
 #include "tra/lowering.h"
 
@@ -20,19 +21,11 @@ std::int64_t product_of(const std::vector<std::size_t>& labels, const PartitionV
                                [&](std::size_t label) { return parts[label]; });
 }
 
-PartitionVector of_groups(const std::vector<std::vector<std::size_t>>& groups, const PartitionVector& parts) {
+PartitionVector along(const std::vector<std::optional<std::size_t>>& labels, const PartitionVector& parts) {
   PartitionVector result;
-  for (const std::vector<std::size_t>& group : groups) result.push_back(product_of(group, parts));
+  result.reserve(labels.size());
+  for (const std::optional<std::size_t> label : labels) result.push_back(label ? parts[*label] : 1);
   return result;
-}
-
-std::vector<std::optional<std::size_t>> first_labels(const std::vector<std::vector<std::size_t>>& groups) {
-  std::vector<std::optional<std::size_t>> labels;
-  labels.reserve(groups.size());
-  for (const std::vector<std::size_t>& group : groups) {
-    labels.push_back(group.empty() ? std::nullopt : std::optional(group.front()));
-  }
-  return labels;
 }
 
 std::int64_t floor_power_of_two(std::int64_t value) {
@@ -77,7 +70,7 @@ std::string scatter_fault(const Vertex& vertex, const VertexPlan& plan) {
   const std::int64_t sites = partial_sites(vertex, plan);
   if (sites == 1) return "no label that it reduces is spread over sites";
   const std::size_t label = *plan.scatter;
-  const auto& output = std::get<EinSum>(vertex.op).output;
+  const std::vector<std::optional<std::size_t>> output = result_labels(vertex);
   const std::string name = label_names(vertex)[label];
   if (std::find(output.begin(), output.end(), label) == output.end())
     return fmt::format("{} is no label of its result", name);
@@ -103,75 +96,15 @@ GraphCuts cuts_of(const Plan& plan) {
 }
 
 PartitionVector result_parts(const Vertex& vertex, const PartitionVector& parts) {
-  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
-    PartitionVector result;
-    for (const std::size_t label : einsum->output) result.push_back(parts[label]);
-    return result;
-  }
-  if (const auto* const view = std::get_if<View>(&vertex.op)) return of_groups(view->to, parts);
-  return parts;
+  return along(result_labels(vertex), parts);
 }
 
 PartitionVector operand_parts(const Vertex& vertex, std::size_t operand, const PartitionVector& parts) {
-  if (const auto* const view = std::get_if<View>(&vertex.op)) return of_groups(view->from, parts);
-  PartitionVector result;
-  for (const Index& index : std::get<EinSum>(vertex.op).operands[operand].indices) {
-    const std::optional<std::size_t> label = lowering::plain_label(index);
-    result.push_back(label ? parts[*label] : 1);
-  }
-  return result;
-}
-
-std::vector<std::optional<std::size_t>> result_labels(const Vertex& vertex) {
-  std::vector<std::optional<std::size_t>> labels;
-  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
-    labels.assign(einsum->output.begin(), einsum->output.end());
-  } else if (const auto* const view = std::get_if<View>(&vertex.op)) {
-    labels = first_labels(view->to);
-  } else {
-    for (std::size_t d = 0; d < vertex.bound.size(); ++d) labels.emplace_back(d);
-  }
-  return labels;
-}
-
-std::vector<std::optional<std::size_t>> operand_labels(const Vertex& vertex, std::size_t operand) {
-  if (const auto* const view = std::get_if<View>(&vertex.op)) return first_labels(view->from);
-  std::vector<std::optional<std::size_t>> labels;
-  const std::vector<Index>& indices = std::get<EinSum>(vertex.op).operands[operand].indices;
-  labels.reserve(indices.size());
-  for (const Index& index : indices) labels.push_back(lowering::plain_label(index));
-  return labels;
-}
-
-std::vector<std::size_t> operands_read(const Vertex& vertex) {
-  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) return lowering::operands_read(einsum->body);
-  std::vector<std::size_t> operands(vertex.inputs.size());
-  std::iota(operands.begin(), operands.end(), std::size_t{0});
-  return operands;
-}
-
-std::vector<std::string> label_names(const Vertex& vertex) {
-  std::vector<std::string> names;
-  const auto add = [&](const std::vector<Label>& labels) {
-    for (const Label& label : labels) names.push_back(label.name);
-  };
-  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
-    add(einsum->labels);
-  } else if (const auto* const view = std::get_if<View>(&vertex.op)) {
-    add(view->labels);
-  } else {
-    for (std::size_t d = 0; d < vertex.bound.size(); ++d) names.push_back(std::to_string(d));
-  }
-  return names;
-}
-
-std::vector<std::size_t> reduced_labels(const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
-  return einsum == nullptr ? std::vector<std::size_t>{} : einsum->reduced;
+  return along(operand_labels(vertex, operand), parts);
 }
 
 bool reduces_onto_result(const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr || !continuation(einsum->reducer) || operands_read(vertex).size() != 2) return false;
   const bool has_label_value =
       std::any_of(einsum->body.steps.begin(), einsum->body.steps.end(),

@@ -72,20 +72,6 @@ PartitionVector result_parts(const Vertex& vertex, const PartitionVector& parts)
 /// Parts per dimension in which it needs an operand: d[lX]. Dimensions that no plain label walks through stay whole.
 PartitionVector operand_parts(const Vertex& vertex, std::size_t operand, const PartitionVector& parts);
 
-/// For each dimension of its result, the label whose parts cut it, if any: of a View's group, the first.
-std::vector<std::optional<std::size_t>> result_labels(const Vertex& vertex);
-/// The same of an operand.
-std::vector<std::optional<std::size_t>> operand_labels(const Vertex& vertex, std::size_t operand);
-
-/// The operands that a vertex reads, ascending.
-std::vector<std::size_t> operands_read(const Vertex& vertex);
-
-/// The names of a vertex's labels; of an input, the numbers of its dimensions.
-std::vector<std::string> label_names(const Vertex& vertex);
-
-/// The labels that a vertex reduces.
-std::vector<std::size_t> reduced_labels(const Vertex& vertex);
-
 /// Whether a site that computes several parts of a label that the vertex reduces needs one result for all of them:
 /// joins of two relations, reduced by what can go on from a result of the vertex's type (reduces_onto in tra/kernel).
 bool reduces_onto_result(const Vertex& vertex);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 #include "plan/planners/baselines.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/planners/schemes.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "einsum/vertex_facts.h"
+
 namespace einrel {
 namespace {
 

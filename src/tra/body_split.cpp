@@ -55,14 +55,6 @@ ScalarExpr with_replaced(const ScalarExpr& body, Subexpression part, const std::
   return result;
 }
 
-std::vector<std::size_t> operands_read(const ScalarExpr& body) {
-  std::set<std::size_t> read;
-  for (const ScalarStep& step : body.steps) {
-    if (const auto* value = std::get_if<OperandValue>(&step.op)) read.insert(value->operand);
-  }
-  return {read.begin(), read.end()};
-}
-
 ScalarStep operand_step(std::size_t operand, DType type) { return {type, OperandValue{operand}}; }
 
 ScalarStep number_step(double value, DType type) {

@@ -30,8 +30,6 @@ std::optional<Split> find_split(const ScalarExpr& body, const std::vector<std::s
 ScalarExpr steps_of(const ScalarExpr& body, Subexpression part);
 /// `body` with other steps in the place of a subexpression.
 ScalarExpr with_replaced(const ScalarExpr& body, Subexpression part, const std::vector<ScalarStep>& steps);
-/// The operands that a body reads, ascending, each once.
-std::vector<std::size_t> operands_read(const ScalarExpr& body);
 
 /// The value of an operand; the step's type is given, for operands arrive in their compute type.
 ScalarStep operand_step(std::size_t operand, DType type);

@@ -27,11 +27,14 @@ class VertexLowering {
     for (const VertexId input : vertex_.inputs) inputs.push_back(stored_[input.index]);
     return lower_einsum(builder_, vertex_, inputs, parts_);
   }
-  lowering::Stored operator()(const View&) const {
-    return lower_view(builder_, vertex_, stored_[vertex_.inputs.front().index], parts_);
-  }
+  lowering::Stored operator()(const View&) const { return lower_one_operand(); }
+  lowering::Stored operator()(const Opaque&) const { return lower_one_operand(); }
 
  private:
+  lowering::Stored lower_one_operand() const {
+    return lower_chunks(builder_, vertex_, stored_[vertex_.inputs.front().index], parts_);
+  }
+
   lowering::ProgramBuilder& builder_;
   const Vertex& vertex_;
   const std::vector<lowering::Stored>& stored_;

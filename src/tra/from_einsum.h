@@ -14,14 +14,6 @@ struct GraphCuts {
   std::vector<std::vector<std::int64_t>> parts;
 };
 
-/// The extents of what is cut: of the labels of a vertex, or of the dimensions of an Input.
-Shape label_extents(const Vertex& vertex);
-
-/// Per label of the vertex (per dimension of an Input), why it cannot be cut: "" when it can, else for example
-/// "it is part of the window index 2*y+dy of X[2*y+dy]". A label can be cut into as many parts as its extent, at least
-/// one. `graph` is that of the vertex. O(indices of the vertex).
-std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& graph);
-
 /// Cuts for a program without a planner: every label that can be cut into min(sites, extent) parts, the largest first
 /// and while a vertex has at most 1024 kernel calls (which is also the number of sites that they keep busy at most), so
 /// that every scheme for a contraction is within reach of the rules and equal labels are mostly cut alike.
@@ -36,7 +28,8 @@ GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites);
 /// - a repeated label X[i,i] is a Filter k0 == k1 and a ReKey;
 /// - mean is a sum and a division, logsumexp folds with log(e^a + e^b), argmax and argmin the first position of the
 ///   extreme; where their labels are not cut they stay whole;
-/// - a view cuts the first label of each group, in units of the others.
+/// - a view cuts the first label of each group, in units of the others;
+/// - linear algebra cuts batches: Transform, and ReKey where dimensions change their order.
 /// Output relations have one key position per dimension. Throws UserError for a cut that a label does not allow.
 TraExpr from_einsum(const EinGraph& graph, const GraphCuts& cuts);
 

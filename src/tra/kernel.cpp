@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel {
 namespace {
@@ -143,6 +144,22 @@ Vertex vertex_of(View view, const KernelStep& step, const Kernel& kernel, const 
   return vertex;
 }
 
+Vertex vertex_of(Opaque opaque, const KernelStep& step, const Kernel& kernel, const std::vector<Shape>& values) {
+  const Shape& bound = values[step.reads[0]];
+  if (opaque.operand.size() != bound.size()) refuse_rank(kernel, step.reads[0], opaque.operand.size(), bound);
+  for (std::size_t d = 0; d < bound.size(); ++d) opaque.labels[opaque.operand[d]].extent = bound[d];
+  const Label& rows = opaque.labels[opaque.labels.size() - 2];
+  const Label& columns = opaque.labels.back();
+  if (rows.extent != columns.extent) {
+    throw UserError(fmt::format("kernel {} takes square matrices, but '{}' has extent {} and '{}' has {}", kernel.name,
+                                rows.name, rows.extent.value(), columns.name, columns.extent.value()));
+  }
+  Vertex vertex{kernel.name, step.dtype, {}, {}, Input{}, {}};
+  for (const Label& label : opaque.labels) vertex.bound.push_back(label.extent);
+  vertex.op = std::move(opaque);
+  return vertex;
+}
+
 bool is_one_plain_tensor(const Access& access) {
   return !access.pad && std::all_of(access.indices.begin(), access.indices.end(),
                                     [](const Index& index) { return plain(index) != nullptr; });
@@ -165,7 +182,7 @@ bool reads_label_values(const EinSum& einsum) {
 /// The EinSum of a kernel Z[...] = f(A[...], B[...]) with the same plain labels everywhere; nullptr for others.
 const EinSum* element_wise(const Kernel& kernel) {
   if (kernel.arguments.size() != 2 || kernel.steps.size() != 1) return nullptr;
-  const auto* einsum = std::get_if<EinSum>(&kernel.steps.front().op);
+  const EinSum* const einsum = einsum_of(kernel.steps.front());
   if (einsum == nullptr || einsum->reducer || reads_label_values(*einsum)) return nullptr;
   const bool follows = std::all_of(einsum->operands.begin(), einsum->operands.end(),
                                    [&](const Access& access) { return follows_output(access, *einsum); });
@@ -239,13 +256,33 @@ bool step_distributes(const EinSum& step, std::optional<BinaryFunction> inner) {
   }
 }
 
-/// The rank of what a kernel returns for an argument of rank `rank`.
-std::size_t result_rank(const Kernel& kernel, std::size_t rank) {
-  if (kernel.steps.empty()) return rank;
-  const auto& op = kernel.steps.back().op;
-  if (const auto* einsum = std::get_if<EinSum>(&op)) return einsum->output.size();
-  return std::get<View>(op).to.size();
-}
+/// What a step of a kernel is before it meets arrays: the extents that these will give are 0.
+struct OpenStep {
+  const std::vector<std::size_t>& reads;
+  const std::vector<bool>& fixed;
+
+  KernelStep operator()(const Input&) const { throw Bug("a kernel computes something"); }
+  KernelStep operator()(EinSum open) const {
+    for (std::size_t i = 0; i < open.operands.size(); ++i) {
+      for (std::size_t d = 0; d < open.operands[i].indices.size(); ++d) {
+        const std::optional<std::size_t> label = measured_label(open, reads, i, d);
+        const bool keeps = !label || (*label < fixed.size() && fixed[*label]);
+        if (!keeps) open.labels[*label].extent = Extent(0);
+      }
+    }
+    return {std::move(open), DType::f32, reads};
+  }
+  KernelStep operator()(View open) const {
+    for (const std::vector<std::size_t>& group : open.from) {
+      if (!group.empty()) open.labels[group.front()].extent = Extent(0);
+    }
+    return {std::move(open), DType::f32, reads};
+  }
+  KernelStep operator()(Opaque open) const {
+    for (Label& label : open.labels) label.extent = Extent(0);
+    return {std::move(open), DType::f32, reads};
+  }
+};
 
 }  // namespace
 
@@ -276,30 +313,23 @@ std::optional<std::size_t> measured_label(const EinSum& einsum, const std::vecto
 Kernel identity_kernel(DType dtype) { return {"id", {dtype}, {}}; }
 bool is_identity(const Kernel& kernel) { return kernel.steps.empty(); }
 
+std::size_t result_rank(const Kernel& kernel, const std::vector<std::size_t>& ranks) {
+  struct Rank {
+    std::size_t operator()(const EinSum& einsum) const { return einsum.output.size(); }
+    std::size_t operator()(const View& view) const { return view.to.size(); }
+    std::size_t operator()(const Opaque& opaque) const { return opaque.labels.size(); }
+  };
+  return kernel.steps.empty() ? ranks.front() : std::visit(Rank{}, kernel.steps.back().op);
+}
+
 DType result_dtype(const Kernel& kernel) {
   return kernel.steps.empty() ? kernel.arguments.front() : kernel.steps.back().dtype;
 }
 
 Kernel kernel_of(std::string name, const Vertex& vertex, const std::vector<DType>& arguments,
                  const std::vector<std::size_t>& reads, const std::vector<bool>& fixed) {
-  KernelStep step{View{}, vertex.dtype, reads};
-  if (const auto* view = std::get_if<View>(&vertex.op)) {
-    View open = *view;
-    for (const std::vector<std::size_t>& group : open.from) {
-      if (!group.empty()) open.labels[group.front()].extent = Extent(0);
-    }
-    step.op = std::move(open);
-  } else {
-    EinSum open = std::get<EinSum>(vertex.op);
-    for (std::size_t i = 0; i < open.operands.size(); ++i) {
-      for (std::size_t d = 0; d < open.operands[i].indices.size(); ++d) {
-        const std::optional<std::size_t> label = measured_label(open, reads, i, d);
-        const bool keeps = !label || (*label < fixed.size() && fixed[*label]);
-        if (!keeps) open.labels[*label].extent = Extent(0);
-      }
-    }
-    step.op = std::move(open);
-  }
+  KernelStep step = std::visit(OpenStep{reads, fixed}, vertex.op);
+  step.dtype = vertex.dtype;
   return {std::move(name), arguments, {std::move(step)}};
 }
 
@@ -343,7 +373,7 @@ bool is_associative_commutative(const Kernel& kernel) {
 
 bool reduces_onto(const Kernel& kernel, const Kernel& fold) {
   if (kernel.steps.empty() || result_dtype(kernel) != result_dtype(fold)) return false;
-  const auto* const einsum = std::get_if<EinSum>(&kernel.steps.back().op);
+  const EinSum* const einsum = einsum_of(kernel.steps.back());
   if (einsum == nullptr || !continuation(einsum->reducer)) return false;
   return continuation(einsum->reducer) == element_wise_function(fold) &&
          reduced_type(*einsum->reducer, einsum->body.type()) == result_dtype(kernel);
@@ -355,16 +385,16 @@ bool distributes_over(const Kernel& outer, const Kernel& inner) {
   if (result_dtype(outer) != outer.arguments.front() && !is_identity(inner)) return false;
   const std::optional<BinaryFunction> function = element_wise_function(inner);
   return std::all_of(outer.steps.begin(), outer.steps.end(), [&](const KernelStep& step) {
-    const auto* einsum = std::get_if<EinSum>(&step.op);
+    const EinSum* const einsum = einsum_of(step);
     const bool keeps_type = step.dtype == outer.arguments.front();
-    return keeps_type && (einsum == nullptr || step_distributes(*einsum, function));
+    return keeps_type && (view_of(step) != nullptr || (einsum != nullptr && step_distributes(*einsum, function)));
   });
 }
 
 Kernel after(const Kernel& inner, const Kernel& outer) {
   const EinSum* einsum = element_wise(inner);
   invariant(einsum != nullptr, "only element-wise kernels follow another one");
-  const std::size_t rank = result_rank(outer, einsum->output.size());
+  const std::size_t rank = result_rank(outer, {einsum->output.size()});
   EinSum changed{{}, {}, {}, std::nullopt, {}, einsum->body};
   Access access;
   for (std::size_t d = 0; d < rank; ++d) {

@@ -7,15 +7,17 @@
 #include <vector>
 
 #include "einsum/ein_graph.h"
+#include "einsum/vertex_facts.h"
 #include "tensor/tensor.h"
 
 namespace einrel {
 
-/// One EinSum (or view) on arrays. A label that some operand reads as a plain index without padding takes its extent
-/// from that array, and its own extent here is 0; the others (windows, labels of constant extent) keep the extent
-/// given here. A view takes the extent of the first label of each `from` group from the array, the others from here.
+/// One EinSum (or view, or linear algebra) on arrays. A label that some operand reads as a plain index without padding
+/// takes its extent from that array, and its own extent here is 0; the others (windows, labels of constant extent) keep
+/// the extent given here. All labels of an Opaque take theirs from the array. A view takes the extent of the first
+/// label of each `from` group from the array, the others from here.
 struct KernelStep {
-  std::variant<EinSum, View> op;
+  std::variant<EinSum, View, Opaque> op;
   DType dtype = DType::f32;        ///< of the result
   std::vector<std::size_t> reads;  ///< per operand of `op`: an argument, or arguments + i for the result of step i
   bool operator==(const KernelStep&) const = default;
@@ -34,6 +36,8 @@ struct Kernel {
 Kernel identity_kernel(DType dtype);
 bool is_identity(const Kernel& kernel);
 DType result_dtype(const Kernel& kernel);
+/// The rank of what a kernel returns for arguments of these ranks.
+std::size_t result_rank(const Kernel& kernel, const std::vector<std::size_t>& ranks);
 
 /// The label that takes its extent from dimension `dim` of what `operand` reads: a plain index, without padding, that
 /// is not one position of a window, as X[o] is beside X[o+1].

@@ -7,6 +7,7 @@
 
 #include "einsum/check.h"
 #include "einsum/text/parse.h"
+#include "einsum/vertex_facts.h"
 #include "tra/named_kernels.h"
 
 namespace einrel {
@@ -302,16 +303,25 @@ class KernelBuilder {
       add_operand(p, extents.is_read(definition_.parameters[p].name), vertices, reads);
     Kernel kernel{definition_.name, dtypes_, {}};
     for (std::size_t i = 0; i < vertices.size(); ++i) {
-      std::vector<bool> fixed;
-      if (const auto* einsum = std::get_if<EinSum>(&vertices[i].op)) {
-        fixed = check_labels(*einsum, reads[i]);
-      } else {
-        check_view(std::get<View>(vertices[i].op));
-      }
+      const std::vector<bool> fixed = std::visit(CheckStep{*this, reads[i]}, vertices[i].op);
       kernel.steps.push_back(einrel::kernel_of(definition_.name, vertices[i], dtypes_, reads[i], fixed).steps.front());
     }
     return kernel;
   }
+
+  /// Returns the labels of a step that `with` fixes.
+  struct CheckStep {
+    KernelBuilder& self;
+    const std::vector<std::size_t>& reads;
+    std::vector<bool> operator()(const Input&) const { throw Bug("a kernel computes something"); }
+    std::vector<bool> operator()(const EinSum& einsum) const { return self.check_labels(einsum, reads); }
+    std::vector<bool> operator()(const View& view) const {
+      self.check_view(view);
+      return {};
+    }
+    /// Whose labels are all given by its array.
+    std::vector<bool> operator()(const Opaque&) const { return {}; }
+  };
 
   /// Makes sure that something gives the extent of every label: `with` or an array. Returns the labels that `with`
   /// fixes.
@@ -336,7 +346,7 @@ class KernelBuilder {
     std::optional<std::size_t> step;
     std::optional<Access> access;
     for (std::size_t i = 0; i < vertices.size(); ++i) {
-      const auto* einsum = std::get_if<EinSum>(&vertices[i].op);
+      const EinSum* einsum = einsum_of(vertices[i]);
       if (einsum == nullptr) continue;
       const Access own = access_of(parameter, *einsum);
       const bool is_needed = gives_missing_extent(own, *einsum, reads[i]);
@@ -346,7 +356,7 @@ class KernelBuilder {
       if (is_needed) break;
     }
     if (!step) return;
-    std::get<EinSum>(vertices[*step].op).operands.push_back(*access);
+    einsum_of(vertices[*step])->operands.push_back(*access);
     reads[*step].push_back(parameter);
   }
 
@@ -522,7 +532,7 @@ Kernel kernel_from(const KernelDefinition& definition, const std::vector<DType>&
 
 Kernel in_reading_order(Kernel kernel) {
   for (KernelStep& step : kernel.steps) {
-    auto* einsum = std::get_if<EinSum>(&step.op);
+    EinSum* einsum = einsum_of(step);
     if (einsum == nullptr) continue;
     reorder_operands(*einsum, step.reads);
     reorder_labels(*einsum);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "einsum/typing.h"
+#include "einsum/vertex_facts.h"
 #include "tra/body_split.h"
 #include "tra/lowering.h"
 #include "tra/named_kernels.h"

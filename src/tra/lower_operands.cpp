@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "einsum/vertex_facts.h"
 #include "tra/body_split.h"
 #include "tra/lowering.h"
 
@@ -103,11 +104,6 @@ std::size_t find_or_add(std::vector<Source>& sources, Source source, const Label
 }
 
 }  // namespace
-
-std::optional<std::size_t> plain_label(const Index& index) {
-  const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
-  return is_plain ? std::optional(index.terms.front().label) : std::nullopt;
-}
 
 Access plain_access(const std::vector<std::size_t>& labels) {
   Access access;

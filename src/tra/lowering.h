@@ -84,8 +84,6 @@ struct LabelCuts {
 /// Throws UserError naming label and reason for a cut that the label does not allow.
 void check_cuts(const EinGraph& graph, const GraphCuts& cuts);
 
-/// The label that an index reads as it is.
-std::optional<std::size_t> plain_label(const Index& index);
 /// X[l0,l1,...]
 Access plain_access(const std::vector<std::size_t>& labels);
 
@@ -96,8 +94,9 @@ ChunkedEinSum read_operands(ProgramBuilder& builder, const Vertex& vertex, const
 // The relation of a vertex; `inputs` are those of vertex.inputs, `parts` says how each label is cut.
 Stored lower_einsum(ProgramBuilder& builder, const Vertex& vertex, const std::vector<Stored>& inputs,
                     const std::vector<std::int64_t>& parts);
-Stored lower_view(ProgramBuilder& builder, const Vertex& vertex, const Stored& input,
-                  const std::vector<std::int64_t>& parts);
+/// Of what works on its one operand chunk by chunk: a View, an Opaque.
+Stored lower_chunks(ProgramBuilder& builder, const Vertex& vertex, const Stored& input,
+                    const std::vector<std::int64_t>& parts);
 
 /// What the kernels of a vertex are called: its name, unless a built-in kernel is called so.
 std::string kernel_name(const Vertex& vertex);

@@ -38,13 +38,6 @@ std::vector<Signature> with_numbers(std::vector<Signature> arrays, const KeyMap&
   return arrays;
 }
 
-std::size_t result_rank(const Kernel& kernel, const std::vector<std::size_t>& ranks) {
-  if (kernel.steps.empty()) return ranks.front();
-  const auto& op = kernel.steps.back().op;
-  if (const auto* einsum = std::get_if<EinSum>(&op)) return einsum->output.size();
-  return std::get<View>(op).to.size();
-}
-
 Signature signature_of(const TraOp& op, const std::vector<Signature>& inputs) {
   return std::visit(Visitor(inputs), op);
 }

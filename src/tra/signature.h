@@ -18,7 +18,5 @@ struct Signature {
 Signature signature_of(const TraOp& op, const std::vector<Signature>& inputs);
 /// Of a kernel's arguments: arrays, and numbers of their keys.
 std::vector<Signature> with_numbers(std::vector<Signature> arrays, const KeyMap& numbers);
-/// The rank of what a kernel returns for arguments of these ranks.
-std::size_t result_rank(const Kernel& kernel, const std::vector<std::size_t>& ranks);
 
 }  // namespace einrel

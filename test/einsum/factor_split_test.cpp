@@ -10,6 +10,7 @@
 #include "einsum/contraction_order.h"
 #include "einsum/reference.h"
 #include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 #include "tensor/convert.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "einsum/reference.h"
+#include "einsum/vertex_facts.h"
 #include "engine/compile.h"
 #include "engine/kernels.h"
 #include "engine/random_input.h"
@@ -197,7 +198,7 @@ TEST(Fusions, ShareWhatIsCostly) {
   ASSERT_EQ(fusions.size(), 1U);
   std::size_t exponentials = 0;
   for (const Vertex& vertex : fusions[0].program.vertices) {
-    const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+    const EinSum* const einsum = einsum_of(vertex);
     if (einsum == nullptr) continue;
     for (const ScalarStep& step : einsum->body.steps) {
       const auto* const unary = std::get_if<ApplyUnary>(&step.op);

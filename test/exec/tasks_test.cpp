@@ -5,6 +5,7 @@
 #include <string>
 
 #include "einsum/reference.h"
+#include "einsum/vertex_facts.h"
 #include "engine/compile.h"
 #include "engine/run_plan.h"
 #include "exec/from_ia.h"

@@ -65,6 +65,7 @@ const std::map<std::string, Dims>& small_examples() {
       {"matmul", {{"i", 7}, {"j", 9}, {"k", 5}}},
       {"multi_head_attention", {{"s", 5}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
       {"nearest_neighbour", {{"q", 4}, {"n", 9}, {"d", 5}}},
+      {"ridge_regression", {{"g", 5}, {"n", 8}, {"f", 3}}},
       {"two_layer", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
   };
   return table;

@@ -9,6 +9,7 @@
 
 #include "einsum/check.h"
 #include "einsum/reference.h"
+#include "einsum/vertex_facts.h"
 #include "engine/compile.h"
 #include "engine/run.h"
 #include "engine/run_plan.h"
@@ -80,8 +81,8 @@ GraphCuts everything_in_three(const EinGraph& graph) {
       extents.clear();
       for (const Label& label : labels) extents.push_back(label.extent);
     };
-    if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) take(einsum->labels);
-    if (const auto* view = std::get_if<View>(&vertex.op)) take(view->labels);
+    if (const EinSum* einsum = einsum_of(vertex)) take(einsum->labels);
+    if (const View* view = view_of(vertex)) take(view->labels);
     std::vector<std::int64_t>& parts = cuts.parts.emplace_back();
     for (std::size_t l = 0; l < extents.size(); ++l)
       parts.push_back(reasons[l].empty() ? std::clamp<std::int64_t>(extents[l].value(), 1, 3) : 1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "einsum/reference.h"
+#include "einsum/vertex_facts.h"
 #include "ia/interpret.h"
 #include "ia/traffic.h"
 #include "plan/planner.h"

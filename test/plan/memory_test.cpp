@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "einsum/vertex_facts.h"
 #include "plan/cost/cost.h"
 #include "plan/planner.h"
 #include "plan/refine/finer_parts.h"

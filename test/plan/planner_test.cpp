@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/planners/schemes.h"
@@ -217,7 +218,7 @@ TEST(EinDecomp, IsNeverWorseThanWhatPeopleRun) {
 
 std::vector<std::string> names_of_labels(const Vertex& vertex) {
   std::vector<std::string> names;
-  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) {
+  if (const EinSum* const einsum = einsum_of(vertex)) {
     for (const Label& label : einsum->labels) names.push_back(label.name);
   }
   return names;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 #include "plan/planner.h"
 #include "support/program.h"
 

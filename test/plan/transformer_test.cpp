@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "einsum/vertex_facts.h"
 #include "plan/layout.h"
 #include "plan/planner.h"
 #include "plan/planners/attention.h"
@@ -34,19 +35,13 @@ EinGraph example(const std::string& name, const Environment& environment = {}) {
   return needed_for_outputs(einrel::graph_of(text.str(), environment));
 }
 
-std::vector<Label> labels_of(const Vertex& vertex) {
-  if (const auto* const einsum = std::get_if<EinSum>(&vertex.op)) return einsum->labels;
-  if (const auto* const view = std::get_if<View>(&vertex.op)) return view->labels;
-  return {};
-}
-
 /// Of every computed vertex by its name.
 std::map<std::string, Grid> grids_of(const EinGraph& graph, const Planned& planned) {
   if (const auto* const reason = std::get_if<std::string>(&planned)) throw std::runtime_error(*reason);
   const Plan& plan = std::get<Plan>(planned);
   std::map<std::string, Grid> grids;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const std::vector<Label> labels = labels_of(graph.vertices[v]);
+    const std::vector<Label>& labels = labels_of(graph.vertices[v]);
     if (labels.empty()) continue;
     Grid& grid = grids[graph.vertices[v].name];
     for (std::size_t l = 0; l < labels.size(); ++l) {

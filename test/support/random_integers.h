@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "einsum/reference.h"
+#include "einsum/vertex_facts.h"
 #include "tensor/convert.h"
 
 namespace einrel::test {

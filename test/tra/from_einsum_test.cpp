@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "einsum/reference.h"
+#include "einsum/vertex_facts.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"
@@ -55,9 +56,9 @@ GraphCuts cuts_by_label(const EinGraph& graph, const std::map<std::string, std::
   GraphCuts cuts;
   for (const Vertex& vertex : graph.vertices) {
     std::vector<std::int64_t>& own = cuts.parts.emplace_back();
-    if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) {
+    if (const EinSum* einsum = einsum_of(vertex)) {
       for (const Label& label : einsum->labels) own.push_back(parts_of(label.name));
-    } else if (const auto* view = std::get_if<View>(&vertex.op)) {
+    } else if (const View* view = view_of(vertex)) {
       for (const Label& label : view->labels) own.push_back(parts_of(label.name));
     } else if (const auto known = input_labels.find(vertex.name); known != input_labels.end()) {
       for (const std::string& label : known->second) own.push_back(parts_of(label));
@@ -358,8 +359,8 @@ GraphCuts random_cuts(Random& random, const EinGraph& graph, std::int64_t most) 
       extents.clear();
       for (const Label& label : labels) extents.push_back(label.extent);
     };
-    if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) take(einsum->labels);
-    if (const auto* view = std::get_if<View>(&vertex.op)) take(view->labels);
+    if (const EinSum* einsum = einsum_of(vertex)) take(einsum->labels);
+    if (const View* view = view_of(vertex)) take(view->labels);
     const std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
     std::int64_t cells = 1;
     std::vector<std::int64_t>& parts = cuts.parts.emplace_back();

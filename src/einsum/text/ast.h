@@ -69,9 +69,15 @@ struct MacroCall {
   std::size_t arguments = 0;
 };
 
+/// inverse[i,j](argument); the argument is the node before this one. The brackets name rows and columns.
+struct OpaqueCall {
+  OpaqueFunction function{};
+  std::vector<Name> matrix;
+};
+
 struct Node {
   Span span;  ///< the whole subexpression as written; for a node out of a macro, the call
-  std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, MacroCall> op;
+  std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, OpaqueCall, MacroCall> op;
 };
 
 struct Expr {

@@ -75,6 +75,13 @@ void check_body(const ast::MacroDef& macro, const std::set<std::string>& scalars
     }
     return names_one_of(macro.labels, label);
   };
+  const auto check_label = [&](const ast::Name& label, std::size_t node) {
+    if (is_bound(label.text, node)) return;
+    errors.push_back(
+        {fmt::format("label '{}' in macro '{}' is neither a parameter nor reduced", label.text, macro.name.text),
+         {label.span},
+         fmt::format("make it a parameter: def {}[{}](...)", macro.name.text, label.text)});
+  };
   for (std::size_t i = 0; i < macro.body.nodes.size(); ++i) {
     const ast::Node& node = macro.body.nodes[i];
     if (const auto* use = std::get_if<ast::NameUse>(&node.op)) {
@@ -85,14 +92,10 @@ void check_body(const ast::MacroDef& macro, const std::set<std::string>& scalars
                         "a macro sees its parameters, its own reduced labels, scalars and tensors"});
     } else if (const auto* access = std::get_if<ast::Access>(&node.op)) {
       for (const ast::Index& index : access->indices) {
-        for (const ast::IndexTerm& term : index.terms) {
-          if (is_bound(term.label.text, i)) continue;
-          errors.push_back({fmt::format("label '{}' in macro '{}' is neither a parameter nor reduced", term.label.text,
-                                        macro.name.text),
-                            {term.label.span},
-                            fmt::format("make it a parameter: def {}[{}](...)", macro.name.text, term.label.text)});
-        }
+        for (const ast::IndexTerm& term : index.terms) check_label(term.label, i);
       }
+    } else if (const auto* opaque = std::get_if<ast::OpaqueCall>(&node.op)) {
+      for (const ast::Name& label : opaque->matrix) check_label(label, i);
     }
   }
 }
@@ -114,6 +117,8 @@ class Renaming {
       if (is_label) use->name = rename({use->name, span_}).front().text;
     } else if (auto* access = std::get_if<ast::Access>(&node.op)) {
       rename_indices(*access);
+    } else if (auto* opaque = std::get_if<ast::OpaqueCall>(&node.op)) {
+      for (ast::Name& label : opaque->matrix) label = rename(label).front();
     } else if (auto* reduce = std::get_if<ast::Reduce>(&node.op)) {
       std::vector<ast::Name> labels;
       for (const ast::Name& label : reduce->labels) {

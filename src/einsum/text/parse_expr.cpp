@@ -101,6 +101,18 @@ class ExprParser {
     }
   }
 
+  /// inverse[i,j](x)
+  void opaque(const Token& token, OpaqueFunction function) {
+    const std::string usage = fmt::format("name the matrix's rows and columns: {}[i,j](A[b,i,j])", token.text);
+    if (!at_symbol("[")) throw SyntaxError{{fmt::format("{} takes labels", token.text), {token.span}, usage}};
+    std::vector<ast::Name> matrix = label_list();
+    if (matrix.size() != 2) {
+      throw SyntaxError{{fmt::format("{} takes 2 labels, not {}", token.text, matrix.size()), {token.span}, usage}};
+    }
+    check_count(token, arguments(), 1);
+    emit(token.span.begin, ast::OpaqueCall{function, std::move(matrix)});
+  }
+
   bool at_reduction() const {
     return cursor_.peek().kind == TokenKind::name && cursor_.peek(1).text == "[" && reducer_named(cursor_.peek().text);
   }
@@ -170,6 +182,8 @@ class ExprParser {
       emit(token.span.begin, ast::Number{std::numeric_limits<double>::infinity(), std::nullopt});
     } else if (token.text == "pad" && parenthesis) {
       pad(token);
+    } else if (const auto function = opaque_named(token.text)) {
+      opaque(token, *function);
     } else if (parenthesis) {
       call(token);
     } else if (is_reserved(token.text)) {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "einsum/vertex_facts.h"
+
 namespace einrel {
 namespace {
 
@@ -20,28 +22,10 @@ std::string wrapped(Text value, Precedence least) {
   return value.precedence < least ? "(" + std::move(value.text) + ")" : std::move(value.text);
 }
 
-std::string index_text(const Index& index, const std::vector<Label>& labels) {
-  std::string text;
-  for (const IndexTerm& term : index.terms) {
-    const std::int64_t size = std::abs(term.coefficient);
-    text += term.coefficient < 0 ? "-" : text.empty() ? "" : "+";
-    text += (size == 1 ? "" : fmt::format("{}*", size)) + labels[term.label].name;
-  }
-  if (text.empty()) return std::to_string(index.offset);
-  return index.offset == 0 ? text : fmt::format("{}{:+}", text, index.offset);
-}
-
 /// The shortest text that reads back as the same number of that type.
 std::string number_text(double value, DType type) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   return type == DType::f32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
-}
-
-std::string access_text(const Access& access, const std::string& tensor, const std::vector<Label>& labels) {
-  std::vector<std::string> indices;
-  for (const Index& index : access.indices) indices.push_back(index_text(index, labels));
-  const std::string read = fmt::format("{}[{}]", tensor, fmt::join(indices, ","));
-  return access.pad ? fmt::format("pad({}, {})", read, number_text(*access.pad, DType::f64)) : read;
 }
 
 Precedence binding_of(BinaryFunction function) {
@@ -151,24 +135,57 @@ std::string groups_text(const std::vector<std::vector<std::size_t>>& groups, con
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
-}  // namespace
+/// The statement that a vertex is.
+struct Formula {
+  const Vertex& vertex;
+  const EinGraph& graph;
 
-std::string formula(const Vertex& vertex, const EinGraph& graph) {
-  if (const auto* view = std::get_if<View>(&vertex.op)) {
-    return fmt::format("{}[{}] = view {}[{}]", vertex.name, groups_text(view->to, view->labels),
-                       graph[vertex.inputs[0]].name, groups_text(view->from, view->labels));
-  }
-  const auto* einsum = std::get_if<EinSum>(&vertex.op);
-  if (einsum == nullptr) {
+  std::string operator()(const Input&) const {
     std::vector<std::int64_t> extents;
     for (const Extent extent : vertex.bound) extents.push_back(extent.value());
     return fmt::format("input {}[{}] : {}", vertex.name, fmt::join(extents, ","), name_of(vertex.dtype));
   }
-  Text body = BodyPrinter(vertex, *einsum, graph).run();
-  std::string left = fmt::format("{}[{}] = ", vertex.name, label_names(einsum->output, einsum->labels));
-  if (!einsum->reducer) return left + body.text;
-  return fmt::format("{}{}[{}] {}", left, name_of(*einsum->reducer), label_names(einsum->reduced, einsum->labels),
-                     wrapped(std::move(body), Precedence::product));
+  std::string operator()(const EinSum& einsum) const {
+    Text body = BodyPrinter(vertex, einsum, graph).run();
+    std::string left = fmt::format("{}[{}] = ", vertex.name, label_names(einsum.output, einsum.labels));
+    if (!einsum.reducer) return left + body.text;
+    return fmt::format("{}{}[{}] {}", left, name_of(*einsum.reducer), label_names(einsum.reduced, einsum.labels),
+                       wrapped(std::move(body), Precedence::product));
+  }
+  std::string operator()(const View& view) const {
+    return fmt::format("{}[{}] = view {}[{}]", vertex.name, groups_text(view.to, view.labels),
+                       graph[vertex.inputs[0]].name, groups_text(view.from, view.labels));
+  }
+  std::string operator()(const Opaque& opaque) const {
+    const std::size_t batches = opaque.labels.size() - 2;
+    return fmt::format("{}[{}] = {}[{}]({}[{}])", vertex.name, fmt::join(einrel::label_names(vertex), ","),
+                       name_of(opaque.function), label_names({batches, batches + 1}, opaque.labels),
+                       graph[vertex.inputs[0]].name, label_names(opaque.operand, opaque.labels));
+  }
+};
+
+}  // namespace
+
+std::string index_text(const Index& index, const std::vector<Label>& labels) {
+  std::string text;
+  for (const IndexTerm& term : index.terms) {
+    const std::int64_t size = std::abs(term.coefficient);
+    text += term.coefficient < 0 ? "-" : text.empty() ? "" : "+";
+    text += (size == 1 ? "" : fmt::format("{}*", size)) + labels[term.label].name;
+  }
+  if (text.empty()) return std::to_string(index.offset);
+  return index.offset == 0 ? text : fmt::format("{}{:+}", text, index.offset);
+}
+
+std::string access_text(const Access& access, const std::string& tensor, const std::vector<Label>& labels) {
+  std::vector<std::string> indices;
+  for (const Index& index : access.indices) indices.push_back(index_text(index, labels));
+  const std::string read = fmt::format("{}[{}]", tensor, fmt::join(indices, ","));
+  return access.pad ? fmt::format("pad({}, {})", read, number_text(*access.pad, DType::f64)) : read;
+}
+
+std::string formula(const Vertex& vertex, const EinGraph& graph) {
+  return std::visit(Formula{vertex, graph}, vertex.op);
 }
 
 }  // namespace einrel

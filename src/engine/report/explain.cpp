@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
 #include "engine/kernels.h"
 #include "engine/report/explain_summary.h"
 
@@ -22,7 +23,7 @@ std::string label_list(const std::vector<Label>& labels, const std::vector<std::
 
 /// "b=1000 h=4096, sum over f=1600"
 std::string labels_text(const Vertex& vertex) {
-  const auto* einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr) return "";
   std::string text = label_list(einsum->labels, einsum->output);
   if (einsum->reducer) {
@@ -94,7 +95,7 @@ std::string short_text(const Compiled& compiled, const std::vector<std::optional
   const std::string_view indent = is_in_group(folding, v) ? "  " : "";
   std::string kernel;
   if (kernels[v]) kernel = fmt::format("by {}, {} on one thread", kernels[v]->kernel, seconds_text(seconds));
-  if (!kernels[v] && std::holds_alternative<View>(graph.vertices[v].op)) kernel = "lies in the memory of what it reads";
+  if (!kernels[v] && view_of(graph.vertices[v]) != nullptr) kernel = "lies in the memory of what it reads";
   return fmt::format("{}  {}\n{}      {:>12} {:>9}   {}\n", indent, formula(graph.vertices[v], graph), indent,
                      flops_text(operations), bytes_text(bytes), kernel);
 }

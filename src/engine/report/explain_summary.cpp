@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/plan_memory.h"
 #include "engine/report/explain.h"

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "einsum/vertex_facts.h"
+
 namespace einrel {
 namespace {
 
@@ -16,11 +18,12 @@ Vertex without_names(Vertex vertex) {
   vertex.name.clear();
   vertex.inputs.clear();
   vertex.where = {};
-  const auto forget = [](std::vector<Label>& labels) {
-    for (Label& label : labels) label.name.clear();
+  const auto forget = []<class Op>(Op& op) {
+    if constexpr (!std::is_same_v<Op, Input>) {
+      for (Label& label : op.labels) label.name.clear();
+    }
   };
-  if (auto* const einsum = std::get_if<EinSum>(&vertex.op)) forget(einsum->labels);
-  if (auto* const view = std::get_if<View>(&vertex.op)) forget(view->labels);
+  std::visit(forget, vertex.op);
   return vertex;
 }
 
@@ -36,7 +39,7 @@ std::vector<std::size_t> kinds_of(const EinGraph& graph, const std::vector<PlanR
   std::vector<std::size_t> kinds(graph.vertices.size());
   for (std::size_t v = 0; v < kinds.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+    const EinSum* const einsum = einsum_of(vertex);
     auto& similar = seen[{vertex.dtype, vertex.bound, einsum != nullptr ? einsum->body.steps.size() : 0}];
     Vertex bare = without_names(vertex);
     const auto found = std::find_if(similar.begin(), similar.end(), [&](const auto& other) {

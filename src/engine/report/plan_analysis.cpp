@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel {
 std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRunReport& run) {

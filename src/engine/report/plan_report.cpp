@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
 #include "engine/algebra.h"
 #include "engine/plan_file.h"
 #include "engine/plan_memory.h"

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
 #include "engine/kernels.h"
 #include "engine/memory.h"
 #include "engine/plan_file.h"
@@ -46,15 +47,11 @@ ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph, const std:
   ordered_json labels = ordered_json::array();
   ordered_json extents = ordered_json::object();
   ordered_json parts = ordered_json::object();
-  const auto add = [&](const std::vector<Label>& all) {
-    for (const Label& label : all) {
-      labels.push_back(label.name);
-      extents[label.name] = label.extent.value();
-      parts[label.name] = 1;  // one chunk: a run does not cut yet
-    }
-  };
-  if (const auto* einsum = std::get_if<EinSum>(&vertex.op)) add(einsum->labels);
-  if (const auto* view = std::get_if<View>(&vertex.op)) add(view->labels);
+  for (const Label& label : labels_of(vertex)) {
+    labels.push_back(label.name);
+    extents[label.name] = label.extent.value();
+    parts[label.name] = 1;  // one chunk: a run does not cut yet
+  }
   ordered_json inputs = ordered_json::array();
   for (const VertexId input : vertex.inputs) inputs.push_back(graph[input].name);
   return {{"name", vertex.name},
@@ -223,24 +220,12 @@ ordered_json dimensions_json(const Vertex& vertex, const std::vector<std::vector
   return json;
 }
 
-std::vector<std::vector<std::size_t>> groups_of(const std::vector<std::optional<std::size_t>>& labels) {
-  std::vector<std::vector<std::size_t>> groups;
-  for (const std::optional<std::size_t> label : labels) {
-    groups.push_back(label ? std::vector{*label} : std::vector<std::size_t>{});
-  }
-  return groups;
-}
-
 /// Which labels cut which dimensions of the result and of each operand.
 ordered_json read_and_written_json(const Vertex& vertex) {
-  if (const auto* const view = std::get_if<View>(&vertex.op)) {
-    return {{"result_labels", dimensions_json(vertex, view->to)},
-            {"operand_labels", ordered_json::array({dimensions_json(vertex, view->from)})}};
-  }
   ordered_json operands = ordered_json::array();
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o)
-    operands.push_back(dimensions_json(vertex, groups_of(operand_labels(vertex, o))));
-  return {{"result_labels", dimensions_json(vertex, groups_of(result_labels(vertex)))}, {"operand_labels", operands}};
+    operands.push_back(dimensions_json(vertex, operand_groups(vertex, o)));
+  return {{"result_labels", dimensions_json(vertex, result_groups(vertex))}, {"operand_labels", operands}};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "einsum/vertex_facts.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/fusion.h"
 #include "kernel/fusion/products.h"

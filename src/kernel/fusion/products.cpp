@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "einsum/vertex_facts.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/slab.h"
 #include "kernel/registry.h"
@@ -100,7 +101,7 @@ ScalarBindings some_scalars(const EinGraph& graph) {
 }
 
 bool is_light(const EinGraph& graph, const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr || einsum->output.empty() || !needs_kernel(*einsum)) return false;
   double largest = elements_of(vertex);
   for (const VertexId input : vertex.inputs) largest = std::max(largest, elements_of(graph[input]));
@@ -110,7 +111,7 @@ bool is_light(const EinGraph& graph, const Vertex& vertex) {
 bool is_short_product(const EinGraph& graph, const Vertex& vertex) {
   constexpr double longest = 256;
   constexpr double most_positions = 4e18;  // beyond, only parts of it can be computed
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr || !einsum->reducer || !needs_kernel(*einsum) || is_light(graph, vertex)) return false;
   if (positions_of(*einsum) > most_positions) return false;
   return result_bytes(vertex) >= static_cast<double>(least_large_bytes) &&

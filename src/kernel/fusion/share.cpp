@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 #include "kernel/fusion/softmax.h"
 
 namespace einrel {
@@ -101,7 +102,7 @@ struct Occurrence {
 std::vector<Occurrence> occurrences(const EinGraph& program, bool with_scores) {
   std::vector<Occurrence> found;
   for (std::size_t v = 0; v < program.vertices.size(); ++v) {
-    const auto* const einsum = std::get_if<EinSum>(&program.vertices[v].op);
+    const EinSum* const einsum = einsum_of(program.vertices[v]);
     if (einsum == nullptr) continue;
     const std::vector<std::size_t> starts = subexpression_starts(einsum->body);
     for (std::size_t s = 0; s < starts.size(); ++s) {

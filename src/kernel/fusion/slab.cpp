@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "einsum/vertex_facts.h"
 #include "kernel/fusion/products.h"
 
 namespace einrel {
@@ -19,7 +20,7 @@ double bytes_per_position(const Fusion& fusion) {
     sum += static_cast<double>(element_count(vertices[v].bound)) * static_cast<double>(size_of(vertices[v].dtype));
   };
   for (std::size_t v = 0; v < vertices.size(); ++v) {
-    const auto* const einsum = std::get_if<EinSum>(&vertices[v].op);
+    const EinSum* const einsum = einsum_of(vertices[v]);
     if (einsum == nullptr) continue;
     count(v);
     for (std::size_t o = 0; o < einsum->operands.size(); ++o) {

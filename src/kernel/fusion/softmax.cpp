@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "einsum/vertex_facts.h"
 #include "kernel/cpu/blocks/lanes.h"
 #include "kernel/cpu/softmax_rows.h"
 
@@ -32,7 +33,7 @@ bool reads(const EinGraph& program, const Vertex& vertex, std::size_t o, Read re
 /// Whether a vertex is this function of its inputs in this order, all of one type.
 bool computes(const EinGraph& program, const Vertex& vertex, std::optional<Reducer> reducer, const Operations& body,
               const std::vector<Read>& inputs) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr || einsum->reducer != reducer || einsum->reduced.size() != (reducer ? 1 : 0)) return false;
   if (vertex.inputs.size() != inputs.size()) return false;
   ScalarExpr expected;

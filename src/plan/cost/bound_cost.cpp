@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "einsum/vertex_facts.h"
+
 namespace einrel {
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "einsum/functions.h"
+#include "einsum/vertex_facts.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/refine/numbering.h"
 #include "plan/routes.h"
@@ -30,7 +31,7 @@ double sites_of(const Layout& layout) {
 }
 
 bool is_argument(const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   return einsum != nullptr && (einsum->reducer == Reducer::argmax || einsum->reducer == Reducer::argmin);
 }
 
@@ -491,7 +492,7 @@ PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machi
 }
 
 std::int64_t bytes_between(const Vertex& vertex, const VertexPlan& plan) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr) return 0;
   if (is_argument(vertex)) {
     const std::vector<std::size_t> reduced = reduced_labels(vertex);
@@ -508,7 +509,7 @@ std::int64_t bytes_between(const Vertex& vertex, const VertexPlan& plan) {
 }
 
 std::int64_t partial_bytes(const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr || !einsum->reducer) return static_cast<std::int64_t>(size_of(vertex.dtype));
   const DType value = einsum->body.type();
   // The extreme to its owner and back, then the position.

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "einsum/vertex_facts.h"
 #include "plan/cost/cost.h"
 
 namespace einrel {
@@ -125,7 +126,7 @@ std::optional<std::vector<std::size_t>> plain_labels(const Vertex& vertex, const
 
 /// Weights are bytes of an element; the result's is last.
 std::optional<BoxFaces> faces_of(const Vertex& vertex, const EinGraph& graph) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr || einsum->reducer != Reducer::sum || !is_product(einsum->body, einsum->operands.size()))
     return std::nullopt;
   if (std::set<VertexId>(vertex.inputs.begin(), vertex.inputs.end()).size() != vertex.inputs.size())

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "einsum/vertex_facts.h"
 #include "plan/plan.h"
 
 namespace einrel {
@@ -33,17 +34,17 @@ LabelUses uses_of(const Vertex& vertex) {
 }
 
 bool is_sum(const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   return einsum != nullptr && einsum->reducer == Reducer::sum;
 }
 
 bool is_logsumexp(const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   return einsum != nullptr && einsum->reducer == Reducer::logsumexp;
 }
 
 bool has_exponential(const Vertex& vertex) {
-  const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+  const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr) return false;
   return std::any_of(einsum->body.steps.begin(), einsum->body.steps.end(), [](const ScalarStep& step) {
     const auto* const unary = std::get_if<ApplyUnary>(&step.op);
@@ -240,12 +241,14 @@ class AttentionFinder {
   std::vector<std::vector<Labels>> tags_of_operands(std::size_t v, const std::vector<Labels>& tags) const {
     std::vector<Labels> of_label(uses_[v].count);
     std::vector<std::vector<Labels>> operands;
-    if (const auto* const view = std::get_if<View>(&graph_.vertices[v].op)) {
+    const Vertex& vertex = graph_.vertices[v];
+    if (view_of(vertex) != nullptr) {
+      const LabelGroups to = result_groups(vertex);
       for (std::size_t d = 0; d < tags.size(); ++d) {
-        for (const std::size_t label : view->to[d]) of_label[label] = tags[d];
+        for (const std::size_t label : to[d]) of_label[label] = tags[d];
       }
       operands.emplace_back();
-      for (const std::vector<std::size_t>& group : view->from) {
+      for (const std::vector<std::size_t>& group : operand_groups(vertex, 0)) {
         std::set<std::size_t> joined;
         for (const std::size_t label : group) joined.insert(of_label[label].begin(), of_label[label].end());
         operands.back().emplace_back(joined.begin(), joined.end());

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 #include "plan/refine/numbering.h"
 #include "plan/refine/whole_pieces.h"
 #include "plan/search/dominance.h"

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 #include "plan/layout.h"
 #include "plan/planners/transformer.h"
 #include "plan/refine/numbering.h"

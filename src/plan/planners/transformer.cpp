@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "einsum/vertex_facts.h"
 #include "plan/planners/attention.h"
 
 namespace einrel {
@@ -172,7 +173,7 @@ class Transformer {
 
   /// A sum of products of data with weights. Gradients of weights are none: they are weights.
   bool is_product_with_weights(std::size_t v) {
-    const auto* const einsum = std::get_if<EinSum>(&graph_.vertices[v].op);
+    const EinSum* const einsum = einsum_of(graph_.vertices[v]);
     if (einsum == nullptr || einsum->reducer != Reducer::sum || is_weights(v)) return false;
     const std::vector<VertexId>& inputs = graph_.vertices[v].inputs;
     return std::any_of(inputs.begin(), inputs.end(),

@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 
+#include "einsum/vertex_facts.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/cost/cost.h"
 
@@ -81,7 +82,7 @@ class NextCut {
 
 /// Inputs lie in chunks no larger than those of their readers, but where these count several labels along a dimension.
 void cut_inputs(const EinGraph& graph, const Vertex& reader, Plan& plan, std::size_t v) {
-  if (std::holds_alternative<View>(reader.op)) return;
+  if (view_of(reader) != nullptr) return;
   for (const std::size_t operand : operands_read(reader)) {
     const std::size_t input = reader.inputs[operand].index;
     if (!is_input(graph.vertices[input])) continue;

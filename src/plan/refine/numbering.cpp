@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "einsum/vertex_facts.h"
 #include "tra/lowering.h"
 
 namespace einrel {
@@ -46,14 +47,14 @@ VertexPlan spread_plan_of_input(const Layout& need, const Shape& bound) {
 bool reads_plainly(const EinSum& einsum, std::size_t operand) {
   const std::vector<Index>& indices = einsum.operands[operand].indices;
   return std::equal(indices.begin(), indices.end(), einsum.output.begin(), einsum.output.end(),
-                    [](const Index& index, std::size_t label) { return lowering::plain_label(index) == label; });
+                    [](const Index& index, std::size_t label) { return plain_label(index) == label; });
 }
 
 /// Per input, the output that is computed from it element by element, if any.
 std::vector<std::optional<std::size_t>> next_of_inputs(const EinGraph& graph) {
   std::vector<std::optional<std::size_t>> next(graph.vertices.size());
   for (const VertexId output : graph.outputs) {
-    const auto* const einsum = std::get_if<EinSum>(&graph[output].op);
+    const EinSum* const einsum = einsum_of(graph[output]);
     if (einsum == nullptr || einsum->reducer) continue;
     for (const std::size_t operand : operands_read(graph[output])) {
       const VertexId from = graph[output].inputs[operand];

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "einsum/vertex_facts.h"
 #include "plan/layout.h"
 
 namespace einrel {

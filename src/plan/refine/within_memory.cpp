@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/refine/numbering.h"
 #include "plan/refine/whole_pieces.h"

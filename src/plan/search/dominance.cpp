@@ -4,6 +4,8 @@
 #include <limits>
 #include <set>
 
+#include "einsum/vertex_facts.h"
+
 namespace einrel {
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "einsum/vertex_facts.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/refine/whole_pieces.h"
 #include "plan/search/search.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "einsum/vertex_facts.h"
 #include "plan/search/search_tables.h"
 
 namespace einrel {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "einsum/vertex_facts.h"
 #include "plan/cost/cost.h"
 #include "plan/search/search.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/suggest.h"
 #include "einsum/text/parse_expr.h"
+#include "einsum/vertex_facts.h"
 #include "tra/infer.h"
 #include "tra/text/reading.h"
 
@@ -364,7 +365,7 @@ class ProgramBuilder {
     for (const TraNode& node : program().nodes) {
       const Kernel* kernel = kernel_of(node.op);
       for (std::size_t i = 0; kernel != nullptr && i < kernel->steps.size(); ++i) {
-        const auto* einsum = std::get_if<EinSum>(&kernel->steps[i].op);
+        const EinSum* einsum = einsum_of(kernel->steps[i]);
         if (einsum != nullptr) note_integer_scalars(einsum->body, types);
       }
     }

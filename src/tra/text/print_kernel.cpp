@@ -7,6 +7,7 @@
 #include <map>
 
 #include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
 #include "tra/named_kernels.h"
 #include "tra/signature.h"
 
@@ -56,11 +57,11 @@ class KernelPrinter {
       } else {
         result.given.push_back({names_[kernel_.arguments.size() + i], {left}, {body}});
       }
-      note_dims(steps_[i], result.dims);
+      std::visit(NoteDims{steps_[i].reads, result.dims}, steps_[i].op);
     }
     for (std::size_t i = 0; i < kernel_.arguments.size(); ++i)
       result.parameters.push_back({names_[i], {indices_of(i)}});
-    const bool is_one_view = steps_.size() == 1 && std::holds_alternative<View>(steps_[0].op);
+    const bool is_one_view = steps_.size() == 1 && view_of(steps_[0]) != nullptr;
     if (is_one_view && kernel_.arguments.size() == 1) result.body = {"view"};
     result.scalars.assign(scalars_.begin(), scalars_.end());
     return result;
@@ -74,8 +75,9 @@ class KernelPrinter {
     }
     taken.insert(scalars_.begin(), scalars_.end());
   }
-  static void note_labels(const View& view, std::set<std::string>& taken) {
-    for (const Label& label : view.labels) taken.insert(label.name);
+  template <class Other>
+  static void note_labels(const Other& other, std::set<std::string>& taken) {
+    for (const Label& label : other.labels) taken.insert(label.name);
   }
 
   /// A, B, ..., Z, A2, B2, ...: the first from `letter` on that nothing is called.
@@ -114,8 +116,7 @@ class KernelPrinter {
     Vertex vertex{"", step.dtype, {}, {}, Input{}, {}};
     for (const std::size_t read : step.reads) vertex.inputs.push_back({read});
     std::visit([&](const auto& op) { vertex.op = op; }, step.op);
-    if (auto* einsum = std::get_if<EinSum>(&vertex.op); einsum != nullptr && explicit_types)
-      write_types(*einsum, step.dtype);
+    if (EinSum* einsum = einsum_of(vertex); einsum != nullptr && explicit_types) write_types(*einsum, step.dtype);
     std::string text = formula(vertex, graph);
     if (explicit_types && rounds_reduction(vertex)) {  // the reduction, not what it is of
       text.insert(text.find("] = ") + 4, std::string(name_of(vertex.dtype)) + "(");
@@ -126,7 +127,7 @@ class KernelPrinter {
 
   static bool is_narrow(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
   static bool rounds_reduction(const Vertex& vertex) {
-    const auto* const einsum = std::get_if<EinSum>(&vertex.op);
+    const EinSum* const einsum = einsum_of(vertex);
     return einsum != nullptr && einsum->reducer && is_narrow(vertex.dtype);
   }
 
@@ -154,20 +155,25 @@ class KernelPrinter {
     return {formula.substr(1, close - 1), formula.substr(close + 4)};
   }
 
-  static void note_dims(const KernelStep& step, std::map<std::string, std::int64_t>& dims) {
-    if (const auto* view = std::get_if<View>(&step.op)) {
-      for (const std::vector<std::size_t>& group : view->from) {
-        for (std::size_t i = 1; i < group.size(); ++i)
-          dims[view->labels[group[i]].name] = view->labels[group[i]].extent.value();
+  /// The extents that no array gives.
+  struct NoteDims {
+    const std::vector<std::size_t>& reads;
+    std::map<std::string, std::int64_t>& dims;
+
+    void operator()(const EinSum& einsum) const {
+      for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
+        const Label& label = einsum.labels[l];
+        if (label.extent != Extent(0) || !is_measured(einsum, reads, l)) dims[label.name] = label.extent.value();
       }
-      return;
     }
-    const auto& einsum = std::get<EinSum>(step.op);
-    for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
-      const Label& label = einsum.labels[l];
-      if (label.extent != Extent(0) || !is_measured(einsum, step.reads, l)) dims[label.name] = label.extent.value();
+    void operator()(const View& view) const {
+      for (const std::vector<std::size_t>& group : view.from) {
+        for (std::size_t i = 1; i < group.size(); ++i)
+          dims[view.labels[group[i]].name] = view.labels[group[i]].extent.value();
+      }
     }
-  }
+    void operator()(const Opaque&) const {}
+  };
 
   static bool is_measured(const EinSum& einsum, const std::vector<std::size_t>& reads, std::size_t label) {
     for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
@@ -180,7 +186,7 @@ class KernelPrinter {
 
   /// Whether a body uses the operand; others are there for their extents.
   static bool is_used(const KernelStep& step, std::size_t operand) {
-    const auto* einsum = std::get_if<EinSum>(&step.op);
+    const EinSum* einsum = einsum_of(step);
     return einsum == nullptr ||
            std::any_of(einsum->body.steps.begin(), einsum->body.steps.end(), [&](const ScalarStep& each) {
              const auto* value = std::get_if<OperandValue>(&each.op);
@@ -208,17 +214,17 @@ class KernelPrinter {
     EinGraph graph;
     graph.vertices.push_back({"X", DType::f32, {}, {}, Input{}, {}});
     Vertex vertex{"", DType::f32, {}, {{0}}, Input{}, {}};
-    if (const auto* einsum = std::get_if<EinSum>(&step.op)) {
+    if (const EinSum* const einsum = einsum_of(step)) {
       EinSum only{einsum->labels, {}, {}, std::nullopt, {einsum->operands[operand]}, {}};
       only.operands[0].pad.reset();
       only.body.steps.push_back({DType::f32, OperandValue{0}});
       vertex.op = std::move(only);
     } else {
-      vertex.op = std::get<View>(step.op);
+      std::visit([&](const auto& op) { vertex.op = op; }, step.op);
     }
     const std::string text = formula(vertex, graph);
     const std::size_t open = text.rfind("X[") + 2;
-    return text.substr(open, text.size() - open - 1);
+    return text.substr(open, text.find(']', open) - open);
   }
 
   const Kernel& kernel_;

@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "einsum/check_state.h"
+
+namespace einrel::checking {
+namespace {
+
+/// How the statement being checked comes to need itself through `first`, which it reads; empty if it does not.
+std::vector<std::string> find_cycle(const CheckState& state, const std::string& first) {
+  std::map<std::string, std::string> reached_from{{first, state.current}};
+  std::vector<std::string> queue{first};
+  while (!queue.empty()) {
+    const std::string name = queue.back();
+    queue.pop_back();
+    if (name == state.current) {
+      std::vector<std::string> path{name};
+      std::string at = name;
+      do {
+        at = reached_from.at(at);
+        path.push_back(at);
+      } while (at != state.current);
+      std::reverse(path.begin(), path.end());
+      return path;
+    }
+    const auto reads = state.reads.find(name);
+    if (reads == state.reads.end()) continue;
+    for (const std::string& next : reads->second) {
+      if (reached_from.insert({next, name}).second) queue.push_back(next);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_distinct(CheckState& state, const std::vector<ast::Name>& labels) {
+  std::map<std::string, Span> seen;
+  for (const ast::Name& label : labels) {
+    const auto [first, is_new] = seen.insert({label.text, label.span});
+    if (!is_new) {
+      state.error(fmt::format("label '{}' stands twice", display_label(label.text)), {label.span, first->second},
+                  "name each label once");
+    }
+  }
+}
+
+TensorInfo* find_tensor(CheckState& state, const ast::Name& name) {
+  if (const auto found = state.tensors.find(name.text); found != state.tensors.end()) {
+    found->second.read = true;
+    return &found->second;
+  }
+  if (state.is_suspect(name.text)) return nullptr;
+  if (state.tensor_names.count(name.text) != 0) {
+    const std::vector<std::string> cycle = find_cycle(state, name.text);
+    state.error(
+        cycle.empty() ? fmt::format("'{}' is read before its definition", name.text)
+                      : fmt::format("cyclic definition: {}", fmt::join(cycle, " needs ")),
+        {name.span},
+        cycle.empty() ? "move its definition up" : "a tensor cannot depend on itself; give new values another name");
+    return nullptr;
+  }
+  const std::string near = state.suggest(
+      name.text, [&] { return std::vector<std::string>(state.tensor_names.begin(), state.tensor_names.end()); });
+  const bool macro = state.macros.contains(name.text);
+  state.error(fmt::format("unknown tensor '{}'", name.text), {name.span},
+              macro          ? fmt::format("'{}' is a macro: give it arguments in parentheses", name.text)
+              : near.empty() ? fmt::format("declare it: input {}[...], or define it first", name.text)
+                             : near);
+  return nullptr;
+}
+
+}  // namespace einrel::checking
