@@ -14,7 +14,7 @@ constexpr std::size_t max_shown_line = 160;
 /// A message with longer names than this in it is cut.
 constexpr std::size_t max_shown_text = 600;
 /// Past this many errors the rest is only counted: nobody reads further, and output stays bounded.
-constexpr std::size_t max_rendered = 1000;
+constexpr std::size_t max_rendered = 20;
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
@@ -60,6 +60,16 @@ std::string carets(const std::string& text, Span shown, const std::vector<Span>&
   return under;
 }
 
+/// What a file that is no text seems to be, from its first bytes.
+std::string remedy_for_bytes(std::string_view bytes) {
+  constexpr std::string_view numpy = "\x93NUMPY";
+  constexpr std::string_view zip = "PK\x03\x04";
+  if (bytes.starts_with(numpy) || bytes.starts_with(zip))
+    return "a file with tensors is bound to an input of a program: --in NAME=FILE";
+  if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF")) return "it seems to be UTF-16: save it as UTF-8";
+  return "save the program as a text in UTF-8";
+}
+
 std::string render_all(const std::vector<Diagnostic>& diagnostics, const SourceText& source) {
   std::string out;
   const std::size_t shown = std::min(diagnostics.size(), max_rendered);
@@ -67,7 +77,7 @@ std::string render_all(const std::vector<Diagnostic>& diagnostics, const SourceT
     if (i > 0) out += "\n";
     out += render(diagnostics[i], source);
   }
-  if (diagnostics.size() > shown) out += fmt::format("\nand {} more errors\n", diagnostics.size() - shown);
+  if (diagnostics.size() > shown) out += fmt::format("\nand {}\n", counted(diagnostics.size() - shown, "more error"));
   return out;
 }
 
@@ -98,6 +108,25 @@ Span SourceText::line_span(std::size_t line) const {
   std::size_t end = line < line_starts_.size() ? line_starts_[line] - 1 : text_.size();
   if (end > begin && text_[end - 1] == '\r') --end;
   return {begin, end};
+}
+
+std::optional<Diagnostic> why_not_text(const SourceText& source) {
+  const std::string_view text = source.text();
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    return Diagnostic{fmt::format("{} is not a text: it holds a zero byte", source.name()),
+                      {{zero, zero + 1}},
+                      remedy_for_bytes(text)};
+  }
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '#') {  // what an old editor left in a comment harms nobody
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) return Diagnostic{"this byte is not UTF-8", {{at, at + 1}}, remedy_for_bytes(text)};
+    at += length;
+  }
+  return std::nullopt;
 }
 
 std::string render(const Diagnostic& diagnostic, const SourceText& source) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,10 +50,14 @@ struct Diagnostic {
   std::string help;
 };
 
+/// What is to be said of a file that is no text at all, instead of many complaints about its bytes: it holds a zero
+/// byte, or bytes outside of comments (from # to the end of a line) that are not UTF-8. O(size).
+std::optional<Diagnostic> why_not_text(const SourceText& source);
+
 /// `message` with position, source line, carets and help, as a compiler prints it.
 std::string render(const Diagnostic& diagnostic, const SourceText& source);
 
-/// Every error of one program, in source order; what() is the rendered text of all of them.
+/// Every error of one program, in source order; what() is the rendered text of the first twenty of them.
 class ProgramError : public UserError {
  public:
   ProgramError(std::vector<Diagnostic> diagnostics, const SourceText& source);

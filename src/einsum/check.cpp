@@ -15,6 +15,8 @@ namespace {
 
 using namespace checking;
 
+constexpr const char* first_definition = "define a tensor, such as Z[i] = 2 * X[i]";
+
 std::string declaration_text(const ast::InputDecl& input) {
   std::vector<std::string> labels;
   for (const ast::Name& label : input.labels) labels.push_back(label.text);
@@ -229,7 +231,7 @@ void default_outputs(CheckState& state, const ast::Program& program, EinGraph& g
     }
   }
   if (graph.outputs.empty() && state.errors.empty()) {
-    state.error("the program computes nothing", {}, "define a tensor, such as Z[i] = 2 * X[i]");
+    state.error("the program computes nothing", {}, first_definition);
   }
 }
 
@@ -283,6 +285,12 @@ CheckedProgram check(const ast::Program& program, const SourceText& source, cons
                      std::vector<Diagnostic> errors) {
   CheckState state(environment, program, errors);
   const bool parsed_well = errors.empty();
+  if (program.statements.empty()) {  // whatever options say about it
+    if (parsed_well)
+      errors.push_back(
+          {fmt::format("the program computes nothing: {} has no statement", source.name()), {}, first_definition});
+    throw ProgramError(std::move(errors), source);
+  }
   CheckedProgram result;
   std::vector<ast::Name> outputs;
   collect_declarations(state, program);

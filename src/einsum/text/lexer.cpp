@@ -58,8 +58,7 @@ class Lexer {
       ++at_;
     } else if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) {
       number();
-    } else if (starts_name(c) &&
-               !is_invisible(text_.substr(at_, std::max<std::size_t>(utf8_length(text_.substr(at_)), 1)))) {
+    } else if (starts_name(c) && !is_invisible(text_.substr(at_, utf8_length(text_.substr(at_))))) {
       name();
     } else {
       symbol();
@@ -79,11 +78,6 @@ class Lexer {
     while (at_ < text_.size() && continues_name(text_[at_])) {
       const std::size_t length = utf8_length(text_.substr(at_));
       if (is_invisible(text_.substr(at_, length))) break;
-      if (length == 0) {
-        error("this byte is not UTF-8", {at_, at_ + 1}, "save the program as UTF-8");
-        ++at_;
-        return;
-      }
       at_ += length;
     }
     push(TokenKind::name, begin, at_);
@@ -128,7 +122,7 @@ class Lexer {
     const auto* found =
         std::find_if(symbols.begin(), symbols.end(), [&](std::string_view s) { return rest.starts_with(s); });
     if (found == symbols.end()) {
-      const std::size_t length = std::max<std::size_t>(utf8_length(rest), 1);
+      const std::size_t length = utf8_length(rest);
       const std::string_view character = rest.substr(0, length);
       error(fmt::format("'{}' is not part of the language", printable(character)), {at_, at_ + length},
             character == ";"          ? "write each statement on its own line"
@@ -225,7 +219,15 @@ class Lexer {
 
 }  // namespace
 
+std::optional<std::vector<Token>> tokens_of_no_text(const SourceText& source, std::vector<Diagnostic>& errors) {
+  std::optional<Diagnostic> no_text = why_not_text(source);
+  if (!no_text) return std::nullopt;
+  errors.push_back(std::move(*no_text));
+  return std::vector<Token>{{TokenKind::bad, {}, ""}, {TokenKind::newline, {}, ""}, {TokenKind::end, {}, ""}};
+}
+
 std::vector<Token> tokenize(const SourceText& source, std::vector<Diagnostic>& errors) {
+  if (auto nothing = tokens_of_no_text(source, errors)) return std::move(*nothing);
   return Lexer(source, errors).run();
 }
 

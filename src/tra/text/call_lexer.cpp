@@ -58,14 +58,7 @@ class Lexer {
   void name() {
     const std::size_t begin = at_;
     while (at_ < text_.size() && continues_name(text_[at_])) {
-      const std::size_t length = utf8_length(text_.substr(at_));
-      if (length == 0) {
-        errors_.push_back({"this byte is not UTF-8", {{at_, at_ + 1}}, "save the program as UTF-8"});
-        push(TokenKind::bad, at_, at_ + 1);
-        ++at_;
-        return;
-      }
-      at_ += length;
+      at_ += utf8_length(text_.substr(at_));
     }
     push(TokenKind::name, begin, at_);
   }
@@ -104,7 +97,7 @@ class Lexer {
     const std::string_view rest = text_.substr(at_);
     const auto* found =
         std::find_if(symbols.begin(), symbols.end(), [&](std::string_view s) { return rest.starts_with(s); });
-    const std::size_t length = found == symbols.end() ? std::max<std::size_t>(utf8_length(rest), 1) : found->size();
+    const std::size_t length = found == symbols.end() ? utf8_length(rest) : found->size();
     if (found == symbols.end()) {
       errors_.push_back({fmt::format("'{}' is not part of the language", printable(rest.substr(0, length))),
                          {{at_, at_ + length}},
@@ -160,6 +153,7 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> tokenize_calls(const SourceText& source, std::vector<Diagnostic>& errors) {
+  if (auto nothing = tokens_of_no_text(source, errors)) return std::move(*nothing);
   return Lexer(source, errors).run();
 }
 
