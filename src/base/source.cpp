@@ -77,7 +77,10 @@ std::string render_all(const std::vector<Diagnostic>& diagnostics, const SourceT
     if (i > 0) out += "\n";
     out += render(diagnostics[i], source);
   }
-  if (diagnostics.size() > shown) out += fmt::format("\nand {}\n", counted(diagnostics.size() - shown, "more error"));
+  if (diagnostics.size() > shown) {
+    out += fmt::format("\nand {}{}\n", diagnostics.size() >= most_errors ? "at least " : "",
+                       counted(diagnostics.size() - shown, "more error"));
+  }
   return out;
 }
 

@@ -57,6 +57,9 @@ std::optional<Diagnostic> why_not_text(const SourceText& source);
 /// `message` with position, source line, carets and help, as a compiler prints it.
 std::string render(const Diagnostic& diagnostic, const SourceText& source);
 
+/// With so many errors of one program its reading may end: nobody looks at more, and each takes memory.
+inline constexpr std::size_t most_errors = 10'000;
+
 /// Every error of one program, in source order; what() is the rendered text of the first twenty of them.
 class ProgramError : public UserError {
  public:

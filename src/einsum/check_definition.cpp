@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "einsum/check_state.h"
 #include "einsum/label_scope.h"
+#include "einsum/text/other_notations.h"
 #include "einsum/typing.h"
 #include "einsum/vertex_facts.h"
 
@@ -274,12 +275,15 @@ class DefinitionChecker {
           {span}, fmt::format("add it to the left side, or reduce it by name: sum[{}] ...", display_label(name)));
       return;
     }
-    const std::string near = state_.suggest(name, [&] {
-      std::vector<std::string> known(state_.tensor_names.begin(), state_.tensor_names.end());
-      for (const auto& [scalar, declaration] : state_.scalars) known.push_back(scalar);
-      for (const std::size_t label : left_) known.push_back(scope_.name(label));
-      return known;
-    });
+    std::string near = other_notations::help_for_name(name);
+    if (near.empty()) {
+      near = state_.suggest(name, [&] {
+        std::vector<std::string> known(state_.tensor_names.begin(), state_.tensor_names.end());
+        for (const auto& [scalar, declaration] : state_.scalars) known.push_back(scalar);
+        for (const std::size_t label : left_) known.push_back(scope_.name(label));
+        return known;
+      });
+    }
     state_.error(fmt::format("unknown name '{}'", display_label(name)), {span},
                  !near.empty() ? near : "a bare name is a scalar or a label's value; tensors carry labels: X[i,j]");
   }

@@ -8,6 +8,7 @@
 
 #include "base/suggest.h"
 #include "base/text.h"
+#include "einsum/text/other_notations.h"
 #include "einsum/text/parse.h"
 
 namespace einrel {
@@ -243,8 +244,9 @@ ast::Expr joined_reads(const SourceText& source, const Subscripts& subscripts, s
     if (const auto* call = std::get_if<ast::MacroCall>(&node.op); call != nullptr && call->labels.empty()) {
       std::vector<std::string> known;
       for (const FunctionInfo& info : all_functions()) known.emplace_back(info.name);
-      fail(fmt::format("unknown function '{}'", call->macro.text), call->macro.span,
-           did_you_mean(call->macro.text, known));
+      std::string help = other_notations::help_for_function(call->macro.text);
+      if (help.empty()) help = did_you_mean(call->macro.text, known);
+      fail(fmt::format("unknown function '{}'", call->macro.text), call->macro.span, std::move(help));
     }
     const bool is_scalar_step = !std::holds_alternative<ast::Access>(node.op) &&
                                 !std::holds_alternative<ast::Reduce>(node.op) &&

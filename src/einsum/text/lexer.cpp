@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "einsum/functions.h"
+#include "einsum/text/other_notations.h"
 #include "tensor/dtype.h"
 
 namespace einrel {
@@ -30,6 +31,12 @@ bool is_invisible(std::string_view character) {
   if (character.size() != 3) return false;
   const bool punctuation = character >= "\xE2\x80\x80" && character <= "\xE2\x81\xAF";
   return punctuation || character == "\xE3\x80\x80" || character == "\xEF\xBB\xBF";
+}
+
+/// Whether no name goes on with the character at the front of `text`: it looks like nothing, or is a sign.
+bool ends_name(std::string_view text) {
+  if (static_cast<unsigned char>(text.front()) < 0x80U) return false;
+  return is_invisible(text.substr(0, utf8_length(text))) || other_notations::sign_length(text) > 0;
 }
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -58,7 +65,7 @@ class Lexer {
       ++at_;
     } else if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) {
       number();
-    } else if (starts_name(c) && !is_invisible(text_.substr(at_, utf8_length(text_.substr(at_))))) {
+    } else if (starts_name(c) && !ends_name(text_.substr(at_))) {
       name();
     } else {
       symbol();
@@ -75,11 +82,8 @@ class Lexer {
 
   void name() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && continues_name(text_[at_])) {
-      const std::size_t length = utf8_length(text_.substr(at_));
-      if (is_invisible(text_.substr(at_, length))) break;
-      at_ += length;
-    }
+    while (at_ < text_.size() && continues_name(text_[at_]) && !ends_name(text_.substr(at_)))
+      at_ += utf8_length(text_.substr(at_));
     push(TokenKind::name, begin, at_);
   }
 
@@ -102,7 +106,10 @@ class Lexer {
       good = digits() && good;
     }
     const std::size_t number_end = at_;
-    while (at_ < text_.size() && (continues_name(text_[at_]) || text_[at_] == '.')) ++at_;
+    const auto continues = [&] {
+      return text_[at_] == '.' || (continues_name(text_[at_]) && !ends_name(text_.substr(at_)));
+    };
+    while (at_ < text_.size() && continues()) at_ += utf8_length(text_.substr(at_));
     if (at_ > number_end) good = false;
     if (!good) {
       const std::string_view bad = text_.substr(begin, at_ - begin);
@@ -121,13 +128,16 @@ class Lexer {
     const std::string_view rest = text_.substr(at_);
     const auto* found =
         std::find_if(symbols.begin(), symbols.end(), [&](std::string_view s) { return rest.starts_with(s); });
+    const bool may_be_foreign =
+        found == symbols.end() || (rest.size() > 1 && std::string_view("=/*>").find(rest[1]) != std::string_view::npos);
+    const std::size_t own = found == symbols.end() ? 0 : found->size();
+    if (const std::size_t length = may_be_foreign ? other_notations::sign_length(rest) : 0; length > own)
+      return foreign_sign(rest.substr(0, length));
     if (found == symbols.end()) {
       const std::size_t length = utf8_length(rest);
       const std::string_view character = rest.substr(0, length);
       error(fmt::format("'{}' is not part of the language", printable(character)), {at_, at_ + length},
-            character == ";"          ? "write each statement on its own line"
-            : is_invisible(character) ? "it looks like a blank or a quote but is another character; remove it"
-                                      : "");
+            is_invisible(character) ? "it looks like a blank or a quote but is another character; remove it" : "");
       push(TokenKind::bad, at_, at_ + length);
       at_ += length;
       return;
@@ -135,6 +145,15 @@ class Lexer {
     push(TokenKind::symbol, at_, at_ + found->size());
     track_brackets(tokens_.back());
     at_ += found->size();
+  }
+
+  void foreign_sign(std::string_view sign) {
+    error(fmt::format("'{}' is not part of the language", printable(sign)), {at_, at_ + sign.size()},
+          other_notations::help_for_sign(sign));
+    push(TokenKind::bad, at_, at_ + sign.size());
+    at_ += sign.size();
+    const bool is_comment = sign == "//" || sign == "/*";  // of another language: what it says is no error of its own
+    if (is_comment && open_.empty()) at_ = std::min(text_.find('\n', at_), text_.size());
   }
 
   void track_brackets(const Token& token) {

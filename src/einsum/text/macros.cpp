@@ -6,6 +6,7 @@
 
 #include "base/suggest.h"
 #include "einsum/text/lexer.h"
+#include "einsum/text/other_notations.h"
 #include "einsum/text/parse.h"
 
 namespace einrel {
@@ -194,8 +195,8 @@ std::vector<std::string> MacroTable::names() const {
 const Macro* MacroTable::find(const ast::MacroCall& call, Span span, std::vector<Diagnostic>& errors) const {
   const auto found = macros_.find(call.macro.text);
   if (found == macros_.end()) {
-    std::string near;
-    if (errors.size() < 100) {  // see CheckState::suggest
+    std::string near = other_notations::help_for_function(call.macro.text);
+    if (near.empty() && errors.size() < 100) {  // see CheckState::suggest
       std::vector<std::string> known = names();
       for (const FunctionInfo& info : all_functions()) known.emplace_back(info.name);
       near = did_you_mean(call.macro.text, known);

@@ -8,6 +8,7 @@
 
 #include "base/suggest.h"
 #include "einsum/text/lexer.h"
+#include "einsum/text/other_notations.h"
 #include "einsum/text/parse_expr.h"
 
 namespace einrel {
@@ -43,10 +44,10 @@ DType parse_dtype(Cursor& cursor) {
   if (const auto dtype = dtype_named(name.text)) return *dtype;
   std::vector<std::string> known;
   for (const DType dtype : all_dtypes) known.emplace_back(name_of(dtype));
-  const std::string near = did_you_mean(name.text, known);
-  cursor.report({fmt::format("unknown dtype '{}'", name.text),
-                 {name.span},
-                 near.empty() ? fmt::format("the dtypes are {}", fmt::join(known, ", ")) : near});
+  std::string help = other_notations::help_for_dtype(name.text);
+  if (help.empty()) help = did_you_mean(name.text, known);
+  if (help.empty()) help = fmt::format("the dtypes are {}", fmt::join(known, ", "));
+  cursor.report({fmt::format("unknown dtype '{}'", name.text), {name.span}, std::move(help)});
   return DType::f32;
 }
 
@@ -87,7 +88,7 @@ ast::MacroDef parse_macro(Cursor& cursor) {
     if (!macro.parameters.empty()) cursor.expect(",", "between parameters");
     macro.parameters.push_back(cursor.expect_new_name("a parameter"));
   }
-  cursor.expect("=", "before the macro's expression");
+  cursor.expect("=", "a macro is one expression: def sqdist[j](x, y) = sum[j] sq(x - y)");
   macro.body = parse_expr(cursor);
   return macro;
 }
@@ -127,11 +128,14 @@ ast::Group parse_group(Cursor& cursor) {
   return group;
 }
 
+constexpr const char* dimension_help =
+    "between labels; only reads have windows and positions, X[i+1] or X[0]; labels of a group are separated by blanks";
+
 std::vector<ast::Group> parse_groups(Cursor& cursor) {
   std::vector<ast::Group> groups;
   cursor.expect("[", "the dimensions of a view stand in brackets");
   while (!cursor.accept("]")) {
-    if (!groups.empty()) cursor.expect(",", "between dimensions; the labels in a group are separated by blanks: (h d)");
+    if (!groups.empty()) cursor.expect(",", dimension_help);
     groups.push_back(parse_group(cursor));
   }
   return groups;
@@ -153,19 +157,23 @@ std::vector<ast::Name> plain_labels(const std::vector<ast::Group>& groups, const
   return labels;
 }
 
+/// The remedy for a word that does not start a statement.
+std::string help_for_start(const std::string& word) {
+  if (std::string help = other_notations::help_for_word(word); !help.empty()) return help;
+  const std::string near = did_you_mean(word, {"dims", "input", "scalar", "def", "gradient", "output"});
+  if (!near.empty()) return near;
+  return fmt::format("a tensor is defined with its labels: {0}[i,j] = ..., or {0}[] for one number", word);
+}
+
 std::variant<ast::Definition, ast::ViewDefinition> parse_definition(Cursor& cursor) {
   const ast::Name name = cursor.expect_new_name("a tensor");
   if (cursor.peek().text != "[") {
-    std::vector<std::string> words{"dims", "input", "scalar", "def", "gradient", "output"};
-    const std::string near = did_you_mean(name.text, words);
-    throw SyntaxError{{fmt::format("'{}' does not start a statement", name.text),
-                       {name.span},
-                       !near.empty() ? near
-                                     : "a tensor is defined with its labels: " + name.text + "[i,j] = ..., or " +
-                                           name.text + "[] for one number"}};
+    throw SyntaxError{
+        {fmt::format("'{}' does not start a statement", name.text), {name.span}, help_for_start(name.text)}};
   }
   const std::vector<ast::Group> groups = parse_groups(cursor);
-  cursor.expect("=", fmt::format("after the labels of '{}'", name.text));
+  cursor.expect("=", cursor.peek().text == "==" ? "a definition has one '='; '==' compares"
+                                                : fmt::format("after the labels of '{}'", name.text));
   if (cursor.peek().text == "view") {
     cursor.next();
     ast::ViewDefinition view{name, groups, cursor.expect_name("a tensor"), {}};

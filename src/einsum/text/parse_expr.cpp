@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/suggest.h"
+#include "einsum/text/other_notations.h"
 
 namespace einrel::parsing {
 namespace {
@@ -191,8 +192,17 @@ class ExprParser {
     } else if (bracket) {
       access_or_macro(token);
     } else {
+      refuse_prefix(token);
       emit(token.span.begin, ast::NameUse{token.text});
     }
+  }
+
+  /// `not x`, `lambda x`: a word of another language in front of an expression.
+  void refuse_prefix(const Token& word) const {
+    if (cursor_.peek().kind != TokenKind::name && cursor_.peek().kind != TokenKind::number) return;
+    std::string help = other_notations::help_for_word(word.text);
+    if (!help.empty())
+      throw SyntaxError{{fmt::format("'{}' is not part of the language", word.text), {word.span}, std::move(help)}};
   }
 
   [[noreturn]] static void reserved(const Token& token) {
@@ -207,7 +217,10 @@ class ExprParser {
     cursor_.expect("(", "arguments stand in parentheses");
     std::size_t count = 0;
     while (!cursor_.accept(")")) {
-      if (count > 0) cursor_.expect(",", "between arguments, or ')' after the last one");
+      if (count > 0) {
+        cursor_.expect(",", at_symbol("=") ? "arguments have no names; '==' compares"
+                                           : "between arguments, or ')' after the last one");
+      }
       comparison();
       ++count;
     }
@@ -246,6 +259,11 @@ class ExprParser {
   void access_or_macro(const Token& token) {
     const std::size_t open = cursor_.peek().span.begin;
     std::vector<ast::Index> indices = index_list();
+    if (at_symbol("[")) {
+      throw SyntaxError{{fmt::format("'{}' is indexed twice", token.text),
+                         {cursor_.peek().span},
+                         "all indices stand in one pair of brackets: X[i,j]"}};
+    }
     const TokenKind next = cursor_.peek().kind;
     if (next == TokenKind::name || next == TokenKind::number) misspelt_reduction(token);
     if (!at_symbol("(")) {
@@ -298,7 +316,7 @@ class ExprParser {
     std::vector<ast::Index> indices;
     cursor_.expect("[", "indices stand in brackets");
     while (!cursor_.accept("]")) {
-      if (!indices.empty()) cursor_.expect(",", "between indices");
+      if (!indices.empty() && !at_symbol(":")) cursor_.expect(",", "between indices");
       indices.push_back(index());
     }
     return indices;
@@ -338,6 +356,8 @@ class ExprParser {
         factor *= *integer;
       } else if (token.kind == TokenKind::name && !is_reserved(token.text)) {
         label = ast::Name{token.text, token.span};
+      } else if (token.text == ":") {
+        throw SyntaxError{{"there are no slices with ':'", {token.span}, other_notations::slice_help}};
       } else {
         throw SyntaxError{{fmt::format("{} cannot stand in an index", describe(token)),
                            {token.span},
@@ -345,6 +365,13 @@ class ExprParser {
       }
     };
     take(first);
+    if (label && (at_symbol("[") || at_symbol("("))) {
+      throw SyntaxError{{fmt::format("'{}' cannot be read inside an index", first.text),
+                         {first.span},
+                         fmt::format("an index is made of labels and numbers; select by a comparison: sum[v] (v == "
+                                     "{}[...]) * X[v,...]",
+                                     first.text)}};
+    }
     if (cursor_.accept("*")) {
       const Token second = cursor_.next();
       if (second.kind == first.kind) {
@@ -396,7 +423,9 @@ ast::Name Cursor::expect_name(std::string_view what) {
         peek().kind == TokenKind::symbol && std::string_view("+-*/**").find(peek().text) != std::string_view::npos;
     throw SyntaxError{{fmt::format("expected {} before {}", what, describe(peek())),
                        {peek().span},
-                       is_operator ? continuation_help : ""}};
+                       is_operator          ? continuation_help
+                       : peek().text == ":" ? other_notations::slice_help
+                                            : ""}};
   }
   const Token token = next();
   return {token.text, token.span};
@@ -450,9 +479,11 @@ void Cursor::expect_end_of_program() const {
 void Cursor::expect_end_of_statement() const {
   if (peek().kind == TokenKind::newline || peek().kind == TokenKind::end) return;
   const bool product = peek().kind == TokenKind::name || peek().kind == TokenKind::number || peek().text == "(";
-  throw SyntaxError{{fmt::format("expected the end of the statement before {}", describe(peek())),
-                     {peek().span},
-                     product ? "a product needs its sign '*'; each statement stands on its own line" : ""}};
+  std::string help = peek().kind == TokenKind::name ? other_notations::help_for_word(peek().text) : "";
+  if (help.empty() && product) help = "a product needs its sign '*'; each statement stands on its own line";
+  if (peek().text == "=") help = "a statement has one '='; '==' compares";
+  throw SyntaxError{
+      {fmt::format("expected the end of the statement before {}", describe(peek())), {peek().span}, std::move(help)}};
 }
 
 std::vector<std::string> Cursor::skip_statement_from(std::size_t start) {
