@@ -66,11 +66,11 @@ std::vector<std::pair<std::string, std::string>> parse_assignments(const std::st
   for (const std::string& text : given) {
     const std::size_t sign = text.find('=');
     if (sign == std::string::npos || sign == 0 || sign + 1 == text.size()) {
-      throw UserError(fmt::format("{} {}: write {} NAME=VALUE", option, text, option));
+      throw UserError(fmt::format("{} {}: write {} NAME=VALUE", option, printable(text), option));
     }
     pairs.emplace_back(text.substr(0, sign), text.substr(sign + 1));
     if (!names.insert(pairs.back().first).second) {
-      throw UserError(fmt::format("{} gives '{}' twice", option, pairs.back().first));
+      throw UserError(fmt::format("{} gives '{}' twice", option, printable(pairs.back().first)));
     }
   }
   return pairs;
@@ -80,8 +80,9 @@ std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& g
   constexpr const char* extent_words = "a whole number from 0 to 2^63-1";
   std::map<std::string, std::int64_t> dims;
   for (const auto& [name, text] : parse_assignments("--dim", given)) {
-    dims[name] = parse_number<std::int64_t>("--dim " + name + "=", text, extent_words);
-    if (dims[name] < 0) throw UserError(fmt::format("--dim {0}={1}: '{1}' is not {2}", name, text, extent_words));
+    dims[name] = parse_number<std::int64_t>("--dim " + printable(name) + "=", text, extent_words);
+    if (dims[name] < 0)
+      throw UserError(fmt::format("--dim {0}={1}: '{1}' is not {2}", printable(name), printable(text), extent_words));
   }
   return dims;
 }
@@ -89,7 +90,8 @@ std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& g
 std::int64_t parse_sites(const std::string& given) {
   const std::string wanted = fmt::format("a whole number from 1 to {}", most_sites);
   const auto sites = parse_number<std::int64_t>("--sites ", given, wanted.c_str());
-  if (sites < 1 || sites > most_sites) throw UserError(fmt::format("--sites {0}: '{0}' is not {1}", given, wanted));
+  if (sites < 1 || sites > most_sites)
+    throw UserError(fmt::format("--sites {0}: '{0}' is not {1}", printable(given), wanted));
   return sites;
 }
 
@@ -116,7 +118,7 @@ std::size_t parse_threads(const std::string& given) {
   const std::string wanted = fmt::format("a whole number from 1 to {}", most_threads);
   const auto threads = parse_number<std::size_t>("--threads ", given, wanted.c_str());
   if (threads < 1 || threads > most_threads) {
-    throw UserError(fmt::format("--threads {0}: '{0}' is not {1}", given, wanted));
+    throw UserError(fmt::format("--threads {0}: '{0}' is not {1}", printable(given), wanted));
   }
   return threads;
 }
@@ -124,7 +126,7 @@ std::size_t parse_threads(const std::string& given) {
 std::map<std::string, double> parse_scalars(const std::vector<std::string>& given) {
   std::map<std::string, double> scalars;
   for (const auto& [name, text] : parse_assignments("--scalar", given)) {
-    scalars[name] = parse_number<double>("--scalar " + name + "=", text, "a number in the range of f64");
+    scalars[name] = parse_number<double>("--scalar " + printable(name) + "=", text, "a number in the range of f64");
   }
   return scalars;
 }
@@ -139,13 +141,13 @@ std::size_t threads_of(const std::string& given, const Job& job) {
 std::size_t parse_repeats(const std::string& given) {
   const char* const wanted = "a whole number of 1 or more";
   const auto repeats = parse_number<std::size_t>("--repeat ", given, wanted);
-  if (repeats < 1) throw UserError(fmt::format("--repeat {0}: '{0}' is not {1}", given, wanted));
+  if (repeats < 1) throw UserError(fmt::format("--repeat {0}: '{0}' is not {1}", printable(given), wanted));
   return repeats;
 }
 
 double parse_timeout(const std::string& given) {
   const auto seconds = parse_number<double>("--timeout ", given, "a number of seconds");
-  if (!(seconds > 0)) throw UserError(fmt::format("--timeout {}: it has to be more than 0 seconds", given));
+  if (!(seconds > 0)) throw UserError(fmt::format("--timeout {}: it has to be more than 0 seconds", printable(given)));
   return seconds;
 }
 

@@ -21,7 +21,7 @@ void save(const Machine& machine, const std::string& path) {
   if (path.empty()) throw UserError("there is no folder for settings: set HOME or XDG_CONFIG_HOME");
   std::error_code failed;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-  if (failed) throw UserError(fmt::format("cannot make the folder of '{}': {}", path, failed.message()));
+  if (failed) throw UserError(fmt::format("cannot make the folder of '{}': {}", printable(path), failed.message()));
   write_text(path, to_json(machine));
 }
 
@@ -41,13 +41,13 @@ void calibrate_on(const Job& job, const std::string& given_threads) {
     if (job.rank != 0) return;
     const std::string path = calibrated_path();
     save(machine, path);
-    print(
-        fmt::format("{}\n  one core   {:.3g} flop/s on f32\n  memory     {}/s, {} of it\n  a task     {}\n"
-                    "  network    {}/s after {}{}\n{}wrote {}: plans use it where no --machine is named\n",
-                    machine.about, machine.flops_per_core, bytes_text(machine.memory_bandwidth),
-                    bytes_text(machine.memory), seconds_text(machine.task_seconds),
-                    bytes_text(machine.network_bandwidth), seconds_text(machine.network_latency),
-                    job.ranks > 1 ? "" : " (assumed; measured under mpirun -n 2)", sharing_text(machine), path));
+    print(fmt::format(
+        "{}\n  one core   {:.3g} flop/s on f32\n  memory     {}/s, {} of it\n  a task     {}\n"
+        "  network    {}/s after {}{}\n{}wrote {}: plans use it where no --machine is named\n",
+        machine.about, machine.flops_per_core, bytes_text(machine.memory_bandwidth), bytes_text(machine.memory),
+        seconds_text(machine.task_seconds), bytes_text(machine.network_bandwidth),
+        seconds_text(machine.network_latency), job.ranks > 1 ? "" : " (assumed; measured under mpirun -n 2)",
+        sharing_text(machine), printable(path)));
   });
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/text.h"
 #include "output.h"
 
 namespace einrel::cli {
@@ -28,10 +29,29 @@ class Line {
     std::copy_n(text.begin(), count, characters_.begin() + static_cast<std::ptrdiff_t>(length_));
     length_ += count;
   }
+  /// As printable shows it, but of any length.
+  void add_printable(std::string_view name) {
+    while (!name.empty()) {
+      const std::string_view character = name.substr(0, std::max<std::size_t>(utf8_length(name), 1));
+      if (is_printable(character)) {
+        add(character);
+      } else {
+        for (const char byte : character) add_escaped(static_cast<unsigned char>(byte));
+      }
+      name.remove_prefix(character.size());
+    }
+  }
   std::string_view text() const { return {characters_.data(), length_}; }
 
  private:
-  std::array<char, 4608> characters_{};  // the longest path, and what stands around it
+  void add_escaped(unsigned char byte) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    add("\\x");
+    add(digits.substr(byte / 16U, 1));
+    add(digits.substr(byte % 16U, 1));
+  }
+
+  std::array<char, 4 * 4096 + 512> characters_{};  // the longest path, escaped, and what stands around it
   std::size_t length_ = 0;
 };
 
@@ -99,7 +119,7 @@ void end_with_its_name(int, siginfo_t* information, void*) {
     message.add("a file became shorter while it was in use, or there is no room for memory that processes share\n");
   } else {
     message.add("the input file '");
-    message.add(path);
+    message.add_printable(path);
     message.add("' became shorter while it was in use\n");
   }
   std::ignore = write(STDERR_FILENO, message.text().data(), message.text().size());

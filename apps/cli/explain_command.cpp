@@ -114,7 +114,7 @@ void explain_tra(const ExplainArguments& arguments) {
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(source.name(), plan)));
   else
-    print(fmt::format("{}\n{}", printable(source.name(), 400), algebra_text(plan)));
+    print(fmt::format("{}\n{}", printable(source.name()), algebra_text(plan)));
 }
 
 /// The user has chosen the number of sites, not the chunks that follow from it.
@@ -150,7 +150,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   check_fits(compiled, comparison.plans.front(), request, source);
   if (arguments.html) write_text(*arguments.html, plans_html(plans_json(compiled, comparison, request)));
   if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, comparison, request)));
-  if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html, 400)));
+  if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html)));
   std::string text = plans_text(compiled, comparison, request, source, detail_of(arguments));
   if (!arguments.difference.empty()) {
     const auto plan_by = [&](const std::string& name) {
@@ -191,7 +191,7 @@ void check_only(const CheckArguments& arguments) {
   if (open > 0)
     hint = fmt::format("; the data must give {}: {}", open == 1 ? "one extent" : fmt::format("{} extents", open),
                        join_some(checked.unknown_extents, ", "));
-  print(fmt::format("{}: no errors{}\n", source.name(), hint));
+  print(fmt::format("{}: no errors{}\n", printable(source.name()), hint));
 }
 
 template <class Arguments>

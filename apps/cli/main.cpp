@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "base/text.h"
 #include "commands.h"
 #include "cut_short_input.h"
 #include "exec/starpu/job.h"
@@ -31,7 +32,7 @@ void require_command(const CLI::App& app, const std::string& word) {
   if (std::find(known.begin(), known.end(), word) != known.end() || word.starts_with("-")) return;
   const std::string near = einrel::did_you_mean(word, known);
   throw einrel::UserError(
-      fmt::format("{} has no command '{}'; {}", app.get_name(), word,
+      fmt::format("{} has no command '{}'; {}", app.get_name(), einrel::printable(word),
                   !near.empty() ? near : fmt::format("its commands are {}", fmt::join(known, ", "))));
 }
 
@@ -68,12 +69,12 @@ std::string unknown_option(const CLI::App& app, const std::string& word) {
   const auto [command, words] = called_command(app);
   const std::string option = word.substr(0, word.find('='));
   const std::string near = einrel::did_you_mean(option, option_names(*command));
-  if (!near.empty()) return fmt::format("{} has no option '{}'; {}", words, option, near);
+  if (!near.empty()) return fmt::format("{} has no option '{}'; {}", words, einrel::printable(option), near);
   std::vector<std::string> others;
   for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (other->get_option_no_throw(option) != nullptr) others.push_back(other->get_name());
   }
-  return fmt::format("{} has no option '{}'{}", words, option,
+  return fmt::format("{} has no option '{}'{}", words, einrel::printable(option),
                      others.empty() ? "" : fmt::format("; einrel {} has it", fmt::join(others, ", einrel ")));
 }
 
@@ -83,8 +84,8 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> left = app.remaining(true);
   const auto option = std::find_if(left.begin(), left.end(), [](const auto& word) { return word.starts_with("-"); });
   if (option != left.end()) return unknown_option(app, *option);
-  if (left.empty()) return error.what();
-  return fmt::format("{} does not take '{}' besides", called_command(app).second, left.front());
+  if (left.empty()) return einrel::printable(error.what());
+  return fmt::format("{} does not take '{}' besides", called_command(app).second, einrel::printable(left.front()));
 }
 
 int run_command_line(int argc, char** argv) {

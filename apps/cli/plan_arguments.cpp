@@ -67,7 +67,8 @@ void check_plan_options(const PlanArguments& arguments, const std::optional<std:
                         const std::optional<std::string>& spill) {
   request_of(arguments);
   if (planner && plans_relations(*planner)) {
-    throw UserError(fmt::format("{} plans relations, which only explain shows; see einrel list planners", *planner));
+    throw UserError(
+        fmt::format("{} plans relations, which only explain shows; see einrel list planners", printable(*planner)));
   }
   if (planner) planner_named(*planner);
   if (arguments.plan_file && (planner || arguments.cost || arguments.batch))

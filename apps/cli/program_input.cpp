@@ -37,7 +37,7 @@ std::string read_all(std::istream& stream, const std::string& name) {
   while (stream.read(buffer.data(), buffer.size()), stream.gcount() > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(stream.gcount()));
     if (text.size() > max_program_bytes)
-      throw UserError(fmt::format("{} is larger than any program: more than 64 MiB", name));
+      throw UserError(fmt::format("{} is larger than any program: more than 64 MiB", printable(name)));
   }
   return text;
 }
@@ -71,7 +71,7 @@ std::set<std::string> declared_inputs(const SourceText& program) {
 
 void say_unbound(const std::string& path, const std::vector<std::string>& tensors) {
   if (tensors.empty() || name_in_job().value_or("rank 0") != "rank 0") return;
-  print_error(fmt::format("note: {} holds {} for which there is no input: {}\n", path,
+  print_error(fmt::format("note: {} holds {} for which there is no input: {}\n", printable(path),
                           counted(tensors.size(), "tensor"), join_some(tensors, ", ")));
 }
 
@@ -90,9 +90,10 @@ void refuse_tra(const std::string& path) {
 SourceText read_program(const std::string& path) {
   if (path == "-") return {"<standard input>", read_all(std::cin, "standard input")};
   std::ifstream file(path);
-  if (!file) throw UserError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+  if (!file) throw UserError(fmt::format("cannot open {}: {}", printable(path), std::strerror(errno)));
   std::error_code unseen;
-  if (std::filesystem::is_directory(path, unseen)) throw UserError(fmt::format("{} is a folder, not a program", path));
+  if (std::filesystem::is_directory(path, unseen))
+    throw UserError(fmt::format("{} is a folder, not a program", printable(path)));
   return {path, read_all(file, path)};
 }
 
@@ -107,17 +108,17 @@ OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& 
   for (const std::string& path : files.archives) {
     ArchiveContents found = open_archive(path, declared);
     if (found.tensors.empty()) {
-      throw UserError(
-          fmt::format("{} holds no tensor with the name of an input that has no file yet{}; it holds {}; bind one with "
-                      "--in NAME={}:{}",
-                      path, declared.empty() ? "" : fmt::format(" ({})", fmt::join(declared, ", ")),
-                      join_some(found.others, ", "), path, found.others.empty() ? "TENSOR" : found.others.front()));
+      throw UserError(fmt::format(
+          "{} holds no tensor with the name of an input that has no file yet{}; it holds {}; bind one with "
+          "--in NAME={}:{}",
+          printable(path), declared.empty() ? "" : fmt::format(" ({})", fmt::join(declared, ", ")),
+          join_some(found.others, ", "), printable(path), found.others.empty() ? "TENSOR" : found.others.front()));
     }
     for (auto& [name, tensor] : found.tensors) {
       const auto [first, is_new] = from.emplace(name, path);
       if (!is_new) {
-        throw UserError(fmt::format("{} and {} both hold a tensor '{}'; say which: --in {}={}:{}", first->second, path,
-                                    name, name, path, name));
+        throw UserError(fmt::format("{} and {} both hold a tensor '{}'; say which: --in {}={}:{}",
+                                    printable(first->second), printable(path), name, name, printable(path), name));
       }
       inputs[name] = std::move(tensor);
     }
@@ -163,8 +164,8 @@ EinGraph require_graph(CheckedProgram& checked, const SourceText& program) {
                                   fmt::join(input.labels, ","), name_of(input.dtype)));
   }
   throw UserError(fmt::format("{}\n{} leaves the extents of these labels to it: {}; --dim {}=N gives one",
-                              join_some(missing, "\n"), program.name(), join_some(checked.unknown_extents, ", "),
-                              checked.unknown_extents.front()));
+                              join_some(missing, "\n"), printable(program.name()),
+                              join_some(checked.unknown_extents, ", "), checked.unknown_extents.front()));
 }
 
 void check_inputs_given(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "output.h"
 
 namespace einrel::cli {
@@ -27,9 +28,9 @@ void show(const RunProgress& progress, bool in_place) {
   const double rate = progress.seconds > 0 ? progress.flops_done / progress.seconds / 1e9 : 0;
   const double left = share > 0 ? progress.seconds * (1 - share) / share : 0;
   const bool finished = progress.done == progress.total;
-  const std::string line = fmt::format("[{}] {:3.0f} %  {}/{}  {:.1f} s  {:.2f} Gflop/s{}", bar(share), 100 * share,
-                                       progress.done, progress.total, progress.seconds, rate,
-                                       finished ? "" : fmt::format("  {:.0f} s left  {}", left, progress.vertex));
+  const std::string line = fmt::format(
+      "[{}] {:3.0f} %  {}/{}  {:.1f} s  {:.2f} Gflop/s{}", bar(share), 100 * share, progress.done, progress.total,
+      progress.seconds, rate, finished ? "" : fmt::format("  {:.0f} s left  {}", left, printable(progress.vertex, 40)));
   print_error(fmt::format("{}{}{}", in_place ? "\r\x1b[K" : "", line, finished || !in_place ? "\n" : ""));
 }
 
@@ -39,7 +40,7 @@ ProgressListener progress_listener(const std::string& when) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   if (when == "never" || (when == "auto" && !terminal)) return {};
   if (when == "always") return [terminal](const RunProgress& progress) { show(progress, terminal); };
-  if (when != "auto") throw UserError(fmt::format("--progress {}: write auto, always or never", when));
+  if (when != "auto") throw UserError(fmt::format("--progress {}: write auto, always or never", printable(when)));
   return [](const RunProgress& progress) {
     if (progress.seconds >= quiet_seconds) show(progress, true);
   };

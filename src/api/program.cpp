@@ -78,7 +78,7 @@ Compiled compiled_for(const SourceText& source, const Dims& dims, const InputTyp
     if (types.count(input.name) == 0) missing.push_back(declaration(info_of(input)));
   }
   throw UserError(fmt::format(
-      "{} leaves the extents of these labels open: {}; give them in dims{}", source.name(),
+      "{} leaves the extents of these labels open: {}; give them in dims{}", printable(source.name()),
       fmt::join(program.unknown_extents, ", "),
       missing.empty() ? ""
                       : fmt::format(", or run it with the inputs that are missing: {}", fmt::join(missing, ", "))));
@@ -124,13 +124,13 @@ std::string text_of(const std::filesystem::path& path) {
     throw UserError(
         fmt::format("{0} is a program in the tensor relational algebra, which the command shows: "
                     "einrel explain {0}",
-                    printable(path.string(), 400)));
+                    printable(path.string())));
   }
   std::error_code unseen;  // it cannot be opened either
   if (std::filesystem::is_directory(path, unseen))
-    throw UserError(fmt::format("{} is a folder, not a program", printable(path.string(), 400)));
+    throw UserError(fmt::format("{} is a folder, not a program", printable(path.string())));
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw UserError(fmt::format("cannot open {}: {}", printable(path.string(), 400), std::strerror(errno)));
+  if (!file) throw UserError(fmt::format("cannot open {}: {}", printable(path.string()), std::strerror(errno)));
   std::ostringstream text;
   text << file.rdbuf();
   return std::move(text).str();
@@ -149,7 +149,7 @@ const Compiled& require_extents(const std::shared_ptr<Version>& declared, const 
   throw UserError(
       fmt::format("{} cannot be said of {} while extents are open; give them in dims. Inputs with open "
                   "extents: {}",
-                  what, source.name(), fmt::join(open, ", ")));
+                  what, printable(source.name()), fmt::join(open, ", ")));
 }
 
 Program::Program(std::shared_ptr<const Data> data) : data_(std::move(data)) {}

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/file_error.h"
 #include "base/janitor.h"
+#include "base/text.h"
 
 namespace einrel {
 namespace {
@@ -54,23 +55,28 @@ std::string stand_in_name(const std::string& folder) {
 }  // namespace
 
 void check_replaceable(const std::string& path) {
-  if (!fs::path(path).has_filename()) throw UserError(fmt::format("cannot write '{}': it names no file", path));
+  if (!fs::path(path).has_filename())
+    throw UserError(fmt::format("cannot write '{}': it names no file", printable(path)));
   absolute_path(path);
   const std::string target = through_links(path);
   // Of the path as it was given: where the system does not follow links of others in shared folders, nor is it here.
   if (const auto mode = mode_of(path)) {
-    if (S_ISDIR(*mode)) throw UserError(fmt::format("cannot write '{}': it is a folder", path));
-    if (!S_ISREG(*mode)) throw UserError(fmt::format("cannot write '{}': it is a pipe or a device", path));
+    if (S_ISDIR(*mode)) throw UserError(fmt::format("cannot write '{}': it is a folder", printable(path)));
+    if (!S_ISREG(*mode)) throw UserError(fmt::format("cannot write '{}': it is a pipe or a device", printable(path)));
     if (::access(target.c_str(), W_OK) != 0) throw_file_error("write", path, errno);
   } else if (errno != ENOENT && errno != ENOTDIR) {
     throw_file_error("write", path, errno);
   }
   const std::string folder = folder_of(target);
   const auto mode = mode_of(folder);
-  if (!mode) throw UserError(fmt::format("cannot write '{}': the folder '{}' does not exist", path, folder));
-  if (!S_ISDIR(*mode)) throw UserError(fmt::format("cannot write '{}': '{}' is not a folder", path, folder));
+  if (!mode)
+    throw UserError(
+        fmt::format("cannot write '{}': the folder '{}' does not exist", printable(path), printable(folder)));
+  if (!S_ISDIR(*mode))
+    throw UserError(fmt::format("cannot write '{}': '{}' is not a folder", printable(path), printable(folder)));
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-    throw UserError(fmt::format("cannot write '{}': you may not create files in the folder '{}'", path, folder));
+    throw UserError(fmt::format("cannot write '{}': you may not create files in the folder '{}'", printable(path),
+                                printable(folder)));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace einrel {
 namespace {
@@ -18,13 +19,14 @@ constexpr std::array mendable{ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENA
 }  // namespace
 
 void throw_file_error(std::string_view action, const std::string& path, int code) {
-  const std::string message = fmt::format("cannot {} '{}': {}", action, path, std::generic_category().message(code));
+  const std::string message =
+      fmt::format("cannot {} '{}': {}", action, printable(path), std::generic_category().message(code));
   if (std::find(mendable.begin(), mendable.end(), code) != mendable.end()) throw UserError(message);
   throw RunError(message);
 }
 
 void throw_write_error(const std::string& path, int code) {
-  throw RunError(fmt::format("cannot write '{}': {}", path, std::generic_category().message(code)));
+  throw RunError(fmt::format("cannot write '{}': {}", printable(path), std::generic_category().message(code)));
 }
 
 std::string absolute_path(const std::string& path) {
@@ -33,7 +35,7 @@ std::string absolute_path(const std::string& path) {
   if (!failed) return absolute.string();
   throw UserError(fmt::format(
       "cannot write '{}': the current folder is not there any more ({}); change to another, or write a path from / on",
-      path, failed.message()));
+      printable(path), failed.message()));
 }
 
 }  // namespace einrel

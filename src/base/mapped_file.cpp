@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file_error.h"
+#include "base/text.h"
 
 namespace einrel {
 namespace {
@@ -36,9 +37,10 @@ class OpenFile {
 std::size_t ordinary_size(const OpenFile& file, const std::string& path) {
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) throw_file_error("read", path, errno);
-  if (S_ISDIR(status.st_mode)) throw UserError(fmt::format("cannot read '{}': it is a folder", path));
+  if (S_ISDIR(status.st_mode)) throw UserError(fmt::format("cannot read '{}': it is a folder", printable(path)));
   if (!S_ISREG(status.st_mode)) {
-    throw UserError(fmt::format("cannot read '{}': it is a pipe or a device; save its contents to a file first", path));
+    throw UserError(
+        fmt::format("cannot read '{}': it is a pipe or a device; save its contents to a file first", printable(path)));
   }
   return static_cast<std::size_t>(status.st_size);
 }
@@ -48,12 +50,12 @@ std::size_t ordinary_size(const OpenFile& file, const std::string& path) {
 FileBytes map_file(const std::string& path) {
   const OpenFile file(path);
   const std::size_t size = ordinary_size(file, path);
-  if (size == 0) return {path, {}, nullptr};  // mmap refuses a length of 0
+  if (size == 0) return {printable(path), {}, nullptr};  // mmap refuses a length of 0
 
   void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (address == MAP_FAILED) throw_file_error("map", path, errno);
   std::shared_ptr<const void> owner(address, [size](void* mapped) { ::munmap(mapped, size); });
-  return {path, {static_cast<const std::byte*>(address), size}, std::move(owner)};
+  return {printable(path), {static_cast<const std::byte*>(address), size}, std::move(owner)};
 }
 
 }  // namespace einrel

@@ -9,7 +9,7 @@ namespace einrel {
 
 /// The bytes of a whole file (or of one member of an archive) in memory, and what keeps them there.
 struct FileBytes {
-  std::string name;  ///< what messages call it
+  std::string name;  ///< what messages call it, printable
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
 };

@@ -40,8 +40,7 @@ std::string shown_line(std::string_view bytes) {
   std::string line;
   while (!bytes.empty()) {
     const std::string_view character = bytes.substr(0, std::max<std::size_t>(utf8_length(bytes), 1));
-    const bool harmless = printable(character) == character;
-    line += character == "\t" ? " " : harmless ? character : "?";
+    line += character == "\t" ? " " : is_printable(character) ? character : "?";
     bytes.remove_prefix(character.size());
   }
   return line;
@@ -139,7 +138,7 @@ std::string render(const Diagnostic& diagnostic, const SourceText& source) {
     const Span shown = visible_part(source.text(), source.line_span(place.line), diagnostic.marks.front());
     const std::string number = std::to_string(place.line);
     const std::string margin(number.size(), ' ');
-    out += fmt::format("{} --> {}:{}:{}\n", margin, printable(source.name(), 400), place.line, place.column);
+    out += fmt::format("{} --> {}:{}:{}\n", margin, printable(source.name()), place.line, place.column);
     out += fmt::format(" {} | {}\n", number, shown_line(source.slice(shown)));
     out += fmt::format(" {} | {}\n", margin, carets(source.text(), shown, diagnostic.marks));
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
+
 namespace einrel {
 namespace {
 
@@ -55,7 +57,7 @@ std::string nearest_name(std::string_view wrong, const std::vector<std::string>&
 
 std::string did_you_mean(std::string_view wrong, const std::vector<std::string>& known) {
   const std::string near = nearest_name(wrong, known);
-  return near.empty() ? "" : "did you mean '" + near + "'?";
+  return near.empty() ? "" : "did you mean '" + printable(near) + "'?";
 }
 
 }  // namespace einrel

@@ -8,11 +8,44 @@
 namespace einrel {
 namespace {
 
-/// C0 and C1 controls and DEL: the characters that command a terminal.
-bool is_control(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (character.size() == 1) return first < 0x20U || first == 0x7FU;
-  return first == 0xC2U && static_cast<unsigned char>(character[1]) < 0xA0U;
+/// The first and the last of code points that are not shown as they are.
+struct Unprintable {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+constexpr std::array unprintable{
+    Unprintable{0x00, 0x1F},        // controls, the ends of lines among them
+    Unprintable{0x7F, 0x9F},        // DEL, and the controls of ISO 6429 as single characters
+    Unprintable{0xAD, 0xAD},        // a hyphen that is not seen
+    Unprintable{0x061C, 0x061C},    // a mark of direction
+    Unprintable{0x180E, 0x180E},    // a separator without width
+    Unprintable{0x200B, 0x200F},    // without width; marks of direction
+    Unprintable{0x2028, 0x202E},    // ends of lines and paragraphs; embeddings and overrides of direction
+    Unprintable{0x2060, 0x206F},    // joiners, operators that are not seen, isolates
+    Unprintable{0xFEFF, 0xFEFF},    // the mark of byte order
+    Unprintable{0xFFF9, 0xFFFB},    // annotations
+    Unprintable{0xE0000, 0xE007F},  // tags
+};
+
+/// Of one well-formed character.
+std::uint32_t code_point(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(character[i])); };
+  if (character.size() == 1) return byte(0);
+  std::uint32_t code = byte(0) & (0x7FU >> character.size());
+  for (std::size_t i = 1; i < character.size(); ++i) code = (code << 6U) | (byte(i) & 0x3FU);
+  return code;
+}
+
+void append_printable(std::string& out, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::string_view character = bytes.substr(0, std::max<std::size_t>(utf8_length(bytes), 1));
+    if (is_printable(character)) {
+      out += character;
+    } else {
+      for (const char byte : character) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    }
+    bytes.remove_prefix(character.size());
+  }
 }
 
 }  // namespace
@@ -41,20 +74,29 @@ bool is_utf8(std::string_view bytes) {
   return true;
 }
 
-std::string printable(std::string_view bytes, std::size_t most) {
+bool is_printable(std::string_view character) {
+  if (utf8_length(character) != character.size()) return false;
+  const std::uint32_t code = code_point(character);
+  return std::none_of(unprintable.begin(), unprintable.end(),
+                      [&](const Unprintable& range) { return range.first <= code && code <= range.last; });
+}
+
+std::string printable(std::string_view name, std::size_t most) {
+  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(name[at]) & 0xC0U) == 0x80U; };
   std::string out;
-  std::size_t at = 0;
-  while (at < bytes.size() && at < most) {
-    const std::size_t length = utf8_length(bytes.substr(at));
-    const std::string_view character = bytes.substr(at, std::max<std::size_t>(length, 1));
-    if (length == 0 || is_control(character)) {
-      for (const char byte : character) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-    } else {
-      out += character;
-    }
-    at += character.size();
+  if (name.size() <= most) {
+    append_printable(out, name);
+    return out;
   }
-  if (at < bytes.size()) out += "...";
+  // No character is cut in two. Where the bytes are no UTF-8, each is escaped by itself.
+  constexpr std::size_t longest = 4;
+  std::size_t begin = (most + 1) / 2;
+  std::size_t end = name.size() - most / 2;
+  for (std::size_t i = 1; i < longest && begin < end && continues(begin); ++i) ++begin;
+  for (std::size_t i = 1; i < longest && begin < end && end < name.size() && continues(end); ++i) --end;
+  append_printable(out, name.substr(0, begin));
+  if (begin < end) out += "…";
+  append_printable(out, name.substr(end));
   return out;
 }
 

@@ -11,9 +11,13 @@ namespace einrel {
 std::size_t utf8_length(std::string_view bytes);
 bool is_utf8(std::string_view bytes);
 
-/// Foreign bytes as a message may show them: on one line, escaped as \xNN where a terminal would not print them
-/// or would take them as a command, cut after about `most` bytes.
-std::string printable(std::string_view bytes, std::size_t most = 80);
+/// Whether a character (the bytes of one, or one byte that is none) may be shown as it is: it is UTF-8, and neither a
+/// command to a terminal, nor the end of a line, nor unseen, nor one that reverses what stands around it.
+bool is_printable(std::string_view character);
+
+/// How every name that comes from outside is shown, of files, members, options, tensors: on one line, with \xNN for the
+/// bytes of what is not printable, and with the middle left out where it has more than about `most` bytes.
+std::string printable(std::string_view name, std::size_t most = 400);
 
 /// "999 B", "1.5 MB": three digits, powers of 1000.
 std::string bytes_text(double bytes);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/out_of_core.h"
@@ -87,7 +88,7 @@ void check_room(const Compiled& compiled, const ChosenPlan& chosen,
     if (!is_input(vertex) || !in_place(vertex)) continue;
     needed -= element_count(vertex.bound) * static_cast<std::int64_t>(size_of(vertex.dtype));
   }
-  check_available(needed, fmt::format("running {} by a plan", compiled.name));
+  check_available(needed, fmt::format("running {} by a plan", printable(compiled.name)));
 }
 
 PlanResources resources_of(const ChosenPlan& chosen, const std::optional<std::string>& folder,

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "base/text.h"
 #include "einsum/factor_split.h"
 
 namespace einrel {
@@ -29,7 +30,7 @@ EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
       std::vector<std::string> known;
       for (const Vertex& vertex : graph.vertices) known.push_back(vertex.name);
       const std::string near = did_you_mean(name, known);
-      throw UserError(fmt::format("--out {}=...: the program has no tensor '{}'{}{}", name, name, "; ",
+      throw UserError(fmt::format("--out {}=...: the program has no tensor '{}'; {}", printable(name), printable(name),
                                   near.empty() ? "its tensors are " + some_of(known) : near));
     }
     const VertexId id{static_cast<std::size_t>(found - graph.vertices.begin())};

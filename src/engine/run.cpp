@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/suggest.h"
+#include "base/text.h"
 #include "einsum/vertex_facts.h"
 
 namespace einrel {
@@ -127,8 +128,8 @@ ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given) 
   for (const auto& [name, value] : given) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string near = did_you_mean(name, known);
-    problems.push_back(fmt::format("--scalar {}={}: the program has no scalar '{}'{}{}", name, value, name,
-                                   near.empty() ? "" : "; ", near));
+    problems.push_back(fmt::format("--scalar {}={}: the program has no scalar '{}'{}{}", printable(name), value,
+                                   printable(name), near.empty() ? "" : "; ", near));
   }
   if (!problems.empty()) throw UserError(fmt::format("{}", fmt::join(problems, "\n")));
   return bound;

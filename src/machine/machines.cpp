@@ -47,7 +47,7 @@ class Fields {
   Fields(const json& object, const std::string& source) : object_(object), source_(source) {}
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw UserError(fmt::format("{} is not a machine: {}", printable(source_, 400), what));
+    throw UserError(fmt::format("{} is not a machine: {}", printable(source_), what));
   }
 
   void check_names() const {
@@ -125,9 +125,9 @@ json parse_object(std::string_view text, const std::string& source) {
   } catch (const json::parse_error& error) {
     const SourceText lines(source, std::string(text));
     const LineColumn at = lines.locate(std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1));
-    throw UserError(fmt::format("{}:{}:{}: this is not JSON", printable(source, 400), at.line, at.column));
+    throw UserError(fmt::format("{}:{}:{}: this is not JSON", printable(source), at.line, at.column));
   } catch (const json::exception&) {
-    throw UserError(fmt::format("{} is not JSON: it has a number beyond the range of f64", printable(source, 400)));
+    throw UserError(fmt::format("{} is not JSON: it has a number beyond the range of f64", printable(source)));
   }
   const Fields fields(object, source);
   if (!object.is_object()) fields.fail(fmt::format("it is {}, not an object of fields", object.type_name()));
@@ -190,7 +190,7 @@ Machine read_machine(const std::string& path) {
   constexpr std::size_t most_bytes = std::size_t{1} << 20U;
   const FileBytes file = map_file(path);
   if (file.bytes.size() > most_bytes)
-    throw UserError(fmt::format("{} is not a machine: it is larger than 1 MiB", printable(path, 400)));
+    throw UserError(fmt::format("{} is not a machine: it is larger than 1 MiB", printable(path)));
   return parse_machine(std::string(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()), path);
 }
 

@@ -189,7 +189,7 @@ class HeaderHandler final : public json::json_sax_t {
     } else {
       return fail(fmt::format("unknown field '{}'", printable(name)));
     }
-    if ((seen_ & field) != 0) return fail(fmt::format("'{}' twice in one tensor", name));
+    if ((seen_ & field) != 0) return fail(fmt::format("'{}' twice in one tensor", printable(name)));
     seen_ |= field;
     return true;
   }

@@ -53,8 +53,8 @@ std::optional<FileFormat> format_by_content(std::span<const std::byte> bytes) {
   return std::nullopt;
 }
 
-FileFormat format_to_read(const FileBytes& file) {
-  if (const auto format = format_by_extension(file.name)) return *format;
+FileFormat format_to_read(const std::string& path, const FileBytes& file) {
+  if (const auto format = format_by_extension(path)) return *format;
   if (const auto format = format_by_content(file.bytes)) return *format;
   throw UserError(fmt::format("{}: neither its name nor its contents are those of a tensor file; {} are read",
                               file.name, known_extensions));
@@ -76,18 +76,19 @@ std::string some_of(const std::vector<std::string>& names) {
 }
 
 std::size_t find_member(const FileRef& file, const std::vector<std::string>& names) {
-  if (names.empty()) throw UserError(fmt::format("{} holds no tensor", file.path));
+  const std::string path = printable(file.path);
+  if (names.empty()) throw UserError(fmt::format("{} holds no tensor", path));
   if (file.member.empty()) {
     if (names.size() == 1) return 0;
     const bool named = format_by_extension(file.path).has_value();
-    throw UserError(fmt::format("{} holds {} tensors; name one{}, as in {}:{} (it holds {})", file.path, names.size(),
-                                named ? "" : " after giving the file its extension", named ? file.path : "w.npz",
+    throw UserError(fmt::format("{} holds {} tensors; name one{}, as in {}:{} (it holds {})", path, names.size(),
+                                named ? "" : " after giving the file its extension", named ? path : "w.npz",
                                 printable(names.front()), some_of(names)));
   }
   const auto found = std::find(names.begin(), names.end(), file.member);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   const std::string near = nearest_name(file.member, names);
-  throw UserError(fmt::format("{} holds no tensor '{}'{}; it holds {}", file.path, printable(file.member),
+  throw UserError(fmt::format("{} holds no tensor '{}'{}; it holds {}", path, printable(file.member),
                               near.empty() ? "" : fmt::format(" (did you mean '{}'?)", printable(near)),
                               some_of(names)));
 }
@@ -122,7 +123,7 @@ void check_member(const FileRef& file, FileFormat format) {
     throw UserError(fmt::format("cannot write '{}': such a file holds one tensor, without a name", to_string(file)));
   }
   if (file.member.empty()) {
-    throw UserError(fmt::format("cannot write '{0}': name the tensor in it, as in {0}:NAME", file.path));
+    throw UserError(fmt::format("cannot write '{0}': name the tensor in it, as in {0}:NAME", printable(file.path)));
   }
   if (format == FileFormat::npz) check_npz_name(file.member);
   if (format == FileFormat::safetensors) check_safetensors_name(file.member);
@@ -147,8 +148,9 @@ void check_keeps_members(const std::string& path, FileFormat format, const std::
     if (written.count(name) == 0) lost.push_back(name);
   }
   if (lost.empty()) return;
-  throw UserError(fmt::format(
-      "cannot write '{}': it holds other tensors, which would be lost ({}); choose another file", path, some_of(lost)));
+  throw UserError(
+      fmt::format("cannot write '{}': it holds other tensors, which would be lost ({}); choose another file",
+                  printable(path), some_of(lost)));
 }
 
 bool is_idx(FileFormat format) { return format == FileFormat::idx || format == FileFormat::idx_gz; }
@@ -212,17 +214,19 @@ FileRef parse_file_ref(std::string_view text) {
   }
   if (split != std::string_view::npos) file = {std::string(text.substr(0, split - 1)), std::string(text.substr(split))};
   if (file.path.empty()) throw UserError("a file name is missing");
-  if (split == text.size()) throw UserError(fmt::format("'{}': the name of a tensor is missing after ':'", text));
+  if (split == text.size())
+    throw UserError(fmt::format("'{}': the name of a tensor is missing after ':'", printable(text)));
   return file;
 }
 
 std::string to_string(const FileRef& file) {
-  return file.member.empty() ? file.path : fmt::format("{}:{}", file.path, file.member);
+  const std::string path = printable(file.path);
+  return file.member.empty() ? path : fmt::format("{}:{}", path, printable(file.member));
 }
 
 StoredTensor open_tensor(const FileRef& file) {
   const FileBytes bytes = map_file(file.path);
-  switch (format_to_read(bytes)) {
+  switch (format_to_read(file.path, bytes)) {
     case FileFormat::npy: return parse_npy(bytes);
     case FileFormat::npz: return open_in(file, parse_npz(bytes));
     case FileFormat::safetensors: return open_in(file, parse_safetensors(bytes));
@@ -240,7 +244,7 @@ bool is_archive(std::string_view text) {
 
 ArchiveContents open_archive(const std::string& path, const std::set<std::string>& wanted) {
   const FileBytes bytes = map_file(path);
-  if (format_to_read(bytes) == FileFormat::npz) return contents_of(parse_npz(bytes), wanted);
+  if (format_to_read(path, bytes) == FileFormat::npz) return contents_of(parse_npz(bytes), wanted);
   return contents_of(parse_safetensors(bytes), wanted);
 }
 

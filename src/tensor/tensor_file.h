@@ -22,7 +22,7 @@ struct FileRef {
 /// Splits after the first ".npz:" or ".safetensors:"; a ':' anywhere else belongs to the path or to the
 /// member. Throws UserError when the path is empty or nothing follows that ':'.
 FileRef parse_file_ref(std::string_view text);
-/// The notation again.
+/// The notation again, printable.
 std::string to_string(const FileRef& file);
 
 /// The tensor's type and shape; `read` gives its elements. The format follows from the extension (.npy, .npz,

@@ -56,13 +56,33 @@ TEST(Printable, EscapesWhatATerminalWouldObeyAndKeepsTheRest) {
   EXPECT_EQ(printable("a\nb\x1b[2J\x7f"), "a\\x0ab\\x1b[2J\\x7f");
   EXPECT_EQ(printable("\xC2\x9B"), "\\xc2\\x9b");  // the one-character form of ESC [
   EXPECT_EQ(printable(std::string_view("\0\xff", 2)), "\\x00\\xff");
+  EXPECT_EQ(printable("a\u202egnp"), "a\\xe2\\x80\\xaegnp");  // would be read from right to left
+  for (const char* const unseen :
+       {"\u2028", "\u2029", "\u2066", "\u200b", "\u061c", "\u00ad", "\ufeff", "\U000E0041"}) {
+    EXPECT_FALSE(is_printable(unseen)) << unseen;
+    EXPECT_EQ(printable(unseen).find("\\x"), 0U) << unseen;
+  }
+  for (const char* const seen :
+       {"a", " ", "\u00a0", "\u00df", "\u5408", "\u2200", "\U0001F600", "\u2010", "\u205e", "\u2070"})
+    EXPECT_EQ(printable(seen), seen);
 }
 
-TEST(Printable, CutsLongTextsBetweenCharacters) {
+TEST(Printable, IsTheSameOfWhatIsPrintable) {
+  const std::string once = printable("a\nb\xff\u202e\\x41");
+  EXPECT_EQ(printable(once), once);
+}
+
+TEST(Printable, LeavesOutTheMiddleOfLongNamesBetweenCharacters) {
   EXPECT_EQ(printable("abcdef", 6), "abcdef");
-  EXPECT_EQ(printable("abcdefg", 6), "abcdef...");
-  EXPECT_EQ(printable("abcde\xC3\xA4xyz", 6), "abcde\xC3\xA4...");
-  EXPECT_LT(printable(std::string(1'000'000, '\n')).size(), 400U);
+  EXPECT_EQ(printable("abcdefgh", 6), "abc…fgh");
+  EXPECT_EQ(printable("abcdefghi", 7), "abcd…ghi");
+  EXPECT_EQ(printable("abäcdefähi", 6), "abä…ähi");
+  EXPECT_EQ(printable("abcdeä", 6), "abc…eä");
+  EXPECT_EQ(printable("aää", 4), "aää");  // nothing is left between the two
+  EXPECT_EQ(printable("abc", 1), "a…");
+  const std::string continuations(1000, '\x80');
+  EXPECT_LT(printable(continuations, 10).size(), 100U);
+  EXPECT_LT(printable(std::string(1'000'000, '\n')).size(), 2000U);
 }
 
 TEST(SecondsText, HasThreeDigitsAndAUnit) {

@@ -200,7 +200,8 @@ Reducer choose_reducer(const EinsumRequest& request, bool logical) {
     if (reducer_named(info.name)) known.emplace_back(info.name);
   }
   const std::string near = did_you_mean(*request.reduce, known);
-  throw UserError(fmt::format("unknown reduction '{}'{}{}", *request.reduce, near.empty() ? "" : "; ", near));
+  throw UserError(
+      fmt::format("unknown reduction '{}'{}{}", printable(*request.reduce), near.empty() ? "" : "; ", near));
 }
 
 /// The product of all reads; bools combine by 'and', as in NumPy.

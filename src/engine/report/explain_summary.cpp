@@ -97,7 +97,7 @@ std::string head_lines(const Compiled& compiled, const Folding& folding) {
   const auto inputs = static_cast<std::size_t>(std::count_if(graph.vertices.begin(), graph.vertices.end(),
                                                              [](const Vertex& vertex) { return is_input(vertex); }));
   const std::size_t vertices = graph.vertices.size() - inputs;
-  return fmt::format("{}: {}, {}\n", printable(compiled.name, 400), counted(inputs, "input"),
+  return fmt::format("{}: {}, {}\n", printable(compiled.name), counted(inputs, "input"),
                      vertices == 1 ? "1 vertex" : fmt::format("{} vertices", vertices)) +
          inputs_line(graph, folding) + outputs_line(graph) + operations_line(compiled);
 }
@@ -195,9 +195,9 @@ std::string summary_text(const Compiled& compiled, const PlanReport& report, con
   }
   std::string text = head_lines(compiled, folding);
   const std::string least = report.plan.planner == "eindecomp" ? fmt::format(", least {}", name_of(request.cost)) : "";
-  text +=
-      line("plan", fmt::format("by {} for {} on machine {}{}", report.plan.planner,
-                               counted(static_cast<std::size_t>(request.sites), "site"), request.machine.name, least));
+  text += line("plan", fmt::format("by {} for {} on machine {}{}", report.plan.planner,
+                                   counted(static_cast<std::size_t>(request.sites), "site"),
+                                   printable(request.machine.name), least));
   text += time_lines(
       fmt::format("{} predicted, of these {} moving", seconds_text(report.costs.seconds), seconds_text(moving)),
       shares_text(graph, folding, seconds));

@@ -111,9 +111,9 @@ ordered_json base_json(const Compiled& compiled, const LayoutBindings& layouts =
           {"vertices", vertices}};
 }
 
-/// A file name need not be UTF-8, which JSON must be.
+/// A file name need not be UTF-8, which JSON must be. In ASCII alone, whatever a name holds is harmless to a terminal.
 std::string text_of(const ordered_json& json) {
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+  return json.dump(2, ' ', true, ordered_json::error_handler_t::replace);
 }
 
 /// What both algebras and a search say of a program.

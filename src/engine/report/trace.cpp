@@ -43,7 +43,7 @@ std::string trace_json(const PlannedTasks& tasks, const PlanRunReport& run) {
     }
   }
   const ordered_json trace{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
-  return trace.dump(1, ' ', false, ordered_json::error_handler_t::replace);
+  return trace.dump(1, ' ', true, ordered_json::error_handler_t::replace);
 }
 
 }  // namespace einrel

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/janitor.h"
+#include "base/text.h"
 #include "kernel/workers.h"
 #include "tensor/memory_pool.h"
 
@@ -68,7 +69,7 @@ std::vector<std::string> shared_segments() {
 
 std::optional<std::string> name_in_job() {
   for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
-    if (const char* const rank = std::getenv(name)) return std::string("rank ") + rank;
+    if (const char* const rank = std::getenv(name)) return "rank " + printable(rank);
   }
   return std::nullopt;
 }

@@ -83,7 +83,8 @@ class StartFolder {
     struct statvfs disk {};
     if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return;
     if (disk.f_bavail * disk.f_frsize >= static_cast<std::uint64_t>(mebibyte)) return;
-    throw RunError(fmt::format("there is no room left in '{}': free 1 MiB, or name another folder in TMPDIR", folder));
+    throw RunError(
+        fmt::format("there is no room left in '{}': free 1 MiB, or name another folder in TMPDIR", printable(folder)));
   }
 
   std::string path_;

@@ -269,7 +269,7 @@ SchemeGrids data_grids(const EinGraph& graph, const PlanRequest& request) {
       is_cut = is_cut || grid[l] > 1;
     }
   }
-  if (!is_cut) return fmt::format("no vertex has a label {} that can be cut", *batch);
+  if (!is_cut) return fmt::format("no vertex has a label {} that can be cut", printable(*batch));
   return grids;
 }
 
