@@ -1,31 +1,17 @@
 #include "engine/report/fold.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <tuple>
+#include <unordered_map>
 
 #include "einsum/vertex_facts.h"
+#include "einsum/vertex_key.h"
 
 namespace einrel {
 namespace {
 
 constexpr std::size_t least_saved = 8;       // vertices; a shorter list is easier to read as it is
 constexpr std::size_t longest_layer = 4096;  // vertices
-
-/// What a vertex does, without the names that it has for its labels.
-Vertex without_names(Vertex vertex) {
-  vertex.name.clear();
-  vertex.inputs.clear();
-  vertex.where = {};
-  const auto forget = []<class Op>(Op& op) {
-    if constexpr (!std::is_same_v<Op, Input>) {
-      for (Label& label : op.labels) label.name.clear();
-    }
-  };
-  std::visit(forget, vertex.op);
-  return vertex;
-}
 
 bool are_cut_alike(const std::vector<PlanReport>& reports, std::size_t a, std::size_t b) {
   return std::all_of(reports.begin(), reports.end(), [&](const PlanReport& report) {
@@ -35,19 +21,17 @@ bool are_cut_alike(const std::vector<PlanReport>& reports, std::size_t a, std::s
 
 /// A number per vertex, the same for those that compute alike and are cut alike.
 std::vector<std::size_t> kinds_of(const EinGraph& graph, const std::vector<PlanReport>& reports) {
-  std::map<std::tuple<DType, Shape, std::size_t>, std::vector<std::pair<Vertex, std::size_t>>> seen;
+  std::unordered_map<std::string, std::vector<std::size_t>> seen;
   std::vector<std::size_t> kinds(graph.vertices.size());
   for (std::size_t v = 0; v < kinds.size(); ++v) {
-    const Vertex& vertex = graph.vertices[v];
-    const EinSum* const einsum = einsum_of(vertex);
-    auto& similar = seen[{vertex.dtype, vertex.bound, einsum != nullptr ? einsum->body.steps.size() : 0}];
-    Vertex bare = without_names(vertex);
-    const auto found = std::find_if(similar.begin(), similar.end(), [&](const auto& other) {
-      return other.first == bare && vertex.inputs.size() == graph.vertices[other.second].inputs.size() &&
-             are_cut_alike(reports, other.second, v);
-    });
-    kinds[v] = found == similar.end() ? v : found->second;
-    if (found == similar.end()) similar.emplace_back(std::move(bare), v);
+    ByteKey key;
+    put_computation(key, graph.vertices[v]);
+    key.put(graph.vertices[v].inputs.size());
+    std::vector<std::size_t>& alike = seen[key.take()];
+    const auto found =
+        std::find_if(alike.begin(), alike.end(), [&](std::size_t other) { return are_cut_alike(reports, other, v); });
+    kinds[v] = found == alike.end() ? v : *found;
+    if (found == alike.end()) alike.push_back(v);
   }
   return kinds;
 }

@@ -113,15 +113,22 @@ class Transformer {
   void find_hidden_units() {
     const std::vector<Product> products = products_with_weights();
     const std::set<std::size_t> others = read_otherwise();
+    std::map<std::size_t, std::vector<const Product*>> with_label;
+    for (const Product& product : products) {
+      for (const auto& [label, extent] : product.extents) with_label[label].push_back(&product);
+    }
     std::set<std::size_t> cut;
     for (const auto& [label, sites] : heads_) cut.insert(label);
+    std::set<std::size_t> refused;  // for good: what is cut only grows
     for (const Product& product : products) {
       for (const std::size_t label : product.kept) {
-        const bool is_apart = std::none_of(products.begin(), products.end(), [&](const Product& other) {
-          return other.has(label) && other.has_another(label, cut);
-        });
         const std::int64_t extent = product.extents.at(label);
-        if (!is_apart || extent < 2 || !cut.insert(label).second) continue;
+        if (extent < 2 || cut.contains(label) || refused.contains(label)) continue;
+        const std::vector<const Product*>& others_with = with_label.at(label);
+        const bool is_apart = std::none_of(others_with.begin(), others_with.end(),
+                                           [&](const Product* other) { return other->has_another(label, cut); });
+        (is_apart ? cut : refused).insert(label);
+        if (!is_apart) continue;
         (others.contains(label) ? gathered_ : hidden_units_)[label] = std::min(extent, sites_);
       }
     }
@@ -186,7 +193,6 @@ class Transformer {
     std::vector<std::size_t> reduced;  ///< that weights and data have
     std::map<std::size_t, std::int64_t> extents;
 
-    bool has(std::size_t label) const { return extents.contains(label); }
     bool has_another(std::size_t label, const std::set<std::size_t>& of) const {
       return std::any_of(extents.begin(), extents.end(),
                          [&](const auto& own) { return own.first != label && of.contains(own.first); });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "einsum/vertex_facts.h"
 #include "plan/search/search_tables.h"
@@ -9,7 +11,6 @@
 namespace einrel {
 
 using search::Edge;
-using search::Needs;
 using search::Tables;
 using search::VertexClass;
 
@@ -40,15 +41,23 @@ class Neighbourhood {
 
   /// The edges from v that differ in what they need.
   std::vector<std::size_t> first_of_each_need(std::size_t v) const {
+    if (!sends_once()) return t_.edges_from[v];
     std::vector<std::size_t> chosen;
+    std::unordered_set<std::size_t> known;
     for (const std::size_t e : t_.edges_from[v]) {
-      const Needs& needs = t_.needs(t_.edges[e], t_.need_at(t_.edges[e], choice_));
-      const bool is_known = std::any_of(chosen.begin(), chosen.end(), [&](std::size_t other) {
-        return t_.needs(t_.edges[other], t_.need_at(t_.edges[other], choice_)) == needs;
-      });
-      if (!is_known || !sends_once()) chosen.push_back(e);
+      if (known.insert(chosen_need(e)).second) chosen.push_back(e);
     }
     return chosen;
+  }
+
+  /// Says that v is about to take another candidate than it has in the choice.
+  void note_change(std::size_t v, std::size_t candidate) {
+    for (const std::size_t e : t_.edges_to[v]) {
+      const auto taken = taken_.find(t_.edges[e].producer);
+      if (taken == taken_.end()) continue;
+      --taken->second[chosen_need(e)];
+      ++taken->second[t_.need_id(t_.edges[e], candidate)];
+    }
   }
 
  private:
@@ -60,20 +69,35 @@ class Neighbourhood {
       costs[need] = (*edge.table)(t_.result_at(edge.producer, choice_), need);
     }
     if (!sends_once()) return costs;
-    for (const std::size_t other : t_.edges_from[edge.producer]) {
-      if (other == e) continue;
-      const Needs& taken = t_.needs(t_.edges[other], t_.need_at(t_.edges[other], choice_));
-      const std::vector<Needs>& own = t_.of_class(edge.consumer).sources[edge.source].needs;
-      const auto same = std::find(own.begin(), own.end(), taken);
-      if (same != own.end()) costs[static_cast<std::size_t>(same - own.begin())] = 0;
+    const Taken& taken = taken_from(edge.producer);
+    const std::vector<std::size_t>& ids = t_.source_of(edge).ids;
+    for (std::size_t need = 0; need < costs.size(); ++need) {
+      const auto count = taken.find(ids[need]);
+      const std::size_t own = ids[need] == chosen_need(e) ? 1 : 0;
+      if (count != taken.end() && count->second > own) costs[need] = 0;
     }
     return costs;
   }
+
+  /// How many consumers of a producer take what, by the ids of needs.
+  using Taken = std::unordered_map<std::size_t, std::size_t>;
+
+  /// Counted once: a tensor may have as many consumers as the graph has vertices.
+  const Taken& taken_from(std::size_t producer) const {
+    const auto [at, is_new] = taken_.try_emplace(producer);
+    if (is_new) {
+      for (const std::size_t e : t_.edges_from[producer]) ++at->second[chosen_need(e)];
+    }
+    return at->second;
+  }
+
+  std::size_t chosen_need(std::size_t e) const { return t_.need_id(t_.edges[e], choice_[t_.edges[e].consumer]); }
 
   bool sends_once() const { return t_.model.sends_once(); }
 
   const Tables& t_;
   const search::Choice& choice_;
+  mutable std::unordered_map<std::size_t, Taken> taken_;  // by producer
 };
 
 }  // namespace
@@ -103,7 +127,7 @@ SearchSpace::Choice SearchSpace::by_paths(bool charges) const { return search::p
 void SearchSpace::improve(Choice& choice) const {
   constexpr int most_sweeps = 20;
   const std::size_t count = choice.size();
-  const Neighbourhood beside(*tables_, choice);
+  Neighbourhood beside(*tables_, choice);
   for (int sweep = 0; sweep < most_sweeps; ++sweep) {
     bool gained = false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -113,6 +137,7 @@ void SearchSpace::improve(Choice& choice) const {
       const auto best = static_cast<std::size_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
       constexpr double rounding = 1e-12;
       if (costs[best] >= costs[choice[v]] * (1 - rounding)) continue;
+      beside.note_change(v, best);
       choice[v] = best;
       gained = true;
     }

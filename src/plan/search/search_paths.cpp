@@ -32,16 +32,21 @@ class PathPlanner {
       }
       plan_together(all);
     }
-    for (std::vector<std::size_t> path = longest_path(); !path.empty(); path = longest_path()) plan_together(path);
+    for (Paths paths = longest_paths(); !paths.empty(); paths = longest_paths()) {
+      for (const std::vector<std::size_t>& path : paths) plan_together(path);
+    }
     return std::move(choice_);
   }
 
-  /// Plans paths of a choice again, each beside what the others have, as long as that gains anything.
+  /// Plans paths of a choice again, each beside what the others have, as long as that gains anything. A vertex alone is
+  /// no path: it has the best candidate beside the others.
   void plan_again(Choice& choice, const std::function<double(const Choice&)>& cost) {
-    std::vector<std::vector<std::size_t>> paths;
-    for (std::vector<std::size_t> path = longest_path(); !path.empty(); path = longest_path()) {
-      for (const std::size_t v : path) is_planned_[v] = true;
-      paths.push_back(std::move(path));
+    Paths paths;
+    for (Paths longest = longest_paths(); !longest.empty(); longest = longest_paths()) {
+      for (std::vector<std::size_t>& path : longest) {
+        for (const std::size_t v : path) is_planned_[v] = true;
+        if (path.size() > 1) paths.push_back(std::move(path));
+      }
     }
     double least = cost(choice);
     for (bool gained = true; gained;) {
@@ -78,10 +83,14 @@ class PathPlanner {
     return true;
   }
 
-  /// Of vertices that are not planned yet, each the producer of the next; empty when all are.
-  std::vector<std::size_t> longest_path() const {
+  using Paths = std::vector<std::vector<std::size_t>>;
+
+  /// The longest of the paths of vertices that are not planned yet, each the producer of the next: those that do not
+  /// touch each other, so that many short ones are found at once; none when all vertices are planned.
+  Paths longest_paths() const {
     std::vector<std::size_t> length(is_planned_.size(), 0);
     std::vector<std::size_t> before(is_planned_.size(), nobody);
+    std::size_t longest = 0;
     for (std::size_t v = 0; v < length.size(); ++v) {
       if (is_planned_[v] || t_.is_input(v)) continue;
       for (const std::size_t e : t_.edges_to[v]) {
@@ -90,15 +99,19 @@ class PathPlanner {
         length[v] = length[producer];
         before[v] = producer;
       }
-      ++length[v];
+      longest = std::max(longest, ++length[v]);
     }
-    std::vector<std::size_t> path;
-    if (length.empty()) return path;
-    auto at = static_cast<std::size_t>(std::max_element(length.begin(), length.end()) - length.begin());
-    if (length[at] == 0) return path;
-    for (; at != nobody; at = before[at]) path.push_back(at);
-    std::reverse(path.begin(), path.end());
-    return path;
+    Paths paths;
+    std::vector<bool> is_taken(length.size(), false);
+    for (std::size_t end = 0; longest > 0 && end < length.size(); ++end) {
+      if (length[end] != longest) continue;
+      std::vector<std::size_t> path;
+      for (std::size_t at = end; at != nobody && !is_taken[at]; at = before[at]) path.push_back(at);
+      if (path.size() < longest) break;  // another one may lead here
+      for (const std::size_t v : path) is_taken[v] = true;
+      paths.emplace_back(path.rbegin(), path.rend());
+    }
+    return paths;
   }
 
   /// Producers first, each with at most one consumer among them.

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "einsum/vertex_facts.h"
+#include "einsum/vertex_key.h"
 
 namespace einrel::search {
 namespace {
@@ -36,33 +37,30 @@ Tables::Tables(const EinGraph& of, const CostModel& by, const Candidates& candid
   }
 }
 
-bool Tables::are_alike(std::size_t v, std::size_t w) const {
-  const Vertex& a = graph.vertices[v];
-  const Vertex& b = graph.vertices[w];
-  if (readers[v] != readers[w]) return false;
-  if (a.dtype != b.dtype || a.bound != b.bound || a.inputs.size() != b.inputs.size() || !(a.op == b.op)) return false;
-  for (std::size_t i = 0; i < a.inputs.size(); ++i) {
-    const Vertex& x = graph[a.inputs[i]];
-    const Vertex& y = graph[b.inputs[i]];
-    if (x.bound != y.bound || x.dtype != y.dtype) return false;
-    if (readers[a.inputs[i].index] != readers[b.inputs[i].index]) return false;
-    for (std::size_t j = 0; j < i; ++j) {
-      if ((a.inputs[i] == a.inputs[j]) != (b.inputs[i] == b.inputs[j])) return false;
-    }
+/// Equal for vertices that compute alike of operands that are read alike, and so have the same candidates and costs.
+std::string Tables::class_key(std::size_t v) const {
+  const Vertex& vertex = graph.vertices[v];
+  ByteKey key;
+  put_computation(key, vertex);
+  for (const Label& label : labels_of(vertex)) key.put(label.name);  // candidates may depend on them
+  key.put(readers[v]);
+  for (const VertexId input : vertex.inputs) {
+    key.put(graph[input].bound);
+    key.put(graph[input].dtype);
+    key.put(readers[input.index]);
+    const auto first = std::find(vertex.inputs.begin(), vertex.inputs.end(), input);
+    key.put(static_cast<std::size_t>(first - vertex.inputs.begin()));
   }
-  return true;
+  return key.take();
 }
 
 std::size_t Tables::find_class(std::size_t v, const Candidates& candidates) {
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    if (are_alike(v, first_of_class[c])) return c;
-  }
-  classes.push_back(std::make_unique<VertexClass>(new_class(v, candidates)));
-  first_of_class.push_back(v);
-  return classes.size() - 1;
+  const auto [found, is_new] = class_of_key_.insert({class_key(v), classes.size()});
+  if (is_new) classes.push_back(std::make_unique<VertexClass>(new_class(v, candidates)));
+  return found->second;
 }
 
-VertexClass Tables::new_class(std::size_t v, const Candidates& candidates) const {
+VertexClass Tables::new_class(std::size_t v, const Candidates& candidates) {
   const Vertex& vertex = graph.vertices[v];
   VertexClass made;
   made.candidates = candidates(vertex, v);
@@ -83,9 +81,9 @@ VertexClass Tables::new_class(std::size_t v, const Candidates& candidates) const
   return made;
 }
 
-Source Tables::source(std::size_t v, std::size_t operand, const VertexClass& of) const {
+Source Tables::source(std::size_t v, std::size_t operand, const VertexClass& of) {
   const Vertex& vertex = graph.vertices[v];
-  Source source{operand, {}, {}};
+  Source source{operand, {}, {}, {}};
   std::map<Needs, std::size_t> known;
   for (const VertexPlan& plan : of.candidates) {
     Needs layouts;
@@ -96,6 +94,8 @@ Source Tables::source(std::size_t v, std::size_t operand, const VertexClass& of)
     layouts.erase(std::unique(layouts.begin(), layouts.end()), layouts.end());
     source.need_of.push_back(find_or_add(known, source.needs, std::move(layouts)));
   }
+  for (const Needs& needs : source.needs)
+    source.ids.push_back(id_of_needs_.try_emplace(needs, id_of_needs_.size()).first->second);
   return source;
 }
 

@@ -3,7 +3,9 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "einsum/vertex_facts.h"
@@ -25,6 +27,7 @@ using Needs = std::vector<Layout>;
 struct Source {
   std::size_t operand = 0;           ///< the first that reads it
   std::vector<Needs> needs;          ///< that differ
+  std::vector<std::size_t> ids;      ///< of the needs, equal for equal ones all over the graph
   std::vector<std::size_t> need_of;  ///< per candidate
 };
 
@@ -68,15 +71,18 @@ struct Tables {
   std::size_t need_at(const Edge& edge, const Choice& choice) const {
     return of_class(edge.consumer).sources[edge.source].need_of[choice[edge.consumer]];
   }
-  const Needs& needs(const Edge& edge, std::size_t need) const {
-    return of_class(edge.consumer).sources[edge.source].needs[need];
+  const Needs& needs(const Edge& edge, std::size_t need) const { return source_of(edge).needs[need]; }
+  const Source& source_of(const Edge& edge) const { return of_class(edge.consumer).sources[edge.source]; }
+  /// The Source::ids of what a consumer needs when it has this candidate.
+  std::size_t need_id(const Edge& edge, std::size_t candidate) const {
+    const Source& source = source_of(edge);
+    return source.ids[source.need_of[candidate]];
   }
 
   const EinGraph& graph;
   const CostModel& model;
   std::vector<std::size_t> readers;  ///< per vertex, operands that read it
   std::vector<std::unique_ptr<VertexClass>> classes;
-  std::vector<std::size_t> first_of_class;
   std::vector<std::size_t> class_of;
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::unique_ptr<EdgeTable>> tables;
   std::vector<Edge> edges;
@@ -84,11 +90,14 @@ struct Tables {
   std::vector<std::vector<std::size_t>> edges_from;  ///< per producer
 
  private:
-  bool are_alike(std::size_t v, std::size_t w) const;
+  std::string class_key(std::size_t v) const;
   std::size_t find_class(std::size_t v, const Candidates& candidates);
-  VertexClass new_class(std::size_t v, const Candidates& candidates) const;
-  Source source(std::size_t v, std::size_t operand, const VertexClass& of) const;
+  VertexClass new_class(std::size_t v, const Candidates& candidates);
+  Source source(std::size_t v, std::size_t operand, const VertexClass& of);
   const EdgeTable* table_of(std::size_t producer, std::size_t consumer, std::size_t s);
+
+  std::unordered_map<std::string, std::size_t> class_of_key_;
+  std::map<Needs, std::size_t> id_of_needs_;
 };
 
 /// F(v, dZ) path by path, see SearchSpace::by_paths.

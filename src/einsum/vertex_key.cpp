@@ -1,0 +1,81 @@
+#include "einsum/vertex_key.h"
+
+namespace einrel {
+namespace {
+
+struct PutStep {
+  ByteKey& key;
+  void operator()(const OperandValue& v) const { key.put(v.operand); }
+  void operator()(const Constant& v) const {
+    std::visit([this](auto number) { key.put(number); }, v.value);
+  }
+  void operator()(const LabelValue& v) const { key.put(v.label); }
+  void operator()(const ScalarValue& v) const { key.put(v.name); }
+  void operator()(const ApplyUnary& v) const { key.put(v.function); }
+  void operator()(const ApplyBinary& v) const { key.put(v.function); }
+  void operator()(const ApplyWhere&) const {}
+  void operator()(const Convert&) const {}
+  void operator()(const Round& v) const { key.put(v.to); }
+};
+
+struct PutOp {
+  ByteKey& key;
+  const Vertex& vertex;
+
+  void operator()(const Input&) const { key.put(vertex.bound); }
+
+  void operator()(const EinSum& einsum) const {
+    put_labels(einsum.labels);
+    key.put(einsum.output);
+    key.put(einsum.reduced);
+    key.put(static_cast<std::int8_t>(einsum.reducer ? static_cast<int>(*einsum.reducer) : -1));
+    key.put(einsum.operands.size());
+    for (const Access& access : einsum.operands) {
+      key.put(static_cast<std::uint8_t>(access.pad.has_value()));
+      key.put(access.pad.value_or(0));
+      key.put(access.indices.size());
+      for (const Index& index : access.indices) {
+        key.put(index.offset);
+        key.put(index.terms.size());
+        for (const IndexTerm& term : index.terms) {
+          key.put(term.coefficient);
+          key.put(term.label);
+        }
+      }
+    }
+    for (const ScalarStep& step : einsum.body.steps) {
+      key.put(step.type);
+      key.put(static_cast<std::uint8_t>(step.op.index()));
+      std::visit(PutStep{key}, step.op);
+    }
+  }
+
+  void operator()(const View& view) const {
+    put_labels(view.labels);
+    for (const auto* groups : {&view.from, &view.to}) {
+      key.put(groups->size());
+      for (const std::vector<std::size_t>& group : *groups) key.put(group);
+    }
+  }
+
+  void operator()(const Opaque& opaque) const {
+    put_labels(opaque.labels);
+    key.put(opaque.function);
+    key.put(opaque.operand);
+  }
+
+  void put_labels(const std::vector<Label>& labels) const {
+    key.put(labels.size());
+    for (const Label& label : labels) key.put(label.extent.value());
+  }
+};
+
+}  // namespace
+
+void put_computation(ByteKey& key, const Vertex& vertex) {
+  key.put(vertex.dtype);
+  key.put(static_cast<std::uint8_t>(vertex.op.index()));
+  std::visit(PutOp{key, vertex}, vertex.op);
+}
+
+}  // namespace einrel
