@@ -20,9 +20,16 @@ class AddressSpace(RunTest):
         temporary = self.path("temporary")
         os.mkdir(temporary)
         environment = {**os.environ, "TMPDIR": temporary}
-        self.refuse(2, "run", program, "--random", "1", "--sites", "4", "--threads", "1000", mentions=["--threads"],
-                    env=environment, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32)))
-        self.assertEqual(os.listdir(temporary), [])
+        sizes = [word for label in "ijk" for word in ("--dim", f"{label}=700")]
+        for threads, limited, most, mentions in (
+                ("1000", resource.RLIMIT_AS, 2**32, "--threads"), ("2", resource.RLIMIT_FSIZE, 0, "ulimit -f"),
+                ("2", resource.RLIMIT_FSIZE, 4096, "ulimit -f"), ("2", resource.RLIMIT_NOFILE, 4, "ulimit -n"),
+                ("2", resource.RLIMIT_NOFILE, 8, "ulimit -n"), ("2", resource.RLIMIT_NOFILE, 16, "ulimit -n")):
+            with self.subTest(limited=mentions, most=most):
+                self.refuse(2, "run", program, "--random", "1", "--sites", "4", "--threads", threads, *sizes,
+                            mentions=[mentions], env=environment,
+                            preexec_fn=lambda limited=limited, most=most: resource.setrlimit(limited, (most, most)))
+                self.assertEqual(os.listdir(temporary), [])
 
     def test_ranks_without_memory_end_the_job_by_name(self):
         program = self.text_file("chain.ein", CHAIN)

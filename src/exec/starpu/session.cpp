@@ -1,13 +1,16 @@
 #include "exec/starpu/session.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <mpi.h>
 #include <starpu.h>
 #include <starpu_expert.h>
 #include <starpu_mpi.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -57,6 +60,7 @@ class StartFolder {
     const std::filesystem::path temporary = std::filesystem::temp_directory_path(failed);
     if (failed) refuse();
     check_room(temporary.string());
+    check_files();
     std::random_device random;
     path_ = (temporary / fmt::format("einrel-{:08x}{:08x}", random(), random())).string();
     remove_at_death(path_);  // first, so that there is no moment at which it would be left
@@ -67,7 +71,7 @@ class StartFolder {
   ~StartFolder() {
     std::error_code failed;
     std::filesystem::remove_all(path_, failed);
-    forget_at_death(path_);
+    if (!failed) forget_at_death(path_);
   }
   StartFolder(const StartFolder&) = delete;
   StartFolder& operator=(const StartFolder&) = delete;
@@ -82,9 +86,30 @@ class StartFolder {
   static void check_room(const std::string& folder) {
     struct statvfs disk {};
     if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return;
-    if (disk.f_bavail * disk.f_frsize >= static_cast<std::uint64_t>(mebibyte)) return;
+    constexpr std::uint64_t files = 100;  // some file systems count none
+    if (disk.f_bavail * disk.f_frsize >= static_cast<std::uint64_t>(mebibyte) &&
+        (disk.f_files == 0 || disk.f_favail >= files))
+      return;
     throw RunError(
-        fmt::format("there is no room left in '{}': free 1 MiB, or name another folder in TMPDIR", printable(folder)));
+        fmt::format("there is no room left in '{}': free 1 MiB and {} files, or name another folder in TMPDIR",
+                    printable(folder), files));
+  }
+  /// Nor does it go on where this process may not, however much room there is; and what cannot be opened is not
+  /// removed.
+  static void check_files() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(mebibyte))
+      throw RunError("this process may write files of less than 1 MiB only: let it write longer ones (ulimit -f)");
+    constexpr std::size_t wanted = 16;
+    std::vector<int> opened;
+    while (opened.size() < wanted) {
+      const int file = ::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      if (file < 0) break;
+      opened.push_back(file);
+    }
+    for (const int file : opened) ::close(file);
+    if (opened.size() == wanted) return;
+    throw RunError(fmt::format("this process cannot open {} more files: let it open more (ulimit -n)", wanted));
   }
 
   std::string path_;
