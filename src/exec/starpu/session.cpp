@@ -97,9 +97,10 @@ class StartFolder {
   /// Nor does it go on where this process may not, however much room there is; and what cannot be opened is not
   /// removed.
   static void check_files() {
+    constexpr rlim_t longest = 1 << 16;  // what it writes has a few lines
     rlimit limit{};
-    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(mebibyte))
-      throw RunError("this process may write files of less than 1 MiB only: let it write longer ones (ulimit -f)");
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < longest)
+      throw RunError("this process may write files of less than 64 KiB only: let it write longer ones (ulimit -f)");
     constexpr std::size_t wanted = 16;
     std::vector<int> opened;
     while (opened.size() < wanted) {
