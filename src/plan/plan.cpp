@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -155,6 +156,18 @@ std::vector<PartitionVector> power_of_two_partitions(const PartitionVector& most
   return found;
 }
 
+double count_of_power_of_two_partitions(const PartitionVector& most, std::int64_t product) {
+  PartitionVector powers;
+  double all = 1;
+  for (const std::int64_t parts : most) {
+    powers.push_back(floor_power_of_two(parts));
+    all *= static_cast<double>(powers.back());
+  }
+  const std::int64_t wanted = floor_power_of_two(product);
+  return exact_count_of_factorizations(powers,
+                                       all < static_cast<double>(wanted) ? static_cast<std::int64_t>(all) : wanted);
+}
+
 std::vector<std::int64_t> divisors_of(std::int64_t number) {
   std::vector<std::int64_t> divisors;
   std::vector<std::int64_t> larger;
@@ -194,6 +207,21 @@ std::vector<PartitionVector> factorizations(const PartitionVector& most, std::in
     if (begun.left == 1) found.push_back(std::move(begun.grid));
   }
   return found;
+}
+
+double exact_count_of_factorizations(const PartitionVector& most, std::int64_t product) {
+  const std::vector<std::int64_t> divisors = divisors_of(product);
+  std::map<std::int64_t, double> ways{{product, 1}};  // by what is left of the product
+  for (const std::int64_t largest : most) {
+    std::map<std::int64_t, double> next;
+    for (const auto& [left, count] : ways) {
+      for (const std::int64_t divisor : divisors) {
+        if (divisor <= std::min(left, largest) && left % divisor == 0) next[left / divisor] += count;
+      }
+    }
+    ways = std::move(next);
+  }
+  return ways.contains(1) ? ways.at(1) : 0;
 }
 
 double count_of_factorizations(std::int64_t product, std::size_t labels) {

@@ -85,6 +85,9 @@ PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph);
 /// are C(n + D - 1, D - 1) for a product of 2^n and D labels that are long enough (EinDecomp, section 8.1).
 std::vector<PartitionVector> power_of_two_partitions(const PartitionVector& most, std::int64_t product);
 
+/// How many these are, without making them. O(labels * log(product)^2).
+double count_of_power_of_two_partitions(const PartitionVector& most, std::int64_t product);
+
 /// Ascending.
 std::vector<std::int64_t> divisors_of(std::int64_t number);
 /// Every vector of whole numbers with this product, none above that of `most`, at most `cut` of them above 1, in
@@ -92,6 +95,8 @@ std::vector<std::int64_t> divisors_of(std::int64_t number);
 std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product, std::size_t cut = 64);
 /// How many there are where neither `most` nor `cut` forbids any.
 double count_of_factorizations(std::int64_t product, std::size_t labels);
+/// How many vectors factorizations() gives of this product where `cut` forbids none. O(labels * divisors^2).
+double exact_count_of_factorizations(const PartitionVector& most, std::int64_t product);
 /// The largest number up to `sites` that such a vector exists for.
 std::int64_t most_sites_of(const PartitionVector& most, std::int64_t sites);
 /// Every vector of whole numbers whose product is `sites`, none above that of `most`, in lexicographic order. Where

@@ -13,6 +13,7 @@
 #include "plan/planners/eindecomp.h"
 #include "plan/planners/schemes.h"
 #include "plan/refine/within_memory.h"
+#include "plan/search/sampled_cuts.h"
 
 namespace einrel {
 namespace {
@@ -53,11 +54,14 @@ Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
 }
 
 Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) {
-  constexpr std::size_t most = 4000;  // of one vertex: it compares every two of neighbours
+  constexpr double most = 4000;       // of one vertex: it compares every two of neighbours
+  constexpr double most_pairs = 4e6;  // of vertices with many labels, which are seldom alike
+  double pairs = 0;
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex)) continue;
-    const std::size_t ways = power_of_two_partitions(most_parts(vertex, graph), request.sites).size();
-    if (ways > most)
+    const double ways = count_of_power_of_two_partitions(most_parts(vertex, graph), request.sites);
+    if (has_many_labels(vertex)) pairs += ways * ways;
+    if (ways > most || pairs > most_pairs)
       return fmt::format("there are {} ways to cut {}; eindecomp looks at some of them", ways, vertex.name);
   }
   return eindecomp_paper(graph, request.sites);

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "plan/refine/numbering.h"
 #include "plan/refine/whole_pieces.h"
 #include "plan/search/dominance.h"
+#include "plan/search/sampled_cuts.h"
 #include "plan/search/search.h"
 
 namespace einrel {
@@ -88,6 +90,11 @@ Grids some_factorizations(const PartitionVector& most, const std::vector<std::in
   return chosen;
 }
 
+Grids sampled_grids(const SampledCuts& sampled, std::size_t v) {
+  std::vector<PartitionVector> grids = sampled.of(v, sampled.most_of(v));
+  return {std::make_move_iterator(grids.begin()), std::make_move_iterator(grids.end())};
+}
+
 /// The labels of the result to share it out along, of those that are long enough for a piece to each of `sites` sites:
 /// the one of which a site has most, and the same of those that are whole, which leave the numbering of sites free.
 std::set<std::size_t> labels_to_scatter(const Vertex& vertex, const PartitionVector& grid, const PartitionVector& most,
@@ -141,7 +148,9 @@ void add_copied_of(const std::vector<Plan>& starts, std::size_t v, std::vector<V
 
 /// Whole first; spread over as many sites as vertices may use. Where a vertex wants copies of fewer parts, finer ones
 /// are as good: each of the sites that want a copy has a piece of it.
-std::vector<VertexPlan> input_layouts(const Vertex& vertex, std::int64_t sites) {
+std::vector<VertexPlan> input_layouts(const Vertex& vertex, std::size_t v, std::int64_t sites,
+                                      const SampledCuts* sampled) {
+  if (has_many_labels(vertex)) return one_part_per_site_each(sampled_grids(*sampled, v));
   PartitionVector most;
   for (const Extent extent : vertex.bound) most.push_back(std::max<std::int64_t>(extent.value(), 1));
   return one_part_per_site_each(some_factorizations(most, numbers_of_sites(sites)));  // in order: whole is the first
@@ -248,14 +257,22 @@ std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, cons
 }
 
 Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle) {
-  return [&graph, sites, kind, may_idle = std::move(may_idle)](const Vertex& vertex, std::size_t v) {
-    if (is_input(vertex)) return input_layouts(vertex, sites);
+  std::shared_ptr<const SampledCuts> on_all;
+  std::shared_ptr<const SampledCuts> on_fewer;
+  if (std::any_of(graph.vertices.begin(), graph.vertices.end(), has_many_labels)) {
+    on_all = std::make_shared<SampledCuts>(graph, std::vector<std::int64_t>{sites});
+    on_fewer = std::make_shared<SampledCuts>(graph, numbers_of_sites(sites));
+  }
+  return [&graph, sites, kind, may_idle = std::move(may_idle), on_all, on_fewer](const Vertex& vertex, std::size_t v) {
+    if (is_input(vertex)) return input_layouts(vertex, v, sites, on_fewer.get());
     const PartitionVector most = most_parts(vertex, graph);
     std::vector<std::int64_t> numbers;
     for (const std::int64_t number : may_idle[v] ? numbers_of_sites(sites) : std::vector<std::int64_t>{sites}) {
       numbers.push_back(most_sites_of(most, number));
     }
-    std::vector<VertexPlan> plans = one_part_per_site_each(some_factorizations(most, numbers));
+    const Grids grids = has_many_labels(vertex) ? sampled_grids(*(may_idle[v] ? on_fewer : on_all), v)
+                                                : some_factorizations(most, numbers);
+    std::vector<VertexPlan> plans = one_part_per_site_each(grids);
     if (kind != CostKind::bound) add_scattered(vertex, most, plans);
     if (may_idle[v] && kind != CostKind::bound) add_computed_by_all(vertex, sites, plans);
     return plans;

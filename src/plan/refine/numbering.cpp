@@ -108,26 +108,75 @@ class Numbering {
     counts.push_back(copies_of(plan));
     for (std::size_t l = 0; l < counts.size(); ++l) (counts[l] > 1 ? cut : whole).push_back(l);
     if (plan.scatter) put_scattered_last(graph_.vertices[v], *plan.scatter, cut);
-    std::vector<std::size_t> places(cut.size());
-    std::iota(places.begin(), places.end(), std::size_t{0});
     double least = std::numeric_limits<double>::infinity();
     VertexPlan best = plan;
-    constexpr std::size_t most_permuted = 5;
-    do {
-      std::vector<std::size_t> order;
-      for (const std::size_t place : places) order.push_back(cut[place]);
+    const auto consider = [&](std::vector<std::size_t> order) {
       order.insert(order.end(), whole.begin(), whole.end());
       plan.strides = strides_in_order(counts, order);
       if (counts.back() > 1) plan.copies = {{counts.back(), plan.strides.back()}};
       plan.strides.pop_back();
-      if (plan.scatter && !numbers_scatter(graph_.vertices[v], plan)) continue;
+      if (plan.scatter && !numbers_scatter(graph_.vertices[v], plan)) return;
       const double bytes = cut.size() < 2 ? 0 : bytes_to(v, least);  // there is one way
-      if (bytes < least) {
-        least = bytes;
-        best = plan;
-      }
-    } while (least > 0 && cut.size() <= most_permuted && std::next_permutation(places.begin(), places.end()));
+      if (bytes >= least) return;
+      least = bytes;
+      best = plan;
+    };
+    for_each_order(v, counts, cut, [&](const std::vector<std::size_t>& order) {
+      consider(order);
+      return least > 0;
+    });
     plan = best;
+  }
+
+  /// Orders of labels worth considering, as long as `goes_on` says so: all of few labels; of more, this one, and those
+  /// in which as many as possible stay the digits that they are of where an operand lies.
+  template <class GoesOn>
+  void for_each_order(std::size_t v, const std::vector<std::int64_t>& counts, const std::vector<std::size_t>& cut,
+                      GoesOn goes_on) {
+    constexpr std::size_t most_permuted = 5;
+    if (cut.size() > most_permuted) {
+      if (!goes_on(cut)) return;
+      const Vertex& vertex = graph_.vertices[v];
+      for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+        if (is_laid_out_[vertex.inputs[o].index] && !goes_on(order_of_operand(v, o, counts, cut))) return;
+      }
+      return;
+    }
+    std::vector<std::size_t> places(cut.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    bool goes = true;
+    do {
+      std::vector<std::size_t> order;
+      for (const std::size_t place : places) order.push_back(cut[place]);
+      goes = goes_on(order);
+    } while (goes && std::next_permutation(places.begin(), places.end()));
+  }
+
+  /// Labels that an operand is cut along as the vertex is take its digits; others fill the gaps, in their order.
+  std::vector<std::size_t> order_of_operand(std::size_t v, std::size_t operand, const std::vector<std::int64_t>& counts,
+                                            std::vector<std::size_t> left) const {
+    const Vertex& vertex = graph_.vertices[v];
+    const std::size_t producer = vertex.inputs[operand].index;
+    const Layout have = result_layout(graph_.vertices[producer], plan_.vertices[producer]);
+    const std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, operand);
+    std::vector<std::int64_t> wanted(counts.size(), 0);
+    for (std::size_t d = 0; d < labels.size(); ++d) {
+      const LayoutAxis& axis = have.axes[d];
+      if (labels[d] && axis.grid == counts[*labels[d]]) wanted[*labels[d]] = axis.stride;
+    }
+    std::vector<std::size_t> order;  // the lowest digit first
+    for (std::int64_t stride = 1; !left.empty(); stride *= counts[order.back()]) {
+      auto next = std::find_if(left.begin(), left.end(), [&](std::size_t label) { return wanted[label] == stride; });
+      if (next == left.end()) {
+        const auto free =
+            std::find_if(left.rbegin(), left.rend(), [&](std::size_t label) { return wanted[label] < stride; });
+        next = free == left.rend() ? left.begin() : std::prev(free.base());
+      }
+      order.push_back(*next);
+      left.erase(next);
+    }
+    std::reverse(order.begin(), order.end());
+    return order;
   }
 
   /// An order of labels that numbers_scatter allows.

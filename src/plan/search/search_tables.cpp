@@ -5,6 +5,7 @@
 
 #include "einsum/vertex_facts.h"
 #include "einsum/vertex_key.h"
+#include "plan/search/sampled_cuts.h"
 
 namespace einrel::search {
 namespace {
@@ -42,6 +43,7 @@ std::string Tables::class_key(std::size_t v) const {
   const Vertex& vertex = graph.vertices[v];
   ByteKey key;
   put_computation(key, vertex);
+  if (has_many_labels(vertex)) key.put(v);                           // the cuts that are looked at depend on its place
   for (const Label& label : labels_of(vertex)) key.put(label.name);  // candidates may depend on them
   key.put(readers[v]);
   for (const VertexId input : vertex.inputs) {
