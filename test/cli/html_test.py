@@ -130,6 +130,17 @@ dataset.said = said.size;
 dataset.strange = JSON.stringify([...said].filter((text) => /\\b(null|undefined|NaN|Infinity)\\b|\\[object|\\?/.test(text)).slice(0, 9));
 dataset.words = JSON.stringify([...said]);
 """
+# The parts of the page whose content sticks out of them.
+PARTS_CUT_OFF = """
+for (const isMemory of [false, true]) {
+  costs.isMemory = isMemory;
+  costs.showSites();
+  for (const part of document.querySelectorAll("header, main, .card, #details")) {
+    const isCut = part.scrollWidth > part.clientWidth || (part.id === "sites" && part.scrollHeight > part.clientHeight);
+    if (isCut) document.documentElement.dataset.cut = `${document.documentElement.dataset.cut || ""} ${part.id || part.tagName}`;
+  }
+}
+"""
 
 
 def recurrence_of(steps):
@@ -333,11 +344,11 @@ class InABrowser(HtmlTest):
         self.assertEqual(done.returncode, 0, done.stderr.decode("utf-8", "backslashreplace"))
         return done.stdout.decode("utf-8", "backslashreplace")
 
-    def drawn(self, path, fragment=""):
+    def drawn(self, path, fragment="", *options):
         """The page after its scripts have run, and what it says of itself in the attributes of <html>."""
         marks = {}
         while "ready" not in marks and self.budget < 1e5:
-            shown = self.browse(f"file://{path}{fragment}", "--dump-dom")
+            shown = self.browse(f"file://{path}{fragment}", "--dump-dom", *options)
             marks = dict(re.findall(r'data-([\w-]+)="([^"]*)"', re.search(r"<html[^>]*>", shown)[0]))
             self.assertNotIn("error", marks)
             if "ready" not in marks:
@@ -371,6 +382,22 @@ class InABrowser(HtmlTest):
         light = self.assert_picture(path, "--blink-settings=preferredColorScheme=1")
         dark = self.assert_picture(path, "--blink-settings=preferredColorScheme=0")
         self.assertGreater(light.mean(), dark.mean() + 100)
+
+    def test_everything_has_room_on_narrow_and_wide_screens(self):
+        run = self.path("run.html")
+        self.succeed("run", self.text_file("g.ein", GRADIENT.replace("100000", "1000")), "--sites", "4", "--memory", "1MB", "--random", "1",
+                     "--html", run)
+        compared, _ = self.page_of(os.path.join(EXAMPLES, "llama_7b.ein"), "--sites", "16", "--planner", "eindecomp", "--planner", "tensor")
+        for path in (run, compared):
+            with open(path, encoding="utf-8") as file:
+                page = file.read()
+            end = page.rindex("})();")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page[:end] + PARTS_CUT_OFF + page[end:])
+            for size in ("500,900", "1100,640", "1341,768", "1920,1080"):
+                with self.subTest(page=path, size=size):
+                    _, marks = self.drawn(path, "", f"--window-size={size}")
+                    self.assertNotIn("cut", marks)
 
     def test_a_planner_without_a_plan_is_a_row_with_the_reason(self):
         path, _ = self.page_of(self.text_file("p.ein", CHAIN), "--sites", "4", "--planner", "sqrt", "--planner", "heads")
