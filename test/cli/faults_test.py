@@ -1,5 +1,6 @@
 """What becomes of runs and jobs when a process of theirs is killed, stopped or given too little."""
 
+import glob
 import os
 import pathlib
 import signal
@@ -193,6 +194,26 @@ class Faults(RunTest):
                 self.soon(lambda: not self.running(ranks), "a rank is left")
                 self.soon(lambda: not any(map(os.path.exists, segments)), f"shared memory is left: {segments}")
                 self.soon(lambda: not any(name.startswith(".") for name in os.listdir(self.folder)), "files are left")
+
+    def test_a_job_that_is_killed_while_it_starts_leaves_no_shared_memory(self):
+        program, number = self.text_file("chain.ein", CHAIN), pathlib.Path(self.path("number"))
+        named = f"echo $OMPI_MCA_ess_base_jobid > {number}.$$ && mv {number}.$$ {number}; exec \"$@\""
+        seen = 0
+        for _ in range(8):
+            einrel_process.cases += 1
+            number.unlink(missing_ok=True)
+            job = subprocess.Popen([MPIRUN, "-n", "2", "sh", "-c", named, "sh", einrel_process.PROGRAM, "run", program,
+                                    *self.LONG[4:], "--random", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(job.kill)
+            self.soon(number.exists, "no rank starts")
+            segments = f"/dev/shm/vader_segment.*.{int(number.read_text(encoding='utf-8')):x}.*"
+            while job.poll() is None and not glob.glob(segments):
+                pass
+            seen += bool(glob.glob(segments))
+            job.kill()
+            job.communicate(timeout=60)
+            self.soon(lambda segments=segments: not glob.glob(segments), "shared memory is left")
+        self.assertGreater(seen, 0)
 
     def running(self, pids):
         return [pid for pid in pids if os.path.exists(f"/proc/{pid}") and self.maps(pid)]

@@ -1,13 +1,19 @@
 #include "exec/starpu/job.h"
 
+#include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <climits>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/janitor.h"
@@ -65,6 +71,20 @@ std::vector<std::string> shared_segments() {
   return {paths.begin(), paths.end()};
 }
 
+/// What this rank's own will be called, for one that is killed while MPI starts; nullopt where that is not known.
+std::optional<std::string> coming_segment() {
+  const char* const job = std::getenv("OMPI_MCA_ess_base_jobid");
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  std::uint32_t number = 0;
+  if (job == nullptr || rank == nullptr || ::gethostname(host.data(), host.size() - 1) != 0) return std::nullopt;
+  const std::string_view digits = job;
+  if (std::from_chars(digits.begin(), digits.end(), number).ec != std::errc{}) return std::nullopt;
+  const std::string_view own = rank;
+  if (own.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  return fmt::format("/dev/shm/vader_segment.{}.{}.{:x}.{}", host.data(), ::geteuid(), number, own);
+}
+
 }  // namespace
 
 std::optional<std::string> name_in_job() {
@@ -89,6 +109,7 @@ MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
   job_.on_failure = std::move(on_failure);
   if (!name_in_job()) return;
   check_addresses();
+  if (const auto segment = coming_segment()) remove_at_death(*segment);
   int provided = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     throw RunError("MPI does not start");
