@@ -112,4 +112,9 @@ std::optional<std::int64_t> peak_resident_bytes() {
   return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;
 }
 
+std::optional<std::int64_t> resident_file_bytes() {
+  const auto kilobytes = number_after("/proc/self/status", "RssFile:");
+  return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;
+}
+
 }  // namespace einrel

@@ -148,13 +148,16 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const s
     }
     report.tasks += spans.size();
   }
+  const std::int64_t file_bytes = resident_file_bytes().value_or(0);
+  const std::int64_t peak_bytes = std::max(peak_resident_bytes().value_or(0), file_bytes);
   for (const std::vector<double>& rank :
-       gather(job, {own.seconds, static_cast<double>(peak_resident_bytes().value_or(0)),
-                    static_cast<double>(own.spilled), static_cast<double>(own.read_back)})) {
+       gather(job, {own.seconds, static_cast<double>(peak_bytes), static_cast<double>(own.spilled),
+                    static_cast<double>(own.read_back), static_cast<double>(file_bytes)})) {
     report.seconds = std::max(report.seconds, rank[0]);
     report.peak_bytes.push_back(static_cast<std::int64_t>(rank[1]));
     report.spilled += static_cast<std::int64_t>(rank[2]);
     report.read_back += static_cast<std::int64_t>(rank[3]);
+    report.file_bytes.push_back(static_cast<std::int64_t>(rank[4]));
   }
   const std::size_t vertices = tasks.names.size();
   report.vertex_seconds.assign(vertices, 0);

@@ -56,6 +56,7 @@ struct PlanRunReport {
   bool is_counted = false;                   ///< `received` are bytes that went from process to process
   std::vector<std::vector<TaskSpan>> spans;  ///< per rank
   std::vector<std::int64_t> peak_bytes;      ///< the most memory that each process had
+  std::vector<std::int64_t> file_bytes;      ///< of it pages of files, at the end: mapped inputs, the program
   std::int64_t spilled = 0;                  ///< bytes written to disk for want of memory, all processes together
   std::int64_t read_back = 0;                ///< bytes of those that were needed again
   std::vector<std::int64_t> vertex_bytes;    ///< that came from other processes, all ranks together

@@ -265,6 +265,26 @@ class Calibration(RunTest):
             self.assertEqual(tasks, once)
             self.assertEqual("3 runs: " in done.out, repeats == "3")
 
+    def test_pages_of_mapped_inputs_are_told_apart_from_what_a_run_takes(self):
+        program = self.text_file("large.ein", "dims i=4096 j=4096\ninput A[i,j]\ns[] = sum[i,j] A[i,j]\n")
+        np.save(self.path("large.npy"), np.ones((4096, 4096), np.float32))
+        size = 4 * 4096 * 4096
+        for mapped, given in ((size, ("--in", "A=" + self.path("large.npy"))), (0, ("--random", "1"))):
+            one = json.loads(self.succeed("run", program, *given, "--sites", "1", "--json").out)["measured"]
+            two = json.loads(self.job(2, program, *given, "--json", "--cost", "bytes").out)["measured"]
+            pages = (one["file_pages_per_rank"][0], sum(two["file_pages_per_rank"]))
+            for ran, of_files, ranks in ((one, pages[0], 1), (two, pages[1], 2)):
+                self.assertEqual(len(ran["file_pages_per_rank"]), ranks)
+                self.assertGreaterEqual(of_files, mapped)
+                for peak, part in zip(ran["peak_memory_per_rank"], ran["file_pages_per_rank"]):
+                    self.assertGreaterEqual(peak, part)
+            if not mapped:  # of the program alone
+                self.assertLess(pages[0], read_pages[0] - size // 2)
+                self.assertLess(pages[1], read_pages[1] - size // 2)
+            read_pages = pages
+        text = self.succeed("run", program, *given, "--sites", "1", "--analyze").out
+        self.assertRegex(text, r"peak memory of the process, with everything: \S+ \S+; of it pages of files \(.*\): \S+ MB")
+
     def test_progress_is_shown_when_asked_for(self):
         done = self.succeed("run", self.program, "--random", "1", "--sites", "2", "--progress", "always")
         self.assertRegex(done.err, r"100 %")

@@ -10,6 +10,16 @@
 #include "einsum/vertex_facts.h"
 
 namespace einrel {
+namespace {
+
+std::string bytes_by_rank(const std::vector<std::int64_t>& of_ranks) {
+  std::string text;
+  for (const std::int64_t bytes : of_ranks) text += (text.empty() ? "" : ", ") + bytes_text(bytes);
+  return text + (of_ranks.size() > 1 ? " by rank" : "");
+}
+
+}  // namespace
+
 std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRunReport& run) {
   const EinGraph& graph = compiled.graph;
   std::string text = fmt::format("\n{:<24} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "predicted | measured",
@@ -37,10 +47,9 @@ std::string analysis_text(const Compiled& compiled, const PlanReport& plan, cons
       "most, measured {}\n",
       seconds_text(plan.seconds), counted(run.tasks, "task"),
       run.is_counted ? "on the rank that had most" : "for all sites together, in this process");
-  text += "  peak memory of the process, with everything: ";
-  for (std::size_t rank = 0; rank < run.peak_bytes.size(); ++rank)
-    text += fmt::format("{}{}", rank == 0 ? "" : ", ", bytes_text(run.peak_bytes[rank]));
-  text += run.peak_bytes.size() > 1 ? " by rank\n" : "\n";
+  text += fmt::format(
+      "  peak memory of the process, with everything: {}; of it pages of files (mapped inputs, the program): {}\n",
+      bytes_by_rank(run.peak_bytes), bytes_by_rank(run.file_bytes));
   if (run.spilled > 0) {
     text += fmt::format("  written to disk for want of memory: {}; read back: {}\n", bytes_text(run.spilled),
                         bytes_text(run.read_back));

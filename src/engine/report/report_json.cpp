@@ -384,6 +384,7 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
                       {"bytes_read_back", run.read_back},
                       {"peak_memory", *std::max_element(run.vertex_live.begin(), run.vertex_live.end())},
                       {"peak_memory_per_rank", run.peak_bytes},
+                      {"file_pages_per_rank", run.file_bytes},
                       {"tasks", run.tasks}};
   return text_of(json);
 }
