@@ -35,8 +35,8 @@ void check_available(std::int64_t needed, const std::string& what);
 /// The largest memory this process has had so far, mapped files included, if the system says so.
 std::optional<std::int64_t> peak_resident_bytes();
 
-/// How much of this process's memory now is pages of files: mapped inputs and the program itself, not what it allocated.
-/// The system takes them back when memory is short. If the system says so.
+/// How much of this process's memory now is pages of files: mapped inputs and the program itself, not what it
+/// allocated. The system takes them back when memory is short. If the system says so.
 std::optional<std::int64_t> resident_file_bytes();
 
 }  // namespace einrel
