@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <limits>
 #include <mutex>
@@ -43,7 +44,8 @@ class SharedFile {
 std::vector<double> numbers_of(const std::vector<std::int64_t>& begin, const Tensor& chunk) {
   const Summary summary = summarize(chunk);
   std::vector<double> numbers(begin.begin(), begin.end());
-  numbers.insert(numbers.end(), {static_cast<double>(chunk.count()), summary.min, summary.max, summary.sum});
+  numbers.insert(numbers.end(), {static_cast<double>(chunk.count()), summary.min, summary.max, summary.sum,
+                                 std::bit_cast<double>(summary.integer)});
   return numbers;
 }
 
@@ -54,7 +56,7 @@ Summary combined(std::vector<std::vector<double>> chunks, std::size_t rank) {
     return std::lexicographical_compare(a.begin(), a.begin() + end, b.begin(), b.begin() + end);
   });
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  Summary all{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 0, 0};
+  Summary all{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 0, 0, 0};
   double count = 0;
   bool has_nan = false;
   for (const std::vector<double>& chunk : chunks) {
@@ -64,6 +66,7 @@ Summary combined(std::vector<std::vector<double>> chunks, std::size_t rank) {
     all.min = std::min(all.min, chunk[rank + 1]);
     all.max = std::max(all.max, chunk[rank + 2]);
     all.sum += chunk[rank + 3];
+    all.integer = std::bit_cast<std::int64_t>(chunk[rank + 4]);  // a scalar is one chunk
   }
   if (count == 0 || has_nan) all.min = all.max = nan;
   all.mean = all.sum / count;
@@ -151,9 +154,9 @@ std::map<std::string, Summary> ChunkedOutputs::finish() {
     const std::size_t rank = output->tensor.bound.size();
     std::vector<std::vector<double>> chunks;
     for (const std::vector<double>& numbers : gather(job_, own)) {
-      for (std::size_t at = 0; at < numbers.size(); at += rank + 4) {
+      for (std::size_t at = 0; at < numbers.size(); at += rank + 5) {
         const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(at);
-        chunks.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(rank + 4));
+        chunks.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(rank + 5));
       }
     }
     if (job_.rank == 0 && output->is_summarised) summaries[output->tensor.name] = combined(std::move(chunks), rank);

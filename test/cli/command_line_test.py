@@ -388,6 +388,28 @@ class Outputs(CommandLineTest):
         result = self.succeed("run", "-", "--in", f"X={b}", stdin="input X[i] : bool\nY[i] = X[i]\n")
         np.testing.assert_allclose(numbers_in(result.out)[3], [0, 1, 2 / 3, 2], rtol=1e-5)
 
+    def test_a_number_is_said_so_that_it_reads_back(self):
+        program = ("input X[i] : f64, N[i] : i64, F[i] : f32, H[i] : f16\na[] = sum[i] X[i] / 3\nb[] = sum[i] F[i] / 3\nc[] = sum[i] N[i]\n"
+                   "d[] = 1 / (sum[i] F[i] * 0)\ne[] = max[i] H[i]\nf[] = X[0] > 0.5\noutput a, b, c, d, e, f\n")
+        rng = np.random.default_rng(3)
+        given = []
+        for name, values in (("X", rng.random(1)), ("F", rng.random(1, np.float32)), ("N", np.array([2**53 + 1])),
+                             ("H", np.array([0.1], np.float16))):
+            given += ["--in", f"{name}={self.array(name + '.npy', values)}"]
+        for how in ((), ("--sites", "2"), ("--memory", "1MB")):
+            lines = [line.split() for line in self.succeed("run", "-", *given, *how, stdin=program).out.splitlines()]
+            said = {name: text for name, _, text in lines}
+            report = parse_json(self.succeed("run", "-", *given, *how, "--json", stdin=program).out)["outputs"]
+            for name, dtype, _ in lines:
+                written = self.path(f"{name}.out.npy")
+                self.succeed("run", "-", *given, *how, "--out", f"{name}={written}", "--overwrite", stdin=program)
+                exact = np.load(written)[()]
+                with self.subTest(how=how, name=name):
+                    self.assertEqual(exact.dtype.type(int(said[name]) if dtype == "i64" else float(said[name])), exact)
+                    value = report[name]["value"]
+                    self.assertEqual(np.inf if value is None else exact.dtype.type(value), exact)
+            self.assertEqual((said["c"], said["e"], report["c"]["value"], report["e"]["value"]), (str(2**53 + 1), "0.1", 2**53 + 1, 0.1))
+
     def test_any_tensor_can_be_written_even_an_input(self):
         self.succeed("run", self.program, *RANDOM, "--out", f"X={self.path('x.npy')}", "--out",
                      f"M={self.path('m.npy')}")

@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <span>
+#include <string>
 
 #include "engine/compile.h"
 #include "engine/kernels.h"
@@ -165,6 +169,38 @@ TEST(Summary, OfValuesNanAndNothing) {
   EXPECT_EQ(summary_line("n", tensor_of(DType::i64, {}, {12345678})), "n  i64  12345678");
   EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, make_shape({1}), {std::nan("")})),
             "Z  f32 (1,)  min nan  max nan  mean nan  sum nan");
+}
+
+TEST(Summary, OfAScalarHasTheFewestDigitsThatReadBackAsIt) {
+  const auto text_of = [](DType dtype, double value) {
+    return scalar_text(dtype, summarize(tensor_of(dtype, {}, {value})));
+  };
+  EXPECT_EQ(text_of(DType::f64, 0.1), "0.1");
+  EXPECT_EQ(text_of(DType::f32, 0.1), "0.1");
+  EXPECT_EQ(text_of(DType::f64, 400), "400");
+  EXPECT_EQ(text_of(DType::f16, 0.1), "0.1");
+  EXPECT_EQ(text_of(DType::boolean, 1), "1");
+  EXPECT_EQ(text_of(DType::f64, -std::numeric_limits<double>::infinity()), "-inf");
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    std::size_t most = 0;
+    for (const double value : values_of(random_tensor(7, "X", DType::f64, make_shape({200})))) {
+      for (const double scale : {1.0, 1e-3, 3e4}) {
+        const Tensor scalar = tensor_of(dtype, {}, {value * scale});
+        const std::string text = scalar_text(dtype, summarize(scalar));
+        EXPECT_EQ(values_of(tensor_of(dtype, {}, {std::stod(text)})), values_of(scalar)) << text;
+        most = std::max(most, static_cast<std::size_t>(std::count_if(text.begin(), text.end(),
+                                                                     [](unsigned char c) { return std::isdigit(c); })));
+      }
+    }
+    // As many as a type may need, and the zeros of 0.000x.
+    const std::map<DType, std::size_t> needed{{DType::f64, 17}, {DType::f32, 9}, {DType::bf16, 4}, {DType::f16, 5}};
+    EXPECT_LE(most, needed.at(dtype) + 5) << name_of(dtype);
+  }
+  for (const std::int64_t value : {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(),
+                                   (std::int64_t{1} << 53) + 1, std::int64_t{0}}) {
+    const Tensor scalar(DType::i64, {}, {}, std::as_bytes(std::span(&value, 1)).data(), nullptr);
+    EXPECT_EQ(scalar_text(DType::i64, summarize(scalar)), std::to_string(value));
+  }
 }
 
 TEST(Summary, OfManyElementsInAnyLayout) {

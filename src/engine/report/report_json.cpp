@@ -253,8 +253,15 @@ std::string explain_json(const std::string& program, const AlgebraPlan& plan) {
 
 namespace {
 
-ordered_json summary_json(const Summary& summary) {  // NaN and infinities become null: JSON has neither
-  return {{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}};
+/// NaN and infinities become null: JSON has neither.
+ordered_json summary_json(DType dtype, const Shape& shape, const Summary& summary) {
+  ordered_json json = ordered_json::object();
+  if (shape.empty()) {
+    const ordered_json value = ordered_json::parse(scalar_text(dtype, summary), nullptr, false);
+    json["value"] = value.is_discarded() ? nullptr : value;
+  }
+  json.update({{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}});
+  return json;
 }
 
 /// A plan: what it costs, what sites hold and receive, and how it computes each vertex.
@@ -363,7 +370,12 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
                           std::optional<std::int64_t> peak_bytes) {
   const Folding folding = fold(compiled.graph, {plan});
   ordered_json json = planned_program_json(compiled, {{plan}, {}}, request, folding);
-  for (const auto& [name, summary] : outputs) json["outputs"][name].update(summary_json(summary));
+  for (const VertexId output : compiled.graph.outputs) {
+    const Vertex& vertex = compiled.graph[output];
+    const auto found = outputs.find(vertex.name);
+    if (found == outputs.end()) continue;
+    json["outputs"][vertex.name].update(summary_json(vertex.dtype, vertex.bound, found->second));
+  }
   json["peak_memory"]["measured"] = peak_bytes.value_or(0);
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
@@ -396,7 +408,7 @@ std::string run_json(const Compiled& compiled, const RunReport& report, std::opt
     if (json["inputs"].contains(name)) json["inputs"][name]["source"] = source;
   }
   for (const auto& [name, tensor] : report.outputs) {
-    json["outputs"][name].update(summary_json(summarize(tensor)));
+    json["outputs"][name].update(summary_json(tensor.dtype(), tensor.shape(), summarize(tensor)));
   }
   json["peak_memory"] = {{"predicted", report.predicted_peak_bytes}, {"measured", peak_bytes.value_or(0)}};
   std::size_t next = 0;

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "base/text.h"
 #include "kernel/cpu/blocks/row_folds.h"
+#include "tensor/convert.h"
 #include "tensor/rows.h"
 
 namespace einrel {
@@ -82,7 +84,11 @@ Summary summarize(const Tensor& tensor) {
         }
       });
     });
-    return all.finish(tensor.count());
+    Summary summary = all.finish(tensor.count());
+    if constexpr (std::is_same_v<Stored, std::int64_t>) {
+      if (tensor.shape().empty()) summary.integer = tensor.load<Stored>(0);
+    }
+    return summary;
   });
 }
 
@@ -91,19 +97,32 @@ namespace {
 /// The sign of a NaN says nothing, and some operations set it.
 double unsigned_nan(double value) { return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value; }
 
+/// The shortest decimal that rounds to this value of the type.
+template <class Stored>
+std::string shortest(double value) {
+  for (int digits = 1; digits < std::numeric_limits<double>::max_digits10; ++digits) {
+    const double rounded = std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
+    if (static_cast<double>(widen(narrow<Stored>(rounded))) != value) continue;
+    return fmt::format("{:.{}g}", rounded, std::max(digits, 6));  // 400, not 4e+02
+  }
+  return fmt::format("{:.{}g}", value, std::numeric_limits<double>::max_digits10);
+}
+
 }  // namespace
+
+std::string scalar_text(DType dtype, const Summary& scalar) {
+  if (dtype == DType::i64) return fmt::format("{}", scalar.integer);
+  if (!is_float(dtype)) return fmt::format("{:.0f}", scalar.sum);
+  const double value = unsigned_nan(scalar.sum);  // a number: its sum is itself
+  return with_stored_type(dtype, [&]<class Stored>() { return shortest<Stored>(value); });
+}
 
 std::string summary_line(const std::string& name, const Tensor& tensor) {
   return summary_line(name, tensor.dtype(), tensor.shape(), summarize(tensor));
 }
 
 std::string summary_line(const std::string& name, DType dtype, const Shape& shape, const Summary& summary) {
-  if (shape.empty()) {  // a number: its sum is itself
-    const double value = unsigned_nan(summary.sum);
-    return fmt::format(
-        "{}  {}  {}", name, name_of(dtype),
-        is_float(dtype) ? fmt::format("{:.{}g}", value, dtype == DType::f64 ? 12 : 6) : fmt::format("{:.0f}", value));
-  }
+  if (shape.empty()) return fmt::format("{}  {}  {}", name, name_of(dtype), scalar_text(dtype, summary));
   return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(dtype),
                      to_string(shape), unsigned_nan(summary.min), unsigned_nan(summary.max), unsigned_nan(summary.mean),
                      unsigned_nan(summary.sum));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,13 @@ struct Summary {
   double max = 0;
   double mean = 0;
   double sum = 0;
+  std::int64_t integer = 0;  ///< of a scalar in i64: itself, which a double may not hold
 };
 
 Summary summarize(const Tensor& tensor);
+
+/// A scalar in as few digits as read back as the same value of its type: "0.1", "9007199254740993", "nan".
+std::string scalar_text(DType dtype, const Summary& scalar);
 
 /// "Z  f32 (2, 3)  min -1  max 2  mean 0.5  sum 3"; of a scalar "loss  f32  0.5".
 std::string summary_line(const std::string& name, const Tensor& tensor);
