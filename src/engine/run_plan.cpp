@@ -132,6 +132,13 @@ std::vector<double> numbers_of(const std::vector<TaskSpan>& spans) {
   return numbers;
 }
 
+std::vector<double> numbers_of(const std::vector<MessageSpan>& messages) {
+  std::vector<double> numbers;
+  for (const MessageSpan& message : messages)
+    numbers.insert(numbers.end(), {static_cast<double>(message.task), message.start, message.end});
+  return numbers;
+}
+
 /// What rank 0 makes of what every rank did.
 PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const std::vector<double>& runs,
                        const Job& job) {
@@ -147,6 +154,11 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const s
                        static_cast<std::int64_t>(rank[i + 4])});
     }
     report.tasks += spans.size();
+  }
+  for (const std::vector<double>& rank : gather(job, numbers_of(own.messages))) {
+    std::vector<MessageSpan>& messages = report.messages.emplace_back();
+    for (std::size_t i = 0; i < rank.size(); i += 3)
+      messages.push_back({static_cast<std::size_t>(rank[i]), rank[i + 1], rank[i + 2]});
   }
   const std::int64_t file_bytes = resident_file_bytes().value_or(0);
   const std::int64_t peak_bytes = std::max(peak_resident_bytes().value_or(0), file_bytes);

@@ -55,13 +55,14 @@ struct PlanRunReport {
   std::vector<std::int64_t> received;        ///< bytes, per site; where sites share memory, those that the plan counts
   bool is_counted = false;                   ///< `received` are bytes that went from process to process
   std::vector<std::vector<TaskSpan>> spans;  ///< per rank
-  std::vector<std::int64_t> peak_bytes;      ///< the most memory that each process had
-  std::vector<std::int64_t> file_bytes;      ///< of it pages of files, at the end: mapped inputs, the program
-  std::int64_t spilled = 0;                  ///< bytes written to disk for want of memory, all processes together
-  std::int64_t read_back = 0;                ///< bytes of those that were needed again
-  std::vector<std::int64_t> vertex_bytes;    ///< that came from other processes, all ranks together
-  std::vector<double> vertex_seconds;        ///< of all its tasks, on the rank where they took longest
-  std::vector<std::int64_t> vertex_live;     ///< the most bytes of tensors on a rank at the end of one of its tasks
+  std::vector<std::vector<MessageSpan>> messages;  ///< per rank, those that it sent and those that it received
+  std::vector<std::int64_t> peak_bytes;            ///< the most memory that each process had
+  std::vector<std::int64_t> file_bytes;            ///< of it pages of files, at the end: mapped inputs, the program
+  std::int64_t spilled = 0;                        ///< bytes written to disk for want of memory, all processes together
+  std::int64_t read_back = 0;                      ///< bytes of those that were needed again
+  std::vector<std::int64_t> vertex_bytes;          ///< that came from other processes, all ranks together
+  std::vector<double> vertex_seconds;              ///< of all its tasks, on the rank where they took longest
+  std::vector<std::int64_t> vertex_live;  ///< the most bytes of tensors on a rank at the end of one of its tasks
 };
 
 /// Runs the tasks: one after the other, each on all threads, where StarPU would gain nothing (one thread, one site, too

@@ -45,6 +45,14 @@ struct TaskSpan {
   std::int64_t live_bytes = 0;  ///< of arrays alive in this process at its end, its own and what it read among them
 };
 
+/// When a message was on its way, as this process saw it: from when it could be sent, or was waited for, to when it was
+/// sent or had arrived.
+struct MessageSpan {
+  std::size_t task = 0;  ///< the Send
+  double start = 0;      ///< seconds since 1970
+  double end = 0;
+};
+
 /// What a run of a task graph took. Of one process: where each site has its own, that of its own site.
 struct TaskReport {
   double seconds = 0;
@@ -53,6 +61,7 @@ struct TaskReport {
   std::int64_t read_back = 0;             ///< bytes of those that were needed again
   std::map<IaId, std::int64_t> received;  ///< bytes from other processes, by operation
   std::vector<TaskSpan> spans;            ///< of every task that ran here, but for Send
+  std::vector<MessageSpan> messages;      ///< of every Send from here or to here
 };
 
 /// Memory for the outputs of a graph, and what writes them there. Throws RunError when there is none.

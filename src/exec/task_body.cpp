@@ -71,10 +71,13 @@ void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, con
   }
 }
 
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 TaskClock::TaskClock(const TaskGraph& graph, std::size_t task, int thread, TaskProgress* progress)
     : graph_(graph), progress_(progress), start_(std::chrono::steady_clock::now()) {
-  const std::chrono::duration<double> since_1970 = std::chrono::system_clock::now().time_since_epoch();
-  span_ = {task, since_1970.count(), 0, thread, 0};
+  span_ = {task, seconds_now(), 0, thread, 0};
   if (progress_ != nullptr) progress_->task = task;
 }
 

@@ -45,6 +45,9 @@ void copy_part(const ReadInput& read, const Tensor& whole, const Shape& bound, s
 /// Makes the array of a CopyBoxes, row-major, of this bound.
 void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to);
 
+/// Seconds since 1970.
+double seconds_now();
+
 /// Times a task, and counts it as done.
 class TaskClock {
  public:

@@ -35,6 +35,10 @@ output E
 """
 
 
+def is_task(event):
+    return event["ph"] == "X" and event["cat"] != "wait"
+
+
 class RunTest(ProgramTest):
     """A layer of a network, its inputs in files, and what it gives."""
 
@@ -237,10 +241,49 @@ class Calibration(RunTest):
         done = self.job(2, self.program, "--random", "1", "--trace", self.path("trace.json"), "--json", "--cost", "bytes")
         self.assertEqual(done.code, 0, done)
         with open(self.path("trace.json"), encoding="utf-8") as file:
-            events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+            events = [event for event in json.load(file)["traceEvents"] if is_task(event)]
         self.assertEqual(len(events), json.loads(done.out)["measured"]["tasks"])
         self.assertEqual({event["pid"] for event in events}, {0, 1})
         self.assertIn("Y", {event["name"] for event in events})
+
+    def test_a_trace_has_every_message_on_both_sides_with_the_bytes_that_are_counted(self):
+        for ranks, planner in ((2, "data"), (2, "eindecomp"), (3, "eindecomp"), (3, "sqrt")):
+            options = ("--batch", "b") if planner == "data" else ("--cost", "bytes") if planner == "eindecomp" else ()
+            done = self.job(ranks, self.program, "--random", "1", "--trace", self.path("trace.json"), "--json", "--planner",
+                            planner, *options)
+            self.assertEqual(done.code, 0, done)
+            with open(self.path("trace.json"), encoding="utf-8") as file:
+                events = json.load(file)["traceEvents"]
+            measured = json.loads(done.out)["measured"]
+            sides = {}
+            for kind in ("send", "receive"):
+                begun, ended = ([event for event in events if event["ph"] == phase and event["cat"] == kind] for phase in "be")
+                self.assertEqual([event["id"] for event in begun], [event["id"] for event in ended])
+                for begin, end in zip(begun, ended):
+                    self.assertLessEqual(begin["ts"], end["ts"])
+                    self.assertGreaterEqual(begin["ts"], 0)
+                    self.assertEqual(begin["pid"], begin["args"]["from_rank" if kind == "send" else "to_rank"])
+                    self.assertNotEqual(begin["args"]["from_rank"], begin["args"]["to_rank"])
+                sides[kind] = {event["id"]: event["args"] for event in begun}
+                self.assertEqual(len(sides[kind]), len(begun))
+            self.assertEqual(sides["send"], sides["receive"])
+            self.assertGreater(measured["bytes_moved"], 0)
+            received = [sum(args["bytes"] for args in sides["receive"].values() if args["to_rank"] == rank)
+                        for rank in range(ranks)]
+            self.assertEqual(received, measured["bytes_moved_per_site"])
+            self.expect_waits(events)
+
+    def expect_waits(self, events):
+        """Each on a thread between its tasks, for a message that arrived no sooner than it ended."""
+        arrived = {event["id"]: event["ts"] for event in events if event["ph"] == "e" and event["cat"] == "receive"}
+        for wait in (event for event in events if event.get("cat") == "wait"):
+            end = wait["ts"] + wait["dur"]
+            self.assertGreaterEqual(wait["dur"], 0)
+            self.assertLessEqual(end, arrived[wait["args"]["task"]] + 1)  # microseconds, rounded
+            for task in filter(is_task, events):
+                if (task["pid"], task["tid"]) != (wait["pid"], wait["tid"]):
+                    continue
+                self.assertTrue(task["ts"] >= end - 1 or task["ts"] + task["dur"] <= wait["ts"] + 1, (task, wait))
 
     def test_an_input_in_one_piece_is_sent_from_where_it_lies(self):
         for order in ("C", "F"):
@@ -250,7 +293,7 @@ class Calibration(RunTest):
             self.assertEqual(done.code, 0, done)
             self.expect_outputs(order)
             with open(self.path("trace.json"), encoding="utf-8") as file:
-                copied = {event["name"] for event in json.load(file)["traceEvents"] if event["ph"] == "X"}
+                copied = {event["name"] for event in json.load(file)["traceEvents"] if is_task(event)}
             self.assertEqual("W" in copied, order == "F", copied)
 
     def test_a_repeated_run_traces_and_analyses_its_last_time(self):
@@ -260,7 +303,7 @@ class Calibration(RunTest):
                             "--progress", "always")
             self.assertEqual(done.code, 0, done)
             with open(trace, encoding="utf-8") as file:
-                tasks = sum(event["ph"] == "X" for event in json.load(file)["traceEvents"])
+                tasks = sum(is_task(event) for event in json.load(file)["traceEvents"])
             once = tasks if repeats == "1" else once
             self.assertEqual(tasks, once)
             self.assertEqual("3 runs: " in done.out, repeats == "3")

@@ -164,16 +164,19 @@ void run_task(void* buffers[], void* argument) {
 struct Transfer {
   RunState& state;
   ArrayId array;
+  MessageSpan span;
 };
 
 void end_receive(void* argument) {
-  const auto& [state, array] = *static_cast<const Transfer*>(argument);
+  auto& [state, array, span] = *static_cast<Transfer*>(argument);
+  span.end = seconds_now();
   state.live.end_use(array);
   state.received.leave(bytes_of(state.graph[array]));
 }
 
 void end_send(void* argument) {
-  const auto& [state, array] = *static_cast<const Transfer*>(argument);
+  auto& [state, array, span] = *static_cast<Transfer*>(argument);
+  span.end = seconds_now();
   state.live.end_use(array);
   state.sent.leave(bytes_of(state.graph[array]));
 }
@@ -247,6 +250,7 @@ class Submission {
     report_.spilled = state_.session.spill().written - spilled_before;
     report_.read_back = state_.session.spill().read - read_before;
     for (const TaskCall& call : calls_) report_.spans.push_back(call.span);
+    for (const Transfer& transfer : transfers_) report_.messages.push_back(transfer.span);
     return report_;
   }
 
@@ -260,7 +264,7 @@ class Submission {
   void submit(std::size_t t) {
     const Task& task = graph_.tasks[t];
     if (std::holds_alternative<Send>(task.op)) {
-      send(task, static_cast<starpu_mpi_tag_t>(t));
+      send(t);
     } else if (job_.ranks == 1 || site_of(graph_, task) == job_.rank) {
       if (!taken_in_place(t)) call(t);
     }
@@ -280,21 +284,23 @@ class Submission {
     return true;
   }
 
-  void send(const Task& task, starpu_mpi_tag_t tag) {
+  void send(std::size_t t) {
+    const Task& task = graph_.tasks[t];
+    const auto tag = static_cast<starpu_mpi_tag_t>(t);
     const Site from = graph_[task.reads.front()].site;
     const Site to = graph_[task.makes].site;
     const std::int64_t bytes = einrel::bytes_of(graph_[task.makes]);
     if (from == job_.rank) {
       state_.sent.enter(bytes);
       starpu_mpi_isend_detached(handle_to_send(task.reads.front()), static_cast<int>(to), tag, MPI_COMM_WORLD, end_send,
-                                &transfers_.emplace_back(Transfer{state_, task.reads.front()}));
+                                &transfers_.emplace_back(Transfer{state_, task.reads.front(), {t, seconds_now(), 0}}));
       report_.bytes_sent += bytes;
     }
     if (to == job_.rank) {
       state_.received.enter(bytes);
       state_.live.begin(task.makes);
       starpu_mpi_irecv_detached(new_handle(task.makes), static_cast<int>(from), tag, MPI_COMM_WORLD, end_receive,
-                                &transfers_.emplace_back(Transfer{state_, task.makes}));
+                                &transfers_.emplace_back(Transfer{state_, task.makes, {t, seconds_now(), 0}}));
       report_.received[task.node] += bytes;
     }
   }
