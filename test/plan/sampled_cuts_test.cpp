@@ -17,6 +17,7 @@
 #include "ia/interpret.h"
 #include "ia/traffic.h"
 #include "plan/cost/cost.h"
+#include "plan/cost/memory.h"
 #include "plan/lower.h"
 #include "plan/planner.h"
 #include "plan/planners/eindecomp.h"
@@ -214,6 +215,22 @@ TEST(ManyLabels, AreCutForAllSitesWhateverIsDoneWithThem) {
         expect_uses_all_sites(graph, planned(graph, sites, CostKind::bytes));
       }
     }
+  }
+}
+
+/// Before and after a gate, and what comes to cut the state anew: three shares of it, and the gates.
+TEST(ManyLabels, FitUnderALimitOfLittleMoreThanTheySwap) {
+  Random random(75);
+  for (const std::int64_t sites : {4, 16, 64}) {
+    const Circuit circuit = random_circuit(random, 14, 20);
+    SCOPED_TRACE(std::to_string(sites) + " sites\n" + circuit.text);
+    const EinGraph graph = einrel::graph_of(circuit.text);
+    const std::int64_t share = (std::int64_t{4} << 14U) / sites;
+    const std::int64_t limit = 3 * share + 20 * 4 * 16;
+    const Plan plan =
+        std::get<Plan>(planner_named("eindecomp").plan(graph, {sites, {}, CostKind::bytes, std::nullopt, limit}));
+    EXPECT_LE(peak_of(graph, plan).bytes, limit);
+    expect_uses_all_sites(graph, plan);
   }
 }
 

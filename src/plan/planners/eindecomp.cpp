@@ -15,7 +15,6 @@
 #include "plan/refine/numbering.h"
 #include "plan/refine/whole_pieces.h"
 #include "plan/search/dominance.h"
-#include "plan/search/sampled_cuts.h"
 #include "plan/search/search.h"
 
 namespace einrel {
@@ -256,12 +255,13 @@ std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, cons
   return small;
 }
 
-Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle) {
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle,
+                           double comparisons) {
   std::shared_ptr<const SampledCuts> on_all;
   std::shared_ptr<const SampledCuts> on_fewer;
   if (std::any_of(graph.vertices.begin(), graph.vertices.end(), has_many_labels)) {
-    on_all = std::make_shared<SampledCuts>(graph, std::vector<std::int64_t>{sites});
-    on_fewer = std::make_shared<SampledCuts>(graph, numbers_of_sites(sites));
+    on_all = std::make_shared<SampledCuts>(graph, std::vector<std::int64_t>{sites}, comparisons);
+    on_fewer = std::make_shared<SampledCuts>(graph, numbers_of_sites(sites), comparisons);
   }
   return [&graph, sites, kind, may_idle = std::move(may_idle), on_all, on_fewer](const Vertex& vertex, std::size_t v) {
     if (is_input(vertex)) return input_layouts(vertex, v, sites, on_fewer.get());
@@ -279,10 +279,12 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind k
   };
 }
 
-Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind) {
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
+                           double comparisons) {
   return site_candidates(graph, sites, kind,
                          kind == CostKind::seconds ? std::vector<bool>(graph.vertices.size(), true)
-                                                   : small_vertices(graph, sites, machine));
+                                                   : small_vertices(graph, sites, machine),
+                         comparisons);
 }
 
 bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine) {

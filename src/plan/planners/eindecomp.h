@@ -2,6 +2,7 @@
 
 #include "plan/cost/cost.h"
 #include "plan/plan.h"
+#include "plan/search/sampled_cuts.h"
 #include "plan/search/search.h"
 
 namespace einrel {
@@ -15,10 +16,12 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls);
 
 /// What `eindecomp` chooses from: one part per site, on all sites; on fewer where a vertex may leave some idle; and the
 /// same with the result shared out along one of two labels, but for `bound`, which does not know who owns what. `graph`
-/// must outlive it.
-Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle);
+/// must outlive it. Of vertices with many labels, as many as take so many comparisons (SampledCuts).
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind, std::vector<bool> may_idle,
+                           double comparisons = SampledCuts::usual_comparisons);
 /// The same: every vertex may where time counts, else small_vertices.
-Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind);
+Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
+                           double comparisons = SampledCuts::usual_comparisons);
 
 /// Which vertices are so small that computing each of them on one site takes, all together, at most a hundredth longer
 /// than all vertices take on all sites, moving aside.

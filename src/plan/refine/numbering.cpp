@@ -6,6 +6,7 @@
 #include <set>
 
 #include "einsum/vertex_facts.h"
+#include "plan/search/sampled_cuts.h"
 #include "tra/lowering.h"
 
 namespace einrel {
@@ -133,10 +134,10 @@ class Numbering {
   template <class GoesOn>
   void for_each_order(std::size_t v, const std::vector<std::int64_t>& counts, const std::vector<std::size_t>& cut,
                       GoesOn goes_on) {
-    constexpr std::size_t most_permuted = 5;
+    const Vertex& vertex = graph_.vertices[v];
+    const std::size_t most_permuted = has_many_labels(vertex) ? 3 : 5;
     if (cut.size() > most_permuted) {
       if (!goes_on(cut)) return;
-      const Vertex& vertex = graph_.vertices[v];
       for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
         if (is_laid_out_[vertex.inputs[o].index] && !goes_on(order_of_operand(v, o, counts, cut))) return;
       }

@@ -142,6 +142,12 @@ class Descent {
     constexpr std::size_t all = 5'000'000;
     constexpr std::size_t most = 2000;
     tries_ = std::min(most, all / graph.vertices.size() / static_cast<std::size_t>(sites));
+    std::size_t many_labels = 1;
+    for (const Vertex& vertex : graph.vertices) {
+      if (has_many_labels(vertex)) many_labels += label_extents(vertex).size();
+    }
+    constexpr std::size_t all_of_many_labels = 150'000;  // looking at a plan takes longer, the more they are
+    tries_ = std::min(tries_, all_of_many_labels / many_labels);
   }
 
   Plan run(SearchSpace::Choice choice, std::int64_t limit) {
@@ -222,11 +228,14 @@ Planned eindecomp_within(const EinGraph& graph, const PlanRequest& request, cons
   for (const Plan& other : others) {
     if (request.cost == CostKind::seconds || uses_all_sites(graph, other, request.machine)) consider(other);
   }
-  const Candidates candidates =
-      fitting(graph, site_candidates(graph, request.sites, request.machine, request.cost), *request.memory);
   // What is held costs from next to nothing to all that counts, beside the cost of the plan that does not fit.
+  constexpr std::array factors{0.01, 0.1, 1.0, 10.0, 1e6};
+  const Candidates candidates = fitting(graph,
+                                        site_candidates(graph, request.sites, request.machine, request.cost,
+                                                        SampledCuts::usual_comparisons / factors.size()),
+                                        *request.memory);
   const double even = (cost > 0 ? cost : 1) / static_cast<double>(peak.bytes);
-  for (const double factor : std::array{0.01, 0.1, 1.0, 10.0, 1e6}) {
+  for (const double factor : factors) {
     const HoldingModel model(request.cost, request.machine, factor * even);
     const SearchSpace space(graph, model, candidates);
     SearchSpace::Choice choice = space.by_beam(few_steps_per_vertex(graph));

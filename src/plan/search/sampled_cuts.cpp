@@ -53,8 +53,12 @@ bool has_many_labels(const Vertex& vertex) {
   return label_extents(vertex).size() >= many;
 }
 
-SampledCuts::SampledCuts(const EinGraph& graph, std::vector<std::int64_t> numbers)
-    : graph_(graph), numbers_(std::move(numbers)), consumers_(graph.vertices.size()), of_walks_(graph.vertices.size()) {
+SampledCuts::SampledCuts(const EinGraph& graph, std::vector<std::int64_t> numbers, double comparisons)
+    : graph_(graph),
+      numbers_(std::move(numbers)),
+      comparisons_(comparisons),
+      consumers_(graph.vertices.size()),
+      of_walks_(graph.vertices.size()) {
   for (const Vertex& vertex : graph.vertices) {
     if (!is_input(vertex)) {
       most_.push_back(most_parts(vertex, graph));
@@ -127,13 +131,12 @@ void SampledCuts::find_lives() {
 bool SampledCuts::is_passed_on(std::size_t v, std::size_t label) const { return is_passed_on_[v][label]; }
 
 std::size_t SampledCuts::most_of(std::size_t v) const {
-  constexpr double all = 5e7;  // pairs of cuts that are compared, times labels
   constexpr double fewest = 32;
   constexpr double most = 1000;
   const auto many = std::count_if(graph_.vertices.begin(), graph_.vertices.end(), has_many_labels);
   const auto each = static_cast<double>(std::max<std::size_t>(most_[v].size(), 1)) *
                     static_cast<double>(std::max<std::ptrdiff_t>(many, 1));
-  return static_cast<std::size_t>(std::clamp(std::sqrt(all / each), fewest, most));
+  return static_cast<std::size_t>(std::clamp(std::sqrt(comparisons_ / each), fewest, most));
 }
 
 /// Labels that can be cut; first those that are passed on the longest, counted from here.

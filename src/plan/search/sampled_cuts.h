@@ -19,9 +19,12 @@ bool has_many_labels(const Vertex& vertex);
 /// walks over the graph that change a cut only where a line of it ends: neighbours then find the same cut.
 class SampledCuts {
  public:
+  /// Pairs of cuts of neighbours, times labels, that a search compares in well below a second.
+  static constexpr double usual_comparisons = 5e7;
+
   /// For each of these numbers of sites, the first the most important one; where a vertex does not allow it, for the
   /// largest below that it does allow. O(labels of all vertices * log(labels)).
-  SampledCuts(const EinGraph& graph, std::vector<std::int64_t> numbers);
+  SampledCuts(const EinGraph& graph, std::vector<std::int64_t> numbers, double comparisons = usual_comparisons);
 
   /// So many walks make a cut of each vertex for each number.
   static constexpr std::size_t walks_each = 4;
@@ -29,8 +32,8 @@ class SampledCuts {
   /// About `most` for all numbers together, and those of walks, in no particular order. O(result * labels).
   std::vector<PartitionVector> of(std::size_t v, std::size_t most) const;
 
-  /// How many ways to cut a vertex may be looked at, so that comparing every two of neighbours takes a time that does
-  /// not depend on labels and vertices, as long as a few are left.
+  /// How many ways to cut a vertex may be looked at, so that a search makes so many comparisons, whatever the number of
+  /// labels and vertices, as long as a few ways are left.
   std::size_t most_of(std::size_t v) const;
 
  private:
@@ -59,6 +62,7 @@ class SampledCuts {
 
   const EinGraph& graph_;
   std::vector<std::int64_t> numbers_;
+  double comparisons_;
   std::vector<PartitionVector> most_;                ///< parts that labels allow
   std::vector<std::vector<std::size_t>> line_of_;    ///< per vertex and label
   std::vector<std::vector<bool>> is_passed_on_;      ///< per vertex and label
