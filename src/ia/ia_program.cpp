@@ -34,10 +34,7 @@ struct OpHash {
   void operator()(const Repart& op) const {
     for (const DimensionCut& cut : op.to) mix(hash, static_cast<std::size_t>(cut.parts));
   }
-  void operator()(const LocalJoin& op) const {
-    mix(hash, op.keys_left);
-    mix(hash, op.kernel);
-  }
+  void operator()(const LocalJoin& op) const { mix(hash, op.keys_left); }
   void operator()(const LocalAggregate& op) const { mix(hash, op.group_by); }
   void operator()(const LocalFilter& op) const { mix(hash, op.predicate.steps.size()); }
   void operator()(const LocalMap& op) const { mix(hash, op.key_map.outputs.size()); }
@@ -46,6 +43,7 @@ struct OpHash {
 std::size_t hash_of(const IaOp& op, const std::vector<IaId>& inputs) {
   std::size_t hash = op.index();
   std::visit(OpHash{hash}, op);
+  for (const Kernel* const kernel : kernels_of(op)) mix(hash, *kernel);
   for (const IaId input : inputs) mix(hash, input.index);
   return hash;
 }
