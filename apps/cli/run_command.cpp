@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <memory>
 #include <optional>
 #include <utility>
@@ -50,8 +53,14 @@ Prepared prepare(const RunArguments& arguments, const SourceText& source) {
   CheckedProgram checked = parse_and_check(source, environment);
   std::vector<std::string> wanted;
   for (const auto& [name, file] : prepared.outputs) wanted.push_back(name);
+  const ScalarBindings scalars = parse_scalars(arguments.scalars);
+  if (!checked.graph) {  // inputs are missing: a misspelt name is said first, since nothing that is added mends it
+    check_output_names(wanted, checked.tensors);
+    const std::vector<std::string> unknown = unknown_scalars(scalars, checked.scalars);
+    if (!unknown.empty()) throw UserError(fmt::format("{}", fmt::join(unknown, "\n")));
+  }
   prepared.compiled = compile(arguments.program, require_graph(checked, source), wanted);
-  prepared.scalars = bind_scalars(prepared.compiled.graph, parse_scalars(arguments.scalars));
+  prepared.scalars = bind_scalars(prepared.compiled.graph, scalars);
   return prepared;
 }
 

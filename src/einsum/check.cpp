@@ -303,7 +303,11 @@ CheckedProgram check(const ast::Program& program, const SourceText& source, cons
     sort_and_unite(errors);
     throw ProgramError(std::move(errors), source);
   }
-  for (auto& [name, scalar] : state.scalars) graph.scalars.push_back(scalar);
+  for (auto& [name, scalar] : state.scalars) {
+    graph.scalars.push_back(scalar);
+    result.scalars.push_back(name);
+  }
+  for (const Vertex& vertex : graph.vertices) result.tensors.push_back(vertex.name);
   result.unknown_extents.assign(state.unknown_extents.begin(), state.unknown_extents.end());
   if (result.unknown_extents.empty()) {
     verify(graph);

@@ -39,6 +39,8 @@ struct CheckedProgram {
   std::vector<DeclaredInput> inputs;
   /// Labels and sizes that nothing gives yet: neither `dims`, nor the environment, nor an input.
   std::vector<std::string> unknown_extents;
+  std::vector<std::string> tensors;  ///< the names of all vertices
+  std::vector<std::string> scalars;
   /// The whole program as a graph, every statement included; missing while an extent is unknown.
   std::optional<EinGraph> graph;
 };

@@ -21,6 +21,12 @@ std::string some_of(const std::vector<std::string>& names) {
                      shown < names.size() ? ", ..." : "");
 }
 
+[[noreturn]] void refuse_output(const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = did_you_mean(name, known);
+  throw UserError(fmt::format("--out {}=...: the program has no tensor '{}'; {}", printable(name), printable(name),
+                              near.empty() ? "its tensors are " + some_of(known) : near));
+}
+
 /// Adds tensors asked for by name to the outputs.
 EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -29,9 +35,7 @@ EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
     if (found == graph.vertices.end()) {
       std::vector<std::string> known;
       for (const Vertex& vertex : graph.vertices) known.push_back(vertex.name);
-      const std::string near = did_you_mean(name, known);
-      throw UserError(fmt::format("--out {}=...: the program has no tensor '{}'; {}", printable(name), printable(name),
-                                  near.empty() ? "its tensors are " + some_of(known) : near));
+      refuse_output(name, known);
     }
     const VertexId id{static_cast<std::size_t>(found - graph.vertices.begin())};
     if (std::find(graph.outputs.begin(), graph.outputs.end(), id) == graph.outputs.end()) graph.outputs.push_back(id);
@@ -40,6 +44,12 @@ EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+void check_output_names(const std::vector<std::string>& outputs, const std::vector<std::string>& tensors) {
+  for (const std::string& name : outputs) {
+    if (std::find(tensors.begin(), tensors.end(), name) == tensors.end()) refuse_output(name, tensors);
+  }
+}
 
 Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs) {
   const auto start = std::chrono::steady_clock::now();

@@ -20,6 +20,9 @@ struct Compiled {
   double seconds = 0;           ///< that compiling took
 };
 
+/// Throws UserError when one of the tensors that are wanted as outputs is none of `tensors`.
+void check_output_names(const std::vector<std::string>& outputs, const std::vector<std::string>& tensors);
+
 /// Brings a checked graph into the form that runs: the visible list of passes, each verified.
 /// `outputs` are tensors wanted besides the program's own outputs. Throws UserError when one is unknown.
 Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs = {});

@@ -106,6 +106,17 @@ bool is_for(const PreparedProgram& program, std::span<const Tensor> inputs, cons
 
 }  // namespace
 
+std::vector<std::string> unknown_scalars(const ScalarBindings& given, const std::vector<std::string>& known) {
+  std::vector<std::string> problems;
+  for (const auto& [name, value] : given) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string near = did_you_mean(name, known);
+    problems.push_back(fmt::format("--scalar {}={}: the program has no scalar '{}'{}{}", printable(name), value,
+                                   printable(name), near.empty() ? "" : "; ", near));
+  }
+  return problems;
+}
+
 ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given) {
   ScalarBindings bound;
   std::vector<std::string> problems;
@@ -125,12 +136,7 @@ ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given) 
     }
     bound[scalar.name] = value;
   }
-  for (const auto& [name, value] : given) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string near = did_you_mean(name, known);
-    problems.push_back(fmt::format("--scalar {}={}: the program has no scalar '{}'{}{}", printable(name), value,
-                                   printable(name), near.empty() ? "" : "; ", near));
-  }
+  for (std::string& unknown : unknown_scalars(given, known)) problems.push_back(std::move(unknown));
   if (!problems.empty()) throw UserError(fmt::format("{}", fmt::join(problems, "\n")));
   return bound;
 }

@@ -37,6 +37,9 @@ struct RunReport {
   std::int64_t predicted_peak_bytes = 0;
 };
 
+/// What is wrong with values of scalars that a program, which has the scalars `known`, does not have.
+std::vector<std::string> unknown_scalars(const ScalarBindings& given, const std::vector<std::string>& known);
+
 /// The scalars of the graph with the given values; throws UserError naming every one that is unknown, missing, or not
 /// whole where it meets integers.
 ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given);

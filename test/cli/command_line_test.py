@@ -186,6 +186,16 @@ class Programs(CommandLineTest):
         self.refuse(1, "check", "-", stdin="".join(lines[:22]), mentions=["and 1 more error\n"])
         self.assertNotIn("more", self.refuse(1, "check", "-", stdin="".join(lines[:21])).err)
 
+    def test_garbage_is_read_no_further_than_errors_are_kept(self):
+        for garbage in ("@", "@\n", "Z[i] = ? +\n", "\u00d7 "):
+            found = []
+            for count in (20_000, 200_000):
+                with self.subTest(garbage=garbage, count=count):
+                    result = self.refuse(1, "check", "-", stdin=garbage * count, mentions=["and at least 9"])
+                    self.assertEqual(result.err.count("error:"), 20)
+                    found.append(result.err.splitlines()[-1])  # as much was looked at, however much there is
+            self.assertEqual(len(set(found)), 1, found)
+
     def test_an_error_in_a_very_long_line_is_cut_short(self):
         result = self.refuse(1, "check", "-", stdin="input X[i]\nY[i] = X[i]" + " + X[i]" * 50_000 + " + Q[i]\n")
         self.assertIn("'Q'", result.err)
@@ -206,6 +216,21 @@ class Inputs(CommandLineTest):
         x = self.array("x.npy", np.zeros((4, 3), np.float32))
         result = self.refuse(1, "run", self.program, "--scalar", "bias=1", "--in", f"X={x}", mentions=["--in W="])
         self.assertNotIn("--in X=", result.err)
+
+    def test_wrong_names_are_said_before_inputs_that_are_missing(self):
+        body = "input X[i,j], Y[j,k]\nscalar eta = 1\nZ[i,k] = sum[j] eta * X[i,j] * Y[j,k]\n"
+        x = self.array("x.npy", np.zeros((2, 3), np.float32))
+        for extents in ("", "dims i=2 j=3 k=4\n"):
+            for option, value, named in (("--in", f"XX={x}", "no input 'XX'"), ("--dim", "ii=3", "no label 'ii'"),
+                                         ("--scalar", "etaa=3", "no scalar 'etaa'; did you mean 'eta'?"),
+                                         ("--out", "ZZ=z.npy", "no tensor 'ZZ'; did you mean 'Z'?"),
+                                         ("--planner", "eindekomp", "no planner 'eindekomp'"),
+                                         ("--plannr", "eindecomp", "no option '--plannr'")):
+                for others in ([], ["--in", f"X={x}"]):
+                    with self.subTest(option=option, value=value, extents=extents, others=others):
+                        result = self.refuse(1, "run", "-", option, value, *others, stdin=extents + body,
+                                             mentions=[named])
+                        self.assertNotIn("missing", result.err)
 
     def test_an_unknown_input_gets_a_suggestion(self):
         program = "input weights[i], bias[i]\nY[i] = weights[i] + bias[i]\n"

@@ -19,8 +19,8 @@ namespace {
 /// Rank, begin and end in seconds, the Send.
 using ExpectedWait = std::tuple<int, double, double, std::size_t>;
 
-/// A run of one thread on each rank in which every task takes a second and every message ten, and the waits that there are
-/// then.
+/// A run of one thread on each rank in which every task takes a second and every message ten, and the waits that there
+/// are then.
 std::vector<ExpectedWait> run_slow_network(const TaskGraph& graph, PlanRunReport& run) {
   std::vector<double> clock(static_cast<std::size_t>(graph.sites), 100);
   std::vector<std::pair<double, std::size_t>> made(graph.arrays.size());  // when, by which task

@@ -46,7 +46,7 @@ class Lexer {
   Lexer(const SourceText& source, std::vector<Diagnostic>& errors) : text_(source.text()), errors_(errors) {}
 
   std::vector<Token> run() {
-    while (at_ < text_.size()) step();
+    while (at_ < text_.size() && errors_.size() < most_errors) step();
     close_brackets();
     const std::size_t last = tokens_.empty() ? 0 : tokens_.back().span.end;  // not behind the last newline
     push(TokenKind::newline, last, last);

@@ -27,7 +27,7 @@ struct Token {
 /// The tokens of a program. A statement ends with its line unless a bracket is open or the line ends with
 /// an operator or comma; a line that plainly starts a statement always starts one, so that one forgotten
 /// bracket spoils one statement only. Adds to `errors`: characters outside the language, bad numbers, brackets that do
-/// not match; of what is no text, that alone. O(size).
+/// not match; of what is no text, that alone. With most_errors of them it ends early. O(size).
 std::vector<Token> tokenize(const SourceText& source, std::vector<Diagnostic>& errors);
 
 /// Of what is no text (see why_not_text), which is added to `errors`: one bad token, at which parsers stop silently.
