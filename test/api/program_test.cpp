@@ -140,7 +140,7 @@ TEST_F(ApiProgram, SaysWhyItEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run_on_full_disk = [] {
     std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit none{4096, 4096};
+    const rlimit none{64 * 1024, 64 * 1024};  // the least that StarPU starts with
     setrlimit(RLIMIT_FSIZE, &none);
     many_tensors().run({{"A", random_like({1024}, 1)}, {"B", random_like({1024}, 2)}},
                        {.threads = 1, .memory = std::int64_t{16} << 20});
