@@ -160,7 +160,7 @@ std::vector<ast::Name> plain_labels(const std::vector<ast::Group>& groups, const
 /// The remedy for a word that does not start a statement.
 std::string help_for_start(const std::string& word) {
   if (std::string help = other_notations::help_for_word(word); !help.empty()) return help;
-  const std::string near = did_you_mean(word, {"dims", "input", "scalar", "def", "gradient", "output"});
+  std::string near = did_you_mean(word, {"dims", "input", "scalar", "def", "gradient", "output"});
   if (!near.empty()) return near;
   return fmt::format("a tensor is defined with its labels: {0}[i,j] = ..., or {0}[] for one number", word);
 }

@@ -57,7 +57,7 @@ std::string Tables::class_key(std::size_t v) const {
 }
 
 std::size_t Tables::find_class(std::size_t v, const Candidates& candidates) {
-  const auto [found, is_new] = class_of_key_.insert({class_key(v), classes.size()});
+  const auto [found, is_new] = class_of_key.insert({class_key(v), classes.size()});
   if (is_new) classes.push_back(std::make_unique<VertexClass>(new_class(v, candidates)));
   return found->second;
 }
@@ -97,7 +97,7 @@ Source Tables::source(std::size_t v, std::size_t operand, const VertexClass& of)
     source.need_of.push_back(find_or_add(known, source.needs, std::move(layouts)));
   }
   for (const Needs& needs : source.needs)
-    source.ids.push_back(id_of_needs_.try_emplace(needs, id_of_needs_.size()).first->second);
+    source.ids.push_back(id_of_needs.try_emplace(needs, id_of_needs.size()).first->second);
   return source;
 }
 

@@ -84,6 +84,8 @@ struct Tables {
   std::vector<std::size_t> readers;  ///< per vertex, operands that read it
   std::vector<std::unique_ptr<VertexClass>> classes;
   std::vector<std::size_t> class_of;
+  std::unordered_map<std::string, std::size_t> class_of_key;
+  std::map<Needs, std::size_t> id_of_needs;
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::unique_ptr<EdgeTable>> tables;
   std::vector<Edge> edges;
   std::vector<std::vector<std::size_t>> edges_to;    ///< per consumer
@@ -95,9 +97,6 @@ struct Tables {
   VertexClass new_class(std::size_t v, const Candidates& candidates);
   Source source(std::size_t v, std::size_t operand, const VertexClass& of);
   const EdgeTable* table_of(std::size_t producer, std::size_t consumer, std::size_t s);
-
-  std::unordered_map<std::string, std::size_t> class_of_key_;
-  std::map<Needs, std::size_t> id_of_needs_;
 };
 
 /// F(v, dZ) path by path, see SearchSpace::by_paths.
