@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "einsum/vertex_facts.h"
 #include "ia/ia_program.h"
 
 namespace einrel {

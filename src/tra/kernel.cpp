@@ -11,19 +11,13 @@
 namespace einrel {
 namespace {
 
-/// The label that an index reads as it is, or nullptr.
-const IndexTerm* plain(const Index& index) {
-  const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
-  return is_plain ? &index.terms.front() : nullptr;
-}
-
 /// Whether another read of the same value has the label in a window of that dimension: X[o] beside X[o+1] is one of the
 /// window's positions.
 bool is_part_of_window(const EinSum& einsum, const std::vector<std::size_t>& reads, std::size_t value, std::size_t dim,
                        std::size_t label) {
   for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
     const std::vector<Index>& indices = einsum.operands[i].indices;
-    if (reads[i] != value || dim >= indices.size() || plain(indices[dim]) != nullptr) continue;
+    if (reads[i] != value || dim >= indices.size() || plain_label(indices[dim])) continue;
     const auto is_label = [&](const IndexTerm& term) { return term.label == label; };
     if (std::any_of(indices[dim].terms.begin(), indices[dim].terms.end(), is_label)) return true;
   }
@@ -162,14 +156,14 @@ Vertex vertex_of(Opaque opaque, const KernelStep& step, const Kernel& kernel, co
 
 bool is_one_plain_tensor(const Access& access) {
   return !access.pad && std::all_of(access.indices.begin(), access.indices.end(),
-                                    [](const Index& index) { return plain(index) != nullptr; });
+                                    [](const Index& index) { return plain_label(index).has_value(); });
 }
 
 /// Whether the access reads output dimension d at index d, for all of them.
 bool follows_output(const Access& access, const EinSum& einsum) {
   if (!is_one_plain_tensor(access) || access.indices.size() != einsum.output.size()) return false;
   for (std::size_t d = 0; d < einsum.output.size(); ++d) {
-    if (plain(access.indices[d])->label != einsum.output[d]) return false;
+    if (plain_label(access.indices[d]) != einsum.output[d]) return false;
   }
   return true;
 }
@@ -304,10 +298,10 @@ std::vector<Vertex> vertices_of(const Kernel& kernel, std::vector<Shape> values)
 
 std::optional<std::size_t> measured_label(const EinSum& einsum, const std::vector<std::size_t>& reads,
                                           std::size_t operand, std::size_t dim) {
-  const IndexTerm* term = plain(einsum.operands[operand].indices[dim]);
-  if (term == nullptr || einsum.operands[operand].pad) return std::nullopt;
-  if (is_part_of_window(einsum, reads, reads[operand], dim, term->label)) return std::nullopt;
-  return term->label;
+  const std::optional<std::size_t> label = plain_label(einsum.operands[operand].indices[dim]);
+  if (!label || einsum.operands[operand].pad) return std::nullopt;
+  if (is_part_of_window(einsum, reads, reads[operand], dim, *label)) return std::nullopt;
+  return label;
 }
 
 Kernel identity_kernel(DType dtype) { return {"id", {dtype}, {}}; }

@@ -10,15 +10,15 @@
 namespace einrel {
 namespace {
 
-RunnerUp compared(const SearchSpace& space, const SearchSpace::Choice& choice, std::size_t v, std::size_t other) {
+RunnerUp compared(const SearchSpace& space, const SearchSpace::Choice& choice, std::size_t v, std::size_t other,
+                  double more) {
   const std::vector<SearchSpace::Term> now = space.terms_beside(choice, v, choice[v]);
   const std::vector<SearchSpace::Term> then = space.terms_beside(choice, v, other);
-  const std::vector<double> costs = space.costs_beside(choice, v);
-  RunnerUp result{space.candidates(v)[other], costs[other] - costs[choice[v]], v, v, 0};
+  RunnerUp result{space.candidates(v)[other], more, v, v, 0};
   for (std::size_t t = 0; t < now.size(); ++t) {
-    const double more = then[t].cost - now[t].cost;
-    if (more <= result.more_there) continue;
-    result.more_there = more;
+    const double more_here = then[t].cost - now[t].cost;
+    if (more_here <= result.more_there) continue;
+    result.more_there = more_here;
     result.producer = now[t].producer;
     result.consumer = now[t].consumer;
   }
@@ -41,7 +41,7 @@ std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Pla
     for (std::size_t c = 0; c < costs.size(); ++c) {
       if (c != (*choice)[v] && costs[c] < costs[second]) second = c;
     }
-    result[v] = compared(space, *choice, v, second);
+    result[v] = compared(space, *choice, v, second, costs[second] - costs[(*choice)[v]]);
   }
   return result;
 }
