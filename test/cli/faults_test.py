@@ -14,12 +14,16 @@ from einrel_process import main
 from run_plan_test import CHAIN, MPIRUN, SANITIZED, RunTest
 
 
+def sizes(extent):
+    """The options that give the labels of CHAIN this extent."""
+    return [word for label in "ijk" for word in ("--dim", f"{label}={extent}")]
+
+
 class Faults(RunTest):
     """What happens to a job when a rank of it is killed or stopped, or when the whole run is."""
 
     def test_runs_that_begin_at_the_same_time_share_no_files(self):
-        sizes = [word for label in "ijk" for word in ("--dim", f"{label}=300")]
-        arguments = ["run", self.text_file("chain.ein", CHAIN), "--random", "1", "--sites", "4", *sizes]
+        arguments = ["run", self.text_file("chain.ein", CHAIN), "--random", "1", "--sites", "4", *sizes(300)]
         home, temporary = self.path("home"), self.path("temporary")
         os.mkdir(home)
         os.mkdir(temporary)
@@ -36,8 +40,7 @@ class Faults(RunTest):
             self.assertEqual((os.listdir(home), os.listdir(temporary)), ([], []))
         self.refuse(2, *arguments, env={**environment, "TMPDIR": self.path("none")}, mentions=["TMPDIR"])
 
-    LONG = ["--random", "1", "--threads", "1", "--timeout", "1"] + [
-        word for label in "ijk" for word in ("--dim", f"{label}={2000 if SANITIZED else 5000}")]
+    LONG = ["--random", "1", "--threads", "1", "--timeout", "1", *sizes(2000 if SANITIZED else 5000)]
 
     def command_line(self, pid):
         try:
@@ -172,7 +175,7 @@ class Faults(RunTest):
         return job, self.ranks_at_work(self.folder)
 
     def test_helpers_that_are_stopped_do_not_hold_the_job(self):
-        job, ranks = self.begun_job(2)
+        job, ranks = self.begun_job(2, *sizes(2000 if SANITIZED else 3500))
         os.kill(self.parent_of(ranks[0]), signal.SIGSTOP)
         os.kill(self.janitor_of(ranks[1]), signal.SIGSTOP)
         _, err = job.communicate(timeout=60)
