@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 #include "exec/starpu/session.h"
 #include "plan/refine/finer_parts.h"
 
@@ -40,6 +44,27 @@ LargestTask largest_task(const TaskGraph& graph) {
 }
 
 bool fits(const LargestTask& largest, const TaskMemory& memory) { return largest.bytes <= most_task_bytes(memory); }
+
+/// What all tasks read and make, each by itself.
+double bytes_touched(const TaskGraph& graph) {
+  return std::transform_reduce(graph.tasks.begin(), graph.tasks.end(), 0.0, std::plus<>(),
+                               [&](const Task& task) { return static_cast<double>(bytes_needed(graph, task)); });
+}
+
+/// Whether it reads something that it computes at a constant, as A[3,b]. Planners do not cut that along its first
+/// dimension, so they have the whole of it read again and again.
+bool reads_results_at_constants(const EinGraph& graph) {
+  for (const Vertex& vertex : graph.vertices) {
+    const EinSum* const einsum = einsum_of(vertex);
+    for (std::size_t o = 0; einsum != nullptr && o < vertex.inputs.size(); ++o) {
+      const std::vector<Index>& indices = einsum->operands[o].indices;
+      const bool is_constant =
+          std::any_of(indices.begin(), indices.end(), [](const Index& i) { return i.terms.empty(); });
+      if (is_constant && !is_input(graph[vertex.inputs[o]])) return true;
+    }
+  }
+  return false;
+}
 
 /// The least limit that such a task fits into, rounded up to three digits, as people read it.
 std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
@@ -125,11 +150,23 @@ PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemo
   return best;
 }
 
-OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,
-                               std::size_t threads, std::int64_t limit) {
-  TaskMemory memory{limit, threads};
-  while (memory.threads > 1 && most_task_bytes(memory) < least_task_bytes) --memory.threads;
-  request.memory.reset();  // of a site; the process has all of them
+namespace {
+
+/// A plan whose parts are made finer until they fit, or as far as that goes.
+OutOfCorePlan made_finer(const Compiled& compiled, const PlanReport& from, PlanRequest request,
+                         const TaskMemory& memory) {
+  Plan plan = from.plan;
+  PlannedTasks tasks = make_tasks_fit(compiled, plan, memory, {});
+  const std::size_t threads = threads_that_fit(tasks, memory);
+  request.sites = plan.sites;
+  PlanReport report = report_of(compiled, std::move(plan), request);
+  report.seconds = from.seconds;
+  return {std::move(report), std::move(tasks), threads};
+}
+
+/// As many sites as it takes until the parts of a plan fit, or more do not help, or there are more calls than `most`.
+OutOfCorePlan plan_for_more_sites(const Compiled& compiled, const std::string& planner, PlanRequest request,
+                                  const TaskMemory& memory, double most) {
   constexpr int most_in_vain = 2;
   std::optional<OutOfCorePlan> best;
   for (int in_vain = 0; in_vain < most_in_vain && request.sites <= most_virtual_sites; request.sites *= 2) {
@@ -138,6 +175,7 @@ OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& plan
     if (refusal != nullptr && best) break;  // a product of schemes is for so many sites
     if (refusal != nullptr) throw UserError(refusal_text(compiled, *refusal));
     PlanReport plan = std::get<PlanReport>(std::move(planned));
+    if (best && calls_of(compiled.graph, plan.plan) > most) break;
     PlannedTasks tasks = tasks_of(compiled, plan.plan, {});
     const LargestTask largest = largest_task(tasks.graph);
     const bool gains = !best || largest.bytes < largest_task(best->tasks.graph).bytes;
@@ -145,15 +183,36 @@ OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& plan
     if (fits(largest, memory)) return std::move(*best);
     in_vain = gains ? 0 : in_vain + 1;
   }
-  Plan plan = best->plan.plan;
-  best->tasks = make_tasks_fit(compiled, plan, memory, {});
-  best->threads = memory.threads = threads_that_fit(best->tasks, memory);
-  check_tasks_fit(compiled, best->tasks, memory);
-  request.sites = plan.sites;
-  const double seconds = best->plan.seconds;
-  best->plan = report_of(compiled, std::move(plan), request);
-  best->plan.seconds = seconds;
   return std::move(*best);
+}
+
+/// Of a program that reads its results at constants: parts of a plan for no more sites, if they fit.
+std::optional<OutOfCorePlan> plan_for_constants(const Compiled& compiled, const std::string& planner,
+                                                const PlanRequest& request, const TaskMemory& memory) {
+  if (!reads_results_at_constants(compiled.graph)) return std::nullopt;
+  OutOfCorePlan finer = made_finer(compiled, plan_with(compiled, planner, request), request, memory);
+  return fits(largest_task(finer.tasks.graph), memory) ? std::optional(std::move(finer)) : std::nullopt;
+}
+
+}  // namespace
+
+OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,
+                               std::size_t threads, std::int64_t limit) {
+  TaskMemory memory{limit, threads};
+  while (memory.threads > 1 && most_task_bytes(memory) < least_task_bytes) --memory.threads;
+  request.memory.reset();  // of a site; the process has all of them
+  std::optional<OutOfCorePlan> finer = plan_for_constants(compiled, planner, request, memory);
+  constexpr double many_times = 4;  // as many calls cannot be better
+  const double calls = finer ? many_times * calls_of(compiled.graph, finer->plan.plan) : HUGE_VAL;
+  OutOfCorePlan best = plan_for_more_sites(compiled, planner, request, memory, calls);
+  const bool fit = fits(largest_task(best.tasks.graph), memory);
+  if (finer && (!fit || bytes_touched(finer->tasks.graph) < bytes_touched(best.tasks.graph))) {
+    best = std::move(*finer);
+  } else if (!fit) {
+    best = made_finer(compiled, best.plan, request, memory);
+  }
+  check_tasks_fit(compiled, best.tasks, {limit, best.threads});
+  return best;
 }
 
 }  // namespace einrel

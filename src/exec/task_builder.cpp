@@ -1,5 +1,7 @@
 #include "exec/task_builder.h"
 
+#include <algorithm>
+
 #include "exec/label_values.h"
 
 namespace einrel {
@@ -16,6 +18,34 @@ std::vector<std::map<std::int64_t, std::int64_t>> begins_of(const RelationType& 
     for (auto& [part, extent] : along) begin += std::exchange(extent, begin);
   }
   return extents;
+}
+
+bool are_within(const ConstantPositions& positions, const Shape& bound) {
+  for (std::size_t d = 0; d < bound.size(); ++d) {
+    if (positions[d] && (positions[d]->first < 0 || positions[d]->last >= bound[d].value())) return false;
+  }
+  return true;
+}
+
+Shape narrowed_bound(Shape bound, const ConstantPositions& positions) {
+  for (std::size_t d = 0; d < bound.size(); ++d) {
+    if (positions[d]) bound[d] = Extent(positions[d]->last - positions[d]->first + 1);
+  }
+  return bound;
+}
+
+/// What a box of an array puts at these positions of it.
+std::optional<CopyBoxes::Box> narrowed_box(CopyBoxes::Box box, const ConstantPositions& positions) {
+  for (std::size_t d = 0; d < positions.size(); ++d) {
+    if (!positions[d]) continue;
+    const std::int64_t first = std::max(box.to[d], positions[d]->first);
+    const std::int64_t last = std::min(box.to[d] + box.bound[d].value() - 1, positions[d]->last);
+    if (first > last) return std::nullopt;
+    box.from[d] += first - box.to[d];
+    box.to[d] = first - positions[d]->first;
+    box.bound[d] = Extent(last - first + 1);
+  }
+  return box;
 }
 
 }  // namespace
@@ -42,6 +72,7 @@ ArrayId TaskBuilder::make_by_call(std::size_t k, Arguments arguments, std::optio
     arguments.numbers.push_back(made->second);
     arguments.arrays.erase(arguments.arrays.begin() + static_cast<std::ptrdiff_t>(a));
   }
+  k = narrow(k, arguments.arrays);
   std::vector<Shape> bounds;
   for (const ArrayId argument : arguments.arrays) bounds.push_back(graph_[argument].bound);
   bounds.resize(bounds.size() + arguments.numbers.size());
@@ -87,27 +118,105 @@ ArrayId TaskBuilder::stored(ArrayId array) {
 }
 
 ArrayId TaskBuilder::add(TaskOp op, std::vector<ArrayId> reads, TaskArray array) {
-  graph_.arrays.push_back(std::move(array));
-  const ArrayId made{graph_.arrays.size() - 1};
-  if (const auto* const read = std::get_if<ReadInput>(&op)) inputs_[made] = {read->input, read->begin};
+  const ArrayId made = add(std::move(array), graph_.tasks.size());
   graph_.tasks.push_back({std::move(op), std::move(reads), made, node_});
   return made;
+}
+
+bool TaskBuilder::is_computed(ArrayId array) const {
+  const Task* maker = maker_of(array);
+  while (maker != nullptr && std::holds_alternative<Send>(maker->op)) maker = maker_of(maker->reads.front());
+  return maker == nullptr || std::holds_alternative<CallKernel>(maker->op);
+}
+
+std::size_t TaskBuilder::narrow(std::size_t k, std::vector<ArrayId>& arguments) {
+  for (std::size_t a = 0; a < arguments.size(); ++a) {
+    if (is_computed(arguments[a])) continue;
+    const auto [known, is_new] = narrow_kernels_.try_emplace({k, a});
+    if (is_new) {
+      if (std::optional<ConstantReads> reads = constant_reads(kernels_[k], a))
+        known->second = NarrowKernel{kernel_number(reads->kernel), std::move(reads->positions)};
+    }
+    if (!known->second || !are_within(known->second->positions, graph_[arguments[a]].bound)) continue;
+    arguments[a] = narrowed(arguments[a], known->second->positions);
+    k = known->second->number;
+  }
+  return k;
+}
+
+ArrayId TaskBuilder::narrowed(ArrayId array, const ConstantPositions& positions) {
+  if (narrowed_bound(graph_[array].bound, positions) == graph_[array].bound) return array;
+  const auto [known, is_new] = narrowed_.try_emplace({array, positions});
+  if (is_new) known->second = make_narrowed(array, positions);
+  return known->second;
+}
+
+ArrayId TaskBuilder::make_narrowed(ArrayId array, const ConstantPositions& positions) {
+  TaskArray part = graph_[array];
+  part.bound = narrowed_bound(part.bound, positions);
+  const Task maker = *maker_of(array);
+  if (const auto* const whole = std::get_if<ReadInput>(&maker.op)) {
+    ReadInput read = *whole;
+    for (std::size_t d = 0; d < positions.size(); ++d) read.begin[d] += positions[d] ? positions[d]->first : 0;
+    const ArrayId made = make(std::move(read), {}, std::move(part));
+    graph_.tasks.back().node = maker.node;
+    whole_.emplace(made, array);
+    return made;
+  }
+  if (const auto* const copy = std::get_if<CopyBoxes>(&maker.op)) {
+    std::vector<ArrayId> reads;
+    std::vector<CopyBoxes::Box> boxes;
+    for (std::size_t i = 0; i < copy->boxes.size(); ++i) {
+      const std::optional<CopyBoxes::Box> box = narrowed_box(copy->boxes[i], positions);
+      if (!box) continue;
+      reads.push_back(maker.reads[i]);
+      boxes.push_back(*box);
+    }
+    return put_together(reads, std::move(boxes), std::move(part));
+  }
+  CopyBoxes::Box all{std::vector<std::int64_t>(part.bound.size(), 0), {}, graph_[array].bound};
+  all.to = all.from;
+  return put_together({array}, {*narrowed_box(all, positions)}, std::move(part));
 }
 
 void TaskBuilder::mark_shared_inputs() {
   for (Task& task : graph_.tasks) {
     auto* const read = std::get_if<ReadInput>(&task.op);
-    if (read != nullptr) read->is_shared = shared_inputs_.count({read->input, read->begin}) != 0;
+    if (read == nullptr) continue;
+    const auto whole = whole_.find(task.makes);
+    const auto& of = whole == whole_.end() ? *read : std::get<ReadInput>(maker_of(whole->second)->op);
+    read->is_shared = shared_inputs_.count({of.input, of.begin}) != 0;
   }
 }
 
-void TaskBuilder::drop_positions() {
-  if (positions_.empty()) return;
+void TaskBuilder::drop_unread() {
+  std::vector<std::size_t> readers(graph_.arrays.size(), 0);
+  for (const Task& task : graph_.tasks) {
+    for (const ArrayId read : task.reads) ++readers[read.index];
+  }
+  const auto is_dropped = [&](const Task& task) {
+    const bool only_copies = std::holds_alternative<ReadInput>(task.op) || std::holds_alternative<CopyBoxes>(task.op);
+    return only_copies && readers[task.makes.index] == 0;
+  };
+  std::vector<Task> kept;
+  for (auto task = graph_.tasks.rbegin(); task != graph_.tasks.rend(); ++task) {
+    if (!is_dropped(*task)) {
+      kept.push_back(std::move(*task));
+      continue;
+    }
+    makers_[task->makes.index] = nobody;
+    for (const ArrayId read : task->reads) --readers[read.index];
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph_.tasks = std::move(kept);
+}
+
+void TaskBuilder::drop_unmade() {
   std::vector<ArrayId> moved;
   std::vector<TaskArray> kept;
   for (std::size_t a = 0; a < graph_.arrays.size(); ++a) {
     moved.push_back({kept.size()});
-    if (positions_.count({a}) == 0) kept.push_back(std::move(graph_.arrays[a]));
+    if (makers_[a] != nobody) kept.push_back(std::move(graph_.arrays[a]));
   }
   graph_.arrays = std::move(kept);
   for (Task& task : graph_.tasks) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/constant_reads.h"
 #include "exec/task_graph.h"
 
 namespace einrel {
@@ -39,7 +40,8 @@ class TaskBuilder {
   TaskGraph take() {
     graph_.kernels.assign(kernels_.begin(), kernels_.end());
     mark_shared_inputs();
-    drop_positions();
+    drop_unread();
+    drop_unmade();
     return std::move(graph_);
   }
 
@@ -49,8 +51,7 @@ class TaskBuilder {
   }
   /// An array of the numbers first, first + 1, ... Kernels work them out; it is only made for what is none.
   ArrayId positions(std::int64_t first, Extent extent, Site site) {
-    graph_.arrays.push_back({DType::i64, {extent}, site});
-    const ArrayId array{graph_.arrays.size() - 1};
+    const ArrayId array = add({DType::i64, {extent}, site}, nobody);
     positions_.emplace(array, first);
     return array;
   }
@@ -88,8 +89,9 @@ class TaskBuilder {
 
   /// Other sites than its own read the array as it is.
   void share(ArrayId array) {
-    const auto input = inputs_.find(array);
-    if (input != inputs_.end()) shared_inputs_.insert(input->second);
+    const Task* const maker = maker_of(array);
+    const auto* const read = maker == nullptr ? nullptr : std::get_if<ReadInput>(&maker->op);
+    if (read != nullptr) shared_inputs_.insert({read->input, read->begin});
   }
 
   /// The array on another site.
@@ -119,22 +121,46 @@ class TaskBuilder {
 
   /// The array itself, or one that holds its positions.
   ArrayId stored(ArrayId array);
+  /// Stands for no task.
+  static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+  ArrayId add(TaskArray array, std::size_t maker) {
+    graph_.arrays.push_back(std::move(array));
+    makers_.push_back(maker);
+    return {graph_.arrays.size() - 1};
+  }
   /// An array and the task that makes it of arrays that are stored.
   ArrayId add(TaskOp op, std::vector<ArrayId> reads, TaskArray array);
+  /// nullptr of positions.
+  const Task* maker_of(ArrayId array) const {
+    const std::size_t maker = makers_[array.index];
+    return maker == nobody ? nullptr : &graph_.tasks[maker];
+  }
+
+  /// The number of a kernel that reads only what it needs of an argument that is read at constants, which becomes that;
+  /// its own where there is no such argument. What a kernel made is read where it lies.
+  std::size_t narrow(std::size_t k, std::vector<ArrayId>& arguments);
+  /// These positions of an array, row-major where other sites read it, too; itself where they are all.
+  ArrayId narrowed(ArrayId array, const ConstantPositions& positions);
+  ArrayId make_narrowed(ArrayId array, const ConstantPositions& positions);
+  /// Whether a kernel made it, here or on the site that sent it.
+  bool is_computed(ArrayId array) const;
 
   void mark_shared_inputs();
+  /// Inputs and copies that nobody reads, since all that needed them take parts of them.
+  void drop_unread();
 
-  /// Nobody makes them, so they are no arrays of the graph.
-  void drop_positions();
+  /// Positions and what is dropped are no arrays of the graph.
+  void drop_unmade();
 
   /// A part of an input: which, and where it begins.
   using InputPart = std::pair<std::size_t, std::vector<std::int64_t>>;
 
   TaskGraph graph_;
   IaId node_;
-  std::map<ArrayId, InputPart> inputs_;
+  std::vector<std::size_t> makers_;  // per array, the task that makes it
   std::set<InputPart> shared_inputs_;
-  std::deque<Kernel> kernels_;  // calls_ refers to them
+  std::map<ArrayId, ArrayId> whole_;  // of inputs' parts, the array that they are of
+  std::deque<Kernel> kernels_;        // calls_ refers to them
   std::vector<KernelCalls> calls_;
   std::unordered_multimap<std::string, std::size_t> by_name_;  // of kernels
   std::map<std::pair<std::size_t, Arguments>, ArrayId> called_;
@@ -143,6 +169,12 @@ class TaskBuilder {
   /// Those of them that somebody needs, as arrays: by their first number and how many they are, on each site.
   std::map<std::tuple<std::int64_t, Extent, Site>, ArrayId> stored_;
   std::map<std::tuple<std::size_t, std::size_t, Extent>, std::optional<std::size_t>> without_positions_;
+  struct NarrowKernel {
+    std::size_t number = 0;
+    ConstantPositions positions;
+  };
+  std::map<std::pair<std::size_t, std::size_t>, std::optional<NarrowKernel>> narrow_kernels_;  // by kernel and argument
+  std::map<std::pair<ArrayId, ConstantPositions>, ArrayId> narrowed_;
 };
 
 }  // namespace einrel

@@ -216,6 +216,40 @@ TEST(Tasks, HoldNoValuesOfLabels) {
   }
 }
 
+/// What kernels read at constants is cut out before: of a file, and of chunks that are put together.
+TEST(Tasks, ReadNoMoreThanTheConstantsOfADimension) {
+  const std::vector<std::pair<std::string, std::int64_t>> cases{
+      {"S[i] = X[3,i] + X[90,i]", 88},
+      {"S[i] = X[3,i] * X[5,i]", 3},
+      {"A[t,i] = 2 * X[t,i]\nS[i] = A[7,i] * Y[i,50]", 1},
+      {"A[t,i] = 2 * X[t,i]\nS[i] = A[74,i] * A[75,i] * Y[i,0]", 2},
+      {"S[] = sum[i] Y[i,99] * pad(X[0,i], 0)", 4},
+      {"S[i] = sum[t] Y[i,t] * X[t,2]", 100},
+  };
+  for (const auto& [statements, most] : cases) {
+    SCOPED_TRACE(statements);
+    const EinGraph graph = einrel::graph_of("dims t=100 i=4\ninput X[t,i], Y[i,t]\n" + statements + "\noutput S\n");
+    Plan plan{"by hand", 2, {}};
+    for (const Vertex& vertex : graph.vertices) {
+      VertexPlan& cut = plan.vertices.emplace_back(one_part_per_site(PartitionVector(label_names(vertex).size(), 1)));
+      cut.parts.front() = 4;
+      cut.grid.front() = 2;
+      cut.strides.front() = 1;
+    }
+    const TensorBindings inputs = counted_inputs(graph);
+    const LoweredPlan lowered = lower(graph, plan);
+    for (const SiteMemory memory : {SiteMemory::shared, SiteMemory::apart}) {
+      const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, memory);
+      for (const Task& task : tasks.tasks) {
+        const auto* const call = std::get_if<CallKernel>(&task.op);
+        if (call == nullptr || tasks.kernels[call->kernel].name == "A") continue;
+        for (const ArrayId read : task.reads) EXPECT_LE(element_count(tasks[read].bound), most);
+      }
+      expect_reference(graph, inputs, run_on(tasks, inputs, 1));
+    }
+  }
+}
+
 /// Thousands of equal partial results, added to one another in f32: roundings of a sum that grows all the way would
 /// add up to more.
 TEST(Tasks, FoldManyPartialResultsInRuns) {

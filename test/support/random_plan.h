@@ -59,6 +59,10 @@ inline const std::vector<std::string>& plannable_programs() {
       "V[b,(h d)] = view Y[b,h,d]\n",
       "dims i=10 j=12\ninput X[i,j] : bf16\nZ[i] = sum[j] X[i,j]\nM[i] = argmax[j] X[i,j]\n",
       "dims a=4 b=6 c=5 d=3\ninput X[a,b,c], Y[b,c,d]\nZ[a,d] = sum[b,c] X[a,b,c] * Y[b,c,d]\n",
+      "dims t=6 i=7 j=5 k=4\ninput X[t,i,j], Y[j,t,k]\nA[t,i,k] = sum[j] X[t,i,j] * Y[j,t,k]\n"
+      "B[i,k] = A[2,i,k] + sum[j] X[5,i,j] * Y[j,3,k]\nC[i] = sum[k] (B[i,k] * A[1,i,k] - A[4,i,k])\n"
+      "D[j,i] = X[1,i,j] * X[3,i,j] + pad(X[9,i,j], 2) * pad(X[4,i+1,j], 0)\nE[] = sum[i,j] X[2,i,j] * D[1,3] * "
+      "D[j,i]\n",
       "dims i=10 j=12\ninput X[i,j]\nZ[i,j] = where(i > j, X[i,j], 0)\nA[i,j] = Z[i,j] * i + j\n",
   };
   return programs;

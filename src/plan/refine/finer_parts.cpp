@@ -15,9 +15,28 @@ namespace {
 
 std::int64_t part_of(std::int64_t extent, std::int64_t parts) { return (extent + parts - 1) / parts; }
 
+/// Elements that a part reads of an operand. Where it is read at constants, one position of an input is read, and of
+/// what is computed one part, if it has several (exec/constant_reads).
+double elements_read(const EinGraph& graph, const Plan& plan, std::size_t v, std::size_t operand) {
+  const Vertex& vertex = graph.vertices[v];
+  const std::size_t read = vertex.inputs[operand].index;
+  const Vertex& tensor = graph.vertices[read];
+  PartitionVector parts = operand_parts(vertex, operand, plan.vertices[v].parts);
+  const EinSum* const einsum = einsum_of(vertex);
+  if (einsum == nullptr) return chunk_elements(tensor.bound, parts);
+  const PartitionVector of_tensor = result_parts(tensor, plan.vertices[read].parts);
+  for (std::size_t d = 0; d < parts.size(); ++d) {
+    if (!einsum->operands[operand].indices[d].terms.empty()) continue;
+    parts[d] = is_input(tensor) ? std::max<std::int64_t>(tensor.bound[d].value(), 1) : of_tensor[d];
+  }
+  return chunk_elements(tensor.bound, parts);
+}
+
 /// What one part reads and makes, another like that which it makes where these are added up afterwards, and what lies
 /// between its joins.
-double part_bytes(const EinGraph& graph, const Vertex& vertex, const VertexPlan& plan) {
+double part_bytes(const EinGraph& graph, const Plan& all, std::size_t v) {
+  const Vertex& vertex = graph.vertices[v];
+  const VertexPlan& plan = all.vertices[v];
   if (is_input(vertex)) return chunk_elements(vertex.bound, plan.parts) * static_cast<double>(size_of(vertex.dtype));
   const std::int64_t element = std::max(partial_bytes(vertex), static_cast<std::int64_t>(size_of(vertex.dtype)));
   const double results = reduces_onto_result(vertex) ? 1 : 2;
@@ -25,8 +44,7 @@ double part_bytes(const EinGraph& graph, const Vertex& vertex, const VertexPlan&
       results * chunk_elements(vertex.bound, result_parts(vertex, plan.parts)) * static_cast<double>(element);
   for (const std::size_t operand : operands_read(vertex)) {
     const Vertex& tensor = graph[vertex.inputs[operand]];
-    bytes += chunk_elements(tensor.bound, operand_parts(vertex, operand, plan.parts)) *
-             static_cast<double>(size_of(tensor.dtype));
+    bytes += elements_read(graph, all, v, operand) * static_cast<double>(size_of(tensor.dtype));
   }
   const auto between = static_cast<double>(bytes_between(vertex, plan));
   return bytes + (between == 0 ? 0 : between * chunk_elements(label_extents(vertex), plan.parts));
@@ -99,7 +117,7 @@ void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::
     const Vertex& vertex = graph.vertices[v];
     const NextCut next(graph, plan, v);
     PartitionVector& parts = plan.vertices[v].parts;
-    while (part_bytes(graph, vertex, plan.vertices[v]) > static_cast<double>(most_bytes[v])) {
+    while (part_bytes(graph, plan, v) > static_cast<double>(most_bytes[v])) {
       const std::optional<std::size_t> label = next(parts);
       if (!label) break;
       parts[*label] *= 2;
