@@ -61,10 +61,10 @@ GivenInputs split(const std::vector<std::string>& given) {
 std::set<std::string> declared_inputs(const SourceText& program) {
   std::vector<Diagnostic> errors;
   std::set<std::string> names;
-  for (const ast::Statement& statement : parse(program, errors).statements) {
-    const auto* const inputs = std::get_if<ast::Inputs>(&statement.what);
+  for (const build::Statement& statement : parse(program, errors).statements) {
+    const auto* const inputs = std::get_if<build::Inputs>(&statement.what);
     if (inputs == nullptr) continue;
-    for (const ast::InputDecl& input : inputs->inputs) names.insert(input.name.text);
+    for (const build::InputDecl& input : inputs->inputs) names.insert(input.name.text);
   }
   return names;
 }

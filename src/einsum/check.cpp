@@ -17,14 +17,14 @@ using namespace checking;
 
 constexpr const char* first_definition = "define a tensor, such as Z[i] = 2 * X[i]";
 
-std::string declaration_text(const ast::InputDecl& input) {
+std::string declaration_text(const build::InputDecl& input) {
   std::vector<std::string> labels;
-  for (const ast::Name& label : input.labels) labels.push_back(label.text);
+  for (const build::Name& label : input.labels) labels.push_back(label.text);
   return printable(fmt::format("{}[{}]", input.name.text, fmt::join(labels, ",")));
 }
 
 /// A tensor's name must be new. A second definition is checked all the same; readers see the first.
-void claim_name(CheckState& state, const ast::Name& name) {
+void claim_name(CheckState& state, const build::Name& name) {
   const auto [known, is_new] = state.defined.insert({name.text, name.span});
   if (is_new) return;
   state.error(fmt::format("'{}' is defined twice", name.text), {name.span, known->second},
@@ -32,22 +32,22 @@ void claim_name(CheckState& state, const ast::Name& name) {
 }
 
 /// The tensors that a statement defines.
-std::vector<ast::Name> defined_names(const ast::Statement& statement) {
-  std::vector<ast::Name> names;
-  if (const auto* inputs = std::get_if<ast::Inputs>(&statement.what)) {
-    for (const ast::InputDecl& input : inputs->inputs) names.push_back(input.name);
-  } else if (const auto* definition = std::get_if<ast::Definition>(&statement.what)) {
+std::vector<build::Name> defined_names(const build::Statement& statement) {
+  std::vector<build::Name> names;
+  if (const auto* inputs = std::get_if<build::Inputs>(&statement.what)) {
+    for (const build::InputDecl& input : inputs->inputs) names.push_back(input.name);
+  } else if (const auto* definition = std::get_if<build::Definition>(&statement.what)) {
     names.push_back(definition->name);
-  } else if (const auto* view = std::get_if<ast::ViewDefinition>(&statement.what)) {
+  } else if (const auto* view = std::get_if<build::ViewDefinition>(&statement.what)) {
     names.push_back(view->name);
-  } else if (const auto* gradient = std::get_if<ast::Gradient>(&statement.what)) {
+  } else if (const auto* gradient = std::get_if<build::Gradient>(&statement.what)) {
     names = gradient->results;
   }
   return names;
 }
 
-void declare_dims(CheckState& state, const ast::Dims& dims) {
-  for (const ast::Dim& dim : dims.dims) {
+void declare_dims(CheckState& state, const build::Dims& dims) {
+  for (const build::Dim& dim : dims.dims) {
     const auto known = state.labels.find(dim.label.text);
     if (known != state.labels.end()) {
       state.error(fmt::format("'{}' has two extents", dim.label.text), {dim.label.span, known->second.where},
@@ -62,8 +62,8 @@ void declare_dims(CheckState& state, const ast::Dims& dims) {
   }
 }
 
-void declare_scalars(CheckState& state, const ast::Scalars& scalars) {
-  for (const ast::ScalarDecl& scalar : scalars.scalars) {
+void declare_scalars(CheckState& state, const build::Scalars& scalars) {
+  for (const build::ScalarDecl& scalar : scalars.scalars) {
     ScalarDeclaration declaration{scalar.name.text, std::nullopt, std::nullopt};
     if (scalar.value) declaration.value = scalar.value->value;
     if (!state.scalars.insert({scalar.name.text, declaration}).second) {
@@ -73,9 +73,9 @@ void declare_scalars(CheckState& state, const ast::Scalars& scalars) {
 }
 
 /// The labels of inputs that `dims` does not name get their extent from --dim or from the data.
-void declare_input_labels(CheckState& state, const ast::InputDecl& input) {
+void declare_input_labels(CheckState& state, const build::InputDecl& input) {
   const std::string source = "input " + declaration_text(input);
-  for (const ast::Name& label : input.labels) {
+  for (const build::Name& label : input.labels) {
     if (state.labels.count(label.text) != 0) continue;
     DeclaredLabel declared{std::nullopt, source, label.span};
     if (const auto given = state.environment.dims.find(label.text); given != state.environment.dims.end()) {
@@ -87,7 +87,7 @@ void declare_input_labels(CheckState& state, const ast::InputDecl& input) {
 }
 
 /// Compares a declaration with what is bound to it and learns extents from that.
-void check_binding(CheckState& state, const ast::InputDecl& input, const BoundInput& bound) {
+void check_binding(CheckState& state, const build::InputDecl& input, const BoundInput& bound) {
   const std::string text = declaration_text(input);
   if (bound.shape.size() != input.labels.size()) {
     state.error(fmt::format("{} has {} dimension{}, but {} has shape {}", text, input.labels.size(),
@@ -120,12 +120,12 @@ void check_binding(CheckState& state, const ast::InputDecl& input, const BoundIn
   }
 }
 
-void check_inputs_bound(CheckState& state, const ast::Program& program) {
+void check_inputs_bound(CheckState& state, const build::Program& program) {
   std::vector<std::string> names;
-  for (const ast::Statement& statement : program.statements) {
-    const auto* inputs = std::get_if<ast::Inputs>(&statement.what);
+  for (const build::Statement& statement : program.statements) {
+    const auto* inputs = std::get_if<build::Inputs>(&statement.what);
     if (inputs == nullptr) continue;
-    for (const ast::InputDecl& input : inputs->inputs) {
+    for (const build::InputDecl& input : inputs->inputs) {
       names.push_back(input.name.text);
       const auto bound = state.environment.inputs.find(input.name.text);
       if (bound != state.environment.inputs.end()) check_binding(state, input, bound->second);
@@ -139,29 +139,29 @@ void check_inputs_bound(CheckState& state, const ast::Program& program) {
   }
 }
 
-void note_reads(CheckState& state, const ast::Statement& statement) {
-  if (const auto* view = std::get_if<ast::ViewDefinition>(&statement.what)) {
+void note_reads(CheckState& state, const build::Statement& statement) {
+  if (const auto* view = std::get_if<build::ViewDefinition>(&statement.what)) {
     state.reads[view->name.text] = {view->source.text};
-  } else if (const auto* definition = std::get_if<ast::Definition>(&statement.what)) {
-    for (const ast::Node& node : definition->value.nodes) {
-      const auto* access = std::get_if<ast::Access>(&node.op);
+  } else if (const auto* definition = std::get_if<build::Definition>(&statement.what)) {
+    for (const build::Node& node : definition->value.nodes) {
+      const auto* access = std::get_if<build::Access>(&node.op);
       if (access != nullptr) state.reads[definition->name.text].push_back(access->tensor.text);
     }
   }
 }
 
 /// Everything that statements may use before it stands: dims, scalars, the labels of inputs, all names.
-void collect_declarations(CheckState& state, const ast::Program& program) {
-  for (const ast::Statement& statement : program.statements) {
-    if (const auto* dims = std::get_if<ast::Dims>(&statement.what)) declare_dims(state, *dims);
-    if (const auto* scalars = std::get_if<ast::Scalars>(&statement.what)) declare_scalars(state, *scalars);
-    for (const ast::Name& name : defined_names(statement)) state.tensor_names.insert(name.text);
+void collect_declarations(CheckState& state, const build::Program& program) {
+  for (const build::Statement& statement : program.statements) {
+    if (const auto* dims = std::get_if<build::Dims>(&statement.what)) declare_dims(state, *dims);
+    if (const auto* scalars = std::get_if<build::Scalars>(&statement.what)) declare_scalars(state, *scalars);
+    for (const build::Name& name : defined_names(statement)) state.tensor_names.insert(name.text);
     note_reads(state, statement);
   }
-  for (const ast::Statement& statement : program.statements) {
-    const auto* inputs = std::get_if<ast::Inputs>(&statement.what);
+  for (const build::Statement& statement : program.statements) {
+    const auto* inputs = std::get_if<build::Inputs>(&statement.what);
     if (inputs == nullptr) continue;
-    for (const ast::InputDecl& input : inputs->inputs) declare_input_labels(state, input);
+    for (const build::InputDecl& input : inputs->inputs) declare_input_labels(state, input);
   }
   for (const auto& [name, scalar] : state.scalars) {
     if (const auto label = state.labels.find(name); label != state.labels.end()) {
@@ -171,13 +171,13 @@ void collect_declarations(CheckState& state, const ast::Program& program) {
   check_inputs_bound(state, program);
 }
 
-void define_input(CheckState& state, const ast::InputDecl& input, CheckedProgram& result) {
+void define_input(CheckState& state, const build::InputDecl& input, CheckedProgram& result) {
   DeclaredInput declared{input.name.text, {}, {}, input.dtype};
   TensorInfo info;
   info.dtype = input.dtype;
   info.where = input.name.span;
   Shape bound;
-  for (const ast::Name& label : input.labels) {
+  for (const build::Name& label : input.labels) {
     const MaybeExtent extent = state.labels.at(label.text).extent;
     if (!extent) state.unknown_extents.insert(label.text);
     declared.labels.push_back(label.text);
@@ -196,10 +196,10 @@ void define_input(CheckState& state, const ast::InputDecl& input, CheckedProgram
   result.inputs.push_back(std::move(declared));
 }
 
-void refuse_gradient(CheckState& state, const ast::Gradient& gradient, Span where) {
+void refuse_gradient(CheckState& state, const build::Gradient& gradient, Span where) {
   state.error("'gradient' is not supported yet", {where},
               "write the derivatives out as statements; the rest of the program has been checked");
-  for (const ast::Name& name : gradient.results) {
+  for (const build::Name& name : gradient.results) {
     TensorInfo info;
     info.where = name.span;
     info.broken = true;
@@ -208,9 +208,9 @@ void refuse_gradient(CheckState& state, const ast::Gradient& gradient, Span wher
 }
 
 /// A broken tensor of unknown rank: reading it any way is fine, since the error has been reported.
-void check_outputs(CheckState& state, const std::vector<ast::Name>& names, EinGraph& graph) {
+void check_outputs(CheckState& state, const std::vector<build::Name>& names, EinGraph& graph) {
   std::set<std::string> seen;
-  for (const ast::Name& name : names) {
+  for (const build::Name& name : names) {
     const TensorInfo* info = find_tensor(state, name);
     if (info == nullptr || info->broken) continue;
     if (!seen.insert(name.text).second) {
@@ -221,10 +221,10 @@ void check_outputs(CheckState& state, const std::vector<ast::Name>& names, EinGr
 }
 
 /// Without an `output` statement: every tensor that no other one reads.
-void default_outputs(CheckState& state, const ast::Program& program, EinGraph& graph) {
-  for (const ast::Statement& statement : program.statements) {
-    if (std::holds_alternative<ast::Inputs>(statement.what)) continue;
-    for (const ast::Name& name : defined_names(statement)) {
+void default_outputs(CheckState& state, const build::Program& program, EinGraph& graph) {
+  for (const build::Statement& statement : program.statements) {
+    if (std::holds_alternative<build::Inputs>(statement.what)) continue;
+    for (const build::Name& name : defined_names(statement)) {
       const auto found = state.tensors.find(name.text);
       if (found == state.tensors.end() || found->second.broken || found->second.read) continue;
       graph.outputs.push_back(found->second.vertex);
@@ -235,22 +235,22 @@ void default_outputs(CheckState& state, const ast::Program& program, EinGraph& g
   }
 }
 
-void check_statement(CheckState& state, const ast::Statement& statement, CheckedProgram& result,
-                     std::vector<ast::Name>& outputs) {
-  for (const ast::Name& name : defined_names(statement)) claim_name(state, name);
-  if (const auto* inputs = std::get_if<ast::Inputs>(&statement.what)) {
-    for (const ast::InputDecl& input : inputs->inputs) define_input(state, input, result);
-  } else if (const auto* macro = std::get_if<ast::MacroDef>(&statement.what)) {
+void check_statement(CheckState& state, const build::Statement& statement, CheckedProgram& result,
+                     std::vector<build::Name>& outputs) {
+  for (const build::Name& name : defined_names(statement)) claim_name(state, name);
+  if (const auto* inputs = std::get_if<build::Inputs>(&statement.what)) {
+    for (const build::InputDecl& input : inputs->inputs) define_input(state, input, result);
+  } else if (const auto* macro = std::get_if<build::MacroDef>(&statement.what)) {
     std::set<std::string> scalars;
     for (const auto& [name, scalar] : state.scalars) scalars.insert(name);
     state.macros.define(*macro, scalars, state.errors);
-  } else if (const auto* definition = std::get_if<ast::Definition>(&statement.what)) {
+  } else if (const auto* definition = std::get_if<build::Definition>(&statement.what)) {
     check_definition(state, *definition, statement.span);
-  } else if (const auto* view = std::get_if<ast::ViewDefinition>(&statement.what)) {
+  } else if (const auto* view = std::get_if<build::ViewDefinition>(&statement.what)) {
     check_view(state, *view, statement.span);
-  } else if (const auto* gradient = std::get_if<ast::Gradient>(&statement.what)) {
+  } else if (const auto* gradient = std::get_if<build::Gradient>(&statement.what)) {
     refuse_gradient(state, *gradient, statement.span);
-  } else if (const auto* names = std::get_if<ast::Outputs>(&statement.what)) {
+  } else if (const auto* names = std::get_if<build::Outputs>(&statement.what)) {
     outputs.insert(outputs.end(), names->names.begin(), names->names.end());
   }
 }
@@ -281,7 +281,7 @@ void sort_and_unite(std::vector<Diagnostic>& errors) {
 
 }  // namespace
 
-CheckedProgram check(const ast::Program& program, const SourceText& source, const Environment& environment,
+CheckedProgram check(const build::Program& program, const SourceText& source, const Environment& environment,
                      std::vector<Diagnostic> errors) {
   CheckState state(environment, program, errors);
   const bool parsed_well = errors.empty();
@@ -292,9 +292,9 @@ CheckedProgram check(const ast::Program& program, const SourceText& source, cons
     throw ProgramError(std::move(errors), source);
   }
   CheckedProgram result;
-  std::vector<ast::Name> outputs;
+  std::vector<build::Name> outputs;
   collect_declarations(state, program);
-  for (const ast::Statement& statement : program.statements) check_statement(state, statement, result, outputs);
+  for (const build::Statement& statement : program.statements) check_statement(state, statement, result, outputs);
   if (parsed_well) check_dim_overrides(state);
   EinGraph& graph = state.builder.graph();
   check_outputs(state, outputs, graph);
@@ -318,7 +318,7 @@ CheckedProgram check(const ast::Program& program, const SourceText& source, cons
 
 CheckedProgram parse_and_check(const SourceText& source, const Environment& environment) {
   std::vector<Diagnostic> errors;
-  const ast::Program program = parse(source, errors);
+  const build::Program program = parse(source, errors);
   return check(program, source, environment, std::move(errors));
 }
 

@@ -8,8 +8,8 @@
 
 #include "base/extent.h"
 #include "base/source.h"
+#include "einsum/build/program.h"
 #include "einsum/ein_graph.h"
-#include "einsum/text/ast.h"
 
 namespace einrel {
 
@@ -50,7 +50,7 @@ struct CheckedProgram {
 /// Equal vertices inside statements are shared. n-ary products stay whole (see contraction_order.h).
 /// Throws ProgramError with every error of the program: `errors` found while parsing and those found here.
 /// O(size of the program with its macros expanded).
-CheckedProgram check(const ast::Program& program, const SourceText& source, const Environment& environment,
+CheckedProgram check(const build::Program& program, const SourceText& source, const Environment& environment,
                      std::vector<Diagnostic> errors = {});
 
 /// parse, then check.

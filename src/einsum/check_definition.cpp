@@ -26,7 +26,7 @@ struct PooledAccess {
 /// Checks one definition and turns it into vertices.
 class DefinitionChecker {
  public:
-  DefinitionChecker(CheckState& state, const ast::Definition& definition, Span where)
+  DefinitionChecker(CheckState& state, const build::Definition& definition, Span where)
       : state_(state), definition_(definition), where_(where), scope_(state), typed_(state.errors) {}
 
   TensorInfo run() {
@@ -52,20 +52,20 @@ class DefinitionChecker {
   // --- names and labels ---------------------------------------------------------------------------
 
   void open_scopes() {
-    for (const ast::Name& label : definition_.labels) left_.push_back(scope_.add(label));
-    enclosing_ = ast::enclosing_reductions(expr_);
+    for (const build::Name& label : definition_.labels) left_.push_back(scope_.add(label));
+    enclosing_ = build::enclosing_reductions(expr_);
     bound_.resize(expr_.nodes.size());
     for (std::size_t i = 0; i < expr_.nodes.size(); ++i) {
-      const auto* reduce = std::get_if<ast::Reduce>(&expr_.nodes[i].op);
+      const auto* reduce = std::get_if<build::Reduce>(&expr_.nodes[i].op);
       if (reduce == nullptr) continue;
       check_distinct(state_, reduce->labels);
-      for (const ast::Name& label : reduce->labels) bound_[i].push_back(scope_.add(label));
+      for (const build::Name& label : reduce->labels) bound_[i].push_back(scope_.add(label));
     }
   }
 
   /// The label that `name` means inside node `node`: that of the innermost reduction, else of the left side.
   std::optional<std::size_t> find_label(const std::string& name, std::size_t node) const {
-    for (std::size_t r = enclosing_[node]; r != ast::no_reduction; r = enclosing_[r]) {
+    for (std::size_t r = enclosing_[node]; r != build::no_reduction; r = enclosing_[r]) {
       for (const std::size_t label : bound_[r]) {
         if (scope_.name(label) == name) return label;
       }
@@ -77,7 +77,7 @@ class DefinitionChecker {
   }
 
   /// A label that is neither on the left nor reduced: reported once, then known, so that checking goes on.
-  std::size_t resolve_label(const ast::Name& label, std::size_t node, const ast::Access& reader) {
+  std::size_t resolve_label(const build::Name& label, std::size_t node, const build::Access& reader) {
     if (const auto found = find_label(label.text, node)) {
       scope_.note_use(*found);
       return *found;
@@ -92,13 +92,13 @@ class DefinitionChecker {
 
   /// The remedy for a label that nothing binds.
   std::string reduce_it(const std::string& label) const {
-    for (const ast::Node& node : expr_.nodes) {
-      const auto* reduce = std::get_if<ast::Reduce>(&node.op);
+    for (const build::Node& node : expr_.nodes) {
+      const auto* reduce = std::get_if<build::Reduce>(&node.op);
       if (reduce == nullptr) continue;
-      for (const ast::Name& bound : reduce->labels) {
+      for (const build::Name& bound : reduce->labels) {
         if (bound.text != label) continue;
         std::vector<std::string> labels;
-        for (const ast::Name& each : reduce->labels) labels.push_back(display_label(each.text));
+        for (const build::Name& each : reduce->labels) labels.push_back(display_label(each.text));
         return fmt::format(
             "{0}[{1}] of this statement does not cover it; put what it covers in parentheses, {0}[{1}] (...)",
             name_of(reduce->reducer), fmt::join(labels, ","));
@@ -112,13 +112,13 @@ class DefinitionChecker {
                        fmt::join(left, ","), near.empty() ? "" : fmt::format("; or did you mean '{}'?", near));
   }
 
-  std::optional<PooledAccess> resolve_access(const ast::Access& access, std::size_t node) {
+  std::optional<PooledAccess> resolve_access(const build::Access& access, std::size_t node) {
     const TensorInfo* tensor = find_tensor(state_, access.tensor);
     PooledAccess pooled;
     pooled.access.pad = access.pad;
-    for (const ast::Index& index : access.indices) {
+    for (const build::Index& index : access.indices) {
       Index resolved{index.offset, {}};
-      for (const ast::IndexTerm& term : index.terms) {
+      for (const build::IndexTerm& term : index.terms) {
         add_term(resolved, {term.coefficient, resolve_label(term.label, node, access)});
       }
       pooled.access.indices.push_back(std::move(resolved));
@@ -143,7 +143,7 @@ class DefinitionChecker {
   }
 
   /// Integers and bools are padded with their like.
-  bool check_pad(const ast::Access& access, DType dtype, std::size_t node) {
+  bool check_pad(const build::Access& access, DType dtype, std::size_t node) {
     if (!access.pad || is_float(dtype)) return true;
     const double limit = dtype == DType::i32 ? 0x1p31 : dtype == DType::i64 ? 0x1p63 : 2;
     const double least = dtype == DType::boolean ? 0 : -limit;
@@ -167,9 +167,9 @@ class DefinitionChecker {
   void resolve_extents() {
     accesses_.resize(expr_.nodes.size());
     for (std::size_t i = 0; i < expr_.nodes.size(); ++i) {
-      if (const auto* access = std::get_if<ast::Access>(&expr_.nodes[i].op)) {
+      if (const auto* access = std::get_if<build::Access>(&expr_.nodes[i].op)) {
         accesses_[i] = resolve_access(*access, i);
-      } else if (const auto* use = std::get_if<ast::NameUse>(&expr_.nodes[i].op)) {
+      } else if (const auto* use = std::get_if<build::NameUse>(&expr_.nodes[i].op)) {
         if (const auto label = find_label(use->name, i)) scope_.note_use(*label);
       }
     }
@@ -218,21 +218,21 @@ class DefinitionChecker {
   }
 
   void type_node(std::size_t i) {
-    const ast::Node& node = expr_.nodes[i];
+    const build::Node& node = expr_.nodes[i];
     struct Visitor {
       DefinitionChecker& self;
       std::size_t i;
       Span span;
-      void operator()(const ast::Number& number) const { self.typed_.push_number(number); }
-      void operator()(const ast::NameUse& use) const { self.type_name(use, i); }
-      void operator()(const ast::Access&) const { self.type_access(i); }
-      void operator()(const ast::Unary& unary) const { self.typed_.unary(unary.function, span); }
-      void operator()(const ast::Binary& binary) const { self.typed_.binary(binary.function, span); }
-      void operator()(const ast::Where&) const { self.typed_.where(span); }
-      void operator()(const ast::Cast& cast) const { self.typed_.cast(cast.type, span); }
-      void operator()(const ast::Reduce& reduce) const { self.type_reduction(reduce, i); }
-      void operator()(const ast::OpaqueCall& call) const { self.type_opaque(call, i); }
-      void operator()(const ast::MacroCall&) const { throw Bug("macro calls are expanded before typing"); }
+      void operator()(const build::Number& number) const { self.typed_.push_number(number); }
+      void operator()(const build::NameUse& use) const { self.type_name(use, i); }
+      void operator()(const build::Access&) const { self.type_access(i); }
+      void operator()(const build::Unary& unary) const { self.typed_.unary(unary.function, span); }
+      void operator()(const build::Binary& binary) const { self.typed_.binary(binary.function, span); }
+      void operator()(const build::Where&) const { self.typed_.where(span); }
+      void operator()(const build::Cast& cast) const { self.typed_.cast(cast.type, span); }
+      void operator()(const build::Reduce& reduce) const { self.type_reduction(reduce, i); }
+      void operator()(const build::OpaqueCall& call) const { self.type_opaque(call, i); }
+      void operator()(const build::MacroCall&) const { throw Bug("macro calls are expanded before typing"); }
     };
     std::visit(Visitor{*this, i, node.span}, node.op);
   }
@@ -246,7 +246,7 @@ class DefinitionChecker {
     pool_.push_back(*accesses_[i]);
   }
 
-  void type_name(const ast::NameUse& use, std::size_t i) {
+  void type_name(const build::NameUse& use, std::size_t i) {
     const Span span = expr_.nodes[i].span;
     const auto scalar = state_.scalars.find(use.name);
     if (const auto label = find_label(use.name, i)) {
@@ -288,7 +288,7 @@ class DefinitionChecker {
                  !near.empty() ? near : "a bare name is a scalar or a label's value; tensors carry labels: X[i,j]");
   }
 
-  void type_reduction(const ast::Reduce& reduce, std::size_t i) {
+  void type_reduction(const build::Reduce& reduce, std::size_t i) {
     const Span span = expr_.nodes[i].span;
     typed_.settle(span);
     typed_.prepare_reduction(reduce.reducer);
@@ -333,13 +333,13 @@ class DefinitionChecker {
   /// bf16(sum[j] ...) of f32 is one vertex, whose results are rounded once.
   std::optional<DType> cast_of_whole(std::size_t reduction, DType reduced) const {
     if (reduction + 2 != expr_.nodes.size()) return std::nullopt;
-    const auto* const cast = std::get_if<ast::Cast>(&expr_.nodes.back().op);
+    const auto* const cast = std::get_if<build::Cast>(&expr_.nodes.back().op);
     const bool rounds = cast != nullptr && cast->type != DType::f32 && compute_type(cast->type) == reduced;
     return rounds ? std::optional(cast->type) : std::nullopt;
   }
 
   /// inverse[i,j](x): a vertex over the batches and the matrices of x, which reads x.
-  void type_opaque(const ast::OpaqueCall& call, std::size_t i) {
+  void type_opaque(const build::OpaqueCall& call, std::size_t i) {
     const Span span = expr_.nodes[i].span;
     typed_.settle(span);
     const auto value = typed_.top();
@@ -366,11 +366,11 @@ class DefinitionChecker {
   }
 
   /// Batches, as they stand on the left, then rows and columns; empty with an error where a matrix has not both.
-  std::vector<std::size_t> labels_of_opaque(const ast::OpaqueCall& call, std::size_t i,
+  std::vector<std::size_t> labels_of_opaque(const build::OpaqueCall& call, std::size_t i,
                                             const std::vector<std::size_t>& used) {
     check_distinct(state_, call.matrix);
     std::vector<std::size_t> matrix;
-    for (const ast::Name& name : call.matrix) {
+    for (const build::Name& name : call.matrix) {
       const std::optional<std::size_t> label = find_label(name.text, i);
       if (label && std::binary_search(used.begin(), used.end(), *label)) {
         if (std::find(matrix.begin(), matrix.end(), *label) == matrix.end()) matrix.push_back(*label);
@@ -394,7 +394,7 @@ class DefinitionChecker {
     return labels;
   }
 
-  bool is_square(const ast::OpaqueCall& call, const std::vector<std::size_t>& labels, Span span) {
+  bool is_square(const build::OpaqueCall& call, const std::vector<std::size_t>& labels, Span span) {
     const std::size_t rows = labels[labels.size() - 2];
     const MaybeExtent height = scope_.extent(rows);
     const MaybeExtent width = scope_.extent(labels.back());
@@ -406,7 +406,7 @@ class DefinitionChecker {
     return false;
   }
 
-  bool has_opaque_type(const ast::OpaqueCall& call, DType dtype, Span span) {
+  bool has_opaque_type(const build::OpaqueCall& call, DType dtype, Span span) {
     if (dtype == DType::f32 || dtype == DType::f64) return true;
     state_.error(fmt::format("{} computes f32 and f64, not {}", name_of(call.function), name_of(dtype)), {span},
                  fmt::format("convert first: {}[...](f32(...))", name_of(call.function)));
@@ -436,7 +436,7 @@ class DefinitionChecker {
     return state_.builder.find_or_add(std::move(vertex), definition_.name.text, state_.tensor_names);
   }
 
-  void report_absent(const ast::Name& label) {
+  void report_absent(const build::Name& label) {
     const std::string shown = display_label(label.text);
     if (shown != label.text) {  // made by a macro
       state_.error(fmt::format("label '{}' is this macro's own, so it does not occur in what it is called with", shown),
@@ -448,7 +448,7 @@ class DefinitionChecker {
   }
 
   /// The reductions that have no value over nothing say so here.
-  bool check_not_empty(const ast::Reduce& reduce, std::size_t label, Span span) {
+  bool check_not_empty(const build::Reduce& reduce, std::size_t label, Span span) {
     const bool needs_one = reduce.reducer == Reducer::max || reduce.reducer == Reducer::min ||
                            reduce.reducer == Reducer::argmax || reduce.reducer == Reducer::argmin;
     if (!needs_one || scope_.extent(label) != MaybeExtent(0)) return true;
@@ -563,11 +563,11 @@ class DefinitionChecker {
   }
 
   CheckState& state_;
-  const ast::Definition& definition_;
+  const build::Definition& definition_;
   Span where_;
   LabelScope scope_;
   TypedBuilder typed_;
-  ast::Expr expr_;
+  build::Expr expr_;
   std::vector<std::size_t> left_;                      // labels of the left side
   std::vector<std::size_t> enclosing_;                 // per node
   std::vector<std::vector<std::size_t>> bound_;        // per Reduce node, its labels
@@ -579,7 +579,7 @@ class DefinitionChecker {
 
 }  // namespace
 
-void check_definition(CheckState& state, const ast::Definition& definition, Span where) {
+void check_definition(CheckState& state, const build::Definition& definition, Span where) {
   state.current = definition.name.text;
   TensorInfo info = DefinitionChecker(state, definition, where).run();
   state.tensors.insert({definition.name.text, std::move(info)});

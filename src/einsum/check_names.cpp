@@ -36,9 +36,9 @@ std::vector<std::string> find_cycle(const CheckState& state, const std::string& 
 
 }  // namespace
 
-void check_distinct(CheckState& state, const std::vector<ast::Name>& labels) {
+void check_distinct(CheckState& state, const std::vector<build::Name>& labels) {
   std::map<std::string, Span> seen;
-  for (const ast::Name& label : labels) {
+  for (const build::Name& label : labels) {
     const auto [first, is_new] = seen.insert({label.text, label.span});
     if (!is_new) {
       state.error(fmt::format("label '{}' stands twice", display_label(label.text)), {label.span, first->second},
@@ -47,7 +47,7 @@ void check_distinct(CheckState& state, const std::vector<ast::Name>& labels) {
   }
 }
 
-TensorInfo* find_tensor(CheckState& state, const ast::Name& name) {
+TensorInfo* find_tensor(CheckState& state, const build::Name& name) {
   if (const auto found = state.tensors.find(name.text); found != state.tensors.end()) {
     found->second.read = true;
     return &found->second;

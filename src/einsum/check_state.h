@@ -10,9 +10,9 @@
 
 #include "base/source.h"
 #include "base/suggest.h"
+#include "einsum/build/program.h"
 #include "einsum/check.h"
 #include "einsum/ein_graph.h"
-#include "einsum/text/ast.h"
 #include "einsum/text/macros.h"
 
 /// What the parts of check() share; nobody else includes this.
@@ -55,11 +55,11 @@ class GraphBuilder {
 };
 
 struct CheckState {
-  CheckState(const Environment& given, const ast::Program& program, std::vector<Diagnostic>& found)
+  CheckState(const Environment& given, const build::Program& program, std::vector<Diagnostic>& found)
       : environment(given), suspects(program.suspects), errors(found) {}
 
   const Environment& environment;
-  const std::set<std::string>& suspects;  ///< see ast::Program
+  const std::set<std::string>& suspects;  ///< see build::Program
   std::vector<Diagnostic>& errors;
   std::map<std::string, DeclaredLabel> labels;
   std::map<std::string, TensorInfo> tensors;
@@ -86,14 +86,14 @@ struct CheckState {
 };
 
 /// The tensor that `name` reads, marked as read; nullptr with an error added when there is none.
-TensorInfo* find_tensor(CheckState& state, const ast::Name& name);
+TensorInfo* find_tensor(CheckState& state, const build::Name& name);
 
 /// Z[...] = expression, and Z[...] = view X[...]. Both define Z in `state`, broken if need be.
-void check_definition(CheckState& state, const ast::Definition& definition, Span where);
-void check_view(CheckState& state, const ast::ViewDefinition& view, Span where);
+void check_definition(CheckState& state, const build::Definition& definition, Span where);
+void check_view(CheckState& state, const build::ViewDefinition& view, Span where);
 
 /// Reports labels that stand twice on a left side.
-void check_distinct(CheckState& state, const std::vector<ast::Name>& labels);
+void check_distinct(CheckState& state, const std::vector<build::Name>& labels);
 
 /// An unknown extent as a placeholder in a graph that will not be handed out.
 inline Extent extent_or_zero(const MaybeExtent& extent) { return Extent(extent.value_or(0)); }

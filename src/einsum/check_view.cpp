@@ -8,15 +8,15 @@ namespace einrel::checking {
 namespace {
 
 /// The labels of one side, in order.
-std::vector<ast::Name> flatten(const std::vector<ast::Group>& groups) {
-  std::vector<ast::Name> labels;
-  for (const ast::Group& group : groups) labels.insert(labels.end(), group.begin(), group.end());
+std::vector<build::Name> flatten(const std::vector<build::Group>& groups) {
+  std::vector<build::Name> labels;
+  for (const build::Group& group : groups) labels.insert(labels.end(), group.begin(), group.end());
   return labels;
 }
 
 class ViewChecker {
  public:
-  ViewChecker(CheckState& state, const ast::ViewDefinition& view, Span where)
+  ViewChecker(CheckState& state, const build::ViewDefinition& view, Span where)
       : state_(state), view_(view), where_(where), from_(flatten(view.from)), to_(flatten(view.to)) {}
 
   TensorInfo run() {
@@ -29,7 +29,7 @@ class ViewChecker {
     info.where = view_.name.span;
     const bool usable = source != nullptr && !source->broken && state_.errors.size() == errors_before;
     if (usable) resolve_extents(*source);
-    for (const ast::Group& group : view_.to) info.extents.push_back(product_of(group));
+    for (const build::Group& group : view_.to) info.extents.push_back(product_of(group));
     if (usable && state_.errors.size() == errors_before) {
       info.dtype = source->dtype;
       info.vertex = state_.builder.add(make_vertex(*source, info));
@@ -40,11 +40,11 @@ class ViewChecker {
 
  private:
   void check_same_labels() {
-    const auto missing = [&](const std::vector<ast::Name>& here, const std::vector<ast::Name>& there,
+    const auto missing = [&](const std::vector<build::Name>& here, const std::vector<build::Name>& there,
                              std::string_view side) {
-      for (const ast::Name& label : here) {
+      for (const build::Name& label : here) {
         const bool found =
-            std::any_of(there.begin(), there.end(), [&](const ast::Name& l) { return l.text == label.text; });
+            std::any_of(there.begin(), there.end(), [&](const build::Name& l) { return l.text == label.text; });
         if (found) continue;
         state_.error(fmt::format("label '{}' of this view is missing on the {}", label.text, side), {label.span},
                      "a view only regroups: every label stands once on each side");
@@ -54,9 +54,9 @@ class ViewChecker {
     missing(to_, from_, "right");
   }
 
-  MaybeExtent product_of(const ast::Group& group) {
+  MaybeExtent product_of(const build::Group& group) {
     std::int64_t product = 1;
-    for (const ast::Name& label : group) {
+    for (const build::Name& label : group) {
       const auto extent = extents_.find(label.text);
       if (extent == extents_.end() || !extent->second) return std::nullopt;
       if (__builtin_mul_overflow(product, *extent->second, &product)) {
@@ -69,7 +69,7 @@ class ViewChecker {
   }
 
   void resolve_extents(const TensorInfo& source) {
-    for (const ast::Name& label : from_) {
+    for (const build::Name& label : from_) {
       const auto declared = state_.labels.find(label.text);
       extents_[label.text] = declared == state_.labels.end() ? MaybeExtent() : declared->second.extent;
     }
@@ -83,11 +83,11 @@ class ViewChecker {
   }
 
   /// Finds the one extent of a group that is open and checks that the product fits the dimension.
-  void resolve_group(const ast::Group& group, const MaybeExtent& whole, std::size_t dimension) {
+  void resolve_group(const build::Group& group, const MaybeExtent& whole, std::size_t dimension) {
     const Span where = group.empty() ? view_.source.span : Span{group.front().span.begin, group.back().span.end};
-    std::vector<ast::Name> open;
+    std::vector<build::Name> open;
     std::int64_t known = 1;
-    for (const ast::Name& label : group) {
+    for (const build::Name& label : group) {
       const MaybeExtent& extent = extents_.at(label.text);
       const bool awaits_data = state_.labels.count(label.text) != 0;
       if (!extent && !awaits_data) open.push_back(label);
@@ -126,15 +126,15 @@ class ViewChecker {
   Vertex make_vertex(const TensorInfo& source, const TensorInfo& info) const {
     View view;
     std::map<std::string, std::size_t> position;
-    for (const ast::Name& label : to_) {
+    for (const build::Name& label : to_) {
       position[label.text] = view.labels.size();
       view.labels.push_back({label.text, extent_or_zero(extents_.at(label.text))});
     }
-    const auto positions = [&](const std::vector<ast::Group>& groups) {
+    const auto positions = [&](const std::vector<build::Group>& groups) {
       std::vector<std::vector<std::size_t>> result;
-      for (const ast::Group& group : groups) {
+      for (const build::Group& group : groups) {
         result.emplace_back();
-        for (const ast::Name& label : group) result.back().push_back(position.at(label.text));
+        for (const build::Name& label : group) result.back().push_back(position.at(label.text));
       }
       return result;
     };
@@ -146,16 +146,16 @@ class ViewChecker {
   }
 
   CheckState& state_;
-  const ast::ViewDefinition& view_;
+  const build::ViewDefinition& view_;
   Span where_;
-  std::vector<ast::Name> from_;
-  std::vector<ast::Name> to_;
+  std::vector<build::Name> from_;
+  std::vector<build::Name> to_;
   std::map<std::string, MaybeExtent> extents_;
 };
 
 }  // namespace
 
-void check_view(CheckState& state, const ast::ViewDefinition& view, Span where) {
+void check_view(CheckState& state, const build::ViewDefinition& view, Span where) {
   state.current = view.name.text;
   TensorInfo info = ViewChecker(state, view, where).run();
   state.tensors.insert({view.name.text, std::move(info)});

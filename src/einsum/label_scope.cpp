@@ -14,9 +14,9 @@ bool is_plain(const Index& index) {
   return index.offset == 0 && index.terms.size() == 1 && index.terms[0].coefficient == 1;
 }
 
-std::string index_text(const ast::Index& index) {
+std::string index_text(const build::Index& index) {
   std::string text;
-  for (const ast::IndexTerm& term : index.terms) {
+  for (const build::IndexTerm& term : index.terms) {
     if (term.coefficient < 0)
       text += '-';
     else if (!text.empty())
@@ -32,7 +32,7 @@ std::string index_text(const ast::Index& index) {
 
 }  // namespace
 
-std::string access_text(const ast::Access& access) {
+std::string access_text(const build::Access& access) {
   std::string text = access.tensor.text + "[";
   for (std::size_t i = 0; i < access.indices.size(); ++i) {
     text += (i > 0 ? "," : "") + index_text(access.indices[i]);
@@ -40,7 +40,7 @@ std::string access_text(const ast::Access& access) {
   return text + "]";
 }
 
-std::size_t LabelScope::add(const ast::Name& label) {
+std::size_t LabelScope::add(const build::Name& label) {
   LabelInfo info;
   info.name = label.text;
   info.mark = label.span;
@@ -59,7 +59,7 @@ std::size_t LabelScope::add(const ast::Name& label) {
   return labels_.size() - 1;
 }
 
-void LabelScope::note_access(const ast::Access& access, const Access& resolved,
+void LabelScope::note_access(const build::Access& access, const Access& resolved,
                              const std::vector<MaybeExtent>& extents) {
   reads_.push_back({&access, resolved, &extents});
   for (const Index& index : resolved.indices) has_windows_ = has_windows_ || !is_plain(index);

@@ -14,14 +14,14 @@ class LabelScope {
  public:
   explicit LabelScope(CheckState& state) : state_(state) {}
 
-  std::size_t add(const ast::Name& label);
+  std::size_t add(const build::Name& label);
   const std::string& name(std::size_t id) const { return labels_[id].name; }
   Span mark(std::size_t id) const { return labels_[id].mark; }
   /// After unify(): the extent, if the data that gives it is known.
   MaybeExtent extent(std::size_t id) const { return labels_[id].extent; }
 
   /// `resolved` indexes a tensor of these extents; its labels are ids. `access` and `extents` must live until unify().
-  void note_access(const ast::Access& access, const Access& resolved, const std::vector<MaybeExtent>& extents);
+  void note_access(const build::Access& access, const Access& resolved, const std::vector<MaybeExtent>& extents);
 
   /// Somebody uses the label: its extent matters.
   void note_use(std::size_t id) { labels_[id].used = true; }
@@ -41,14 +41,14 @@ class LabelScope {
     std::string name;
     Span mark;
     MaybeExtent extent;
-    std::string source;                        // who declared the extent, for messages
-    const ast::Access* source_read = nullptr;  // or which read in this statement decided it,
-    Span source_mark;                          // and where
+    std::string source;                          // who declared the extent, for messages
+    const build::Access* source_read = nullptr;  // or which read in this statement decided it,
+    Span source_mark;                            // and where
     bool used = false;
     bool determined = false;  // somebody decides, even if the value is not known yet
   };
   struct Read {
-    const ast::Access* written;
+    const build::Access* written;
     Access access;
     const std::vector<MaybeExtent>* extents;
     const MaybeExtent& extent(std::size_t dimension) const { return (*extents)[dimension]; }
@@ -77,6 +77,6 @@ class LabelScope {
 };
 
 /// "X[i,2*y+dy]" as written.
-std::string access_text(const ast::Access& access);
+std::string access_text(const build::Access& access);
 
 }  // namespace einrel::checking

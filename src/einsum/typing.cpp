@@ -34,7 +34,7 @@ void TypedBuilder::push_operand(std::size_t operand, DType dtype) {
   push(Kind::strong, dtype, {compute_type(dtype), OperandValue{operand}}, false);
 }
 
-void TypedBuilder::push_number(const ast::Number& number) {
+void TypedBuilder::push_number(const build::Number& number) {
   if (number.integer) {
     push(Kind::weak_integer, DType::f32, {DType::i64, Constant{*number.integer}}, true);
   } else {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/source.h"
+#include "einsum/build/program.h"
 #include "einsum/scalar_expr.h"
-#include "einsum/text/ast.h"
 
 namespace einrel {
 
@@ -30,7 +30,7 @@ class TypedBuilder {
   };
 
   void push_operand(std::size_t operand, DType dtype);
-  void push_number(const ast::Number& number);
+  void push_number(const build::Number& number);
   void push_label(std::size_t label);
   void push_scalar(const std::string& name);
   /// A value that is wrong already: whatever meets it stays silent.

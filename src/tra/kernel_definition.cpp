@@ -14,7 +14,7 @@ namespace einrel {
 namespace {
 
 /// The label that an index reads as it is, or nullptr.
-const ast::Name* plain(const ast::Index& index) {
+const build::Name* plain(const build::Index& index) {
   const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
   return is_plain ? &index.terms.front().label : nullptr;
 }
@@ -117,14 +117,14 @@ constexpr std::int64_t most_reach = std::int64_t{1} << 40U;
 /// where a window, a constant index or a group needs it.
 class Placeholders {
  public:
-  Placeholders(const KernelDefinition& definition, const ast::Program& program) : dims_(definition.dims) {
+  Placeholders(const KernelDefinition& definition, const build::Program& program) : dims_(definition.dims) {
     for (const KernelDefinition::Parameter& parameter : definition.parameters)
       bounds_[parameter.name].resize(index_count(parameter.indices.text), 1);
-    for (const ast::Statement& statement : program.statements) note(statement);
+    for (const build::Statement& statement : program.statements) note(statement);
     constexpr int rounds = 8;  // each passes extents on from reads to labels to other reads
     for (int round = 0; round < rounds; ++round) {
       for (const auto& [tensor, dim, index] : reads_) grow(tensor, dim, *index);
-      for (const ast::ViewDefinition* view : views_) grow(*view);
+      for (const build::ViewDefinition* view : views_) grow(*view);
       for (const Left& left : lefts_) share(bounds_.at(left.tensor)[left.dim], left.label);
     }
   }
@@ -139,7 +139,7 @@ class Placeholders {
   struct Read {
     std::string tensor;
     std::size_t dim;
-    const ast::Index* index;
+    const build::Index* index;
   };
   /// A dimension of a given value has the extent of its label on the left.
   struct Left {
@@ -148,18 +148,18 @@ class Placeholders {
     std::string label;
   };
 
-  void note(const ast::Statement& statement) {
-    if (const auto* view = std::get_if<ast::ViewDefinition>(&statement.what)) {
+  void note(const build::Statement& statement) {
+    if (const auto* view = std::get_if<build::ViewDefinition>(&statement.what)) {
       read_.insert(view->source.text);
       views_.push_back(view);
     }
-    const auto* definition = std::get_if<ast::Definition>(&statement.what);
+    const auto* definition = std::get_if<build::Definition>(&statement.what);
     if (definition == nullptr) return;
-    for (const ast::Node& node : definition->value.nodes) {
-      if (const auto* reduce = std::get_if<ast::Reduce>(&node.op)) {
-        for (const ast::Name& name : reduce->labels) names_.insert(name.text);
+    for (const build::Node& node : definition->value.nodes) {
+      if (const auto* reduce = std::get_if<build::Reduce>(&node.op)) {
+        for (const build::Name& name : reduce->labels) names_.insert(name.text);
       }
-      const auto* access = std::get_if<ast::Access>(&node.op);
+      const auto* access = std::get_if<build::Access>(&node.op);
       if (access == nullptr) continue;
       read_.insert(access->tensor.text);
       for (std::size_t d = 0; !access->pad && d < access->indices.size(); ++d) {
@@ -186,16 +186,16 @@ class Placeholders {
     labels_[name] = extent;
   }
 
-  void grow(const std::string& tensor, std::size_t dim, const ast::Index& index) {
+  void grow(const std::string& tensor, std::size_t dim, const build::Index& index) {
     const auto bound = bounds_.find(tensor);
     if (bound == bounds_.end() || dim >= bound->second.size()) return;
     std::int64_t& extent = bound->second[dim];
-    if (const ast::Name* name = plain(index)) {
+    if (const build::Name* name = plain(index)) {
       share(extent, name->text);
       return;
     }
     std::int64_t reach = std::clamp<std::int64_t>(index.offset, 0, most_reach) + 1;
-    for (const ast::IndexTerm& term : index.terms) {
+    for (const build::IndexTerm& term : index.terms) {
       std::int64_t further = 0;
       if (__builtin_mul_overflow(std::max<std::int64_t>(term.coefficient, 0), label(term.label.text) - 1, &further))
         further = most_reach;
@@ -204,12 +204,12 @@ class Placeholders {
     extent = std::max(extent, reach);
   }
 
-  void grow(const ast::ViewDefinition& view) {
+  void grow(const build::ViewDefinition& view) {
     const auto bound = bounds_.find(view.source.text);
     if (bound == bounds_.end()) return;
     for (std::size_t d = 0; d < std::min(view.from.size(), bound->second.size()); ++d) {
       std::int64_t product = 1;
-      for (const ast::Name& name : view.from[d]) {
+      for (const build::Name& name : view.from[d]) {
         if (__builtin_mul_overflow(product, label(name.text), &product)) return;
       }
       bound->second[d] = product;
@@ -221,7 +221,7 @@ class Placeholders {
   std::map<std::string, std::int64_t> labels_;
   std::map<std::string, std::vector<std::int64_t>> bounds_;
   std::vector<Read> reads_;
-  std::vector<const ast::ViewDefinition*> views_;
+  std::vector<const build::ViewDefinition*> views_;
   std::set<std::string> read_;
   std::set<std::string> given_;
   std::set<std::string> names_;
@@ -239,7 +239,7 @@ class KernelBuilder {
 
   /// nullopt with errors() when there are some.
   std::optional<Kernel> run() {
-    const ast::Program program = parse(source_, errors_);
+    const build::Program program = parse(source_, errors_);
     const Placeholders extents(definition_, program);
     if (!has_expected_statements(program) && errors_.empty()) error("the definition of a kernel is one expression", "");
     if (!errors_.empty()) return std::nullopt;
@@ -264,15 +264,15 @@ class KernelBuilder {
     errors_.push_back({std::move(message), {text_.result}, std::move(help)});
   }
 
-  bool has_expected_statements(const ast::Program& program) const {
+  bool has_expected_statements(const build::Program& program) const {
     const std::size_t declarations =
         definition_.scalars.size() + definition_.dims.size() + definition_.parameters.size();
     const std::size_t values = definition_.given.size() + 1;
     if (program.statements.size() != declarations + values + 1) return false;
     return std::all_of(program.statements.begin() + static_cast<std::ptrdiff_t>(declarations),
-                       program.statements.end() - 1, [](const ast::Statement& statement) {
-                         return std::holds_alternative<ast::Definition>(statement.what) ||
-                                std::holds_alternative<ast::ViewDefinition>(statement.what);
+                       program.statements.end() - 1, [](const build::Statement& statement) {
+                         return std::holds_alternative<build::Definition>(statement.what) ||
+                                std::holds_alternative<build::ViewDefinition>(statement.what);
                        });
   }
 
@@ -370,11 +370,11 @@ class KernelBuilder {
   }
 
   /// The indices of a parameter as they are written; none for the groups of a view.
-  std::vector<ast::Index> indices_of(std::size_t parameter) const {
+  std::vector<build::Index> indices_of(std::size_t parameter) const {
     const SourceText source("indices", fmt::format("X[{}]", definition_.parameters[parameter].indices.text));
     try {
-      const ast::Expr expr = parse_expression(source);
-      const auto* access = expr.nodes.size() == 1 ? std::get_if<ast::Access>(&expr.nodes[0].op) : nullptr;
+      const build::Expr expr = parse_expression(source);
+      const auto* access = expr.nodes.size() == 1 ? std::get_if<build::Access>(&expr.nodes[0].op) : nullptr;
       if (access != nullptr) return access->indices;
     } catch (const ProgramError&) {
     }
@@ -389,20 +389,20 @@ class KernelBuilder {
   }
 
   bool has_all_labels(std::size_t parameter, const EinSum& einsum) const {
-    const std::vector<ast::Index> indices = indices_of(parameter);
+    const std::vector<build::Index> indices = indices_of(parameter);
     if (indices.empty()) return false;
-    return std::all_of(indices.begin(), indices.end(), [&](const ast::Index& index) {
+    return std::all_of(indices.begin(), indices.end(), [&](const build::Index& index) {
       return std::all_of(index.terms.begin(), index.terms.end(),
-                         [&](const ast::IndexTerm& term) { return find_label(einsum, term.label.text).has_value(); });
+                         [&](const build::IndexTerm& term) { return find_label(einsum, term.label.text).has_value(); });
     });
   }
 
   /// The indices of a parameter in `einsum`; position 0 where it has not their labels.
   Access access_of(std::size_t parameter, const EinSum& einsum) const {
     Access access;
-    for (const ast::Index& written : indices_of(parameter)) {
+    for (const build::Index& written : indices_of(parameter)) {
       Index index{written.offset, {}};
-      for (const ast::IndexTerm& term : written.terms) {
+      for (const build::IndexTerm& term : written.terms) {
         const std::optional<std::size_t> label = find_label(einsum, term.label.text);
         if (label) index.terms.push_back({term.coefficient, *label});
       }

@@ -17,7 +17,7 @@ namespace {
 /// One operand's or the output's subscripts: labels in order, and where the ellipsis stands among them.
 struct Term {
   Span span;
-  std::vector<ast::Name> labels;
+  std::vector<build::Name> labels;
   std::optional<std::size_t> ellipsis;
 };
 
@@ -38,15 +38,15 @@ class Subscripts {
     resolve_output();
   }
 
-  const std::vector<ast::Name>& output() const { return output_.labels; }
+  const std::vector<build::Name>& output() const { return output_.labels; }
 
   /// The labels that operands have and the output has not, in order of appearance.
-  std::vector<ast::Name> reduced() const {
-    std::vector<ast::Name> labels;
+  std::vector<build::Name> reduced() const {
+    std::vector<build::Name> labels;
     std::set<std::string> seen;
-    for (const ast::Name& label : output_.labels) seen.insert(label.text);
+    for (const build::Name& label : output_.labels) seen.insert(label.text);
     for (const Term& term : terms_) {
-      for (const ast::Name& label : term.labels) {
+      for (const build::Name& label : term.labels) {
         if (seen.insert(label.text).second) labels.push_back(label);
       }
     }
@@ -54,12 +54,12 @@ class Subscripts {
   }
 
   /// The read of operand `i`; a dimension of extent 1 under a longer label is read at 0.
-  ast::Access access(std::size_t i) const {
-    ast::Access access;
+  build::Access access(std::size_t i) const {
+    build::Access access;
     access.tensor = {operand_name(i, terms_.size()), terms_[i].span};
     for (std::size_t d = 0; d < terms_[i].labels.size(); ++d) {
-      const ast::Name& label = terms_[i].labels[d];
-      ast::Index index{{}, 0, label.span};
+      const build::Name& label = terms_[i].labels[d];
+      build::Index index{{}, 0, label.span};
       const bool broadcast = operands_[i].shape[d] == Extent(1) && extents_.at(label.text) != 1;
       if (!broadcast) index.terms.push_back({1, label});
       access.indices.push_back(std::move(index));
@@ -122,7 +122,7 @@ class Subscripts {
     if (!term.ellipsis) return;
     const std::size_t hidden = rank - named;
     broadcast_rank_ = std::max(broadcast_rank_, hidden);
-    std::vector<ast::Name> labels;
+    std::vector<build::Name> labels;
     for (std::size_t d = 0; d < hidden; ++d) labels.push_back({fmt::format("e{}", hidden - 1 - d), term.span});
     term.labels.insert(term.labels.begin() + static_cast<std::ptrdiff_t>(*term.ellipsis), labels.begin(), labels.end());
   }
@@ -130,7 +130,7 @@ class Subscripts {
   void note_extents(std::size_t i) {
     std::map<std::string, std::int64_t> own;
     for (std::size_t d = 0; d < terms_[i].labels.size(); ++d) {
-      const ast::Name& label = terms_[i].labels[d];
+      const build::Name& label = terms_[i].labels[d];
       const std::int64_t extent = operands_[i].shape[d].value();
       const auto [first, is_new] = own.insert({label.text, extent});
       if (!is_new && first->second != extent) {
@@ -147,16 +147,16 @@ class Subscripts {
     }
   }
 
-  static std::string shown(const ast::Name& label) { return label.text.size() > 1 ? "..." : label.text; }
+  static std::string shown(const build::Name& label) { return label.text.size() > 1 ? "..." : label.text; }
 
   void resolve_output() {
     std::map<std::string, int> occurrences;
     for (const Term& term : terms_) {
-      for (const ast::Name& label : term.labels) {
+      for (const build::Name& label : term.labels) {
         if (label.text.size() == 1) ++occurrences[label.text];
       }
     }
-    std::vector<ast::Name> broadcast;
+    std::vector<build::Name> broadcast;
     for (std::size_t d = broadcast_rank_; d-- > 0;) broadcast.push_back({fmt::format("e{}", d), output_.span});
     if (!explicit_output_) {
       output_.labels = broadcast;
@@ -166,7 +166,7 @@ class Subscripts {
       return;
     }
     std::set<std::string> seen;
-    for (const ast::Name& label : output_.labels) {
+    for (const build::Name& label : output_.labels) {
       if (!seen.insert(label.text).second)
         fail(fmt::format("label '{}' stands twice in the output", label.text), label.span, "name it once");
       if (occurrences.count(label.text) == 0) {
@@ -205,18 +205,18 @@ Reducer choose_reducer(const EinsumRequest& request, bool logical) {
 }
 
 /// The product of all reads; bools combine by 'and', as in NumPy.
-ast::Expr product_of_reads(const Subscripts& subscripts, const std::vector<DType>& dtypes, bool logical) {
+build::Expr product_of_reads(const Subscripts& subscripts, const std::vector<DType>& dtypes, bool logical) {
   DType common = dtypes.front();
   for (const DType dtype : dtypes) common = promote(common, dtype);
-  ast::Expr expr;
+  build::Expr expr;
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
-    ast::Access access = subscripts.access(i);
+    build::Access access = subscripts.access(i);
     const Span span = access.tensor.span;
     expr.nodes.push_back({span, std::move(access)});
     // Beside numbers a bool is one of them whatever the order of the operands, as in NumPy.
-    if (!logical && dtypes[i] == DType::boolean) expr.nodes.push_back({span, ast::Cast{common}});
+    if (!logical && dtypes[i] == DType::boolean) expr.nodes.push_back({span, build::Cast{common}});
     const auto function = logical ? BinaryFunction::minimum : BinaryFunction::multiply;
-    if (i > 0) expr.nodes.push_back({span, ast::Binary{function}});
+    if (i > 0) expr.nodes.push_back({span, build::Binary{function}});
   }
   return expr;
 }
@@ -235,34 +235,34 @@ std::optional<std::size_t> find_operand(const std::string& name, std::size_t cou
 }
 
 /// The join expression with the operands' names replaced by their reads.
-ast::Expr joined_reads(const SourceText& source, const Subscripts& subscripts, std::size_t count) {
-  ast::Expr expr = parse_expression(source);
+build::Expr joined_reads(const SourceText& source, const Subscripts& subscripts, std::size_t count) {
+  build::Expr expr = parse_expression(source);
   std::vector<bool> used(count, false);
   const auto fail = [&](std::string message, Span where, std::string help) {
     throw ProgramError({{std::move(message), {where}, std::move(help)}}, source);
   };
-  for (ast::Node& node : expr.nodes) {
-    if (const auto* call = std::get_if<ast::MacroCall>(&node.op); call != nullptr && call->labels.empty()) {
+  for (build::Node& node : expr.nodes) {
+    if (const auto* call = std::get_if<build::MacroCall>(&node.op); call != nullptr && call->labels.empty()) {
       std::vector<std::string> known;
       for (const FunctionInfo& info : all_functions()) known.emplace_back(info.name);
       std::string help = other_notations::help_for_function(call->macro.text);
       if (help.empty()) help = did_you_mean(call->macro.text, known);
       fail(fmt::format("unknown function '{}'", call->macro.text), call->macro.span, std::move(help));
     }
-    const bool is_scalar_step = !std::holds_alternative<ast::Access>(node.op) &&
-                                !std::holds_alternative<ast::Reduce>(node.op) &&
-                                !std::holds_alternative<ast::MacroCall>(node.op);
+    const bool is_scalar_step = !std::holds_alternative<build::Access>(node.op) &&
+                                !std::holds_alternative<build::Reduce>(node.op) &&
+                                !std::holds_alternative<build::MacroCall>(node.op);
     if (!is_scalar_step) fail("a join combines single values", node.span, "use the operands' names and functions only");
-    const auto* use = std::get_if<ast::NameUse>(&node.op);
+    const auto* use = std::get_if<build::NameUse>(&node.op);
     if (use == nullptr) continue;
     const std::optional<std::size_t> operand = find_operand(use->name, count);
     if (!operand) {
       fail(fmt::format("unknown name '{}'", use->name), node.span,
            fmt::format("the operands are called {}", fmt::join(operand_names(count), ", ")));
     }
-    ast::Access access = subscripts.access(*operand);
+    build::Access access = subscripts.access(*operand);
     access.tensor.span = node.span;
-    for (ast::Index& index : access.indices) index.span = node.span;
+    for (build::Index& index : access.indices) index.span = node.span;
     node.op = std::move(access);
     used[*operand] = true;
   }
@@ -301,12 +301,12 @@ EinGraph einsum_graph(const EinsumRequest& request) {
 
   std::vector<DType> dtypes;
   for (const BoundInput& operand : request.operands) dtypes.push_back(operand.readable_as.front());
-  ast::Program program;
+  build::Program program;
   Environment environment;
-  ast::Inputs inputs;
+  build::Inputs inputs;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = operand_name(i, count);
-    ast::InputDecl input{{name, {}}, {}, request.operands[i].readable_as.front()};
+    build::InputDecl input{{name, {}}, {}, request.operands[i].readable_as.front()};
     for (std::size_t d = 0; d < request.operands[i].shape.size(); ++d)
       input.labels.push_back({fmt::format("{}_{}", name, d), {}});
     inputs.inputs.push_back(std::move(input));
@@ -314,15 +314,15 @@ EinGraph einsum_graph(const EinsumRequest& request) {
   }
   program.statements.push_back({{}, std::move(inputs)});
 
-  ast::Definition definition;
+  build::Definition definition;
   definition.name = {einsum_result, {}};
   definition.labels = subscripts.output();
   definition.value =
       request.join ? joined_reads(shown, subscripts, count) : product_of_reads(subscripts, dtypes, logical);
   const Span whole{0, shown.text().size()};
-  const std::vector<ast::Name> reduced = subscripts.reduced();
+  const std::vector<build::Name> reduced = subscripts.reduced();
   const Reducer reducer = choose_reducer(request, logical);
-  if (!reduced.empty()) definition.value.nodes.push_back({whole, ast::Reduce{reducer, reduced}});
+  if (!reduced.empty()) definition.value.nodes.push_back({whole, build::Reduce{reducer, reduced}});
   program.statements.push_back({whole, std::move(definition)});
   return *check(program, shown, environment).graph;
 }

@@ -25,24 +25,24 @@ def layernorm[j](x, eps) = (x - mean[j] x) * rsqrt(variance[j](x) + eps)
 def rmsnorm[j](x, eps) = x * rsqrt(mean[j] sq(x) + eps)
 )";
 
-bool names_one_of(const std::vector<ast::Name>& names, const std::string& text) {
-  return std::any_of(names.begin(), names.end(), [&](const ast::Name& name) { return name.text == text; });
+bool names_one_of(const std::vector<build::Name>& names, const std::string& text) {
+  return std::any_of(names.begin(), names.end(), [&](const build::Name& name) { return name.text == text; });
 }
 
-std::set<std::string> reduced_labels(const ast::Expr& expr) {
+std::set<std::string> reduced_labels(const build::Expr& expr) {
   std::set<std::string> labels;
-  for (const ast::Node& node : expr.nodes) {
-    if (const auto* reduce = std::get_if<ast::Reduce>(&node.op)) {
-      for (const ast::Name& label : reduce->labels) labels.insert(label.text);
+  for (const build::Node& node : expr.nodes) {
+    if (const auto* reduce = std::get_if<build::Reduce>(&node.op)) {
+      for (const build::Name& label : reduce->labels) labels.insert(label.text);
     }
   }
   return labels;
 }
 
-void check_parameters(const ast::MacroDef& macro, std::vector<Diagnostic>& errors) {
+void check_parameters(const build::MacroDef& macro, std::vector<Diagnostic>& errors) {
   std::set<std::string> seen;
   for (const auto* names : {&macro.labels, &macro.parameters}) {
-    for (const ast::Name& name : *names) {
+    for (const build::Name& name : *names) {
       if (!seen.insert(name.text).second) {
         errors.push_back({fmt::format("'{}' is a parameter twice", name.text), {name.span}, "rename one"});
       }
@@ -50,17 +50,17 @@ void check_parameters(const ast::MacroDef& macro, std::vector<Diagnostic>& error
   }
 }
 
-void check_reduced_names(const ast::MacroDef& macro, std::vector<Diagnostic>& errors) {
+void check_reduced_names(const build::MacroDef& macro, std::vector<Diagnostic>& errors) {
   const std::set<std::string> reduced = reduced_labels(macro.body);
-  for (const ast::Name& parameter : macro.parameters) {
+  for (const build::Name& parameter : macro.parameters) {
     if (reduced.count(parameter.text) == 0) continue;
     errors.push_back(
         {fmt::format("'{}' is a parameter and a reduced label of macro '{}'", parameter.text, macro.name.text),
          {parameter.span},
          "rename one"});
   }
-  for (const ast::Node& node : macro.body.nodes) {
-    const auto* call = std::get_if<ast::MacroCall>(&node.op);
+  for (const build::Node& node : macro.body.nodes) {
+    const auto* call = std::get_if<build::MacroCall>(&node.op);
     if (call == nullptr || call->macro.text != macro.name.text) continue;
     errors.push_back(
         {fmt::format("macro '{}' calls itself", macro.name.text), {call->macro.span}, "macros do not recur"});
@@ -68,15 +68,15 @@ void check_reduced_names(const ast::MacroDef& macro, std::vector<Diagnostic>& er
 }
 
 /// The names and labels of the body that mean nothing where they stand.
-void check_body(const ast::MacroDef& macro, const std::set<std::string>& scalars, std::vector<Diagnostic>& errors) {
-  const std::vector<std::size_t> enclosing = ast::enclosing_reductions(macro.body);
+void check_body(const build::MacroDef& macro, const std::set<std::string>& scalars, std::vector<Diagnostic>& errors) {
+  const std::vector<std::size_t> enclosing = build::enclosing_reductions(macro.body);
   const auto is_bound = [&](const std::string& label, std::size_t node) {
-    for (std::size_t r = enclosing[node]; r != ast::no_reduction; r = enclosing[r]) {
-      if (names_one_of(std::get<ast::Reduce>(macro.body.nodes[r].op).labels, label)) return true;
+    for (std::size_t r = enclosing[node]; r != build::no_reduction; r = enclosing[r]) {
+      if (names_one_of(std::get<build::Reduce>(macro.body.nodes[r].op).labels, label)) return true;
     }
     return names_one_of(macro.labels, label);
   };
-  const auto check_label = [&](const ast::Name& label, std::size_t node) {
+  const auto check_label = [&](const build::Name& label, std::size_t node) {
     if (is_bound(label.text, node)) return;
     errors.push_back(
         {fmt::format("label '{}' in macro '{}' is neither a parameter nor reduced", label.text, macro.name.text),
@@ -84,19 +84,19 @@ void check_body(const ast::MacroDef& macro, const std::set<std::string>& scalars
          fmt::format("make it a parameter: def {}[{}](...)", macro.name.text, label.text)});
   };
   for (std::size_t i = 0; i < macro.body.nodes.size(); ++i) {
-    const ast::Node& node = macro.body.nodes[i];
-    if (const auto* use = std::get_if<ast::NameUse>(&node.op)) {
+    const build::Node& node = macro.body.nodes[i];
+    if (const auto* use = std::get_if<build::NameUse>(&node.op)) {
       if (names_one_of(macro.parameters, use->name) || is_bound(use->name, i) || scalars.count(use->name) != 0)
         continue;
       errors.push_back({fmt::format("unknown name '{}' in macro '{}'", use->name, macro.name.text),
                         {node.span},
                         "a macro sees its parameters, its own reduced labels, scalars and tensors"});
-    } else if (const auto* access = std::get_if<ast::Access>(&node.op)) {
-      for (const ast::Index& index : access->indices) {
-        for (const ast::IndexTerm& term : index.terms) check_label(term.label, i);
+    } else if (const auto* access = std::get_if<build::Access>(&node.op)) {
+      for (const build::Index& index : access->indices) {
+        for (const build::IndexTerm& term : index.terms) check_label(term.label, i);
       }
-    } else if (const auto* opaque = std::get_if<ast::OpaqueCall>(&node.op)) {
-      for (const ast::Name& label : opaque->matrix) check_label(label, i);
+    } else if (const auto* opaque = std::get_if<build::OpaqueCall>(&node.op)) {
+      for (const build::Name& label : opaque->matrix) check_label(label, i);
     }
   }
 }
@@ -104,26 +104,26 @@ void check_body(const ast::MacroDef& macro, const std::set<std::string>& scalars
 /// What the labels of a macro's body become in one call: the caller's for a label parameter, else fresh names.
 class Renaming {
  public:
-  Renaming(const Macro& macro, const ast::MacroCall& call, Span span, std::size_t instance)
+  Renaming(const Macro& macro, const build::MacroCall& call, Span span, std::size_t instance)
       : macro_(macro),
         call_(call),
         span_(span),
         instance_(instance),
         own_labels_(reduced_labels(macro.definition.body)) {}
 
-  ast::Node apply(ast::Node node) const {
+  build::Node apply(build::Node node) const {
     node.span = span_;
-    if (auto* use = std::get_if<ast::NameUse>(&node.op)) {
+    if (auto* use = std::get_if<build::NameUse>(&node.op)) {
       const bool is_label = own_labels_.count(use->name) != 0 || names_one_of(macro_.definition.labels, use->name);
       if (is_label) use->name = rename({use->name, span_}).front().text;
-    } else if (auto* access = std::get_if<ast::Access>(&node.op)) {
+    } else if (auto* access = std::get_if<build::Access>(&node.op)) {
       rename_indices(*access);
-    } else if (auto* opaque = std::get_if<ast::OpaqueCall>(&node.op)) {
-      for (ast::Name& label : opaque->matrix) label = rename(label).front();
-    } else if (auto* reduce = std::get_if<ast::Reduce>(&node.op)) {
-      std::vector<ast::Name> labels;
-      for (const ast::Name& label : reduce->labels) {
-        for (ast::Name& name : rename(label)) labels.push_back(std::move(name));
+    } else if (auto* opaque = std::get_if<build::OpaqueCall>(&node.op)) {
+      for (build::Name& label : opaque->matrix) label = rename(label).front();
+    } else if (auto* reduce = std::get_if<build::Reduce>(&node.op)) {
+      std::vector<build::Name> labels;
+      for (const build::Name& label : reduce->labels) {
+        for (build::Name& name : rename(label)) labels.push_back(std::move(name));
       }
       reduce->labels = std::move(labels);
     }
@@ -131,8 +131,8 @@ class Renaming {
   }
 
  private:
-  std::vector<ast::Name> rename(const ast::Name& label) const {
-    const std::vector<ast::Name>& parameters = macro_.definition.labels;
+  std::vector<build::Name> rename(const build::Name& label) const {
+    const std::vector<build::Name>& parameters = macro_.definition.labels;
     if (macro_.built_in && names_one_of(parameters, label.text)) return call_.labels;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].text == label.text) return {call_.labels[i]};
@@ -140,16 +140,16 @@ class Renaming {
     return {{fmt::format("{}'{}", label.text, instance_), span_}};
   }
 
-  void rename_indices(ast::Access& access) const {
+  void rename_indices(build::Access& access) const {
     access.tensor.span = span_;
-    for (ast::Index& index : access.indices) {
+    for (build::Index& index : access.indices) {
       index.span = span_;
-      for (ast::IndexTerm& term : index.terms) term.label = rename(term.label).front();
+      for (build::IndexTerm& term : index.terms) term.label = rename(term.label).front();
     }
   }
 
   const Macro& macro_;
-  const ast::MacroCall& call_;
+  const build::MacroCall& call_;
   Span span_;
   std::size_t instance_;
   std::set<std::string> own_labels_;
@@ -160,8 +160,8 @@ class Renaming {
 MacroTable::MacroTable() : budget_(max_program_nodes) {
   std::vector<Diagnostic> errors;
   const SourceText source("<built in>", prelude);
-  for (ast::Statement& statement : parse(source, errors).statements) {
-    auto& macro = std::get<ast::MacroDef>(statement.what);
+  for (build::Statement& statement : parse(source, errors).statements) {
+    auto& macro = std::get<build::MacroDef>(statement.what);
     expand(macro.body, errors);
     const std::string name = macro.name.text;
     macros_[name] = {std::move(macro), true};
@@ -169,7 +169,7 @@ MacroTable::MacroTable() : budget_(max_program_nodes) {
   invariant(errors.empty(), "the built-in macros are correct");
 }
 
-void MacroTable::define(ast::MacroDef macro, const std::set<std::string>& scalars, std::vector<Diagnostic>& errors) {
+void MacroTable::define(build::MacroDef macro, const std::set<std::string>& scalars, std::vector<Diagnostic>& errors) {
   const std::size_t before = errors.size();
   if (const auto known = macros_.find(macro.name.text); known != macros_.end()) {
     const bool built_in = known->second.built_in;
@@ -192,7 +192,7 @@ std::vector<std::string> MacroTable::names() const {
   return names;
 }
 
-const Macro* MacroTable::find(const ast::MacroCall& call, Span span, std::vector<Diagnostic>& errors) const {
+const Macro* MacroTable::find(const build::MacroCall& call, Span span, std::vector<Diagnostic>& errors) const {
   const auto found = macros_.find(call.macro.text);
   if (found == macros_.end()) {
     std::string near = other_notations::help_for_function(call.macro.text);
@@ -207,7 +207,7 @@ const Macro* MacroTable::find(const ast::MacroCall& call, Span span, std::vector
          !near.empty() ? near : "a macro is defined before its use: def name[j](x) = ...; a tensor has brackets only"});
     return nullptr;
   }
-  const ast::MacroDef& definition = found->second.definition;
+  const build::MacroDef& definition = found->second.definition;
   const bool labels_fit = call.labels.size() == definition.labels.size() ||
                           (found->second.built_in && !definition.labels.empty() && !call.labels.empty());
   if (!labels_fit || call.arguments != definition.parameters.size()) {
@@ -222,17 +222,18 @@ const Macro* MacroTable::find(const ast::MacroCall& call, Span span, std::vector
   return &found->second;
 }
 
-bool MacroTable::instantiate(const Macro& macro, const ast::MacroCall& call, Span span,
-                             const std::vector<ast::Expr>& arguments, ast::Expr& out, std::vector<Diagnostic>& errors) {
-  const std::vector<ast::Name>& parameters = macro.definition.parameters;
+bool MacroTable::instantiate(const Macro& macro, const build::MacroCall& call, Span span,
+                             const std::vector<build::Expr>& arguments, build::Expr& out,
+                             std::vector<Diagnostic>& errors) {
+  const std::vector<build::Name>& parameters = macro.definition.parameters;
   const Renaming renaming(macro, call, span, ++fresh_);
-  for (const ast::Node& node : macro.definition.body.nodes) {
-    const auto* use = std::get_if<ast::NameUse>(&node.op);
-    const auto parameter = std::find_if(parameters.begin(), parameters.end(), [&](const ast::Name& name) {
+  for (const build::Node& node : macro.definition.body.nodes) {
+    const auto* use = std::get_if<build::NameUse>(&node.op);
+    const auto parameter = std::find_if(parameters.begin(), parameters.end(), [&](const build::Name& name) {
       return use != nullptr && name.text == use->name;
     });
     if (parameter != parameters.end()) {
-      const ast::Expr& argument = arguments[static_cast<std::size_t>(parameter - parameters.begin())];
+      const build::Expr& argument = arguments[static_cast<std::size_t>(parameter - parameters.begin())];
       out.nodes.insert(out.nodes.end(), argument.nodes.begin(), argument.nodes.end());
     } else {
       out.nodes.push_back(renaming.apply(node));
@@ -247,20 +248,20 @@ bool MacroTable::instantiate(const Macro& macro, const ast::MacroCall& call, Spa
   return true;
 }
 
-bool MacroTable::expand(ast::Expr& expr, std::vector<Diagnostic>& errors) {
-  const auto is_call = [](const ast::Node& node) { return std::holds_alternative<ast::MacroCall>(node.op); };
+bool MacroTable::expand(build::Expr& expr, std::vector<Diagnostic>& errors) {
+  const auto is_call = [](const build::Node& node) { return std::holds_alternative<build::MacroCall>(node.op); };
   if (std::none_of(expr.nodes.begin(), expr.nodes.end(), is_call)) return !expr.nodes.empty();
-  ast::Expr out;
+  build::Expr out;
   std::vector<std::size_t> starts;  // of the subexpressions of `out` that no node has taken yet
   bool good = true;
-  for (ast::Node& node : expr.nodes) {
-    const std::size_t first = starts.size() - ast::arity(node);
+  for (build::Node& node : expr.nodes) {
+    const std::size_t first = starts.size() - build::arity(node);
     const std::size_t begin = first < starts.size() ? starts[first] : out.nodes.size();
-    const auto* call = std::get_if<ast::MacroCall>(&node.op);
+    const auto* call = std::get_if<build::MacroCall>(&node.op);
     if (call == nullptr) {
       out.nodes.push_back(std::move(node));
     } else {
-      std::vector<ast::Expr> arguments(call->arguments);
+      std::vector<build::Expr> arguments(call->arguments);
       for (std::size_t a = 0; a < call->arguments; ++a) {
         const std::size_t end = first + a + 1 < starts.size() ? starts[first + a + 1] : out.nodes.size();
         arguments[a].nodes.assign(out.nodes.begin() + static_cast<std::ptrdiff_t>(starts[first + a]),
@@ -272,7 +273,7 @@ bool MacroTable::expand(ast::Expr& expr, std::vector<Diagnostic>& errors) {
       if (!usable || !instantiate(*macro, *call, node.span, arguments, out, errors)) {
         good = false;
         out.nodes.resize(begin);
-        out.nodes.push_back({node.span, ast::Number{}});  // a placeholder, so that the other calls are looked at too
+        out.nodes.push_back({node.span, build::Number{}});  // a placeholder, so that the other calls are looked at too
       }
     }
     starts.resize(first);

@@ -16,10 +16,10 @@ namespace {
 
 using namespace parsing;
 
-ast::Dims parse_dims(Cursor& cursor) {
-  ast::Dims dims;
+build::Dims parse_dims(Cursor& cursor) {
+  build::Dims dims;
   while (cursor.peek().kind == TokenKind::name || dims.dims.empty()) {
-    ast::Dim dim;
+    build::Dim dim;
     dim.label = cursor.expect_new_name("a label");
     cursor.expect("=", "as in `dims b=1000`");
     dim.extent = cursor.expect_extent();
@@ -29,8 +29,8 @@ ast::Dims parse_dims(Cursor& cursor) {
   return dims;
 }
 
-std::vector<ast::Name> parse_labels(Cursor& cursor) {
-  std::vector<ast::Name> labels;
+std::vector<build::Name> parse_labels(Cursor& cursor) {
+  std::vector<build::Name> labels;
   cursor.expect("[", "labels stand in brackets");
   while (!cursor.accept("]")) {
     if (!labels.empty()) cursor.expect(",", "between labels");
@@ -40,7 +40,7 @@ std::vector<ast::Name> parse_labels(Cursor& cursor) {
 }
 
 DType parse_dtype(Cursor& cursor) {
-  const ast::Name name = cursor.expect_name("a dtype");
+  const build::Name name = cursor.expect_name("a dtype");
   if (const auto dtype = dtype_named(name.text)) return *dtype;
   std::vector<std::string> known;
   for (const DType dtype : all_dtypes) known.emplace_back(name_of(dtype));
@@ -52,11 +52,11 @@ DType parse_dtype(Cursor& cursor) {
 }
 
 /// X[b,f], W[f,h] : f32, I[b] : i64; a dtype holds for all names before it that have none yet.
-ast::Inputs parse_inputs(Cursor& cursor) {
-  ast::Inputs inputs;
+build::Inputs parse_inputs(Cursor& cursor) {
+  build::Inputs inputs;
   std::size_t untyped = 0;
   do {
-    ast::InputDecl input;
+    build::InputDecl input;
     input.name = cursor.expect_new_name("a tensor");
     input.labels = parse_labels(cursor);
     inputs.inputs.push_back(std::move(input));
@@ -68,10 +68,10 @@ ast::Inputs parse_inputs(Cursor& cursor) {
   return inputs;
 }
 
-ast::Scalars parse_scalars(Cursor& cursor) {
-  ast::Scalars scalars;
+build::Scalars parse_scalars(Cursor& cursor) {
+  build::Scalars scalars;
   do {
-    ast::ScalarDecl scalar;
+    build::ScalarDecl scalar;
     scalar.name = cursor.expect_new_name("a scalar");
     if (cursor.accept("=")) scalar.value = cursor.expect_signed_number();
     scalars.scalars.push_back(std::move(scalar));
@@ -79,8 +79,8 @@ ast::Scalars parse_scalars(Cursor& cursor) {
   return scalars;
 }
 
-ast::MacroDef parse_macro(Cursor& cursor) {
-  ast::MacroDef macro;
+build::MacroDef parse_macro(Cursor& cursor) {
+  build::MacroDef macro;
   macro.name = cursor.expect_new_name("a macro");
   if (cursor.peek().text == "[") macro.labels = parse_labels(cursor);
   cursor.expect("(", "parameters stand in parentheses: def sqdist[j](x, y) = ...");
@@ -93,22 +93,22 @@ ast::MacroDef parse_macro(Cursor& cursor) {
   return macro;
 }
 
-std::vector<ast::Name> parse_names(Cursor& cursor, std::string_view what) {
-  std::vector<ast::Name> names;
+std::vector<build::Name> parse_names(Cursor& cursor, std::string_view what) {
+  std::vector<build::Name> names;
   do {
     names.push_back(cursor.expect_name(what));
   } while (cursor.accept(","));
   return names;
 }
 
-ast::Gradient parse_gradient(Cursor& cursor) {
-  ast::Gradient gradient;
+build::Gradient parse_gradient(Cursor& cursor) {
+  build::Gradient gradient;
   do {
     gradient.results.push_back(cursor.expect_new_name("a tensor"));
   } while (cursor.accept(","));
   cursor.expect("=", "as in `gradient G1, G2 = loss wrt W1, W2`");
   gradient.loss = cursor.expect_name("the loss");
-  const ast::Name wrt = cursor.expect_name("'wrt'");
+  const build::Name wrt = cursor.expect_name("'wrt'");
   if (wrt.text != "wrt")
     throw SyntaxError{{"'wrt' is missing", {wrt.span}, "as in `gradient G1, G2 = loss wrt W1, W2`"}};
   gradient.variables = parse_names(cursor, "a tensor");
@@ -116,8 +116,8 @@ ast::Gradient parse_gradient(Cursor& cursor) {
 }
 
 /// One dimension of either side of a view: h, (h d), () or 1.
-ast::Group parse_group(Cursor& cursor) {
-  ast::Group group;
+build::Group parse_group(Cursor& cursor) {
+  build::Group group;
   if (cursor.peek().kind == TokenKind::number && cursor.peek().text == "1") {
     cursor.next();
   } else if (cursor.accept("(")) {
@@ -131,8 +131,8 @@ ast::Group parse_group(Cursor& cursor) {
 constexpr const char* dimension_help =
     "between labels; only reads have windows and positions, X[i+1] or X[0]; labels of a group are separated by blanks";
 
-std::vector<ast::Group> parse_groups(Cursor& cursor) {
-  std::vector<ast::Group> groups;
+std::vector<build::Group> parse_groups(Cursor& cursor) {
+  std::vector<build::Group> groups;
   cursor.expect("[", "the dimensions of a view stand in brackets");
   while (!cursor.accept("]")) {
     if (!groups.empty()) cursor.expect(",", dimension_help);
@@ -142,9 +142,9 @@ std::vector<ast::Group> parse_groups(Cursor& cursor) {
 }
 
 /// The labels of a definition; groups are for views only.
-std::vector<ast::Name> plain_labels(const std::vector<ast::Group>& groups, const ast::Name& name) {
-  std::vector<ast::Name> labels;
-  for (const ast::Group& group : groups) {
+std::vector<build::Name> plain_labels(const std::vector<build::Group>& groups, const build::Name& name) {
+  std::vector<build::Name> labels;
+  for (const build::Group& group : groups) {
     if (group.size() != 1) {
       const Span where = group.empty() ? name.span : Span{group.front().span.begin, group.back().span.end};
       throw SyntaxError{
@@ -165,26 +165,26 @@ std::string help_for_start(const std::string& word) {
   return fmt::format("a tensor is defined with its labels: {0}[i,j] = ..., or {0}[] for one number", word);
 }
 
-std::variant<ast::Definition, ast::ViewDefinition> parse_definition(Cursor& cursor) {
-  const ast::Name name = cursor.expect_new_name("a tensor");
+std::variant<build::Definition, build::ViewDefinition> parse_definition(Cursor& cursor) {
+  const build::Name name = cursor.expect_new_name("a tensor");
   if (cursor.peek().text != "[") {
     throw SyntaxError{
         {fmt::format("'{}' does not start a statement", name.text), {name.span}, help_for_start(name.text)}};
   }
-  const std::vector<ast::Group> groups = parse_groups(cursor);
+  const std::vector<build::Group> groups = parse_groups(cursor);
   cursor.expect("=", cursor.peek().text == "==" ? "a definition has one '='; '==' compares"
                                                 : fmt::format("after the labels of '{}'", name.text));
   if (cursor.peek().text == "view") {
     cursor.next();
-    ast::ViewDefinition view{name, groups, cursor.expect_name("a tensor"), {}};
+    build::ViewDefinition view{name, groups, cursor.expect_name("a tensor"), {}};
     view.from = parse_groups(cursor);
     return view;
   }
-  return ast::Definition{name, plain_labels(groups, name), parse_expr(cursor)};
+  return build::Definition{name, plain_labels(groups, name), parse_expr(cursor)};
 }
 
-ast::Statement parse_statement(Cursor& cursor) {
-  ast::Statement statement;
+build::Statement parse_statement(Cursor& cursor) {
+  build::Statement statement;
   const Token first = cursor.peek();
   statement.span.begin = first.span.begin;
   const auto keyword = [&](std::string_view word) {
@@ -203,7 +203,7 @@ ast::Statement parse_statement(Cursor& cursor) {
   } else if (keyword("gradient")) {
     statement.what = parse_gradient(cursor);
   } else if (keyword("output")) {
-    statement.what = ast::Outputs{parse_names(cursor, "a tensor")};
+    statement.what = build::Outputs{parse_names(cursor, "a tensor")};
   } else {
     std::visit([&](auto&& what) { statement.what = std::forward<decltype(what)>(what); }, parse_definition(cursor));
   }
@@ -214,8 +214,8 @@ ast::Statement parse_statement(Cursor& cursor) {
 
 }  // namespace
 
-ast::Program parse(const SourceText& source, std::vector<Diagnostic>& errors) {
-  ast::Program program;
+build::Program parse(const SourceText& source, std::vector<Diagnostic>& errors) {
+  build::Program program;
   Cursor cursor(tokenize(source, errors), errors);
   while (cursor.peek().kind != TokenKind::end) {
     if (cursor.skip_newline()) continue;
@@ -231,10 +231,10 @@ ast::Program parse(const SourceText& source, std::vector<Diagnostic>& errors) {
   return program;
 }
 
-ast::Expr parse_expression(const SourceText& source) {
+build::Expr parse_expression(const SourceText& source) {
   std::vector<Diagnostic> errors;
   Cursor cursor(tokenize(source, errors), errors);
-  ast::Expr expr;
+  build::Expr expr;
   try {
     expr = parse_expr(cursor);
     cursor.expect_end_of_statement();

@@ -22,7 +22,7 @@ class ExprParser {
  public:
   explicit ExprParser(Cursor& cursor) : cursor_(cursor) {}
 
-  ast::Expr run() {
+  build::Expr run() {
     comparison();
     return std::move(expr_);
   }
@@ -76,7 +76,7 @@ class ExprParser {
     if (!sign) return;
     cursor_.next();
     additive();
-    emit(begin, ast::Binary{*sign});
+    emit(begin, build::Binary{*sign});
     if (comparison_sign(cursor_.peek())) {
       throw SyntaxError{{"comparisons do not chain", {cursor_.peek().span}, "write (a < b) * (b < c)"}};
     }
@@ -88,7 +88,7 @@ class ExprParser {
     while (at_symbol("+") || at_symbol("-")) {
       const auto function = cursor_.next().text == "+" ? BinaryFunction::add : BinaryFunction::subtract;
       product();
-      emit(begin, ast::Binary{function});
+      emit(begin, build::Binary{function});
     }
   }
 
@@ -98,7 +98,7 @@ class ExprParser {
     while (at_symbol("*") || at_symbol("/")) {
       const auto function = cursor_.next().text == "*" ? BinaryFunction::multiply : BinaryFunction::divide;
       unary();
-      emit(begin, ast::Binary{function});
+      emit(begin, build::Binary{function});
     }
   }
 
@@ -106,12 +106,12 @@ class ExprParser {
   void opaque(const Token& token, OpaqueFunction function) {
     const std::string usage = fmt::format("name the matrix's rows and columns: {}[i,j](A[b,i,j])", token.text);
     if (!at_symbol("[")) throw SyntaxError{{fmt::format("{} takes labels", token.text), {token.span}, usage}};
-    std::vector<ast::Name> matrix = label_list();
+    std::vector<build::Name> matrix = label_list();
     if (matrix.size() != 2) {
       throw SyntaxError{{fmt::format("{} takes 2 labels, not {}", token.text, matrix.size()), {token.span}, usage}};
     }
     check_count(token, arguments(), 1);
-    emit(token.span.begin, ast::OpaqueCall{function, std::move(matrix)});
+    emit(token.span.begin, build::OpaqueCall{function, std::move(matrix)});
   }
 
   bool at_reduction() const {
@@ -124,13 +124,13 @@ class ExprParser {
     if (cursor_.accept("-")) {
       const Level level(depth_, cursor_.peek());
       unary();
-      emit(begin, ast::Unary{UnaryFunction::negate});
+      emit(begin, build::Unary{UnaryFunction::negate});
     } else if (at_reduction()) {
       const Level level(depth_, cursor_.peek());
       const Reducer reducer = *reducer_named(cursor_.next().text);
-      std::vector<ast::Name> labels = label_list();
+      std::vector<build::Name> labels = label_list();
       product();
-      emit(begin, ast::Reduce{reducer, std::move(labels)});
+      emit(begin, build::Reduce{reducer, std::move(labels)});
     } else {
       power();
     }
@@ -142,11 +142,11 @@ class ExprParser {
     if (!cursor_.accept("**")) return;
     const Level level(depth_, cursor_.peek());
     unary();  // right-associative; the exponent may carry a sign
-    emit(begin, ast::Binary{BinaryFunction::power});
+    emit(begin, build::Binary{BinaryFunction::power});
   }
 
-  std::vector<ast::Name> label_list() {
-    std::vector<ast::Name> labels;
+  std::vector<build::Name> label_list() {
+    std::vector<build::Name> labels;
     const Token open = cursor_.next();
     while (!cursor_.accept("]")) {
       if (!labels.empty()) cursor_.expect(",", "between labels");
@@ -159,7 +159,7 @@ class ExprParser {
   void primary() {
     const Token token = cursor_.peek();
     if (token.kind == TokenKind::number) {
-      const ast::Number number = number_of(cursor_.next());
+      const build::Number number = number_of(cursor_.next());
       emit(token.span.begin, number);
     } else if (token.kind == TokenKind::name) {
       named();
@@ -180,7 +180,7 @@ class ExprParser {
     const bool bracket = at_symbol("[");
     const bool parenthesis = at_symbol("(");
     if (token.text == "inf") {
-      emit(token.span.begin, ast::Number{std::numeric_limits<double>::infinity(), std::nullopt});
+      emit(token.span.begin, build::Number{std::numeric_limits<double>::infinity(), std::nullopt});
     } else if (token.text == "pad" && parenthesis) {
       pad(token);
     } else if (const auto function = opaque_named(token.text)) {
@@ -193,7 +193,7 @@ class ExprParser {
       access_or_macro(token);
     } else {
       refuse_prefix(token);
-      emit(token.span.begin, ast::NameUse{token.text});
+      emit(token.span.begin, build::NameUse{token.text});
     }
   }
 
@@ -239,26 +239,26 @@ class ExprParser {
     const std::size_t count = arguments();
     if (token.text == "where") {
       check_count(token, count, 3);
-      emit(token.span.begin, ast::Where{});
+      emit(token.span.begin, build::Where{});
     } else if (const auto unary = unary_named(token.text)) {
       check_count(token, count, 1);
-      emit(token.span.begin, ast::Unary{*unary});
+      emit(token.span.begin, build::Unary{*unary});
     } else if (const auto binary = binary_named(token.text)) {
       check_count(token, count, 2);
-      emit(token.span.begin, ast::Binary{*binary});
+      emit(token.span.begin, build::Binary{*binary});
     } else if (const auto dtype = dtype_named(token.text)) {
       check_count(token, count, 1);
-      emit(token.span.begin, ast::Cast{*dtype});
+      emit(token.span.begin, build::Cast{*dtype});
     } else if (is_reserved(token.text)) {
       reserved(token);
     } else {
-      emit(token.span.begin, ast::MacroCall{{token.text, token.span}, {}, count});
+      emit(token.span.begin, build::MacroCall{{token.text, token.span}, {}, count});
     }
   }
 
   void access_or_macro(const Token& token) {
     const std::size_t open = cursor_.peek().span.begin;
-    std::vector<ast::Index> indices = index_list();
+    std::vector<build::Index> indices = index_list();
     if (at_symbol("[")) {
       throw SyntaxError{{fmt::format("'{}' is indexed twice", token.text),
                          {cursor_.peek().span},
@@ -267,11 +267,11 @@ class ExprParser {
     const TokenKind next = cursor_.peek().kind;
     if (next == TokenKind::name || next == TokenKind::number) misspelt_reduction(token);
     if (!at_symbol("(")) {
-      emit(token.span.begin, ast::Access{{token.text, token.span}, std::move(indices), std::nullopt});
+      emit(token.span.begin, build::Access{{token.text, token.span}, std::move(indices), std::nullopt});
       return;
     }
-    std::vector<ast::Name> labels;
-    for (const ast::Index& index : indices) {
+    std::vector<build::Name> labels;
+    for (const build::Index& index : indices) {
       const bool plain = index.terms.size() == 1 && index.terms[0].coefficient == 1 && index.offset == 0;
       if (!plain) {
         throw SyntaxError{{fmt::format("'{}' is called like a macro, whose brackets hold labels only", token.text),
@@ -285,7 +285,7 @@ class ExprParser {
           {"no label between the brackets", {{open, open + 1}}, fmt::format("write {}(...)", token.text)}};
     }
     const std::size_t count = arguments();
-    emit(token.span.begin, ast::MacroCall{{token.text, token.span}, std::move(labels), count});
+    emit(token.span.begin, build::MacroCall{{token.text, token.span}, std::move(labels), count});
   }
 
   /// NAME[j] with something behind it that a tensor cannot have: was a reduction meant?
@@ -305,15 +305,15 @@ class ExprParser {
     if (tensor.kind != TokenKind::name || !at_symbol("[")) {
       throw SyntaxError{{"pad wraps one tensor", {tensor.span}, "as in pad(X[y+dy,x+dx], 0)"}};
     }
-    ast::Access access{{tensor.text, tensor.span}, index_list(), std::nullopt};
+    build::Access access{{tensor.text, tensor.span}, index_list(), std::nullopt};
     cursor_.expect(",", "pad takes a tensor and a number: pad(X[y+dy], 0)");
     access.pad = cursor_.expect_signed_number().value;
     cursor_.expect(")", "pad takes a tensor and a number: pad(X[y+dy], 0)");
     emit(token.span.begin, std::move(access));
   }
 
-  std::vector<ast::Index> index_list() {
-    std::vector<ast::Index> indices;
+  std::vector<build::Index> index_list() {
+    std::vector<build::Index> indices;
     cursor_.expect("[", "indices stand in brackets");
     while (!cursor_.accept("]")) {
       if (!indices.empty() && !at_symbol(":")) cursor_.expect(",", "between indices");
@@ -323,8 +323,8 @@ class ExprParser {
   }
 
   /// [-] part { (+|-) part } with part = integer [* label] | label [* integer]
-  ast::Index index() {
-    ast::Index index;
+  build::Index index() {
+    build::Index index;
     index.span.begin = here();
     std::int64_t sign = cursor_.accept("-") ? -1 : 1;
     while (true) {
@@ -341,10 +341,10 @@ class ExprParser {
     return index;
   }
 
-  void index_part(ast::Index& index, std::int64_t sign) {
+  void index_part(build::Index& index, std::int64_t sign) {
     const Token first = cursor_.next();
     std::int64_t factor = 1;
-    std::optional<ast::Name> label;
+    std::optional<build::Name> label;
     const auto take = [&](const Token& token) {
       if (token.kind == TokenKind::number) {
         const auto integer = number_of(token).integer;
@@ -355,7 +355,7 @@ class ExprParser {
         }
         factor *= *integer;
       } else if (token.kind == TokenKind::name && !is_reserved(token.text)) {
-        label = ast::Name{token.text, token.span};
+        label = build::Name{token.text, token.span};
       } else if (token.text == ":") {
         throw SyntaxError{{"there are no slices with ':'", {token.span}, other_notations::slice_help}};
       } else {
@@ -387,7 +387,7 @@ class ExprParser {
   }
 
   Cursor& cursor_;
-  ast::Expr expr_;
+  build::Expr expr_;
   std::size_t depth_ = 0;
 };
 // NOLINTEND(misc-no-recursion)
@@ -417,7 +417,7 @@ void Cursor::expect(std::string_view symbol, std::string_view help) {
       {fmt::format("expected '{}' before {}", symbol, describe(peek())), {peek().span}, std::string(help)}};
 }
 
-ast::Name Cursor::expect_name(std::string_view what) {
+build::Name Cursor::expect_name(std::string_view what) {
   if (peek().kind != TokenKind::name) {
     const bool is_operator =
         peek().kind == TokenKind::symbol && std::string_view("+-*/**").find(peek().text) != std::string_view::npos;
@@ -431,8 +431,8 @@ ast::Name Cursor::expect_name(std::string_view what) {
   return {token.text, token.span};
 }
 
-ast::Name Cursor::expect_new_name(std::string_view what) {
-  ast::Name name = expect_name(what);
+build::Name Cursor::expect_new_name(std::string_view what) {
+  build::Name name = expect_name(what);
   if (is_reserved(name.text)) {
     throw SyntaxError{{fmt::format("'{}' is a word of the language and cannot name {}", name.text, what),
                        {name.span},
@@ -452,10 +452,10 @@ std::int64_t Cursor::expect_extent() {
   return *number;
 }
 
-ast::Number Cursor::expect_signed_number() {
+build::Number Cursor::expect_signed_number() {
   const bool negative = accept("-");
   const Token token = next();
-  ast::Number number;
+  build::Number number;
   if (token.kind == TokenKind::name && token.text == "inf") {
     number.value = std::numeric_limits<double>::infinity();
   } else if (token.kind == TokenKind::number) {
@@ -503,10 +503,10 @@ bool Cursor::skip_newline() {
   return true;
 }
 
-ast::Number number_of(const Token& token) {
+build::Number number_of(const Token& token) {
   const char* begin = token.text.data();
   const char* end = begin + token.text.size();
-  ast::Number number;
+  build::Number number;
   std::int64_t integer = 0;
   const auto whole = std::from_chars(begin, end, integer);
   if (whole.ec == std::errc() && whole.ptr == end) number.integer = integer;
@@ -521,7 +521,7 @@ ast::Number number_of(const Token& token) {
   return number;
 }
 
-ast::Expr parse_expr(Cursor& cursor) { return ExprParser(cursor).run(); }
+build::Expr parse_expr(Cursor& cursor) { return ExprParser(cursor).run(); }
 
 std::string describe(const Token& token) {
   if (token.kind == TokenKind::newline) return "the end of the line";

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/source.h"
-#include "einsum/text/ast.h"
+#include "einsum/build/program.h"
 #include "einsum/text/lexer.h"
 
 /// The parts of the parser that parse.cpp and parse_expr.cpp share.
@@ -28,13 +28,13 @@ class Cursor {
   bool accept(std::string_view symbol);
   /// Takes the symbol, or complains with `help`.
   void expect(std::string_view symbol, std::string_view help);
-  ast::Name expect_name(std::string_view what);
+  build::Name expect_name(std::string_view what);
   /// A name that is no word of the language.
-  ast::Name expect_new_name(std::string_view what);
+  build::Name expect_new_name(std::string_view what);
   /// A whole number without a sign.
   std::int64_t expect_extent();
   /// [-] number, or [-] inf.
-  ast::Number expect_signed_number();
+  build::Number expect_signed_number();
   void expect_end_of_statement() const;
   void expect_end_of_program() const;
   /// Moves to the end of the statement; the names in it that may have been meant as definitions.
@@ -54,10 +54,10 @@ class Cursor {
 };
 
 /// The value of a number token; SyntaxError when it exceeds the range of a double.
-ast::Number number_of(const Token& token);
+build::Number number_of(const Token& token);
 
 /// additive [comparison additive]; see docs/language.md for the grammar.
-ast::Expr parse_expr(Cursor& cursor);
+build::Expr parse_expr(Cursor& cursor);
 
 /// `what` the parser met, for people: "'+'", "the end of the line".
 std::string describe(const Token& token);

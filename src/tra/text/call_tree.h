@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/source.h"
-#include "einsum/text/ast.h"
+#include "einsum/build/program.h"
 #include "tra/key.h"
 #include "tra/named_kernels.h"
 
@@ -15,7 +15,7 @@
 /// differ in their operations only, so they share this (docs/algebra.md).
 namespace einrel::calls {
 
-using Name = ast::Name;
+using Name = build::Name;
 
 /// An arithmetic expression over names, in postorder: "2*k0 + k1".
 struct Arithmetic {

@@ -1,6 +1,6 @@
-#include "einsum/text/ast.h"
+#include "einsum/build/program.h"
 
-namespace einrel::ast {
+namespace einrel::build {
 
 std::size_t arity(const Node& node) {
   struct Visitor {
@@ -45,4 +45,4 @@ std::vector<std::size_t> enclosing_reductions(const Expr& expr) {
   return enclosing;
 }
 
-}  // namespace einrel::ast
+}  // namespace einrel::build

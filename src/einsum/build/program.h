@@ -13,7 +13,7 @@
 
 /// A program as written: names are not resolved yet. Expressions are vectors of nodes in postorder, so
 /// that passes over them are loops and no depth of nesting can exhaust the call stack.
-namespace einrel::ast {
+namespace einrel::build {
 
 struct Name {
   std::string text;
@@ -163,4 +163,4 @@ struct Program {
   std::set<std::string> suspects;
 };
 
-}  // namespace einrel::ast
+}  // namespace einrel::build
