@@ -12,7 +12,7 @@ namespace einrel::api {
 
 std::string Program::explain(const ExplainOptions& options) const {
   return at_border([&] {
-    const SourceText& source = data_->source;
+    const SourceText& source = data_->given.source;
     const Compiled& compiled = require_extents(data_->declared, source, data_->inputs, "how it runs");
     const PlanRequest request = request_of({options.sites, options.cost, options.machine, options.memory});
     const bool is_planned =

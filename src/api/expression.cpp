@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
-#include <string_view>
 
 #include "api/border.h"
 #include "api/expression_data.h"
+#include "api/tensor_data.h"
 #include "base/source.h"
 #include "base/text.h"
 #include "einsum/text/lexer.h"
@@ -45,79 +46,66 @@ void add_needs(Data& to, const Data& part) {
   }
 }
 
-std::string joined(const Labels& labels, std::string_view separator) {
-  std::string text;
-  for (const Label& label : labels) text += fmt::format("{}{}", text.empty() ? "" : separator, label.name());
-  return text;
+std::vector<std::string> names_of(const Labels& labels) {
+  std::vector<std::string> names;
+  for (const Label& label : labels) names.push_back(label.name());
+  return names;
 }
 
-/// In parentheses where it binds more loosely than its place asks for.
-std::string in_place(const Expression& part, Binding place) {
-  const Data& data = ExpressionAccess::data(part);
-  return data.binding < place ? fmt::format("({})", data.text) : data.text;
-}
-
-Expression infix(const Expression& a, std::string_view sign, const Expression& b, Binding binding, Binding left,
-                 Binding right) {
-  Data data{fmt::format("{} {} {}", in_place(a, left), sign, in_place(b, right)), binding, {}, {}};
-  add_needs(data, ExpressionAccess::data(a));
-  add_needs(data, ExpressionAccess::data(b));
+/// A formula made of others, with all that these need.
+Expression made(build::Formula formula, std::initializer_list<Expression> parts, Labels labels = {}) {
+  Data data{std::move(formula), std::move(labels), {}};
+  for (const Expression& part : parts) add_needs(data, ExpressionAccess::data(part));
   return ExpressionAccess::expression(std::move(data));
 }
 
-Expression comparison(const Expression& a, std::string_view sign, const Expression& b) {
-  return infix(a, sign, b, Binding::comparison, Binding::sum, Binding::sum);
+const build::Formula& formula_of(const Expression& expression) { return ExpressionAccess::data(expression).formula; }
+
+Expression apply(UnaryFunction function, const Expression& x) {
+  return made(build::apply(function, formula_of(x)), {x});
 }
 
-/// NAME(arguments...), or NAME[labels](arguments...).
-Expression call(std::string_view name, std::initializer_list<Expression> arguments, const Labels* labels = nullptr) {
-  Data data;
-  std::string text;
-  for (const Expression& argument : arguments) {
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", ExpressionAccess::data(argument).text);
-    add_needs(data, ExpressionAccess::data(argument));
-  }
-  data.text = labels == nullptr ? fmt::format("{}({})", name, text)
-                                : fmt::format("{}[{}]({})", name, joined(*labels, ","), text);
-  if (labels != nullptr) add_labels(data.labels, *labels);
-  return ExpressionAccess::expression(std::move(data));
+Expression apply(BinaryFunction function, const Expression& a, const Expression& b) {
+  return made(build::apply(function, formula_of(a), formula_of(b)), {a, b});
 }
 
-Expression reduction(std::string_view name, const Labels& over, const Expression& x) {
-  const Data& body = ExpressionAccess::data(x);
-  const bool is_product = body.binding == Binding::product || body.binding >= Binding::power;
-  Data data{fmt::format("{}[{}] {}", name, joined(over, ","), is_product ? body.text : fmt::format("({})", body.text)),
-            Binding::reduction,
-            over,
-            {}};
-  add_needs(data, body);
-  return ExpressionAccess::expression(std::move(data));
+Expression reduce(Reducer reducer, const Labels& over, const Expression& x) {
+  return made(build::reduce(reducer, names_of(over), formula_of(x)), {x}, over);
 }
 
-/// As the language writes it; with a point or an exponent, so that it stays no whole number.
-std::string number_text(double value) {
+/// A macro of the language.
+Expression call(const std::string& macro, const Labels& labels, std::initializer_list<Expression> arguments) {
+  std::vector<build::Formula> formulas;
+  for (const Expression& argument : arguments) formulas.push_back(formula_of(argument));
+  return made(build::call(macro, names_of(labels), std::move(formulas)), arguments, labels);
+}
+
+/// With its sign in front, as it would be written.
+build::Formula number(double value) {
   if (std::isnan(value)) throw UserError("NaN is no number of the language: compute it, as in 0.0 / 0.0");
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  std::string text = fmt::format("{}", value);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
+  if (!std::signbit(value)) return build::number(value);
+  return build::apply(UnaryFunction::negate, build::number(-value));
 }
 
-Expression number(std::string text) {
-  const Binding binding = text.starts_with('-') ? Binding::sign : Binding::primary;
-  return ExpressionAccess::expression({std::move(text), binding, {}, {}});
+build::Formula whole_number(std::int64_t value) {
+  const bool has_opposite = value != std::numeric_limits<std::int64_t>::min();
+  if (value >= 0 || !has_opposite) return build::whole_number(value);
+  return build::apply(UnaryFunction::negate, build::whole_number(-value));
 }
 
-std::string group_text(const LabelGroup& group) {
-  if (group.labels().empty()) return "1";
-  const std::string text = joined(group.labels(), " ");
-  return group.labels().size() == 1 ? text : fmt::format("({})", text);
+/// A number, with or without a sign.
+std::optional<double> number_of(const build::Formula& formula) {
+  const auto* const unary = std::get_if<build::Unary>(&formula.op());
+  const bool is_negated = unary != nullptr && unary->function == UnaryFunction::negate;
+  const auto* const number = std::get_if<build::Number>(&(is_negated ? formula.arguments().front() : formula).op());
+  if (number == nullptr) return std::nullopt;
+  return is_negated ? -number->value : number->value;
 }
 
-std::string groups_text(const std::vector<LabelGroup>& groups) {
-  std::string text;
-  for (const LabelGroup& group : groups) text += fmt::format("{}{}", text.empty() ? "" : ",", group_text(group));
-  return text;
+std::vector<build::Group> groups_of(const std::vector<LabelGroup>& groups) {
+  std::vector<build::Group> result;
+  for (const LabelGroup& group : groups) result.push_back(build::names(names_of(group.labels())));
+  return result;
 }
 
 }  // namespace
@@ -140,46 +128,54 @@ Label::Label(std::string name, std::optional<std::int64_t> extent) : name_(std::
 }
 
 Expression::Expression(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
-Expression::Expression(double value) : Expression(number(number_text(value))) {}
-Expression::Expression(const Label& label)
-    : Expression(ExpressionAccess::expression({label.name(), Binding::primary, {label}, {}})) {}
-Expression Expression::of_integer(std::int64_t value) { return number(std::to_string(value)); }
+Expression::Expression(double value) : Expression(made(number(value), {})) {}
+Expression::Expression(const Label& label) : Expression(made(build::name(label.name()), {}, {label})) {}
+Expression Expression::of_integer(std::int64_t value) { return made(whole_number(value), {}); }
 void Expression::too_large() { throw UserError("a whole number in a formula lies between -2^63 and 2^63-1"); }
 
 Variable::Variable(std::shared_ptr<Statement> statement) : statement_(std::move(statement)) {}
 const std::string& Variable::name() const { return statement_->name; }
 
 Expression Variable::element(const std::vector<Expression>& indices) const {
-  Data data;
+  Data data{build::name(name()), {}, {}};
+  std::vector<build::Index> positions;
   for (const Expression& index : indices) {
-    data.text += fmt::format("{}{}", data.text.empty() ? "" : ",", ExpressionAccess::data(index).text);
+    std::optional<build::Index> position = build::index_of(formula_of(index));
+    if (!position) {
+      throw UserError(
+          fmt::format("index {} of an element of {} is no sum of labels with whole coefficients and a whole "
+                      "number, as in x(2 * y + dy - 1)",
+                      positions.size(), name()));
+    }
+    positions.push_back(std::move(*position));
     add_needs(data, ExpressionAccess::data(index));
   }
-  data.text = fmt::format("{}[{}]", name(), data.text);
+  data.formula = build::element(name(), std::move(positions));
   data.reads.push_back(statement_);
   return ExpressionAccess::expression(std::move(data));
 }
 
 Variable input(const std::string& name, const Labels& labels, DType dtype) {
   at_border([&] { check_name(name); });
-  auto statement =
-      std::make_shared<Statement>(name, fmt::format("input {}[{}] : {}", name, joined(labels, ","), name_of(dtype)));
+  build::InputDecl declaration{{name, {}}, build::names(names_of(labels)), inside(dtype)};
+  auto statement = std::make_shared<Statement>(name, build::Statement{{}, build::Inputs{{std::move(declaration)}}});
   statement->labels = labels;
   return ExpressionAccess::variable(std::move(statement));
 }
 
 Expression scalar(const std::string& name, std::optional<double> value) {
   at_border([&] { check_name(name); });
-  std::string text = fmt::format("scalar {}", name);
-  if (value) text += fmt::format(" = {}", number_text(*value));
-  return ExpressionAccess::expression(
-      {name, Binding::primary, {}, {std::make_shared<Statement>(name, std::move(text))}});
+  if (value && std::isnan(*value)) number(*value);
+  build::ScalarDecl declaration{{name, {}}, std::nullopt};
+  if (value) declaration.value = build::Number{*value, std::nullopt};
+  auto statement = std::make_shared<Statement>(name, build::Statement{{}, build::Scalars{{std::move(declaration)}}});
+  return ExpressionAccess::expression({build::name(name), {}, {std::move(statement)}});
 }
 
 Variable define(const std::string& name, const Labels& labels, const Expression& value) {
   at_border([&] { check_name(name); });
   const Data& data = ExpressionAccess::data(value);
-  auto statement = std::make_shared<Statement>(name, fmt::format("{}[{}] = {}", name, joined(labels, ","), data.text));
+  auto statement = std::make_shared<Statement>(name, build::Equation{name, names_of(labels), data.formula});
   statement->labels = labels;
   add_labels(statement->labels, data.labels);
   statement->reads = data.reads;
@@ -189,8 +185,8 @@ Variable define(const std::string& name, const Labels& labels, const Expression&
 Variable view(const std::string& name, const std::vector<LabelGroup>& to, const Variable& source,
               const std::vector<LabelGroup>& from) {
   at_border([&] { check_name(name); });
-  auto statement = std::make_shared<Statement>(
-      name, fmt::format("{}[{}] = view {}[{}]", name, groups_text(to), source.name(), groups_text(from)));
+  build::ViewDefinition definition{{name, {}}, groups_of(to), {source.name(), {}}, groups_of(from)};
+  auto statement = std::make_shared<Statement>(name, build::Statement{{}, std::move(definition)});
   for (const auto* side : {&to, &from}) {
     for (const LabelGroup& group : *side) add_labels(statement->labels, group.labels());
   }
@@ -198,7 +194,8 @@ Variable view(const std::string& name, const std::vector<LabelGroup>& to, const 
   return ExpressionAccess::variable(std::move(statement));
 }
 
-std::string program_text(const std::vector<Variable>& outputs) {
+build::Program program_of(const std::vector<Variable>& outputs) {
+  if (outputs.empty()) throw UserError("a program needs a variable to compute: none is given");
   std::vector<const Statement*> ordered;  // those that are read first
   std::set<const Statement*> known;
   struct Visit {
@@ -221,97 +218,98 @@ std::string program_text(const std::vector<Variable>& outputs) {
       }
     }
   }
-  std::string dims;
+  build::Dims dims;
   std::set<std::pair<std::string, std::int64_t>> declared;
   for (const Statement* statement : ordered) {
     for (const Label& label : statement->labels) {
       if (label.extent() && declared.insert({label.name(), *label.extent()}).second)
-        dims += fmt::format(" {}={}", label.name(), *label.extent());
+        dims.dims.push_back({{label.name(), {}}, *label.extent()});
     }
   }
-  std::string text = dims.empty() ? "" : fmt::format("dims{}\n", dims);
-  for (const Statement* statement : ordered) text += statement->text + "\n";
-  std::string names;
-  for (const Variable& output : outputs) names += fmt::format("{}{}", names.empty() ? "" : ", ", output.name());
-  if (names.empty()) throw UserError("a program needs a variable to compute: none is given");
-  return fmt::format("{}output {}\n", text, names);
+  std::vector<std::variant<build::Statement, build::Equation>> statements;
+  if (!dims.dims.empty()) statements.emplace_back(build::Statement{{}, std::move(dims)});
+  for (const Statement* statement : ordered) statements.push_back(statement->what);
+  build::Outputs names;
+  for (const Variable& output : outputs) names.names.push_back({output.name(), {}});
+  statements.emplace_back(build::Statement{{}, std::move(names)});
+  return build::program_of(statements);
 }
 
-Expression operator+(const Expression& a, const Expression& b) {
-  return infix(a, "+", b, Binding::sum, Binding::sum, Binding::product);
-}
-Expression operator-(const Expression& a, const Expression& b) {
-  return infix(a, "-", b, Binding::sum, Binding::sum, Binding::product);
-}
-Expression operator*(const Expression& a, const Expression& b) {
-  return infix(a, "*", b, Binding::product, Binding::product, Binding::power);
-}
-Expression operator/(const Expression& a, const Expression& b) {
-  return infix(a, "/", b, Binding::product, Binding::product, Binding::power);
-}
-Expression pow(const Expression& a, const Expression& b) {
-  return infix(a, "**", b, Binding::power, Binding::primary, Binding::primary);
-}
-Expression operator-(const Expression& a) {
-  Data data{"-" + in_place(a, Binding::power), Binding::sign, {}, {}};
-  add_needs(data, ExpressionAccess::data(a));
-  return ExpressionAccess::expression(std::move(data));
-}
+Expression operator+(const Expression& a, const Expression& b) { return apply(BinaryFunction::add, a, b); }
+Expression operator-(const Expression& a, const Expression& b) { return apply(BinaryFunction::subtract, a, b); }
+Expression operator*(const Expression& a, const Expression& b) { return apply(BinaryFunction::multiply, a, b); }
+Expression operator/(const Expression& a, const Expression& b) { return apply(BinaryFunction::divide, a, b); }
+Expression pow(const Expression& a, const Expression& b) { return apply(BinaryFunction::power, a, b); }
+Expression operator-(const Expression& a) { return apply(UnaryFunction::negate, a); }
 
-Expression operator<(const Expression& a, const Expression& b) { return comparison(a, "<", b); }
-Expression operator<=(const Expression& a, const Expression& b) { return comparison(a, "<=", b); }
-Expression operator>(const Expression& a, const Expression& b) { return comparison(a, ">", b); }
-Expression operator>=(const Expression& a, const Expression& b) { return comparison(a, ">=", b); }
-Expression operator==(const Expression& a, const Expression& b) { return comparison(a, "==", b); }
-Expression operator!=(const Expression& a, const Expression& b) { return comparison(a, "!=", b); }
+Expression operator<(const Expression& a, const Expression& b) { return apply(BinaryFunction::less, a, b); }
+Expression operator<=(const Expression& a, const Expression& b) { return apply(BinaryFunction::less_equal, a, b); }
+Expression operator>(const Expression& a, const Expression& b) { return apply(BinaryFunction::greater, a, b); }
+Expression operator>=(const Expression& a, const Expression& b) { return apply(BinaryFunction::greater_equal, a, b); }
+Expression operator==(const Expression& a, const Expression& b) { return apply(BinaryFunction::equal, a, b); }
+Expression operator!=(const Expression& a, const Expression& b) { return apply(BinaryFunction::not_equal, a, b); }
 
-Expression abs(const Expression& x) { return call("abs", {x}); }
-Expression exp(const Expression& x) { return call("exp", {x}); }
-Expression log(const Expression& x) { return call("log", {x}); }
-Expression log1p(const Expression& x) { return call("log1p", {x}); }
-Expression expm1(const Expression& x) { return call("expm1", {x}); }
-Expression sqrt(const Expression& x) { return call("sqrt", {x}); }
-Expression rsqrt(const Expression& x) { return call("rsqrt", {x}); }
-Expression sq(const Expression& x) { return call("sq", {x}); }
-Expression tanh(const Expression& x) { return call("tanh", {x}); }
-Expression sigmoid(const Expression& x) { return call("sigmoid", {x}); }
-Expression relu(const Expression& x) { return call("relu", {x}); }
-Expression step(const Expression& x) { return call("step", {x}); }
-Expression gelu(const Expression& x) { return call("gelu", {x}); }
-Expression silu(const Expression& x) { return call("silu", {x}); }
-Expression erf(const Expression& x) { return call("erf", {x}); }
-Expression sin(const Expression& x) { return call("sin", {x}); }
-Expression cos(const Expression& x) { return call("cos", {x}); }
-Expression floor(const Expression& x) { return call("floor", {x}); }
-Expression cast(DType dtype, const Expression& x) { return call(name_of(dtype), {x}); }
+Expression abs(const Expression& x) { return apply(UnaryFunction::abs, x); }
+Expression exp(const Expression& x) { return apply(UnaryFunction::exp, x); }
+Expression log(const Expression& x) { return apply(UnaryFunction::log, x); }
+Expression log1p(const Expression& x) { return apply(UnaryFunction::log1p, x); }
+Expression expm1(const Expression& x) { return apply(UnaryFunction::expm1, x); }
+Expression sqrt(const Expression& x) { return apply(UnaryFunction::sqrt, x); }
+Expression rsqrt(const Expression& x) { return apply(UnaryFunction::rsqrt, x); }
+Expression sq(const Expression& x) { return apply(UnaryFunction::sq, x); }
+Expression tanh(const Expression& x) { return apply(UnaryFunction::tanh, x); }
+Expression sigmoid(const Expression& x) { return apply(UnaryFunction::sigmoid, x); }
+Expression relu(const Expression& x) { return apply(UnaryFunction::relu, x); }
+Expression step(const Expression& x) { return apply(UnaryFunction::step, x); }
+Expression gelu(const Expression& x) { return apply(UnaryFunction::gelu, x); }
+Expression silu(const Expression& x) { return apply(UnaryFunction::silu, x); }
+Expression erf(const Expression& x) { return apply(UnaryFunction::erf, x); }
+Expression sin(const Expression& x) { return apply(UnaryFunction::sin, x); }
+Expression cos(const Expression& x) { return apply(UnaryFunction::cos, x); }
+Expression floor(const Expression& x) { return apply(UnaryFunction::floor, x); }
+Expression cast(DType dtype, const Expression& x) { return made(build::cast(inside(dtype), formula_of(x)), {x}); }
 
-Expression maximum(const Expression& a, const Expression& b) { return call("max", {a, b}); }
-Expression minimum(const Expression& a, const Expression& b) { return call("min", {a, b}); }
+Expression maximum(const Expression& a, const Expression& b) { return apply(BinaryFunction::maximum, a, b); }
+Expression minimum(const Expression& a, const Expression& b) { return apply(BinaryFunction::minimum, a, b); }
 Expression where(const Expression& condition, const Expression& a, const Expression& b) {
-  return call("where", {condition, a, b});
+  return made(build::where(formula_of(condition), formula_of(a), formula_of(b)), {condition, a, b});
 }
-Expression pad(const Expression& element, const Expression& value) { return call("pad", {element, value}); }
+Expression pad(const Expression& element, const Expression& value) {
+  const auto* const read = std::get_if<build::Access>(&formula_of(element).op());
+  const std::optional<double> number = number_of(formula_of(value));
+  if (read == nullptr || !number)
+    throw UserError("pad takes an element of a variable and a number, as in pad(x(y + dy), 0)");
+  return made(build::element(read->tensor.text, read->indices, *number), {element});
+}
 
-Expression sum(const Labels& over, const Expression& x) { return reduction("sum", over, x); }
-Expression prod(const Labels& over, const Expression& x) { return reduction("prod", over, x); }
-Expression max(const Labels& over, const Expression& x) { return reduction("max", over, x); }
-Expression min(const Labels& over, const Expression& x) { return reduction("min", over, x); }
-Expression mean(const Labels& over, const Expression& x) { return reduction("mean", over, x); }
-Expression any(const Labels& over, const Expression& x) { return reduction("any", over, x); }
-Expression all(const Labels& over, const Expression& x) { return reduction("all", over, x); }
-Expression argmax(const Labels& over, const Expression& x) { return reduction("argmax", over, x); }
-Expression argmin(const Labels& over, const Expression& x) { return reduction("argmin", over, x); }
-Expression logsumexp(const Labels& over, const Expression& x) { return reduction("logsumexp", over, x); }
+Expression sum(const Labels& over, const Expression& x) { return reduce(Reducer::sum, over, x); }
+Expression prod(const Labels& over, const Expression& x) { return reduce(Reducer::prod, over, x); }
+Expression max(const Labels& over, const Expression& x) { return reduce(Reducer::max, over, x); }
+Expression min(const Labels& over, const Expression& x) { return reduce(Reducer::min, over, x); }
+Expression mean(const Labels& over, const Expression& x) { return reduce(Reducer::mean, over, x); }
+Expression any(const Labels& over, const Expression& x) { return reduce(Reducer::any, over, x); }
+Expression all(const Labels& over, const Expression& x) { return reduce(Reducer::all, over, x); }
+Expression argmax(const Labels& over, const Expression& x) { return reduce(Reducer::argmax, over, x); }
+Expression argmin(const Labels& over, const Expression& x) { return reduce(Reducer::argmin, over, x); }
+Expression logsumexp(const Labels& over, const Expression& x) { return reduce(Reducer::logsumexp, over, x); }
 
-Expression softmax(const Labels& over, const Expression& x) { return call("softmax", {x}, &over); }
-Expression logsoftmax(const Labels& over, const Expression& x) { return call("logsoftmax", {x}, &over); }
-Expression norm(const Labels& over, const Expression& x) { return call("norm", {x}, &over); }
-Expression variance(const Labels& over, const Expression& x) { return call("variance", {x}, &over); }
+Expression inverse(const Labels& matrix, const Expression& x) {
+  if (matrix.size() != 2) {
+    throw UserError(fmt::format(
+        "inverse takes the labels of rows and columns, 2 of them, not {}: inverse({{i, j}}, a(i, j))", matrix.size()));
+  }
+  return made(build::call(OpaqueFunction::inverse, names_of(matrix), formula_of(x)), {x}, matrix);
+}
+
+Expression softmax(const Labels& over, const Expression& x) { return call("softmax", over, {x}); }
+Expression logsoftmax(const Labels& over, const Expression& x) { return call("logsoftmax", over, {x}); }
+Expression norm(const Labels& over, const Expression& x) { return call("norm", over, {x}); }
+Expression variance(const Labels& over, const Expression& x) { return call("variance", over, {x}); }
 Expression layernorm(const Labels& over, const Expression& x, const Expression& eps) {
-  return call("layernorm", {x, eps}, &over);
+  return call("layernorm", over, {x, eps});
 }
 Expression rmsnorm(const Labels& over, const Expression& x, const Expression& eps) {
-  return call("rmsnorm", {x, eps}, &over);
+  return call("rmsnorm", over, {x, eps});
 }
 
 }  // namespace einrel::api

@@ -2,34 +2,33 @@
 
 #include <einrel/expression.h>
 
-#include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
-namespace einrel::api {
+#include "einsum/build/formula.h"
 
-/// How tightly a formula's outermost operation binds, loosest first (docs/language.md, "Expressions").
-enum class Binding : std::uint8_t { comparison, sum, reduction, product, sign, power, primary };
+namespace einrel::api {
 
 /// One statement of a program, and those that it reads.
 struct Variable::Statement {
   std::string name;
-  std::string text;
+  std::variant<build::Statement, build::Equation> what;
   Labels labels;
   std::vector<std::shared_ptr<Statement>> reads;
 
-  Statement(std::string own_name, std::string own_text) : name(std::move(own_name)), text(std::move(own_text)) {}
+  Statement(std::string own_name, std::variant<build::Statement, build::Equation> own_what)
+      : name(std::move(own_name)), what(std::move(own_what)) {}
   /// Loops where chains of statements would go down one call each.
   ~Statement();
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 };
 
-/// A formula as text, and what it needs.
+/// A formula, and what it needs.
 struct Expression::Data {
-  std::string text;
-  Binding binding = Binding::primary;
+  build::Formula formula;
   Labels labels;  ///< no two the same
   std::vector<std::shared_ptr<Variable::Statement>> reads;
 };
@@ -43,7 +42,7 @@ struct ExpressionAccess {
   static Variable variable(std::shared_ptr<Statement> statement) { return Variable(std::move(statement)); }
 };
 
-/// The text of the program that computes these.
-std::string program_text(const std::vector<Variable>& outputs);
+/// The program that computes these.
+build::Program program_of(const std::vector<Variable>& outputs);
 
 }  // namespace einrel::api

@@ -16,7 +16,9 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/check.h"
+#include "einsum/text/parse.h"
 #include "einsum/text/print.h"
+#include "einsum/text/print_program.h"
 #include "einsum/vertex_facts.h"
 
 namespace einrel::api {
@@ -60,25 +62,25 @@ BoundInput bound_input(const std::string& name, const std::pair<DType, Shape>& t
           fmt::format("the tensor given for {}", printable(name))};
 }
 
-CheckedProgram checked(const SourceText& source, const Dims& dims, const InputTypes& types) {
-  Environment environment{dims, {}};
+CheckedProgram checked(const GivenProgram& given, const InputTypes& types, std::vector<Diagnostic> errors = {}) {
+  Environment environment{given.dims, {}};
   for (const auto& [name, type] : types) environment.inputs[name] = bound_input(name, type);
-  return parse_and_check(source, environment);
+  return check(given.program, given.source, environment, std::move(errors));
 }
 
 std::string declaration(const TensorInfo& input) {
   return fmt::format("{}[{}] : {}", input.name, fmt::join(input.labels, ","), name_of(input.dtype));
 }
 
-Compiled compiled_for(const SourceText& source, const Dims& dims, const InputTypes& types) {
-  CheckedProgram program = checked(source, dims, types);
-  if (program.graph) return compile(source.name(), std::move(*program.graph));
+Compiled compiled_for(const GivenProgram& given, const InputTypes& types) {
+  CheckedProgram program = checked(given, types);
+  if (program.graph) return compile(given.source.name(), std::move(*program.graph));
   std::vector<std::string> missing;
   for (const DeclaredInput& input : program.inputs) {
     if (types.count(input.name) == 0) missing.push_back(declaration(info_of(input)));
   }
   throw UserError(fmt::format(
-      "{} leaves the extents of these labels open: {}; give them in dims{}", printable(source.name()),
+      "{} leaves the extents of these labels open: {}; give them in dims{}", printable(given.source.name()),
       fmt::join(program.unknown_extents, ", "),
       missing.empty() ? ""
                       : fmt::format(", or run it with the inputs that are missing: {}", fmt::join(missing, ", "))));
@@ -152,24 +154,27 @@ const Compiled& require_extents(const std::shared_ptr<Version>& declared, const 
                   what, printable(source.name()), fmt::join(open, ", ")));
 }
 
+Program::Data::Data(GivenProgram program, std::vector<Diagnostic> errors) : given(std::move(program)) {
+  CheckedProgram known = checked(given, {}, std::move(errors));
+  InputTypes types;
+  for (const DeclaredInput& input : known.inputs) {
+    inputs.push_back(info_of(input));
+    Shape shape;
+    for (const auto& extent : inputs.back().extents) shape.push_back(extent.value_or(0));
+    types[input.name] = {inputs.back().dtype, std::move(shape)};
+  }
+  if (known.graph)
+    declared = versions->get(types, [&] { return compile(given.source.name(), std::move(*known.graph)); });
+}
+
 Program::Program(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
 
 Program Program::parse(std::string_view text, const Dims& dims, std::string_view name) {
   return at_border([&] {
-    auto data = std::make_shared<Data>(Data{SourceText(std::string(name), std::string(text)), dims, {}});
-    CheckedProgram program = checked(data->source, dims, {});
-    InputTypes types;
-    for (const DeclaredInput& input : program.inputs) {
-      data->inputs.push_back(info_of(input));
-      Shape shape;
-      for (const auto& extent : data->inputs.back().extents) shape.push_back(extent.value_or(0));
-      types[input.name] = {data->inputs.back().dtype, std::move(shape)};
-    }
-    if (program.graph) {
-      data->declared =
-          data->versions->get(types, [&] { return compile(data->source.name(), std::move(*program.graph)); });
-    }
-    return Program(std::move(data));
+    const SourceText source{std::string(name), std::string(text)};
+    std::vector<Diagnostic> errors;
+    build::Program program = einrel::parse(source, errors);
+    return Program(std::make_shared<Data>(GivenProgram{std::move(program), source, dims}, std::move(errors)));
   });
 }
 
@@ -178,15 +183,20 @@ Program Program::load(const std::filesystem::path& file, const Dims& dims) {
 }
 
 Program Program::build(const std::vector<Variable>& outputs, const Dims& dims) {
-  return parse(program_text(outputs), dims, "<expressions>");
+  return at_border([&] {
+    build::Program program = program_of(outputs);
+    const SourceText source("<expressions>", print(program));
+    return Program(std::make_shared<Data>(GivenProgram{std::move(program), source, dims}));
+  });
 }
 
-const std::string& Program::text() const { return data_->source.text(); }
+const std::string& Program::text() const { return data_->given.source.text(); }
 const std::vector<TensorInfo>& Program::inputs() const { return data_->inputs; }
 bool Program::extents_are_known() const { return data_->declared != nullptr; }
 
 std::vector<TensorInfo> Program::outputs() const {
-  const EinGraph& graph = require_extents(data_->declared, data_->source, data_->inputs, "what a run gives").graph;
+  const EinGraph& graph =
+      require_extents(data_->declared, data_->given.source, data_->inputs, "what a run gives").graph;
   std::vector<TensorInfo> outputs;
   for (const VertexId output : graph.outputs) outputs.push_back(info_of(graph[output], data_->inputs));
   return outputs;
@@ -197,10 +207,10 @@ RunResult Program::run(const std::map<std::string, Tensor>& inputs, const RunOpt
     InputTypes types;
     for (const auto& [name, tensor] : inputs) types[name] = {tensor.dtype(), tensor.shape()};
     const std::shared_ptr<Version> version =
-        data_->versions->get(types, [&] { return compiled_for(data_->source, data_->dims, types); });
+        data_->versions->get(types, [&] { return compiled_for(data_->given, types); });
     const EinGraph& graph = version->compiled().graph;
-    return run_version({*version, data_->source, needed_inputs(graph, inputs), bound_scalars(graph, options.scalars)},
-                       options);
+    return run_version(
+        {*version, data_->given.source, needed_inputs(graph, inputs), bound_scalars(graph, options.scalars)}, options);
   });
 }
 

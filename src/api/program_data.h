@@ -9,16 +9,26 @@
 
 #include "api/versions.h"
 #include "base/source.h"
+#include "einsum/build/program.h"
 
 namespace einrel::api {
 
-/// What a program of the interface is.
-struct Program::Data {
+/// A program as it was given, and its text.
+struct GivenProgram {
+  build::Program program;
   SourceText source;
   Dims dims;
-  std::vector<TensorInfo> inputs;
+};
+
+/// What a program of the interface is.
+struct Program::Data {
+  GivenProgram given;
+  std::vector<TensorInfo> inputs = {};
   std::shared_ptr<Versions> versions = std::make_shared<Versions>();
   std::shared_ptr<Version> declared = nullptr;  ///< for the extents that it says itself, if those are all
+
+  /// Throws ProgramError with these errors and those of the program, as far as they can be said without inputs.
+  explicit Data(GivenProgram program, std::vector<Diagnostic> errors = {});
 };
 
 /// Throws UserError unless all extents are known; `what` is what cannot be had without.

@@ -118,6 +118,7 @@ TEST_F(ApiExpression, HasEveryFunctionOfTheLanguage) {
 }
 
 TEST_F(ApiExpression, ReadsWindowsAndLabelsAsValues) {
+  EXPECT_EQ(text_of(pad(y(2 * (i - 1) * 3 - j + 2 * 2, -(-j)), 0)), "pad(Y[6*i-j-2,j], 0)");
   const Label o("o", 3);
   const Label d("d", 3);
   const Variable s = input("S", {o}, DType::i32);
@@ -178,6 +179,77 @@ TEST_F(ApiExpression, StandsOnceHoweverOftenItIsRead) {
             "output W, Z\n");
 }
 
+TEST_F(ApiExpression, ComputesWhatStandsTwiceOnce) {
+  const Expression e = exp(a);
+  const Variable z = define("Z", {i, j}, e * e + e);
+  EXPECT_THAT(Program::build({z}).text(),
+              HasSubstr("Z_shared[i,j] = exp(X[i,j])\nZ[i,j] = Z_shared[i,j] * Z_shared[i,j] + Z_shared[i,j]\n"));
+  // Under labels of its own, for two statements, beside a tensor that has the name, and with a macro that reduces k.
+  const Expression length = norm({k}, y(j, k)) + 1;
+  const Variable taken = define("U_shared", {i, j}, a);
+  const Variable u = define("U", {i, j}, a / length + taken(i, j));
+  const Variable w = define("W", {j}, length * length);
+  EXPECT_THAT(Program::build({u, w}).text(),
+              HasSubstr("U_shared2[j] = norm[k](Y[j,k]) + 1\nU[i,j] = X[i,j] / U_shared2[j] + U_shared[i,j]\n"
+                        "W[j] = U_shared2[j] * U_shared2[j]\n"));
+  // What is cheap, or reads no tensor, stays where it is.
+  EXPECT_EQ(text_of((a + 1) * (a + 1)), "(X[i,j] + 1) * (X[i,j] + 1)");
+  const Expression root = sqrt(Expression(i) + 2);
+  EXPECT_EQ(text_of(a * root + root), "X[i,j] * sqrt(i + 2) + sqrt(i + 2)");
+}
+
+TEST_F(ApiExpression, GivesWhatCopiesWouldGive) {
+  const Tensor data({2, 3}, std::vector<float>{0.5F, -1, 2, 0.25F, 1, -0.125F});
+  Expression power = a;  // a to the power of 2 to the power of 40, if nothing were shared 10^12 factors
+  for (int n = 0; n < 40; ++n) power = power * power;
+  const RunResult powers = Program::build({define("Z", {i, j}, power)}).run({{"X", data}});
+  EXPECT_THAT(powers["Z"].values<float>(), ElementsAre(0, 1, INFINITY, 0, 1, 0));
+
+  const Label n("n", 2);
+  const Expression window = exp(x(n, i + j));  // i and j get their extents nowhere: it has to be copied
+  const Variable kernel = input("K", {i});
+  const Variable row = define("R", {n, j}, sum({i}, window / (1 + window) * kernel(i)));
+  const Label open_i("i");
+  const Label open_j("j");
+  const Variable longer = input("L", {n, Label("m")});
+  const Expression open = exp(longer(n, open_i + open_j));
+  const Variable other = input("K", {open_i});
+  const Variable shape = input("S", {open_j});
+  const Variable tall = define("T", {n, open_j}, sum({open_i}, open / (1 + open) * other(open_i)) + shape(open_j));
+  const Program program = Program::build({tall});
+  EXPECT_THAT(program.text(), HasSubstr("exp(L[n,i+j]) / (1 + exp(L[n,i+j]))"));
+  const Tensor wide({2, 4}, std::vector<float>{0.5F, -1, 2, 0.25F, 1, -0.125F, 3, 0});
+  const RunResult result = program.run(
+      {{"L", wide}, {"K", Tensor({2}, std::vector<float>{2, 1})}, {"S", Tensor({3}, std::vector<float>{0, 0, 0})}});
+  const auto sigmoid_of = [](double value) { return std::exp(value) / (1 + std::exp(value)); };
+  EXPECT_NEAR(result["T"].at<float>({1, 1}), 2 * sigmoid_of(-0.125) + sigmoid_of(3), 1e-6);
+}
+
+TEST_F(ApiExpression, MayBeALongSum) {
+  Expression total = a;
+  for (int n = 1; n < 20000; ++n) total = total + n;
+  EXPECT_THAT(text_of(total), HasSubstr("X[i,j] + 1 + 2"));
+}
+
+TEST_F(ApiExpression, RefusesCopiesWithoutNumber) {
+  const Label open("m");
+  Expression power = input("L", {Label("q")})(open + Label("p"));
+  for (int n = 0; n < 60; ++n) power = exp(power) - power;
+  const Variable z = define("Z", {open}, max({Label("p")}, power));
+  EXPECT_THAT(message_of([&] { Program::build({z}); }), HasSubstr("help: define what it repeats"));
+}
+
+TEST_F(ApiExpression, InvertsMatrices) {
+  const Label r("r", 2);
+  const Label c("c", 2);
+  const Variable m = input("M", {i, r, c});
+  const Program program = Program::build({define("Z", {i, r, c}, inverse({r, c}, m(i, r, c)))});
+  EXPECT_THAT(program.text(), HasSubstr("Z[i,r,c] = inverse[r,c](M[i,r,c])"));
+  const RunResult result = program.run({{"M", Tensor({2, 2, 2}, std::vector<float>{2, 0, 0, 4, 0, 1, 1, 0})}});
+  EXPECT_THAT(result["Z"].values<float>(), ElementsAre(0.5F, 0, 0, 0.25F, 0, 1, 1, 0));
+  EXPECT_THAT(message_of([&] { inverse({r}, m(i, r, c)); }), HasSubstr("2 of them, not 1"));
+}
+
 TEST_F(ApiExpression, MayBeALongChainOfVariables) {
   Variable last = input("V0", {i});
   for (int n = 1; n < 20000; ++n) last = define("V" + std::to_string(n), {i}, last(i) + 1);
@@ -192,7 +264,10 @@ TEST_F(ApiExpression, ShowsTheStatementThatIsWrong) {
   EXPECT_THAT(message, HasSubstr("Z[i,k] = X[i,j] * Y[j,k]"));
   EXPECT_THAT(message, HasSubstr("sum[j]"));
   EXPECT_THAT(message_of([&] { Program::build({define("Z", {i}, x(i))}); }), HasSubstr("Z[i] = X[i]"));
-  EXPECT_THAT(message_of([&] { Program::build({define("Z", {i}, y(i * i, 0))}); }), HasSubstr("i * i"));
+  EXPECT_THAT(message_of([&] {
+                Program::build({define("Z", {i}, sum({j}, softmax({j, k}, a)))});
+              }),
+              HasSubstr("Z[i] = sum[j] softmax[j,k](X[i,j])"));
 }
 
 TEST_F(ApiExpression, RefusesTwoExtentsOfALabelAndTwoVariablesOfAName) {
@@ -215,6 +290,11 @@ TEST_F(ApiExpression, RefusesWhatHasNoText) {
   EXPECT_THAT(message_of([&] { Label("i", -1); }), HasSubstr("extent -1"));
   EXPECT_THAT(message_of([&] { text_of(a * std::nan("")); }), HasSubstr("NaN"));
   EXPECT_NE(message_of([&] { text_of(a * std::numeric_limits<std::uint64_t>::max()); }), "");
+  for (const Expression& index : {i * i, Expression(2.5), Expression(i) / 2, a, Expression(i) * 2 * j}) {
+    EXPECT_THAT(message_of([&] { y(0, index); }), HasSubstr("index 1 of an element of Y is no sum of labels"));
+  }
+  EXPECT_THAT(message_of([&] { pad(a + 1, 0); }), HasSubstr("pad takes an element"));
+  EXPECT_THAT(message_of([&] { pad(a, i); }), HasSubstr("pad takes an element"));
   EXPECT_EQ(message_of([&] { Label("größe", 3); }), "");
 }
 

@@ -11,8 +11,10 @@
 #include "einsum/functions.h"
 #include "tensor/dtype.h"
 
-/// A program as written: names are not resolved yet. Expressions are vectors of nodes in postorder, so
-/// that passes over them are loops and no depth of nesting can exhaust the call stack.
+/// A program as its parts: what check() takes, whether a text was parsed or C++ put it together (build/formula). Names
+/// are not resolved yet. Expressions are vectors of nodes in postorder, so that passes over them are loops and no depth
+/// of nesting can exhaust the call stack. Spans say where something stands in the text; what was never text has none
+/// until it is printed (text/print_program).
 namespace einrel::build {
 
 struct Name {
@@ -75,9 +77,11 @@ struct OpaqueCall {
   std::vector<Name> matrix;
 };
 
+using Operation = std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, OpaqueCall, MacroCall>;
+
 struct Node {
   Span span;  ///< the whole subexpression as written; for a node out of a macro, the call
-  std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, OpaqueCall, MacroCall> op;
+  Operation op;
 };
 
 struct Expr {

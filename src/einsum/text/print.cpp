@@ -5,13 +5,11 @@
 
 #include <cmath>
 
+#include "einsum/text/precedence.h"
 #include "einsum/vertex_facts.h"
 
 namespace einrel {
 namespace {
-
-/// How tightly the root of a text binds, so that parentheses stand only where needed.
-enum class Precedence { comparison, additive, product, sign, power, primary };
 
 struct Text {
   std::string text;
@@ -23,25 +21,15 @@ std::string wrapped(Text value, Precedence least) {
 }
 
 /// The shortest text that reads back as the same number of that type.
-std::string number_text(double value, DType type) {
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  return type == DType::f32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+std::string text_of(double value, DType type) {
+  return type == DType::f32 && std::isfinite(value) ? fmt::format("{}", static_cast<float>(value)) : number_text(value);
 }
 
-Precedence binding_of(BinaryFunction function) {
-  switch (function) {
-    case BinaryFunction::add:
-    case BinaryFunction::subtract: return Precedence::additive;
-    case BinaryFunction::multiply:
-    case BinaryFunction::divide: return Precedence::product;
-    case BinaryFunction::power: return Precedence::power;
-    case BinaryFunction::maximum:
-    case BinaryFunction::minimum: return Precedence::primary;
-    default: return Precedence::comparison;
-  }
+/// A vertex's body has no reductions.
+Precedence tighter(Precedence precedence) {
+  const int step = precedence == Precedence::sum ? 2 : 1;
+  return static_cast<Precedence>(static_cast<int>(precedence) + step);
 }
-
-Precedence tighter(Precedence precedence) { return static_cast<Precedence>(static_cast<int>(precedence) + 1); }
 
 /// Turns steps into text with a stack of texts.
 class BodyPrinter {
@@ -74,7 +62,7 @@ class BodyPrinter {
     if (const auto* integer = std::get_if<std::int64_t>(&constant.value)) {
       text = std::to_string(*integer);
     } else {
-      text = number_text(std::get<double>(constant.value), step.type);
+      text = text_of(std::get<double>(constant.value), step.type);
     }
     push(text, text.front() == '-' ? Precedence::sign : Precedence::primary);
   }
@@ -90,7 +78,7 @@ class BodyPrinter {
   void print(const ApplyBinary& binary, const ScalarStep&) {
     Text b = pop();
     Text a = pop();
-    const Precedence precedence = binding_of(binary.function);
+    const Precedence precedence = precedence_of(binary.function);
     if (precedence == Precedence::primary) {
       push(fmt::format("{}({}, {})", name_of(binary.function), a.text, b.text));
       return;
@@ -181,7 +169,7 @@ std::string access_text(const Access& access, const std::string& tensor, const s
   std::vector<std::string> indices;
   for (const Index& index : access.indices) indices.push_back(index_text(index, labels));
   const std::string read = fmt::format("{}[{}]", tensor, fmt::join(indices, ","));
-  return access.pad ? fmt::format("pad({}, {})", read, number_text(*access.pad, DType::f64)) : read;
+  return access.pad ? fmt::format("pad({}, {})", read, number_text(*access.pad)) : read;
 }
 
 std::string formula(const Vertex& vertex, const EinGraph& graph) {

@@ -85,6 +85,7 @@ using api::exp;
 using api::expm1;
 using api::floor;
 using api::gelu;
+using api::inverse;
 using api::layernorm;
 using api::log;
 using api::log1p;

@@ -7,10 +7,12 @@
 ///     const Variable c = define("C", {i, k}, relu(sum({j}, a(i, j) * b(j, k))));
 ///     const Program program = Program::build({c});
 ///
-/// An expression stands for a formula; nothing is computed before the program runs. It becomes the text that one would
-/// have written (`Program::text` shows it), so it means what docs/language.md says, and its mistakes are reported by
-/// Program::build, with the line that they are in. The functions here throw UserError for what has no text: a name that
-/// is none, NaN as a number.
+/// An expression stands for a formula; nothing is computed before the program runs. It means what docs/language.md says
+/// of the text that one would have written, which `Program::text` shows. Its mistakes are reported by Program::build,
+/// with the line of that text that they are in. The functions here throw UserError for what could not be written: a
+/// name that is none, NaN as a number, an index that is no sum of labels and whole numbers.
+///
+/// An expression that is used twice is computed once, where that takes less than to compute it again.
 ///
 /// All of these are values: copies are cheap and mean the same.
 #pragma once
@@ -212,6 +214,13 @@ Expression argmax(const Labels& over, const Expression& x);
 Expression argmin(const Labels& over, const Expression& x);
 /// log(sum({...}, exp(x))), without overflow.
 Expression logsumexp(const Labels& over, const Expression& x);
+/// @}
+
+/// @name Linear algebra
+/// Of whole matrices: `matrix` are the labels of their rows and columns, all others are batches, as in
+/// `inverse({i, j}, a(b, i, j))`. They throw UserError for other than two labels.
+/// @{
+Expression inverse(const Labels& matrix, const Expression& x);  ///< a run throws UserError for a matrix that has none
 /// @}
 
 /// @name Macros of the language

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "einsum/text/parse.h"
+#include "einsum/text/print_program.h"
+#include "lang/corpus.h"
+
+namespace einrel::test {
+namespace {
+
+std::string text_of(const std::vector<build::Name>& names) {
+  std::string text;
+  for (const build::Name& name : names) text += name.text + " ";
+  return text;
+}
+
+/// What a node says, without where it stands.
+struct Said {
+  std::string operator()(const build::Number& number) const {
+    return number.integer ? std::to_string(*number.integer) : fmt::format("{} as a float", number.value);
+  }
+  std::string operator()(const build::NameUse& use) const { return use.name; }
+  std::string operator()(const build::Access& access) const {
+    std::string text = access.tensor.text;
+    for (const build::Index& index : access.indices) {
+      text += "[";
+      for (const build::IndexTerm& term : index.terms) text += fmt::format("{} {} ", term.coefficient, term.label.text);
+      text += fmt::format("{}]", index.offset);
+    }
+    return access.pad ? fmt::format("{} padded {}", text, *access.pad) : text;
+  }
+  std::string operator()(const build::Unary& unary) const {
+    return fmt::format("unary {}", static_cast<int>(unary.function));
+  }
+  std::string operator()(const build::Binary& binary) const {
+    return fmt::format("binary {}", static_cast<int>(binary.function));
+  }
+  std::string operator()(const build::Where&) const { return "where"; }
+  std::string operator()(const build::Cast& cast) const { return fmt::format("cast {}", name_of(cast.type)); }
+  std::string operator()(const build::Reduce& reduce) const {
+    return fmt::format("{} {}", name_of(reduce.reducer), text_of(reduce.labels));
+  }
+  std::string operator()(const build::OpaqueCall& call) const {
+    return fmt::format("{} {}", name_of(call.function), text_of(call.matrix));
+  }
+  std::string operator()(const build::MacroCall& call) const {
+    return fmt::format("{} {}of {}", call.macro.text, text_of(call.labels), call.arguments);
+  }
+};
+
+std::string said(const build::Expr& expr, std::size_t first, std::size_t last) {
+  std::string text;
+  for (std::size_t n = first; n <= last; ++n) text += std::visit(Said{}, expr.nodes[n].op) + "\n";
+  return text;
+}
+std::string said(const build::Expr& expr) { return said(expr, 0, expr.nodes.size() - 1); }
+
+const build::Expr* right_side(const build::Statement& statement) {
+  if (const auto* const definition = std::get_if<build::Definition>(&statement.what)) return &definition->value;
+  if (const auto* const macro = std::get_if<build::MacroDef>(&statement.what)) return &macro->body;
+  return nullptr;
+}
+
+build::Program parsed(const SourceText& source) {
+  std::vector<Diagnostic> errors;
+  build::Program program = parse(source, errors);
+  EXPECT_TRUE(errors.empty()) << errors.front().message << "\n" << source.text();
+  return program;
+}
+
+class PrintedProgram : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(PrintedProgram, ReadsAsTheSameAndSaysWhereItsPartsStand) {
+  std::vector<Diagnostic> errors;
+  build::Program program = parse(read_source(GetParam()), errors);
+  if (!errors.empty()) return;  // a document about errors
+  const build::Program before = program;
+  const SourceText text("printed", print(program));
+  const build::Program again = parsed(text);
+  ASSERT_EQ(again.statements.size(), before.statements.size()) << text.text();
+  for (std::size_t s = 0; s < before.statements.size(); ++s) {
+    EXPECT_EQ(again.statements[s].what.index(), before.statements[s].what.index());
+    EXPECT_EQ(again.statements[s].span, program.statements[s].span);
+    const build::Expr* const wanted = right_side(before.statements[s]);
+    if (wanted == nullptr) continue;
+    EXPECT_EQ(said(*right_side(again.statements[s])), said(*wanted)) << text.slice(program.statements[s].span);
+    const build::Expr& printed = *right_side(program.statements[s]);
+    const std::vector<std::size_t> starts = subexpression_starts(printed);
+    for (std::size_t n = 0; n < printed.nodes.size(); ++n) {
+      const SourceText part("part", std::string(text.slice(printed.nodes[n].span)));
+      EXPECT_EQ(said(parse_expression(part)), said(printed, starts[n], n)) << part.text();
+    }
+  }
+  build::Program last = again;
+  EXPECT_EQ(print(last), text.text());
+}
+
+std::string name_of_file(const testing::TestParamInfo<std::filesystem::path>& info) { return info.param.stem(); }
+
+INSTANTIATE_TEST_SUITE_P(Documents, PrintedProgram, testing::ValuesIn(ein_files(EINREL_LANG_DOCUMENTS)), name_of_file);
+INSTANTIATE_TEST_SUITE_P(Examples, PrintedProgram, testing::ValuesIn(examples()), name_of_file);
+
+}  // namespace
+}  // namespace einrel::test
