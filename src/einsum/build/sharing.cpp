@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "einsum/build/formula.h"
+#include "einsum/text/macros.h"
+
+namespace einrel::build {
+namespace {
+
+/// Calls `visit` with each formula that `known` does not have, after those that it takes.
+template <class Known, class Visit>
+void visit_after_arguments(const Formula& root, const Known& known, Visit visit) {
+  struct Step {
+    const Formula* formula;
+    std::size_t next = 0;  // of its arguments
+  };
+  std::vector<Step> path;
+  if (!known(root)) path.push_back({&root});
+  while (!path.empty()) {
+    Step& step = path.back();
+    if (step.next == step.formula->arguments().size()) {
+      visit(*step.formula);
+      path.pop_back();
+      continue;
+    }
+    const Formula& argument = step.formula->arguments()[step.next++];
+    if (!known(argument)) path.push_back({&argument});
+  }
+}
+
+bool is_plain(const Index& index) {
+  return index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
+}
+
+/// Labels of a formula.
+struct Labels {
+  std::vector<std::string> free;  ///< not reduced in it, as they first stand there
+  std::set<std::string> plain;    ///< index an element as they are, which gives them their extent
+
+  void add(const std::string& label) {
+    if (std::find(free.begin(), free.end(), label) == free.end()) free.push_back(label);
+  }
+  void add(const Labels& labels) {
+    for (const std::string& label : labels.free) add(label);
+    plain.insert(labels.plain.begin(), labels.plain.end());
+  }
+  void add(const Access& access) {
+    for (const Index& index : access.indices) {
+      for (const IndexTerm& term : index.terms) add(term.label.text);
+      if (is_plain(index) && !access.pad) plain.insert(index.terms.front().label.text);
+    }
+  }
+  void reduce(const std::vector<Name>& labels) {
+    for (const Name& label : labels) std::erase(free, label.text);
+  }
+};
+
+/// In additions, about.
+double work_of(const Operation& op) {
+  constexpr double dear = 16;
+  const auto* const unary = std::get_if<Unary>(&op);
+  const bool is_dear = unary != nullptr && !keeps_integers(unary->function);
+  return is_dear || std::holds_alternative<Reduce>(op) || std::holds_alternative<MacroCall>(op) ||
+                 std::holds_alternative<OpaqueCall>(op)
+             ? dear
+             : 1;
+}
+
+class Sharing {
+ public:
+  /// What statements that are no equations say.
+  void note(const Statement& statement) {
+    if (const auto* const dims = std::get_if<Dims>(&statement.what)) {
+      for (const Dim& dim : dims->dims) known_extents_.insert(dim.label.text);
+    } else if (const auto* const scalars = std::get_if<Scalars>(&statement.what)) {
+      for (const ScalarDecl& scalar : scalars->scalars) scalars_.insert(scalar.name.text);
+    } else if (const auto* const inputs = std::get_if<Inputs>(&statement.what)) {
+      for (const InputDecl& input : inputs->inputs) taken_.insert(input.name.text);
+    } else if (const auto* const view = std::get_if<ViewDefinition>(&statement.what)) {
+      taken_.insert(view->name.text);
+    }
+  }
+
+  void note(const Equation& equation) {
+    taken_.insert(equation.name);
+    ++uses_[equation.value];
+    const auto known = [&](const Formula& formula) { return is_counted_.count(formula) != 0; };
+    visit_after_arguments(equation.value, known, [&](const Formula& formula) {
+      is_counted_.insert(formula);
+      for (const Formula& argument : formula.arguments()) ++uses_[argument];
+    });
+  }
+
+  void add(const Equation& equation, Program& program) {
+    const auto known = [&](const Formula& formula) { return facts_.count(formula) != 0; };
+    visit_after_arguments(equation.value, known, [&](const Formula& formula) {
+      Facts& facts = facts_[formula];
+      facts.work = work_of(formula.op());
+      for (const Formula& argument : formula.arguments()) {
+        facts.nodes += facts_.at(argument).nodes;
+        facts.work += facts_.at(argument).work;
+        facts.reads = facts.reads || facts_.at(argument).reads;
+        facts.labels.add(facts_.at(argument).labels);
+      }
+      add_operation(formula.op(), facts);
+      if (const std::optional<Formula> read = shared(formula, facts, equation.name, program)) {
+        facts.nodes = 1;
+        facts.work = 1;
+        read_as_.emplace(formula, *read);
+      }
+    });
+    constexpr double most_nodes = 1e7;
+    if (facts_.at(equation.value).nodes > most_nodes) {
+      throw UserError(fmt::format("the formula of '{}' repeats parts of it, {:.1e} operations in all\n  help: define "
+                                  "what it repeats", equation.name, facts_.at(equation.value).nodes));
+    }
+    program.statements.push_back({{}, Definition{{equation.name, {}}, names(equation.labels), flat(equation.value)}});
+  }
+
+ private:
+  struct Facts {
+    double nodes = 1;
+    double work = 1;
+    bool reads = false;  ///< a tensor
+    Labels labels;
+  };
+
+  void add_operation(const Operation& op, Facts& facts) {
+    if (const auto* const access = std::get_if<Access>(&op)) {
+      facts.reads = true;
+      facts.labels.add(*access);
+    } else if (const auto* const use = std::get_if<NameUse>(&op)) {
+      if (scalars_.count(use->name) == 0) facts.labels.add(use->name);
+    } else if (const auto* const reduce = std::get_if<Reduce>(&op)) {
+      facts.labels.reduce(reduce->labels);
+    } else if (const auto* const macro = std::get_if<MacroCall>(&op)) {
+      if (reduces_labels(*macro)) facts.labels.reduce(macro->labels);
+    }
+  }
+
+  /// Built-in macros reduce all of their labels, as norm does, or none, as softmax.
+  bool reduces_labels(const MacroCall& macro) {
+    const auto [known, is_new] = reducing_macros_.try_emplace(macro.macro.text, false);
+    if (!is_new || macro.labels.empty()) return known->second;
+    Access element{{"X", {}}, {}, std::nullopt};
+    for (const Name& label : macro.labels) element.indices.push_back(index(label.text));
+    Expr expr;
+    for (std::size_t a = 0; a < macro.arguments; ++a) expr.nodes.push_back({{}, element});
+    expr.nodes.push_back({{}, macro});
+    std::vector<Diagnostic> errors;  // check() says them
+    macros_.expand(expr, errors);
+    const std::vector<std::size_t> enclosing = enclosing_reductions(expr);
+    known->second = true;
+    for (std::size_t n = 0; n < expr.nodes.size(); ++n) {
+      const bool reads = std::holds_alternative<Access>(expr.nodes[n].op);
+      if (reads && enclosing[n] == no_reduction) known->second = false;
+    }
+    return known->second;
+  }
+
+  /// As it is read where it becomes a tensor, after its definition has been added.
+  std::optional<Formula> shared(const Formula& formula, const Facts& facts, const std::string& tensor,
+                                Program& program) {
+    constexpr double little_work = 16;  // is done again
+    const auto copies = static_cast<double>(uses_[formula] - 1);
+    if (!facts.reads || facts.nodes == 1 || copies * facts.work <= little_work) return std::nullopt;
+    const std::vector<std::string>& free = facts.labels.free;
+    const bool has_extents = std::all_of(free.begin(), free.end(), [&](const std::string& label) {
+      return known_extents_.count(label) != 0 || facts.labels.plain.count(label) != 0;
+    });
+    if (!has_extents) return std::nullopt;
+    std::string name = tensor + "_shared";
+    for (std::size_t number = 2; !taken_.insert(name).second; ++number) name = fmt::format("{}_shared{}", tensor, number);
+    program.statements.push_back({{}, Definition{{name, {}}, names(free), flat(formula)}});
+    std::vector<Index> indices;
+    for (const std::string& label : free) indices.push_back(index(label));
+    return element(name, std::move(indices));
+  }
+
+  /// In postorder, with reads of what is a tensor of its own.
+  Expr flat(const Formula& formula) const {
+    Expr expr;
+    visit_after_arguments(
+        formula,
+        [&](const Formula& each) {
+          const auto found = read_as_.find(each);
+          if (found == read_as_.end()) return false;
+          expr.nodes.push_back({{}, found->second.op()});
+          return true;
+        },
+        [&](const Formula& each) { expr.nodes.push_back({{}, each.op()}); });
+    return expr;
+  }
+
+  std::set<std::string> known_extents_;
+  std::set<std::string> scalars_;
+  std::set<std::string> taken_;
+  MacroTable macros_;
+  std::map<std::string, bool> reducing_macros_;
+  std::map<Formula, std::size_t> uses_;
+  std::set<Formula> is_counted_;
+  std::map<Formula, Facts> facts_;
+  std::map<Formula, Formula> read_as_;
+};
+
+}  // namespace
+
+Expr expr_of(const Formula& formula) {
+  Expr expr;
+  visit_after_arguments(
+      formula, [](const Formula&) { return false; },
+      [&](const Formula& each) { expr.nodes.push_back({{}, each.op()}); });
+  return expr;
+}
+
+Program program_of(const std::vector<std::variant<Statement, Equation>>& statements) {
+  Sharing sharing;
+  for (const auto& statement : statements) std::visit([&](const auto& each) { sharing.note(each); }, statement);
+  Program program;
+  for (const auto& statement : statements) {
+    if (const auto* const equation = std::get_if<Equation>(&statement)) {
+      sharing.add(*equation, program);
+    } else {
+      program.statements.push_back(std::get<Statement>(statement));
+    }
+  }
+  return program;
+}
+
+}  // namespace einrel::build
