@@ -9,11 +9,11 @@
 #include "base/atomic_file.h"
 #include "base/text.h"
 #include "commands.h"
-#include "engine/algebra.h"
 #include "engine/compile.h"
 #include "engine/plan_memory.h"
+#include "engine/report/algebra_text.h"
 #include "engine/report/explain.h"
-#include "engine/report/plan_report.h"
+#include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
 #include "output.h"
 #include "plan_arguments.h"
@@ -110,11 +110,11 @@ void explain_tra(const ExplainArguments& arguments) {
   const bool search = wants_search(arguments.planners);
   const SourceText source = read_program(arguments.program);
   ParsedTra parsed = parse_tra(source);
-  const AlgebraPlan plan = plan_algebra(std::move(parsed.program), sites, parsed.layouts, search);
+  const AlgebraFacts facts = facts_of(plan_algebra(std::move(parsed.program), sites, parsed.layouts, search));
   if (arguments.json)
-    print(fmt::format("{}\n", explain_json(source.name(), plan)));
+    print(fmt::format("{}\n", explain_json(source.name(), facts)));
   else
-    print(fmt::format("{}\n{}", printable(source.name()), algebra_text(plan)));
+    print(fmt::format("{}\n{}", printable(source.name()), algebra_text(facts)));
 }
 
 /// The user has chosen the number of sites, not the chunks that follow from it.
@@ -130,11 +130,11 @@ AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
 /// What the TRA and the IA say of a program, without a plan of its vertices.
 void explain_relations(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
   refuse_plan_options(arguments);
-  const AlgebraPlan plan = plan_of(compiled, sites_of(arguments.plan), wants_search(arguments.planners));
+  const AlgebraFacts facts = facts_of(plan_of(compiled, sites_of(arguments.plan), wants_search(arguments.planners)));
   if (arguments.json)
-    print(fmt::format("{}\n", explain_json(compiled, plan)));
+    print(fmt::format("{}\n", explain_json(compiled, facts)));
   else
-    print(fmt::format("{}{}", explain_text(compiled, source, detail_of(arguments)), algebra_text(plan)));
+    print(fmt::format("{}{}", explain_text(compiled, source, detail_of(arguments)), algebra_text(facts)));
 }
 
 void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
@@ -148,8 +148,11 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
   if (given) request.sites = given->sites;
   const PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
   check_fits(compiled, comparison.plans.front(), request, source);
-  if (arguments.html) write_text(*arguments.html, plans_html(plans_json(compiled, comparison, request)));
-  if (arguments.json) return print(fmt::format("{}\n", plans_json(compiled, comparison, request)));
+  if (arguments.html || arguments.json) {
+    const std::string json = plans_json(compiled, comparison, request);
+    if (arguments.html) write_text(*arguments.html, plans_html(json));
+    if (arguments.json) return print(fmt::format("{}\n", json));
+  }
   if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html)));
   std::string text = plans_text(compiled, comparison, request, source, detail_of(arguments));
   if (!arguments.difference.empty()) {
@@ -161,7 +164,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
     };
     text += plan_difference_text(compiled, plan_by(arguments.difference.front()), plan_by(arguments.difference.back()));
   }
-  if (arguments.algebra) text += lowered_text(compiled, comparison.plans.front().plan);
+  if (arguments.algebra) text += algebra_text(facts_of(algebra_of(compiled.graph, comparison.plans.front().plan)));
   print(text);
 }
 

@@ -11,7 +11,7 @@
 #include "engine/random_input.h"
 #include "engine/report/explain.h"
 #include "engine/report/plan_analysis.h"
-#include "engine/report/plan_report.h"
+#include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
 #include "engine/report/trace.h"
 #include "engine/run_plan.h"

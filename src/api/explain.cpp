@@ -6,7 +6,7 @@
 #include "api/plan_options.h"
 #include "api/program_data.h"
 #include "engine/plan_memory.h"
-#include "engine/report/plan_report.h"
+#include "engine/report/plan_text.h"
 
 namespace einrel::api {
 

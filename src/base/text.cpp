@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 namespace einrel {
 namespace {
@@ -46,6 +47,13 @@ void append_printable(std::string& out, std::string_view bytes) {
     }
     bytes.remove_prefix(character.size());
   }
+}
+
+/// Three digits and a unit, each a thousand of the one before.
+std::string in_units(double value, std::initializer_list<const char*> units) {
+  const char* const* unit = units.begin();
+  for (; value >= 999.5 && unit + 1 != units.end(); ++unit) value /= 1000;
+  return fmt::format("{:.3g} {}", value, *unit);
 }
 
 }  // namespace
@@ -101,30 +109,25 @@ std::string printable(std::string_view name, std::size_t most) {
 }
 
 std::string bytes_text(double bytes) {
-  constexpr std::array<const char*, 7> units{"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-  std::size_t unit = 0;
-  while (bytes >= 999.5 && unit + 1 < units.size()) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.3g} {}", bytes, units[unit]);
+  if (bytes < 999.5) return fmt::format("{:.0f} B", bytes);
+  return in_units(bytes, {"B", "kB", "MB", "GB", "TB", "PB", "EB"});
 }
 
 std::string bytes_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-std::string seconds_text(double seconds) {
-  constexpr std::array<const char*, 4> units{"ns", "us", "ms", "s"};
-  double value = seconds * 1e9;
-  std::size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < units.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.3g} {}", value, units[unit]);
+std::string seconds_text(double seconds) { return in_units(seconds * 1e9, {"ns", "us", "ms", "s"}); }
+
+std::string flops_text(double flops) {
+  return in_units(flops, {"flop", "kflop", "Mflop", "Gflop", "Tflop", "Pflop", "Eflop"});
 }
 
-std::string counted(std::size_t count, std::string_view singular) {
-  return fmt::format("{} {}{}", count, singular, count == 1 ? "" : "s");
+std::string floats_text(double floats) {
+  return floats < 1e6 ? fmt::format("{:.0f} floats", floats) : fmt::format("{:.3g} floats", floats);
+}
+
+std::string counted(std::size_t count, std::string_view singular, std::string_view plural) {
+  if (count == 1) return fmt::format("1 {}", singular);
+  return plural.empty() ? fmt::format("{} {}s", count, singular) : fmt::format("{} {}", count, plural);
 }
 
 }  // namespace einrel

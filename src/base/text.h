@@ -26,7 +26,13 @@ std::string bytes_text(std::int64_t bytes);
 /// "1.2 ms", "350 us": three digits and a unit from ns to s.
 std::string seconds_text(double seconds);
 
-/// "1 input", "2 inputs".
-std::string counted(std::size_t count, std::string_view singular);
+/// "1.5 Gflop"
+std::string flops_text(double flops);
+
+/// "1.6e+10 floats", exact below a million.
+std::string floats_text(double floats);
+
+/// "1 input", "2 inputs"; "2 vertices" where the plural is not an s more.
+std::string counted(std::size_t count, std::string_view singular, std::string_view plural = "");
 
 }  // namespace einrel

@@ -31,31 +31,4 @@ AlgebraPlan plan_algebra(TraExpr program, std::int64_t sites, const InputLayouts
 /// A plan in both algebras, without a search. Throws UserError as `lower` does.
 AlgebraPlan algebra_of(const EinGraph& graph, const Plan& plan);
 
-/// One operation as it is written, and what is known of its result.
-struct OperationLine {
-  std::string text;   ///< "t1 = bcast(A)"
-  std::string note;   ///< the type of the relation (TRA), the placement of the tuples (IA)
-  double floats = 0;  ///< moved by it
-};
-std::vector<OperationLine> tra_lines(const TraExpr& program);
-std::vector<OperationLine> ia_lines(const AlgebraPlan& plan);
-
-/// One step of the derivation: the operation before and after.
-struct DerivationLine {
-  std::string rule;
-  std::string equation;                  ///< "join(bcast(X),Y) = join(X,bcast(Y))"
-  std::string conditions;                ///< of the rule, which hold here
-  std::vector<std::string> definitions;  ///< of relations that stand in the operation and were not shown before
-  std::string from;
-  std::string to;
-  double floats = 0;  ///< that the whole plan then moves
-};
-std::vector<DerivationLine> derivation_lines(const AlgebraPlan& plan);
-
-/// Both algebras, with types, placements and floats moved per operation; with a search, its derivation rule by rule.
-std::string algebra_text(const AlgebraPlan& plan);
-
-/// Every rule with what it says, when it applies, and its example before and after.
-std::string rules_text();
-
 }  // namespace einrel

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/source.h"
-#include "engine/report/plan_report.h"
+#include "engine/compare_plans.h"
 #include "engine/run_plan.h"
 
 namespace einrel {

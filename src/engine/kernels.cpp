@@ -1,11 +1,8 @@
 #include "engine/kernels.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "einsum/vertex_facts.h"
-#include "kernel/cpu/lapack.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/products.h"
 
@@ -76,22 +73,6 @@ std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled
   }
   for (const Fusion& fusion : compiled.fusions) add_fusion(fusion, graph, memory, scalars, kernels);
   return kernels;
-}
-
-std::string kernels_text() {
-  std::string text;
-  const auto add = [&text](const auto& kernel) {
-    text += fmt::format("{:<10} {}\n{:<10} by {}\n", kernel.name, kernel.computes, "", kernel.library);
-  };
-  for (const KernelInfo& kernel : all_kernels()) add(kernel);
-  add(lapack_note());
-  text +=
-      "\nThe kernel of the lowest modelled time computes a vertex; `einrel explain PROGRAM --json` says for each "
-      "vertex what the\n"
-      "others would take, or why they do not apply. Vertices that work in proportion to their data, and short products "
-      "that only\n"
-      "they read, run together: slab by slab, so that what lies between them stays in the cache.\n";
-  return text;
 }
 
 }  // namespace einrel

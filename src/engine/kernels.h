@@ -26,7 +26,4 @@ struct VertexKernel {
 /// as 1.
 std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const LayoutBindings& layouts = {});
 
-/// `einrel list kernels`.
-std::string kernels_text();
-
 }  // namespace einrel

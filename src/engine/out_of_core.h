@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/report/plan_report.h"
+#include "engine/compare_plans.h"
 #include "engine/run_plan.h"
 
 namespace einrel {

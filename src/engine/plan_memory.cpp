@@ -11,13 +11,11 @@
 #include "plan/refine/within_memory.h"
 
 namespace einrel {
-namespace {
 
-std::string named(const Vertex& vertex, const SourceText& source) {
+std::string with_line(const Vertex& vertex, const SourceText& source) {
   return fmt::format("{} (line {})", vertex.name, source.locate(vertex.where.begin).line);
 }
 
-/// "X (line 2) 4 MB, copied Y (line 2) 1 MB, and 3 more of 2 MB"
 std::string tensors_text(const EinGraph& graph, const SitePeak& peak, const SourceText& source) {
   constexpr std::size_t most = 5;
   std::vector<std::string> texts;
@@ -26,34 +24,12 @@ std::string tensors_text(const EinGraph& graph, const SitePeak& peak, const Sour
     const HeldTensor& held = peak.tensors[t];
     constexpr std::array<std::string_view, 4> prefixes{"", "copied ", "partial results of ", "between the joins of "};
     const std::string_view as = prefixes.at(static_cast<std::size_t>(held.as));
-    texts.push_back(fmt::format("{}{} {}", as, named(graph.vertices[held.vertex], source), bytes_text(held.bytes)));
+    texts.push_back(fmt::format("{}{} {}", as, with_line(graph.vertices[held.vertex], source), bytes_text(held.bytes)));
     rest -= held.bytes;
   }
   if (peak.tensors.size() > most)
     texts.push_back(fmt::format("and {} more of {}", peak.tensors.size() - most, bytes_text(rest)));
   return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-}  // namespace
-
-std::string peak_text(const EinGraph& graph, const PlanReport& report, const PlanRequest& request,
-                      const SourceText& source) {
-  const bool fits = !request.memory || report.peak.bytes <= *request.memory;
-  return fmt::format("{}{} on site {} while {} is computed: {}", bytes_text(report.peak.bytes),
-                     fits ? "" : ", over the limit,", report.peak.site,
-                     named(graph.vertices[report.peak.vertex], source), tensors_text(graph, report.peak, source));
-}
-
-std::string peaks_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request,
-                       const SourceText& source) {
-  const EinGraph& graph = compiled.graph;
-  std::string text = "\nmost memory of a site";
-  if (request.memory) text += fmt::format(" (limit {})", bytes_text(*request.memory));
-  text += "\n";
-  for (const PlanReport& report : reports) {
-    text += fmt::format("{:<18} {:>9}\n", report.plan.planner, peak_text(graph, report, request, source));
-  }
-  return text;
 }
 
 void check_fits(const Compiled& compiled, const PlanReport& report, const PlanRequest& request,

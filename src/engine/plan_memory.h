@@ -1,22 +1,18 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/source.h"
-#include "engine/report/plan_report.h"
+#include "engine/compare_plans.h"
 
 namespace einrel {
 
-/// The most that a site holds, when, and of which tensors, with the lines of `source` that make them: "29.4 MB on site
-/// 0 while C (line 3) is computed: partial results of C (line 3) 16.8 MB, A (line 2) 4.19 MB".
-std::string peak_text(const EinGraph& graph, const PlanReport& report, const PlanRequest& request,
-                      const SourceText& source);
+/// "C (line 3)", of `source`.
+std::string with_line(const Vertex& vertex, const SourceText& source);
 
-/// For people: of each plan the most that a site holds, when, and of which tensors, with the lines of `source` that
-/// make them.
-std::string peaks_text(const Compiled& compiled, const std::vector<PlanReport>& reports, const PlanRequest& request,
-                       const SourceText& source);
+/// Of which tensors a peak is made, with the lines that make them: "X (line 2) 4 MB, copied Y (line 2) 1 MB, and 3 more
+/// of 2 MB".
+std::string tensors_text(const EinGraph& graph, const SitePeak& peak, const SourceText& source);
 
 /// Throws UserError naming vertex, need, limit and the largest tensors where a plan holds more than
 /// `request.memory` allows.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "base/error.h"
@@ -255,5 +256,9 @@ PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, 
   runner.reset();
   return gathered(tasks, own, runs, job);
 }
+
+std::int64_t PlanRunReport::moved() const { return std::accumulate(received.begin(), received.end(), std::int64_t{0}); }
+
+std::int64_t PlanRunReport::most_live() const { return *std::max_element(vertex_live.begin(), vertex_live.end()); }
 
 }  // namespace einrel

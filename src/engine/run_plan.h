@@ -63,6 +63,9 @@ struct PlanRunReport {
   std::vector<std::int64_t> vertex_bytes;          ///< that came from other processes, all ranks together
   std::vector<double> vertex_seconds;              ///< of all its tasks, on the rank where they took longest
   std::vector<std::int64_t> vertex_live;  ///< the most bytes of tensors on a rank at the end of one of its tasks
+
+  std::int64_t moved() const;      ///< bytes to all sites together
+  std::int64_t most_live() const;  ///< bytes, of all vertices
 };
 
 /// Runs the tasks: one after the other, each on all threads, where StarPU would gain nothing (one thread, one site, too

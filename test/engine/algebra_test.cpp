@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/report/algebra_text.h"
+#include "engine/report/lists.h"
 #include "engine/report/report_json.h"
 #include "ia/rules/rule.h"
 #include "support/program.h"
@@ -24,7 +26,7 @@ AlgebraPlan plan_of(const std::string& text, std::int64_t sites, bool search) {
 }
 
 TEST(AlgebraText, ShowsBothAlgebrasAndWhatMoves) {
-  const std::string text = algebra_text(plan_of(multiplication, 4, false));
+  const std::string text = algebra_text(facts_of(plan_of(multiplication, 4, false)));
   EXPECT_THAT(text, HasSubstr("t1 = join(<1>, <0>, C)(A, B)"));
   EXPECT_THAT(text, HasSubstr("C = aggregate(<0,2>, add)(t1)"));
   EXPECT_THAT(text, HasSubstr("local_join(<1>, <0>, C)(t1, B)"));
@@ -32,7 +34,7 @@ TEST(AlgebraText, ShowsBothAlgebrasAndWhatMoves) {
 }
 
 TEST(AlgebraText, ShowsTheDerivationStepByStep) {
-  const std::string text = algebra_text(plan_of(multiplication, 4, true));
+  const std::string text = algebra_text(facts_of(plan_of(multiplication, 4, true)));
   EXPECT_THAT(text, HasSubstr("join(bcast(X),Y) = join(X,bcast(Y))\n"
                               "      from local_join(<1>, <0>, C)(bcast(A), B)\n"
                               "      to   local_join(<1>, <0>, C)(A, bcast(B))\n"));
@@ -48,13 +50,13 @@ TEST(AlgebraText, TellsThePapersCountFromTheExactOne) {
   const Rule& rule = rule_named("R2-5");
   const Match found = match(plan.ia.store, rule, plan.ia.plan[0].id).value();
   plan.ia.plan[0].id = rule.build(plan.ia.store, found).front();
-  EXPECT_THAT(algebra_text(plan),
+  EXPECT_THAT(algebra_text(facts_of(plan)),
               HasSubstr("in all 64 floats moved; counted as in the paper, each key once: 16 floats"));
 }
 
 TEST(ExplainJson, HoldsBothAlgebrasAndTheDerivation) {
   const Compiled compiled = compile("test.ein", graph_of(multiplication));
-  const auto json = nlohmann::json::parse(explain_json(compiled, plan_of(multiplication, 4, true)));
+  const auto json = nlohmann::json::parse(explain_json(compiled, facts_of(plan_of(multiplication, 4, true))));
   EXPECT_EQ(json["sites"], 4);
   EXPECT_EQ(json["planner"], "ia-rules");
   EXPECT_EQ(json["cost"]["floats"], 6400);

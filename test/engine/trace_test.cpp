@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/report/plan_report.h"
+#include "engine/compare_plans.h"
 #include "engine/run_plan.h"
 #include "support/program.h"
 

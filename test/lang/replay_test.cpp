@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "engine/algebra.h"
 #include "engine/compile.h"
+#include "engine/report/algebra_facts.h"
 #include "engine/run.h"
 #include "engine/run_plan.h"
 #include "exec/serial/serial.h"
@@ -95,11 +95,11 @@ Stations stations_of(const Runnable& runnable) {
       for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
         found["plan"] += plan_line(compiled.graph.vertices[v], plan.vertices[v]);
       }
-      const AlgebraPlan algebra = algebra_of(compiled.graph, plan);
+      const AlgebraFacts algebra = facts_of(algebra_of(compiled.graph, plan));
       found["TRA"] += title;
-      for (const OperationLine& line : tra_lines(algebra.tra)) found["TRA"] += line.text + " " + line.note + "\n";
+      for (const OperationLine& line : algebra.tra) found["TRA"] += line.text + " " + line.note + "\n";
       found["IA"] += title;
-      for (const OperationLine& line : ia_lines(algebra)) found["IA"] += line.text + " " + line.note + "\n";
+      for (const OperationLine& line : algebra.start.operations) found["IA"] += line.text + " " + line.note + "\n";
       const std::string bits = results_of(compiled, plan, runnable, 1);
       EXPECT_EQ(bits, results_of(compiled, plan, runnable, 2)) << title << "one thread against two";
       results += title + bits;

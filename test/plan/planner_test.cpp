@@ -286,7 +286,7 @@ TEST(EinDecomp, SharesOutTheGradientOfWeightsThatManyExamplesHavePartsOf) {
   gathered.vertices[3] = one_part_per_site(gradient.grid);
   number_sites(graph, gathered);
   const PlanCosts of_gathered = costs_of(graph, gathered, {});
-  EXPECT_EQ(*std::max_element(of_gathered.received.begin(), of_gathered.received.end()), 15 * weights);
+  EXPECT_EQ(of_gathered.most_received(), 15 * weights);
   EXPECT_GT(of_gathered.vertices[3].moving, 4 * costs.vertices[3].moving);
 }
 

@@ -67,8 +67,7 @@ TEST(Data, AllReducesGradientsAndKeepsWeightsOnAllSites) {
   // loss goes to one site and from it to the others.
   const std::int64_t loss = 3 * float_bytes + 3 * float_bytes;
   EXPECT_EQ(costs.bytes, 4 * 2 * weight_elements * 3 / 4 * float_bytes + loss);
-  EXPECT_LE(*std::max_element(costs.received.begin(), costs.received.end()),
-            2 * weight_elements * 3 / 4 * float_bytes + 3 * float_bytes);
+  EXPECT_LE(costs.most_received(), 2 * weight_elements * 3 / 4 * float_bytes + 3 * float_bytes);
 }
 
 TEST(Fsdp, GathersWeightsAndReducesGradientsToWhereTheyLie) {

@@ -145,8 +145,7 @@ TEST(Tensor, AddsUpWhatLeavesABlockAndGivesItToAllSites) {
   // X, the parts of Y_1 and Y, the parts of Z_1 and Z_1 itself; besides weights of norms. Others lie where they are
   // needed, and what lies between blocks is computed alike by all.
   EXPECT_EQ(costs.bytes, 7 * (5 * std::int64_t{4} * 4096 * 4096 + 2 * 4096) * 4);
-  const std::int64_t most = *std::max_element(costs.received.begin(), costs.received.end());
-  EXPECT_LE(8 * most, costs.bytes + costs.bytes / 100);
+  EXPECT_LE(8 * costs.most_received(), costs.bytes + costs.bytes / 100);
 }
 
 TEST(Transformers, ArePlannedInEveryLayer) {

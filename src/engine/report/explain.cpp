@@ -4,12 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/text.h"
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
-#include "engine/kernels.h"
 #include "engine/report/explain_summary.h"
 
 namespace einrel {
@@ -33,37 +31,26 @@ std::string labels_text(const Vertex& vertex) {
   return text;
 }
 
-/// "; next direct, 2.3 ms": what would be taken without the chosen kernel.
-std::string next_text(const VertexKernel& kernel) {
-  const Considered* next = nullptr;
-  double least = 0;
-  for (const Considered& other : kernel.considered) {
-    const auto* const seconds = std::get_if<double>(&other.outcome);
-    if (seconds == nullptr || other.kernel == kernel.kernel || (next != nullptr && *seconds >= least)) continue;
-    next = &other;
-    least = *seconds;
-  }
-  return next == nullptr ? "" : fmt::format("; next {}, {}", next->kernel, seconds_text(least));
-}
-
 /// "by packed (packed 14x32 (AVX-512)), 1.2 ms on one thread, workspace 394 kB; next direct, 2.3 ms"
 std::string kernel_text(const VertexKernel& kernel) {
   std::string text = fmt::format("      by {} ({}), {} on one thread, workspace {}", kernel.kernel, kernel.path,
                                  seconds_text(kernel.seconds), bytes_text(kernel.own_bytes + kernel.shared_bytes));
-  text += next_text(kernel);
+  if (const std::optional<KernelSeconds> next = next_kernel(kernel))
+    text += fmt::format("; next {}, {}", next->name, seconds_text(next->seconds));
   if (!kernel.together.empty()) text += fmt::format("; in one pass with {}", fmt::join(kernel.together, ", "));
   if (kernel.row_by_row) text += ", softmax row by row";
   return text + "\n";
 }
 
-std::string vertex_text(const Vertex& vertex, const EinGraph& graph, double total_flops) {
-  if (is_input(vertex))
-    return fmt::format("  {:<60} {:>10}\n", formula(vertex, graph), bytes_text(tensor_bytes(vertex)));
-  const double own = flops(vertex);
-  const std::string share = total_flops > 0 ? fmt::format("{:.1f} %", 100 * own / total_flops) : "-";
+std::string input_text(const Vertex& vertex, const EinGraph& graph, const VertexTotals& totals) {
+  return fmt::format("  {:<60} {:>10}", formula(vertex, graph), bytes_text(totals.bytes));
+}
+
+std::string vertex_text(const Vertex& vertex, const EinGraph& graph, const VertexTotals& totals, double all_flops) {
+  const std::string share = all_flops > 0 ? fmt::format("{:.1f} %", 100 * totals.flops / all_flops) : "-";
   const std::string type = fmt::format("{} {}", name_of(vertex.dtype), to_string(vertex.bound));
   return fmt::format("  {}\n      {:<24} {:<34} {:>12} {:>8} {:>10}\n", formula(vertex, graph), type,
-                     labels_text(vertex), flops_text(own), share, bytes_text(tensor_bytes(vertex)));
+                     labels_text(vertex), flops_text(totals.flops), share, bytes_text(totals.bytes));
 }
 
 std::string contraction_text(const OrderedContraction& contraction, const EinGraph& graph) {
@@ -81,88 +68,66 @@ std::string contraction_text(const OrderedContraction& contraction, const EinGra
 }
 
 /// Two lines on a vertex and all that it stands for: "2 Gflop  4 MB  by packed, 21.1 ms on one thread".
-std::string short_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
-                       const Folding& folding, std::size_t v) {
-  const EinGraph& graph = compiled.graph;
-  double operations = 0;
-  double bytes = 0;
-  double seconds = 0;
-  for (const std::size_t other : folding.alike[v]) {
-    operations += flops(graph.vertices[other]);
-    bytes += tensor_bytes(graph.vertices[other]);
-    if (kernels[other]) seconds += kernels[other]->seconds;
-  }
-  const std::string_view indent = is_in_group(folding, v) ? "  " : "";
-  std::string kernel;
-  if (kernels[v]) kernel = fmt::format("by {}, {} on one thread", kernels[v]->kernel, seconds_text(seconds));
-  if (!kernels[v] && view_of(graph.vertices[v]) != nullptr) kernel = "lies in the memory of what it reads";
-  return fmt::format("{}  {}\n{}      {:>12} {:>9}   {}\n", indent, formula(graph.vertices[v], graph), indent,
-                     flops_text(operations), bytes_text(bytes), kernel);
+std::string short_text(const Vertex& vertex, const EinGraph& graph, const std::optional<VertexKernel>& kernel,
+                       const VertexTotals& totals, std::string_view indent) {
+  std::string how;
+  if (kernel) how = fmt::format("by {}, {} on one thread", kernel->kernel, seconds_text(totals.seconds));
+  if (!kernel && view_of(vertex) != nullptr) how = "lies in the memory of what it reads";
+  return fmt::format("{0}  {1}\n{0}      {2:>12} {3:>9}   {4}\n", indent, formula(vertex, graph),
+                     flops_text(totals.flops), bytes_text(totals.bytes), how);
 }
 
 /// Inputs, then vertices, equal layers once.
 std::string folded_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
                         const Folding& folding) {
   const EinGraph& graph = compiled.graph;
+  const std::vector<VertexTotals> totals = totals_together(graph, kernels, folding);
   std::string inputs = "\ninputs\n";
   std::string vertices = "\nvertices, in order of computation (operations; bytes; kernel); more with --verbose\n";
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (folding.shown[v] != v) continue;
-    if (!is_input(graph.vertices[v])) {
+    const Vertex& vertex = graph.vertices[v];
+    if (!is_input(vertex)) {
       if (const FoldedGroup* const group = group_at(folding, v)) vertices += group_text(graph, *group);
-      vertices += short_text(compiled, kernels, folding, v);
+      vertices += short_text(vertex, graph, kernels[v], totals[v], is_in_group(folding, v) ? "  " : "");
       continue;
     }
     const std::size_t times = folding.alike[v].size();
-    inputs += fmt::format("  {:<60} {:>10}{}\n", formula(graph.vertices[v], graph),
-                          bytes_text(static_cast<double>(times) * tensor_bytes(graph.vertices[v])),
-                          times > 1 ? fmt::format("  x {}", times) : "");
+    inputs += input_text(vertex, graph, totals[v]) + (times > 1 ? fmt::format("  x {}\n", times) : "\n");
   }
   return inputs + vertices;
 }
 
 }  // namespace
 
-std::string flops_text(double flops) {
-  constexpr std::array<const char*, 7> units{"flop", "kflop", "Mflop", "Gflop", "Tflop", "Pflop", "Eflop"};
-  std::size_t unit = 0;
-  while (flops >= 999.5 && unit + 1 < units.size()) {
-    flops /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.3g} {}", flops, units[unit]);
-}
-
-double tensor_bytes(const Vertex& vertex) {
-  return static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
-}
-
-std::string vertices_text(const Compiled& compiled) {
+std::string vertices_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels) {
   const EinGraph& graph = compiled.graph;
-  double total = 0;
-  std::string text = "\ninputs\n";
-  for (const Vertex& vertex : graph.vertices) {
-    total += flops(vertex);
-    if (is_input(vertex)) text += vertex_text(vertex, graph, total);
-  }
-  text += "\nvertices, in order of computation (type and bound; labels; flops and their share; bytes; kernel)\n";
-  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled);
+  const std::vector<VertexTotals> totals = totals_together(graph, kernels, unfolded(graph));
+  double all_flops = 0;
+  for (const VertexTotals& each : totals) all_flops += each.flops;
+  std::string inputs = "\ninputs\n";
+  std::string text =
+      "\nvertices, in order of computation (type and bound; labels; flops and their share; bytes; kernel)\n";
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (is_input(graph.vertices[v])) continue;
-    text += vertex_text(graph.vertices[v], graph, total);
+    const Vertex& vertex = graph.vertices[v];
+    if (is_input(vertex)) {
+      inputs += input_text(vertex, graph, totals[v]) + "\n";
+      continue;
+    }
+    text += vertex_text(vertex, graph, totals[v], all_flops);
     if (kernels[v]) text += kernel_text(*kernels[v]);
   }
   if (!compiled.contractions.empty()) text += "\ncontraction order\n";
   for (const OrderedContraction& contraction : compiled.contractions) text += contraction_text(contraction, graph);
-  return text;
+  return inputs + text;
 }
 
 std::string explain_text(const Compiled& compiled, const SourceText& source, Detail detail) {
-  const EinGraph& graph = compiled.graph;
+  const bool full = detail == Detail::full;
   const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled);
-  if (detail == Detail::full) return summary_text(compiled, kernels, unfolded(graph), source) + vertices_text(compiled);
-  const Folding folding = fold(graph, {});
-  return summary_text(compiled, kernels, folding, source) + folded_text(compiled, kernels, folding);
+  const Folding folding = full ? unfolded(compiled.graph) : fold(compiled.graph, {});
+  return summary_text(compiled, kernels, folding, source) +
+         (full ? vertices_text(compiled, kernels) : folded_text(compiled, kernels, folding));
 }
 
 }  // namespace einrel

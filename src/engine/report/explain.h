@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/source.h"
-#include "engine/compile.h"
+#include "engine/kernels.h"
 
 namespace einrel {
 
@@ -20,11 +22,6 @@ std::string explain_text(const Compiled& compiled, const SourceText& source, Det
 
 /// Each input and vertex with its formula, labels and extents, flops, share, bytes and kernel, then the contraction
 /// orders with what they saved.
-std::string vertices_text(const Compiled& compiled);
-
-/// "1.5 Gflop"
-std::string flops_text(double flops);
-
-double tensor_bytes(const Vertex& vertex);
+std::string vertices_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels);
 
 }  // namespace einrel

@@ -4,9 +4,7 @@
 #include <vector>
 
 #include "base/source.h"
-#include "engine/kernels.h"
-#include "engine/report/fold.h"
-#include "engine/report/plan_report.h"
+#include "engine/report/plan_facts.h"
 
 namespace einrel {
 
@@ -14,12 +12,14 @@ namespace einrel {
 std::string summary_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
                          const Folding& folding, const SourceText& source);
 
-/// Ten lines on a program and a plan of it: besides, sites, planner and what moves.
-std::string summary_text(const Compiled& compiled, const PlanReport& report, const PlanRequest& request,
-                         const Folding& folding, const SourceText& source);
+/// Ten lines on a program and a plan of it: besides, sites, planner and what moves. `costs` are costs_together.
+std::string summary_text(const Compiled& compiled, const PlanReport& report, const std::vector<VertexCost>& costs,
+                         const PlanRequest& request, const Folding& folding, const SourceText& source);
 
-/// "Q_1 x 32" where it stands for 32 vertices.
-std::string folded_name(const EinGraph& graph, const Folding& folding, std::size_t vertex);
+/// The most that a site holds, when, and of which tensors, with the lines of `source` that make them: "29.4 MB on site
+/// 0 while C (line 3) is computed: partial results of C (line 3) 16.8 MB, A (line 2) 4.19 MB".
+std::string peak_text(const EinGraph& graph, const PlanReport& report, const PlanRequest& request,
+                      const SourceText& source);
 
 /// The line above vertices that come several times: "26 vertices x 32: N1_1 to X_2, and so on to X_33".
 std::string group_text(const EinGraph& graph, const FoldedGroup& group);

@@ -142,17 +142,6 @@ class Folder {
 
 }  // namespace
 
-VertexCost cost_of_all(const PlanReport& report, const std::vector<std::size_t>& alike) {
-  VertexCost all = report.costs.vertices[alike.front()];
-  for (std::size_t i = 1; i < alike.size(); ++i) {
-    const VertexCost& other = report.costs.vertices[alike[i]];
-    for (std::size_t o = 0; o < all.operand_bytes.size(); ++o) all.operand_bytes[o] += other.operand_bytes[o];
-    all.reduced_bytes += other.reduced_bytes;
-    all.seconds += other.seconds;
-  }
-  return all;
-}
-
 Folding unfolded(const EinGraph& graph) {
   Folding folding{{}, std::vector<std::size_t>(graph.vertices.size()), {}};
   std::iota(folding.shown.begin(), folding.shown.end(), std::size_t{0});

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "engine/report/plan_report.h"
+#include "engine/compare_plans.h"
 
 namespace einrel {
 
@@ -26,9 +26,6 @@ struct Folding {
 /// of `reports`; and inputs that only those read. Leaves alone what would save less than a few lines.
 /// O(vertices * longest layer).
 Folding fold(const EinGraph& graph, const std::vector<PlanReport>& reports);
-
-/// What vertices that are cut alike cost together: as they cost alone, but for bytes and seconds.
-VertexCost cost_of_all(const PlanReport& report, const std::vector<std::size_t>& alike);
 
 /// Every vertex stands for itself.
 Folding unfolded(const EinGraph& graph);

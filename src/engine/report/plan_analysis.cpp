@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
@@ -37,11 +35,9 @@ std::string analysis_text(const Compiled& compiled, const PlanReport& plan, cons
               bytes_text(plan.peak.by_vertex[v]), bytes_text(run.vertex_live[v])}) +
         "\n";
   }
-  const std::int64_t moved = std::accumulate(run.received.begin(), run.received.end(), std::int64_t{0});
-  const std::int64_t live = *std::max_element(run.vertex_live.begin(), run.vertex_live.end());
-  text += line("in all", {bytes_text(plan.costs.bytes), run.is_counted ? bytes_text(moved) : "shared",
+  text += line("in all", {bytes_text(plan.costs.bytes), run.is_counted ? bytes_text(run.moved()) : "shared",
                           seconds_text(plan.costs.seconds), seconds_text(run.seconds), bytes_text(plan.peak.bytes),
-                          bytes_text(live)});
+                          bytes_text(run.most_live())});
   text += fmt::format(
       "\n  planned in {}, {}; memory is that of tensors alive (some maybe on disk), predicted for the site that needs "
       "most, measured {}\n",
@@ -55,7 +51,7 @@ std::string analysis_text(const Compiled& compiled, const PlanReport& plan, cons
                         bytes_text(run.read_back));
   }
   if (!run.is_counted) return text + "  sites share this process's memory: what is predicted to move did not\n";
-  text += fmt::format("  bytes received: predicted {}, counted {}; by rank", plan.costs.bytes, moved);
+  text += fmt::format("  bytes received: predicted {}, counted {}; by rank", plan.costs.bytes, run.moved());
   for (const std::int64_t bytes : run.received) text += fmt::format(" {}", bytes);
   return text + "\n";
 }

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "engine/compare_plans.h"
 #include "engine/compile.h"
-#include "engine/report/plan_report.h"
 #include "engine/run_plan.h"
 
 namespace einrel {

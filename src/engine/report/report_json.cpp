@@ -1,16 +1,12 @@
 #include "engine/report/report_json.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
-#include "engine/kernels.h"
 #include "engine/memory.h"
 #include "engine/plan_file.h"
-#include "engine/report/fold.h"
-#include "engine/report/plan_report.h"
+#include "engine/report/plan_facts.h"
 #include "engine/report/summary.h"
 #include "tra/from_einsum.h"
 
@@ -117,18 +113,18 @@ std::string text_of(const ordered_json& json) {
 }
 
 /// What both algebras and a search say of a program.
-void add_algebra(ordered_json& json, const AlgebraPlan& plan) {
-  json["sites"] = plan.ia.store.sites();
-  json["planner"] = plan.derivation ? "ia-rules" : "table-1";
-  json["cost"]["floats"] = cost_of(plan.ia.store, plan.ia.plan).moved;
+void add_algebra(ordered_json& json, const AlgebraFacts& facts) {
+  json["sites"] = facts.sites;
+  json["planner"] = facts.derivation ? "ia-rules" : "table-1";
+  json["cost"]["floats"] = facts.found().cost.moved;
   json["tra"] = ordered_json::array();
-  for (const OperationLine& line : tra_lines(plan.tra))
-    json["tra"].push_back({{"text", line.text}, {"type", line.note}});
+  for (const OperationLine& line : facts.tra) json["tra"].push_back({{"text", line.text}, {"type", line.note}});
   json["ia"] = ordered_json::array();
-  for (const OperationLine& line : ia_lines(plan))
+  for (const OperationLine& line : facts.found().operations)
     json["ia"].push_back({{"text", line.text}, {"placement", line.note}, {"floats", line.floats}});
   json["derivation"] = ordered_json::array();
-  for (const DerivationLine& line : derivation_lines(plan)) {
+  if (!facts.derivation) return;
+  for (const DerivationLine& line : facts.derivation->steps) {
     json["derivation"].push_back({{"rule", line.rule},
                                   {"equation", line.equation},
                                   {"conditions", line.conditions},
@@ -156,27 +152,27 @@ ordered_json peak_json(const EinGraph& graph, const SitePeak& peak) {
 }
 
 /// The second best way to compute a vertex, and where it loses.
-ordered_json runner_up_json(const EinGraph& graph, std::size_t v, const std::optional<RunnerUp>& other) {
-  if (!other) return nullptr;
-  const std::vector<std::string> names = label_names(graph.vertices[v]);
+ordered_json runner_up_json(const RunnerUpFacts& other) {
+  const auto name_or_null = [](const std::optional<std::string>& name) {
+    return name ? ordered_json(*name) : ordered_json();
+  };
   ordered_json sites = ordered_json::object();
-  for (std::size_t l = 0; l < names.size(); ++l) {
-    if (other->plan.grid[l] > 1) sites[names[l]] = other->plan.grid[l];
+  for (const LabelSites& cut : other.cut.labels) {
+    if (cut.sites > 1) sites[cut.label] = cut.sites;
   }
-  const bool at_home = other->producer == other->consumer;
   ordered_json json{{"sites", sites},
-                    {"more", other->more},
-                    {"more_there", other->more_there},
-                    {"moving", at_home ? ordered_json() : ordered_json(graph.vertices[other->producer].name)},
-                    {"to", at_home ? ordered_json() : ordered_json(graph.vertices[other->consumer].name)}};
-  if (other->plan.scatter) json["scatter"] = names[*other->plan.scatter];
-  if (const std::int64_t copies = copies_of(other->plan); copies > 1) json["copies"] = copies;
+                    {"more", other.more},
+                    {"more_there", other.more_there},
+                    {"moving", name_or_null(other.moving)},
+                    {"to", name_or_null(other.to)}};
+  if (other.cut.scatter) json["scatter"] = other.cut.scatter->label;
+  if (other.cut.copies > 1) json["copies"] = other.cut.copies;
   return json;
 }
 
 /// How a plan computes a vertex. Per label or, of an input, per dimension: parts, sites and the step in their numbers.
 ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport& report,
-                          const std::optional<RunnerUp>& other) {
+                          const std::optional<RunnerUpFacts>& other) {
   const Vertex& vertex = graph.vertices[v];
   const VertexPlan& plan = report.plan.vertices[v];
   const VertexCost& cost = report.costs.vertices[v];
@@ -204,7 +200,7 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
     json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});
   if (is_input(vertex)) return json;
   json["peak_memory"] = {{"predicted", report.peak.by_vertex[v]}, {"measured", nullptr}};
-  json["runner_up"] = runner_up_json(graph, v, other);
+  json["runner_up"] = other ? runner_up_json(*other) : ordered_json();
   return json;
 }
 
@@ -230,11 +226,11 @@ ordered_json read_and_written_json(const Vertex& vertex) {
 
 }  // namespace
 
-std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
+std::string explain_json(const Compiled& compiled, const AlgebraFacts& facts) {
   ordered_json json = base_json(compiled);
-  add_algebra(json, plan);
-  if (plan.ia.store.sites() > 1) json["cost"]["bound"] = json["cost"]["bytes"] = nullptr;  // not modelled yet
-  const GraphCuts cuts = default_cuts(compiled.graph, plan.ia.store.sites());
+  add_algebra(json, facts);
+  if (facts.sites > 1) json["cost"]["bound"] = json["cost"]["bytes"] = nullptr;  // not modelled yet
+  const GraphCuts cuts = default_cuts(compiled.graph, facts.sites);
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
     if (is_input(compiled.graph.vertices[v])) continue;
@@ -245,9 +241,9 @@ std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan) {
   return text_of(json);
 }
 
-std::string explain_json(const std::string& program, const AlgebraPlan& plan) {
+std::string explain_json(const std::string& program, const AlgebraFacts& facts) {
   ordered_json json{{"program", program}};
-  add_algebra(json, plan);
+  add_algebra(json, facts);
   return text_of(json);
 }
 
@@ -266,18 +262,13 @@ ordered_json summary_json(DType dtype, const Shape& shape, const Summary& summar
 
 /// A plan: what it costs, what sites hold and receive, and how it computes each vertex.
 ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const PlanRequest& request) {
-  const std::vector<std::optional<RunnerUp>> others = runners_up(graph, report.plan, request.machine, request.cost);
+  const std::vector<std::optional<RunnerUpFacts>> others = runner_up_facts(graph, report, request);
   ordered_json vertices = ordered_json::array();
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) vertices.push_back(planned_json(graph, v, report, others[v]));
-  const std::vector<std::int64_t>& received = report.costs.received;
-  return {{"planner", report.plan.planner},
-          {"sites", report.plan.sites},
-          {"cost", costs_json(report.costs)},
-          {"peak_memory", peak_json(graph, report.peak)},
-          {"received", received},
-          {"most_received", *std::max_element(received.begin(), received.end())},
-          {"plan_seconds", report.seconds},
-          {"vertices", std::move(vertices)}};
+  return {{"planner", report.plan.planner},    {"sites", report.plan.sites},
+          {"cost", costs_json(report.costs)},  {"peak_memory", peak_json(graph, report.peak)},
+          {"received", report.costs.received}, {"most_received", report.costs.most_received()},
+          {"plan_seconds", report.seconds},    {"vertices", std::move(vertices)}};
 }
 
 std::vector<std::string> names_of(const EinGraph& graph, const std::vector<std::size_t>& vertices) {
@@ -298,12 +289,14 @@ ordered_json layers_json(const EinGraph& graph, const Folding& folding) {
 
 /// The vertices of equal layers that are the same there, and what they cost together by each plan.
 ordered_json alike_json(const EinGraph& graph, const PlanComparison& comparison, const Folding& folding) {
+  std::vector<std::vector<VertexCost>> together;
+  for (const PlanReport& report : comparison.plans) together.push_back(costs_together(report, folding));
   ordered_json all = ordered_json::array();
   for (const std::vector<std::size_t>& alike : folding.alike) {
     if (alike.size() < 2) continue;
     ordered_json plans = ordered_json::array();
-    for (const PlanReport& report : comparison.plans) {
-      const VertexCost cost = cost_of_all(report, alike);
+    for (const std::vector<VertexCost>& costs : together) {
+      const VertexCost& cost = costs[alike.front()];
       plans.push_back({{"bytes", cost.bytes()},
                        {"operand_bytes", cost.operand_bytes},
                        {"reduced_bytes", cost.reduced_bytes},
@@ -386,15 +379,14 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
     json["vertices"][next++]["bytes_moved"] = run.is_counted ? run.vertex_bytes[v] : 0;
   }
   add_measured(json["alike"], run, folding);
-  const std::int64_t moved = std::accumulate(run.received.begin(), run.received.end(), std::int64_t{0});
   json["measured"] = {{"seconds", run.seconds},
                       {"seconds_of_runs", run.runs},
                       {"plan_seconds", plan.seconds},
-                      {"bytes_moved", run.is_counted ? moved : 0},
+                      {"bytes_moved", run.is_counted ? run.moved() : 0},
                       {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
                       {"bytes_spilled", run.spilled},
                       {"bytes_read_back", run.read_back},
-                      {"peak_memory", *std::max_element(run.vertex_live.begin(), run.vertex_live.end())},
+                      {"peak_memory", run.most_live()},
                       {"peak_memory_per_rank", run.peak_bytes},
                       {"file_pages_per_rank", run.file_bytes},
                       {"tasks", run.tasks}};

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "engine/algebra.h"
-#include "engine/report/plan_report.h"
+#include "engine/compare_plans.h"
+#include "engine/report/algebra_facts.h"
 #include "engine/report/summary.h"
 #include "engine/run.h"
 #include "engine/run_plan.h"
@@ -23,10 +23,13 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
                           const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
                           std::optional<std::int64_t> peak_bytes);
 
-/// What `explain --json` prints: the same without measurements, but with both algebras and the derivation.
-std::string explain_json(const Compiled& compiled, const AlgebraPlan& plan);
+/// What `explain --json` prints of plans: the same without measurements.
+std::string plans_json(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request);
+
+/// What it prints of both algebras and the derivation.
+std::string explain_json(const Compiled& compiled, const AlgebraFacts& facts);
 
 /// The same for a program that was written in the TRA: it has no vertices.
-std::string explain_json(const std::string& program, const AlgebraPlan& plan);
+std::string explain_json(const std::string& program, const AlgebraFacts& facts);
 
 }  // namespace einrel

@@ -472,6 +472,8 @@ std::int64_t VertexCost::bytes() const {
   return std::accumulate(operand_bytes.begin(), operand_bytes.end(), reduced_bytes, checked_add);
 }
 
+std::int64_t PlanCosts::most_received() const { return *std::max_element(received.begin(), received.end()); }
+
 double PlanCosts::of(CostKind kind) const {
   switch (kind) {
     case CostKind::bound: return bound;

@@ -76,6 +76,7 @@ struct PlanCosts {
   double seconds = 0;
   std::vector<VertexCost> vertices;
   double of(CostKind kind) const;
+  std::int64_t most_received() const;
 };
 
 /// O(vertices * operands * sites). `bytes` are those of the plan's lowering (lower.h): a tensor that several vertices

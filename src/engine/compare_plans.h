@@ -5,13 +5,10 @@
 #include <variant>
 #include <vector>
 
-#include "base/source.h"
 #include "engine/compile.h"
-#include "engine/report/explain.h"
 #include "plan/cost/cost.h"
 #include "plan/cost/memory.h"
 #include "plan/planner.h"
-#include "plan/search/runner_up.h"
 
 namespace einrel {
 
@@ -51,20 +48,5 @@ PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given
 
 /// What is known of a plan that is there already.
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request);
-
-/// For people: a summary of the first plan; per vertex how it is cut, what moves, bytes and seconds, equal layers once;
-/// of several plans, their costs and peaks side by side. In full every vertex stands by itself, with its kernel, and
-/// why the second best way to cut it lost. Lines are those of `source`.
-std::string plans_text(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request,
-                       const SourceText& source, Detail detail);
-
-/// The same as one JSON object: what `explain_json` says of the program, and the plans.
-std::string plans_json(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request);
-
-/// A plan in both algebras. Throws UserError where that has too many tuples.
-std::string lowered_text(const Compiled& compiled, const Plan& plan);
-
-/// The vertices that two plans compute differently, and what the difference costs.
-std::string plan_difference_text(const Compiled& compiled, const PlanReport& first, const PlanReport& second);
 
 }  // namespace einrel

@@ -1,0 +1,59 @@
+#include "engine/compare_plans.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "plan/cost/lower_bound.h"
+
+namespace einrel {
+
+std::variant<PlanReport, PlanRefusal> try_plan(const Compiled& compiled, const std::string& planner,
+                                               const PlanRequest& request) {
+  const Planner chosen = planner_named(planner);
+  const auto start = std::chrono::steady_clock::now();
+  Planned planned = chosen.plan(compiled.graph, request);
+  if (auto* const reason = std::get_if<std::string>(&planned)) return PlanRefusal{planner, std::move(*reason)};
+  Plan plan = std::get<Plan>(std::move(planned));
+  plan.planner = planner;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  PlanReport report = report_of(compiled, std::move(plan), request);
+  report.seconds = seconds;
+  return report;
+}
+
+std::string refusal_text(const Compiled& compiled, const PlanRefusal& refusal) {
+  return fmt::format("planner {} has no plan for {}: {}", refusal.planner, printable(compiled.name), refusal.reason);
+}
+
+PlanReport plan_with(const Compiled& compiled, const std::string& planner, const PlanRequest& request) {
+  return std::move(compare_plans(compiled, std::nullopt, {planner}, request).plans.front());
+}
+
+PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
+                             const std::vector<std::string>& planners, const PlanRequest& request) {
+  PlanComparison comparison;
+  if (given) comparison.plans.push_back(report_of(compiled, std::move(*given), request));
+  for (const std::string& planner : planners) {
+    std::variant<PlanReport, PlanRefusal> planned = try_plan(compiled, planner, request);
+    if (auto* const report = std::get_if<PlanReport>(&planned)) comparison.plans.push_back(std::move(*report));
+    if (auto* const refusal = std::get_if<PlanRefusal>(&planned)) comparison.refused.push_back(std::move(*refusal));
+  }
+  if (!comparison.plans.empty()) return comparison;
+  std::vector<std::string> reasons;
+  for (const PlanRefusal& refusal : comparison.refused) reasons.push_back(refusal_text(compiled, refusal));
+  throw UserError(fmt::format("{}", fmt::join(reasons, "\n")));
+}
+
+PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {
+  PlanReport report{std::move(plan), {}, {}, {}, 0};
+  report.costs = costs_of(compiled.graph, report.plan, request.machine);
+  report.peak = peak_of(compiled.graph, report.plan);
+  report.least = least_bytes(compiled.graph, report.plan);
+  return report;
+}
+
+}  // namespace einrel

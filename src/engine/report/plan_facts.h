@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/report/fold.h"
+#include "engine/report/program_facts.h"
+#include "plan/search/runner_up.h"
+
+namespace einrel {
+
+/// A label and the sites along it.
+struct LabelSites {
+  std::string label;
+  std::int64_t sites = 1;
+  std::optional<std::int64_t> parts;  ///< where there are not as many as sites that have one
+};
+
+/// How a vertex is cut.
+struct CutFacts {
+  std::vector<LabelSites> labels;     ///< those that are cut
+  std::optional<LabelSites> scatter;  ///< along which sites share the result out that have partial ones
+  std::int64_t copies = 1;            ///< sites that compute the same
+};
+CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan);
+
+/// What moves for one operand.
+struct OperandMove {
+  std::string tensor;
+  std::int64_t copies = 1;  ///< sites that each element goes to; where it is one, the tensor is cut anew
+  std::int64_t bytes = 0;
+};
+
+/// What moves for a vertex.
+struct MoveFacts {
+  std::vector<OperandMove> operands;  ///< those that move
+  std::vector<std::string> reduced;   ///< labels over which partial results are added up
+  std::int64_t reduced_bytes = 0;
+};
+MoveFacts moves_of(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan, const VertexCost& cost);
+
+/// The second best way to plan a vertex, and where it loses.
+struct RunnerUpFacts {
+  CutFacts cut;
+  double more = 0;  ///< that the whole plan would cost, of which `more_there` for one cause
+  double more_there = 0;
+  bool costs_the_same = false;
+  std::optional<std::string> moving;  ///< the tensor that would cost more to bring to the vertex `to`; else computing
+  std::optional<std::string> to;
+};
+/// Per vertex, see runner_up.h.
+std::vector<std::optional<RunnerUpFacts>> runner_up_facts(const EinGraph& graph, const PlanReport& report,
+                                                          const PlanRequest& request);
+
+/// Per vertex that is shown, what it costs with all that it stands for: as it does alone, but for bytes and seconds.
+std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& folding);
+
+/// What most bytes move for, by what costs_together says: "X for H_1", "partial results of Z".
+std::vector<Amount> most_moved(const EinGraph& graph, const Folding& folding, const std::vector<VertexCost>& together);
+
+/// The fewest and the most sites that compute a vertex which reads something.
+struct SitesComputing {
+  std::int64_t fewest = 1;
+  std::int64_t most = 1;
+};
+SitesComputing sites_computing(const EinGraph& graph, const Plan& plan);
+
+}  // namespace einrel

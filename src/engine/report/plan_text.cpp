@@ -1,0 +1,185 @@
+#include "engine/report/plan_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.h"
+#include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
+#include "engine/kernels.h"
+#include "engine/plan_memory.h"
+#include "engine/report/explain_summary.h"
+#include "engine/report/plan_facts.h"
+
+namespace einrel {
+namespace {
+
+/// "i=2 k=2", "j=2 of 8 parts" for 2 sites that have 8 parts, "j=4, result k=4" where 4 sites share it out along k;
+/// "i=2, each on 4 sites", where 4 compute the same; "whole, on one site", "whole, on each of 8 sites".
+std::string cut_text(const CutFacts& cut) {
+  if (cut.labels.empty())
+    return cut.copies == 1 ? "whole, on one site" : fmt::format("whole, on each of {} sites", cut.copies);
+  std::vector<std::string> texts;
+  for (const auto& [label, sites, parts] : cut.labels)
+    texts.push_back(fmt::format("{}={}{}", label, sites, parts ? fmt::format(" of {} parts", *parts) : ""));
+  std::string text = fmt::format("{}", fmt::join(texts, " "));
+  if (cut.scatter) text += fmt::format(", result {}={}", cut.scatter->label, cut.scatter->sites);
+  if (cut.copies > 1) text += fmt::format(", each on {} sites", cut.copies);
+  return text;
+}
+
+std::string cost_text(CostKind kind, double cost) {
+  if (kind == CostKind::bytes) return bytes_text(cost);
+  return kind == CostKind::seconds ? seconds_text(cost) : floats_text(cost);
+}
+
+/// "A to 2 sites each, 6 MB; Z_1 cut anew, 3 MB; partial results over j, shared out along k, 4 MB"
+std::string moves_text(const MoveFacts& moves, const CutFacts& cut) {
+  std::vector<std::string> texts;
+  for (const auto& [tensor, copies, bytes] : moves.operands) {
+    texts.push_back(fmt::format("{} {}, {}", tensor, copies > 1 ? fmt::format("to {} sites each", copies) : "cut anew",
+                                bytes_text(bytes)));
+  }
+  if (moves.reduced_bytes > 0) {
+    texts.push_back(fmt::format("partial results over {}, {}{}", fmt::join(moves.reduced, " "),
+                                cut.scatter ? fmt::format("shared out along {}, ", cut.scatter->label) : "",
+                                bytes_text(moves.reduced_bytes)));
+  }
+  return texts.empty() ? "nothing moves" : fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::string runner_up_text(const std::string& vertex, const RunnerUpFacts& other, CostKind kind) {
+  const std::string cut = cut_text(other.cut);
+  if (other.costs_the_same) return fmt::format("      next: {}, which costs the same\n", cut);
+  if (other.more < 0) return fmt::format("      next: {}, {} less by estimate\n", cut, cost_text(kind, -other.more));
+  std::string why = "to compute and reduce it";
+  if (other.moving) {
+    why = other.to == vertex ? fmt::format("to bring {} here", *other.moving)
+                             : fmt::format("to bring it to {}", *other.to);
+  }
+  return fmt::format("      next: {}, {} more, of which {} {}\n", cut, cost_text(kind, other.more),
+                     cost_text(kind, other.more_there), why);
+}
+
+/// "1.13 times the least that any plan moves"; nothing where that is nothing, and where an earlier vertex has received
+/// what this one needs.
+std::string least_text(const VertexCost& cost, const std::optional<double>& least) {
+  if (!least || *least == 0 || cost.has_received_before) return "";
+  return fmt::format("      {:.2f} times the least that any plan moves\n", static_cast<double>(cost.bytes()) / *least);
+}
+
+/// A vertex, and `cost` of all that it stands for.
+std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report, const VertexCost& cost,
+                        std::string_view indent) {
+  const VertexPlan& plan = report.plan.vertices[v];
+  const CutFacts cut = cut_of(graph.vertices[v], plan);
+  const double share = report.costs.seconds > 0 ? 100 * cost.seconds / report.costs.seconds : 0;
+  return fmt::format("{0}  {1}\n{0}      {2:<24} {3:>9} {4:>9} {5:>5.1f} %   {6}\n", indent,
+                     formula(graph.vertices[v], graph), cut_text(cut), bytes_text(cost.bytes()),
+                     seconds_text(cost.seconds), share, moves_text(moves_of(graph, v, plan, cost), cut));
+}
+
+std::string inputs_text(const EinGraph& graph, const Plan& plan, const Folding& folding) {
+  std::string text;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (!is_input(vertex) || folding.shown[v] != v) continue;
+    const std::int64_t sites = sites_used(plan.vertices[v]);
+    const std::int64_t copies = copies_of(plan.vertices[v]);
+    std::string where =
+        sites > 1 ? fmt::format("{} chunks on {} sites", fmt::join(plan.vertices[v].parts, "x"), sites) : "on one site";
+    if (copies > 1)
+      where = sites > 1 ? fmt::format("{}, each on {}", where, copies) : fmt::format("on {} sites", copies);
+    if (const std::size_t times = folding.alike[v].size(); times > 1) where = fmt::format("{:<28} x {}", where, times);
+    text += fmt::format("  {:<44} {}\n", formula(vertex, graph), where);
+  }
+  return text;
+}
+
+std::string totals_text(const EinGraph& graph, const PlanComparison& comparison) {
+  std::string text =
+      fmt::format("\n{:<18} {:>16} {:>16} {:>10} {:>12} {:>10} {:>14} {:>10}\n", "planner", "bound, floats",
+                  "floats moved", "bytes", "at most/site", "seconds", "sites computing", "planned in");
+  for (const PlanReport& report : comparison.plans) {
+    const auto [fewest, most] = sites_computing(graph, report.plan);
+    const std::string sites = fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
+    text += fmt::format("{:<18} {:>16.4g} {:>16.4g} {:>10} {:>12} {:>10} {:>14} {:>10}\n", report.plan.planner,
+                        report.costs.bound, report.costs.floats, bytes_text(report.costs.bytes),
+                        bytes_text(report.costs.most_received()), seconds_text(report.costs.seconds), sites,
+                        seconds_text(report.seconds));
+  }
+  for (const auto& [planner, reason] : comparison.refused) text += fmt::format("{:<18} no plan: {}\n", planner, reason);
+  return text;
+}
+
+std::string peaks_text(const EinGraph& graph, const std::vector<PlanReport>& reports, const PlanRequest& request,
+                       const SourceText& source) {
+  std::string text = "\nmost memory of a site";
+  if (request.memory) text += fmt::format(" (limit {})", bytes_text(*request.memory));
+  text += "\n";
+  for (const PlanReport& report : reports) {
+    text += fmt::format("{:<18} {:>9}\n", report.plan.planner, peak_text(graph, report, request, source));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string plans_text(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request,
+                       const SourceText& source, Detail detail) {
+  const EinGraph& graph = compiled.graph;
+  const PlanReport& first = comparison.plans.front();
+  const bool is_compared = comparison.plans.size() + comparison.refused.size() > 1;
+  const bool full = detail == Detail::full;
+  const Folding folding = full ? unfolded(graph) : fold(graph, {first});
+  const std::vector<VertexCost> costs = costs_together(first, folding);
+  std::string text = summary_text(compiled, first, costs, request, folding, source);
+  if (full) text += vertices_text(compiled, chosen_kernels(compiled));
+  text += fmt::format("\ninputs, and where they lie\n{}", inputs_text(graph, first.plan, folding));
+  text += fmt::format("\nvertices (sites along each label; bytes received; seconds and their share; what moves){}\n",
+                      full ? "" : "; more with --verbose");
+  std::vector<std::optional<RunnerUpFacts>> others(graph.vertices.size());
+  if (full) others = runner_up_facts(graph, first, request);
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (is_input(graph.vertices[v]) || folding.shown[v] != v) continue;
+    if (const FoldedGroup* const group = group_at(folding, v)) text += group_text(graph, *group);
+    text += vertex_text(graph, v, first, costs[v], is_in_group(folding, v) ? "  " : "");
+    if (others[v]) text += runner_up_text(graph.vertices[v].name, *others[v], request.cost);
+    if (full) text += least_text(costs[v], first.least[v]);
+  }
+  if (full || is_compared) text += totals_text(graph, comparison);
+  if (full || is_compared || request.memory) text += peaks_text(graph, comparison.plans, request, source);
+  return text;
+}
+
+std::string plan_difference_text(const Compiled& compiled, const PlanReport& first, const PlanReport& second) {
+  const EinGraph& graph = compiled.graph;
+  std::string text =
+      fmt::format("\nwhere {} and {} differ (bytes received, seconds)\n", first.plan.planner, second.plan.planner);
+  std::size_t same = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (is_input(vertex)) continue;
+    const VertexCost& a = first.costs.vertices[v];
+    const VertexCost& b = second.costs.vertices[v];
+    const VertexPlan& one = first.plan.vertices[v];
+    const VertexPlan& other = second.plan.vertices[v];
+    if (is_cut_alike(one, other) && a.bytes() == b.bytes()) {
+      ++same;
+      continue;
+    }
+    text += fmt::format("  {}\n", formula(vertex, graph));
+    for (const auto& [report, cost] : {std::pair{&first, &a}, std::pair{&second, &b}}) {
+      const VertexPlan& plan = report->plan.vertices[v];
+      const CutFacts cut = cut_of(vertex, plan);
+      text += fmt::format("      {:<16} {:<24} {:>9} {:>9}   {}\n", report->plan.planner, cut_text(cut),
+                          bytes_text(cost->bytes()), seconds_text(cost->seconds),
+                          moves_text(moves_of(graph, v, plan, *cost), cut));
+    }
+    text += fmt::format("      {} of {} costs {:+.4g} bytes, {:+.3g} s\n", second.plan.planner, vertex.name,
+                        static_cast<double>(b.bytes() - a.bytes()), b.seconds - a.seconds);
+  }
+  return text + fmt::format("  {} {} alike\n", counted(same, "vertex", "vertices"), same == 1 ? "is" : "are");
+}
+
+}  // namespace einrel
