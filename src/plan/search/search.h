@@ -57,17 +57,17 @@ class SearchSpace {
 
   const std::vector<VertexPlan>& candidates(std::size_t vertex) const;
 
-  /// What each candidate of a vertex would cost beside a choice for all others.
-  std::vector<double> costs_beside(const Choice& choice, std::size_t vertex) const;
-
-  /// The same of one candidate, term by term: alone, to bring each producer's result, to bring its own to each
-  /// consumer.
-  struct Term {
+  /// The cheapest candidate of a vertex but for the one that it has.
+  struct Second {
+    std::size_t candidate = 0;
+    double more = 0;  ///< that the whole would cost
+    /// Where most of that comes from: producer and consumer of a tensor, or twice the vertex for what it costs alone.
     std::size_t producer = 0;
-    std::size_t consumer = 0;  ///< the same vertex for what it costs alone
-    double cost = 0;
+    std::size_t consumer = 0;
+    double more_there = 0;
   };
-  std::vector<Term> terms_beside(const Choice& choice, std::size_t vertex, std::size_t candidate) const;
+  /// Per vertex, beside a choice for all others; nothing for inputs and where there is no other candidate. O(edges).
+  std::vector<std::optional<Second>> seconds(const Choice& choice) const;
 
  private:
   std::unique_ptr<search::Tables> tables_;
