@@ -36,7 +36,7 @@ ordered_json kernel_json(const VertexKernel& kernel) {
           {"workspace", {{"per_thread", kernel.own_bytes}, {"shared", kernel.shared_bytes}}},
           {"together_with", kernel.together},
           {"softmax_row_by_row", kernel.row_by_row},
-          {"considered", considered}};
+          {"considered", std::move(considered)}};
 }
 
 ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph, const std::optional<VertexKernel>& kernel) {
@@ -52,12 +52,12 @@ ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph, const std:
   for (const VertexId input : vertex.inputs) inputs.push_back(graph[input].name);
   return {{"name", vertex.name},
           {"formula", formula(vertex, graph)},
-          {"inputs", inputs},
+          {"inputs", std::move(inputs)},
           {"dtype", std::string(name_of(vertex.dtype))},
           {"shape", shape_json(vertex.bound)},
-          {"labels", labels},
-          {"extents", extents},
-          {"parts", parts},
+          {"labels", std::move(labels)},
+          {"extents", std::move(extents)},
+          {"parts", std::move(parts)},
           {"sites", ordered_json::object()},
           {"flops", flops(vertex)},
           {"kernel", kernel ? kernel_json(*kernel) : ordered_json()},
@@ -77,34 +77,36 @@ ordered_json contractions_json(const Compiled& compiled) {
   return list;
 }
 
+/// The member of an object that says what a tensor is, to be put at its end: looking for its name takes long.
+ordered_json::object_t::value_type tensor_json(const Vertex& vertex) {
+  return {vertex.name, {{"shape", shape_json(vertex.bound)}, {"dtype", std::string(name_of(vertex.dtype))}}};
+}
+
 ordered_json base_json(const Compiled& compiled, const LayoutBindings& layouts = {}) {
   const EinGraph& graph = compiled.graph;
   const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled, layouts);
-  ordered_json inputs = ordered_json::object();
+  ordered_json::object_t inputs;
   ordered_json vertices = ordered_json::array();
-  ordered_json outputs = ordered_json::object();
+  ordered_json::object_t outputs;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     if (is_input(vertex)) {
-      inputs[vertex.name] = {{"shape", shape_json(vertex.bound)}, {"dtype", std::string(name_of(vertex.dtype))}};
+      inputs.push_back(tensor_json(vertex));
     } else {
       vertices.push_back(vertex_json(vertex, graph, kernels[v]));
     }
   }
-  for (const VertexId output : graph.outputs) {
-    outputs[graph[output].name] = {{"shape", shape_json(graph[output].bound)},
-                                   {"dtype", std::string(name_of(graph[output].dtype))}};
-  }
+  for (const VertexId output : graph.outputs) outputs.push_back(tensor_json(graph[output]));
   // One site: nothing moves, so the modelled costs of moving are 0. There is no model of seconds yet.
   return {{"program", compiled.name},
           {"sites", 1},
           {"planner", "single"},
-          {"inputs", inputs},
-          {"outputs", outputs},
+          {"inputs", std::move(inputs)},
+          {"outputs", std::move(outputs)},
           {"cost", {{"bound", 0}, {"floats", 0}, {"bytes", 0}, {"seconds", nullptr}}},
           {"peak_memory", {{"predicted", forecast_memory(compiled).peak_bytes}, {"measured", nullptr}}},
           {"contractions", contractions_json(compiled)},
-          {"vertices", vertices}};
+          {"vertices", std::move(vertices)}};
 }
 
 /// A file name need not be UTF-8, which JSON must be. In ASCII alone, whatever a name holds is harmless to a terminal.
@@ -160,7 +162,7 @@ ordered_json runner_up_json(const RunnerUpFacts& other) {
   for (const LabelSites& cut : other.cut.labels) {
     if (cut.sites > 1) sites[cut.label] = cut.sites;
   }
-  ordered_json json{{"sites", sites},
+  ordered_json json{{"sites", std::move(sites)},
                     {"more", other.more},
                     {"more_there", other.more_there},
                     {"moving", name_or_null(other.moving)},
@@ -187,9 +189,9 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
     strides[names[l]] = plan.strides[l];
   }
   ordered_json json{{"name", vertex.name},
-                    {"parts", parts},
-                    {"sites", sites},
-                    {"strides", strides},
+                    {"parts", std::move(parts)},
+                    {"sites", std::move(sites)},
+                    {"strides", std::move(strides)},
                     {"bytes", cost.bytes()},
                     {"operand_bytes", cost.operand_bytes},
                     {"reduced_bytes", cost.reduced_bytes},
@@ -221,7 +223,7 @@ ordered_json read_and_written_json(const Vertex& vertex) {
   ordered_json operands = ordered_json::array();
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o)
     operands.push_back(dimensions_json(vertex, operand_groups(vertex, o)));
-  return {{"result_labels", dimensions_json(vertex, result_groups(vertex))}, {"operand_labels", operands}};
+  return {{"result_labels", dimensions_json(vertex, result_groups(vertex))}, {"operand_labels", std::move(operands)}};
 }
 
 }  // namespace
@@ -258,6 +260,17 @@ ordered_json summary_json(DType dtype, const Shape& shape, const Summary& summar
   }
   json.update({{"min", summary.min}, {"max", summary.max}, {"mean", summary.mean}, {"sum", summary.sum}});
   return json;
+}
+
+/// `outputs` are told in the order of the graph.
+void add_summaries(ordered_json& outputs, const EinGraph& graph, const std::map<std::string, Summary>& summaries) {
+  auto output = outputs.begin();
+  for (const VertexId id : graph.outputs) {
+    const Vertex& vertex = graph[id];
+    const auto found = summaries.find(vertex.name);
+    if (found != summaries.end()) output->update(summary_json(vertex.dtype, vertex.bound, found->second));
+    ++output;
+  }
 }
 
 /// A plan: what it costs, what sites hold and receive, and how it computes each vertex.
@@ -363,12 +376,7 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
                           std::optional<std::int64_t> peak_bytes) {
   const Folding folding = fold(compiled.graph, {plan});
   ordered_json json = planned_program_json(compiled, {{plan}, {}}, request, folding);
-  for (const VertexId output : compiled.graph.outputs) {
-    const Vertex& vertex = compiled.graph[output];
-    const auto found = outputs.find(vertex.name);
-    if (found == outputs.end()) continue;
-    json["outputs"][vertex.name].update(summary_json(vertex.dtype, vertex.bound, found->second));
-  }
+  add_summaries(json["outputs"], compiled.graph, outputs);
   json["peak_memory"]["measured"] = peak_bytes.value_or(0);
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
@@ -396,12 +404,12 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
 std::string run_json(const Compiled& compiled, const RunReport& report, std::optional<std::int64_t> peak_bytes,
                      const std::map<std::string, std::string>& sources) {
   ordered_json json = base_json(compiled, report.layouts);
-  for (const auto& [name, source] : sources) {
-    if (json["inputs"].contains(name)) json["inputs"][name]["source"] = source;
+  for (const auto& input : json["inputs"].items()) {
+    if (const auto found = sources.find(input.key()); found != sources.end()) input.value()["source"] = found->second;
   }
-  for (const auto& [name, tensor] : report.outputs) {
-    json["outputs"][name].update(summary_json(tensor.dtype(), tensor.shape(), summarize(tensor)));
-  }
+  std::map<std::string, Summary> summaries;
+  for (const auto& [name, tensor] : report.outputs) summaries.emplace(name, summarize(tensor));
+  add_summaries(json["outputs"], compiled.graph, summaries);
   json["peak_memory"] = {{"predicted", report.predicted_peak_bytes}, {"measured", peak_bytes.value_or(0)}};
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
