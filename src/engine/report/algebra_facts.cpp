@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -67,14 +66,17 @@ std::vector<DerivationLine> derivation_lines(const IaStore& store, const Derivat
 /// The kernels that the text of the TRA does not define: built-in ones and compositions.
 std::map<std::string, std::string> kernels_besides(const std::vector<OperationLine>& tra, const IaStore& store,
                                                    const std::vector<IaPlan>& plans) {
+  constexpr std::string_view keyword = "kernel ";
+  std::set<std::string, std::less<>> defined;
+  for (const OperationLine& line : tra) {
+    const std::string_view text = line.text;
+    if (text.starts_with(keyword)) defined.emplace(text.substr(keyword.size(), text.find('(') - keyword.size()));
+  }
   std::map<std::string, std::string> kernels;
   for (const IaPlan& plan : plans) {
     for (const IaId id : nodes_of(store, plan)) {
       for (const Kernel* kernel : kernels_of(store[id].op)) {
-        const std::string defined = fmt::format("kernel {}(", kernel->name);
-        const auto defines = [&](const OperationLine& line) { return line.text.starts_with(defined); };
-        if (is_identity(*kernel) || std::any_of(tra.begin(), tra.end(), defines)) continue;
-        kernels[kernel->name] = formula(*kernel);
+        if (!is_identity(*kernel) && !defined.contains(kernel->name)) kernels[kernel->name] = formula(*kernel);
       }
     }
   }

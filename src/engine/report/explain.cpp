@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "einsum/text/print.h"
@@ -53,17 +55,16 @@ std::string vertex_text(const Vertex& vertex, const EinGraph& graph, const Verte
                      labels_text(vertex), flops_text(totals.flops), share, bytes_text(totals.bytes));
 }
 
-std::string contraction_text(const OrderedContraction& contraction, const EinGraph& graph) {
+/// Vertices by name: a program may have as many contractions as vertices.
+using VertexNames = std::unordered_map<std::string_view, const Vertex*>;
+
+std::string contraction_text(const OrderedContraction& contraction, const EinGraph& graph, const VertexNames& names) {
   const double saved = contraction.flops_as_written / std::max(contraction.flops_ordered, 1.0);
   std::string text =
       fmt::format("  {}: {} factors, {} as written, {} in this order ({:.3g} times fewer, {})\n", contraction.tensor,
                   contraction.factors, flops_text(contraction.flops_as_written), flops_text(contraction.flops_ordered),
                   saved, contraction.optimal ? "optimal" : "found greedily");
-  for (const std::string& step : contraction.steps) {
-    const auto found = std::find_if(graph.vertices.begin(), graph.vertices.end(),
-                                    [&](const Vertex& vertex) { return vertex.name == step; });
-    text += fmt::format("      {}\n", formula(*found, graph));
-  }
+  for (const std::string& step : contraction.steps) text += fmt::format("      {}\n", formula(*names.at(step), graph));
   return text;
 }
 
@@ -118,7 +119,10 @@ std::string vertices_text(const Compiled& compiled, const std::vector<std::optio
     if (kernels[v]) text += kernel_text(*kernels[v]);
   }
   if (!compiled.contractions.empty()) text += "\ncontraction order\n";
-  for (const OrderedContraction& contraction : compiled.contractions) text += contraction_text(contraction, graph);
+  VertexNames names;
+  for (const Vertex& vertex : graph.vertices) names.emplace(vertex.name, &vertex);
+  for (const OrderedContraction& contraction : compiled.contractions)
+    text += contraction_text(contraction, graph, names);
   return inputs + text;
 }
 
