@@ -93,8 +93,9 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   PlanResources resources =
       resources_of(chosen, run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
   resources.repeats = run.repeats;
-  const PlanRunReport report = run_tasks(tasks, sources, outputs.writers(), run.scalars, resources, job,
-                                         job.rank == 0 ? run.progress : ProgressListener{});
+  PlanSession session(tasks, std::move(resources), job);
+  const PlanRunReport report =
+      session.step(sources, outputs.writers(), run.scalars, job.rank == 0 ? run.progress : ProgressListener{});
   const std::map<std::string, Summary> summaries = outputs.finish();
   agree(job, [&] {
     if (job.rank != 0) return;

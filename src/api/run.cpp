@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <mutex>
 
 #include "api/plan_options.h"
@@ -53,47 +51,35 @@ RunResult run_whole(const Run& run, std::size_t threads) {
   return result;
 }
 
-/// StarPU cannot go on without a chunk that it could not write, and has no way to stop.
-void end_process(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& reason) {
-    std::fputs(fmt::format("einrel: a run had to end with its process: {}\n", reason.what()).c_str(), stderr);
-  }
-  constexpr int run_failed = 2;
-  std::_Exit(run_failed);
-}
-
-RunRequest request_of(const RunOptions& options, std::size_t threads) {
-  RunRequest request{.plan = request_of(PlanOptions{options.sites, options.cost, options.machine, options.memory}),
-                     .planner = options.planner.value_or("eindecomp"),
-                     .given = std::nullopt,
-                     .threads = threads,
-                     .may_spill = options.spill.has_value()};
-  request.plan.memory = options.memory;  // not a machine's: the run is in this process
-  check_planner(request.planner);
-  return request;
+PlannedAs asked_for(const RunOptions& options, std::size_t threads) {
+  PlannedAs asked{.plan = request_of(PlanOptions{options.sites, options.cost, options.machine, options.memory}),
+                  .planner = options.planner.value_or("eindecomp"),
+                  .threads = threads,
+                  .spill = options.spill ? std::optional(options.spill->string()) : std::nullopt};
+  asked.plan.memory = options.memory;  // not a machine's: the run is in this process
+  check_planner(asked.planner);
+  return asked;
 }
 
 /// Chunk by chunk, as a plan says.
 RunResult run_planned(const Run& run, const RunOptions& options, std::size_t threads) {
   const Compiled& compiled = run.version.compiled();
-  const ChosenPlan chosen = choose_plan(compiled, request_of(options, threads), run.source, {});
+  const PlannedAs asked = asked_for(options, threads);
   TensorBindings inputs;
   for (const auto& [name, tensor] : run.inputs) inputs[name] = TensorAccess::inside(tensor);
-  const std::optional<std::string> folder = options.spill ? std::optional(options.spill->string()) : std::nullopt;
-  const PlanResources resources = resources_of(chosen, folder, end_process);
   static std::mutex one_at_a_time;  // StarPU starts once per process
   const std::unique_lock lock(one_at_a_time);
+  const auto [planned, is_new] = run.version.planned(asked, run.source);
+  const ChosenPlan& chosen = planned.chosen;
   check_room(compiled, chosen, [](const Vertex&) { return true; });
   std::map<std::string, einrel::Tensor> outputs = output_tensors(chosen.tasks.graph);
   const PlanRunReport measured =
-      run_tasks(chosen.tasks, sources_of(inputs), writers_to(outputs, chosen.tasks.graph), run.scalars, resources, {});
+      planned.session.step(sources_of(inputs), writers_to(outputs, chosen.tasks.graph), run.scalars);
   RunResult result;
   result.report = {.seconds = measured.seconds,
                    .planner = chosen.plan.plan.planner,
                    .sites = chosen.plan.plan.sites,
-                   .plan_seconds = chosen.plan.seconds,
+                   .plan_seconds = is_new ? chosen.plan.seconds : 0,
                    .bytes_moved_to = measured.received,
                    .predicted_peak = chosen.plan.peak.bytes,
                    .peak_memory = {},

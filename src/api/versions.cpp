@@ -1,8 +1,47 @@
 #include "api/versions.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 namespace einrel::api {
+namespace {
+
+/// StarPU cannot go on without a chunk that it could not write, and has no way to stop.
+void end_process(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& reason) {
+    std::fputs(fmt::format("einrel: a run had to end with its process: {}\n", reason.what()).c_str(), stderr);
+  }
+  constexpr int run_failed = 2;
+  std::_Exit(run_failed);
+}
+
+}  // namespace
+
+PlannedVersion::PlannedVersion(PlannedAs request, ChosenPlan plan)
+    : asked(std::move(request)),
+      chosen(std::move(plan)),
+      session(chosen.tasks, resources_of(chosen, asked.spill, end_process), {}) {}
+
+std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const SourceText& source) {
+  constexpr std::size_t most_kept = 8;
+  const auto found =
+      std::find_if(planned_.begin(), planned_.end(), [&](const auto& version) { return version->asked == asked; });
+  if (found != planned_.end()) return {**found, false};
+  RunRequest request{.plan = asked.plan,
+                     .planner = asked.planner,
+                     .given = std::nullopt,
+                     .threads = asked.threads,
+                     .may_spill = asked.spill.has_value()};
+  ChosenPlan chosen = choose_plan(compiled_, std::move(request), source, {});
+  if (planned_.size() == most_kept) planned_.erase(planned_.begin());
+  planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen)));
+  return {*planned_.back(), true};
+}
 
 std::unique_ptr<Version::Session> Version::session_of(std::size_t threads) {
   {

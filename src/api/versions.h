@@ -7,24 +7,48 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/choose_plan.h"
 #include "engine/compile.h"
 #include "engine/run.h"
+#include "engine/run_plan.h"
 #include "kernel/workers.h"
 
 namespace einrel::api {
 
-/// A program compiled for inputs of certain shapes, and what runs it. Several threads may run it at a time: each has a
-/// runner and workers of its own, which are kept for the next run.
+/// What runs by a plan are asked for.
+struct PlannedAs {
+  PlanRequest plan;
+  std::string planner;
+  std::size_t threads = 1;
+  std::optional<std::string> spill;  ///< a folder
+  bool operator==(const PlannedAs&) const = default;
+};
+
+/// A plan that was chosen, and what runs it.
+struct PlannedVersion {
+  PlannedAs asked;
+  ChosenPlan chosen;
+  PlanSession session;
+
+  PlannedVersion(PlannedAs request, ChosenPlan plan);
+};
+
+/// A program compiled for inputs of certain shapes, and what runs it. Several threads may run it whole at a time: each
+/// has a runner and workers of its own. What runs is kept for the next run.
 class Version {
  public:
   explicit Version(Compiled compiled) : compiled_(std::move(compiled)) {}
 
   const Compiled& compiled() const { return compiled_; }
+  /// What runs it by a plan that is chosen when this is first asked for, and whether that was now. For one thread at a
+  /// time. Throws as choose_plan does; `source` is what messages quote.
+  std::pair<PlannedVersion&, bool> planned(const PlannedAs& asked, const SourceText& source);
   /// As Runner::run. 1 to most_threads threads.
   std::vector<einrel::Tensor> run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
                                   std::size_t threads);
@@ -41,6 +65,7 @@ class Version {
   Compiled compiled_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Session>> idle_;
+  std::vector<std::unique_ptr<PlannedVersion>> planned_;  // few; the one that was made last comes last
 };
 
 /// The type and shape of every input that was given, by name.

@@ -24,39 +24,12 @@ bool is_better_serial(const TaskGraph& graph, const PlanResources& resources) {
   if (resources.in_order || resources.threads == 1 || graph.sites == 1) return true;
   constexpr double start_seconds = 0.015;
   constexpr double task_seconds = 4e-6;
-  constexpr double operations_per_second = 5e9;
+  constexpr double operations_per_second = 5e10;  // of one thread
   double operations = 0;
   for (const Task& task : graph.tasks) operations += flops_of(task);
   const double saved = operations / operations_per_second * (1 - 1 / static_cast<double>(resources.threads));
   return saved < start_seconds + task_seconds * static_cast<double>(graph.tasks.size());
 }
-
-/// What runs a graph, as often as it is asked to, with threads and memory that stay from run to run.
-class GraphRunner {
- public:
-  GraphRunner(const TaskGraph& graph, const PlanResources& resources, const Job& job) : graph_(graph), job_(job) {
-    if (!job.is_started && !resources.memory && is_better_serial(graph, resources)) {
-      constexpr Slack within_limit{0.125, 0};
-      workers_.emplace(resources.threads, false, resources.in_order ? within_limit : Slack{});
-    } else {
-      session_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, job);
-    }
-  }
-
-  /// On all ranks, which begin together: StarPU's own thread calls MPI only while there is something to send or
-  /// receive.
-  TaskReport run(const TaskBindings& bindings) {
-    if (workers_) return run_serial(graph_, bindings, *workers_);
-    agree(job_, [] {});
-    return run_starpu(graph_, bindings, *session_, job_);
-  }
-
- private:
-  const TaskGraph& graph_;
-  const Job& job_;
-  std::optional<Workers> workers_;
-  std::optional<StarpuSession> session_;
-};
 
 /// Tells a listener how far a run is while this lives, and at the end.
 class Ticker {
@@ -233,28 +206,59 @@ TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, 
 
 InputSources sources_of(const TensorBindings& inputs) { return {inputs.begin(), inputs.end()}; }
 
-PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, std::vector<OutputWriter> writers,
-                        const ScalarBindings& scalars, const PlanResources& resources, const Job& job,
-                        const ProgressListener& listener) {
-  TaskBindings bindings = task_bindings(tasks.graph, sources, std::move(writers), scalars);
+PlanSession::PlanSession(const PlannedTasks& tasks, PlanResources resources, Job job)
+    : tasks_(tasks), resources_(std::move(resources)), job_(std::move(job)) {
+  if (job_.is_started || resources_.memory || !is_better_serial(tasks.graph, resources_)) return;
+  constexpr Slack within_limit{0.125, 0};
+  workers_.emplace(resources_.threads, false, resources_.in_order ? within_limit : Slack{});
+}
+
+/// What runs the tasks of a step, as often as it is asked to.
+class PlanSession::Runner {
+ public:
+  explicit Runner(PlanSession& session) : session_(session) {
+    const PlanResources& resources = session.resources_;
+    if (!session.workers_)
+      starpu_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, session.job_);
+  }
+
+  /// On all ranks, which begin together: StarPU's own thread calls MPI only while there is something to send or
+  /// receive.
+  TaskReport run(const TaskBindings& bindings) {
+    const TaskGraph& graph = session_.tasks_.graph;
+    if (!starpu_) return run_serial(graph, bindings, *session_.workers_);
+    agree(session_.job_, [] {});
+    return run_starpu(graph, bindings, *starpu_, session_.job_);
+  }
+
+ private:
+  PlanSession& session_;
+  std::optional<StarpuSession> starpu_;
+};
+
+PlanRunReport PlanSession::step(const InputSources& sources, std::vector<OutputWriter> writers,
+                                const ScalarBindings& scalars, const ProgressListener& listener) {
+  if (!kernels_ || kernels_->scalars() != scalars) kernels_.emplace(tasks_.graph, scalars);
+  TaskBindings bindings = task_bindings(tasks_.graph, sources, std::move(writers), scalars);
+  bindings.kernels = &*kernels_;
   std::vector<OutputWriter> to_outputs(bindings.outputs.size(), [](const auto&, const Tensor&) {});
   std::swap(bindings.outputs, to_outputs);
-  std::optional<GraphRunner> runner(std::in_place, tasks.graph, resources, job);
+  std::optional<Runner> runner(std::in_place, *this);
   TaskReport own;
   std::vector<double> runs;
-  for (std::size_t i = 1; i <= resources.repeats; ++i) {
-    if (i == resources.repeats) std::swap(bindings.outputs, to_outputs);
+  for (std::size_t i = 1; i <= resources_.repeats; ++i) {
+    if (i == resources_.repeats) std::swap(bindings.outputs, to_outputs);
     TaskProgress progress;
     std::optional<Ticker> ticker;
     if (listener) {
       bindings.progress = &progress;
-      ticker.emplace(tasks, progress, listener, job);
+      ticker.emplace(tasks_, progress, listener, job_);
     }
     own = runner->run(bindings);
     runs.push_back(own.seconds);
   }
   runner.reset();
-  return gathered(tasks, own, runs, job);
+  return gathered(tasks_, own, runs, job_);
 }
 
 std::int64_t PlanRunReport::moved() const { return std::accumulate(received.begin(), received.end(), std::int64_t{0}); }

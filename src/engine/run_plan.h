@@ -10,6 +10,7 @@
 #include "exec/executor.h"
 #include "exec/starpu/job.h"
 #include "exec/starpu/spill.h"
+#include "exec/task_body.h"
 #include "ia/traffic.h"
 #include "plan/plan.h"
 
@@ -68,13 +69,28 @@ struct PlanRunReport {
   std::int64_t most_live() const;  ///< bytes, of all vertices
 };
 
-/// Runs the tasks: one after the other, each on all threads, where StarPU would gain nothing (one thread, one site, too
-/// little to compute), else by StarPU. `sources` has every input, `writers` one for each output. On all ranks of a job;
-/// the report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out;
-/// in a job of several ranks, what fails on one of them goes to Job::on_failure. `listener` is told of this rank's
-/// tasks every tenth of a second, on a thread of its own, and at the end of each run.
-PlanRunReport run_tasks(const PlannedTasks& tasks, const InputSources& sources, std::vector<OutputWriter> writers,
-                        const ScalarBindings& scalars, const PlanResources& resources, const Job& job,
-                        const ProgressListener& listener = {});
+/// Tasks that run again and again: the threads of this process and the kernels that were made ready for it stay from
+/// step to step. StarPU, where that is what runs, starts for each step: a process has one at a time.
+class PlanSession {
+ public:
+  /// `tasks` must outlive it. Where StarPU would gain nothing (one thread, one site, too little to compute),
+  /// tasks run one after the other, each on all threads; else by StarPU.
+  PlanSession(const PlannedTasks& tasks, PlanResources resources, Job job);
+
+  /// `sources` has every input, `writers` one for each output. On all ranks of a job; the report is rank 0's. Throws
+  /// UserError when an input is missing or of another type, RunError when memory runs out; in a job of several ranks,
+  /// what fails on one of them goes to Job::on_failure. `listener` is told of this rank's tasks every tenth of a
+  /// second, on a thread of its own, and at the end of each run.
+  PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
+                     const ProgressListener& listener = {});
+
+ private:
+  class Runner;
+  const PlannedTasks& tasks_;
+  PlanResources resources_;
+  Job job_;
+  std::optional<Workers> workers_;  // for tasks one after the other; else StarPU runs them
+  std::optional<ChunkKernels> kernels_;
+};
 
 }  // namespace einrel

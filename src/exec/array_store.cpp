@@ -61,11 +61,7 @@ class ArrayStore::Body {
 };
 
 ArrayStore::ArrayStore(const TaskGraph& graph, const TaskBindings& bindings)
-    : graph_(graph),
-      bindings_(bindings),
-      kernels_(graph, bindings.scalars),
-      live_(graph),
-      arrays_(graph.arrays.size()) {}
+    : graph_(graph), bindings_(bindings), kernels_(graph, bindings), live_(graph), arrays_(graph.arrays.size()) {}
 
 TaskSpan ArrayStore::run(std::size_t t, int thread, Workers& workers) {
   const Task& task = graph_.tasks[t];

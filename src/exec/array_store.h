@@ -43,7 +43,7 @@ class ArrayStore {
   class Body;
   const TaskGraph& graph_;
   const TaskBindings& bindings_;
-  ChunkKernels kernels_;
+  KernelsOfRun kernels_;
   LiveArrays live_;
   std::vector<std::optional<Tensor>> arrays_;
 };

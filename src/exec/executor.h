@@ -28,12 +28,15 @@ struct TaskProgress {
   std::atomic<std::size_t> task = 0;  ///< the one that began last
 };
 
+class ChunkKernels;
+
 /// What a task graph meets outside.
 struct TaskBindings {
   std::vector<InputSource> inputs;    ///< as TaskGraph::inputs
   std::vector<OutputWriter> outputs;  ///< as TaskGraph::outputs
   ScalarBindings scalars;
   TaskProgress* progress = nullptr;  ///< if someone wants to know
+  ChunkKernels* kernels = nullptr;   ///< of the graph, for these scalars, made ready by former runs; else they are made
 };
 
 /// When a task ran.

@@ -15,8 +15,9 @@ namespace einrel {
 /// Makes the kernels of a graph ready, once per layout of their arguments. Any thread.
 class ChunkKernels {
  public:
-  ChunkKernels(const TaskGraph& graph, const ScalarBindings& scalars)
-      : graph_(graph), scalars_(scalars), ready_(graph.kernels.size()) {}
+  ChunkKernels(const TaskGraph& graph, ScalarBindings scalars)
+      : graph_(graph), scalars_(std::move(scalars)), ready_(graph.kernels.size()) {}
+  const ScalarBindings& scalars() const { return scalars_; }
   /// For a task that reads arrays that lie as these; lives as long as this. Throws as ChunkKernel does.
   const ChunkKernel& operator()(const CallKernel& call, std::span<const Tensor* const> reads);
 
@@ -29,9 +30,28 @@ class ChunkKernels {
   const ChunkKernel* find(const CallKernel& call, std::span<const Tensor* const> arguments);
 
   const TaskGraph& graph_;
-  const ScalarBindings& scalars_;
+  ScalarBindings scalars_;
   std::shared_mutex mutex_;
   std::vector<std::deque<Ready>> ready_;  // per kernel; few, since chunks of a tensor differ at its ends only
+};
+
+/// Those that a run is given, or its own.
+class KernelsOfRun {
+ public:
+  KernelsOfRun(const TaskGraph& graph, const TaskBindings& bindings) {
+    if (bindings.kernels == nullptr) own_.emplace(graph, bindings.scalars);
+    kernels_ = own_ ? &*own_ : bindings.kernels;
+  }
+  KernelsOfRun(const KernelsOfRun&) = delete;
+  KernelsOfRun& operator=(const KernelsOfRun&) = delete;
+  ~KernelsOfRun() = default;
+  const ChunkKernel& operator()(const CallKernel& call, std::span<const Tensor* const> reads) {
+    return (*kernels_)(call, reads);
+  }
+
+ private:
+  std::optional<ChunkKernels> own_;
+  ChunkKernels* kernels_ = nullptr;
 };
 
 /// Where what a kernel is called with lies: arrays, then numbers, which lie in the task.

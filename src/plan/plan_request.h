@@ -18,6 +18,7 @@ struct PlanRequest {
   CostKind cost = CostKind::seconds;  ///< what `eindecomp` makes least
   std::optional<std::string> batch;   ///< the label that is cut for data parallelism; else the first of the first input
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that `eindecomp` may use on a site, see memory.h
+  bool operator==(const PlanRequest&) const = default;
 };
 
 /// A plan, or why the planner has none for this graph.

@@ -105,6 +105,35 @@ TEST_F(ApiProgram, ComputesTheSameByAnyPlan) {
   EXPECT_EQ(program.run({{"A", a}, {"B", b}}, {.sites = 4, .planner = "sqrt"}).report.planner, "sqrt");
 }
 
+TEST_F(ApiProgram, KeepsItsPlansFromRunToRun) {
+  const Program scaled = Program::parse(
+      "dims i=7 j=5 k=6\ninput A[i,j], B[j,k]\nscalar s = 1\n"
+      "C[i,k] = s * sum[j] A[i,j] * B[j,k]\n");
+  const std::vector<float> want = product(a, b);
+  std::vector<float> twice;
+  for (const float value : want) twice.push_back(2 * value);
+  const auto run = [&](double s, std::size_t threads, std::int64_t sites) {
+    return scaled.run({{"A", a}, {"B", b}}, {.scalars = {{"s", s}}, .threads = threads, .sites = sites});
+  };
+  for (const std::size_t threads : {1U, 3U}) {
+    for (const std::int64_t sites : {2, 3}) {
+      EXPECT_GT(run(1, threads, sites).report.plan_seconds, 0);
+      const RunResult again = run(2, threads, sites);
+      EXPECT_EQ(again.report.plan_seconds, 0);
+      EXPECT_EQ(again.report.sites, sites);
+      EXPECT_THAT(again["C"].values<float>(), equals(twice));
+      const RunResult back = run(1, threads, sites);
+      EXPECT_THAT(back["C"].values<float>(), equals(want));
+    }
+  }
+  // What was kept gives way to what was asked for later, and comes again.
+  for (std::int64_t sites = 1; sites <= 10; ++sites) run(1, 2, sites);
+  EXPECT_GT(run(1, 2, 1).report.plan_seconds, 0);
+  const RunResult kept = run(2, 2, 10);
+  EXPECT_EQ(kept.report.plan_seconds, 0);
+  EXPECT_THAT(kept["C"].values<float>(), equals(twice));
+}
+
 /// Twelve tensors of 4 MiB that are alive at a time.
 Program many_tensors() {
   std::string text = "dims i=1024 k=1024\ninput A[i], B[k]\n";

@@ -115,8 +115,10 @@ class Sharing {
     });
     constexpr double most_nodes = 1e7;
     if (facts_.at(equation.value).nodes > most_nodes) {
-      throw UserError(fmt::format("the formula of '{}' repeats parts of it, {:.1e} operations in all\n  help: define "
-                                  "what it repeats", equation.name, facts_.at(equation.value).nodes));
+      throw UserError(
+          fmt::format("the formula of '{}' repeats parts of it, {:.1e} operations in all\n  help: define "
+                      "what it repeats",
+                      equation.name, facts_.at(equation.value).nodes));
     }
     program.statements.push_back({{}, Definition{{equation.name, {}}, names(equation.labels), flat(equation.value)}});
   }
@@ -174,7 +176,8 @@ class Sharing {
     });
     if (!has_extents) return std::nullopt;
     std::string name = tensor + "_shared";
-    for (std::size_t number = 2; !taken_.insert(name).second; ++number) name = fmt::format("{}_shared{}", tensor, number);
+    for (std::size_t number = 2; !taken_.insert(name).second; ++number)
+      name = fmt::format("{}_shared{}", tensor, number);
     program.statements.push_back({{}, Definition{{name, {}}, names(free), flat(formula)}});
     std::vector<Index> indices;
     for (const std::string& label : free) indices.push_back(index(label));
@@ -192,7 +195,9 @@ class Sharing {
           expr.nodes.push_back({{}, found->second.op()});
           return true;
         },
-        [&](const Formula& each) { expr.nodes.push_back({{}, each.op()}); });
+        [&](const Formula& each) {
+          expr.nodes.push_back({{}, each.op()});
+        });
     return expr;
   }
 
@@ -213,7 +218,9 @@ Expr expr_of(const Formula& formula) {
   Expr expr;
   visit_after_arguments(
       formula, [](const Formula&) { return false; },
-      [&](const Formula& each) { expr.nodes.push_back({{}, each.op()}); });
+      [&](const Formula& each) {
+        expr.nodes.push_back({{}, each.op()});
+      });
   return expr;
 }
 

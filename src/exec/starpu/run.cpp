@@ -74,7 +74,7 @@ struct RunState {
       : graph(run_graph),
         bindings(run_bindings),
         session(run_session),
-        kernels(run_graph, run_bindings.scalars),
+        kernels(run_graph, run_bindings),
         live(run_graph),
         sent(most_in_transit(run_session)),
         received(most_in_transit(run_session)) {}
@@ -82,7 +82,7 @@ struct RunState {
   const TaskGraph& graph;
   const TaskBindings& bindings;
   StarpuSession& session;
-  ChunkKernels kernels;
+  KernelsOfRun kernels;
   LiveArrays live;
   FirstError error;
   Transit sent;

@@ -54,7 +54,7 @@ struct RunReport {
   double seconds = 0;                        ///< of computing, without planning
   std::optional<std::string> planner;        ///< whose plan it was, if it followed one
   std::int64_t sites = 1;                    ///< that the plan has
-  double plan_seconds = 0;                   ///< that planning took
+  double plan_seconds = 0;                   ///< that planning took; 0 where a plan was kept from an earlier run
   std::int64_t bytes_moved = 0;              ///< between sites, as the plan counts them
   std::vector<std::int64_t> bytes_moved_to;  ///< the same, per site that receives them
   std::int64_t predicted_peak = 0;           ///< bytes of inputs, outputs and what lies between; of a site
