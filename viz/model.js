@@ -44,7 +44,7 @@ function readModel(data) {
   const isShared = measured !== null && measured.bytes_moved_per_site.length === 0;
   const layers = data.layers.map(({times, vertices: names, last}) => ({times, ids: idsOf(names), last}));
   // Where sites have shared memory, no bytes went from one to another, and the limit was that of all together.
-  return {program: data.program, machine: data.machine, sites: data.sites, costKind: data.cost_kind,
+  return {program: data.program, machine: data.machine, machineRanks: data.machine_ranks || null, sites: data.sites, costKind: data.cost_kind,
     limit: isShared ? null : data.memory_limit, processLimit: isShared ? data.memory_limit : null, measured, isShared, vertices, plans, refused: data.refused, alike, layers};
 }
 

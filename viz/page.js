@@ -173,7 +173,9 @@ byId("program").textContent = model.program;
 const layersText = model.layers.map(({times, ids}) => ` (${ids.length} \u00d7 ${times} alike)`).join("");
 const limitText = (model.limit === null ? "" : `, at most ${bytesText(model.limit)} on each`) +
   (model.processLimit === null ? "" : `, at most ${bytesText(model.processLimit)} together`);
-byId("facts").textContent = `${counted(model.sites, "site")}${limitText}, machine ${model.machine}; ` +
+const measuredText = model.machineRanks === null || model.machineRanks === model.sites ? ""
+  : ` measured on ${counted(model.machineRanks, "rank")}`;
+byId("facts").textContent = `${counted(model.sites, "site")}${limitText}, machine ${model.machine}${measuredText}; ` +
   `${counted(computedVertices, "vertex", "vertices")}${layersText}, ${counted(model.vertices.length - computedVertices, "input")}` +
   (model.measured === null ? "" : `; run in ${secondsText(model.measured.seconds)}`);
 const isGiven = readAddress();

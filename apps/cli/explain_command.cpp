@@ -138,14 +138,13 @@ void explain_relations(const ExplainArguments& arguments, const Compiled& compil
 }
 
 void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
-  PlanRequest request = request_of(arguments.plan);
   std::vector<std::string> planners = arguments.planners;
   if (planners.empty()) planners = arguments.difference;
   if (planners.empty() && !arguments.plan.plan_file) planners = {"eindecomp"};
   if (arguments.json && !arguments.difference.empty())
     throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
   std::optional<Plan> given = plan_from_file(arguments.plan, compiled);
-  if (given) request.sites = given->sites;
+  const PlanRequest request = request_of(arguments.plan, given ? std::optional(given->sites) : std::nullopt);
   const PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
   check_fits(compiled, comparison.plans.front(), request, source);
   if (arguments.html || arguments.json) {

@@ -13,14 +13,8 @@
 namespace einrel::cli {
 namespace {
 
-Machine machine_of(const PlanArguments& arguments) {
-  return arguments.machine ? einrel::machine_of(*arguments.machine) : default_machine();
-}
-
-/// Of a machine that somebody chose, its own.
-std::optional<std::int64_t> memory_of(const PlanArguments& arguments) {
-  if (arguments.memory) return parse_memory(*arguments.memory);
-  return arguments.machine ? std::optional(machine_of(arguments).memory) : std::nullopt;
+Machine machine_of(const PlanArguments& arguments, std::optional<std::int64_t> sites) {
+  return arguments.machine ? einrel::machine_of(*arguments.machine, sites) : default_machine(sites);
 }
 
 CostKind parse_cost(const std::string& given) {
@@ -55,12 +49,21 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
 }
 
 std::int64_t sites_of(const PlanArguments& arguments) {
-  return arguments.sites ? parse_sites(*arguments.sites) : machine_of(arguments).sites;
+  return arguments.sites ? parse_sites(*arguments.sites) : machine_of(arguments, std::nullopt).sites;
 }
 
-PlanRequest request_of(const PlanArguments& arguments) {
-  return {sites_of(arguments), machine_of(arguments), parse_cost(arguments.cost.value_or("seconds")), arguments.batch,
-          memory_of(arguments)};
+PlanRequest request_of(const PlanArguments& arguments, std::optional<std::int64_t> decided) {
+  PlanRequest request;
+  request.sites = decided ? *decided : sites_of(arguments);
+  request.machine = machine_of(arguments, request.sites);
+  request.cost = parse_cost(arguments.cost.value_or("seconds"));
+  request.batch = arguments.batch;
+  if (arguments.memory) {
+    request.memory = parse_memory(*arguments.memory);
+  } else if (arguments.machine) {  // somebody chose it
+    request.memory = request.machine.memory;
+  }
+  return request;
 }
 
 void check_plan_options(const PlanArguments& arguments, const std::optional<std::string>& planner,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "einsum/vertex_facts.h"
@@ -42,18 +44,24 @@ InputSources sources_of(const PlannedRun& run) {
 
 /// What the options ask for. Throws UserError where they contradict each other.
 RunRequest requested(const PlannedRun& run, const Job& job) {
-  RunRequest request{.plan = request_of(run.plan),
+  std::optional<Plan> given = plan_from_file(run.plan, run.compiled);
+  std::optional<std::int64_t> decided;
+  if (given) {
+    decided = given->sites;
+  } else if (!run.plan.sites && job.is_started) {
+    decided = job.ranks;
+  }
+  RunRequest request{.plan = request_of(run.plan, decided),
                      .planner = run.planner.value_or("eindecomp"),
-                     .given = plan_from_file(run.plan, run.compiled),
+                     .given = std::move(given),
                      .threads = run.threads,
                      .may_spill = run.spill.has_value()};
-  if (!run.plan.sites && job.is_started) request.plan.sites = job.ranks;
   if (!run.plan.memory && !job.is_started) request.plan.memory.reset();  // a site's, of --machine
   return request;
 }
 
 void print_results(const PlannedRun& run, const std::map<std::string, Summary>& summaries, const PlanReport& plan,
-                   const PlanRunReport& report) {
+                   const PlanRequest& request, const PlanRunReport& report) {
   for (const VertexId output : run.compiled.graph.outputs) {
     const Vertex& vertex = run.compiled.graph[output];
     if (run.outputs.empty())
@@ -68,7 +76,7 @@ void print_results(const PlannedRun& run, const std::map<std::string, Summary>& 
     }
   }
   if (run.repeats > 1) print(runs_line(report.runs) + "\n");
-  if (run.analyze) print(analysis_text(run.compiled, plan, report));
+  if (run.analyze) print(analysis_text(run.compiled, plan, request, report));
 }
 
 }  // namespace
@@ -107,7 +115,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
     if (run.json)
       print(json + "\n");
     else
-      print_results(run, summaries, plan, report);
+      print_results(run, summaries, plan, request, report);
   });
 }
 

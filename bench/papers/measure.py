@@ -116,13 +116,14 @@ class Bench:
             found = []
             for _ in range(1 if self.level in ("tiny", "quick") else CALIBRATIONS):
                 measuring.run_process(command, self.environment(processes))
-                found.append(json.loads(file.read_text(encoding="utf-8")))
+                calibrated = json.loads(file.read_text(encoding="utf-8"))
+                found += calibrated["measured"]  # one set: this file is of one number of processes
             # Latency is what bandwidth leaves of the time of a message: they stay together.
             found.sort(key=lambda machine: machine["network_latency"] + MESSAGE / machine["network_bandwidth"])
             machine = found[len(found) // 2]
             for name in ("flops_per_core", "memory_bandwidth", "task_seconds"):
                 machine[name] = statistics.median(other[name] for other in found)
-            file.write_text(json.dumps(machine), encoding="utf-8")
+            file.write_text(json.dumps(calibrated | {"measured": [machine]}), encoding="utf-8")
             yield processes, machine
 
     def environment(self, processes):

@@ -29,7 +29,8 @@ PlanRequest request_of(const PlanOptions& options) {
     throw UserError(fmt::format("{} sites: plans are made for 1 to {}", *options.sites, most_sites));
   if (options.memory && *options.memory < 1)
     throw UserError(fmt::format("a limit of {} bytes of memory: nothing fits there", *options.memory));
-  const Machine machine = options.machine ? machine_of(*options.machine) : default_machine();
+  const Machine machine =
+      options.machine ? machine_of(*options.machine, options.sites) : default_machine(options.sites);
   const std::optional<std::int64_t> own = options.machine ? std::optional(machine.memory) : std::nullopt;
   return {options.sites.value_or(machine.sites), machine, inside(options.cost.value_or(Cost::seconds)), std::nullopt,
           options.memory ? options.memory : own};

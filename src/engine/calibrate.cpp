@@ -236,6 +236,7 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   machine.name = "calibrated";
   machine.about = fmt::format("Measured on {} with {} by einrel calibrate{}.", host_name(), counted(threads, "thread"),
                               job.ranks > 1 ? fmt::format(" on {} ranks", job.ranks) : "; the network is assumed");
+  machine.ranks = job.ranks;
   machine.cores = static_cast<double>(threads);
   machine.flops_per_core = measured_flops(Computing::all, job);
   machine.memory_bandwidth = measured_memory_bandwidth(threads, Computing::all, job);

@@ -14,7 +14,7 @@ namespace einrel {
 /// (network_latency), a matrix of which up to 16 ranks receive all but a part at once (network_bandwidth), and vectors
 /// of which one rank receives half while the others wait (network_alone). Without a second rank what is of the network
 /// stays as it is assumed of a laptop. All compute on as many threads as the rank that has least. On all ranks of a
-/// job; the same result on each.
+/// job; the same result on each. It holds for as many ranks: they share what a node has.
 Machine calibrate(std::size_t own_threads, const Job& job);
 
 }  // namespace einrel

@@ -22,6 +22,7 @@ struct Machine {
   double flops_alone = 1;                        ///< times as many has a site while the others of its node wait
   double memory_alone = 1;                       ///< times as much memory bandwidth
   double network_alone = 1;                      ///< times as much receives a site while the others of its node do not
+  std::int64_t ranks = 0;                        ///< of the job that its figures were measured on; 0: for any number
   bool operator==(const Machine&) const = default;
 };
 

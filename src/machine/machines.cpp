@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -22,36 +24,36 @@ namespace {
 
 using nlohmann::json;
 
-/// Everything that may be in a machine's file, and all of it but what sites of a node share must.
-const std::vector<std::string>& field_names() {
-  static const std::vector<std::string> names{"name",
-                                              "about",
-                                              "sites",
-                                              "cores",
-                                              "flops_per_core",
-                                              "memory_bandwidth",
-                                              "network_bandwidth",
-                                              "network_latency",
-                                              "task_seconds",
-                                              "memory",
-                                              "sites_per_node",
-                                              "flops_alone",
-                                              "memory_alone",
-                                              "network_alone"};
+using Names = std::vector<std::string>;
+
+/// Of one set of figures. All but the last four must be there: what sites of a node share.
+const Names& names_of_figures() {
+  static const Names names{"about",           "cores",        "flops_per_core", "memory_bandwidth", "network_bandwidth",
+                           "network_latency", "task_seconds", "memory",         "sites_per_node",   "flops_alone",
+                           "memory_alone",    "network_alone"};
+  return names;
+}
+
+Names names_of_figures_and(Names names) {
+  names.insert(names.end(), names_of_figures().begin(), names_of_figures().end());
   return names;
 }
 
 /// The fields of one object, each checked as it is taken.
 class Fields {
  public:
-  Fields(const json& object, const std::string& source) : object_(object), source_(source) {}
+  /// `place` says where in the file: "" or "set 2 of 'measured': ".
+  Fields(const json& object, const std::string& source, std::string place = "")
+      : object_(object), source_(source), place_(std::move(place)) {}
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw UserError(fmt::format("{} is not a machine: {}", printable(source_), what));
+    throw UserError(fmt::format("{} is not a machine: {}{}", printable(source_), place_, what));
   }
 
-  void check_names() const {
-    const std::vector<std::string>& known = field_names();
+  bool has(const char* name) const { return object_.contains(name); }
+
+  void check_names(const Names& known) const {
+    if (!object_.is_object()) fail(fmt::format("it is {}, not an object of fields", object_.type_name()));
     for (const auto& [name, value] : object_.items()) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       const std::string hint = did_you_mean(name, known);
@@ -79,7 +81,7 @@ class Fields {
   }
 
   double times_alone(const char* name) const {
-    if (!object_.contains(name)) return 1;
+    if (!has(name)) return 1;
     const json& value = at(name);
     if (!value.is_number() || !(value.get<double>() >= 1)) wrong(name, "1 or more: times as much as beside others");
     return value.get<double>();
@@ -91,6 +93,14 @@ class Fields {
                              value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
     if (!is_in_range) wrong(name, fmt::format("a whole number from 1 to {}, {}", most, unit));
     return value.get<std::int64_t>();
+  }
+
+  const json& list(const char* name, std::size_t most, const char* unit) const {
+    const json& value = at(name);
+    if (!value.is_array()) wrong(name, fmt::format("a list of 1 to {} {}", most, unit));
+    if (value.empty() || value.size() > most)
+      fail(fmt::format("field '{}' has {} {}; it should have 1 to {}", name, value.size(), unit, most));
+    return value;
   }
 
  private:
@@ -108,15 +118,39 @@ class Fields {
 
   const json& object_;
   const std::string& source_;
+  std::string place_;
 };
 
-/// One flat object, without fields that stand twice. Throws UserError.
+std::string place_of_set(std::size_t number) { return fmt::format("set {} of 'measured': ", number); }
+
+/// Fields that stand twice in an object: parsing keeps the last of them.
+class RepeatedFields {
+ public:
+  void see(int depth, json::parse_event_t event, const json& parsed) {
+    constexpr int in_set = 3;  // of a list of the machine
+    if (event == json::parse_event_t::object_start && depth == in_set - 1) {
+      seen_in_set_.clear();
+      ++sets_;
+    }
+    if (event != json::parse_event_t::key || (depth != 1 && depth != in_set)) return;
+    const auto name = parsed.get<std::string>();
+    if ((depth == 1 ? seen_ : seen_in_set_).insert(name).second) return;
+    found_ = fmt::format("{}field '{}' stands there twice", depth == 1 ? "" : place_of_set(sets_), printable(name));
+  }
+  const std::string& found() const { return found_; }
+
+ private:
+  std::set<std::string> seen_;
+  std::set<std::string> seen_in_set_;
+  std::size_t sets_ = 0;
+  std::string found_;
+};
+
+/// An object in which no field stands twice, nor in the sets of its list. Throws UserError.
 json parse_object(std::string_view text, const std::string& source) {
-  std::set<std::string> seen;
-  std::string repeated;
+  RepeatedFields repeated;
   const auto watch = [&](int depth, json::parse_event_t event, const json& parsed) {
-    if (event == json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second)
-      repeated = parsed.get<std::string>();
+    repeated.see(depth, event, parsed);
     return true;
   };
   json object;
@@ -131,42 +165,13 @@ json parse_object(std::string_view text, const std::string& source) {
   }
   const Fields fields(object, source);
   if (!object.is_object()) fields.fail(fmt::format("it is {}, not an object of fields", object.type_name()));
-  if (!repeated.empty()) fields.fail(fmt::format("field '{}' stands there twice", printable(repeated)));
-  fields.check_names();
+  if (!repeated.found().empty()) fields.fail(repeated.found());
   return object;
 }
 
-}  // namespace
-
-const std::vector<Machine>& all_machines() {
-  static const std::vector<Machine> machines = [] {
-    std::vector<Machine> made;
-    for (const MachineText& file : machine_texts()) made.push_back(parse_machine(file.text, std::string(file.name)));
-    std::sort(made.begin(), made.end(), [](const Machine& a, const Machine& b) { return a.name < b.name; });
-    std::stable_partition(made.begin(), made.end(), [](const Machine& m) { return m.name == Machine{}.name; });
-    return made;
-  }();
-  return machines;
-}
-
-Machine machine_named(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Machine& machine : all_machines()) {
-    if (machine.name == name) return machine;
-    names.push_back(machine.name);
-  }
-  const std::string hint = did_you_mean(name, names);
-  throw UserError(fmt::format("there is no machine '{}'; {}; a file is written as ./FILE.json", printable(name),
-                              hint.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : hint));
-}
-
-Machine parse_machine(std::string_view text, const std::string& source) {
-  const json object = parse_object(text, source);
-  const Fields fields(object, source);
-  Machine machine;
-  machine.name = fields.text("name");
+/// Into a machine whose name, sites and ranks are known.
+void read_figures(const Fields& fields, Machine& machine) {
   machine.about = fields.text("about");
-  machine.sites = fields.whole("sites", most_sites, "how many there are");
   machine.cores = fields.positive("cores", "per site");
   machine.flops_per_core = fields.positive("flops_per_core", "scalar operations a second on f32");
   machine.memory_bandwidth = fields.positive("memory_bandwidth", "bytes a second per site");
@@ -174,8 +179,10 @@ Machine parse_machine(std::string_view text, const std::string& source) {
   machine.network_latency = fields.seconds("network_latency");
   machine.task_seconds = fields.seconds("task_seconds");
   machine.memory = fields.whole("memory", INT64_MAX, "bytes per site");
-  if (object.contains("sites_per_node"))
-    machine.sites_per_node = fields.whole("sites_per_node", most_sites, "how many share one node");
+  if (fields.has("sites_per_node")) {
+    const std::int64_t most = machine.ranks > 0 ? machine.ranks : most_sites;
+    machine.sites_per_node = fields.whole("sites_per_node", most, "how many share one node");
+  }
   for (const auto& [name, times] :
        {std::pair("flops_alone", &Machine::flops_alone), std::pair("memory_alone", &Machine::memory_alone),
         std::pair("network_alone", &Machine::network_alone)}) {
@@ -183,10 +190,87 @@ Machine parse_machine(std::string_view text, const std::string& source) {
     if (machine.sites_per_node == 1 && machine.*times > 1)
       fields.fail(fmt::format("field '{}' is above 1, but 'sites_per_node' is not: a site is alone then", name));
   }
-  return machine;
 }
 
-Machine read_machine(const std::string& path) {
+/// The sets of the field 'measured', each for a machine of this name and these sites.
+std::vector<Machine> read_sets(const Fields& fields, const Machine& machine, const std::string& source) {
+  const json& list = fields.list("measured", most_machine_sets, "sets of figures");
+  std::vector<Machine> sets;
+  std::map<std::int64_t, std::size_t> number_of;  // by ranks
+  for (const json& object : list) {
+    const std::size_t number = sets.size() + 1;
+    const Fields figures(object, source, place_of_set(number));
+    figures.check_names(names_of_figures_and({"ranks"}));
+    Machine& set = sets.emplace_back(machine);
+    set.ranks = figures.whole("ranks", most_sites, "how many it was measured on");
+    const auto [other, is_new] = number_of.emplace(set.ranks, number);
+    if (!is_new) figures.fail(fmt::format("field 'ranks' is {}, as in set {}", set.ranks, other->second));
+    read_figures(figures, set);
+  }
+  std::sort(sets.begin(), sets.end(), [](const Machine& a, const Machine& b) { return a.ranks < b.ranks; });
+  return sets;
+}
+
+nlohmann::ordered_json figures_json(const Machine& machine) {
+  return {{"about", machine.about},
+          {"cores", machine.cores},
+          {"flops_per_core", machine.flops_per_core},
+          {"memory_bandwidth", machine.memory_bandwidth},
+          {"network_bandwidth", machine.network_bandwidth},
+          {"network_latency", machine.network_latency},
+          {"task_seconds", machine.task_seconds},
+          {"memory", machine.memory},
+          {"sites_per_node", machine.sites_per_node},
+          {"flops_alone", machine.flops_alone},
+          {"memory_alone", machine.memory_alone},
+          {"network_alone", machine.network_alone}};
+}
+
+}  // namespace
+
+const std::vector<MachineSets>& all_machines() {
+  static const std::vector<MachineSets> machines = [] {
+    std::vector<MachineSets> made;
+    for (const MachineText& file : machine_texts()) made.push_back(parse_machine(file.text, std::string(file.name)));
+    std::sort(made.begin(), made.end(),
+              [](const auto& a, const auto& b) { return a.sets.front().name < b.sets.front().name; });
+    std::stable_partition(made.begin(), made.end(),
+                          [](const auto& m) { return m.sets.front().name == Machine{}.name; });
+    return made;
+  }();
+  return machines;
+}
+
+MachineSets machine_named(std::string_view name) {
+  Names names;
+  for (const MachineSets& machine : all_machines()) {
+    names.push_back(machine.sets.front().name);
+    if (names.back() == name) return machine;
+  }
+  const std::string hint = did_you_mean(name, names);
+  throw UserError(fmt::format("there is no machine '{}'; {}; a file is written as ./FILE.json", printable(name),
+                              hint.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : hint));
+}
+
+MachineSets parse_machine(std::string_view text, const std::string& source) {
+  const json object = parse_object(text, source);
+  const Fields fields(object, source);
+  const bool is_measured = fields.has("measured");
+  for (const std::string& name : names_of_figures()) {
+    if (is_measured && fields.has(name.c_str()))
+      fields.fail(fmt::format("field '{}' stands beside 'measured'; it should be in the sets there", name));
+  }
+  const Names of_machine{"name", "sites", "measured"};
+  fields.check_names(is_measured ? of_machine : names_of_figures_and(of_machine));
+  Machine machine;
+  machine.name = fields.text("name");
+  machine.sites = fields.whole("sites", most_sites, "how many there are");
+  if (is_measured) return {read_sets(fields, machine, source)};
+  read_figures(fields, machine);
+  return {{machine}};
+}
+
+MachineSets read_machine(const std::string& path) {
   constexpr std::size_t most_bytes = std::size_t{1} << 20U;
   const FileBytes file = map_file(path);
   if (file.bytes.size() > most_bytes)
@@ -194,26 +278,21 @@ Machine read_machine(const std::string& path) {
   return parse_machine(std::string(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()), path);
 }
 
-Machine machine_of(const std::string& name_or_path) {
+Machine machine_of(const std::string& name_or_path, std::optional<std::int64_t> sites) {
   const bool is_file = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json");
-  return is_file ? read_machine(name_or_path) : machine_named(name_or_path);
+  return figures_for(is_file ? read_machine(name_or_path) : machine_named(name_or_path), sites);
 }
 
-std::string to_json(const Machine& machine) {
-  const nlohmann::ordered_json object{{"name", machine.name},
-                                      {"about", machine.about},
-                                      {"sites", machine.sites},
-                                      {"cores", machine.cores},
-                                      {"flops_per_core", machine.flops_per_core},
-                                      {"memory_bandwidth", machine.memory_bandwidth},
-                                      {"network_bandwidth", machine.network_bandwidth},
-                                      {"network_latency", machine.network_latency},
-                                      {"task_seconds", machine.task_seconds},
-                                      {"memory", machine.memory},
-                                      {"sites_per_node", machine.sites_per_node},
-                                      {"flops_alone", machine.flops_alone},
-                                      {"memory_alone", machine.memory_alone},
-                                      {"network_alone", machine.network_alone}};
+std::string to_json(const MachineSets& machine) {
+  const Machine& first = machine.sets.front();
+  nlohmann::ordered_json object{{"name", first.name}, {"sites", first.sites}};
+  if (first.ranks == 0) object.update(figures_json(first));
+  for (const Machine& set : machine.sets) {
+    if (set.ranks == 0) continue;
+    nlohmann::ordered_json figures{{"ranks", set.ranks}};
+    figures.update(figures_json(set));
+    object["measured"].push_back(std::move(figures));
+  }
   return object.dump(2) + "\n";
 }
 
@@ -224,10 +303,16 @@ std::string calibrated_path() {
   return "";
 }
 
-Machine default_machine() {
+std::optional<MachineSets> calibrated_machine() {
   const std::string path = calibrated_path();
   std::error_code ignored;
-  return !path.empty() && std::filesystem::exists(path, ignored) ? read_machine(path) : Machine{};
+  if (path.empty() || !std::filesystem::exists(path, ignored)) return std::nullopt;
+  return read_machine(path);
+}
+
+Machine default_machine(std::optional<std::int64_t> sites) {
+  const std::optional<MachineSets> calibrated = calibrated_machine();
+  return calibrated ? figures_for(*calibrated, sites) : Machine{};
 }
 
 }  // namespace einrel

@@ -58,6 +58,54 @@ class Machines(MachineTest):
                     mentions=["m.json:1:1", "not JSON"])
 
 
+FIGURES = {field: value for field, value in MACHINE.items() if field not in ("name", "sites")}
+
+
+class MeasuredMachines(MachineTest):
+    """One machine with figures of several numbers of ranks: the network of n ranks has n times 100 MB/s."""
+
+    def measured(self, *numbers, **changes):
+        sets = [{"ranks": ranks, **FIGURES, "network_bandwidth": ranks * 1e8, "memory": ranks * 10**9} for ranks in numbers]
+        sets[-1].update(changes)
+        return self.text_file("measured.json", json.dumps({"name": "mine", "sites": 2, "measured": sets}))
+
+    def test_plans_take_the_figures_of_as_many_ranks_as_there_are_sites(self):
+        machine = self.measured(2, 4)
+        for sites in (2, 4):
+            own = self.planned("--machine", machine, "--sites", str(sites), "--planner", "sqrt")
+            flat = self.planned("--machine", self.machine_file(network_bandwidth=sites * 1e8), "--sites", str(sites),
+                                "--planner", "sqrt")
+            self.assertEqual(own["machine_ranks"], sites)
+            self.assertEqual(flat["machine_ranks"], None)
+            self.assertEqual(own["cost"]["seconds"], flat["cost"]["seconds"])
+            self.assertEqual(own["memory_limit"], sites * 10**9)
+            shown = self.succeed("explain", self.program, "--machine", machine, "--sites", str(sites)).out
+            self.assertIn(f"for {sites} sites on machine mine, least seconds", shown)
+        self.assertEqual(self.planned("--machine", machine)["machine_ranks"], 2)  # its sites
+
+    def test_else_those_of_the_nearest_number_and_say_so(self):
+        machine = self.measured(1, 2, 4)
+        for sites, ranks in ((3, 2), (8, 4)):
+            shown = self.succeed("explain", self.program, "--machine", machine, "--sites", str(sites)).out
+            self.assertIn(f"for {sites} sites on machine mine, measured on {ranks} ranks, least seconds", shown)
+        ran = self.succeed("run", self.text_file("small.ein", "dims i=4\ninput A[i]\nB[i] = A[i] + 1\n"), "--random", "1",
+                           "--machine", machine, "--sites", "3", "--explain", "--analyze").out
+        self.assertIn("on machine mine, measured on 2 ranks, least", ran)
+        self.assertIn("  seconds predicted by figures of machine mine, measured on 2 ranks\n", ran)
+
+    def test_a_plan_of_a_file_decides(self):
+        plan = self.text_file("plan.json", self.succeed("explain", self.program, "--sites", "4", "--json").out)
+        self.assertEqual(self.planned("--machine", self.measured(2, 4), "--plan", plan)["machine_ranks"], 4)
+
+    def test_wrong_sets_are_refused_by_number_and_field(self):
+        for numbers, changes, words in (((2, 4), {"cores": -1}, ["set 2 of 'measured'", "'cores'", "above 0"]),
+                                        ((2, 2), {}, ["set 2 of 'measured'", "'ranks'", "as in set 1"]),
+                                        ((2,), {"sites_per_node": 3}, ["set 1 of 'measured'", "'sites_per_node'", "1 to 2"]),
+                                        (range(1, 1001), {}, ["'measured' has 1000 sets", "1 to 256"])):
+            self.refuse(1, "explain", self.program, "--machine", self.measured(*numbers, **changes),
+                        mentions=["measured.json", *words])
+
+
 class LeastBytes(MachineTest):
     def test_plans_of_products_are_compared_with_the_least_that_any_moves(self):
         shown = self.succeed("explain", self.program, "--sites", "64", "--cost", "bytes", "--verbose").out

@@ -213,17 +213,32 @@ class PlannedRuns(RunTest):
             self.assertIn(" ".join(wrong), done.err)
 
 
+FIGURES = {"about": "before", "cores": 2, "flops_per_core": 1e9, "memory_bandwidth": 2e9, "network_bandwidth": 3e8,
+           "network_latency": 1e-5, "task_seconds": 1e-6, "memory": 4 * 10**9}
+
+
 class Calibration(RunTest):
-    def test_what_was_measured_is_what_plans_use(self):
-        settings = {**os.environ, "XDG_CONFIG_HOME": self.path("settings")}
-        ranks = 1 if SANITIZED else 2  # large products
+    def calibrated(self, ranks, settings):
         start = [MPIRUN, "-n", str(ranks)] if ranks > 1 else []
         einrel_process.cases += 1
         done = einrel_process.Result(subprocess.run([*start, einrel_process.PROGRAM, "calibrate", "--threads", "1"],
                                                     capture_output=True, timeout=100, env=settings))
         self.assertEqual(done.code, 0, done)
+        return done
+
+    def found(self):
         with open(self.path("settings/einrel/machine.json"), encoding="utf-8") as file:
-            machine = json.load(file)
+            return json.load(file)
+
+    def test_what_was_measured_is_what_plans_use(self):
+        settings = {**os.environ, "XDG_CONFIG_HOME": self.path("settings")}
+        ranks = 1 if SANITIZED else 2  # large products
+        done = self.calibrated(ranks, settings)
+        self.assertTrue(done.out.endswith(f"; it has figures of {ranks} rank{'s' if ranks > 1 else ''}\n"), done)
+        found = self.found()
+        self.assertEqual(found["name"], "calibrated")
+        (machine,) = found["measured"]
+        self.assertEqual(machine["ranks"], ranks)
         for field in ("flops_per_core", "memory_bandwidth", "task_seconds", "network_bandwidth", "network_latency", "memory"):
             self.assertGreater(machine[field], 0)
         self.assertEqual(machine["sites_per_node"], ranks)
@@ -231,11 +246,44 @@ class Calibration(RunTest):
             self.assertGreaterEqual(machine[field], 1)
         self.assertLessEqual(machine["network_alone"], ranks)
         explained = json.loads(self.succeed("explain", self.program, "--sites", "2", "--json", env=settings).out)
-        self.assertEqual(explained["machine"], "calibrated")
+        self.assertEqual((explained["machine"], explained["machine_ranks"]), ("calibrated", ranks))
         named = self.succeed("explain", self.program, "--sites", "2", "--machine", "laptop", "--json", env=settings)
         self.assertEqual(json.loads(named.out)["machine"], "laptop")
+
+    def test_each_number_of_ranks_keeps_its_own_figures(self):
+        settings = {**os.environ, "XDG_CONFIG_HOME": self.path("settings")}
+        ranks = 1 if SANITIZED else 3
+        os.makedirs(self.path("settings/einrel"))
+        sets = [{"ranks": number, **FIGURES} for number in sorted({2, 4, ranks})]
+        self.text_file("settings/einrel/machine.json", json.dumps({"name": "mine", "sites": 2, "measured": sets}))
+        self.calibrated(ranks, settings)
+        found = self.found()
+        self.assertEqual((found["name"], found["sites"]), ("mine", 2))
+        self.assertEqual([(one["ranks"], one["about"] == "before") for one in found["measured"]],
+                         [(number, number != ranks) for number in sorted({2, 4, ranks})])
+        if ranks > 1:
+            for number in (ranks, 5):
+                program = self.text_file("small.ein", "dims i=64\ninput A[i]\nB[i] = A[i] + 1\n")
+                done = einrel_process.Result(subprocess.run(
+                    [MPIRUN, "-n", str(number), einrel_process.PROGRAM, "run", program, "--random", "1", "--explain"],
+                    capture_output=True, timeout=100, env=settings))
+                self.assertEqual(done.code, 0, done)
+                self.assertEqual("on machine mine, measured on 4 ranks" in done.out, number == 5, done)
+        self.assertEqual(os.listdir(self.path("settings/einrel")), ["machine.json"])
+
+    def test_figures_for_any_number_are_replaced_and_a_broken_file_is_not(self):
+        settings = {**os.environ, "XDG_CONFIG_HOME": self.path("settings")}
+        os.makedirs(self.path("settings/einrel"))
         self.text_file("settings/einrel/machine.json", "{")
         self.refuse(1, "explain", self.program, "--sites", "2", mentions=["machine.json"], env=settings)
+        self.refuse(1, "calibrate", mentions=["machine.json", "not JSON", "mend", "delete"], env=settings)
+        with open(self.path("settings/einrel/machine.json"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "{")
+        self.text_file("settings/einrel/machine.json", json.dumps({"name": "mine", "sites": 2, **FIGURES}))
+        done = self.calibrated(1, settings)
+        self.assertIn("figures of 1 rank, in place of those for any number\n", done.out)
+        found = self.found()
+        self.assertEqual((found["name"], found["sites"], len(found["measured"])), ("calibrated", 1, 1))
 
     def test_a_trace_has_every_task_of_every_rank(self):
         done = self.job(2, self.program, "--random", "1", "--trace", self.path("trace.json"), "--json", "--cost", "bytes")

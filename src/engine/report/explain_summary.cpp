@@ -110,6 +110,12 @@ std::string summary_text(const Compiled& compiled, const std::vector<std::option
   return text + line("peak memory", peak);
 }
 
+std::string measured_on_others(const PlanRequest& request) {
+  const std::int64_t ranks = request.machine.ranks;
+  if (ranks == 0 || ranks == request.sites) return "";
+  return "measured on " + counted(static_cast<std::size_t>(ranks), "rank");
+}
+
 std::string summary_text(const Compiled& compiled, const PlanReport& report, const std::vector<VertexCost>& costs,
                          const PlanRequest& request, const Folding& folding, const SourceText& source) {
   const EinGraph& graph = compiled.graph;
@@ -121,9 +127,10 @@ std::string summary_text(const Compiled& compiled, const PlanReport& report, con
   }
   std::string text = head_lines(compiled, folding);
   const std::string least = report.plan.planner == "eindecomp" ? fmt::format(", least {}", name_of(request.cost)) : "";
-  text += line("plan", fmt::format("by {} for {} on machine {}{}", report.plan.planner,
+  const std::string measured = measured_on_others(request);
+  text += line("plan", fmt::format("by {} for {} on machine {}{}{}", report.plan.planner,
                                    counted(static_cast<std::size_t>(request.sites), "site"),
-                                   printable(request.machine.name), least));
+                                   printable(request.machine.name), measured.empty() ? "" : ", " + measured, least));
   text += time_lines(
       fmt::format("{} predicted, of these {} moving", seconds_text(report.costs.seconds), seconds_text(moving)),
       slowest(graph, folding, seconds));

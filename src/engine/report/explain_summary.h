@@ -12,6 +12,9 @@ namespace einrel {
 std::string summary_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
                          const Folding& folding, const SourceText& source);
 
+/// "measured on 2 ranks" where the machine's figures were on another number of ranks than there are sites; else "".
+std::string measured_on_others(const PlanRequest& request);
+
 /// Ten lines on a program and a plan of it: besides, sites, planner and what moves. `costs` are costs_together.
 std::string summary_text(const Compiled& compiled, const PlanReport& report, const std::vector<VertexCost>& costs,
                          const PlanRequest& request, const Folding& folding, const SourceText& source);

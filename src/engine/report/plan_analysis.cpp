@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
+#include "engine/report/explain_summary.h"
 
 namespace einrel {
 namespace {
@@ -18,7 +19,8 @@ std::string bytes_by_rank(const std::vector<std::int64_t>& of_ranks) {
 
 }  // namespace
 
-std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRunReport& run) {
+std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                          const PlanRunReport& run) {
   const EinGraph& graph = compiled.graph;
   std::string text = fmt::format("\n{:<24} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "predicted | measured",
                                  "bytes |", "bytes", "seconds |", "seconds", "memory |", "memory");
@@ -43,6 +45,10 @@ std::string analysis_text(const Compiled& compiled, const PlanReport& plan, cons
       "most, measured {}\n",
       seconds_text(plan.seconds), counted(run.tasks, "task"),
       run.is_counted ? "on the rank that had most" : "for all sites together, in this process");
+  const std::string measured = measured_on_others(request);
+  if (!measured.empty())
+    text +=
+        fmt::format("  seconds predicted by figures of machine {}, {}\n", printable(request.machine.name), measured);
   text += fmt::format(
       "  peak memory of the process, with everything: {}; of it pages of files (mapped inputs, the program): {}\n",
       bytes_by_rank(run.peak_bytes), bytes_by_rank(run.file_bytes));

@@ -9,6 +9,7 @@
 namespace einrel {
 
 /// What was predicted of a run beside what was measured: per vertex bytes and seconds, then in all, per site.
-std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRunReport& run);
+std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                          const PlanRunReport& run);
 
 }  // namespace einrel

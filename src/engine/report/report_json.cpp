@@ -331,6 +331,7 @@ ordered_json planned_program_json(const Compiled& compiled, const PlanComparison
   json["sites"] = request.sites;
   json["planner"] = first["planner"];
   json["machine"] = request.machine.name;
+  json["machine_ranks"] = request.machine.ranks > 0 ? ordered_json(request.machine.ranks) : ordered_json();
   json["cost"] = first["cost"];
   json["peak_memory"] = first["peak_memory"];
   json["cost_kind"] = std::string(name_of(request.cost));
