@@ -13,6 +13,8 @@ Extent::Extent(std::int64_t value) : value_(value) {
   if (value < 0) throw UserError(fmt::format("an extent cannot be negative: {}", value));
 }
 
+void Extent::refuse_open() { throw Bug("an open extent has no value"); }
+
 std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   if (__builtin_mul_overflow(a, b, &result)) {

@@ -7,17 +7,31 @@
 
 namespace einrel {
 
-/// The length of one dimension: 0 or more, at most 2^63-1. Arithmetic is checked, never wraps.
+/// The length of one dimension: 0 or more, at most 2^63-1; or open, where arrays give it later. Arithmetic is checked,
+/// never wraps.
 class Extent {
  public:
   constexpr Extent() = default;
   /// Throws UserError when negative.
   explicit Extent(std::int64_t value);
+  static constexpr Extent open() {
+    Extent extent;
+    extent.value_ = open_value;
+    return extent;
+  }
 
-  constexpr std::int64_t value() const { return value_; }
+  constexpr bool is_open() const { return value_ == open_value; }
+  /// Throws Bug when open.
+  constexpr std::int64_t value() const {
+    if (is_open()) refuse_open();
+    return value_;
+  }
   constexpr auto operator<=>(const Extent&) const = default;
 
  private:
+  static constexpr std::int64_t open_value = -1;
+  [[noreturn]] static void refuse_open();
+
   std::int64_t value_ = 0;
 };
 

@@ -183,10 +183,10 @@ void define_input(CheckState& state, const build::InputDecl& input, CheckedProgr
     declared.labels.push_back(label.text);
     declared.extents.push_back(extent ? std::optional(Extent(*extent)) : std::nullopt);
     info.extents.push_back(extent);
-    bound.push_back(extent_or_zero(extent));
+    bound.push_back(extent_or_open(extent));
   }
   try {
-    checked_multiply(element_count(bound), static_cast<std::int64_t>(size_of(input.dtype)));
+    check_bytes(bound, input.dtype);
   } catch (const UserError& overflow) {
     state.error(fmt::format("{} is too large: {}", declaration_text(input), overflow.what()), {input.name.span});
     info.broken = true;
@@ -280,6 +280,11 @@ void sort_and_unite(std::vector<Diagnostic>& errors) {
 }
 
 }  // namespace
+
+void checking::check_bytes(Shape bound, DType dtype) {
+  std::replace(bound.begin(), bound.end(), Extent::open(), Extent(1));
+  checked_multiply(element_count(bound), static_cast<std::int64_t>(size_of(dtype)));
+}
 
 CheckedProgram check(const build::Program& program, const SourceText& source, const Environment& environment,
                      std::vector<Diagnostic> errors) {

@@ -356,7 +356,7 @@ class DefinitionChecker {
     vertex.where = where_;
     vertex.inputs.push_back(operand_of_opaque(body, labels, value.dtype, opaque));
     for (const std::size_t label : labels) {
-      opaque.labels.push_back({display_label(scope_.name(label)), extent_or_zero(scope_.extent(label))});
+      opaque.labels.push_back({display_label(scope_.name(label)), extent_or_open(scope_.extent(label))});
       vertex.bound.push_back(opaque.labels.back().extent);
     }
     make_names_unique(opaque.labels);
@@ -423,7 +423,7 @@ class DefinitionChecker {
       std::set<std::size_t> seen;
       for (const Index& index : read.access.indices) {
         const std::optional<std::size_t> label = plain_label(index);
-        const bool is_whole = label && extent_or_zero(scope_.extent(*label)) == bound[opaque.operand.size()];
+        const bool is_whole = label && extent_or_open(scope_.extent(*label)) == bound[opaque.operand.size()];
         if (!is_whole || !seen.insert(*label).second) break;
         const auto position = std::find(labels.begin(), labels.end(), *label) - labels.begin();
         opaque.operand.push_back(static_cast<std::size_t>(position));
@@ -502,12 +502,12 @@ class DefinitionChecker {
       for (const std::size_t label : *labels) {
         position[label] = einsum.labels.size();
         (labels == &output ? einsum.output : einsum.reduced).push_back(einsum.labels.size());
-        einsum.labels.push_back({display_label(scope_.name(label)), extent_or_zero(scope_.extent(label))});
+        einsum.labels.push_back({display_label(scope_.name(label)), extent_or_open(scope_.extent(label))});
       }
     }
     for (const auto& [name, label] : loose_) {  // reported already; here they only must not be missing
       position.insert({label, einsum.labels.size()});
-      einsum.labels.push_back({name, Extent(0)});
+      einsum.labels.push_back({name, Extent::open()});
     }
     Vertex vertex;
     vertex.dtype = dtype;
@@ -520,7 +520,7 @@ class DefinitionChecker {
     }
     einsum.body = std::move(body);
     einsum.reducer = reducer;
-    for (const std::size_t label : output) vertex.bound.push_back(extent_or_zero(scope_.extent(label)));
+    for (const std::size_t label : output) vertex.bound.push_back(extent_or_open(scope_.extent(label)));
     make_names_unique(einsum.labels);
     check_size(vertex);
     vertex.op = std::move(einsum);
@@ -555,7 +555,7 @@ class DefinitionChecker {
 
   void check_size(const Vertex& vertex) {
     try {
-      checked_multiply(element_count(vertex.bound), static_cast<std::int64_t>(size_of(vertex.dtype)));
+      check_bytes(vertex.bound, vertex.dtype);
     } catch (const UserError& overflow) {
       state_.error(fmt::format("'{}' is too large: {}", definition_.name.text, overflow.what()), {where_},
                    "use smaller extents");

@@ -95,7 +95,9 @@ void check_view(CheckState& state, const build::ViewDefinition& view, Span where
 /// Reports labels that stand twice on a left side.
 void check_distinct(CheckState& state, const std::vector<build::Name>& labels);
 
-/// An unknown extent as a placeholder in a graph that will not be handed out.
-inline Extent extent_or_zero(const MaybeExtent& extent) { return Extent(extent.value_or(0)); }
+inline Extent extent_or_open(const MaybeExtent& extent) { return extent ? Extent(*extent) : Extent::open(); }
+/// Throws UserError when an array of this bound and type has more than 2^63 bytes, whatever its open extents are. Those
+/// count as 1.
+void check_bytes(Shape bound, DType dtype);
 
 }  // namespace einrel::checking

@@ -128,7 +128,7 @@ class ViewChecker {
     std::map<std::string, std::size_t> position;
     for (const build::Name& label : to_) {
       position[label.text] = view.labels.size();
-      view.labels.push_back({label.text, extent_or_zero(extents_.at(label.text))});
+      view.labels.push_back({label.text, extent_or_open(extents_.at(label.text))});
     }
     const auto positions = [&](const std::vector<build::Group>& groups) {
       std::vector<std::vector<std::size_t>> result;
@@ -141,7 +141,7 @@ class ViewChecker {
     view.from = positions(view_.from);
     view.to = positions(view_.to);
     Shape bound;
-    for (const MaybeExtent& extent : info.extents) bound.push_back(extent_or_zero(extent));
+    for (const MaybeExtent& extent : info.extents) bound.push_back(extent_or_open(extent));
     return {view_.name.text, source.dtype, bound, {source.vertex}, std::move(view), where_};
   }
 

@@ -66,7 +66,7 @@ struct PutOp {
 
   void put_labels(const std::vector<Label>& labels) const {
     key.put(labels.size());
-    for (const Label& label : labels) key.put(label.extent.value());
+    for (const Label& label : labels) key.put(label.extent);
   }
 };
 

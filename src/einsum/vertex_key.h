@@ -25,7 +25,7 @@ class ByteKey {
   }
   void put(const Shape& shape) {
     put(shape.size());
-    for (const Extent extent : shape) put(extent.value());
+    for (const Extent extent : shape) put(extent);
   }
   void put(const std::vector<std::size_t>& numbers) {
     put(numbers.size());

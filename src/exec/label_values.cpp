@@ -89,7 +89,7 @@ std::optional<Kernel> without_positions(const Kernel& kernel, std::size_t argume
 Kernel positions_kernel(Extent extent) {
   Kernel copy{"positions", {DType::i64}, {}};
   EinSum einsum;
-  einsum.labels.push_back({"i", Extent(0)});
+  einsum.labels.push_back({"i", Extent::open()});
   einsum.output.push_back(0);
   einsum.operands.emplace_back().indices.push_back({0, {{1, 0}}});
   einsum.body.steps = {{DType::i64, OperandValue{0}}};

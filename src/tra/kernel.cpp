@@ -52,7 +52,7 @@ EinSum with_extents(EinSum einsum, const KernelStep& step, const Kernel& kernel,
       if (!measured) continue;
       Label& label = einsum.labels[*measured];
       std::optional<Source>& source = sources[*measured];
-      if (!source && label.extent == Extent(0)) label.extent = bound[d];
+      if (label.extent.is_open()) label.extent = bound[d];
       if (label.extent != bound[d]) {
         throw UserError(fmt::format(
             "kernel {}: label '{}' has extent {}{}, but {} in dimension {} of {}", kernel.name, label.name,
@@ -113,20 +113,33 @@ Vertex vertex_of(EinSum einsum, const KernelStep& step, const Kernel& kernel, co
   return vertex;
 }
 
+/// The product of the extents of a group's labels but its first.
+std::int64_t elements_behind_first(const std::vector<std::size_t>& group, const std::vector<Label>& labels) {
+  std::int64_t product = 1;
+  for (std::size_t i = 1; i < group.size(); ++i) product = checked_multiply(product, labels[group[i]].extent.value());
+  return product;
+}
+
 Vertex vertex_of(View view, const KernelStep& step, const Kernel& kernel, const std::vector<Shape>& values) {
   const Shape& bound = values[step.reads[0]];
   if (view.from.size() != bound.size()) refuse_rank(kernel, step.reads[0], view.from.size(), bound);
   for (std::size_t d = 0; d < bound.size(); ++d) {
-    std::int64_t rest = 1;
-    for (std::size_t i = 1; i < view.from[d].size(); ++i)
-      rest = checked_multiply(rest, view.labels[view.from[d][i]].extent.value());
-    const bool fits = view.from[d].empty() ? bound[d] == Extent(1)
-                                           : (rest == 0 ? bound[d].value() == 0 : bound[d].value() % rest == 0);
+    const std::vector<std::size_t>& group = view.from[d];
+    const std::int64_t rest = elements_behind_first(group, view.labels);
+    const bool fits =
+        group.empty() ? bound[d] == Extent(1) : (rest == 0 ? bound[d].value() == 0 : bound[d].value() % rest == 0);
     if (!fits) {
       throw UserError(fmt::format("kernel {}: dimension {} of {} has extent {}, which is not made of groups of {}",
                                   kernel.name, d, value_name(step.reads[0], kernel), bound[d].value(), rest));
     }
-    if (!view.from[d].empty() && rest != 0) view.labels[view.from[d].front()].extent = Extent(bound[d].value() / rest);
+    if (group.empty()) continue;
+    Label& first = view.labels[group.front()];
+    if (rest != 0) first.extent = Extent(bound[d].value() / rest);
+    if (first.extent.is_open()) {
+      throw UserError(
+          fmt::format("kernel {}: the extent of '{}' cannot be found: another label of its group has extent 0",
+                      kernel.name, first.name));
+    }
   }
   Vertex vertex{kernel.name, step.dtype, {}, {}, Input{}, {}};
   for (const std::vector<std::size_t>& group : view.to) {
@@ -250,7 +263,7 @@ bool step_distributes(const EinSum& step, std::optional<BinaryFunction> inner) {
   }
 }
 
-/// What a step of a kernel is before it meets arrays: the extents that these will give are 0.
+/// What a step of a kernel is before it meets arrays: the extents that these will give are open.
 struct OpenStep {
   const std::vector<std::size_t>& reads;
   const std::vector<bool>& fixed;
@@ -261,19 +274,20 @@ struct OpenStep {
       for (std::size_t d = 0; d < open.operands[i].indices.size(); ++d) {
         const std::optional<std::size_t> label = measured_label(open, reads, i, d);
         const bool keeps = !label || (*label < fixed.size() && fixed[*label]);
-        if (!keeps) open.labels[*label].extent = Extent(0);
+        if (!keeps) open.labels[*label].extent = Extent::open();
       }
     }
     return {std::move(open), DType::f32, reads};
   }
   KernelStep operator()(View open) const {
     for (const std::vector<std::size_t>& group : open.from) {
-      if (!group.empty()) open.labels[group.front()].extent = Extent(0);
+      const bool is_given = !group.empty() && elements_behind_first(group, open.labels) != 0;
+      if (is_given) open.labels[group.front()].extent = Extent::open();
     }
     return {std::move(open), DType::f32, reads};
   }
   KernelStep operator()(Opaque open) const {
-    for (Label& label : open.labels) label.extent = Extent(0);
+    for (Label& label : open.labels) label.extent = Extent::open();
     return {std::move(open), DType::f32, reads};
   }
 };
@@ -392,7 +406,7 @@ Kernel after(const Kernel& inner, const Kernel& outer) {
   EinSum changed{{}, {}, {}, std::nullopt, {}, einsum->body};
   Access access;
   for (std::size_t d = 0; d < rank; ++d) {
-    changed.labels.push_back({fmt::format("d{}", d), Extent(0)});
+    changed.labels.push_back({fmt::format("d{}", d), Extent::open()});
     changed.output.push_back(d);
     access.indices.push_back({0, {{1, d}}});
   }

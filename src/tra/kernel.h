@@ -13,9 +13,10 @@
 namespace einrel {
 
 /// One EinSum (or view, or linear algebra) on arrays. A label that some operand reads as a plain index without padding
-/// takes its extent from that array, and its own extent here is 0; the others (windows, labels of constant extent) keep
-/// the extent given here. All labels of an Opaque take theirs from the array. A view takes the extent of the first
-/// label of each `from` group from the array, the others from here.
+/// takes its extent from that array, and its own extent here is open; the others (windows, labels of constant extent)
+/// keep the extent given here. All labels of an Opaque take theirs from the array. A view takes the extent of the first
+/// label of each `from` group from the array, the others from here; beside an extent of 0 in its group the first is
+/// given here too.
 struct KernelStep {
   std::variant<EinSum, View, Opaque> op;
   DType dtype = DType::f32;        ///< of the result
@@ -44,7 +45,7 @@ std::size_t result_rank(const Kernel& kernel, const std::vector<std::size_t>& ra
 std::optional<std::size_t> measured_label(const EinSum& einsum, const std::vector<std::size_t>& reads,
                                           std::size_t operand, std::size_t dim);
 
-/// A kernel of one step from a vertex: extents that arrays give are set to 0. `reads` as in KernelStep.
+/// A kernel of one step from a vertex: extents that arrays give are open. `reads` as in KernelStep.
 /// `fixed[label]` says that the label keeps its extent although an operand reads it plainly.
 Kernel kernel_of(std::string name, const Vertex& vertex, const std::vector<DType>& arguments,
                  const std::vector<std::size_t>& reads, const std::vector<bool>& fixed = {});

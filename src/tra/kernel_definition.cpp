@@ -423,10 +423,13 @@ class KernelBuilder {
   void check_view(const View& view) {
     for (const Label& label : view.labels) used_.insert(label.name);
     for (const std::vector<std::size_t>& group : view.from) {
+      const bool is_empty = std::any_of(group.begin(), group.end(), [&](std::size_t label) {
+        return label != group.front() && view.labels[label].extent == Extent(0);
+      });
       for (std::size_t i = 0; i < group.size(); ++i) {
         const std::string& name = view.labels[group[i]].name;
         const bool fixed = definition_.dims.count(name) != 0;
-        if (i == 0 && fixed) {
+        if (i == 0 && fixed && !is_empty) {
           error(fmt::format("label '{}' is the first of its group, so it takes its extent from the array", name),
                 "remove it from `with`");
         } else if (i > 0 && !fixed) {

@@ -34,16 +34,6 @@ std::vector<std::optional<std::size_t>> dimensions_of(const LabelGroups& groups,
   return dimensions;
 }
 
-Kernel chunk_kernel(const Vertex& vertex) {
-  Kernel kernel = kernel_of(kernel_name(vertex), vertex, {vertex.dtype}, {0});
-  const View* const view = view_of(vertex);
-  const bool is_empty = view != nullptr && std::any_of(view->labels.begin(), view->labels.end(),
-                                                       [](const Label& label) { return label.extent == Extent(0); });
-  // An array without elements does not tell the extents of all labels: keep them.
-  if (is_empty) kernel.steps.front().op = *view;
-  return kernel;
-}
-
 }  // namespace
 
 Stored lower_chunks(ProgramBuilder& builder, const Vertex& vertex, const Stored& input,
@@ -52,7 +42,7 @@ Stored lower_chunks(ProgramBuilder& builder, const Vertex& vertex, const Stored&
   const LabelGroups to = result_groups(vertex);
   const std::vector<Label>& labels = labels_of(vertex);
   const TraId cut = builder.recut(input, cuts_of(from, labels, parts));
-  const TraId chunks = builder.add(Transform{chunk_kernel(vertex)}, {cut});
+  const TraId chunks = builder.add(Transform{kernel_of(kernel_name(vertex), vertex, {vertex.dtype}, {0})}, {cut});
   const KeyLabels read = operand_labels(vertex, 0);
   builder.explain(chunks, {read}, read);
   const TraId id = builder.reorder_key(chunks, dimensions_of(to, from), from.size());

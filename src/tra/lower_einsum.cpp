@@ -36,7 +36,7 @@ Kernel fold_kernel(BinaryFunction function, DType dtype, std::size_t rank) {
   std::vector<std::size_t> labels;
   for (std::size_t d = 0; d < rank; ++d) {
     labels.push_back(d);
-    einsum.labels.push_back({fmt::format("d{}", d), Extent(0)});
+    einsum.labels.push_back({fmt::format("d{}", d), Extent::open()});
   }
   einsum.output = labels;
   einsum.operands.assign(2, plain_access(labels));

@@ -18,6 +18,13 @@ TEST(Extent, MayBeZeroOrHugeButNotNegative) {
   EXPECT_THROW(Extent(-1), UserError);
 }
 
+TEST(Extent, ThatIsOpenIsNoNumber) {
+  EXPECT_TRUE(Extent::open().is_open());
+  EXPECT_FALSE(Extent(0).is_open());
+  EXPECT_NE(Extent::open(), Extent(0));
+  EXPECT_THROW(Extent::open().value(), Bug);
+}
+
 TEST(CheckedArithmetic, IsExactUpToTheLimitAndThrowsBeyond) {
   EXPECT_EQ(checked_multiply(3'037'000'499, 3'037'000'499), 9'223'372'030'926'249'001);
   EXPECT_THROW(checked_multiply(3'037'000'500, 3'037'000'500), UserError);

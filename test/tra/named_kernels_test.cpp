@@ -242,6 +242,16 @@ TEST(KernelDefinitions, SeveralReductionsBecomeSeveralSteps) {
   EXPECT_THAT(values_of(evaluate(kernel_from(given, {DType::f64}), {f64({3}, {1, 2, 6})}, {})), ElementsAre(6, 16));
 }
 
+TEST(NamedKernels, AnExtentOfZeroIsNotOneThatArraysGive) {
+  Kernel kernel = named_kernel("negate", {DType::f64}, {1});
+  Label& label = std::get<EinSum>(kernel.steps.front().op).labels.front();
+  EXPECT_TRUE(label.extent.is_open());
+  EXPECT_EQ(result_shape(kernel, {make_shape({3})}), make_shape({3}));
+  label.extent = Extent(0);
+  EXPECT_EQ(result_shape(kernel, {make_shape({0})}), make_shape({0}));
+  EXPECT_THROW(result_shape(kernel, {make_shape({3})}), UserError);
+}
+
 TEST(KernelDefinitions, MistakesAreNamed) {
   EXPECT_THAT(wrong(define("k", {{"A", {"i"}}}, "i", "A[i] +")), HasSubstr("expression is missing"));
   EXPECT_THAT(wrong(define("k", {{"A", {"i"}}}, "i", "A[i,j]")), HasSubstr("'A' has 1 dimension"));

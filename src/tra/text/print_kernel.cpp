@@ -57,7 +57,7 @@ class KernelPrinter {
       } else {
         result.given.push_back({names_[kernel_.arguments.size() + i], {left}, {body}});
       }
-      std::visit(NoteDims{steps_[i].reads, result.dims}, steps_[i].op);
+      std::visit(NoteDims{result.dims}, steps_[i].op);
     }
     for (std::size_t i = 0; i < kernel_.arguments.size(); ++i)
       result.parameters.push_back({names_[i], {indices_of(i)}});
@@ -157,32 +157,14 @@ class KernelPrinter {
 
   /// The extents that no array gives.
   struct NoteDims {
-    const std::vector<std::size_t>& reads;
     std::map<std::string, std::int64_t>& dims;
-
-    void operator()(const EinSum& einsum) const {
-      for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
-        const Label& label = einsum.labels[l];
-        if (label.extent != Extent(0) || !is_measured(einsum, reads, l)) dims[label.name] = label.extent.value();
+    template <class Op>
+    void operator()(const Op& op) const {
+      for (const Label& label : op.labels) {
+        if (!label.extent.is_open()) dims[label.name] = label.extent.value();
       }
     }
-    void operator()(const View& view) const {
-      for (const std::vector<std::size_t>& group : view.from) {
-        for (std::size_t i = 1; i < group.size(); ++i)
-          dims[view.labels[group[i]].name] = view.labels[group[i]].extent.value();
-      }
-    }
-    void operator()(const Opaque&) const {}
   };
-
-  static bool is_measured(const EinSum& einsum, const std::vector<std::size_t>& reads, std::size_t label) {
-    for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
-      for (std::size_t d = 0; d < einsum.operands[i].indices.size(); ++d) {
-        if (measured_label(einsum, reads, i, d) == label) return true;
-      }
-    }
-    return false;
-  }
 
   /// Whether a body uses the operand; others are there for their extents.
   static bool is_used(const KernelStep& step, std::size_t operand) {
