@@ -279,6 +279,17 @@ void sort_and_unite(std::vector<Diagnostic>& errors) {
   errors.erase(std::unique(errors.begin(), errors.end(), same), errors.end());
 }
 
+/// Makes the graph of `state`.
+void check_statements(CheckState& state, const build::Program& program, bool parsed_well, CheckedProgram& result) {
+  std::vector<build::Name> outputs;
+  collect_declarations(state, program);
+  for (const build::Statement& statement : program.statements) check_statement(state, statement, result, outputs);
+  if (parsed_well) check_dim_overrides(state);
+  EinGraph& graph = state.builder.graph();
+  check_outputs(state, outputs, graph);
+  if (outputs.empty()) default_outputs(state, program, graph);
+}
+
 }  // namespace
 
 void checking::check_bytes(Shape bound, DType dtype) {
@@ -297,13 +308,8 @@ CheckedProgram check(const build::Program& program, const SourceText& source, co
     throw ProgramError(std::move(errors), source);
   }
   CheckedProgram result;
-  std::vector<build::Name> outputs;
-  collect_declarations(state, program);
-  for (const build::Statement& statement : program.statements) check_statement(state, statement, result, outputs);
-  if (parsed_well) check_dim_overrides(state);
+  check_statements(state, program, parsed_well, result);
   EinGraph& graph = state.builder.graph();
-  check_outputs(state, outputs, graph);
-  if (outputs.empty()) default_outputs(state, program, graph);
   if (!errors.empty()) {
     sort_and_unite(errors);
     throw ProgramError(std::move(errors), source);
@@ -319,6 +325,19 @@ CheckedProgram check(const build::Program& program, const SourceText& source, co
     result.graph = std::move(graph);
   }
   return result;
+}
+
+std::optional<EinGraph> check_kernel(const build::Program& program, std::vector<Diagnostic>& errors) {
+  const Environment arrays;
+  std::vector<Diagnostic> found;
+  CheckState state(arrays, program, found);
+  state.arrays_give_extents = true;
+  CheckedProgram result;
+  check_statements(state, program, true, result);
+  errors.insert(errors.end(), found.begin(), found.end());
+  if (!found.empty()) return std::nullopt;
+  verify(state.builder.graph());
+  return std::move(state.builder.graph());
 }
 
 CheckedProgram parse_and_check(const SourceText& source, const Environment& environment) {

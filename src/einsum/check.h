@@ -53,6 +53,10 @@ struct CheckedProgram {
 CheckedProgram check(const build::Program& program, const SourceText& source, const Environment& environment,
                      std::vector<Diagnostic> errors = {});
 
+/// The graph of a kernel, whose inputs are the arrays that it runs on. What they will say is open in it: extents that
+/// the program does not give, which no label has to have. nullopt with `errors` added when the program has some.
+std::optional<EinGraph> check_kernel(const build::Program& program, std::vector<Diagnostic>& errors);
+
 /// parse, then check.
 CheckedProgram parse_and_check(const SourceText& source, const Environment& environment);
 

@@ -72,6 +72,7 @@ struct CheckState {
   GraphBuilder builder;
   std::set<std::string> unknown_extents;
   std::set<std::string> seen_labels;  ///< every label that some statement uses
+  bool arrays_give_extents = false;   ///< see check_kernel
 
   bool is_suspect(const std::string& name) const { return suspects.count(name) != 0; }
   /// "did you mean ...?" for a name among those that `known()` returns. Only for the first hundred errors: comparing

@@ -130,7 +130,8 @@ using TensorBindings = std::map<std::string, Tensor>;
 bool is_exact(double value, DType integer);
 
 /// Throws Bug unless `graph` keeps every promise of the types above: positions in range, labels each used as
-/// said, extents equal where operands meet, accesses inside their bounds, body and dtypes consistent.
+/// said, extents equal where operands meet (open ones may be anything), accesses inside their bounds, body and dtypes
+/// consistent.
 void verify(const EinGraph& graph);
 
 }  // namespace einrel

@@ -166,6 +166,7 @@ void LabelScope::infer_windows() {
 }
 
 void LabelScope::report_undetermined() {
+  if (state_.arrays_give_extents) return;
   for (LabelInfo& label : labels_) {
     if (label.determined || !label.used || broken_ || state_.is_suspect(label.name)) continue;
     const std::string shown = display_label(label.name);
@@ -178,14 +179,16 @@ void LabelScope::check_range(const Read& read, std::size_t dimension) {
   const Index& index = read.access.indices[dimension];
   Wide low = index.offset;
   Wide high = index.offset;
+  bool known = read.extent(dimension).has_value();
+  const auto least = [&](const IndexTerm& term) { return labels_[term.label].extent.value_or(1); };
   for (const IndexTerm& term : index.terms) {
-    if (!labels_[term.label].extent) return;
-    const Wide reach = static_cast<Wide>(term.coefficient) * (*labels_[term.label].extent - 1);
-    (term.coefficient < 0 ? low : high) += reach;
+    known = known && labels_[term.label].extent;
+    (term.coefficient < 0 ? low : high) += static_cast<Wide>(term.coefficient) * (least(term) - 1);
   }
-  const std::int64_t extent = *read.extent(dimension);
+  if (!known && !state_.arrays_give_extents) return;
   const Wide limit = static_cast<Wide>(1) << 62;
-  if (read.access.pad) {  // may read anywhere, as long as positions can be computed
+  const Wide extent = known ? *read.extent(dimension) : limit;
+  if (read.access.pad || (!known && low >= 0)) {  // may read anywhere, as long as positions can be computed
     if (low > -limit && high < limit) return;
     state_.error(fmt::format("{} reaches positions beyond 2^62", access_text(*read.written)), {read.mark(dimension)},
                  "use smaller extents or coefficients");
@@ -195,20 +198,20 @@ void LabelScope::check_range(const Read& read, std::size_t dimension) {
   const auto position = static_cast<std::int64_t>(low < 0 ? low : high);
   std::string help = fmt::format("pad({}, 0) reads 0 outside", access_text(*read.written));
   if (index.terms.empty()) help = "positions count from 0";
-  const auto longest = std::max_element(
-      index.terms.begin(), index.terms.end(),
-      [&](const IndexTerm& a, const IndexTerm& b) { return *labels_[a.label].extent < *labels_[b.label].extent; });
+  const auto longest = std::max_element(index.terms.begin(), index.terms.end(),
+                                        [&](const IndexTerm& a, const IndexTerm& b) { return least(a) < least(b); });
   if (low >= 0 && longest != index.terms.end() && longest->coefficient > 0) {
     const Wide excess = (high - extent) / longest->coefficient + 1;
-    const Wide fits = *labels_[longest->label].extent - excess;
+    const Wide fits = least(*longest) - excess;
     if (fits > 0) {
       help += fmt::format("; or let label '{}' have an extent of at most {}",
                           display_label(labels_[longest->label].name), static_cast<std::int64_t>(fits));
     }
   }
-  state_.error(fmt::format("{} reads position {} of dimension {}, whose extent is {}", access_text(*read.written),
-                           position, dimension + 1, extent),
-               {read.mark(dimension)}, help);
+  const std::string whole = known ? fmt::format(", whose extent is {}", *read.extent(dimension)) : "";
+  state_.error(
+      fmt::format("{} reads position {} of dimension {}{}", access_text(*read.written), position, dimension + 1, whole),
+      {read.mark(dimension)}, help);
 }
 
 void LabelScope::unify() {
@@ -226,7 +229,7 @@ void LabelScope::unify() {
     for (std::size_t d = 0; d < read.access.indices.size(); ++d) {
       // A conflict of plain indices has been reported as such, unless they are part of a window.
       const bool is_window = !is_plain(read.access.indices[d]) || (has_windows_ && is_part_of_window(read, d));
-      if (read.extent(d) && is_window) check_range(read, d);
+      if (is_window) check_range(read, d);
     }
   }
 }

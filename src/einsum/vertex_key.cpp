@@ -1,5 +1,9 @@
 #include "einsum/vertex_key.h"
 
+#include <algorithm>
+
+#include "einsum/vertex_facts.h"
+
 namespace einrel {
 namespace {
 
@@ -18,6 +22,13 @@ struct PutStep {
   void operator()(const Round& v) const { key.put(v.to); }
 };
 
+bool is_read_plainly(const EinSum& einsum, std::size_t label) {
+  return std::any_of(einsum.operands.begin(), einsum.operands.end(), [&](const Access& access) {
+    return std::any_of(access.indices.begin(), access.indices.end(),
+                       [&](const Index& index) { return plain_label(index) == label; });
+  });
+}
+
 struct PutOp {
   ByteKey& key;
   const Vertex& vertex;
@@ -26,6 +37,10 @@ struct PutOp {
 
   void operator()(const EinSum& einsum) const {
     put_labels(einsum.labels);
+    for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
+      // Two open extents are the same where the same tensor gives them.
+      if (einsum.labels[l].extent.is_open() && !is_read_plainly(einsum, l)) key.put(einsum.labels[l].name);
+    }
     key.put(einsum.output);
     key.put(einsum.reduced);
     key.put(static_cast<std::int8_t>(einsum.reducer ? static_cast<int>(*einsum.reducer) : -1));

@@ -41,8 +41,8 @@ class ByteKey {
   std::string bytes_;
 };
 
-/// Adds everything that determines what a vertex makes of the tensors that it reads, without the names of anything and
-/// without saying which tensors they are. O(size of the vertex).
+/// Adds everything that determines what a vertex makes of the tensors that it reads, without the names of anything but
+/// labels whose extent nothing says, and without saying which tensors they are. O(size of the vertex).
 void put_computation(ByteKey& key, const Vertex& vertex);
 
 }  // namespace einrel

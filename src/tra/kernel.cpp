@@ -266,15 +266,13 @@ bool step_distributes(const EinSum& step, std::optional<BinaryFunction> inner) {
 /// What a step of a kernel is before it meets arrays: the extents that these will give are open.
 struct OpenStep {
   const std::vector<std::size_t>& reads;
-  const std::vector<bool>& fixed;
 
   KernelStep operator()(const Input&) const { throw Bug("a kernel computes something"); }
   KernelStep operator()(EinSum open) const {
     for (std::size_t i = 0; i < open.operands.size(); ++i) {
       for (std::size_t d = 0; d < open.operands[i].indices.size(); ++d) {
         const std::optional<std::size_t> label = measured_label(open, reads, i, d);
-        const bool keeps = !label || (*label < fixed.size() && fixed[*label]);
-        if (!keeps) open.labels[*label].extent = Extent::open();
+        if (label) open.labels[*label].extent = Extent::open();
       }
     }
     return {std::move(open), DType::f32, reads};
@@ -335,8 +333,8 @@ DType result_dtype(const Kernel& kernel) {
 }
 
 Kernel kernel_of(std::string name, const Vertex& vertex, const std::vector<DType>& arguments,
-                 const std::vector<std::size_t>& reads, const std::vector<bool>& fixed) {
-  KernelStep step = std::visit(OpenStep{reads, fixed}, vertex.op);
+                 const std::vector<std::size_t>& reads) {
+  KernelStep step = std::visit(OpenStep{reads}, vertex.op);
   step.dtype = vertex.dtype;
   return {std::move(name), arguments, {std::move(step)}};
 }

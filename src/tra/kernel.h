@@ -46,9 +46,8 @@ std::optional<std::size_t> measured_label(const EinSum& einsum, const std::vecto
                                           std::size_t operand, std::size_t dim);
 
 /// A kernel of one step from a vertex: extents that arrays give are open. `reads` as in KernelStep.
-/// `fixed[label]` says that the label keeps its extent although an operand reads it plainly.
 Kernel kernel_of(std::string name, const Vertex& vertex, const std::vector<DType>& arguments,
-                 const std::vector<std::size_t>& reads, const std::vector<bool>& fixed = {});
+                 const std::vector<std::size_t>& reads);
 
 /// The vertices that the steps are for arguments of these bounds, without inputs: those are `reads` of the steps.
 /// Throws as result_shape does.

@@ -1,384 +1,152 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "einsum/check.h"
-#include "einsum/text/parse.h"
 #include "einsum/vertex_facts.h"
 #include "tra/named_kernels.h"
 
 namespace einrel {
 namespace {
 
-/// The label that an index reads as it is, or nullptr.
-const build::Name* plain(const build::Index& index) {
-  const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
-  return is_plain ? &index.terms.front().label : nullptr;
+/// The definition as a program over inputs of unknown extents.
+build::Program program_of(const KernelDefinition& definition, const std::vector<DType>& dtypes) {
+  build::Scalars scalars;
+  for (const std::string& scalar : definition.scalars) scalars.scalars.push_back({{scalar, {}}, std::nullopt});
+  build::Inputs inputs;
+  for (std::size_t p = 0; p < definition.parameters.size(); ++p) {
+    const KernelDefinition::Parameter& parameter = definition.parameters[p];
+    build::InputDecl input{parameter.name, {}, dtypes[p]};
+    for (std::size_t d = 0; d < parameter.indices.size(); ++d)  // no text has a label of such a name
+      input.labels.push_back({fmt::format("dimension {} of {}", d, parameter.name.text), parameter.name.span});
+    inputs.inputs.push_back(std::move(input));
+  }
+  build::Program program;
+  const auto add = [&](auto what) { program.statements.push_back({definition.where, std::move(what)}); };
+  add(std::move(scalars));
+  add(build::Dims{definition.dims});
+  add(std::move(inputs));
+  for (const KernelDefinition::Value& value : definition.values) std::visit(add, value);
+  std::visit([&](const auto& result) { add(build::Outputs{{result.name}}); }, definition.values.back());
+  return program;
 }
-
-/// "i,j" or "b,(h d)" at its commas.
-std::vector<std::string> split_indices(std::string_view indices) {
-  std::vector<std::string> parts;
-  std::string part;
-  for (const char c : indices) {
-    if (c == ',') {
-      parts.push_back(std::exchange(part, ""));
-    } else if (c != ' ' || !part.empty()) {
-      part += c;
-    }
-  }
-  if (!part.empty() || !parts.empty()) parts.push_back(part);
-  for (std::string& each : parts) each.erase(each.find_last_not_of(" \n\t\r") + 1);
-  return parts;
-}
-
-/// The definition as a program in the language, and where its pieces come from.
-struct KernelText {
-  struct Segment {
-    Span here;
-    Span there;
-  };
-  std::string text;
-  std::vector<Segment> segments;
-  Span result;  ///< the statement of the result
-
-  void append(std::string_view plain_text) { text += plain_text; }
-  void append(const KernelDefinition::Piece& piece) {
-    segments.push_back({{text.size(), text.size() + piece.text.size()}, piece.where});
-    text += piece.text;
-  }
-  /// Where a mark in `text` stands in the program; `whole` where it is in no piece.
-  Span origin(Span mark, Span whole) const {
-    for (const Segment& segment : segments) {
-      const bool same_length = segment.there.end - segment.there.begin == segment.here.end - segment.here.begin;
-      if (mark.begin < segment.here.begin || mark.begin > segment.here.end || !same_length) continue;
-      const std::size_t end = std::min(mark.end, segment.here.end);
-      const std::size_t shift = segment.there.begin - segment.here.begin;  // modulo 2^64, as unsigned numbers are
-      return {mark.begin + shift, std::max(end, mark.begin) + shift};
-    }
-    return whole;
-  }
-};
-
-std::string dimension_label(const std::string& parameter, std::size_t dim) {
-  return fmt::format("{}_dimension{}", parameter, dim);
-}
-
-std::string result_name(const KernelDefinition& definition) {
-  std::string name = "Z";
-  const auto taken = [&](const auto& item) { return item.name == name; };
-  while (std::any_of(definition.parameters.begin(), definition.parameters.end(), taken) ||
-         std::any_of(definition.given.begin(), definition.given.end(), taken)) {
-    name += "_";
-  }
-  return name;
-}
-
-KernelText text_of(const KernelDefinition& definition, const std::vector<DType>& dtypes) {
-  KernelText out;
-  for (const std::string& scalar : definition.scalars) out.append(fmt::format("scalar {}\n", scalar));
-  for (const auto& [label, extent] : definition.dims) out.append(fmt::format("dims {}={}\n", label, extent));
-  for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
-    const KernelDefinition::Parameter& parameter = definition.parameters[i];
-    std::vector<std::string> labels;
-    for (std::size_t d = 0; d < index_count(parameter.indices.text); ++d)
-      labels.push_back(dimension_label(parameter.name, d));
-    out.append(fmt::format("input {}[{}] : {}\n", parameter.name, fmt::join(labels, ","), name_of(dtypes[i])));
-  }
-  for (const KernelDefinition::Given& given : definition.given) {
-    out.append(given.name + "[");
-    out.append(given.indices);
-    out.append("] = ");
-    out.append(given.body);
-    out.append("\n");
-  }
-  const std::string name = result_name(definition);
-  out.result.begin = out.text.size();
-  out.append(name + "[");
-  out.append(definition.result);
-  out.append("] = ");
-  out.append(definition.body);
-  if (definition.body.text == "view" && !definition.parameters.empty()) {
-    out.append(fmt::format(" {}[", definition.parameters.front().name));
-    out.append(definition.parameters.front().indices);
-    out.append("]");
-  }
-  out.result.end = out.text.size();
-  out.append(fmt::format("\noutput {}\n", name));
-  return out;
-}
-
-constexpr std::int64_t most_reach = std::int64_t{1} << 40U;
-
-/// Extents under which a definition can be checked before any array is there: 1 where arrays give them later, more
-/// where a window, a constant index or a group needs it.
-class Placeholders {
- public:
-  Placeholders(const KernelDefinition& definition, const build::Program& program) : dims_(definition.dims) {
-    for (const KernelDefinition::Parameter& parameter : definition.parameters)
-      bounds_[parameter.name].resize(index_count(parameter.indices.text), 1);
-    for (const build::Statement& statement : program.statements) note(statement);
-    constexpr int rounds = 8;  // each passes extents on from reads to labels to other reads
-    for (int round = 0; round < rounds; ++round) {
-      for (const auto& [tensor, dim, index] : reads_) grow(tensor, dim, *index);
-      for (const build::ViewDefinition* view : views_) grow(*view);
-      for (const Left& left : lefts_) share(bounds_.at(left.tensor)[left.dim], left.label);
-    }
-  }
-
-  /// Whether it stands on a left side or is reduced.
-  bool is_label(const std::string& name) const { return names_.count(name) != 0; }
-  bool is_read(const std::string& tensor) const { return read_.count(tensor) != 0; }
-  bool is_given_by_a_read(const std::string& label) const { return given_.count(label) != 0; }
-  std::int64_t extent(const std::string& tensor, std::size_t dim) const { return bounds_.at(tensor)[dim]; }
-
- private:
-  struct Read {
-    std::string tensor;
-    std::size_t dim;
-    const build::Index* index;
-  };
-  /// A dimension of a given value has the extent of its label on the left.
-  struct Left {
-    std::string tensor;
-    std::size_t dim;
-    std::string label;
-  };
-
-  void note(const build::Statement& statement) {
-    if (const auto* view = std::get_if<build::ViewDefinition>(&statement.what)) {
-      read_.insert(view->source.text);
-      views_.push_back(view);
-    }
-    const auto* definition = std::get_if<build::Definition>(&statement.what);
-    if (definition == nullptr) return;
-    for (const build::Node& node : definition->value.nodes) {
-      if (const auto* reduce = std::get_if<build::Reduce>(&node.op)) {
-        for (const build::Name& name : reduce->labels) names_.insert(name.text);
-      }
-      const auto* access = std::get_if<build::Access>(&node.op);
-      if (access == nullptr) continue;
-      read_.insert(access->tensor.text);
-      for (std::size_t d = 0; !access->pad && d < access->indices.size(); ++d) {
-        reads_.push_back({access->tensor.text, d, &access->indices[d]});
-        if (plain(access->indices[d]) != nullptr) given_.insert(plain(access->indices[d])->text);
-      }
-    }
-    bounds_[definition->name.text].resize(definition->labels.size(), 1);
-    for (std::size_t d = 0; d < definition->labels.size(); ++d) {
-      names_.insert(definition->labels[d].text);
-      lefts_.push_back({definition->name.text, d, definition->labels[d].text});
-    }
-  }
-
-  std::int64_t label(const std::string& name) const {
-    if (const auto fixed = dims_.find(name); fixed != dims_.end()) return fixed->second;
-    const auto found = labels_.find(name);
-    return found == labels_.end() ? 1 : found->second;
-  }
-
-  /// A dimension and the label that indexes it have one extent.
-  void share(std::int64_t& extent, const std::string& name) {
-    extent = std::max(extent, label(name));
-    labels_[name] = extent;
-  }
-
-  void grow(const std::string& tensor, std::size_t dim, const build::Index& index) {
-    const auto bound = bounds_.find(tensor);
-    if (bound == bounds_.end() || dim >= bound->second.size()) return;
-    std::int64_t& extent = bound->second[dim];
-    if (const build::Name* name = plain(index)) {
-      share(extent, name->text);
-      return;
-    }
-    std::int64_t reach = std::clamp<std::int64_t>(index.offset, 0, most_reach) + 1;
-    for (const build::IndexTerm& term : index.terms) {
-      std::int64_t further = 0;
-      if (__builtin_mul_overflow(std::max<std::int64_t>(term.coefficient, 0), label(term.label.text) - 1, &further))
-        further = most_reach;
-      reach = std::min(reach + std::clamp<std::int64_t>(further, 0, most_reach), most_reach);
-    }
-    extent = std::max(extent, reach);
-  }
-
-  void grow(const build::ViewDefinition& view) {
-    const auto bound = bounds_.find(view.source.text);
-    if (bound == bounds_.end()) return;
-    for (std::size_t d = 0; d < std::min(view.from.size(), bound->second.size()); ++d) {
-      std::int64_t product = 1;
-      for (const build::Name& name : view.from[d]) {
-        if (__builtin_mul_overflow(product, label(name.text), &product)) return;
-      }
-      bound->second[d] = product;
-      if (view.from[d].size() == 1) labels_[view.from[d].front().text] = product;
-    }
-  }
-
-  const std::map<std::string, std::int64_t>& dims_;
-  std::map<std::string, std::int64_t> labels_;
-  std::map<std::string, std::vector<std::int64_t>> bounds_;
-  std::vector<Read> reads_;
-  std::vector<const build::ViewDefinition*> views_;
-  std::set<std::string> read_;
-  std::set<std::string> given_;
-  std::set<std::string> names_;
-  std::vector<Left> lefts_;
-};
 
 /// Checks a definition and turns its vertices into steps.
 class KernelBuilder {
  public:
-  KernelBuilder(const KernelDefinition& definition, const std::vector<DType>& dtypes)
-      : definition_(definition),
-        dtypes_(dtypes),
-        text_(text_of(definition, dtypes)),
-        source_(fmt::format("kernel {}", definition.name), text_.text) {}
+  KernelBuilder(const KernelDefinition& definition, const std::vector<DType>& dtypes, std::vector<Diagnostic>& errors)
+      : definition_(definition), dtypes_(dtypes), errors_(errors) {}
 
-  /// nullopt with errors() when there are some.
+  /// nullopt with errors added when there are some.
   std::optional<Kernel> run() {
-    const build::Program program = parse(source_, errors_);
-    const Placeholders extents(definition_, program);
-    if (!has_expected_statements(program) && errors_.empty()) error("the definition of a kernel is one expression", "");
-    if (!errors_.empty()) return std::nullopt;
-    try {
-      const CheckedProgram checked = check(program, source_, environment(extents));
-      invariant(checked.graph.has_value(), "all extents of a kernel definition are placed");
-      Kernel kernel = kernel_of_graph(*checked.graph, extents);
-      check_dims(kernel);
-      return errors_.empty() ? std::optional(std::move(kernel)) : std::nullopt;
-    } catch (const ProgramError& wrong) {
-      errors_ = wrong.diagnostics();
+    const std::size_t before = errors_.size();
+    std::optional<EinGraph> graph = check_kernel(program_of(definition_, dtypes_), errors_);
+    if (graph) {
+      take_vertices(std::move(*graph));
+      for (std::size_t p = 0; p < definition_.parameters.size(); ++p) add_operand(p);
+      for (std::size_t i = 0; i < vertices_.size(); ++i) std::visit(CheckStep{*this, reads_[i]}, vertices_[i].op);
+      check_dims();
     }
-    return std::nullopt;
+    for (std::size_t e = before; e < errors_.size(); ++e) {
+      if (errors_[e].marks.empty()) errors_[e].marks.push_back(definition_.where);
+    }
+    return errors_.size() == before ? std::optional(kernel()) : std::nullopt;
   }
-
-  const std::vector<Diagnostic>& errors() const { return errors_; }
-  const SourceText& source() const { return source_; }
-  Span origin(Span mark) const { return text_.origin(mark, definition_.where); }
 
  private:
-  void error(std::string message, std::string help) {
-    errors_.push_back({std::move(message), {text_.result}, std::move(help)});
+  void error(std::string message, Span where, std::string help) {
+    errors_.push_back({std::move(message), {where}, std::move(help)});
   }
 
-  bool has_expected_statements(const build::Program& program) const {
-    const std::size_t declarations =
-        definition_.scalars.size() + definition_.dims.size() + definition_.parameters.size();
-    const std::size_t values = definition_.given.size() + 1;
-    if (program.statements.size() != declarations + values + 1) return false;
-    return std::all_of(program.statements.begin() + static_cast<std::ptrdiff_t>(declarations),
-                       program.statements.end() - 1, [](const build::Statement& statement) {
-                         return std::holds_alternative<build::Definition>(statement.what) ||
-                                std::holds_alternative<build::ViewDefinition>(statement.what);
-                       });
-  }
-
-  Environment environment(const Placeholders& extents) const {
-    Environment environment;
-    for (const KernelDefinition::Parameter& parameter : definition_.parameters) {
-      const std::vector<std::string> indices = split_indices(parameter.indices.text);
-      for (std::size_t d = 0; d < indices.size(); ++d) {
-        environment.dims[dimension_label(parameter.name, d)] = extents.extent(parameter.name, d);
-        const bool only_here = !extents.is_given_by_a_read(indices[d]);
-        if (only_here && extents.is_label(indices[d]) && definition_.dims.count(indices[d]) == 0)
-          environment.dims[indices[d]] = 1;
-      }
-    }
-    return environment;
-  }
-
-  Kernel kernel_of_graph(const EinGraph& graph, const Placeholders& extents) {
-    std::vector<Vertex> vertices;
-    std::vector<std::vector<std::size_t>> reads;
-    for (const Vertex& vertex : graph.vertices) {
+  void take_vertices(EinGraph graph) {
+    for (Vertex& vertex : graph.vertices) {
       if (is_input(vertex)) continue;  // the parameters, in their order
-      vertices.push_back(vertex);
-      std::vector<std::size_t>& own = reads.emplace_back();
+      std::vector<std::size_t>& own = reads_.emplace_back();
       for (const VertexId input : vertex.inputs) own.push_back(input.index);
+      vertices_.push_back(std::move(vertex));
     }
-    for (std::size_t p = 0; p < definition_.parameters.size(); ++p)
-      add_operand(p, extents.is_read(definition_.parameters[p].name), vertices, reads);
+  }
+
+  Kernel kernel() const {
     Kernel kernel{definition_.name, dtypes_, {}};
-    for (std::size_t i = 0; i < vertices.size(); ++i) {
-      const std::vector<bool> fixed = std::visit(CheckStep{*this, reads[i]}, vertices[i].op);
-      kernel.steps.push_back(einrel::kernel_of(definition_.name, vertices[i], dtypes_, reads[i], fixed).steps.front());
+    for (std::size_t i = 0; i < vertices_.size(); ++i) {
+      const EinSum* const einsum = einsum_of(vertices_[i]);
+      // The labels of an EinSum that are not open keep the extents that `with` gives them.
+      kernel.steps.push_back(einsum != nullptr
+                                 ? KernelStep{*einsum, vertices_[i].dtype, reads_[i]}
+                                 : kernel_of(definition_.name, vertices_[i], dtypes_, reads_[i]).steps.front());
     }
     return kernel;
   }
 
-  /// Returns the labels of a step that `with` fixes.
   struct CheckStep {
     KernelBuilder& self;
     const std::vector<std::size_t>& reads;
-    std::vector<bool> operator()(const Input&) const { throw Bug("a kernel computes something"); }
-    std::vector<bool> operator()(const EinSum& einsum) const { return self.check_labels(einsum, reads); }
-    std::vector<bool> operator()(const View& view) const {
-      self.check_view(view);
-      return {};
-    }
+    void operator()(const Input&) const { throw Bug("a kernel computes something"); }
+    void operator()(const EinSum& einsum) const { self.check_labels(einsum, reads); }
+    void operator()(const View& view) const { self.check_view(view); }
     /// Whose labels are all given by its array.
-    std::vector<bool> operator()(const Opaque&) const { return {}; }
+    void operator()(const Opaque&) const {}
   };
 
-  /// Makes sure that something gives the extent of every label: `with` or an array. Returns the labels that `with`
-  /// fixes.
-  std::vector<bool> check_labels(const EinSum& einsum, const std::vector<std::size_t>& reads) {
-    std::vector<bool> fixed;
+  /// Makes sure that something gives the extent of every label: `with` or an array.
+  void check_labels(const EinSum& einsum, const std::vector<std::size_t>& reads) {
     for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
       const std::string& name = einsum.labels[l].name;
       used_.insert(name);
-      const auto given = definition_.dims.find(name);
-      fixed.push_back(given != definition_.dims.end() && Extent(given->second) == einsum.labels[l].extent);
-      if (fixed.back() || is_given_by_array(einsum, reads, l)) continue;
+      if (!einsum.labels[l].extent.is_open() || is_given_by_array(einsum, reads, l)) continue;
       error(fmt::format("no array gives the extent of label '{}' when kernel {} runs", name, definition_.name),
-            fmt::format("write it into the definition: ... with {}=4 = ...", name));
+            place_of(name), fmt::format("write it into the definition: ... with {}=4 = ...", name));
     }
-    return fixed;
+  }
+
+  /// Where a label stands on a left side.
+  Span place_of(const std::string& label) const {
+    for (const KernelDefinition::Value& value : definition_.values) {
+      const auto* const definition = std::get_if<build::Definition>(&value);
+      if (definition == nullptr) continue;
+      for (const build::Name& name : definition->labels) {
+        if (name.text == label) return name.span;
+      }
+    }
+    return definition_.where;
+  }
+
+  bool is_read(std::size_t parameter) const {
+    return std::any_of(reads_.begin(), reads_.end(), [&](const std::vector<std::size_t>& reads) {
+      return std::find(reads.begin(), reads.end(), parameter) != reads.end();
+    });
   }
 
   /// A parameter also is an operand as its own indices say: where they give a label an extent that nothing else gives,
   /// such as that of n in pad(X[n,y+dy], 0), and where no body reads it, if that has all its labels.
-  void add_operand(std::size_t parameter, bool is_read, std::vector<Vertex>& vertices,
-                   std::vector<std::vector<std::size_t>>& reads) {
+  void add_operand(std::size_t parameter) {
+    const bool has_reader = is_read(parameter);
     std::optional<std::size_t> step;
     std::optional<Access> access;
-    for (std::size_t i = 0; i < vertices.size(); ++i) {
-      const EinSum* einsum = einsum_of(vertices[i]);
+    for (std::size_t i = 0; i < vertices_.size(); ++i) {
+      const EinSum* einsum = einsum_of(vertices_[i]);
       if (einsum == nullptr) continue;
       const Access own = access_of(parameter, *einsum);
-      const bool is_needed = gives_missing_extent(own, *einsum, reads[i]);
-      if (!is_needed && (is_read || !has_all_labels(parameter, *einsum))) continue;
+      const bool is_needed = gives_missing_extent(own, *einsum, reads_[i]);
+      if (!is_needed && (has_reader || !has_all_labels(parameter, *einsum))) continue;
       step = i;
       access = own;
       if (is_needed) break;
     }
     if (!step) return;
-    einsum_of(vertices[*step])->operands.push_back(*access);
-    reads[*step].push_back(parameter);
+    einsum_of(vertices_[*step])->operands.push_back(*access);
+    reads_[*step].push_back(parameter);
   }
 
-  bool gives_missing_extent(const Access& access, const EinSum& einsum, const std::vector<std::size_t>& reads) const {
+  static bool gives_missing_extent(const Access& access, const EinSum& einsum, const std::vector<std::size_t>& reads) {
     return std::any_of(access.indices.begin(), access.indices.end(), [&](const Index& index) {
-      const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms[0].coefficient == 1;
-      if (!is_plain) return false;
-      const std::size_t label = index.terms[0].label;
-      return definition_.dims.count(einsum.labels[label].name) == 0 && !is_given_by_array(einsum, reads, label);
+      const std::optional<std::size_t> label = plain_label(index);
+      return label && einsum.labels[*label].extent.is_open() && !is_given_by_array(einsum, reads, *label);
     });
-  }
-
-  /// The indices of a parameter as they are written; none for the groups of a view.
-  std::vector<build::Index> indices_of(std::size_t parameter) const {
-    const SourceText source("indices", fmt::format("X[{}]", definition_.parameters[parameter].indices.text));
-    try {
-      const build::Expr expr = parse_expression(source);
-      const auto* access = expr.nodes.size() == 1 ? std::get_if<build::Access>(&expr.nodes[0].op) : nullptr;
-      if (access != nullptr) return access->indices;
-    } catch (const ProgramError&) {
-    }
-    return {};
   }
 
   static std::optional<std::size_t> find_label(const EinSum& einsum, const std::string& name) {
@@ -389,24 +157,27 @@ class KernelBuilder {
   }
 
   bool has_all_labels(std::size_t parameter, const EinSum& einsum) const {
-    const std::vector<build::Index> indices = indices_of(parameter);
+    const std::vector<std::optional<build::Index>>& indices = definition_.parameters[parameter].indices;
     if (indices.empty()) return false;
-    return std::all_of(indices.begin(), indices.end(), [&](const build::Index& index) {
-      return std::all_of(index.terms.begin(), index.terms.end(),
-                         [&](const build::IndexTerm& term) { return find_label(einsum, term.label.text).has_value(); });
+    return std::all_of(indices.begin(), indices.end(), [&](const std::optional<build::Index>& index) {
+      return index && std::all_of(index->terms.begin(), index->terms.end(), [&](const build::IndexTerm& term) {
+               return find_label(einsum, term.label.text).has_value();
+             });
     });
   }
 
   /// The indices of a parameter in `einsum`; position 0 where it has not their labels.
   Access access_of(std::size_t parameter, const EinSum& einsum) const {
     Access access;
-    for (const build::Index& written : indices_of(parameter)) {
-      Index index{written.offset, {}};
-      for (const build::IndexTerm& term : written.terms) {
+    for (const std::optional<build::Index>& written : definition_.parameters[parameter].indices) {
+      Index& index = access.indices.emplace_back();
+      if (!written) continue;
+      Index found{written->offset, {}};
+      for (const build::IndexTerm& term : written->terms) {
         const std::optional<std::size_t> label = find_label(einsum, term.label.text);
-        if (label) index.terms.push_back({term.coefficient, *label});
+        if (label) found.terms.push_back({term.coefficient, *label});
       }
-      access.indices.push_back(index.terms.size() == written.terms.size() ? std::move(index) : Index{});
+      if (found.terms.size() == written->terms.size()) index = std::move(found);
     }
     return access;
   }
@@ -420,39 +191,47 @@ class KernelBuilder {
     return false;
   }
 
+  /// The entry of `with` for a label.
+  const build::Dim* given(const std::string& label) const {
+    const auto found = std::find_if(definition_.dims.begin(), definition_.dims.end(),
+                                    [&](const build::Dim& dim) { return dim.label.text == label; });
+    return found == definition_.dims.end() ? nullptr : &*found;
+  }
+
   void check_view(const View& view) {
     for (const Label& label : view.labels) used_.insert(label.name);
     for (const std::vector<std::size_t>& group : view.from) {
-      const bool is_empty = std::any_of(group.begin(), group.end(), [&](std::size_t label) {
-        return label != group.front() && view.labels[label].extent == Extent(0);
-      });
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        const std::string& name = view.labels[group[i]].name;
-        const bool fixed = definition_.dims.count(name) != 0;
-        if (i == 0 && fixed && !is_empty) {
-          error(fmt::format("label '{}' is the first of its group, so it takes its extent from the array", name),
-                "remove it from `with`");
-        } else if (i > 0 && !fixed) {
-          error(fmt::format("only the first label of a group takes its extent from the array, but '{}' is open", name),
-                fmt::format("write it into the definition: ... with {}=4 = view", name));
-        }
+      bool is_empty = false;  // then the array says nothing about the first label
+      for (std::size_t i = 1; i < group.size(); ++i) {
+        const Label& label = view.labels[group[i]];
+        is_empty = is_empty || label.extent == Extent(0);
+        if (!label.extent.is_open()) continue;
+        error(fmt::format("only the first label of a group takes its extent from the array, but '{}' is open",
+                          label.name),
+              definition_.where, fmt::format("write it into the definition: ... with {}=4 = view", label.name));
       }
+      const build::Dim* const first = group.empty() ? nullptr : given(view.labels[group.front()].name);
+      if (first == nullptr || is_empty) continue;
+      error(
+          fmt::format("label '{}' is the first of its group, so it takes its extent from the array", first->label.text),
+          first->label.span, "remove it from `with`");
     }
   }
 
-  void check_dims(const Kernel& kernel) {
-    for (const auto& [name, extent] : definition_.dims) {
-      if (used_.count(name) != 0) continue;
-      error(fmt::format("`with` gives an extent to '{}', which is no label of kernel {}", name, kernel.name),
-            "remove it");
+  void check_dims() {
+    for (const build::Dim& dim : definition_.dims) {
+      if (used_.count(dim.label.text) != 0) continue;
+      error(fmt::format("`with` gives an extent to '{}', which is no label of kernel {}", dim.label.text,
+                        definition_.name),
+            dim.label.span, "remove it");
     }
   }
 
   const KernelDefinition& definition_;
   const std::vector<DType>& dtypes_;
-  KernelText text_;
-  SourceText source_;
-  std::vector<Diagnostic> errors_;
+  std::vector<Diagnostic>& errors_;
+  std::vector<Vertex> vertices_;
+  std::vector<std::vector<std::size_t>> reads_;  // per vertex
   std::set<std::string> used_;
 };
 
@@ -511,26 +290,10 @@ void reorder_operands(EinSum& einsum, std::vector<std::size_t>& reads) {
 
 }  // namespace
 
-std::size_t index_count(std::string_view indices) { return split_indices(indices).size(); }
-
 std::optional<Kernel> kernel_from(const KernelDefinition& definition, const std::vector<DType>& dtypes,
                                   std::vector<Diagnostic>& errors) {
   invariant(dtypes.size() == definition.parameters.size(), "a kernel definition is used with one dtype per parameter");
-  KernelBuilder builder(definition, dtypes);
-  std::optional<Kernel> kernel = builder.run();
-  for (Diagnostic error : builder.errors()) {
-    for (Span& mark : error.marks) mark = builder.origin(mark);
-    if (error.marks.empty()) error.marks.push_back(definition.where);
-    errors.push_back(std::move(error));
-  }
-  return kernel;
-}
-
-Kernel kernel_from(const KernelDefinition& definition, const std::vector<DType>& dtypes) {
-  KernelBuilder builder(definition, dtypes);
-  std::optional<Kernel> kernel = builder.run();
-  if (!kernel) throw ProgramError(builder.errors(), builder.source());
-  return std::move(*kernel);
+  return KernelBuilder(definition, dtypes, errors).run();
 }
 
 Kernel in_reading_order(Kernel kernel) {

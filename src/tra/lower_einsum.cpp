@@ -25,25 +25,6 @@ bool reads_plainly(const Access& access, std::size_t label) {
                      [&](const Index& index) { return plain_label(index) == label; });
 }
 
-/// Element-wise a f b for arrays of `rank` dimensions. The language counts bool as numbers, so it has no such kernel
-/// for them.
-Kernel fold_kernel(BinaryFunction function, DType dtype, std::size_t rank) {
-  const std::string_view name = function == BinaryFunction::add        ? "add"
-                                : function == BinaryFunction::multiply ? "mul"
-                                                                       : name_of(function);
-  if (dtype != DType::boolean) return named_kernel(name, {dtype, dtype}, {rank, rank});
-  EinSum einsum;
-  std::vector<std::size_t> labels;
-  for (std::size_t d = 0; d < rank; ++d) {
-    labels.push_back(d);
-    einsum.labels.push_back({fmt::format("d{}", d), Extent::open()});
-  }
-  einsum.output = labels;
-  einsum.operands.assign(2, plain_access(labels));
-  einsum.body.steps = {operand_step(0, dtype), operand_step(1, dtype), {dtype, ApplyBinary{function}}};
-  return {std::string(name), {dtype, dtype}, {{std::move(einsum), dtype, {0, 1}}}};
-}
-
 /// How chunks that were reduced one by one become the reduction of all.
 struct Fold {
   Reducer each{};  ///< within a chunk
@@ -51,18 +32,18 @@ struct Fold {
 };
 
 Fold fold_of(Reducer reducer, DType partial, std::size_t rank) {
-  const auto element_wise = [&](Reducer each, BinaryFunction function) {
-    return Fold{each, fold_kernel(function, partial, rank)};
+  const auto fold = [&](Reducer each, std::string_view name) {
+    return Fold{each, named_kernel(name, {partial, partial}, {rank, rank})};
   };
   switch (reducer) {
     case Reducer::sum:
-    case Reducer::mean: return element_wise(Reducer::sum, BinaryFunction::add);
-    case Reducer::prod: return element_wise(reducer, BinaryFunction::multiply);
+    case Reducer::mean: return fold(Reducer::sum, "add");
+    case Reducer::prod: return fold(reducer, "mul");
     case Reducer::max:
-    case Reducer::any: return element_wise(reducer, BinaryFunction::maximum);
+    case Reducer::any: return fold(reducer, "max");
     case Reducer::min:
-    case Reducer::all: return element_wise(reducer, BinaryFunction::minimum);
-    case Reducer::logsumexp: return {reducer, named_kernel("logAddExp", {partial, partial}, {rank, rank})};
+    case Reducer::all: return fold(reducer, "min");
+    case Reducer::logsumexp: return fold(reducer, "logAddExp");
     case Reducer::argmax:
     case Reducer::argmin: break;
   }

@@ -3,123 +3,190 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <utility>
 
 #include "base/suggest.h"
+#include "einsum/build/formula.h"
 
 namespace einrel {
 namespace {
 
-/// A row of the registry as a definition. "@" stands for as many labels as the arrays have dimensions beyond those
-/// named, the same for all of them.
-struct Row {
-  std::string_view name;
-  std::array<std::string_view, 2> parameters;  ///< the indices of A and B; "-" for none
-  std::string_view result;
-  std::string_view body;
-  std::string_view label = "";  ///< with this label's extent fixed,
-  std::int64_t extent = 0;      ///< to this
+using build::apply;
+using build::Formula;
+using build::number;
+using build::whole_number;
+using Labels = std::vector<std::string>;
+
+/// An argument as bodies read it: at the labels that all arrays have in front, then at those of its own.
+class Argument {
+ public:
+  Argument(std::string name, Labels front) : name_(std::move(name)), front_(std::move(front)) {}
+
+  Formula operator()(const std::vector<build::Index>& own) const {
+    std::vector<build::Index> indices;
+    for (const std::string& label : front_) indices.push_back(build::index(label));
+    indices.insert(indices.end(), own.begin(), own.end());
+    return build::element(name_, std::move(indices));
+  }
+  Formula operator()(const Labels& own) const {
+    std::vector<build::Index> indices;
+    for (const std::string& label : own) indices.push_back(build::index(label));
+    return (*this)(indices);
+  }
+  Formula operator()() const { return (*this)(Labels{}); }
+
+ private:
+  std::string name_;
+  Labels front_;
 };
 
-constexpr std::string_view none = "-";
-constexpr const char* natural_log_of_2 = "0.6931471805599453";
+/// A row of the registry.
+struct Row {
+  std::string_view name;
+  std::vector<Labels> parameters;  ///< the labels that each argument has of its own
+  Labels result;
+  std::function<Formula(const std::vector<Argument>&)> body;
+  bool any_rank = false;  ///< arguments and result have further labels in front, as many as the arrays have dimensions
+  std::vector<build::Dim> dims{};
+};
+
+Row unary(std::string_view name, UnaryFunction function) {
+  return {name, {{}}, {}, [=](const auto& of) { return apply(function, of[0]()); }, true};
+}
+Row binary(std::string_view name, BinaryFunction function) {
+  return {name, {{}, {}}, {}, [=](const auto& of) { return apply(function, of[0](), of[1]()); }, true};
+}
+/// Z[i,k] = sum[j] A[left] * B[right]
+Row product(std::string_view name, const Labels& left, const Labels& right) {
+  return {name, {left, right}, {"i", "k"}, [=](const auto& of) {
+            return build::reduce(Reducer::sum, {"j"}, apply(BinaryFunction::multiply, of[0](left), of[1](right)));
+          }};
+}
+
+Formula sum_of(const Formula& a, const Formula& b) { return apply(BinaryFunction::add, a, b); }
+/// Of conditions: both.
+Formula both(const Formula& a, const Formula& b) { return apply(BinaryFunction::multiply, a, b); }
+Formula equal(const Formula& a, const Formula& b) { return apply(BinaryFunction::equal, a, b); }
+Formula is_nan(const Formula& x) { return apply(BinaryFunction::not_equal, x, x); }
 
 /// log(e^a + e^b) without overflow; equal infinities must not be subtracted.
-const std::string log_add_exp =
-    fmt::format("where(A[@] == B[@], A[@] + {}, max(A[@], B[@]) + log1p(exp(-abs(A[@] - B[@]))))", natural_log_of_2);
+Formula log_add_exp(const std::vector<Argument>& of) {
+  const Formula a = of[0]();
+  const Formula b = of[1]();
+  const Formula distance = apply(UnaryFunction::abs, apply(BinaryFunction::subtract, a, b));
+  const Formula rest = apply(UnaryFunction::log1p, apply(UnaryFunction::exp, apply(UnaryFunction::negate, distance)));
+  return build::where(equal(a, b), sum_of(a, number(std::numbers::ln2)),
+                      sum_of(apply(BinaryFunction::maximum, a, b), rest));
+}
 
 /// The distance of the first least value, as argmin counts (NaN is the least), and its position, as f64.
-constexpr std::string_view min_pair =
-    "where(p == 0, f64(min[i] A[i]), f64(min[i] where((A[i] == (min[k] A[k])) + (A[i] != A[i]), B[i], "
-    "9223372036854775807)))";
+Formula min_pair(const std::vector<Argument>& of) {
+  const auto least = [](const std::string& label, const Formula& x) { return build::reduce(Reducer::min, {label}, x); };
+  const Formula a = of[0](Labels{"i"});
+  const Formula is_least = sum_of(equal(a, least("k", of[0](Labels{"k"}))), is_nan(a));
+  const Formula no_position = whole_number(std::numeric_limits<std::int64_t>::max());
+  return build::where(equal(build::name("p"), whole_number(0)), build::cast(DType::f64, least("i", a)),
+                      build::cast(DType::f64, least("i", build::where(is_least, of[1](Labels{"i"}), no_position))));
+}
+
 /// The lesser pair; NaN is the least value, and among equals the lesser position counts.
-constexpr std::string_view min_index =
-    "where((A[@,0] < B[@,0]) + (A[@,0] != A[@,0]) * (B[@,0] == B[@,0]) + "
-    "((A[@,0] == B[@,0]) + (A[@,0] != A[@,0]) * (B[@,0] != B[@,0])) * (A[@,1] <= B[@,1]), A[@,p], B[@,p])";
+Formula min_index(const std::vector<Argument>& of) {
+  const auto at = [&](std::size_t argument, std::int64_t position) {
+    return of[argument](std::vector<build::Index>{{{}, position, {}}});
+  };
+  const Formula a = at(0, 0);
+  const Formula b = at(1, 0);
+  const Formula is_less = sum_of(apply(BinaryFunction::less, a, b), both(is_nan(a), equal(b, b)));
+  const Formula are_equal = sum_of(equal(a, b), both(is_nan(a), is_nan(b)));
+  const Formula comes_first = apply(BinaryFunction::less_equal, at(0, 1), at(1, 1));
+  return build::where(sum_of(is_less, both(are_equal, comes_first)), of[0](Labels{"p"}), of[1](Labels{"p"}));
+}
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all{
-      {"matAdd", {"@", "@"}, "@", "A[@] + B[@]"},
-      {"add", {"@", "@"}, "@", "A[@] + B[@]"},
-      {"matSub", {"@", "@"}, "@", "A[@] - B[@]"},
-      {"sub", {"@", "@"}, "@", "A[@] - B[@]"},
-      {"elemMul", {"@", "@"}, "@", "A[@] * B[@]"},
-      {"mul", {"@", "@"}, "@", "A[@] * B[@]"},
-      {"max", {"@", "@"}, "@", "max(A[@], B[@])"},
-      {"min", {"@", "@"}, "@", "min(A[@], B[@])"},
-      {"logAddExp", {"@", "@"}, "@", log_add_exp},
-      {"matMul", {"i,j", "j,k"}, "i,k", "sum[j] A[i,j] * B[j,k]"},
-      {"matTranMulL", {"j,i", "j,k"}, "i,k", "sum[j] A[j,i] * B[j,k]"},
-      {"matTranMulR", {"i,j", "k,j"}, "i,k", "sum[j] A[i,j] * B[k,j]"},
-      {"matVecSub", {"q,j", "i,j"}, "i,j", "sum[q] (A[q,j] - B[i,j])", "q", 1},
-      {"minPair", {"i", "i"}, "p", min_pair, "p", 2},
-      {"minIndex", {"@,p", "@,p"}, "@,p", min_index, "p", 2},
-      {"rowSum", {"@,j", none}, "@", "sum[j] A[@,j]"},
-      {"diag", {"i,i", none}, "i", "A[i,i]"},
-      {"transpose", {"i,j", none}, "j,i", "A[i,j]"},
-      {"relu", {"@", none}, "@", "relu(A[@])"},
-      {"step", {"@", none}, "@", "step(A[@])"},
-      {"sigmoid", {"@", none}, "@", "sigmoid(A[@])"},
-      {"exp", {"@", none}, "@", "exp(A[@])"},
-      {"negate", {"@", none}, "@", "-A[@]"},
-      {"id", {"@", none}, "@", "A[@]"},
+      binary("matAdd", BinaryFunction::add),
+      binary("add", BinaryFunction::add),
+      binary("matSub", BinaryFunction::subtract),
+      binary("sub", BinaryFunction::subtract),
+      binary("elemMul", BinaryFunction::multiply),
+      binary("mul", BinaryFunction::multiply),
+      binary("max", BinaryFunction::maximum),
+      binary("min", BinaryFunction::minimum),
+      {"logAddExp", {{}, {}}, {}, log_add_exp, true},
+      product("matMul", {"i", "j"}, {"j", "k"}),
+      product("matTranMulL", {"j", "i"}, {"j", "k"}),
+      product("matTranMulR", {"i", "j"}, {"k", "j"}),
+      {"matVecSub",
+       {{"q", "j"}, {"i", "j"}},
+       {"i", "j"},
+       [](const auto& of) {
+         return build::reduce(Reducer::sum, {"q"},
+                              apply(BinaryFunction::subtract, of[0](Labels{"q", "j"}), of[1](Labels{"i", "j"})));
+       },
+       false,
+       {{{"q", {}}, 1}}},
+      {"minPair", {{"i"}, {"i"}}, {"p"}, min_pair, false, {{{"p", {}}, 2}}},
+      {"minIndex", {{"p"}, {"p"}}, {"p"}, min_index, true, {{{"p", {}}, 2}}},
+      {"rowSum",
+       {{"j"}},
+       {},
+       [](const auto& of) { return build::reduce(Reducer::sum, {"j"}, of[0](Labels{"j"})); },
+       true},
+      {"diag",
+       {{"i", "i"}},
+       {"i"},
+       [](const auto& of) {
+         return of[0](Labels{"i", "i"});
+       }},
+      {"transpose",
+       {{"i", "j"}},
+       {"j", "i"},
+       [](const auto& of) {
+         return of[0](Labels{"i", "j"});
+       }},
+      unary("relu", UnaryFunction::relu),
+      unary("step", UnaryFunction::step),
+      unary("sigmoid", UnaryFunction::sigmoid),
+      unary("exp", UnaryFunction::exp),
+      unary("negate", UnaryFunction::negate),
+      {"id", {{}}, {}, [](const auto& of) { return of[0](); }, true},
   };
   return all;
 }
 
-std::size_t argument_count(const Row& row) { return row.parameters[1] == none ? 1 : 2; }
-
-/// The labels i, j, k, ... that `row` does not name itself.
-std::vector<std::string> fresh_labels(const Row& row, std::size_t count) {
-  std::vector<std::string> labels;
+/// The first of the labels i, j, k, ... that `row` does not name itself.
+Labels front_labels(const Row& row, std::size_t count) {
+  Labels labels;
   for (std::size_t i = 0; labels.size() < count; ++i) {
     constexpr std::size_t letters = 16;  // i to x
     const std::size_t round = i / letters;
     std::string label(1, static_cast<char>('i' + i % letters));
     if (round > 0) label += std::to_string(round);
-    const bool taken = std::any_of(row.parameters.begin(), row.parameters.end(), [&](std::string_view indices) {
-      return indices.find(label) != std::string_view::npos;
+    const bool taken = std::any_of(row.parameters.begin(), row.parameters.end(), [&](const Labels& own) {
+      return std::find(own.begin(), own.end(), label) != own.end();
     });
     if (!taken) labels.push_back(std::move(label));
   }
   return labels;
 }
 
-/// `pattern` with `labels` in the place of "@".
-std::string fill(std::string_view pattern, const std::vector<std::string>& labels) {
-  std::string list;
-  for (const std::string& label : labels) list += (list.empty() ? "" : ",") + label;
-  std::string text;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '@') {
-      text += pattern[i];
-      continue;
-    }
-    text += list;
-    const bool comma_follows = i + 1 < pattern.size() && pattern[i + 1] == ',';
-    if (list.empty() && comma_follows) ++i;
-  }
-  return text;
-}
-
-/// How many labels "@" stands for; throws when the ranks do not fit.
-std::size_t rest_of_rank(const Row& row, const std::vector<std::size_t>& ranks) {
-  std::optional<std::size_t> rest;
+/// How many dimensions the arrays have in front of those that `row` names; throws when the ranks do not fit.
+std::size_t front_rank(const Row& row, const std::vector<std::size_t>& ranks) {
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const std::string_view pattern = row.parameters[i];
-    const bool any_rank = pattern.find('@') != std::string_view::npos;
-    const std::size_t own = index_count(pattern) - (any_rank ? 1U : 0U);
-    if (any_rank ? ranks[i] < own : ranks[i] != own) {
+    const std::size_t own = row.parameters[i].size();
+    if (row.any_rank ? ranks[i] < own : ranks[i] != own) {
       throw UserError(fmt::format("kernel {} takes arrays with {}{} dimension{} as argument {}, not with {}", row.name,
-                                  any_rank ? "at least " : "", own, own == 1 ? "" : "s", i + 1, ranks[i]));
+                                  row.any_rank ? "at least " : "", own, own == 1 ? "" : "s", i + 1, ranks[i]));
     }
-    if (any_rank && rest && *rest != ranks[i] - own) {
+    if (row.any_rank && ranks[i] - own != ranks[0] - row.parameters[0].size()) {
       throw UserError(fmt::format("kernel {} takes arrays of equal rank, not with {} and {} dimensions", row.name,
                                   ranks[0], ranks[1]));
     }
-    if (any_rank) rest = ranks[i] - own;
   }
-  return rest.value_or(0);
+  return row.any_rank ? ranks[0] - row.parameters[0].size() : 0;
 }
 
 const Row* find_row(std::string_view name) {
@@ -135,32 +202,31 @@ const Row& row_of(std::string_view name) {
   throw UserError(fmt::format("unknown kernel '{}'{}", name, near.empty() ? "" : "; " + near));
 }
 
-KernelDefinition definition_of(const Row& row, const std::vector<std::string>& labels) {
-  KernelDefinition definition;
-  definition.name = row.name;
-  for (std::size_t i = 0; i < argument_count(row); ++i)
-    definition.parameters.push_back({i == 0 ? "A" : "B", {fill(row.parameters[i], labels)}});
-  definition.result = {fill(row.result, labels)};
-  definition.body = {fill(row.body, labels)};
-  if (!row.label.empty()) definition.dims[std::string(row.label)] = row.extent;
+KernelDefinition definition_of(const Row& row, const Labels& front) {
+  KernelDefinition definition{std::string(row.name), {}, {}, row.dims};
+  const auto behind = [&](const Labels& own) {
+    Labels labels = front;
+    labels.insert(labels.end(), own.begin(), own.end());
+    return labels;
+  };
+  std::vector<Argument> arguments;
+  for (const Labels& own : row.parameters) {
+    const std::string name = arguments.empty() ? "A" : "B";
+    arguments.emplace_back(name, front);
+    definition.parameters.push_back({{name, {}}, {}});
+    for (const std::string& label : behind(own)) definition.parameters.back().indices.emplace_back(build::index(label));
+  }
+  definition.values.emplace_back(
+      build::Definition{{"Z", {}}, build::names(behind(row.result)), build::expr_of(row.body(arguments))});
   return definition;
 }
 
 }  // namespace
 
 const std::vector<NamedKernel>& all_named_kernels() {
-  static const std::vector<std::string> usages = [] {
-    std::vector<std::string> texts;
-    for (const Row& row : rows()) {
-      const std::vector<std::string> labels{"..."};
-      texts.push_back(fmt::format("Z[{}] = {}", fill(row.result, labels), fill(row.body, labels)));
-    }
-    return texts;
-  }();
   static const std::vector<NamedKernel> all = [] {
     std::vector<NamedKernel> kernels;
-    for (std::size_t i = 0; i < rows().size(); ++i)
-      kernels.push_back({rows()[i].name, usages[i], argument_count(rows()[i])});
+    for (const Row& row : rows()) kernels.push_back({row.name, row.parameters.size()});
     return kernels;
   }();
   return all;
@@ -170,14 +236,14 @@ bool is_named_kernel(std::string_view name) { return find_row(name) != nullptr; 
 
 Kernel named_kernel(std::string_view name, const std::vector<DType>& dtypes, const std::vector<std::size_t>& ranks) {
   const Row& row = row_of(name);
-  if (dtypes.size() != argument_count(row) || ranks.size() != dtypes.size()) {
-    throw UserError(fmt::format("kernel {} takes {} array{}, not {}", name, argument_count(row),
-                                argument_count(row) == 1 ? "" : "s", dtypes.size()));
+  if (dtypes.size() != row.parameters.size() || ranks.size() != dtypes.size()) {
+    throw UserError(fmt::format("kernel {} takes {} array{}, not {}", name, row.parameters.size(),
+                                row.parameters.size() == 1 ? "" : "s", dtypes.size()));
   }
-  const std::size_t rest = rest_of_rank(row, ranks);
+  const std::size_t front = front_rank(row, ranks);
   if (name == "id") return identity_kernel(dtypes.front());
   std::vector<Diagnostic> errors;
-  std::optional<Kernel> kernel = kernel_from(definition_of(row, fresh_labels(row, rest)), dtypes, errors);
+  std::optional<Kernel> kernel = kernel_from(definition_of(row, front_labels(row, front)), dtypes, errors);
   if (kernel) return std::move(*kernel);
   std::string types;
   for (const DType dtype : dtypes) types += (types.empty() ? "" : " and ") + std::string(name_of(dtype));

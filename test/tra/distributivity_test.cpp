@@ -8,6 +8,7 @@
 #include "tra/interpret.h"
 #include "tra/kernel.h"
 #include "tra/named_kernels.h"
+#include "tra/written_kernel.h"
 
 namespace einrel::test {
 namespace {
@@ -17,24 +18,20 @@ std::map<std::string, Kernel> outer_kernels(DType dtype) {
   std::map<std::string, Kernel> kernels{{"id", identity_kernel(dtype)}};
   for (const char* name : {"relu", "step", "negate", "rowSum", "diag", "transpose"})
     kernels[name] = named_kernel(name, {dtype}, {2});
-  const auto define = [&](const char* name, const char* result, const char* body) {
-    KernelDefinition definition;
-    definition.name = name;
-    definition.parameters = {{"A", {"i,j"}}};
-    definition.result.text = result;
-    definition.body.text = body;
-    kernels[name] = kernel_from(definition, {dtype});
-  };
-  define("rowMax", "i", "max[j] A[i,j]");
-  define("rowMin", "i", "min[j] A[i,j]");
-  define("twice", "i,j", "2 * A[i,j]");
-  define("minus three times", "i,j", "A[i,j] * (-3)");
-  define("abs", "i,j", "abs(A[i,j])");
-  define("sq", "i,j", "sq(A[i,j])");
-  define("plus one", "i,j", "A[i,j] + 1");
-  define("floor", "i,j", "floor(A[i,j])");
-  define("sum of squares", "i", "sum[j] sq(A[i,j])");
-  define("product", "i", "prod[j] A[i,j]");
+  const std::vector<std::string> written{"rowMax(A[i,j]) -> [i] = max[j] A[i,j]",
+                                         "rowMin(A[i,j]) -> [i] = min[j] A[i,j]",
+                                         "twice(A[i,j]) -> [i,j] = 2 * A[i,j]",
+                                         "minus_three_times(A[i,j]) -> [i,j] = A[i,j] * (-3)",
+                                         "absolute(A[i,j]) -> [i,j] = abs(A[i,j])",
+                                         "square(A[i,j]) -> [i,j] = sq(A[i,j])",
+                                         "plus_one(A[i,j]) -> [i,j] = A[i,j] + 1",
+                                         "down(A[i,j]) -> [i,j] = floor(A[i,j])",
+                                         "sum_of_squares(A[i,j]) -> [i] = sum[j] sq(A[i,j])",
+                                         "product(A[i,j]) -> [i] = prod[j] A[i,j]"};
+  for (const std::string& statement : written) {
+    Kernel kernel = define(statement, {dtype});
+    kernels[kernel.name] = std::move(kernel);
+  }
   return kernels;
 }
 
@@ -84,16 +81,16 @@ TEST(DistributesOver, IsSaidOfAllThatAreKnownTo) {
       {"rowSum", {"matAdd", "matSub"}},
       {"negate", {"matAdd", "matSub"}},
       {"twice", {"matAdd", "matSub"}},
-      {"minus three times", {"matAdd", "matSub"}},
+      {"minus_three_times", {"matAdd", "matSub"}},
       {"rowMax", {"max"}},
       {"rowMin", {"min"}},
       {"relu", {"max", "min"}},
       {"step", {"max", "min"}},
-      {"floor", {"max", "min"}},
-      {"abs", {}},
-      {"sq", {}},
-      {"plus one", {}},
-      {"sum of squares", {}},
+      {"down", {"max", "min"}},
+      {"absolute", {}},
+      {"square", {}},
+      {"plus_one", {}},
+      {"sum_of_squares", {}},
       {"product", {}},
   };
   for (const auto& [name, outer] : outer_kernels(DType::f64)) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "support/compare.h"
+#include "tra/written_kernel.h"
 
 namespace einrel::test {
 namespace {
@@ -159,14 +160,16 @@ TEST(NamedKernels, RowsAreWhatTheGuardsOfRulesExpect) {
   EXPECT_FALSE(distributes_over(named_kernel("relu", {DType::f32}, {2}), of("matAdd")));
 }
 
-TEST(NamedKernels, EveryRowCanBeBuiltAndHasAUsage) {
+TEST(NamedKernels, EveryRowCanBeBuiltAndShown) {
   for (const NamedKernel& row : all_named_kernels()) {
     std::vector<DType> dtypes(row.arguments, DType::f32);
     if (row.name == "minPair") dtypes[1] = DType::i64;
     const std::size_t rank = row.name == "minPair" ? 1 : 2;
     const Kernel kernel = named_kernel(row.name, dtypes, std::vector<std::size_t>(row.arguments, rank));
     EXPECT_EQ(kernel.name, row.name);
-    EXPECT_THAT(std::string(row.usage), HasSubstr("Z["));
+    EXPECT_THAT(formula(kernel), testing::StartsWith(kernel.steps.empty()       ? "Z = A"
+                                                     : kernel.steps.size() == 1 ? "Z["
+                                                                                : "T1["));
   }
 }
 
@@ -180,15 +183,10 @@ TEST(NamedKernels, WhatDoesNotFitIsRefusedByName) {
   EXPECT_THAT(refusal("minPair", {DType::f32, DType::i32}, {1, 1}), HasSubstr("f32 and i32"));
 }
 
-KernelDefinition define(const std::string& name, const std::vector<KernelDefinition::Parameter>& parameters,
-                        const std::string& result, const std::string& body,
-                        const std::map<std::string, std::int64_t>& dims = {}) {
-  return {name, parameters, {result}, {body}, dims, {}, {}, {}};
-}
-
-std::string wrong(const KernelDefinition& definition) {
+/// What is wrong with a kernel of one array.
+std::string wrong(const std::string& statement) {
   try {
-    kernel_from(definition, std::vector<DType>(definition.parameters.size(), DType::f32));
+    define(statement, {DType::f32});
   } catch (const ProgramError& error) {
     return error.what();
   }
@@ -196,50 +194,45 @@ std::string wrong(const KernelDefinition& definition) {
 }
 
 TEST(KernelDefinitions, ArraysGiveTheExtents) {
-  const Kernel l2 = kernel_from(define("l2", {{"A", {"i,j"}}, {"B", {"j,k"}}}, "i,k", "sum[j] sq(A[i,j] - B[j,k])"),
-                                {DType::f64, DType::f64});
+  const Kernel l2 = define("l2(A[i,j], B[j,k]) -> [i,k] = sum[j] sq(A[i,j] - B[j,k])", {DType::f64, DType::f64});
   EXPECT_EQ(result_shape(l2, {make_shape({5, 3}), make_shape({3, 7})}), make_shape({5, 7}));
   EXPECT_THAT(values_of(evaluate(l2, {a, b}, {})), ElementsAre(82, 450, 50, 530));
   EXPECT_THROW(result_shape(l2, {make_shape({5, 3}), make_shape({4, 7})}), UserError);
 }
 
 TEST(KernelDefinitions, WindowsTakeTheExtentsThatAreWritten) {
-  const Kernel convolution = kernel_from(
-      define("conv", {{"X", {"y+dy"}}, {"W", {"dy"}}}, "y", "sum[dy] X[y+dy] * W[dy]", {{"y", 3}, {"dy", 2}}),
-      {DType::f64, DType::f64});
+  const Kernel convolution =
+      define("conv(X[y+dy], W[dy]) -> [y] with y=3, dy=2 = sum[dy] X[y+dy] * W[dy]", {DType::f64, DType::f64});
   EXPECT_THAT(values_of(evaluate(convolution, {f64({4}, {1, 2, 3, 4}), f64({2}, {1, 10})}, {})),
               ElementsAre(21, 32, 43));
   EXPECT_THROW(result_shape(convolution, {make_shape({4}), make_shape({3})}), UserError) << "dy is 2";
-  const Kernel padded = kernel_from(define("pad", {{"X", {"x"}}}, "y", "pad(X[y-1], 0)", {{"y", 4}}), {DType::f64});
+  const Kernel padded = define("padded(X[x]) -> [y] with y=4 = pad(X[y-1], 0)", {DType::f64});
   EXPECT_THAT(values_of(evaluate(padded, {f64({2}, {5, 6})}, {})), ElementsAre(0, 5, 6, 0));
-  EXPECT_THAT(wrong(define("shift", {{"X", {"x"}}}, "o", "X[o+1]")), HasSubstr("extent of label 'o'"));
-  EXPECT_THAT(wrong(define("steps", {{"X", {"x"}}}, "o", "X[o+1] - X[o]")), HasSubstr("with o=4"));
-  const Kernel steps = kernel_from(define("steps", {{"X", {"x"}}}, "o", "X[o+1] - X[o]", {{"o", 2}}), {DType::f64});
+  EXPECT_THAT(wrong("shift(X[x]) -> [o] = X[o+1]"), HasSubstr("extent of label 'o'"));
+  EXPECT_THAT(wrong("steps(X[x]) -> [o] = X[o+1] - X[o]"), HasSubstr("with o=4"));
+  const Kernel steps = define("steps(X[x]) -> [o] with o=2 = X[o+1] - X[o]", {DType::f64});
   EXPECT_EQ(steps.steps.size(), 1U);
 }
 
 TEST(KernelDefinitions, ViewsTakeTheFirstExtentOfAGroupFromTheArray) {
-  const Kernel split = kernel_from(define("split", {{"A", {"b,(h d)"}}}, "b,h,d", "view", {{"d", 4}}), {DType::f32});
+  const Kernel split = define("split(A[b,(h d)]) -> [b,h,d] with d=4 = view", {DType::f32});
   EXPECT_EQ(result_shape(split, {make_shape({3, 20})}), make_shape({3, 5, 4}));
   EXPECT_THROW(result_shape(split, {make_shape({3, 10})}), UserError);
-  EXPECT_THAT(wrong(define("split", {{"A", {"b,(h d)"}}}, "b,h,d", "view")), HasSubstr("open"));
-  EXPECT_THAT(wrong(define("split", {{"A", {"b,(h d)"}}}, "b,h,d", "view", {{"h", 2}, {"d", 4}})),
-              HasSubstr("first of its group"));
+  EXPECT_THAT(wrong("split(A[b,(h d)]) -> [b,h,d] = view"), HasSubstr("open"));
+  EXPECT_THAT(wrong("split(A[b,(h d)]) -> [b,h,d] with h=2, d=4 = view"), HasSubstr("first of its group"));
 }
 
 TEST(KernelDefinitions, AnUnreadParameterCanGiveAnExtent) {
-  const Kernel spread =
-      kernel_from(define("spread", {{"A", {"i"}}, {"P", {"j"}}}, "i,j", "A[i]"), {DType::f64, DType::i64});
+  const Kernel spread = define("spread(A[i], P[j]) -> [i,j] = A[i]", {DType::f64, DType::i64});
   EXPECT_THAT(values_of(evaluate(spread, {f64({2}, {1, 2}), i64({3}, {0, 1, 2})}, {})), ElementsAre(1, 1, 1, 2, 2, 2));
 }
 
 TEST(KernelDefinitions, SeveralReductionsBecomeSeveralSteps) {
-  const Kernel centred = kernel_from(define("centred", {{"A", {"i"}}}, "i", "A[i] - mean[j] A[j]"), {DType::f64});
+  const Kernel centred = define("centred(A[i]) -> [i] = A[i] - mean[j] A[j]", {DType::f64});
   EXPECT_EQ(centred.steps.size(), 2U);
   EXPECT_THAT(values_of(evaluate(centred, {f64({3}, {1, 2, 6})}, {})), ElementsAre(-2, -1, 3));
-  KernelDefinition given = define("windows", {{"A", {"i"}}}, "o", "S[o] + S[o+1]", {{"o", 2}});
-  given.given.push_back({"S", {"i"}, {"2 * A[i]"}});
-  EXPECT_THAT(values_of(evaluate(kernel_from(given, {DType::f64}), {f64({3}, {1, 2, 6})}, {})), ElementsAre(6, 16));
+  const Kernel given = define("windows(A[i]) -> [o] with o=2 = S[o] + S[o+1] given S[i] = 2 * A[i]", {DType::f64});
+  EXPECT_THAT(values_of(evaluate(given, {f64({3}, {1, 2, 6})}, {})), ElementsAre(6, 16));
 }
 
 TEST(NamedKernels, AnExtentOfZeroIsNotOneThatArraysGive) {
@@ -252,20 +245,39 @@ TEST(NamedKernels, AnExtentOfZeroIsNotOneThatArraysGive) {
   EXPECT_THROW(result_shape(kernel, {make_shape({3})}), UserError);
 }
 
+// Beside an open label or extent, and in its place: an extent of 0 that is written is one.
+TEST(KernelDefinitions, AnExtentOfZeroIsNotOneThatArraysGive) {
+  const Kernel none = define("none(A[i,j]) -> [i,j] with i=0 = A[i,j] + 1", {DType::f64});
+  EXPECT_EQ(result_shape(none, {make_shape({0, 3})}), make_shape({0, 3}));
+  EXPECT_THROW(result_shape(none, {make_shape({2, 3})}), UserError);
+  const Kernel sums = define("sums(A[i,j]) -> [i] with j=0 = sum[j] A[i,j]", {DType::f64});
+  EXPECT_THAT(values_of(evaluate(sums, {f64({2, 0}, {})}, {})), ElementsAre(0, 0));
+  EXPECT_THROW(result_shape(sums, {make_shape({2, 1})}), UserError);
+  const Kernel split = define("split(A[(h d)]) -> [d,h] with h=3, d=0 = view", {DType::f64});
+  EXPECT_EQ(result_shape(split, {make_shape({0})}), make_shape({0, 3}));
+  const Kernel unknown = define("split(A[(h d)]) -> [d,h] with d=0 = view", {DType::f64});
+  EXPECT_THROW(result_shape(unknown, {make_shape({0})}), UserError) << "nothing says what h is";
+}
+
+TEST(KernelDefinitions, LabelsOfUnknownExtentAreNotTakenForEachOther) {
+  const Kernel kernel = define("k(A[i], B[j]) -> [] = (sum[i] i) * (sum[j] j)", {DType::f64, DType::f64});
+  EXPECT_THAT(values_of(evaluate(kernel, {f64({3}, {0, 0, 0}), f64({5}, {0, 0, 0, 0, 0})}, {})), ElementsAre(30));
+}
+
 TEST(KernelDefinitions, MistakesAreNamed) {
-  EXPECT_THAT(wrong(define("k", {{"A", {"i"}}}, "i", "A[i] +")), HasSubstr("expression is missing"));
-  EXPECT_THAT(wrong(define("k", {{"A", {"i"}}}, "i", "A[i,j]")), HasSubstr("'A' has 1 dimension"));
-  EXPECT_THAT(wrong(define("k", {{"A", {"i"}}}, "i", "B[i]")), HasSubstr("unknown tensor 'B'"));
-  EXPECT_THAT(wrong(define("k", {{"A", {"i"}}}, "i,j", "A[i]")), HasSubstr("label 'j'"));
-  EXPECT_THAT(wrong(define("k", {{"A", {"i"}}}, "i", "A[i]\ninput B[i]")), HasSubstr("one expression"));
-  EXPECT_THAT(wrong(define("k", {{"A", {"i"}}}, "i", "A[i]", {{"q", 3}})), HasSubstr("'q'"));
-  EXPECT_THAT(wrong(define("k", {{"A", {"i"}}}, "o", "A[4000000000*o+2147483647]", {{"o", 9000000000000000000}})),
-              HasSubstr("error"));
+  EXPECT_THAT(wrong("k(A[i]) -> [i] = A[i-1]"), HasSubstr("reads position -1"));
+  EXPECT_THAT(wrong("k(A[i]) -> [i] = (A[i] % 2)"), HasSubstr("'%' is not part of the language"));
+
+  EXPECT_THAT(wrong("k(A[i]) -> [i] = A[i] +"), HasSubstr("expression is missing"));
+  EXPECT_THAT(wrong("k(A[i]) -> [i] = A[i,j]"), HasSubstr("'A' has 1 dimension"));
+  EXPECT_THAT(wrong("k(A[i]) -> [i] = B[i]"), HasSubstr("unknown tensor 'B'"));
+  EXPECT_THAT(wrong("k(A[i]) -> [i,j] = A[i]"), HasSubstr("label 'j'"));
+  EXPECT_THAT(wrong("k(A[i]) -> [i] with q=3 = A[i]"), HasSubstr("'q'"));
+  EXPECT_THAT(wrong("k(A[i]) -> [o] with o=9000000000000000000 = A[2147483646*o+2147483647]"), HasSubstr("error"));
 }
 
 TEST(KernelDefinitions, OrderOfOperandsAndLabelsCanBeNormalised) {
-  Kernel kernel = kernel_from(define("k", {{"A", {"i,j"}}, {"B", {"j,k"}}}, "i,k", "sum[j] B[j,k] * A[i,j]"),
-                              {DType::f32, DType::f32});
+  Kernel kernel = define("k(A[i,j], B[j,k]) -> [i,k] = sum[j] B[j,k] * A[i,j]", {DType::f32, DType::f32});
   const Kernel before = kernel;
   auto& einsum = std::get<EinSum>(kernel.steps[0].op);
   EXPECT_EQ(in_reading_order(kernel), before);

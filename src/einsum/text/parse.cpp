@@ -115,8 +115,9 @@ build::Gradient parse_gradient(Cursor& cursor) {
   return gradient;
 }
 
-/// One dimension of either side of a view: h, (h d), () or 1.
-build::Group parse_group(Cursor& cursor) {
+}  // namespace
+
+build::Group parsing::parse_group(Cursor& cursor) {
   build::Group group;
   if (cursor.peek().kind == TokenKind::number && cursor.peek().text == "1") {
     cursor.next();
@@ -128,10 +129,7 @@ build::Group parse_group(Cursor& cursor) {
   return group;
 }
 
-constexpr const char* dimension_help =
-    "between labels; only reads have windows and positions, X[i+1] or X[0]; labels of a group are separated by blanks";
-
-std::vector<build::Group> parse_groups(Cursor& cursor) {
+std::vector<build::Group> parsing::parse_groups(Cursor& cursor) {
   std::vector<build::Group> groups;
   cursor.expect("[", "the dimensions of a view stand in brackets");
   while (!cursor.accept("]")) {
@@ -140,6 +138,8 @@ std::vector<build::Group> parse_groups(Cursor& cursor) {
   }
   return groups;
 }
+
+namespace {
 
 /// The labels of a definition; groups are for views only.
 std::vector<build::Name> plain_labels(const std::vector<build::Group>& groups, const build::Name& name) {
@@ -156,6 +156,21 @@ std::vector<build::Name> plain_labels(const std::vector<build::Group>& groups, c
   }
   return labels;
 }
+
+}  // namespace
+
+std::variant<build::Definition, build::ViewDefinition> parsing::parse_value(Cursor& cursor, const build::Name& name,
+                                                                            const std::vector<build::Group>& left) {
+  if (cursor.peek().text == "view") {
+    cursor.next();
+    build::ViewDefinition view{name, left, cursor.expect_name("a tensor"), {}};
+    view.from = parse_groups(cursor);
+    return view;
+  }
+  return build::Definition{name, plain_labels(left, name), parse_expr(cursor)};
+}
+
+namespace {
 
 /// The remedy for a word that does not start a statement.
 std::string help_for_start(const std::string& word) {
@@ -174,13 +189,7 @@ std::variant<build::Definition, build::ViewDefinition> parse_definition(Cursor& 
   const std::vector<build::Group> groups = parse_groups(cursor);
   cursor.expect("=", cursor.peek().text == "==" ? "a definition has one '='; '==' compares"
                                                 : fmt::format("after the labels of '{}'", name.text));
-  if (cursor.peek().text == "view") {
-    cursor.next();
-    build::ViewDefinition view{name, groups, cursor.expect_name("a tensor"), {}};
-    view.from = parse_groups(cursor);
-    return view;
-  }
-  return build::Definition{name, plain_labels(groups, name), parse_expr(cursor)};
+  return parse_value(cursor, name, groups);
 }
 
 build::Statement parse_statement(Cursor& cursor) {

@@ -27,6 +27,24 @@ class ExprParser {
     return std::move(expr_);
   }
 
+  build::Index index() {
+    build::Index index;
+    index.span.begin = here();
+    std::int64_t sign = cursor_.accept("-") ? -1 : 1;
+    while (true) {
+      index_part(index, sign);
+      if (cursor_.accept("+")) {
+        sign = 1;
+      } else if (cursor_.accept("-")) {
+        sign = -1;
+      } else {
+        break;
+      }
+    }
+    index.span.end = cursor_.previous_end();
+    return index;
+  }
+
  private:
   /// Counts one level of nesting while it lives.
   class Level {
@@ -53,10 +71,6 @@ class ExprParser {
   }
 
   std::size_t here() const { return cursor_.peek().span.begin; }
-  bool at_symbol(std::string_view text) const {
-    return cursor_.peek().kind == TokenKind::symbol && cursor_.peek().text == text;
-  }
-
   static std::optional<BinaryFunction> comparison_sign(const Token& token) {
     if (token.kind != TokenKind::symbol) return std::nullopt;
     if (token.text == "<") return BinaryFunction::less;
@@ -85,7 +99,7 @@ class ExprParser {
   void additive() {
     const std::size_t begin = here();
     product();
-    while (at_symbol("+") || at_symbol("-")) {
+    while (cursor_.at_symbol("+") || cursor_.at_symbol("-")) {
       const auto function = cursor_.next().text == "+" ? BinaryFunction::add : BinaryFunction::subtract;
       product();
       emit(begin, build::Binary{function});
@@ -95,7 +109,7 @@ class ExprParser {
   void product() {
     const std::size_t begin = here();
     unary();
-    while (at_symbol("*") || at_symbol("/")) {
+    while (cursor_.at_symbol("*") || cursor_.at_symbol("/")) {
       const auto function = cursor_.next().text == "*" ? BinaryFunction::multiply : BinaryFunction::divide;
       unary();
       emit(begin, build::Binary{function});
@@ -105,7 +119,7 @@ class ExprParser {
   /// inverse[i,j](x)
   void opaque(const Token& token, OpaqueFunction function) {
     const std::string usage = fmt::format("name the matrix's rows and columns: {}[i,j](A[b,i,j])", token.text);
-    if (!at_symbol("[")) throw SyntaxError{{fmt::format("{} takes labels", token.text), {token.span}, usage}};
+    if (!cursor_.at_symbol("[")) throw SyntaxError{{fmt::format("{} takes labels", token.text), {token.span}, usage}};
     std::vector<build::Name> matrix = label_list();
     if (matrix.size() != 2) {
       throw SyntaxError{{fmt::format("{} takes 2 labels, not {}", token.text, matrix.size()), {token.span}, usage}};
@@ -163,11 +177,11 @@ class ExprParser {
       emit(token.span.begin, number);
     } else if (token.kind == TokenKind::name) {
       named();
-    } else if (at_symbol("(")) {
+    } else if (cursor_.at_symbol("(")) {
       cursor_.next();
       comparison();
       cursor_.expect(")", "to close the parenthesis");
-    } else if (at_symbol("+")) {
+    } else if (cursor_.at_symbol("+")) {
       throw SyntaxError{{"there is no sign '+'", {token.span}, "leave it out"}};
     } else {
       throw SyntaxError{
@@ -177,8 +191,8 @@ class ExprParser {
 
   void named() {
     const Token token = cursor_.next();
-    const bool bracket = at_symbol("[");
-    const bool parenthesis = at_symbol("(");
+    const bool bracket = cursor_.at_symbol("[");
+    const bool parenthesis = cursor_.at_symbol("(");
     if (token.text == "inf") {
       emit(token.span.begin, build::Number{std::numeric_limits<double>::infinity(), std::nullopt});
     } else if (token.text == "pad" && parenthesis) {
@@ -218,8 +232,8 @@ class ExprParser {
     std::size_t count = 0;
     while (!cursor_.accept(")")) {
       if (count > 0) {
-        cursor_.expect(",", at_symbol("=") ? "arguments have no names; '==' compares"
-                                           : "between arguments, or ')' after the last one");
+        cursor_.expect(",", cursor_.at_symbol("=") ? "arguments have no names; '==' compares"
+                                                   : "between arguments, or ')' after the last one");
       }
       comparison();
       ++count;
@@ -259,14 +273,14 @@ class ExprParser {
   void access_or_macro(const Token& token) {
     const std::size_t open = cursor_.peek().span.begin;
     std::vector<build::Index> indices = index_list();
-    if (at_symbol("[")) {
+    if (cursor_.at_symbol("[")) {
       throw SyntaxError{{fmt::format("'{}' is indexed twice", token.text),
                          {cursor_.peek().span},
                          "all indices stand in one pair of brackets: X[i,j]"}};
     }
     const TokenKind next = cursor_.peek().kind;
     if (next == TokenKind::name || next == TokenKind::number) misspelt_reduction(token);
-    if (!at_symbol("(")) {
+    if (!cursor_.at_symbol("(")) {
       emit(token.span.begin, build::Access{{token.text, token.span}, std::move(indices), std::nullopt});
       return;
     }
@@ -302,7 +316,7 @@ class ExprParser {
   void pad(const Token& token) {
     cursor_.next();
     const Token tensor = cursor_.next();
-    if (tensor.kind != TokenKind::name || !at_symbol("[")) {
+    if (tensor.kind != TokenKind::name || !cursor_.at_symbol("[")) {
       throw SyntaxError{{"pad wraps one tensor", {tensor.span}, "as in pad(X[y+dy,x+dx], 0)"}};
     }
     build::Access access{{tensor.text, tensor.span}, index_list(), std::nullopt};
@@ -316,29 +330,10 @@ class ExprParser {
     std::vector<build::Index> indices;
     cursor_.expect("[", "indices stand in brackets");
     while (!cursor_.accept("]")) {
-      if (!indices.empty() && !at_symbol(":")) cursor_.expect(",", "between indices");
+      if (!indices.empty() && !cursor_.at_symbol(":")) cursor_.expect(",", "between indices");
       indices.push_back(index());
     }
     return indices;
-  }
-
-  /// [-] part { (+|-) part } with part = integer [* label] | label [* integer]
-  build::Index index() {
-    build::Index index;
-    index.span.begin = here();
-    std::int64_t sign = cursor_.accept("-") ? -1 : 1;
-    while (true) {
-      index_part(index, sign);
-      if (cursor_.accept("+")) {
-        sign = 1;
-      } else if (cursor_.accept("-")) {
-        sign = -1;
-      } else {
-        break;
-      }
-    }
-    index.span.end = cursor_.previous_end();
-    return index;
   }
 
   void index_part(build::Index& index, std::int64_t sign) {
@@ -365,7 +360,7 @@ class ExprParser {
       }
     };
     take(first);
-    if (label && (at_symbol("[") || at_symbol("("))) {
+    if (label && (cursor_.at_symbol("[") || cursor_.at_symbol("("))) {
       throw SyntaxError{{fmt::format("'{}' cannot be read inside an index", first.text),
                          {first.span},
                          fmt::format("an index is made of labels and numbers; select by a comparison: sum[v] (v == "
@@ -405,8 +400,20 @@ Token Cursor::next() {
   return token;
 }
 
+bool Cursor::at_symbol(std::string_view symbol, std::size_t ahead) const {
+  return peek(ahead).kind == TokenKind::symbol && peek(ahead).text == symbol;
+}
+
+bool Cursor::at_word(std::string_view word, std::size_t ahead) const {
+  return peek(ahead).kind == TokenKind::name && peek(ahead).text == word;
+}
+
+bool Cursor::at_end_of_statement(std::size_t ahead) const {
+  return peek(ahead).kind == TokenKind::newline || peek(ahead).kind == TokenKind::end;
+}
+
 bool Cursor::accept(std::string_view symbol) {
-  if (peek().kind != TokenKind::symbol || peek().text != symbol) return false;
+  if (!at_symbol(symbol)) return false;
   next();
   return true;
 }
@@ -477,7 +484,7 @@ void Cursor::expect_end_of_program() const {
 }
 
 void Cursor::expect_end_of_statement() const {
-  if (peek().kind == TokenKind::newline || peek().kind == TokenKind::end) return;
+  if (at_end_of_statement()) return;
   const bool product = peek().kind == TokenKind::name || peek().kind == TokenKind::number || peek().text == "(";
   std::string help = peek().kind == TokenKind::name ? other_notations::help_for_word(peek().text) : "";
   if (help.empty() && product) help = "a product needs its sign '*'; each statement stands on its own line";
@@ -520,6 +527,8 @@ build::Number number_of(const Token& token) {
   }
   return number;
 }
+
+build::Index parse_index(Cursor& cursor) { return ExprParser(cursor).index(); }
 
 build::Expr parse_expr(Cursor& cursor) { return ExprParser(cursor).run(); }
 

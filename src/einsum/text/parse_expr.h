@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/source.h"
@@ -24,6 +25,10 @@ class Cursor {
 
   const Token& peek(std::size_t ahead = 0) const;
   Token next();
+  /// What comes next, or so many tokens later.
+  bool at_symbol(std::string_view symbol, std::size_t ahead = 0) const;
+  bool at_word(std::string_view word, std::size_t ahead = 0) const;
+  bool at_end_of_statement(std::size_t ahead = 0) const;
   /// Takes the symbol if it comes next.
   bool accept(std::string_view symbol);
   /// Takes the symbol, or complains with `help`.
@@ -55,6 +60,19 @@ class Cursor {
 
 /// The value of a number token; SyntaxError when it exceeds the range of a double.
 build::Number number_of(const Token& token);
+
+/// [-] part { (+|-) part } with part = integer [* label] | label [* integer]
+build::Index parse_index(Cursor& cursor);
+
+/// The dimensions of either side of a view in their brackets, and one of them: h, (h d), () or 1.
+std::vector<build::Group> parse_groups(Cursor& cursor);
+build::Group parse_group(Cursor& cursor);
+inline constexpr const char* dimension_help =
+    "between labels; only reads have windows and positions, X[i+1] or X[0]; labels of a group are separated by blanks";
+
+/// What stands behind the sign of name[left] = value.
+std::variant<build::Definition, build::ViewDefinition> parse_value(Cursor& cursor, const build::Name& name,
+                                                                   const std::vector<build::Group>& left);
 
 /// additive [comparison additive]; see docs/language.md for the grammar.
 build::Expr parse_expr(Cursor& cursor);

@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "einsum/text/parse_expr.h"
 #include "tra/text/call_lexer.h"
+#include "tra/text/kernel_statement.h"
 
 namespace einrel::calls {
 namespace {
@@ -36,16 +37,6 @@ class Level {
  private:
   std::size_t& depth_;
 };
-
-bool at_symbol(const Cursor& cursor, std::string_view text, std::size_t ahead = 0) {
-  return cursor.peek(ahead).kind == TokenKind::symbol && cursor.peek(ahead).text == text;
-}
-bool at_word(const Cursor& cursor, std::string_view text) {
-  return cursor.peek().kind == TokenKind::name && cursor.peek().text == text;
-}
-bool at_end_of_statement(const Cursor& cursor) {
-  return cursor.peek().kind == TokenKind::newline || cursor.peek().kind == TokenKind::end;
-}
 
 struct Operator {
   std::string_view sign;
@@ -133,7 +124,7 @@ class ArithmeticParser {
     const Token token = cursor_.peek();
     if (token.kind == TokenKind::number) {
       emit(integer(), token.span);
-    } else if (token.kind == TokenKind::name && at_symbol(cursor_, "(", 1)) {
+    } else if (token.kind == TokenKind::name && cursor_.at_symbol("(", 1)) {
       function();
     } else if (token.kind == TokenKind::name) {
       emit(cursor_.next().text, token.span);
@@ -183,7 +174,7 @@ Entry parse_entry(Cursor& cursor) {
   Entry entry;
   entry.value = parse_arithmetic(cursor, additive);
   if (cursor.accept(":")) entry.dim = std::exchange(entry.value, parse_arithmetic(cursor, additive));
-  if (at_word(cursor, "by")) {
+  if (cursor.at_word("by")) {
     cursor.next();
     entry.unit = parse_arithmetic(cursor, additive);
   }
@@ -205,14 +196,14 @@ Vector parse_vector(Cursor& cursor) {
 Parameter parse_parameter(Cursor& cursor) {
   Parameter parameter;
   parameter.span.begin = cursor.peek().span.begin;
-  if (at_symbol(cursor, "<")) {
+  if (cursor.at_symbol("<")) {
     Vector first = parse_vector(cursor);
     if (cursor.accept("->")) {
       parameter.what = Arrow{std::move(first), parse_vector(cursor)};
     } else {
       parameter.what = std::move(first);
     }
-  } else if (cursor.peek().kind == TokenKind::name && at_symbol(cursor, ".", 1)) {
+  } else if (cursor.peek().kind == TokenKind::name && cursor.at_symbol(".", 1)) {
     Composition composition;
     do {
       composition.kernels.push_back(cursor.expect_name("a kernel"));
@@ -250,7 +241,7 @@ class CallParser {
   std::size_t node() {
     const Level level(depth_, cursor_.peek());
     const Name name = cursor_.expect_name("a relation or an operation");
-    if (at_symbol(cursor_, "(")) return call(name);
+    if (cursor_.at_symbol("(")) return call(name);
     tree_.nodes.emplace_back(name);
     return tree_.nodes.size() - 1;
   }
@@ -259,14 +250,14 @@ class CallParser {
     Call call{name, {}, {}, name.span};
     std::vector<Element> first = group();
     call.span.end = cursor_.previous_end();
-    if (at_symbol(cursor_, "(")) {
+    if (cursor_.at_symbol("(")) {
       for (Element& element : first) {
         auto* parameter = std::get_if<Parameter>(&element);
         if (parameter == nullptr) nested_parameter(std::get<std::size_t>(element));
         call.parameters.push_back(std::move(*parameter));
       }
       call.inputs = inputs();
-      if (at_symbol(cursor_, "(")) {
+      if (cursor_.at_symbol("(")) {
         throw SyntaxError{{fmt::format("'{}' is called three times over", name.text),
                            {cursor_.peek().span},
                            "an operation is written name(parameters)(relations)"}};
@@ -309,7 +300,7 @@ class CallParser {
     while (!cursor_.accept(")")) {
       if (!elements.empty()) cursor_.expect(",", "or ')' after the last one");
       const Token& token = cursor_.peek();
-      const bool is_call = token.kind == TokenKind::name && at_symbol(cursor_, "(", 1);
+      const bool is_call = token.kind == TokenKind::name && cursor_.at_symbol("(", 1);
       if (is_call && token.text != "min" && token.text != "max") {
         elements.emplace_back(node());
       } else {
@@ -339,14 +330,14 @@ class CallParser {
 class ProgramParser {
  public:
   ProgramParser(const SourceText& source, std::vector<Diagnostic>& errors)
-      : source_(source), cursor_(tokenize_calls(source, errors), errors), errors_(errors) {}
+      : cursor_(tokenize_calls(source, errors), errors), errors_(errors) {}
 
   Program run() {
     Program program;
     while (cursor_.peek().kind != TokenKind::end) {
       if (cursor_.skip_newline()) continue;
       const std::size_t start = cursor_.position();
-      const bool has_word = !at_symbol(cursor_, "=", 1) && cursor_.peek(1).kind == TokenKind::name;
+      const bool has_word = !cursor_.at_symbol("=", 1) && cursor_.peek(1).kind == TokenKind::name;
       const std::string name = cursor_.peek(has_word ? 1 : 0).text;
       try {
         program.statements.push_back(statement());
@@ -364,15 +355,16 @@ class ProgramParser {
     Statement statement;
     const Token first = cursor_.peek();
     statement.span.begin = first.span.begin;
-    if (at_symbol(cursor_, "=", 1)) {
+    if (cursor_.at_symbol("=", 1)) {
       statement.what = assignment();
-    } else if (at_word(cursor_, "kernel")) {
-      statement.what = kernel();
-    } else if (at_word(cursor_, "input")) {
+    } else if (cursor_.at_word("kernel")) {
+      cursor_.next();
+      statement.what = parse_kernel(cursor_, errors_);
+    } else if (cursor_.at_word("input")) {
       statement.what = input();
-    } else if (at_word(cursor_, "scalar")) {
+    } else if (cursor_.at_word("scalar")) {
       statement.what = scalar();
-    } else if (at_word(cursor_, "output")) {
+    } else if (cursor_.at_word("output")) {
       statement.what = outputs();
     } else {
       cursor_.next();
@@ -420,13 +412,13 @@ class ProgramParser {
       input.extents.push_back(cursor_.expect_extent());
     }
     if (cursor_.accept(":")) input.dtype = dtype();
-    if (at_word(cursor_, "cut")) {
+    if (cursor_.at_word("cut")) {
       cursor_.next();
       input.cut = parse_vector(cursor_);
     }
-    if (at_word(cursor_, "on")) {
+    if (cursor_.at_word("on")) {
       cursor_.next();
-      input.on_all = at_word(cursor_, "all");
+      input.on_all = cursor_.at_word("all");
       if (input.on_all) {
         cursor_.next();
       } else {
@@ -452,84 +444,6 @@ class ProgramParser {
     return DType::f32;
   }
 
-  KernelStatement kernel() {
-    cursor_.next();
-    KernelStatement kernel;
-    kernel.name = cursor_.expect_name("a kernel");
-    KernelDefinition& definition = kernel.definition;
-    definition.name = kernel.name.text;
-    definition.where = kernel.name.span;
-    constexpr const char* form = "a kernel is written: kernel scale(A[i,j]) -> [i,j] = 2 * A[i,j]";
-    cursor_.expect("(", form);
-    do {
-      const Name parameter = cursor_.expect_new_name("an array");
-      definition.parameters.push_back({parameter.text, bracketed(form)});
-    } while (cursor_.accept(","));
-    cursor_.expect(")", form);
-    cursor_.expect("->", form);
-    definition.result = bracketed(form);
-    if (at_word(cursor_, "with")) with(definition);
-    cursor_.expect("=", form);
-    definition.body = body(false);
-    if (!at_word(cursor_, "given")) return kernel;
-    cursor_.next();
-    do {
-      const Name name = cursor_.expect_new_name("a value");
-      KernelDefinition::Piece indices = bracketed(form);
-      cursor_.expect("=", "as in `given S[i] = sum[j] A[i,j]`");
-      definition.given.push_back({name.text, std::move(indices), body(true)});
-    } while (cursor_.accept(","));
-    return kernel;
-  }
-
-  void with(KernelDefinition& definition) {
-    cursor_.next();
-    do {
-      const Name label = cursor_.expect_new_name("a label");
-      cursor_.expect("=", "as in `with d=4`");
-      if (!definition.dims.insert({label.text, cursor_.expect_extent()}).second) {
-        throw SyntaxError{{fmt::format("label '{}' has two extents", label.text), {label.span}, "remove one"}};
-      }
-    } while (cursor_.accept(","));
-  }
-
-  /// What stands between brackets, as it is written.
-  KernelDefinition::Piece bracketed(std::string_view help) {
-    cursor_.expect("[", help);
-    Span span{cursor_.previous_end(), cursor_.previous_end()};
-    std::string words;
-    while (!at_symbol(cursor_, "]")) {
-      if (at_end_of_statement(cursor_)) cursor_.expect("]", "to close the bracket");
-      const Token token = cursor_.next();
-      if (words.empty()) span.begin = token.span.begin;
-      words += (words.empty() ? "" : " ") + token.text;
-      span.end = token.span.end;
-    }
-    cursor_.next();
-    const std::string text(source_.slice(span));
-    return {text.find('\n') == std::string::npos ? text : words, span};
-  }
-
-  /// An expression in the language of EinSums: up to the end of the statement or `given`; in a list, to the next comma.
-  KernelDefinition::Piece body(bool in_list) {
-    Span span{cursor_.peek().span.begin, cursor_.peek().span.begin};
-    std::size_t open = 0;
-    while (!at_end_of_statement(cursor_)) {
-      if (open == 0 && (at_word(cursor_, "given") || (in_list && at_symbol(cursor_, ",")))) break;
-      const Token token = cursor_.next();
-      if (token.text == "(" || token.text == "[") ++open;
-      if ((token.text == ")" || token.text == "]") && open > 0) --open;
-      span.end = token.span.end;
-    }
-    if (span.end == span.begin) {
-      throw SyntaxError{{fmt::format("expected an expression before {}", describe(cursor_.peek())),
-                         {cursor_.peek().span},
-                         "as in `= sum[j] A[i,j] * B[j,k]`"}};
-    }
-    return {std::string(source_.slice(span)), span};
-  }
-
-  const SourceText& source_;
   Cursor cursor_;
   std::vector<Diagnostic>& errors_;
 };

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
 #include "tra/named_kernels.h"
 #include "tra/signature.h"
+#include "tra/text/call_tree.h"
 
 namespace einrel {
 namespace {
@@ -46,25 +48,29 @@ class KernelPrinter {
     for (const KernelStep& step : kernel.steps) steps_.push_back(with_distinct_labels(step));
   }
 
-  /// The definition; with `explicit_types` every value in it says its type.
-  KernelDefinition definition(bool explicit_types) const {
-    KernelDefinition result;
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const auto [left, body] = halves(formula_of(i, explicit_types));
-      if (i + 1 == steps_.size()) {
-        result.result = {left};
-        result.body = {body};
-      } else {
-        result.given.push_back({names_[kernel_.arguments.size() + i], {left}, {body}});
-      }
-      std::visit(NoteDims{result.dims}, steps_[i].op);
-    }
+  const std::set<std::string>& scalars() const { return scalars_; }
+
+  /// The statement; with `explicit_types` every value in it says its type.
+  std::string statement(const std::string& name, bool explicit_types) const {
+    std::vector<std::string> parameters;
     for (std::size_t i = 0; i < kernel_.arguments.size(); ++i)
-      result.parameters.push_back({names_[i], {indices_of(i)}});
+      parameters.push_back(fmt::format("{}[{}]", names_[i], indices_of(i)));
+    std::map<std::string, std::int64_t> extents;
+    for (const KernelStep& step : steps_)
+      std::visit([&](const auto& op) { note_extents(op.labels, extents); }, step.op);
+    std::vector<std::string> dims;
+    for (const auto& [label, extent] : extents) dims.push_back(fmt::format("{}={}", label, extent));
+    std::vector<std::string> given;
+    for (std::size_t i = 0; i + 1 < steps_.size(); ++i) {
+      const auto [left, body] = halves(formula_of(i, explicit_types));
+      given.push_back(fmt::format("{}[{}] = {}", names_[kernel_.arguments.size() + i], left, body));
+    }
+    auto [left, body] = halves(formula_of(steps_.size() - 1, explicit_types));
     const bool is_one_view = steps_.size() == 1 && view_of(steps_[0]) != nullptr;
-    if (is_one_view && kernel_.arguments.size() == 1) result.body = {"view"};
-    result.scalars.assign(scalars_.begin(), scalars_.end());
-    return result;
+    if (is_one_view && kernel_.arguments.size() == 1) body = "view";
+    return fmt::format("kernel {}({}) -> [{}]{}{} = {}{}{}", name, fmt::join(parameters, ", "), left,
+                       dims.empty() ? "" : " with ", fmt::join(dims, ", "), body, given.empty() ? "" : " given ",
+                       fmt::join(given, ", "));
   }
 
  private:
@@ -155,16 +161,12 @@ class KernelPrinter {
     return {formula.substr(1, close - 1), formula.substr(close + 4)};
   }
 
-  /// The extents that no array gives.
-  struct NoteDims {
-    std::map<std::string, std::int64_t>& dims;
-    template <class Op>
-    void operator()(const Op& op) const {
-      for (const Label& label : op.labels) {
-        if (!label.extent.is_open()) dims[label.name] = label.extent.value();
-      }
+  /// Those that no array gives.
+  static void note_extents(const std::vector<Label>& labels, std::map<std::string, std::int64_t>& extents) {
+    for (const Label& label : labels) {
+      if (!label.extent.is_open()) extents[label.name] = label.extent.value();
     }
-  };
+  }
 
   /// Whether a body uses the operand; others are there for their extents.
   static bool is_used(const KernelStep& step, std::size_t operand) {
@@ -216,9 +218,13 @@ class KernelPrinter {
   std::vector<KernelStep> steps_;
 };
 
-/// Whether the definition makes the kernel again.
-bool makes(KernelDefinition definition, const Kernel& kernel) {
+/// Whether reading the statement makes the kernel again.
+bool makes(const std::string& statement, const std::set<std::string>& scalars, const Kernel& kernel) {
   std::vector<Diagnostic> errors;
+  calls::Program program = calls::parse(SourceText(kernel.name, statement), errors);
+  if (!errors.empty()) return false;
+  KernelDefinition& definition = std::get<calls::KernelStatement>(program.statements.front().what).definition;
+  definition.scalars.assign(scalars.begin(), scalars.end());
   const std::optional<Kernel> made = kernel_from(definition, kernel.arguments, errors);
   return made && same_steps(*made, kernel);
 }
@@ -246,22 +252,10 @@ bool is_in_registry(const Kernel& kernel, const std::vector<std::size_t>& ranks)
 
 std::string kernel_statement(const Kernel& kernel, const std::string& name, const std::vector<std::size_t>& ranks) {
   const KernelPrinter printer(kernel, ranks);
-  KernelDefinition definition = printer.definition(false);
-  if (!makes(definition, kernel)) {
-    KernelDefinition typed = printer.definition(true);
-    if (makes(typed, kernel)) definition = std::move(typed);
-  }
-  std::vector<std::string> parameters;
-  for (const KernelDefinition::Parameter& parameter : definition.parameters)
-    parameters.push_back(fmt::format("{}[{}]", parameter.name, parameter.indices.text));
-  std::vector<std::string> dims;
-  for (const auto& [label, extent] : definition.dims) dims.push_back(fmt::format("{}={}", label, extent));
-  std::vector<std::string> given;
-  for (const KernelDefinition::Given& each : definition.given)
-    given.push_back(fmt::format("{}[{}] = {}", each.name, each.indices.text, each.body.text));
-  return fmt::format("kernel {}({}) -> [{}]{}{} = {}{}{}", name, fmt::join(parameters, ", "), definition.result.text,
-                     dims.empty() ? "" : " with ", fmt::join(dims, ", "), definition.body.text,
-                     given.empty() ? "" : " given ", fmt::join(given, ", "));
+  std::string statement = printer.statement(name, false);
+  if (makes(statement, printer.scalars(), kernel)) return statement;
+  std::string typed = printer.statement(name, true);
+  return makes(typed, printer.scalars(), kernel) ? typed : statement;
 }
 
 }  // namespace einrel

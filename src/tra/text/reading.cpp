@@ -253,10 +253,10 @@ std::optional<Kernel> KernelScope::find_one(const Name& name, const std::vector<
     return std::nullopt;
   }
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const std::size_t wanted = index_count(definition.parameters[i].indices.text);
+    const std::size_t wanted = definition.parameters[i].indices.size();
     if (wanted == ranks[i]) continue;
     errors_.push_back({fmt::format("kernel {} takes arrays with {} dimension{} as {}, not with {}", name.text, wanted,
-                                   wanted == 1 ? "" : "s", definition.parameters[i].name, ranks[i]),
+                                   wanted == 1 ? "" : "s", definition.parameters[i].name.text, ranks[i]),
                        {name.span},
                        ""});
     return std::nullopt;
