@@ -178,10 +178,11 @@ PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job
                     "job with mpirun -n {}, or plan for --sites {}",
                     plan.sites, job.ranks, job.ranks == 1 ? "rank" : "ranks", plan.sites, job.ranks));
   }
-  const LoweredPlan lowered = lower(compiled.graph, plan);
+  LoweredPlan lowered = lower(compiled.graph, plan);
+  lowered.tra = {};  // not beside the tasks: it takes a good part of what they do
   const SiteMemory memory = job.ranks > 1 ? SiteMemory::apart : SiteMemory::shared;
   PlannedTasks tasks{tasks_of(lowered.ia.store, lowered.ia.plan, memory),
-                     lowered.vertices,
+                     std::move(lowered.vertices),
                      {},
                      bytes_of(lowered.ia.store, lowered.ia.plan)};
   for (const Vertex& vertex : compiled.graph.vertices) tasks.names.push_back(vertex.name);

@@ -389,14 +389,20 @@ PlacedArrays NodeTasks::operator()(const Repart& op) {
   return result;
 }
 
-/// The joins whose results are only read by an aggregation that can reduce each onto those before, by that aggregation.
-/// Different sites have the same tuples of a group, or none in common.
-std::map<IaId, IaId> joins_to_reduce_onto(const IaStore& store, const IaPlan& plan, const std::vector<IaId>& nodes) {
+/// How often each operation's result is read, by others and as outputs.
+std::map<IaId, int> readers_of(const IaStore& store, const IaPlan& plan, const std::vector<IaId>& nodes) {
   std::map<IaId, int> readers;
   for (const IaOutput& output : plan) ++readers[output.id];
   for (const IaId id : nodes) {
     for (const IaId input : store[id].inputs) ++readers[input];
   }
+  return readers;
+}
+
+/// The joins whose results are only read by an aggregation that can reduce each onto those before, by that aggregation.
+/// Different sites have the same tuples of a group, or none in common.
+std::map<IaId, IaId> joins_to_reduce_onto(const IaStore& store, const std::vector<IaId>& nodes,
+                                          const std::map<IaId, int>& readers) {
   std::map<IaId, IaId> found;
   for (const IaId id : nodes) {
     const auto* const aggregate = std::get_if<LocalAggregate>(&store[id].op);
@@ -404,7 +410,7 @@ std::map<IaId, IaId> joins_to_reduce_onto(const IaStore& store, const IaPlan& pl
     const IaNode& input = store[store[id].inputs.front()];
     const auto* const join = std::get_if<LocalJoin>(&input.op);
     const auto* const fold = std::get_if<Kernel>(&aggregate->fold);
-    if (join == nullptr || fold == nullptr || readers[store[id].inputs.front()] > 1) continue;
+    if (join == nullptr || fold == nullptr || readers.at(store[id].inputs.front()) > 1) continue;
     if (input.type.partial || !std::holds_alternative<Partitioned>(input.type.placement)) continue;
     if (reduces_onto(join->kernel, *fold)) found.emplace(id, store[id].inputs.front());
   }
@@ -418,7 +424,8 @@ TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory) 
   TaskBuilder builder(store.sites(), memory);
   std::map<IaId, PlacedTuples> relations;
   const std::vector<IaId> nodes = nodes_of(store, plan);
-  const std::map<IaId, IaId> onto = joins_to_reduce_onto(store, plan, nodes);
+  std::map<IaId, int> readers = readers_of(store, plan, nodes);
+  const std::map<IaId, IaId> onto = joins_to_reduce_onto(store, nodes, readers);
   const auto tasks_for = [&](IaId id) {
     const IaNode& node = store[id];
     std::vector<const PlacedTuples*> read;
@@ -426,6 +433,12 @@ TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory) 
     const PhysicalType* const first = node.inputs.empty() ? nullptr : &store[node.inputs.front()].type;
     builder.begin(id);
     return NodeTasks(node, std::move(read), first, store.sites(), builder);
+  };
+  // A program of many operations would keep as many relations, most of them long read.
+  const auto end_reads = [&](IaId id) {
+    for (const IaId input : store[id].inputs) {
+      if (--readers.at(input) == 0) relations.erase(input);
+    }
   };
   std::set<IaId> put_off;
   for (const auto& [aggregate, join] : onto) put_off.insert(join);
@@ -436,11 +449,13 @@ TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory) 
       relations[id].arrays =
           tasks.aggregated(std::get<LocalJoin>(store[join->second].op), std::get<LocalAggregate>(store[id].op));
       relations[id].arrived = tasks.arrived();
+      end_reads(join->second);
     } else {
       NodeTasks tasks = tasks_for(id);
       relations[id].arrays = std::visit(tasks, store[id].op);
       relations[id].arrived = tasks.arrived();
     }
+    end_reads(id);
   }
   for (const IaOutput& output : plan) {
     SiteArrays once;

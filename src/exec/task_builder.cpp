@@ -198,27 +198,29 @@ void TaskBuilder::drop_unread() {
     const bool only_copies = std::holds_alternative<ReadInput>(task.op) || std::holds_alternative<CopyBoxes>(task.op);
     return only_copies && readers[task.makes.index] == 0;
   };
-  std::vector<Task> kept;
+  auto kept = graph_.tasks.rbegin();  // in place: a second list would be as long as the graph
   for (auto task = graph_.tasks.rbegin(); task != graph_.tasks.rend(); ++task) {
     if (!is_dropped(*task)) {
-      kept.push_back(std::move(*task));
+      if (kept != task) *kept = std::move(*task);
+      ++kept;
       continue;
     }
     makers_[task->makes.index] = nobody;
     for (const ArrayId read : task->reads) --readers[read.index];
   }
-  std::reverse(kept.begin(), kept.end());
-  graph_.tasks = std::move(kept);
+  graph_.tasks.erase(graph_.tasks.begin(), kept.base());
 }
 
 void TaskBuilder::drop_unmade() {
   std::vector<ArrayId> moved;
-  std::vector<TaskArray> kept;
+  std::size_t kept = 0;
   for (std::size_t a = 0; a < graph_.arrays.size(); ++a) {
-    moved.push_back({kept.size()});
-    if (makers_[a] != nobody) kept.push_back(std::move(graph_.arrays[a]));
+    moved.push_back({kept});
+    if (makers_[a] == nobody) continue;
+    if (kept != a) graph_.arrays[kept] = std::move(graph_.arrays[a]);
+    ++kept;
   }
-  graph_.arrays = std::move(kept);
+  graph_.arrays.resize(kept);
   for (Task& task : graph_.tasks) {
     for (ArrayId& read : task.reads) read = moved[read.index];
     if (!std::holds_alternative<WriteOutput>(task.op)) task.makes = moved[task.makes.index];

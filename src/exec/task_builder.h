@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,7 +39,8 @@ class TaskBuilder {
   /// What is added from now on is a part of that operation.
   void begin(IaId node) { node_ = node; }
   TaskGraph take() {
-    graph_.kernels.assign(kernels_.begin(), kernels_.end());
+    forget_calls();
+    graph_.kernels.assign(std::make_move_iterator(kernels_.begin()), std::make_move_iterator(kernels_.end()));
     mark_shared_inputs();
     drop_unread();
     drop_unmade();
@@ -145,6 +147,13 @@ class TaskBuilder {
   /// Whether a kernel made it, here or on the site that sent it.
   bool is_computed(ArrayId array) const;
 
+  /// What was looked up takes as much memory as the graph.
+  void forget_calls() {
+    calls_.clear();
+    by_name_.clear();
+    called_.clear();
+    called_onto_.clear();
+  }
   void mark_shared_inputs();
   /// Inputs and copies that nobody reads, since all that needed them take parts of them.
   void drop_unread();
