@@ -6,8 +6,8 @@
 #include "arguments.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/unnamed_file.h"
 #include "engine/plan_file.h"
-#include "exec/starpu/spill.h"
 #include "machine/machines.h"
 
 namespace einrel::cli {
@@ -77,7 +77,7 @@ void check_plan_options(const PlanArguments& arguments, const std::optional<std:
   if (arguments.plan_file && (planner || arguments.cost || arguments.batch))
     throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
   if (spill && !arguments.memory) throw UserError("--spill needs --memory SIZE: what may stay in memory");
-  if (spill) check_spill({*spill, {}});
+  if (spill) const UnnamedFile can_be_made(*spill);
 }
 
 std::optional<Plan> plan_from_file(const PlanArguments& arguments, const Compiled& compiled) {

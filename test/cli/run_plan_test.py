@@ -397,6 +397,19 @@ class Limits(RunTest):
         if not SANITIZED:
             self.assertLess(within["peak_memory"]["measured"], 24e6 + 150e6)
 
+    def test_any_number_of_chunks_goes_to_disk_with_few_open_files(self):
+        def few_files():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+
+        program = self.text_file("chain.ein", CHAIN)
+        arguments = ("run", program, "--random", "1", "--json", "--memory", "12MB", "--threads", "4")
+        within = json.loads(self.succeed(*arguments, preexec_fn=few_files).out)
+        self.assertGreater(within["measured"]["bytes_spilled"], 32 * 2**20)
+        whole = json.loads(self.succeed("run", program, "--random", "1", "--json").out)
+        for key in ("min", "max", "mean"):
+            want = whole["outputs"]["E"][key]
+            self.assertAlmostEqual(within["outputs"]["E"][key], want, delta=1e-3 * abs(want) + 1e-2)
+
     def test_a_rank_whose_parts_do_not_fit_computes_smaller_ones(self):
         program = self.text_file("chain.ein", CHAIN)
         whole = json.loads(self.succeed("run", program, "--random", "1", "--json").out)

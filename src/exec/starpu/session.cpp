@@ -224,7 +224,7 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
   std::optional<StartFolder> folder;
   agree(job, [&] {                        // first on all ranks: one where StarPU runs waits for the others when it ends
     constexpr std::size_t of_starpu = 2;  // that wait for what others send, and for time to pass
-    if (options.memory) check_spill(options.spill);
+    if (options.memory) spill_.file.emplace(options.spill.folder);
     check_threads(options.threads + of_starpu);
     folder.emplace();
   });

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
+
+#include "exec/starpu/spill_file.h"
 
 namespace einrel {
 
@@ -20,16 +23,13 @@ struct Spill {
 struct SpillSpace {
   explicit SpillSpace(Spill where) : spill(std::move(where)) {}
   Spill spill;
+  std::optional<SpillFile> file;          ///< that all chunks share; made before StarPU sees the disk
   std::atomic<std::int64_t> written = 0;  ///< bytes, of chunks that had no room
   std::atomic<std::int64_t> read = 0;     ///< bytes, when they were needed again
 };
 
-/// Throws UserError when no file can be made there.
-void check_spill(const Spill& spill);
-
-/// Makes the folder StarPU's swap space: a file per chunk, with room for all of it from the start and without a name,
-/// so that nothing is left however the process ends. After StarPU has started; `space` must outlive it. Throws
-/// RunError when StarPU does not take it.
+/// Makes the file StarPU's swap space. After StarPU has started; `space` must outlive it. Throws RunError when StarPU
+/// does not take it.
 void register_spill(SpillSpace& space);
 
 }  // namespace einrel
