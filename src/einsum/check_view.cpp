@@ -21,6 +21,9 @@ class ViewChecker {
 
   TensorInfo run() {
     const std::size_t errors_before = state_.errors.size();
+    for (const auto* side : {&from_, &to_}) {
+      for (const build::Name& label : *side) state_.seen_labels.insert(label.text);
+    }
     const TensorInfo* source = find_tensor(state_, view_.source);
     check_distinct(state_, from_);
     check_distinct(state_, to_);
@@ -68,11 +71,16 @@ class ViewChecker {
     return product;
   }
 
+  /// By `dims`, an input or --dim.
+  MaybeExtent extent_given(const std::string& label) const {
+    if (const auto declared = state_.labels.find(label); declared != state_.labels.end())
+      return declared->second.extent;
+    const auto given = state_.environment.dims.find(label);
+    return given == state_.environment.dims.end() ? MaybeExtent() : given->second;
+  }
+
   void resolve_extents(const TensorInfo& source) {
-    for (const build::Name& label : from_) {
-      const auto declared = state_.labels.find(label.text);
-      extents_[label.text] = declared == state_.labels.end() ? MaybeExtent() : declared->second.extent;
-    }
+    for (const build::Name& label : from_) extents_[label.text] = extent_given(label.text);
     if (source.extents.size() != view_.from.size()) {
       state_.error(fmt::format("'{}' has {} dimension{} but is viewed with {}", view_.source.text,
                                source.extents.size(), source.extents.size() == 1 ? "" : "s", view_.from.size()),
@@ -97,7 +105,7 @@ class ViewChecker {
     if (open.size() > 1) {
       state_.error(fmt::format("only one extent of a group can be found, but '{}' and '{}' are both open", open[0].text,
                                open[1].text),
-                   {where}, fmt::format("declare one: dims {}=...", open[0].text));
+                   {where}, fmt::format("declare one: dims {0}=..., or give --dim {0}=N", open[0].text));
       return;
     }
     if (!whole) return;

@@ -130,6 +130,25 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"ForeignCharacter", "Z[i] = N[i] ^ 2\n", {"4:13 '^' is not part of the language"}}),
     [](const auto& one) { return one.param.name; });
 
+TEST(Check, TakesExtentsOfTheLabelsOfAViewFromOutside) {
+  Environment environment;
+  environment.inputs["X"] = {make_shape({6, 4}), "f32", {DType::f32}, "x.npy"};
+  const std::string text = "input X[n,b]\nY[i,j,b] = view X[(i j),b]\nZ[(j b),i] = view Y[i,j,b]\n";
+  EXPECT_THAT(errors_of(text, environment),
+              ElementsAre("2:20 only one extent of a group can be found, but 'i' and 'j' are both open"));
+  for (const auto& [label, other] : {std::pair("i", 3), std::pair("j", 3)}) {
+    environment.dims = {{label, 2}};
+    const EinGraph graph = graph_of(text, environment);
+    EXPECT_EQ(graph.vertices[1].bound,
+              label == std::string("i") ? make_shape({2, other, 4}) : make_shape({other, 2, 4}));
+  }
+  environment.dims = {{"i", 4}};
+  EXPECT_THAT(errors_of(text, environment),
+              ElementsAre("2:20 dimension 1 of 'X' has extent 6, which 4 does not divide"));
+  environment.dims = {{"i", 2}, {"k", 2}};
+  EXPECT_THAT(errors_of(text, environment), ElementsAre(testing::HasSubstr("the program has no label 'k'")));
+}
+
 TEST(Check, ReportsTheErrorsOfAllStatementsTogether) {
   EXPECT_THAT(
       errors_of("dims i=3\ninput X[i\nZ[i] = Y[i] +\nW[i] = sum[q] 2\nV[i] = W[i] * X[i] + Q[i]\n"),
