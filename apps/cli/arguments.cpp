@@ -97,6 +97,7 @@ std::int64_t parse_sites(const std::string& given) {
 
 std::optional<std::int64_t> parse_memory(const std::string& given) {
   if (given == "none") return std::nullopt;
+  constexpr std::int64_t least_without_unit = 1000;  // somebody left the unit out
   constexpr const char* wanted = "a size from 1 byte to 2^63-1, as in 16GB, 512MiB, 1.5G or 1000, or none";
   const auto [number, unit] = split_unit(given);
   const auto refused = [&] {
@@ -106,6 +107,12 @@ std::optional<std::int64_t> parse_memory(const std::string& given) {
   if (*unit == 1) {
     const auto size = parse_number<std::int64_t>("--memory ", number, wanted);
     if (size < 1) throw refused();
+    if (size < least_without_unit && std::isdigit(static_cast<unsigned char>(given.back())) != 0) {
+      throw UserError(
+          fmt::format("--memory {0}: that would be {0} B, which holds next to nothing; give a unit, as "
+                      "in {0}GB or {0}MB",
+                      size));
+    }
     return size;
   }
   const double size = parse_number<double>("--memory ", number, wanted) * *unit;

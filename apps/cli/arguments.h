@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,12 @@ std::map<std::string, double> parse_scalars(const std::vector<std::string>& give
 /// --sites N; throws UserError unless it is a whole number that plans can be made for.
 std::int64_t parse_sites(const std::string& given);
 
+/// How the user limits memory, for messages of the engine.
+constexpr std::string_view memory_option = "--memory SIZE";
+
 /// --memory SIZE: bytes, as in 1000; k, M, G and T, with or without B and in either case, are powers of 1000, Ki, Mi,
-/// Gi and Ti of 1024; nullopt for `none`. Throws UserError unless it is from 1 to 2^63-1.
+/// Gi and Ti of 1024; nullopt for `none`. Throws UserError unless it is from 1 to 2^63-1, and for a number below 1000
+/// that has no unit.
 std::optional<std::int64_t> parse_memory(const std::string& given);
 
 /// --threads N; all cores that this process may use when nothing is given. Throws UserError unless it is a whole number

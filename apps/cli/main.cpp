@@ -75,7 +75,17 @@ std::string unknown_option(const CLI::App& app, const std::string& word) {
     if (other->get_option_no_throw(option) != nullptr) others.push_back(other->get_name());
   }
   return fmt::format("{} has no option '{}'{}", words, einrel::printable(option),
-                     others.empty() ? "" : fmt::format("; einrel {} has it", fmt::join(others, ", einrel ")));
+                     others.empty() ? ""
+                                    : fmt::format("; einrel {} {} it", fmt::join(others, " and einrel "),
+                                                  others.size() == 1 ? "has" : "have"));
+}
+
+/// An option that was given more often than once, though it takes one value.
+const CLI::Option* repeated_option(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->nonpositional() && option->get_expected_max() == 1 && option->count() > 1) return option;
+  }
+  return nullptr;
 }
 
 /// What CLI11 says, but of a word that nothing takes: that first, since an argument that is missing may be missing
@@ -84,6 +94,8 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> left = app.remaining(true);
   const auto option = std::find_if(left.begin(), left.end(), [](const auto& word) { return word.starts_with("-"); });
   if (option != left.end()) return unknown_option(app, *option);
+  if (const CLI::Option* const repeated = repeated_option(*called_command(app).first))
+    return fmt::format("{} is given {} times, but takes one value", repeated->get_name(), repeated->count());
   if (left.empty()) return einrel::printable(error.what());
   return fmt::format("{} does not take '{}' besides", called_command(app).second, einrel::printable(left.front()));
 }

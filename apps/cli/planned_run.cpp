@@ -89,7 +89,8 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
     if (run.html) check_replaceable(*run.html);
     chosen = choose_plan(run.compiled, requested(run, job), run.source, job);
     if (!job.is_started)
-      check_room(run.compiled, chosen, [&](const Vertex& input) { return run.inputs.contains(input.name); });
+      check_room(
+          run.compiled, chosen, [&](const Vertex& input) { return run.inputs.contains(input.name); }, memory_option);
     sources = sources_of(run);
   });
   const PlanRequest& request = chosen.request;

@@ -155,8 +155,15 @@ BoundInput describe(const StoredTensor& file) {
   return bound;
 }
 
-EinGraph require_graph(CheckedProgram& checked, const SourceText& program) {
+EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed) {
   if (checked.graph) return std::move(*checked.graph);
+  if (seed) {
+    throw UserError(
+        fmt::format("--random needs the extents of these labels of {}: {}\n  help: give --dim {}=N, or an "
+                    "input that has it with --in",
+                    printable(program.name()), join_some(checked.unknown_extents, ", "),
+                    fmt::join(checked.unknown_extents, "=N --dim ")));
+  }
   std::vector<std::string> missing;
   for (const DeclaredInput& input : checked.inputs) {
     if (std::find(input.extents.begin(), input.extents.end(), std::nullopt) == input.extents.end()) continue;
@@ -192,7 +199,7 @@ TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files,
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex) && in_place(vertex)) layouts[vertex.name] = files.at(vertex.name).strides;
   }
-  check_memory(compiled, layouts, in_place);
+  check_memory(compiled, layouts, in_place, memory_option);
   TensorBindings tensors;
   for (const Vertex& vertex : graph.vertices) {
     if (!is_input(vertex)) continue;

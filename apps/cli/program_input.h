@@ -44,8 +44,9 @@ void refuse_same_file(const std::vector<std::string>& written, const std::vector
 /// What the checks need to know of a file.
 BoundInput describe(const StoredTensor& file);
 
-/// The graph of a checked program; throws UserError that lists the extents that are still open.
-EinGraph require_graph(CheckedProgram& checked, const SourceText& program);
+/// The graph of a checked program; throws UserError that lists the extents that are still open: what inputs without a
+/// file need, random ones if there is a seed.
+EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed);
 
 /// Throws UserError that lists the inputs that have neither a file nor, as there is no seed, random values.
 void check_inputs_given(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed);

@@ -59,7 +59,7 @@ Prepared prepare(const RunArguments& arguments, const SourceText& source) {
     const std::vector<std::string> unknown = unknown_scalars(scalars, checked.scalars);
     if (!unknown.empty()) throw UserError(fmt::format("{}", fmt::join(unknown, "\n")));
   }
-  prepared.compiled = compile(arguments.program, require_graph(checked, source), wanted);
+  prepared.compiled = compile(arguments.program, require_graph(checked, source, prepared.seed), wanted);
   prepared.scalars = bind_scalars(prepared.compiled.graph, scalars);
   return prepared;
 }

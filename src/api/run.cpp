@@ -29,6 +29,8 @@ Tensor kept(const einrel::Tensor& output, const std::map<std::string, Tensor>& i
   return TensorAccess::outside(output);
 }
 
+constexpr std::string_view memory_option = "RunOptions::memory";
+
 /// Each tensor whole, on all threads.
 RunResult run_whole(const Run& run, std::size_t threads) {
   const Compiled& compiled = run.version.compiled();
@@ -39,7 +41,8 @@ RunResult run_whole(const Run& run, std::size_t threads) {
     inputs.push_back(TensorAccess::inside(run.inputs.at(vertex.name)));
     layouts[vertex.name] = inputs.back().strides();
   }
-  check_memory(compiled, layouts, [](const Vertex&) { return true; });
+  check_memory(
+      compiled, layouts, [](const Vertex&) { return true; }, memory_option);
   RunResult result;
   const auto start = std::chrono::steady_clock::now();
   const std::vector<einrel::Tensor> outputs = run.version.run(inputs, run.scalars, threads);
@@ -71,7 +74,8 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
   const std::unique_lock lock(one_at_a_time);
   const auto [planned, is_new] = run.version.planned(asked, run.source);
   const ChosenPlan& chosen = planned.chosen;
-  check_room(compiled, chosen, [](const Vertex&) { return true; });
+  check_room(
+      compiled, chosen, [](const Vertex&) { return true; }, memory_option);
   std::map<std::string, einrel::Tensor> outputs = output_tensors(chosen.tasks.graph);
   const PlanRunReport measured =
       planned.session.step(sources_of(inputs), writers_to(outputs, chosen.tasks.graph), run.scalars);

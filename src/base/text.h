@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace einrel {
 
@@ -22,6 +23,8 @@ std::string printable(std::string_view name, std::size_t most = 400);
 /// "999 B", "1.5 MB": three digits, powers of 1000.
 std::string bytes_text(double bytes);
 std::string bytes_text(std::int64_t bytes);
+/// Two sizes that are compared: where they differ by less than three digits show, in bytes.
+std::pair<std::string, std::string> bytes_texts(std::int64_t one, std::int64_t other);
 
 /// "1.2 ms", "350 us": three digits and a unit from ns to s.
 std::string seconds_text(double seconds);

@@ -80,15 +80,15 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   return {request.plan, std::move(fine.plan), std::move(fine.tasks), true, false, fine.threads};
 }
 
-void check_room(const Compiled& compiled, const ChosenPlan& chosen,
-                const std::function<bool(const Vertex&)>& in_place) {
+void check_room(const Compiled& compiled, const ChosenPlan& chosen, const std::function<bool(const Vertex&)>& in_place,
+                std::string_view limit) {
   if (chosen.spills) return;
   std::int64_t needed = most_live_bytes(chosen.tasks.graph);
   for (const Vertex& vertex : compiled.graph.vertices) {
     if (!is_input(vertex) || !in_place(vertex)) continue;
     needed -= element_count(vertex.bound) * static_cast<std::int64_t>(size_of(vertex.dtype));
   }
-  check_available(needed, fmt::format("running {} by a plan", printable(compiled.name)));
+  check_available(needed, fmt::format("running {} by a plan", printable(compiled.name)), limit);
 }
 
 PlanResources resources_of(const ChosenPlan& chosen, const std::optional<std::string>& folder,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/source.h"
 #include "engine/compare_plans.h"
@@ -36,8 +37,9 @@ struct ChosenPlan {
 ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job);
 
 /// Throws RunError when a process on its own has less memory left than a plan needs that has no limit: all sites'
-/// chunks are in it. `in_place` tells of an input whether it is there already and costs nothing more.
-void check_room(const Compiled& compiled, const ChosenPlan& chosen, const std::function<bool(const Vertex&)>& in_place);
+/// chunks are in it. `in_place` and `limit` are as of check_memory.
+void check_room(const Compiled& compiled, const ChosenPlan& chosen, const std::function<bool(const Vertex&)>& in_place,
+                std::string_view limit);
 
 /// What a plan may use as it was asked for, chunks going to `folder`, or the system's for what is not to stay.
 /// `on_failure` ends a run that lost a chunk (Spill).

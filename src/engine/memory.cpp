@@ -87,23 +87,24 @@ MemoryForecast forecast_memory(const EinGraph& graph, const MemoryPlan& plan) {
 }
 
 void check_memory(const Compiled& compiled, const LayoutBindings& layouts,
-                  const std::function<bool(const Vertex&)>& in_place) {
+                  const std::function<bool(const Vertex&)>& in_place, std::string_view limit) {
   const EinGraph& graph = compiled.graph;
   const MemoryForecast forecast = forecast_memory(compiled, layouts);
   std::int64_t needed = forecast.peak_bytes;
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex) && in_place(vertex)) needed -= bytes_of(vertex);
   }
-  check_available(needed, fmt::format("computing '{}'", graph.vertices[forecast.peak_vertex].name));
+  check_available(needed, fmt::format("computing '{}'", graph.vertices[forecast.peak_vertex].name), limit);
 }
 
-void check_available(std::int64_t needed, const std::string& what) {
+void check_available(std::int64_t needed, const std::string& what, std::string_view limit) {
   const auto available = available_memory();
   if (!available || needed <= *available) return;
-  throw RunError(fmt::format(
-      "{} needs {} of memory, but only {} are free; use smaller extents, or limit it (--memory SIZE, in C++ "
-      "RunOptions::memory): chunks then go to disk",
-      what, bytes_text(needed), bytes_text(*available)));
+  const auto [wanted, free] = bytes_texts(needed, *available);
+  throw RunError(
+      fmt::format("{} needs {} of memory, but only {} are free; use smaller extents, or limit it ({}): chunks then go "
+                  "to disk",
+                  what, wanted, free, limit));
 }
 
 std::optional<std::int64_t> peak_resident_bytes() {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/compile.h"
 #include "engine/memory_plan.h"
@@ -25,12 +26,12 @@ MemoryForecast forecast_memory(const EinGraph& graph, const MemoryPlan& plan);
 
 /// Throws RunError, naming need, vertex and what is there, when running a program needs more memory than the machine
 /// has left. `in_place` tells of an input whether it is there already (mapped from its file, say) and costs nothing
-/// more.
+/// more; `limit` is how the user limits memory, as in "--memory SIZE".
 void check_memory(const Compiled& compiled, const LayoutBindings& layouts,
-                  const std::function<bool(const Vertex&)>& in_place);
+                  const std::function<bool(const Vertex&)>& in_place, std::string_view limit);
 
 /// Throws RunError when the machine has less than `needed` bytes left for `what`, as in "computing 'Z'".
-void check_available(std::int64_t needed, const std::string& what);
+void check_available(std::int64_t needed, const std::string& what, std::string_view limit);
 
 /// The largest memory this process has had so far, mapped files included, if the system says so.
 std::optional<std::int64_t> peak_resident_bytes();

@@ -99,6 +99,9 @@ TEST(BytesText, HasThreeDigitsAndAUnit) {
   EXPECT_EQ(bytes_text(std::int64_t{1500}), "1.5 kB");
   EXPECT_EQ(bytes_text(std::int64_t{999'499}), "999 kB");
   EXPECT_EQ(bytes_text(std::int64_t{999'500}), "1 MB");
+  EXPECT_EQ(bytes_texts(8'388'612, 8'388'608), std::pair(std::string("8388612 B"), std::string("8388608 B")));
+  EXPECT_EQ(bytes_texts(8'400'000, 8'388'608), std::pair(std::string("8.4 MB"), std::string("8.39 MB")));
+  EXPECT_EQ(bytes_texts(8'388'608, 8'388'608).first, "8.39 MB");
   EXPECT_EQ(bytes_text(std::int64_t{12'345'678}), "12.3 MB");
   EXPECT_EQ(bytes_text(9.2e18), "9.2 EB");
 }

@@ -617,7 +617,19 @@ class Options(CommandLineTest):
                                        (["check"], "--dims", "--dim"), (["calibrate"], "--treads", "--threads"), ([], "--hlep", "--help")):
             with self.subTest(command=command, given=given):
                 self.refuse(1, *command, given, mentions=[f"'{given.split('=')[0]}'", f"did you mean '{wanted}'?"])
-        self.refuse(1, "explain", self.program, "--random", "1", mentions=["'--random'", "einrel run"])
+        self.refuse(1, "explain", self.program, "--random", "1", mentions=["'--random'", "einrel run has it"])
+        self.refuse(1, "check", self.program, "--spill", "1", mentions=["einrel run and einrel einsum have it"])
+
+    def test_an_option_that_takes_one_value_is_named_when_it_is_given_twice(self):
+        for command, option in (("run", "--memory"), ("run", "--random"), ("explain", "--cost"), ("einsum", "--out")):
+            given = ("ij", self.program) if command == "einsum" else (self.program,)
+            self.refuse(1, command, *given, option, "1M", f"{option}=2M", mentions=[f"{option} is given 2 times"])
+
+    def test_random_inputs_need_extents(self):
+        program = self.text_file("open.ein", "input D[b,h,c], E[c]\nY[b] = sum[h,c] D[b,h,c] * E[c]\n")
+        said = self.refuse(1, "run", program, "--random", "1", "--dim", "b=2", mentions=["--random", "c, h", "--dim c=N --dim h=N"])
+        self.assertNotIn("missing", said.err)
+        self.succeed("run", program, "--random", "1", "--dim", "b=2", "--dim", "c=3", "--dim", "h=4")
 
     def test_a_misspelt_command_gets_a_suggestion(self):
         self.refuse(1, "exlpain", self.program, mentions=["did you mean 'explain'?"])
@@ -650,7 +662,7 @@ class Options(CommandLineTest):
             with self.subTest(given=given):
                 result = self.succeed("explain", program, "--memory", given, "--json")
                 self.assertEqual(parse_json(result.out)["memory_limit"], size)
-        for given in ("", "M", "40X", "40MBB", "40iB", "1.5", "-1M", "0", "0.1", "1e30G", "40M 2", "infG"):
+        for given in ("", "M", "40X", "40MBB", "40iB", "1.5", "-1M", "0", "0.1", "1e30G", "40M 2", "infG", "1", "512"):
             with self.subTest(given=given):
                 self.refuse(1, "run", program, "--random", "1", f"--memory={given}", mentions=["--memory", "40" if "40" in given else given])
 

@@ -106,8 +106,9 @@ class MemoryTest(process.ProgramTest):
     def test_a_plan_that_cannot_fit_is_refused_and_told_of_the_disk(self):
         program = self.text_file("wide.ein", "dims i=4000000 j=4000000\ninput X[i,j]\nY[i,j] = X[i,j] + 1\noutput Y\n")
         for arguments in ((), ("--sites", "4")):
-            self.refuse(2, "run", program, "--random", "1", *arguments, mentions=["TB of memory", "--memory SIZE"],
-                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 32, 1 << 32)))
+            said = self.refuse(2, "run", program, "--random", "1", *arguments, mentions=["TB of memory", "--memory SIZE"],
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 32, 1 << 32)))
+            self.assertNotIn("RunOptions", said.err)
 
 
 if __name__ == "__main__":

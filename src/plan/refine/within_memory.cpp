@@ -201,8 +201,9 @@ class Descent {
 
 std::string over_limit(const EinGraph& graph, const SitePeak& peak, std::int64_t limit) {
   if (peak.bytes <= limit) return "";
-  return fmt::format("{} needs {} on site {}, and the limit is {} a site", graph.vertices[peak.vertex].name,
-                     bytes_text(peak.bytes), peak.site, bytes_text(limit));
+  const auto [needed, allowed] = bytes_texts(peak.bytes, limit);
+  return fmt::format("{} needs {} on site {}, and the limit is {} a site", graph.vertices[peak.vertex].name, needed,
+                     peak.site, allowed);
 }
 
 Planned eindecomp_within(const EinGraph& graph, const PlanRequest& request, const std::vector<Plan>& others) {
