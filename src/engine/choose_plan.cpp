@@ -10,6 +10,7 @@
 #include "engine/memory.h"
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"
+#include "exec/cut_parts_out.h"
 #include "exec/starpu/session.h"
 
 namespace einrel {
@@ -70,6 +71,7 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   chosen.in_order = limit && most_live_bytes(chosen.tasks.graph) <= chunk_memory(*limit, request.threads);
   if (!limit || chosen.in_order) return chosen;
   if (is_given) {
+    cut_parts_out(chosen.tasks.graph, most_task_bytes({*limit, request.threads}));
     chosen.threads = threads_that_fit(chosen.tasks, {*limit, request.threads});
     check_tasks_fit(compiled, chosen.tasks, {*limit, chosen.threads});
     chosen.spills = true;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
+#include "exec/cut_parts_out.h"
 #include "exec/starpu/session.h"
 #include "plan/refine/finer_parts.h"
 
@@ -25,6 +26,8 @@ constexpr std::int64_t most_virtual_sites = 4096;
 
 /// Nor are more kernel calls than these worth waiting for.
 constexpr double most_calls = 100'000;
+/// Nor more parts that are copied from one chunk to another.
+constexpr double most_copies = 100'000;
 /// Smaller chunks gain less by another thread than it takes to handle them.
 constexpr std::int64_t least_task_bytes = std::int64_t{1} << 20;
 
@@ -45,6 +48,13 @@ LargestTask largest_task(const TaskGraph& graph) {
 
 bool fits(const LargestTask& largest, const TaskMemory& memory) { return largest.bytes <= most_task_bytes(memory); }
 
+/// Each as small as the memory asks.
+PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
+  PlannedTasks tasks = tasks_of(compiled, plan, job);
+  cut_parts_out(tasks.graph, most_task_bytes(memory));
+  return tasks;
+}
+
 /// What all tasks read and make, each by itself.
 double bytes_touched(const TaskGraph& graph) {
   return std::transform_reduce(graph.tasks.begin(), graph.tasks.end(), 0.0, std::plus<>(),
@@ -64,6 +74,19 @@ bool reads_results_at_constants(const EinGraph& graph) {
     }
   }
   return false;
+}
+
+/// Which labels of a vertex have to stay whole, and why.
+std::string uncut_text(const EinGraph& graph, std::size_t v) {
+  const Vertex& vertex = graph.vertices[v];
+  const Shape extents = label_extents(vertex);
+  const std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
+  std::string text;
+  for (std::size_t l = 0; l < reasons.size(); ++l) {
+    if (reasons[l].empty() || extents[l].value() < 2) continue;
+    text += fmt::format("\n  {} of {} cannot be cut: {}", label_title(vertex, l), vertex.name, reasons[l]);
+  }
+  return text;
 }
 
 /// The least limit that such a task fits into, rounded up to three digits, as people read it.
@@ -91,13 +114,16 @@ std::set<std::size_t> vertices_over(const PlannedTasks& tasks, std::int64_t most
 }
 
 /// Of these vertices, what they read in parts as small as theirs, or, where it is, parts that take half as much.
-/// Whether anything is left to ask for.
+/// Whether anything is left to ask for: not where nothing helps the one with the largest task.
 bool ask_for_smaller(const EinGraph& graph, const std::set<std::size_t>& vertices,
-                     std::vector<std::int64_t>& most_bytes, Plan& plan) {
+                     const std::optional<std::size_t>& largest, std::vector<std::int64_t>& most_bytes, Plan& plan) {
   bool asks = false;
   for (const std::size_t v : vertices) {
-    if (!cut_operands(graph, plan, v)) most_bytes[v] /= 2;
-    asks = asks || most_bytes[v] > 0;
+    const bool has_cut = cut_operands(graph, plan, v);
+    if (!has_cut) most_bytes[v] /= 2;
+    const bool helps = has_cut || (can_be_finer(graph, plan, v) && most_bytes[v] > 0);
+    if (!helps && v == largest) return false;
+    asks = asks || helps;
   }
   return asks;
 }
@@ -115,11 +141,12 @@ void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const 
   const std::int64_t enough = least_limit(largest, memory);
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
   throw UserError(fmt::format(
-      "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}\n  help: give at least {}{}",
+      "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}{}\n  help: give at least {}{}",
       bytes_text(memory.limit), vertex ? compiled.graph.vertices[*vertex].name : "the program",
       bytes_text(largest.bytes),
       memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
-      counted(static_cast<std::size_t>(tasks.graph.sites), "site"), bytes_text(enough),
+      counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut_text(compiled.graph, *vertex) : "",
+      bytes_text(enough),
       memory.is_in_job      ? ", or more ranks"
       : memory.threads == 1 ? ""
                             : ", or fewer --threads"));
@@ -134,18 +161,20 @@ std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory) {
 PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemory& memory, const Job& job) {
   const std::int64_t most = most_task_bytes(memory);
   std::vector<std::int64_t> most_bytes(compiled.graph.vertices.size(), most);
-  PlannedTasks best = tasks_of(compiled, plan, job);
+  PlannedTasks best = tasks_within(compiled, plan, memory, job);
   std::set<std::size_t> too_large = vertices_over(best, most);
   for (Plan finer = plan; !too_large.empty();) {
     make_parts_finer(compiled.graph, finer, most_bytes);
-    if (calls_of(compiled.graph, finer) > most_calls) break;
-    PlannedTasks tasks = tasks_of(compiled, finer, job);
+    if (calls_of(compiled.graph, finer) > most_calls || copies_of(compiled.graph, finer) > most_copies) break;
+    PlannedTasks tasks = tasks_within(compiled, finer, memory, job);
     too_large = vertices_over(tasks, most);
-    if (largest_task(tasks.graph).bytes < largest_task(best.graph).bytes) {
+    const LargestTask largest = largest_task(tasks.graph);
+    const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
+    if (largest.bytes < largest_task(best.graph).bytes) {
       plan = finer;
       best = std::move(tasks);
     }
-    if (!ask_for_smaller(compiled.graph, too_large, most_bytes, finer)) break;
+    if (!ask_for_smaller(compiled.graph, too_large, vertex, most_bytes, finer)) break;
   }
   return best;
 }
@@ -176,7 +205,7 @@ OutOfCorePlan plan_for_more_sites(const Compiled& compiled, const std::string& p
     if (refusal != nullptr) throw UserError(refusal_text(compiled, *refusal));
     PlanReport plan = std::get<PlanReport>(std::move(planned));
     if (best && calls_of(compiled.graph, plan.plan) > most) break;
-    PlannedTasks tasks = tasks_of(compiled, plan.plan, {});
+    PlannedTasks tasks = tasks_within(compiled, plan.plan, memory, {});
     const LargestTask largest = largest_task(tasks.graph);
     const bool gains = !best || largest.bytes < largest_task(best->tasks.graph).bytes;
     if (gains) best = OutOfCorePlan{std::move(plan), std::move(tasks), memory.threads};

@@ -6,6 +6,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -409,6 +410,21 @@ class Limits(RunTest):
         for key in ("min", "max", "mean"):
             want = whole["outputs"]["E"][key]
             self.assertAlmostEqual(within["outputs"]["E"][key], want, delta=1e-3 * abs(want) + 1e-2)
+
+    def test_views_of_views_are_cut_though_they_share_no_label_that_can_be(self):
+        # V can be cut along a and j, W along b and a: each chunk of W has a part of every chunk of V along j.
+        program = self.text_file("views.ein", "dims a=3 b=3000 j=1000 i=9000\ninput X[i,j]\nV[a,b,j] = view X[(a b),j]\n"
+                                 "W[b,(a j)] = view V[a,b,j]\nQ[b] = sum[k] W[b,k] * k\noutput Q\n")
+        whole, parts = self.path("whole.npy"), self.path("parts.npy")
+        self.succeed("run", program, "--random", "1", "--out", f"Q={whole}")
+        self.succeed("run", program, "--random", "1", "--threads", "2", "--memory", "9MB", "--out", f"Q={parts}")
+        np.testing.assert_allclose(np.load(parts), np.load(whole), rtol=1e-4, atol=2)
+
+    def test_a_view_that_cannot_be_cut_is_named_with_its_label(self):
+        program = self.text_file("view.ein", "dims a=2 b=30000000 i=60000000\ninput X[i]\nV[a,b] = view X[(a b)]\n"
+                                 "W[b] = sum[a] V[a,b] * a\noutput W\n")
+        self.refuse(1, "run", program, "--random", "1", "--memory", "9MB",
+                    mentions=["'V'", "label 'b' of V cannot be cut", "not the first label of the group (a b)"])
 
     def test_a_rank_whose_parts_do_not_fit_computes_smaller_ones(self):
         program = self.text_file("chain.ein", CHAIN)

@@ -8,6 +8,7 @@
 #include "einsum/vertex_facts.h"
 #include "engine/compile.h"
 #include "engine/run_plan.h"
+#include "exec/cut_parts_out.h"
 #include "exec/from_ia.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
@@ -135,6 +136,35 @@ TEST(Tasks, ReadOnlyWhatLiesOnTheirSite) {
       if (!std::holds_alternative<WriteOutput>(task.op)) is_made[task.makes.index] = true;
     }
   }
+}
+
+/// A task that puts an array together takes twice that array.
+bool puts_together_parts_alone(const TaskGraph& graph) {
+  return std::all_of(graph.tasks.begin(), graph.tasks.end(), [&](const Task& task) {
+    const bool puts_together = std::holds_alternative<CopyBoxes>(task.op) && task.reads.size() > 1;
+    return !puts_together || bytes_needed(graph, task) <= 2 * bytes_of(graph[task.makes]);
+  });
+}
+
+TEST(Tasks, CutOutThePartsThatArePutTogether) {
+  int cut = 0;
+  for (std::uint64_t seed = 0; seed < 105; ++seed) {
+    const Case each = random_case(seed);
+    SCOPED_TRACE(each.text);
+    for (const SiteMemory memory : {SiteMemory::shared, SiteMemory::apart}) {
+      TaskGraph graph = tasks_for(each, memory);
+      const Outputs whole = run_on(graph, each.inputs, 1);
+      cut += puts_together_parts_alone(graph) ? 0 : 1;
+      cut_parts_out(graph, 0);
+      EXPECT_TRUE(puts_together_parts_alone(graph));
+      const Outputs parts = run_on(graph, each.inputs, 1);
+      for (const auto& [name, tensor] : whole) EXPECT_TRUE(same_bits(tensor, parts.at(name))) << name;
+      const std::size_t tasks = graph.tasks.size();
+      cut_parts_out(graph, 1 << 20);
+      EXPECT_EQ(graph.tasks.size(), tasks);
+    }
+  }
+  EXPECT_GT(cut, 20);
 }
 
 std::int64_t calls_of(const TaskGraph& graph, bool onto) {

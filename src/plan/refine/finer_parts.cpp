@@ -126,6 +126,10 @@ void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::
   }
 }
 
+bool can_be_finer(const EinGraph& graph, const Plan& plan, std::size_t v) {
+  return NextCut(graph, plan, v)(plan.vertices[v].parts).has_value();
+}
+
 bool cut_operands(const EinGraph& graph, Plan& plan, std::size_t reader) {
   const Vertex& vertex = graph.vertices[reader];
   if (is_input(vertex)) return false;
@@ -144,6 +148,23 @@ bool cut_operands(const EinGraph& graph, Plan& plan, std::size_t reader) {
     }
   }
   return has_cut;
+}
+
+double copies_of(const EinGraph& graph, const Plan& plan) {
+  double all = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    for (std::size_t operand = 0; operand < vertex.inputs.size(); ++operand) {
+      const std::size_t producer = vertex.inputs[operand].index;
+      const PartitionVector have = result_parts(graph.vertices[producer], plan.vertices[producer].parts);
+      const PartitionVector need = operand_parts(vertex, operand, plan.vertices[v].parts);
+      if (have == need) continue;
+      double copies = 1;
+      for (std::size_t d = 0; d < have.size(); ++d) copies *= static_cast<double>(std::max(have[d], need[d]));
+      all += copies;
+    }
+  }
+  return all;
 }
 
 double calls_of(const EinGraph& graph, const Plan& plan) {
