@@ -16,6 +16,7 @@
 #include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
 #include "output.h"
+#include "plan/planners/schemes.h"
 #include "plan_arguments.h"
 #include "program_input.h"
 #include "tra/text/parse.h"
@@ -58,6 +59,10 @@ bool wants_search(const std::vector<std::string>& planners) {
 }
 
 void check_planner(const std::string& name) {
+  if (is_product_of_schemes(name)) {  // of which there are none of relations
+    planner_named(name);
+    return;
+  }
   try {
     planner_named(name);
   } catch (const UserError& error) {

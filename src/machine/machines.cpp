@@ -248,8 +248,8 @@ MachineSets machine_named(std::string_view name) {
     if (names.back() == name) return machine;
   }
   const std::string hint = did_you_mean(name, names);
-  throw UserError(fmt::format("there is no machine '{}'; {}; a file is written as ./FILE.json", printable(name),
-                              hint.empty() ? fmt::format("there are {}", fmt::join(names, ", ")) : hint));
+  throw UserError(fmt::format("there is no machine '{}'; {} file is written as ./FILE.json", printable(name),
+                              hint.empty() ? fmt::format("there are {}; a", fmt::join(names, ", ")) : hint + " A"));
 }
 
 MachineSets parse_machine(std::string_view text, const std::string& source) {

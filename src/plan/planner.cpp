@@ -104,8 +104,9 @@ Planner planner_named(std::string_view name) {
     names.push_back(planner.name);
   }
   const std::string hint = did_you_mean(name, names);
-  throw UserError(fmt::format("there is no planner '{}'{}; there are {}, and products such as 'data:8 x tensor:4'",
-                              printable(name), hint.empty() ? "" : ", " + hint, fmt::join(names, ", ")));
+  throw UserError(fmt::format("there is no planner '{}'; {} {}, and products such as 'data:8 x tensor:4'",
+                              printable(name), hint.empty() ? "there are" : hint + " There are",
+                              fmt::join(names, ", ")));
 }
 
 }  // namespace einrel

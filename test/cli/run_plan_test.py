@@ -6,7 +6,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import time
 
 import numpy as np
 

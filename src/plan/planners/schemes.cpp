@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -149,26 +150,39 @@ SchemeFactor factor_of(std::string_view word, std::string_view all) {
   const std::string_view number = colon == std::string_view::npos ? "" : trimmed(word.substr(colon + 1));
   const char* const last = number.data() + number.size();
   const auto [end, error] = std::from_chars(number.data(), last, factor.sites);
-  if (error != std::errc() || end != last || factor.sites < 1) {
-    throw UserError(fmt::format("'{}' in the planner '{}' does not say over how many sites: write {}:N, as in {}:4",
-                                printable(std::string(word)), printable(std::string(all)), factor.scheme->name,
-                                factor.scheme->name));
-  }
-  return factor;
+  if (error == std::errc() && end == last && factor.sites >= 1) return factor;
+  const auto fault = [&]() -> std::string {
+    if (error == std::errc::result_out_of_range) return "is for more sites than can be counted";
+    if (error == std::errc() && end == last)
+      return fmt::format("is for {} sites: write 1 or more, as in {}:4", factor.sites, factor.scheme->name);
+    const std::size_t times = number.find('x');
+    if (error == std::errc() && times != std::string_view::npos) {
+      return fmt::format("has no spaces around the x: write {}:{} x {}", factor.scheme->name,
+                         printable(std::string(trimmed(number.substr(0, times)))),
+                         printable(std::string(trimmed(number.substr(times + 1)))));
+    }
+    return fmt::format("does not say over how many sites: write {0}:N, as in {0}:4", factor.scheme->name);
+  };
+  throw UserError(
+      fmt::format("'{}' in the planner '{}' {}", printable(std::string(word)), printable(std::string(all)), fault()));
 }
 
 /// Why the factors do not make up all sites; "" where they do.
 std::string fault_of(const std::vector<SchemeFactor>& factors, std::int64_t sites) {
-  std::int64_t left = sites;
-  bool divides = true;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::int64_t all = 1;
+  bool is_countable = true;
   std::vector<std::int64_t> counts;
   for (const SchemeFactor& factor : factors) {
-    divides = divides && left % factor.sites == 0;
-    if (divides) left /= factor.sites;
+    is_countable = is_countable && all <= most / factor.sites;
+    if (is_countable) all *= factor.sites;
     counts.push_back(factor.sites);
   }
-  if (divides && left == 1) return "";
-  return fmt::format("{} is not {} sites; --sites says how many there are", fmt::join(counts, " x "), sites);
+  if (is_countable && all == sites) return "";
+  const std::string is = is_countable ? fmt::format("is {} sites", all) : "is more sites than can be counted";
+  const std::string remedy = is_countable ? fmt::format(": give --sites {}", all) : "";
+  return fmt::format("{} {}, and there {} {}{}", fmt::join(counts, " x "), is, sites == 1 ? "is" : "are", sites,
+                     remedy);
 }
 
 /// Vertices that have the batch, or are computed from one that has.
