@@ -82,7 +82,8 @@ TEST(MemoryForecast, NamesTheTensorWhoseBytesAreBeyondCounting) {
 TEST(MemoryCheck, RefusesWhatCannotFitAndNamesTheVertex) {
   const Compiled compiled = compile("test.ein", graph_of("dims i=100000000000000\ninput X[i]\nY[i] = X[i] + 1\n"));
   try {
-    check_memory(compiled, {}, [](const Vertex&) { return true; });
+    check_memory(
+        compiled, {}, [](const Vertex&) { return true; }, "--memory");
     FAIL() << "no machine has 400 TB";
   } catch (const RunError& error) {
     EXPECT_THAT(error.what(), HasSubstr("computing 'Y' needs 400 TB"));
