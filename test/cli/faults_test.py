@@ -23,7 +23,9 @@ class Faults(RunTest):
     """What happens to a job when a rank of it is killed or stopped, or when the whole run is."""
 
     def test_runs_that_begin_at_the_same_time_share_no_files(self):
-        arguments = ["run", self.text_file("chain.ein", CHAIN), "--random", "1", "--sites", "4", *sizes(300)]
+        # So much that StarPU starts for it.
+        arguments = ["run", self.text_file("chain.ein", CHAIN), "--random", "1", "--sites", "4", "--threads", "2",
+                     *sizes(800)]
         home, temporary = self.path("home"), self.path("temporary")
         os.mkdir(home)
         os.mkdir(temporary)

@@ -131,18 +131,18 @@ class Planners(PlanTest):
         self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "heads", mentions=["heads", "attention"])
         self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "data", "--batch", "q", mentions=["label q"])
         self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "heads", "--planner", "data:3 x tensor:2",
-                    mentions=["planner heads has no plan", "3 x 2 is not 4 sites"])
+                    mentions=["planner heads has no plan", "3 x 2 is 6 sites, and there are 4: give --sites 6"])
 
     def test_planners_that_have_no_plan_are_a_line_beside_those_that_have_one(self):
         arguments = ("--sites", "4", "--planner", "heads", "--planner", "sqrt", "--planner", "data:2 x tensor:3")
         shown = self.explain(*arguments)
         self.assertIn("plan        by sqrt for 4 sites", shown)
         self.assertIn("\nheads              no plan: there is no attention in it", shown)
-        self.assertIn("\ndata:2 x tensor:3  no plan: 2 x 3 is not 4 sites; --sites says how many there are\n", shown)
+        self.assertIn("\ndata:2 x tensor:3  no plan: 2 x 3 is 6 sites, and there are 4: give --sites 6\n", shown)
         planned = self.plan(*arguments)
         self.assertEqual([plan["planner"] for plan in planned["plans"]], ["sqrt"])
         self.assertEqual([refused["planner"] for refused in planned["refused"]], ["heads", "data:2 x tensor:3"])
-        self.assertIn("2 x 3 is not 4 sites", planned["refused"][1]["reason"])
+        self.assertIn("2 x 3 is 6 sites, and there are 4", planned["refused"][1]["reason"])
         self.assertEqual(self.plan("--sites", "4")["refused"], [])
         self.refuse(1, "explain", self.program, "--sites", "4", "--diff", "sqrt", "heads", mentions=["heads", "attention"])
 
