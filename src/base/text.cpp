@@ -116,7 +116,7 @@ std::string bytes_text(double bytes) {
 std::string bytes_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 std::pair<std::string, std::string> bytes_texts(std::int64_t one, std::int64_t other) {
-  const std::pair texts{bytes_text(one), bytes_text(other)};
+  std::pair texts{bytes_text(one), bytes_text(other)};
   if (one == other || texts.first != texts.second) return texts;
   return {fmt::format("{} B", one), fmt::format("{} B", other)};
 }

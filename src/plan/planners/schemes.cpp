@@ -149,14 +149,14 @@ SchemeFactor factor_of(std::string_view word, std::string_view all) {
   SchemeFactor factor{&scheme_named(trimmed(word.substr(0, colon)), all), 0};
   const std::string_view number = colon == std::string_view::npos ? "" : trimmed(word.substr(colon + 1));
   const char* const last = number.data() + number.size();
-  const auto [end, error] = std::from_chars(number.data(), last, factor.sites);
-  if (error == std::errc() && end == last && factor.sites >= 1) return factor;
+  const std::from_chars_result read = std::from_chars(number.data(), last, factor.sites);
+  if (read.ec == std::errc() && read.ptr == last && factor.sites >= 1) return factor;
   const auto fault = [&]() -> std::string {
-    if (error == std::errc::result_out_of_range) return "is for more sites than can be counted";
-    if (error == std::errc() && end == last)
+    if (read.ec == std::errc::result_out_of_range) return "is for more sites than can be counted";
+    if (read.ec == std::errc() && read.ptr == last)
       return fmt::format("is for {} sites: write 1 or more, as in {}:4", factor.sites, factor.scheme->name);
     const std::size_t times = number.find('x');
-    if (error == std::errc() && times != std::string_view::npos) {
+    if (read.ec == std::errc() && times != std::string_view::npos) {
       return fmt::format("has no spaces around the x: write {}:{} x {}", factor.scheme->name,
                          printable(std::string(trimmed(number.substr(0, times)))),
                          printable(std::string(trimmed(number.substr(times + 1)))));
