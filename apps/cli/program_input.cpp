@@ -69,10 +69,19 @@ std::set<std::string> declared_inputs(const SourceText& program) {
   return names;
 }
 
-void say_unbound(const std::string& path, const std::vector<std::string>& tensors) {
-  if (tensors.empty() || name_in_job().value_or("rank 0") != "rank 0") return;
-  print_error(fmt::format("note: {} holds {} for which there is no input: {}\n", printable(path),
-                          counted(tensors.size(), "tensor"), join_some(tensors, ", ")));
+/// Of the tensors of an archive that were not taken: `bound` are the inputs that another --in gives.
+void say_unbound(const std::string& path, const std::vector<std::string>& tensors, const std::set<std::string>& bound) {
+  if (name_in_job().value_or("rank 0") != "rank 0") return;
+  std::vector<std::string> unknown;
+  std::vector<std::string> given;
+  for (const std::string& tensor : tensors) (bound.contains(tensor) ? given : unknown).push_back(tensor);
+  const auto say = [&](const std::vector<std::string>& some, const char* what) {
+    if (some.empty()) return;
+    print_error(fmt::format("note: {} holds {} {}: {}\n", printable(path), counted(some.size(), "tensor"), what,
+                            join_some(some, ", ")));
+  };
+  say(unknown, "for which there is no input");
+  say(given, "not taken, since another --in gives the input of that name");
 }
 
 }  // namespace
@@ -103,7 +112,10 @@ OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& 
   for (const auto& [name, file] : files.named) inputs[name] = open_tensor(file);
   if (files.archives.empty()) return inputs;
   std::set<std::string> declared = declared_inputs(program);
-  for (const auto& [name, file] : inputs) declared.erase(name);
+  std::set<std::string> bound;
+  for (const auto& [name, file] : inputs) {
+    if (declared.erase(name) != 0) bound.insert(name);
+  }
   std::map<std::string, std::string> from;
   for (const std::string& path : files.archives) {
     ArchiveContents found = open_archive(path, declared);
@@ -122,7 +134,7 @@ OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& 
       }
       inputs[name] = std::move(tensor);
     }
-    say_unbound(path, found.others);
+    say_unbound(path, found.others, bound);
   }
   return inputs;
 }

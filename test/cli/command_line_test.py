@@ -566,7 +566,13 @@ class Archives(CommandLineTest):
         np.savez(self.path("w.npz"), W=self.w, eta=np.float32(5))
         np.savez(self.path("x.npz"), X=self.x)
         eta = self.array("eta.npy", np.float32(2))
-        self.assertIn("eta", self.expect(self.path("w.npz"), f"eta={eta}", self.path("x.npz")).err)
+        said = self.expect(self.path("w.npz"), f"eta={eta}", self.path("x.npz")).err
+        self.assertIn("1 tensor not taken, since another --in gives the input of that name: eta\n", said)
+        self.assertNotIn("no input", said)
+        np.savez(self.path("w.npz"), W=self.w, eta=np.float32(5), epoch=np.int64(3), bias=self.w)
+        said = self.expect(f"eta={eta}", self.path("w.npz"), self.path("x.npz")).err
+        self.assertRegex(said, "2 tensors for which there is no input: (epoch, bias|bias, epoch)\n")
+        self.assertIn("1 tensor not taken, since another --in gives the input of that name: eta\n", said)
         np.savez(self.path("y.npz"), X=self.x)
         self.refuse(1, "run", "-", "--in", self.path("x.npz"), "--in", self.path("y.npz"), stdin=self.TEXT,
                     mentions=["'X'", "x.npz", "y.npz"])
