@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -28,13 +31,6 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-/// Where a rename must go so that a symbolic link stays one: the file it leads to.
-std::string through_links(const std::string& path) {
-  std::error_code unresolved;
-  const fs::path target = fs::canonical(path, unresolved);
-  return unresolved ? path : target.string();
-}
-
 /// The type and permissions of what stands there; nullopt, and the reason in errno, when nothing can be seen.
 std::optional<mode_t> mode_of(const std::string& path) {
   struct stat status {};
@@ -52,13 +48,74 @@ std::string stand_in_name(const std::string& folder) {
   return fmt::format("{}/.einrel-{:016x}.tmp", folder, number);
 }
 
+std::string user_name(uid_t user) {
+  std::array<char, 4096> room{};
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  if (::getpwuid_r(user, &entry, room.data(), room.size(), &found) != 0 || found == nullptr)
+    return fmt::format("user {}", user);
+  return fmt::format("'{}'", printable(found->pw_name));
+}
+
+/// `path` leads over this link, which stands in `folder`.
+void check_may_follow(const std::string& path, const fs::path& link, uid_t owner, const fs::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) throw_file_error("write", path, errno);
+  const bool is_shared = (status.st_mode & S_ISVTX) != 0 && (status.st_mode & S_IWOTH) != 0;
+  if (!is_shared || owner == ::geteuid() || owner == status.st_uid) return;
+  throw UserError(fmt::format(
+      "cannot write '{}': the link '{}' belongs to {} and is not followed, since all may put links into '{}'; "
+      "name the file itself, or another",
+      printable(path), printable(link.string()), user_name(owner), printable(folder.string())));
+}
+
+/// Puts the parts of a path before those that are still to be walked.
+void put_before(std::deque<fs::path>& parts, const fs::path& path) {
+  const fs::path relative = path.relative_path();
+  parts.insert(parts.begin(), relative.begin(), relative.end());
+}
+
 }  // namespace
 
-void check_replaceable(const std::string& path) {
+std::string through_links(const std::string& path) {
+  constexpr std::size_t most_links = 40;  // as Linux
+  const fs::path whole = absolute_path(path);
+  fs::path at = whole.root_path();
+  std::deque<fs::path> parts;
+  put_before(parts, whole);
+  std::size_t links = 0;
+  while (!parts.empty()) {
+    const fs::path part = parts.front();
+    const fs::path here = at / part;
+    struct stat status {};
+    if (::lstat(here.c_str(), &status) != 0) break;  // what is not there leads nowhere else
+    parts.pop_front();
+    if (part == "..") {
+      at = at.parent_path();  // `at` has no links
+    } else if (!S_ISLNK(status.st_mode)) {
+      if (part != "." && !part.empty()) at = here;
+    } else {
+      check_may_follow(path, here, status.st_uid, at);
+      if (++links > most_links) throw_file_error("write", path, ELOOP);
+      std::error_code unread;
+      const fs::path target = fs::read_symlink(here, unread);
+      if (unread) throw_file_error("write", path, unread.value());
+      if (target.is_absolute()) at = target.root_path();
+      put_before(parts, target);
+    }
+  }
+  if (links == 0) return path;
+  for (const fs::path& part : parts) at /= part;
+  return at.string();
+}
+
+namespace {
+
+/// Checks what check_replaceable does; where a rename must go so that a symbolic link stays one.
+std::string replaceable(const std::string& path) {
   if (!fs::path(path).has_filename())
     throw UserError(fmt::format("cannot write '{}': it names no file", printable(path)));
-  absolute_path(path);
-  const std::string target = through_links(path);
+  std::string target = through_links(path);
   // Of the path as it was given: where the system does not follow links of others in shared folders, nor is it here.
   if (const auto mode = mode_of(path)) {
     if (S_ISDIR(*mode)) throw UserError(fmt::format("cannot write '{}': it is a folder", printable(path)));
@@ -78,7 +135,12 @@ void check_replaceable(const std::string& path) {
     throw UserError(fmt::format("cannot write '{}': you may not create files in the folder '{}'", printable(path),
                                 printable(folder)));
   }
+  return target;
 }
+
+}  // namespace
+
+void check_replaceable(const std::string& path) { replaceable(path); }
 
 void write_at(int descriptor, const std::string& name, std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -96,8 +158,7 @@ void write_text(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(through_links(path)) {
-  check_replaceable(path);
+AtomicFile::AtomicFile(const std::string& path) : path_(replaceable(path)) {
   // A private file stays private, from the beginning.
   const std::optional<mode_t> replaced = mode_of(path_);
   const mode_t permissions = replaced ? *replaced & 0777U : 0666U;

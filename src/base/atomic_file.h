@@ -7,8 +7,15 @@
 
 namespace einrel {
 
+/// Where a file of this name lies: the name itself, or where the symbolic links on the way to it lead, whether there is
+/// something or not. In a folder where all may write but remove only what is theirs (/tmp), a link is followed only if
+/// it belongs to who runs this or to the folder's owner, as Linux does with fs.protected_symlinks; else throws
+/// UserError that names the link and its owner.
+std::string through_links(const std::string& path);
+
 /// Throws UserError unless an ordinary file can be made, or one that stands there replaced, at `path`:
-/// its folder must exist and be writable, and what stands there must be a writable ordinary file.
+/// links are followed as through_links does, its folder must exist and be writable, and what stands there must be a
+/// writable ordinary file.
 void check_replaceable(const std::string& path);
 
 /// Writes all bytes to an open file, from `offset` on. Throws RunError that calls it `name`.
@@ -19,8 +26,8 @@ void write_text(const std::string& path, const std::string& text);
 
 /// A file that appears under its name only when it is complete. Bytes go to a temporary name in the same
 /// folder; `commit` renames it; without a commit the destructor removes it and nothing has changed.
-/// A symbolic link is followed, the permissions of a replaced file are kept, those of a new one follow
-/// the umask. Nothing is synced to the disk: it guards against failure of the run, not of the power.
+/// Symbolic links are followed as through_links does, the permissions of a replaced file are kept, those of a new one
+/// follow the umask. Nothing is synced to the disk: it guards against failure of the run, not of the power.
 class AtomicFile {
  public:
   /// Throws as check_replaceable does, and RunError when the temporary cannot be made.

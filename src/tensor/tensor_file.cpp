@@ -113,7 +113,7 @@ ArchiveContents contents_of(const Archive& archive, const std::set<std::string>&
 /// One path however it is spelled, so that two outputs to one file are noticed.
 std::string identity_of(const std::string& path) {
   std::error_code unresolved;
-  const auto canonical = std::filesystem::weakly_canonical(absolute_path(path), unresolved);
+  const auto canonical = std::filesystem::weakly_canonical(absolute_path(through_links(path)), unresolved);
   return unresolved ? path : canonical.string();
 }
 

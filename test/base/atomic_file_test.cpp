@@ -151,6 +151,110 @@ TEST(AtomicFile, ASymbolicLinkStaysOneAndItsTargetIsReplaced) {
   EXPECT_EQ(contents_of(folder / "real/a"), "new");
 }
 
+TEST(AtomicFile, ALinkToNothingYetIsFollowed) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "real");
+  fs::create_symlink("real", folder / "short");
+  fs::create_symlink("short/../real/./a", folder / "link");
+  AtomicFile file(folder / "link");
+  file.write(bytes("new"));
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(contents_of(folder / "real/a"), "new");
+}
+
+TEST(AtomicFile, LinksInACircleAreTheUsersError) {
+  const TemporaryFolder folder;
+  fs::create_symlink("b", folder / "a");
+  fs::create_symlink("a", folder / "b");
+  EXPECT_NE(user_error(folder / "a").find("Too many levels of symbolic links"), std::string::npos);
+}
+
+TEST(AtomicFile, NothingIsFoundBehindAFolderThatIsNotThere) {
+  const TemporaryFolder folder;
+  EXPECT_NE(user_error(folder / "none/../a").find("does not exist"), std::string::npos);
+}
+
+/// A folder where all may put links, as /tmp is, and one of somebody else's.
+class SharedFolder : public testing::Test {
+ protected:
+  static constexpr uid_t other = 54321;
+  static constexpr mode_t shared_mode = 01777;
+  // Only the superuser can make links of others.
+  const bool can_give_away = geteuid() == 0;
+
+  void SetUp() override {
+    for (const char* name : {"shared", "private"}) fs::create_directory(folder / name);
+    chmod((folder / "shared").c_str(), shared_mode);
+    put_file(folder / "private/a", "old");
+  }
+  void link(const std::string& target, const std::string& name, uid_t owner) const {
+    fs::create_symlink(target, folder / name);
+    ASSERT_EQ(lchown((folder / name).c_str(), owner, owner), 0);
+  }
+  /// That `name` is refused because of the link `culprit`, and that nothing has come of it.
+  void expect_refused(const std::string& name, const std::string& culprit) const {
+    const std::string message = user_error(folder / name);
+    EXPECT_EQ(message.find("cannot write '" + (folder / name) + "': the link '"), 0U) << message;
+    EXPECT_NE(message.find(culprit + "' belongs to user 54321 and is not followed"), std::string::npos) << message;
+    EXPECT_THROW(check_replaceable(folder / name), UserError);
+    EXPECT_EQ(contents_of(folder / "private/a"), "old");
+    EXPECT_EQ(fs::exists(folder / "private/new"), false);
+  }
+  void expect_followed(const std::string& name) const {
+    AtomicFile file(folder / name);
+    file.write(bytes("new"));
+    file.commit();
+    EXPECT_EQ(contents_of(folder / "private/a"), "new");
+    put_file(folder / "private/a", "old");
+  }
+
+  const TemporaryFolder folder;
+};
+
+TEST_F(SharedFolder, LinksOfOthersAreNotFollowed) {
+  if (!can_give_away) return;
+  link("../private/a", "shared/relative", other);
+  link(folder / "private/a", "shared/absolute", other);
+  link("../private/new", "shared/dangling", other);
+  link("../private", "shared/folder", other);
+  for (const std::string name : {"shared/relative", "shared/absolute", "shared/dangling"}) expect_refused(name, name);
+  expect_refused("shared/folder/a", "shared/folder");
+  expect_refused("shared/folder/new", "shared/folder");
+}
+
+TEST_F(SharedFolder, NorOnTheWayOfAChain) {
+  if (!can_give_away) return;
+  link("../private/a", "shared/last", other);
+  link("last", "shared/own", 0);
+  link("../shared/own", "private/first", 0);
+  expect_refused("shared/own", "shared/last");
+  expect_refused("private/first", "shared/last");
+  fs::current_path(folder / "shared");
+  EXPECT_NE(user_error("last").find("/shared/last' belongs to user 54321"), std::string::npos);
+  fs::current_path("/");
+}
+
+TEST_F(SharedFolder, OnesOwnAndThoseOfItsOwnerAre) {
+  if (!can_give_away) return;
+  link("../private/a", "shared/own", 0);
+  expect_followed("shared/own");
+  ASSERT_EQ(chown((folder / "shared").c_str(), other, other), 0);
+  chmod((folder / "shared").c_str(), shared_mode);
+  link("../private/a", "shared/owners", other);
+  expect_followed("shared/owners");
+  expect_followed("shared/own");
+}
+
+TEST_F(SharedFolder, ElsewhereLinksOfOthersAreOrdinary) {
+  if (!can_give_away) return;
+  link("../private/a", "shared/link", other);
+  for (const mode_t mode : {0777U, 01775U, 0755U}) {
+    chmod((folder / "shared").c_str(), mode);
+    expect_followed("shared/link");
+  }
+}
+
 TEST(AtomicFile, ARelativeNameMeansTheWorkingFolder) {
   const TemporaryFolder folder;
   const fs::path before = fs::current_path();
