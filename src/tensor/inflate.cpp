@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <new>
 
 #include "base/error.h"
@@ -14,9 +15,10 @@ namespace {
 constexpr std::uint64_t most_expansion = 1032;  // 258 bytes for 2 bits
 /// zlib counts in 32 bits, so longer pieces are filled bit by bit.
 constexpr std::size_t most_at_once = std::size_t{1} << 30U;
-/// Blocks may be empty, and gzip's header may hold a name and a comment of any length. Compressors write a few such
-/// bytes; a file of gigabytes of them is not read through.
+/// Blocks and gzip's members may be empty, its header may hold a name and a comment of any length, and zeros may
+/// follow. Compressors write a few such bytes; a file of gigabytes of them is not read through.
 constexpr std::size_t most_in_vain = std::size_t{1} << 20U;
+constexpr std::array gzip_magic{std::byte{0x1f}, std::byte{0x8b}};
 
 UserError damaged(const std::string& name) {
   return UserError(fmt::format("{}: the compressed data are damaged or cut short", name));
@@ -41,7 +43,7 @@ struct Inflater::State {
 };
 
 Inflater::Inflater(const std::string& name, std::span<const std::byte> compressed, Wrapper wrapper)
-    : name_(name), rest_(compressed), state_(std::make_unique<State>()) {
+    : name_(name), rest_(compressed), wrapper_(wrapper), state_(std::make_unique<State>()) {
   const int window_bits = wrapper == Wrapper::gzip ? 15 + 16 : -15;  // as inflateInit2 wants it said
   if (inflateInit2(&state_->stream, window_bits) != Z_OK) throw RunError("no memory to decompress " + name);
 }
@@ -60,10 +62,25 @@ std::size_t Inflater::step(std::span<std::byte> out) {
   const int result = inflate(&stream, Z_NO_FLUSH);
   if (result == Z_MEM_ERROR) throw RunError("no memory to decompress " + name_);
   if (result != Z_OK && result != Z_STREAM_END) throw damaged(name_);  // Z_BUF_ERROR: no input left
-  ended_ = result == Z_STREAM_END;
-  rest_ = rest_.subspan(in.size() - stream.avail_in);
-  if (!ended_ && stream.avail_out == room.size() && in.size() == most_in_vain) throw damaged(name_);
-  return room.size() - stream.avail_out;
+  const std::size_t taken = in.size() - stream.avail_in;
+  const std::size_t given = room.size() - stream.avail_out;
+  rest_ = rest_.subspan(taken);
+  in_vain_ = given == 0 ? in_vain_ + taken : 0;
+  if (result == Z_STREAM_END) end_stream();
+  if (!ended_ && in_vain_ >= most_in_vain) throw damaged(name_);
+  return given;
+}
+
+void Inflater::end_stream() {
+  ended_ = true;
+  if (wrapper_ != Wrapper::gzip) return;
+  if (rest_.size() >= gzip_magic.size() && std::equal(gzip_magic.begin(), gzip_magic.end(), rest_.begin())) {
+    inflateReset(&state_->stream);
+    ended_ = false;
+  } else if (rest_.size() <= most_in_vain &&
+             std::all_of(rest_.begin(), rest_.end(), [](std::byte byte) { return byte == std::byte{0}; })) {
+    rest_ = {};
+  }
 }
 
 void Inflater::read(std::span<std::byte> out) {

@@ -363,6 +363,15 @@ class FilesAgainstNumPy(process.ProgramTest):
         np.save(self.path("x.npy"), np.zeros(3, np.int64))
         self.refuse(1, "einsum", "i->i", self.path("x.npy"), "--out", self.path("y.idx"), mentions=["y.idx", "i64"])
 
+    def test_gzip_of_several_members_is_read_as_gunzip_does(self):
+        array = np.arange(10, dtype=np.int32)
+        idx = idx_bytes(array)
+        for content in (gzip.compress(idx[:20]) + gzip.compress(idx[20:]),
+                        gzip.compress(b"") + gzip.compress(idx) + gzip.compress(b"") + bytes(100)):
+            self.assertEqual(gzip.decompress(content), idx)
+            self.copy(self.write("x.idx.gz", content), self.path("y.npy"), 1, "i32")
+            np.testing.assert_array_equal(np.load(self.path("y.npy")), array)
+
     def test_damaged_files_are_refused_and_named(self):
         whole = npy_bytes(np.arange(6.0).reshape(2, 3), (1, 0))
         archive = io.BytesIO()

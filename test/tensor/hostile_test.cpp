@@ -87,6 +87,7 @@ std::vector<HostileCase> hostile_cases() {
       {"idx", read_idx, small_idx},
       {"idx_f64", read_idx, idx_bytes(14, {2}, std::string(16, 'x'))},
       {"idx_gz", read_idx_gz, deflated(small_idx, 31)},
+      {"idx_gz_members", read_idx_gz, deflated(small_idx.substr(0, 7), 31) + deflated(small_idx.substr(7), 31)},
   };
 }
 
@@ -119,10 +120,12 @@ TEST_P(Hostile, CutAtAnyByteItIsAUserError) {
   for (std::size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(reads(good.substr(0, size))) << size;
 }
 
-// But for .npy, of which numpy.load reads the first array and leaves the rest.
+// But for .npy, of which numpy.load reads the first array and leaves the rest, and for zeros after gzip's data.
 TEST_P(Hostile, WithBytesAppendedItIsAUserError) {
-  const bool first_is_read = std::string_view(GetParam().name).starts_with("npy");
-  for (const std::string& tail : {std::string(1, '\0'), std::string("x"), std::string(100, ' ')}) {
+  const std::string_view name = GetParam().name;
+  const bool first_is_read = name.starts_with("npy");
+  EXPECT_EQ(reads(GetParam().good + '\0'), first_is_read || name.starts_with("idx_gz"));
+  for (const std::string& tail : {std::string("x"), std::string(100, ' ')}) {
     EXPECT_EQ(reads(GetParam().good + tail), first_is_read);
   }
 }

@@ -94,6 +94,63 @@ TEST(ReadIdxGz, BytesThatGiveNothingAreNotReadThrough) {
     EXPECT_EQ(idx_gz_complaint(bomb), "i.idx.gz: the compressed data are damaged or cut short");
 }
 
+/// gzip of several members: `bytes` cut before these places.
+std::string in_members(const std::string& bytes, const std::vector<std::size_t>& places) {
+  std::string members;
+  std::size_t begin = 0;
+  for (const std::size_t place : places) {
+    members += deflated(bytes.substr(begin, place - begin), 31);
+    begin = place;
+  }
+  return members + deflated(bytes.substr(begin), 31);
+}
+
+TEST(ReadIdxGz, SeveralMembersAreReadAsOne) {
+  const std::string bytes = idx_bytes(8, {5}, "hello");
+  const auto read_values = [](const std::string& gzip) { return values_of(read(parse_idx_gz(in_memory(gzip)))); };
+  const std::vector<double> expected = read_values(deflated(bytes, 31));
+  for (std::size_t first = 0; first <= bytes.size(); ++first) {
+    for (std::size_t second = first; second <= bytes.size(); ++second) {
+      EXPECT_EQ(read_values(in_members(bytes, {first, second})), expected) << first << " " << second;
+    }
+  }
+  const std::string empty = deflated("", 31);
+  EXPECT_EQ(read_values(empty + empty + deflated(bytes, 31) + empty), expected);
+  const std::string nothing = idx_bytes(8, {0}, "");
+  EXPECT_EQ(read_values(in_members(nothing, {3}) + empty), std::vector<double>{});
+}
+
+TEST(ReadIdxGz, ZerosMayFollowTheLastMember) {
+  const std::string good = in_members(idx_bytes(8, {5}, "hello"), {10});
+  for (const std::size_t count : {std::size_t{1}, std::size_t{512}, std::size_t{1} << 20U})
+    EXPECT_EQ(idx_gz_complaint(good + std::string(count, '\0')), "no UserError");
+  EXPECT_EQ(idx_gz_complaint(good + std::string(5, '\0') + "x"), "i.idx.gz: 6 bytes after the compressed data");
+  EXPECT_EQ(idx_gz_complaint(good + std::string(5, '\0') + good),
+            "i.idx.gz: " + std::to_string(5 + good.size()) + " bytes after the compressed data");
+  EXPECT_EQ(idx_gz_complaint(good + "\x1f"), "i.idx.gz: 1 bytes after the compressed data");
+}
+
+TEST(ReadIdxGz, DamageInALaterMemberIsNoticed) {
+  const std::string bytes = idx_bytes(8, {5}, "hello");
+  const std::string good = in_members(bytes, {10});
+  for (std::size_t size = deflated(bytes.substr(0, 10), 31).size(); size < good.size(); ++size)
+    EXPECT_NE(idx_gz_complaint(good.substr(0, size)), "no UserError") << size;
+  std::string wrong_checksum = good;
+  wrong_checksum[good.size() - 8] ^= 1;
+  EXPECT_NE(idx_gz_complaint(wrong_checksum).find("damaged or cut short"), std::string::npos);
+  EXPECT_NE(idx_gz_complaint(good + deflated("!", 31)).find("more data than its header says"), std::string::npos);
+  const std::string zeros = deflated(std::string(std::size_t{1} << 26U, '\0'), 31);
+  EXPECT_NE(idx_gz_complaint(good + zeros).find("more data than its header says"), std::string::npos);
+}
+
+TEST(ReadIdxGz, EmptyMembersAreNotReadThrough) {
+  std::string many;
+  while (many.size() <= std::size_t{1} << 21U) many += deflated("", 31);
+  const std::string good = deflated(idx_bytes(8, {5}, "hello"), 31);
+  for (const std::string& bomb : {many + good, good + many})
+    EXPECT_EQ(idx_gz_complaint(bomb), "i.idx.gz: the compressed data are damaged or cut short");
+}
+
 TEST(ReadIdxGz, HighlyCompressibleDataAreRead) {
   const std::string zeros(1'000'000, '\0');
   const StoredTensor stored = parse_idx_gz(in_memory(deflated(idx_bytes(8, {1000, 1000}, zeros), 31)));
