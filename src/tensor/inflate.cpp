@@ -26,11 +26,15 @@ UserError damaged(const std::string& name) {
 
 }  // namespace
 
-std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed) {
+void check_expansion(const std::string& name, std::uint64_t size, std::size_t compressed) {
   if (size / most_expansion > compressed) {
     throw UserError(
         fmt::format("{}: {} bytes cannot hold {} compressed ones; the file is damaged", name, compressed, size));
   }
+}
+
+std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed) {
+  check_expansion(name, size, compressed);
   try {
     return std::make_shared_for_overwrite<std::byte[]>(size);
   } catch (const std::bad_alloc&) {

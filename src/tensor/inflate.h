@@ -8,9 +8,11 @@
 
 namespace einrel {
 
-/// Room for `size` bytes that a file says it holds, compressed to `compressed` bytes. Throws UserError
-/// where deflate cannot have done that (it never shrinks more than 1032 times), so that no header makes
-/// us allocate what its file cannot fill; RunError when there is no memory.
+/// Throws UserError where deflate cannot have shrunk `size` bytes to `compressed` (it never does more than 1032 times).
+void check_expansion(const std::string& name, std::uint64_t size, std::size_t compressed);
+
+/// Room for `size` bytes that a file says it holds, compressed to `compressed` bytes. Throws as check_expansion, so
+/// that no header makes us allocate what its file cannot fill; RunError when there is no memory.
 std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed);
 
 /// Takes a deflate stream in memory apart, piece by piece. `name` is for messages and must outlive this. It reads no

@@ -18,6 +18,8 @@ namespace einrel {
 namespace {
 
 constexpr std::size_t preamble = 8;  // the magic and two bytes of version
+/// Ours need 6 KB for the most dimensions; structured types, which are only refused by name, may need more.
+constexpr std::size_t longest_npy_header = std::size_t{1} << 20U;
 
 /// What the dictionary in the header says.
 struct NpyHeader {
@@ -209,25 +211,57 @@ std::string_view npy_code(DType dtype) {
   return found->first;
 }
 
-/// The part of the file that holds the dictionary.
-std::string_view npy_header_text(const FileBytes& file) {
-  const std::string_view all = as_text(file.bytes);
-  if (!begins_as_npy(file.bytes)) {
-    throw UserError(fmt::format("{}: not an .npy file: it does not begin with \\x93NUMPY", file.name));
-  }
-  const auto cut_short = [&] { return UserError(fmt::format("{}: the .npy header is cut short", file.name)); };
-  if (all.size() < preamble) throw cut_short();
-  const int version = static_cast<unsigned char>(all[npy_magic.size()]);
+UserError not_npy(const std::string& name) {
+  return UserError(fmt::format("{}: not an .npy file: it does not begin with \\x93NUMPY", name));
+}
+
+/// What stands before the elements.
+struct NpyFront {
+  std::uint64_t size = 0;
+  std::uint64_t elements = 0;  ///< the bytes that they take
+  Descr descr;
+  Shape shape;
+  ElementOrder layout;
+};
+
+/// The dictionary, and in `size` how many bytes end with it.
+std::string read_header_text(const std::string& name, const ByteSource& source, std::uint64_t& size) {
+  std::array<std::byte, preamble> first{};
+  source(first);
+  if (!begins_as_npy(first)) throw not_npy(name);
+  const auto version = std::to_integer<int>(first[npy_magic.size()]);
   if (version < 1 || version > 3) {
-    throw UserError(fmt::format("{}: .npy version {} is unknown; versions 1, 2 and 3 are read", file.name, version));
+    throw UserError(fmt::format("{}: .npy version {} is unknown; versions 1, 2 and 3 are read", name, version));
   }
-  const std::size_t begin = preamble + (version == 1 ? 2 : 4);
-  if (all.size() < begin) throw cut_short();
-  const std::byte* const length = file.bytes.data() + preamble;
-  const std::size_t size = version == 1 ? load_number<std::uint16_t>(length, std::endian::little)
-                                        : load_number<std::uint32_t>(length, std::endian::little);
-  if (size > all.size() - begin) throw cut_short();
-  return all.substr(begin, size);
+  std::array<std::byte, sizeof(std::uint32_t)> length{};
+  const auto length_bytes = std::span(length).first(version == 1 ? sizeof(std::uint16_t) : sizeof(std::uint32_t));
+  source(length_bytes);
+  const std::size_t text_size = load_number<std::uint32_t>(length.data(), std::endian::little);
+  if (text_size > longest_npy_header) {
+    throw UserError(fmt::format("{}: damaged .npy header: {} bytes long, which is more than {}", name, text_size,
+                                longest_npy_header));
+  }
+  std::string text(text_size, '\0');
+  source(std::as_writable_bytes(std::span(text)));
+  size = preamble + length_bytes.size() + text_size;
+  return text;
+}
+
+NpyFront read_front(const std::string& name, const ByteSource& source) {
+  std::uint64_t size = 0;
+  const std::string text = read_header_text(name, source, size);
+  NpyHeader header = HeaderParser(name, text).parse();
+  const std::optional<Descr> descr = parse_descr(*header.descr);
+  if (!descr) {
+    throw UserError(
+        fmt::format("{}: elements of type '{}' are not supported; save the array as float32 or int64, for example",
+                    name, printable(*header.descr)));
+  }
+  return {.size = size,
+          .elements = stored_bytes(name, descr->type, *header.shape),
+          .descr = *descr,
+          .shape = std::move(*header.shape),
+          .layout = *header.fortran_order ? ElementOrder::column_major : ElementOrder::row_major};
 }
 
 }  // namespace
@@ -235,22 +269,22 @@ std::string_view npy_header_text(const FileBytes& file) {
 bool begins_as_npy(std::span<const std::byte> bytes) { return as_text(bytes).starts_with(npy_magic); }
 
 StoredTensor parse_npy(const FileBytes& file) {
-  const std::string_view text = npy_header_text(file);
-  NpyHeader header = HeaderParser(file.name, text).parse();
-  const std::optional<Descr> descr = parse_descr(*header.descr);
-  if (!descr) {
-    throw UserError(
-        fmt::format("{}: elements of type '{}' are not supported; save the array as float32 or int64, for example",
-                    file.name, printable(*header.descr)));
-  }
-  const auto begin = static_cast<std::size_t>(text.data() + text.size() - as_text(file.bytes).data());
-  auto elements = file.bytes.subspan(begin);
+  if (!begins_as_npy(file.bytes)) throw not_npy(file.name);
+  auto rest = file.bytes;
+  NpyFront front = read_front(file.name, [&](std::span<std::byte> piece) {
+    if (piece.size() > rest.size()) throw UserError(fmt::format("{}: the .npy header is cut short", file.name));
+    std::copy_n(rest.begin(), piece.size(), piece.begin());
+    rest = rest.subspan(piece.size());
+  });
   // Arrays saved one after the other into one file: the first one is read, as numpy.load does.
-  const std::uint64_t needed = stored_bytes(file.name, descr->type, *header.shape);
-  if (needed < elements.size()) elements = elements.first(needed);
-  const FileBytes data{file.name, elements, file.owner};
-  const auto layout = *header.fortran_order ? ElementOrder::column_major : ElementOrder::row_major;
-  return stored_tensor(data, descr->type, descr->order, std::move(*header.shape), layout);
+  if (front.elements < rest.size()) rest = rest.first(front.elements);
+  return stored_tensor({file.name, rest, file.owner}, front.descr.type, front.descr.order, std::move(front.shape),
+                       front.layout);
+}
+
+std::uint64_t npy_file_size(const std::string& name, const ByteSource& front) {
+  const NpyFront read = read_front(name, front);
+  return read.size + read.elements;
 }
 
 std::string npy_header(DType dtype, const Shape& shape) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ bool begins_as_npy(std::span<const std::byte> bytes);
 /// numpy.load does. Throws UserError, naming `file.name`, for a damaged header, an element type that is not ours (it is
 /// named), or any byte too few.
 StoredTensor parse_npy(const FileBytes& file);
+
+/// How many bytes a .npy file takes, up to its last element, as the header that `front` gives says. Throws as parse_npy
+/// and `front` do.
+std::uint64_t npy_file_size(const std::string& name, const ByteSource& front);
 
 /// Everything before the elements: version 1, C order, little-endian. The shape has at most max_rank dimensions.
 std::string npy_header(DType dtype, const Shape& shape);

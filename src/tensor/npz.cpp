@@ -50,7 +50,8 @@ NpzFile parse_npz(const FileBytes& file) {
 
 StoredTensor open_tensor(const NpzFile& npz, std::size_t index) {
   const std::string name = fmt::format("{}:{}", npz.file.name, printable(npz.names[index]));
-  return parse_npy(open_zip_member(npz.file, npz.members[index], name));
+  return parse_npy(open_zip_member(npz.file, npz.members[index], name,
+                                   [&](const ByteSource& front) { return npy_file_size(name, front); }));
 }
 
 void check_npz_name(const std::string& name) {

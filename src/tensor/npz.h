@@ -23,7 +23,7 @@ struct NpzFile {
 NpzFile parse_npz(const FileBytes& file);
 
 /// Tensor number `index`, called file:NAME in messages. Members that numpy.savez made are mapped, those of
-/// savez_compressed are decompressed here. Throws as open_zip_member and parse_npy do.
+/// savez_compressed are decompressed here, as far as the tensor reaches. Throws as open_zip_member and parse_npy do.
 StoredTensor open_tensor(const NpzFile& npz, std::size_t index);
 
 /// Throws UserError unless `name` can be a tensor's name in an .npz (see is_safe_member_name).

@@ -267,11 +267,34 @@ std::span<const std::byte> readable_bytes(const FileBytes& archive, const ZipMem
   return bytes;
 }
 
-FileBytes inflated(const ZipMember& member, const std::string& name, std::span<const std::byte> compressed) {
-  auto room = room_to_inflate(name, member.size, compressed.size());
-  const std::span<std::byte> bytes(room.get(), member.size);
+FileBytes inflated(const ZipMember& member, const std::string& name, std::span<const std::byte> compressed,
+                   const WantedBytes& wanted) {
+  check_expansion(name, member.size, compressed.size());
   Inflater inflater(name, compressed, Inflater::Wrapper::none);
-  inflater.read(bytes);
+  const auto at_most = [&](std::uint64_t size) {
+    if (size <= member.size) return;
+    throw UserError(
+        fmt::format("{}: its header asks for {} bytes, but the directory of the archive gives it {}; "
+                    "the file is damaged or cut short",
+                    name, size, member.size));
+  };
+  std::vector<std::byte> front;
+  const std::uint64_t size = wanted([&](std::span<std::byte> piece) {
+    at_most(front.size() + piece.size());
+    inflater.read(piece);
+    front.insert(front.end(), piece.begin(), piece.end());
+  });
+  invariant(size >= front.size(), "a header is part of what it describes");
+  at_most(size);
+  auto room = room_to_inflate(name, size, compressed.size());
+  const std::span<std::byte> bytes(room.get(), size);
+  std::copy(front.begin(), front.end(), bytes.begin());
+  inflater.read(bytes.subspan(front.size()));
+  if (size < member.size) {  // what is behind is not read, but there must be some
+    std::byte behind{};
+    inflater.read({&behind, 1});
+    return {name, bytes, std::move(room)};
+  }
   inflater.finish();
   if (checksum(bytes) != member.crc) {
     throw UserError(fmt::format("{}: its checksum (CRC) is wrong; the file is damaged", name));
@@ -302,9 +325,10 @@ std::vector<ZipMember> parse_zip_directory(const FileBytes& archive) {
   return members;
 }
 
-FileBytes open_zip_member(const FileBytes& archive, const ZipMember& member, const std::string& name) {
+FileBytes open_zip_member(const FileBytes& archive, const ZipMember& member, const std::string& name,
+                          const WantedBytes& wanted) {
   const auto bytes = readable_bytes(archive, member, name);
-  if (member.method == deflated_method) return inflated(member, name, bytes);
+  if (member.method == deflated_method) return inflated(member, name, bytes, wanted);
   return {name, bytes, archive.owner};
 }
 

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "tensor/stream.h"
 
 namespace einrel {
 
@@ -27,11 +29,16 @@ struct ZipMember {
 /// name leads outside a folder ("/a", "../a"). O(n log n).
 std::vector<ZipMember> parse_zip_directory(const FileBytes& archive);
 
+/// How many of a member's bytes are wanted, as its first ones say.
+using WantedBytes = std::function<std::uint64_t(const ByteSource&)>;
+
 /// The contents of a member, called `name` in messages. Stored: a view of the archive, which is not
-/// read here (that would spoil mapping), so its checksum is not verified. Deflated: decompressed in memory,
-/// checksum verified. Throws UserError when damaged, encrypted, or compressed in another way, RunError when
-/// there is no memory for it.
-FileBytes open_zip_member(const FileBytes& archive, const ZipMember& member, const std::string& name);
+/// read here (that would spoil mapping), so its checksum is not verified. Deflated: decompressed in memory as far as
+/// `wanted`, whatever the directory says, and the checksum verified where that is all. Throws UserError when damaged,
+/// encrypted, compressed in another way, or when the directory gives it less than is wanted, and as `wanted` does;
+/// RunError when there is no memory for it.
+FileBytes open_zip_member(const FileBytes& archive, const ZipMember& member, const std::string& name,
+                          const WantedBytes& wanted);
 
 /// Fills `front` with the first bytes of a member, without reading the others. False where it has fewer. Throws as
 /// open_zip_member does, but for the checksum, which is not looked at.

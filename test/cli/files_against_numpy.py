@@ -363,6 +363,15 @@ class FilesAgainstNumPy(process.ProgramTest):
         np.save(self.path("x.npy"), np.zeros(3, np.int64))
         self.refuse(1, "einsum", "i->i", self.path("x.npy"), "--out", self.path("y.idx"), mentions=["y.idx", "i64"])
 
+    def test_what_stands_behind_an_array_in_a_compressed_member_is_left_alone(self):
+        array = np.arange(10, dtype=np.float32)
+        with zipfile.ZipFile(self.path("x.npz"), "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("A.npy", npy_bytes(array, (1, 0)) + bytes(1 << 24))
+        with np.load(self.path("x.npz")) as archive:
+            np.testing.assert_array_equal(archive["A"], array)
+        self.copy(self.path("x.npz:A"), self.path("y.npy"), 1, "f32")
+        np.testing.assert_array_equal(np.load(self.path("y.npy")), array)
+
     def test_gzip_of_several_members_is_read_as_gunzip_does(self):
         array = np.arange(10, dtype=np.int32)
         idx = idx_bytes(array)

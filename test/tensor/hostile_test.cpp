@@ -151,6 +151,15 @@ TEST_P(Hostile, AnyFourBytesOfAllOnesAreReadOrAUserError) {
 INSTANTIATE_TEST_SUITE_P(Formats, Hostile, testing::ValuesIn(hostile_cases()),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
+// One member of which numpy.load reads the first bytes only.
+TEST(HostileMemory, WhatStandsBehindTheElementsTakesNone) {
+  const std::string zeros(std::size_t{1} << 26U, '\0');
+  const FileBytes file = in_memory(zip_bytes({deflated_member("a.npy", small_npy() + zeros)}), "hostile.file");
+  bytes_asked_for = 0;
+  read_npz(file);
+  EXPECT_LT(bytes_asked_for, std::size_t{1} << 17U);
+}
+
 TEST(HostileMemory, IsCounted) {
   bytes_asked_for = 0;
   const std::vector<char> block(1 << 20U);

@@ -152,7 +152,8 @@ TEST(ReadNpy, OtherFilesAndVersionsAreRefused) {
     const std::string bytes = npy_header_bytes(npy_dictionary("<f4", "(3,)"), version);
     EXPECT_NE(npy_complaint(bytes).find(".npy version " + std::to_string(version) + " is unknown"), std::string::npos);
   }
-  EXPECT_NE(npy_complaint(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14)).find("cut short"), std::string::npos);
+  EXPECT_NE(npy_complaint(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14)).find("4294967295 bytes long"),
+            std::string::npos);
 }
 
 TEST(WriteNpy, IsByteForByteWhatNumPyWrites) {

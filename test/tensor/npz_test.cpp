@@ -123,7 +123,7 @@ TEST(ReadNpz, MembersThatCannotBeReadSayWhy) {
       {changed([](HandMember& m) { m.crc ^= 1U; }), "w.npz:a: its checksum (CRC) is wrong"},
       {changed([](HandMember& m) { m.local_name = "b.npy"; }), "its header and the directory differ"},
       {changed([](HandMember& m) { m.method = 0; }), "a stored member with two sizes"},
-      {changed([](HandMember& m) { m.size -= 1; }), "w.npz:a: more data than its header says"},
+      {changed([](HandMember& m) { m.size -= 1; }), "w.npz:a: its header asks for"},
       {changed([](HandMember& m) { m.size += 1; }), "w.npz:a: the compressed data are damaged or cut short"},
       {changed([](HandMember& m) { m.bytes.resize(m.bytes.size() / 2); }), "damaged or cut short"},
       {changed([](HandMember& m) { m.bytes += "tail"; }), "w.npz:a: 4 bytes after the compressed data"},
@@ -133,6 +133,46 @@ TEST(ReadNpz, MembersThatCannotBeReadSayWhy) {
   for (const auto& [bytes, expected] : cases) {
     EXPECT_NE(open_all(bytes).find(expected), std::string::npos) << open_all(bytes);
   }
+}
+
+TEST(ReadNpz, BytesBehindTheElementsAreLeftAlone) {
+  for (const std::string& behind : {std::string("x"), small_npy(), std::string(std::size_t{1} << 20U, '\0')}) {
+    const std::string contents = small_npy() + behind;
+    for (const HandMember& member : {HandMember{"a.npy", contents}, deflated_member("a.npy", contents)}) {
+      const NpzFile npz = parse_npz(in_memory(zip_bytes({member})));
+      EXPECT_EQ(values_of(read(open_tensor(npz, 0))), small_values);
+    }
+  }
+}
+
+/// Of `contents`, with a directory that gives it `size` bytes.
+std::string said_to_hold(const std::string& contents, std::uint64_t size) {
+  HandMember member = deflated_member("a.npy", contents);
+  member.size = size;
+  return zip_bytes({member});
+}
+
+TEST(ReadNpz, ADirectoryThatGivesAMemberAnotherSizeIsRefused) {
+  const std::uint64_t right = small_npy().size();
+  for (std::uint64_t size = 0; size < right; ++size)
+    EXPECT_NE(open_all(said_to_hold(small_npy(), size)).find("; the file is damaged or cut short"), std::string::npos);
+  EXPECT_EQ(open_all(said_to_hold(small_npy() + "x", right)), "w.npz:a: more data than its header says");
+  for (const std::uint64_t more : {1U, 1000U}) {
+    EXPECT_EQ(open_all(said_to_hold(small_npy(), right + more)),
+              "w.npz:a: the compressed data are damaged or cut short");
+  }
+}
+
+TEST(ReadNpz, AHeaderThatAsksForMoreThanThereIsIsRefused) {
+  const std::string header = npy_header(DType::f32, make_shape({1'000'000}));
+  const std::uint64_t asked = header.size() + 4'000'000;
+  EXPECT_EQ(open_all(said_to_hold(header, header.size())), "w.npz:a: its header asks for " + std::to_string(asked) +
+                                                               " bytes, but the directory of the archive gives it " +
+                                                               std::to_string(header.size()) +
+                                                               "; the file is damaged or cut short");
+  EXPECT_NE(open_all(said_to_hold(header, asked)).find("cannot hold"), std::string::npos);
+  const std::string long_text = npy_header_bytes(npy_dictionary("<f4", "(3,)"), 2, std::size_t{1} << 21U);
+  EXPECT_NE(open_all(said_to_hold(long_text, long_text.size())).find("bytes long"), std::string::npos);
 }
 
 TEST(ReadNpz, ASizeThatDeflateCannotReachIsRefusedBeforeAllocating) {
@@ -211,7 +251,7 @@ TEST(WriteNpz, WhatIsWrittenIsReadBackBitForBit) {
     EXPECT_EQ(back.shape(), tensors[i].tensor.shape());
     EXPECT_EQ(memory_of(back), memory_of(tensors[i].tensor));
     // Readers that verify it, unlike this one, must find the right checksum.
-    EXPECT_EQ(npz.members[i].crc, crc_of(as_text(open_zip_member(npz.file, npz.members[i], "").bytes)));
+    EXPECT_EQ(npz.members[i].crc, crc_of(as_text(open_zip_member(npz.file, npz.members[i], "", {}).bytes)));
   }
 }
 
