@@ -36,11 +36,25 @@ PlanReport plan_with(const Compiled& compiled, const std::string& planner, const
 PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
                              const std::vector<std::string>& planners, const PlanRequest& request) {
   PlanComparison comparison;
-  if (given) comparison.plans.push_back(report_of(compiled, std::move(*given), request));
-  for (const std::string& planner : planners) {
-    std::variant<PlanReport, PlanRefusal> planned = try_plan(compiled, planner, request);
-    if (auto* const report = std::get_if<PlanReport>(&planned)) comparison.plans.push_back(std::move(*report));
-    if (auto* const refusal = std::get_if<PlanRefusal>(&planned)) comparison.refused.push_back(std::move(*refusal));
+  PlanRequest searched = request;
+  if (given) {
+    searched.beside.push_back(*given);
+    comparison.plans.push_back(report_of(compiled, std::move(*given), request));
+  }
+  std::vector<std::variant<PlanReport, PlanRefusal>> planned(planners.size());
+  std::vector<std::size_t> searches;
+  for (std::size_t p = 0; p < planners.size(); ++p) {
+    if (planners[p] == "eindecomp") {
+      searches.push_back(p);
+      continue;
+    }
+    planned[p] = try_plan(compiled, planners[p], request);
+    if (const auto* const report = std::get_if<PlanReport>(&planned[p])) searched.beside.push_back(report->plan);
+  }
+  for (const std::size_t p : searches) planned[p] = try_plan(compiled, planners[p], searched);
+  for (auto& each : planned) {
+    if (auto* const report = std::get_if<PlanReport>(&each)) comparison.plans.push_back(std::move(*report));
+    if (auto* const refusal = std::get_if<PlanRefusal>(&each)) comparison.refused.push_back(std::move(*refusal));
   }
   if (!comparison.plans.empty()) return comparison;
   std::vector<std::string> reasons;

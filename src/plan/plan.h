@@ -35,6 +35,7 @@ struct Plan {
   std::string planner;
   std::int64_t sites = 1;
   std::vector<VertexPlan> vertices;
+  bool operator==(const Plan&) const = default;
 };
 
 /// As many parts as sites along each label, numbered row-major.

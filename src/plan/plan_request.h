@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "machine/machine.h"
 #include "plan/cost/cost.h"
@@ -18,6 +19,7 @@ struct PlanRequest {
   CostKind cost = CostKind::seconds;  ///< what `eindecomp` makes least
   std::optional<std::string> batch;   ///< the label that is cut for data parallelism; else the first of the first input
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that `eindecomp` may use on a site, see memory.h
+  std::vector<Plan> beside = {};  ///< other plans that were asked for: `eindecomp` starts from them, too
   bool operator==(const PlanRequest&) const = default;
 };
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <optional>
+#include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -18,32 +20,30 @@
 namespace einrel {
 namespace {
 
-/// The plans of all other planners, and of products of them. Of large graphs, of which one plan takes long, only of
-/// `data x tensor`; of those without training, in which nothing is fully sharded, none of `fsdp`.
-std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& request) {
-  std::vector<Plan> others;  // in the order of the planners: of equals, the first is taken
-  const auto look_at = [&](const Planner& planner) -> std::optional<std::size_t> {
-    Planned planned = planner.plan(graph, request);
-    auto* const plan = std::get_if<Plan>(&planned);
-    if (plan == nullptr) return std::nullopt;
-    others.push_back(std::move(*plan));
-    return others.size() - 1;
+/// Those of which the plans are to be looked at: of large graphs, of which one plan takes long, only the first.
+std::vector<std::vector<SchemeFactor>> products_to_try(const EinGraph& graph, std::int64_t sites) {
+  constexpr std::size_t most_vertices = 20'000;  // of all plans together
+  std::vector<std::vector<SchemeFactor>> products = products_of_two(sites);
+  const auto is_of_groups = [](const std::vector<SchemeFactor>& product) {
+    const std::string_view groups = product.front().scheme->name;
+    return (groups == "data" || groups == "fsdp") && product.back().scheme->name == "tensor";
   };
-  std::optional<std::size_t> data;
-  std::optional<std::size_t> fsdp;
+  const auto others = std::stable_partition(products.begin(), products.end(), is_of_groups);
+  if (products.size() * graph.vertices.size() > most_vertices) products.erase(others, products.end());
+  return products;
+}
+
+/// The plans of all other planners, and of products of them.
+std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& request) {
+  std::vector<Plan> others;  // of equals, the first is taken
   for (const Planner& planner : all_planners()) {
     if (!planner.tried_by_eindecomp) continue;
-    const std::optional<std::size_t> place = look_at(planner);
-    if (planner.name == "data") data = place;
-    if (planner.name == "fsdp") fsdp = place;
+    Planned planned = planner.plan(graph, request);
+    if (auto* const plan = std::get_if<Plan>(&planned)) others.push_back(std::move(*plan));
   }
-  constexpr std::size_t few_vertices = 200;
-  const bool is_small = graph.vertices.size() <= few_vertices;
-  const bool is_trained = !data || !fsdp || others[*fsdp].vertices != others[*data].vertices;
-  for (const std::string& product : usual_products(request.sites)) {
-    const bool is_taken = is_small || product.find(" x tensor") != std::string::npos;
-    if (is_taken && (is_trained || !product.starts_with("fsdp"))) look_at(planner_named(product));
-  }
+  std::vector<Plan> products = plans_by_products(graph, request, products_to_try(graph, request.sites));
+  std::move(products.begin(), products.end(), std::back_inserter(others));
+  others.insert(others.end(), request.beside.begin(), request.beside.end());
   return others;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "einsum/vertex_facts.h"
+#include "plan/planners/schemes.h"
 #include "plan/refine/numbering.h"
 #include "plan/refine/whole_pieces.h"
 #include "plan/search/dominance.h"
@@ -135,13 +136,14 @@ void add_computed_by_all(const Vertex& vertex, std::int64_t sites, std::vector<V
   plans.back().copies = {{sites, 1}};
 }
 
-/// What is computed alike by several sites in plans that searches start from.
-void add_copied_of(const std::vector<Plan>& starts, std::size_t v, std::vector<VertexPlan>& plans) {
+/// What is computed alike by several sites in plans that searches start from, at least on as many sites.
+void add_copied_of(const std::vector<Plan>& starts, std::size_t v, std::int64_t least_sites,
+                   std::vector<VertexPlan>& plans) {
   for (const Plan& start : starts) {
     const VertexPlan& own = start.vertices[v];
     const bool is_known =
         std::any_of(plans.begin(), plans.end(), [&](const VertexPlan& plan) { return is_cut_alike(plan, own); });
-    if (!own.copies.empty() && !is_known) plans.push_back(own);
+    if (!own.copies.empty() && sites_used(own) >= least_sites && !is_known) plans.push_back(own);
   }
 }
 
@@ -171,11 +173,13 @@ double cost_alone(const EinGraph& graph, const Plan& plan, const CostModel& mode
 
 struct CostedPlan {
   Plan plan;
+  bool is_by_product = false;
   double cost = std::numeric_limits<double>::infinity();
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
 };
 
-/// The cheapest of several plans, the first of equals.
+/// The cheapest of several plans; of those that cost the same the first, and rather another one than that of a product
+/// of schemes.
 class Cheapest {
  public:
   Cheapest(const EinGraph& graph, const Machine& machine, CostKind kind, Transfers& transfers)
@@ -186,7 +190,7 @@ class Cheapest {
 
   /// What it costs.
   double consider(const Plan& plan) {
-    CostedPlan other{plan};
+    CostedPlan other{.plan = plan, .is_by_product = is_product_of_schemes(plan.planner)};
     try {
       const PlanCosts costs = costs_of(graph_, plan, machine_, transfers_);
       other.cost = costs.of(kind_);
@@ -194,7 +198,8 @@ class Cheapest {
     } catch (const UserError&) {  // more bytes than 63 bits count
     }
     const double cost = other.cost;
-    if (!found_ || cost < found_->cost) found_ = std::move(other);
+    const auto rank = [](const CostedPlan& of) { return std::pair(of.cost, of.is_by_product); };
+    if (!found_ || rank(other) < rank(*found_)) found_ = std::move(other);
     return cost;
   }
 
@@ -227,7 +232,7 @@ std::vector<Plan> starts_among(const EinGraph& graph, const std::vector<Plan>& o
     by_cost.emplace_back(cheapest.may_be(alone) ? cheapest.consider(others[p]) : alone, p);
   }
   std::stable_sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  constexpr std::size_t most = 8;
+  constexpr std::size_t most = 16;
   std::vector<Plan> starts;
   for (const auto& [cost, p] : by_cost) {
     if (starts.size() < most) starts.push_back(others[p]);
@@ -242,14 +247,16 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
   return plan;
 }
 
+/// Of the time that all vertices take on all sites.
+constexpr double next_to_nothing = 0.01;
+
 }  // namespace
 
 std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, const Machine& machine) {
   std::vector<double> seconds;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) seconds.push_back(one_site_seconds(graph, v, machine));
-  constexpr double all_together = 0.01;
   const double on_all_sites = std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(sites);
-  const double allowed = all_together * on_all_sites / static_cast<double>(seconds.size());
+  const double allowed = next_to_nothing * on_all_sites / static_cast<double>(seconds.size());
   std::vector<bool> small;
   for (const double alone : seconds) small.push_back(alone <= allowed);
   return small;
@@ -288,14 +295,18 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Mach
 }
 
 bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine) {
-  const std::vector<bool> small = small_vertices(graph, plan.sites, machine);
+  double on_all_sites = 0;
+  double longer = 0;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (is_input(vertex) || small[v]) continue;
-    const PartitionVector most = most_parts(vertex, graph);
-    if (sites_used(plan.vertices[v]) < most_sites_of(most, plan.sites)) return false;
+    if (is_input(vertex)) continue;
+    const double alone = one_site_seconds(graph, v, machine);
+    on_all_sites += alone / static_cast<double>(plan.sites);
+    const std::int64_t used = sites_used(plan.vertices[v]);
+    const std::int64_t most = most_sites_of(most_parts(vertex, graph), plan.sites);
+    if (used < most) longer += alone / static_cast<double>(used) - alone / static_cast<double>(most);
   }
-  return true;
+  return longer <= next_to_nothing * on_all_sites;
 }
 
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
@@ -339,11 +350,15 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
       if (const auto choice = space.choice_of(start)) improve_from(*choice);
     }
   };
+  const std::vector<bool> small = small_vertices(graph, sites, machine);
+  const auto least_sites = [&](const Vertex& vertex, std::size_t v) -> std::int64_t {
+    return kind == CostKind::seconds || small[v] ? 1 : most_sites_of(most_parts(vertex, graph), sites);
+  };
   const auto search = [&](const std::vector<bool>& may_idle) {
     const Candidates of_sites = site_candidates(graph, sites, kind, may_idle);
     const Candidates all = [&](const Vertex& vertex, std::size_t v) {
       std::vector<VertexPlan> candidates = of_sites(vertex, v);
-      if (!is_input(vertex)) add_copied_of(starts, v, candidates);
+      if (!is_input(vertex)) add_copied_of(starts, v, least_sites(vertex, v), candidates);
       return candidates;
     };
     SearchSpace space(graph, *model, undominated(graph, *model, sites, all, starts));
@@ -353,10 +368,18 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
     if (space.leave_out([](const VertexPlan& plan) { return plan.scatter.has_value(); })) search_in(space, known);
   };
   search(std::vector<bool>(graph.vertices.size(), kind == CostKind::seconds));
-  if (kind != CostKind::seconds) search(small_vertices(graph, sites, machine));
+  if (kind != CostKind::seconds) search(small);
   const bool takes_other = kind == CostKind::seconds && is_as_good(best_of_others, *cheapest.found());
   Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
-  if (kind == CostKind::seconds) use_pieces_whole(graph, plan);
+  if (kind == CostKind::seconds) {
+    Plan in_pieces = plan;
+    use_pieces_whole(graph, in_pieces);
+    // Each piece starts a kernel call, which counts; that operands are not put together saves a tenth of the time of
+    // large products, and does not.
+    constexpr double allowed = 1.01;
+    const double most = best_of_others ? allowed * best_of_others->cost : std::numeric_limits<double>::infinity();
+    if (costs_of(graph, in_pieces, machine, transfers).seconds <= most) plan = std::move(in_pieces);
+  }
   plan.planner = "eindecomp";
   return plan;
 }

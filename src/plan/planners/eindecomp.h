@@ -27,8 +27,9 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Mach
 /// than all vertices take on all sites, moving aside.
 std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, const Machine& machine);
 
-/// Whether every vertex but small_vertices is computed on as many sites as its labels allow. Plans that leave sites
-/// idle move less, down to nothing, so that only time can tell whether that is better.
+/// Whether vertices that are computed on fewer sites than their labels allow, all together, take at most a hundredth of
+/// what all vertices take on all sites longer for it. Plans that leave more idle move less, down to nothing, so that
+/// only time can tell whether that is better.
 bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine);
 
 /// EinDecomp for any number of sites and any cost: the cheapest of several plans. One comes from a beam over all

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -185,6 +186,64 @@ std::string fault_of(const std::vector<SchemeFactor>& factors, std::int64_t site
                      remedy);
 }
 
+/// Plans by several products of schemes: what a scheme says of so many sites is asked once.
+class SchemePlanner {
+ public:
+  SchemePlanner(const EinGraph& graph, const PlanRequest& request) : graph_(graph), request_(request) {
+    for (const Vertex& vertex : graph.vertices) {
+      most_.push_back(is_input(vertex) ? PartitionVector() : most_parts(vertex, graph));
+    }
+  }
+
+  /// Without places for the inputs; or why it cannot be.
+  std::variant<std::vector<VertexPlan>, std::string> cut(const std::vector<SchemeFactor>& factors) {
+    if (std::string fault = fault_of(factors, request_.sites); !fault.empty()) return fault;
+    std::vector<const std::vector<PartitionVector>*> by_factor;
+    for (const SchemeFactor& factor : factors) {
+      const SchemeGrids& grids = grids_of(factor);
+      if (const auto* const reason = std::get_if<std::string>(&grids)) {
+        return factors.size() == 1 ? *reason : fmt::format("{}: {}", factor.scheme->name, *reason);
+      }
+      by_factor.push_back(&std::get<std::vector<PartitionVector>>(grids));
+    }
+    std::vector<VertexPlan> plans;
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      const Vertex& vertex = graph_.vertices[v];
+      std::vector<PartitionVector> grids;
+      for (const auto* const of_factor : by_factor) grids.push_back((*of_factor)[v]);
+      plans.push_back(is_input(vertex) ? one_part_per_site(PartitionVector(vertex.bound.size(), 1))
+                                       : combined(vertex, most_[v], factors, std::move(grids)));
+    }
+    return plans;
+  }
+
+  Plan placed(std::vector<VertexPlan> vertices, const std::vector<SchemeFactor>& factors) const {
+    Plan plan{"", request_.sites, std::move(vertices)};
+    if (factors.size() == 1) {
+      number_sites(graph_, plan);
+    } else {
+      lay_out_inputs(graph_, plan);
+    }
+    return plan;
+  }
+
+ private:
+  const SchemeGrids& grids_of(const SchemeFactor& factor) {
+    const auto [known, is_new] = grids_.try_emplace({factor.scheme->name, factor.sites});
+    if (is_new) {
+      PlanRequest own = request_;
+      own.sites = factor.sites;
+      known->second = factor.scheme->grids(graph_, own);
+    }
+    return known->second;
+  }
+
+  const EinGraph& graph_;
+  const PlanRequest& request_;
+  std::vector<PartitionVector> most_;  ///< per vertex
+  std::map<std::pair<std::string_view, std::int64_t>, SchemeGrids> grids_;
+};
+
 /// Vertices that have the batch, or are computed from one that has.
 std::vector<bool> of_batch(const EinGraph& graph, const std::vector<PartitionVector>& cut_by_batch) {
   std::vector<bool> is_of_batch(graph.vertices.size(), false);
@@ -224,44 +283,44 @@ std::vector<SchemeFactor> scheme_factors(std::string_view text) {
   }
 }
 
-std::vector<std::string> usual_products(std::int64_t sites) {
-  std::vector<std::string> products;
+Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const std::vector<SchemeFactor>& factors) {
+  SchemePlanner planner(graph, request);
+  std::variant<std::vector<VertexPlan>, std::string> cut = planner.cut(factors);
+  if (auto* const reason = std::get_if<std::string>(&cut)) return std::move(*reason);
+  return planner.placed(std::get<std::vector<VertexPlan>>(std::move(cut)), factors);
+}
+
+std::vector<std::vector<SchemeFactor>> products_of_two(std::int64_t sites) {
+  std::vector<std::vector<SchemeFactor>> products;
   for (const std::int64_t inner : divisors_of(sites)) {
     if (inner == 1 || inner == sites) continue;
-    for (const char* const outer : {"data", "fsdp"}) {
-      for (const char* const scheme : {"tensor", "sequence", "heads"})
-        products.push_back(fmt::format("{}:{} x {}:{}", outer, sites / inner, scheme, inner));
+    for (const Scheme& first : all_schemes()) {
+      for (const Scheme& second : all_schemes()) products.push_back({{&first, sites / inner}, {&second, inner}});
     }
   }
   return products;
 }
 
-Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const std::vector<SchemeFactor>& factors) {
-  if (std::string fault = fault_of(factors, request.sites); !fault.empty()) return fault;
-  std::vector<std::vector<PartitionVector>> by_factor;
-  for (const SchemeFactor& factor : factors) {
-    PlanRequest own = request;
-    own.sites = factor.sites;
-    SchemeGrids grids = factor.scheme->grids(graph, own);
-    if (const auto* const reason = std::get_if<std::string>(&grids)) {
-      return factors.size() == 1 ? *reason : fmt::format("{}: {}", factor.scheme->name, *reason);
-    }
-    by_factor.push_back(std::get<std::vector<PartitionVector>>(std::move(grids)));
+std::string name_of(const std::vector<SchemeFactor>& factors) {
+  std::vector<std::string> words;
+  for (const SchemeFactor& factor : factors) words.push_back(fmt::format("{}:{}", factor.scheme->name, factor.sites));
+  return fmt::format("{}", fmt::join(words, " x "));
+}
+
+std::vector<Plan> plans_by_products(const EinGraph& graph, const PlanRequest& request,
+                                    const std::vector<std::vector<SchemeFactor>>& products) {
+  SchemePlanner planner(graph, request);
+  std::vector<Plan> plans;
+  std::vector<std::vector<VertexPlan>> known;
+  for (const std::vector<SchemeFactor>& factors : products) {
+    std::variant<std::vector<VertexPlan>, std::string> cut = planner.cut(factors);
+    auto* const vertices = std::get_if<std::vector<VertexPlan>>(&cut);
+    if (vertices == nullptr || std::find(known.begin(), known.end(), *vertices) != known.end()) continue;
+    known.push_back(*vertices);
+    plans.push_back(planner.placed(std::move(*vertices), factors));
+    plans.back().planner = name_of(factors);
   }
-  Plan plan{"", request.sites, {}};
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const Vertex& vertex = graph.vertices[v];
-    std::vector<PartitionVector> grids;
-    for (const auto& of_factor : by_factor) grids.push_back(of_factor[v]);
-    plan.vertices.push_back(is_input(vertex) ? one_part_per_site(PartitionVector(vertex.bound.size(), 1))
-                                             : combined(vertex, most_parts(vertex, graph), factors, std::move(grids)));
-  }
-  if (factors.size() == 1) {
-    number_sites(graph, plan);
-  } else {
-    lay_out_inputs(graph, plan);
-  }
-  return plan;
+  return plans;
 }
 
 std::optional<std::string> batch_label(const EinGraph& graph, const PlanRequest& request) {

@@ -35,14 +35,21 @@ std::vector<SchemeFactor> scheme_factors(std::string_view text);
 /// Whether a planner's name is such a product, or is meant to be.
 bool is_product_of_schemes(std::string_view name);
 
-/// The products of two that people run: groups by data or fsdp, and in each of them one of the others.
-std::vector<std::string> usual_products(std::int64_t sites);
+/// "data:8 x tensor:4".
+std::string name_of(const std::vector<SchemeFactor>& factors);
+
+/// All products of two over so many sites.
+std::vector<std::vector<SchemeFactor>> products_of_two(std::int64_t sites);
 
 /// A vertex is cut by all factors that have labels of it; sites of the others compute it alike, unless what it reduces
 /// is spread over sites: then it is reduced once. Results that are reduced over sites are shared out among them
 /// (reduce-scatter) along the longest label that allows it; who needs all of them gathers them (an all-reduce, where
 /// that is every site). Refused where the product is not the number of sites.
 Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const std::vector<SchemeFactor>& factors);
+
+/// The plans of several products, those that cut alike once.
+std::vector<Plan> plans_by_products(const EinGraph& graph, const PlanRequest& request,
+                                    const std::vector<std::vector<SchemeFactor>>& products);
 
 /// Data parallelism: one label, the batch, over all sites. What does not have it, such as new weights, is computed by
 /// every site, from gradients that are all-reduced. Refused where no vertex has the label, or it is nowhere cut.

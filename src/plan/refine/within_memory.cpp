@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
@@ -212,10 +213,17 @@ Planned eindecomp_within(const EinGraph& graph, const PlanRequest& request, cons
   if (peak.bytes <= *request.memory) return plan;
   const double cost = costs_of(graph, plan, request.machine).of(request.cost);
   Plan spread = with_spread_inputs(graph, plan, *request.memory);
+  std::vector<Plan> comparable;
+  std::copy_if(others.begin(), others.end(), std::back_inserter(comparable), [&](const Plan& other) {
+    return request.cost == CostKind::seconds || uses_all_sites(graph, other, request.machine);
+  });
   constexpr double next_to_nothing = 1.01;  // dearer than what does not fit: a search is not worth its time
   if (peak_of(graph, spread).bytes <= *request.memory &&
       costs_of(graph, spread, request.machine).of(request.cost) <= next_to_nothing * cost) {
-    return spread;
+    Best near(graph, request);
+    near.consider(spread);
+    for (const Plan& other : comparable) near.consider(other);
+    return near.found();
   }
   Best best(graph, request);
   const auto consider = [&](const Plan& found) {
@@ -226,9 +234,7 @@ Planned eindecomp_within(const EinGraph& graph, const PlanRequest& request, cons
     best.consider(in_pieces);
   };
   consider(plan);
-  for (const Plan& other : others) {
-    if (request.cost == CostKind::seconds || uses_all_sites(graph, other, request.machine)) consider(other);
-  }
+  for (const Plan& other : comparable) consider(other);
   // What is held costs from next to nothing to all that counts, beside the cost of the plan that does not fit.
   constexpr std::array factors{0.01, 0.1, 1.0, 10.0, 1e6};
   const Candidates candidates = fitting(graph,
