@@ -179,13 +179,14 @@ void LabelScope::check_range(const Read& read, std::size_t dimension) {
   const Index& index = read.access.indices[dimension];
   Wide low = index.offset;
   Wide high = index.offset;
-  bool known = read.extent(dimension).has_value();
+  bool known = true;
   const auto least = [&](const IndexTerm& term) { return labels_[term.label].extent.value_or(1); };
   for (const IndexTerm& term : index.terms) {
     known = known && labels_[term.label].extent;
     (term.coefficient < 0 ? low : high) += static_cast<Wide>(term.coefficient) * (least(term) - 1);
   }
-  if (!known && !state_.arrays_give_extents) return;
+  if (!known && !state_.arrays_give_extents) return;  // the data may give a label nothing to do
+  known = known && read.extent(dimension);
   const Wide limit = static_cast<Wide>(1) << 62;
   const Wide extent = known ? *read.extent(dimension) : limit;
   if (read.access.pad || (!known && low >= 0)) {  // may read anywhere, as long as positions can be computed
@@ -225,10 +226,12 @@ void LabelScope::unify() {
           return std::any_of(index.terms.begin(), index.terms.end(),
                              [&](const IndexTerm& term) { return labels_[term.label].extent == MaybeExtent(0); });
         });
-    if (reads_nothing) continue;
     for (std::size_t d = 0; d < read.access.indices.size(); ++d) {
+      const Index& index = read.access.indices[d];
+      // A negative constant is a mistake whatever the data, so that what is right does not depend on them.
+      if (reads_nothing && (!index.terms.empty() || index.offset >= 0)) continue;
       // A conflict of plain indices has been reported as such, unless they are part of a window.
-      const bool is_window = !is_plain(read.access.indices[d]) || (has_windows_ && is_part_of_window(read, d));
+      const bool is_window = !is_plain(index) || (has_windows_ && is_part_of_window(read, d));
       if (is_window) check_range(read, d);
     }
   }

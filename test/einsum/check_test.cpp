@@ -351,5 +351,29 @@ TEST(Extents, BeyondSixtyThreeBitsAreAnError) {
               ElementsAre(HasSubstr("is not an extent")));
 }
 
+TEST(CheckWithoutData, APositionBelow0IsAMistakeWhateverTheExtents) {
+  const std::string input = "input A[i,j]\n";
+  EXPECT_THAT(errors_of(input + "B[i] = A[i,-1]\n"), ElementsAre("2:12 A[i,-1] reads position -1 of dimension 2"));
+  EXPECT_THAT(errors_of(input + "B[] = A[-2,-3]\n"), ElementsAre("2:9 A[-2,-3] reads position -2 of dimension 1",
+                                                                 "2:12 A[-2,-3] reads position -3 of dimension 2"));
+  EXPECT_THAT(
+      errors_of(input + "dims p=3 q=3\nB[i,p] = A[i,p-2] + sum[q] A[i,1-q]\n"),
+      ElementsAre("3:14 A[i,p-2] reads position -2 of dimension 2", "3:32 A[i,-q+1] reads position -1 of dimension 2"));
+  EXPECT_THAT(errors_of(input + "dims i=0\nB[i] = A[i,-1]\n"),
+              ElementsAre("3:12 A[i,-1] reads position -1 of dimension 2"));
+  for (const char* right : {"B[i] = A[i,0]", "B[i] = A[i,7]", "B[i] = pad(A[i,-1], 0)", "dims p=0\nB[i,p] = A[i,p-1]",
+                            "dims p=3\nB[i,p] = A[i,2-p]", "B[i,p] = A[i,p-1]"})
+    EXPECT_THAT(errors_of(input + right + "\n"), ElementsAre()) << right;
+}
+
+TEST(CheckWithoutData, APositionBelow0SaysWhereCountingBegins) {
+  try {
+    check_text("input A[i,j]\nB[i] = A[i,-1]\n");
+    FAIL() << "it is a mistake";
+  } catch (const ProgramError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("positions count from 0"));
+  }
+}
+
 }  // namespace
 }  // namespace einrel
