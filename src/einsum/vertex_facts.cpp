@@ -207,6 +207,11 @@ std::vector<std::size_t> operands_read(const ScalarExpr& body) {
   return {read.begin(), read.end()};
 }
 
+bool is_at_constant(const Vertex& vertex, std::size_t operand, std::size_t dimension) {
+  const EinSum* const einsum = einsum_of(vertex);
+  return einsum != nullptr && einsum->operands[operand].indices[dimension].terms.empty();
+}
+
 std::optional<std::size_t> plain_label(const Index& index) {
   const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
   return is_plain ? std::optional(index.terms.front().label) : std::nullopt;

@@ -71,6 +71,9 @@ std::vector<std::size_t> reduced_labels(const Vertex& vertex);
 std::vector<std::size_t> operands_read(const Vertex& vertex);
 std::vector<std::size_t> operands_read(const ScalarExpr& body);
 
+/// Whether a vertex reads an operand at a constant along a dimension, as A[3,b]: of one part at most, then.
+bool is_at_constant(const Vertex& vertex, std::size_t operand, std::size_t dimension);
+
 /// The label that an index is, if it is nothing but a label.
 std::optional<std::size_t> plain_label(const Index& index);
 

@@ -65,12 +65,11 @@ double bytes_touched(const TaskGraph& graph) {
 /// dimension, so they have the whole of it read again and again.
 bool reads_results_at_constants(const EinGraph& graph) {
   for (const Vertex& vertex : graph.vertices) {
-    const EinSum* const einsum = einsum_of(vertex);
-    for (std::size_t o = 0; einsum != nullptr && o < vertex.inputs.size(); ++o) {
-      const std::vector<Index>& indices = einsum->operands[o].indices;
-      const bool is_constant =
-          std::any_of(indices.begin(), indices.end(), [](const Index& i) { return i.terms.empty(); });
-      if (is_constant && !is_input(graph[vertex.inputs[o]])) return true;
+    for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+      const Vertex& read = graph[vertex.inputs[o]];
+      for (std::size_t d = 0; d < read.bound.size(); ++d) {
+        if (is_at_constant(vertex, o, d) && !is_input(read)) return true;
+      }
     }
   }
   return false;
@@ -220,7 +219,8 @@ std::optional<OutOfCorePlan> plan_for_constants(const Compiled& compiled, const 
                                                 const PlanRequest& request, const TaskMemory& memory) {
   if (!reads_results_at_constants(compiled.graph)) return std::nullopt;
   OutOfCorePlan finer = made_finer(compiled, plan_with(compiled, planner, request), request, memory);
-  return fits(largest_task(finer.tasks.graph), memory) ? std::optional(std::move(finer)) : std::nullopt;
+  const bool fit = fits(largest_task(finer.tasks.graph), {memory.limit, finer.threads});
+  return fit ? std::optional(std::move(finer)) : std::nullopt;
 }
 
 }  // namespace

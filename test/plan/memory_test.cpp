@@ -93,6 +93,15 @@ TEST(FinerParts, OfOperandsAreNoLargerThanTheirReaderWants) {
   EXPECT_EQ(calls_of(graph, plan), 2.0 * 32 * 4);
 }
 
+TEST(FinerParts, AreCutWhereReadersHaveAConstant) {
+  const EinGraph graph = einrel::graph_of(
+      "dims t=64 b=100\ninput X[t,b]\nA[t,b] = exp(X[t,b])\nY[b] = A[3,b] * A[60,b]\nZ[b] = Y[b] + A[5,b]\noutput Z\n");
+  Plan plan = plan_of(graph, 1, {});
+  make_parts_finer(graph, plan, {25600, 3 * 6400, 25600, 25600});  // a part and its result, twice, take 3 * 6400
+  EXPECT_EQ(plan.vertices[1].parts, (PartitionVector{4, 1}));
+  EXPECT_EQ(copies_of(graph, plan), 3) << "one part of A for each time that it is read";
+}
+
 TEST(Peak, CountsTheValuesThatAreComparedWithTheExtremeWhereItsLabelsAreCut) {
   const std::string dims = "dims i=4 j=6 k=8\ninput A[i,j], B[j,k]\n";
   for (const auto& [statement, between] : std::map<std::string, std::int64_t>{

@@ -22,11 +22,9 @@ double elements_read(const EinGraph& graph, const Plan& plan, std::size_t v, std
   const std::size_t read = vertex.inputs[operand].index;
   const Vertex& tensor = graph.vertices[read];
   PartitionVector parts = operand_parts(vertex, operand, plan.vertices[v].parts);
-  const EinSum* const einsum = einsum_of(vertex);
-  if (einsum == nullptr) return chunk_elements(tensor.bound, parts);
   const PartitionVector of_tensor = result_parts(tensor, plan.vertices[read].parts);
   for (std::size_t d = 0; d < parts.size(); ++d) {
-    if (!einsum->operands[operand].indices[d].terms.empty()) continue;
+    if (!is_at_constant(vertex, operand, d)) continue;
     parts[d] = is_input(tensor) ? std::max<std::int64_t>(tensor.bound[d].value(), 1) : of_tensor[d];
   }
   return chunk_elements(tensor.bound, parts);
@@ -66,14 +64,32 @@ PartitionVector parts_of_operands(const EinGraph& graph, const Plan& plan, std::
   return most;
 }
 
+/// By vertex and label, whether a reader has its result at a constant there, as A[3,b] has, which needs one part then.
+std::vector<std::vector<bool>> labels_at_constants(const EinGraph& graph) {
+  std::vector<std::vector<bool>> found;
+  for (const Vertex& vertex : graph.vertices) {
+    found.emplace_back(label_extents(vertex).size(), false);
+    for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+      const std::size_t read = vertex.inputs[o].index;
+      const std::vector<std::optional<std::size_t>> labels = result_labels(graph.vertices[read]);
+      for (std::size_t d = 0; d < labels.size(); ++d) {
+        if (labels[d] && is_at_constant(vertex, o, d)) found[read][*labels[d]] = true;
+      }
+    }
+  }
+  return found;
+}
+
 /// Which label of a vertex to cut next, into twice as many parts.
 class NextCut {
  public:
-  NextCut(const EinGraph& graph, const Plan& plan, std::size_t v)
+  NextCut(const EinGraph& graph, const Plan& plan, std::size_t v, std::vector<bool> at_constants = {})
       : vertex_(graph.vertices[v]),
         most_(most_parts(vertex_, graph)),
         of_operands_(parts_of_operands(graph, plan, v)),
+        at_constants_(std::move(at_constants)),
         is_late_(most_.size(), false) {
+    at_constants_.resize(most_.size(), false);
     if (reduces_onto_result(vertex_)) return;
     for (const std::size_t label : reduced_labels(vertex_)) is_late_[label] = true;
   }
@@ -88,13 +104,15 @@ class NextCut {
   }
 
  private:
-  std::tuple<bool, bool, std::int64_t> rank(std::size_t label, const PartitionVector& parts) const {
-    return {parts[label] < of_operands_[label], !is_late_[label], part_of(most_[label], parts[label])};
+  std::tuple<bool, bool, bool, std::int64_t> rank(std::size_t label, const PartitionVector& parts) const {
+    return {at_constants_[label], parts[label] < of_operands_[label], !is_late_[label],
+            part_of(most_[label], parts[label])};
   }
 
   const Vertex& vertex_;
   PartitionVector most_;
   PartitionVector of_operands_;
+  std::vector<bool> at_constants_;
   std::vector<bool> is_late_;  ///< labels whose partial results would all be alive together
 };
 
@@ -113,9 +131,10 @@ void cut_inputs(const EinGraph& graph, const Vertex& reader, Plan& plan, std::si
 }  // namespace
 
 void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::int64_t>& most_bytes) {
+  const std::vector<std::vector<bool>> at_constants = labels_at_constants(graph);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    const NextCut next(graph, plan, v);
+    const NextCut next(graph, plan, v, at_constants[v]);
     PartitionVector& parts = plan.vertices[v].parts;
     while (part_bytes(graph, plan, v) > static_cast<double>(most_bytes[v])) {
       const std::optional<std::size_t> label = next(parts);
@@ -156,9 +175,12 @@ double copies_of(const EinGraph& graph, const Plan& plan) {
     const Vertex& vertex = graph.vertices[v];
     for (std::size_t operand = 0; operand < vertex.inputs.size(); ++operand) {
       const std::size_t producer = vertex.inputs[operand].index;
-      const PartitionVector have = result_parts(graph.vertices[producer], plan.vertices[producer].parts);
+      PartitionVector have = result_parts(graph.vertices[producer], plan.vertices[producer].parts);
       const PartitionVector need = operand_parts(vertex, operand, plan.vertices[v].parts);
       if (have == need) continue;
+      for (std::size_t d = 0; d < have.size(); ++d) {
+        if (is_at_constant(vertex, operand, d)) have[d] = 1;
+      }
       double copies = 1;
       for (std::size_t d = 0; d < have.size(); ++d) copies *= static_cast<double>(std::max(have[d], need[d]));
       all += copies;

@@ -10,9 +10,10 @@ namespace einrel {
 
 /// The same sites with more parts on them: every vertex is cut, until what one part reads and makes, with another
 /// partial result where that is added to it, takes at most so many bytes as `most_bytes` has for the vertex, or nothing
-/// can be cut any more. Always along a label of which an operand lies in more parts, where there is one: what comes in
-/// the pieces in which it is needed is not put together. Else along the label whose parts are longest, and along labels
-/// whose partial results would all be alive together last. An input lies in chunks no larger than its readers want.
+/// can be cut any more. First along labels that readers have at a constant, as A[3,b]: each then needs one part. Next
+/// along a label of which an operand lies in more parts: what comes in the pieces in which it is needed is not put
+/// together. Else along the label whose parts are longest, and along labels whose partial results would all be alive
+/// together last. An input lies in chunks no larger than its readers want.
 void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::int64_t>& most_bytes);
 
 /// Whether make_parts_finer could cut a vertex further.
