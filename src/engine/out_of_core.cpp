@@ -50,7 +50,7 @@ bool fits(const LargestTask& largest, const TaskMemory& memory) { return largest
 
 /// Each as small as the memory asks.
 PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
-  PlannedTasks tasks = tasks_of(compiled, plan, job);
+  PlannedTasks tasks = tasks_of(compiled, plan, job, most_task_bytes(memory));
   cut_parts_out(tasks.graph, most_task_bytes(memory));
   return tasks;
 }

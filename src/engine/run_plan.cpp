@@ -171,7 +171,8 @@ std::string name_of(const PlannedTasks& tasks, std::size_t task) {
   return vertex ? tasks.names[*vertex] : "label values";
 }
 
-PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job) {
+PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job,
+                      std::optional<std::int64_t> most_bytes) {
   if (job.is_started && plan.sites > job.ranks) {
     throw UserError(
         fmt::format("the plan is for {} sites, but the job has {} {}\n  help: a site is a rank: start the "
@@ -181,7 +182,7 @@ PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job
   LoweredPlan lowered = lower(compiled.graph, plan);
   lowered.tra = {};  // not beside the tasks: it takes a good part of what they do
   const SiteMemory memory = job.ranks > 1 ? SiteMemory::apart : SiteMemory::shared;
-  PlannedTasks tasks{tasks_of(lowered.ia.store, lowered.ia.plan, memory),
+  PlannedTasks tasks{tasks_of(lowered.ia.store, lowered.ia.plan, memory, most_bytes),
                      std::move(lowered.vertices),
                      {},
                      bytes_of(lowered.ia.store, lowered.ia.plan)};

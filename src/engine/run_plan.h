@@ -27,8 +27,10 @@ struct PlannedTasks {
 /// The vertex that a task is a part of.
 std::string name_of(const PlannedTasks& tasks, std::size_t task);
 
-/// Throws UserError when the plan has more sites than the job has ranks, and as `lower` (plan/lower.h) does.
-PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job);
+/// `most_bytes` as in exec/from_ia. Throws UserError when the plan has more sites than the job has ranks, and as
+/// `lower` (plan/lower.h) does.
+PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job,
+                      std::optional<std::int64_t> most_bytes = std::nullopt);
 
 /// Where inputs come from, by name.
 using InputSources = std::map<std::string, InputSource>;

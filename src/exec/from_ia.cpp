@@ -419,9 +419,10 @@ std::map<IaId, IaId> joins_to_reduce_onto(const IaStore& store, const std::vecto
 
 }  // namespace
 
-TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory) {
+TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
+                   std::optional<std::int64_t> most_bytes) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
-  TaskBuilder builder(store.sites(), memory);
+  TaskBuilder builder(store.sites(), memory, most_bytes);
   std::map<IaId, PlacedTuples> relations;
   const std::vector<IaId> nodes = nodes_of(store, plan);
   std::map<IaId, int> readers = readers_of(store, plan, nodes);

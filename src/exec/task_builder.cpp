@@ -61,7 +61,103 @@ void TaskBuilder::write(const std::string& name, const RelationType& type, const
   }
 }
 
+std::int64_t TaskBuilder::bytes_read(const KernelOnRange& kernel, const Arguments& arguments) const {
+  std::int64_t bytes = 0;
+  for (const auto& [argument, positions] : kernel.reads) {
+    if (argument >= arguments.arrays.size()) continue;  // a number
+    const ArrayId array = arguments.arrays[argument];
+    if (positions_.count(array) != 0) continue;
+    TaskArray part = graph_[array];
+    // What a kernel made is there as a whole while a part of it is copied.
+    if (!is_computed(array)) part.bound = narrowed_bound(part.bound, positions);
+    bytes += bytes_of(part);
+  }
+  return bytes;
+}
+
+std::optional<TaskBuilder::Ranges> TaskBuilder::ranges_of(const Kernel& kernel, const Arguments& arguments,
+                                                          const std::vector<Shape>& bounds) {
+  constexpr std::int64_t most_ranges = 512;  // as longest_run in exec/from_ia: sums are rounded as often
+  const std::int64_t result = bytes_of({result_dtype(kernel), result_shape(kernel, bounds), {}});
+  std::int64_t all = result;
+  for (const ArrayId array : arguments.arrays) all += positions_.count(array) != 0 ? 0 : bytes_of(graph_[array]);
+  if (all <= *most_bytes_) return std::nullopt;
+  // In the middle: at the ends a padded window reads less.
+  const auto needs = [&](const ReducedLabel& label, std::int64_t length) {
+    const std::int64_t first = (label.extent - length) / 2;
+    return result + bytes_read(on_range(kernel, bounds, label.label, {first, first + length - 1}), arguments);
+  };
+  std::optional<Ranges> best;
+  std::int64_t least = 0;
+  for (const ReducedLabel& label : labels_in_ranges(kernel, bounds)) {
+    std::int64_t length = (label.extent + most_ranges - 1) / most_ranges;
+    std::int64_t too_long = label.extent;
+    while (too_long - length > 1) {
+      const std::int64_t middle = length + (too_long - length) / 2;
+      (needs(label, middle) <= *most_bytes_ ? length : too_long) = middle;
+    }
+    const std::int64_t bytes = needs(label, length);
+    if (bytes >= all || (best && bytes >= least)) continue;
+    best = Ranges{label.label, label.extent, length};
+    least = bytes;
+  }
+  return best;
+}
+
+Arguments TaskBuilder::arguments_on(const KernelOnRange& kernel, const Arguments& arguments, Site site) {
+  Arguments result;
+  for (const auto& [argument, read] : kernel.reads) {
+    if (argument >= arguments.arrays.size()) {
+      result.numbers.push_back(arguments.numbers[argument - arguments.arrays.size()]);
+      continue;
+    }
+    const ArrayId array = arguments.arrays[argument];
+    if (const auto made = positions_.find(array); made != positions_.end()) {
+      const std::int64_t first = made->second + (read[0] ? read[0]->first : 0);
+      result.arrays.push_back(positions(first, narrowed_bound(graph_[array].bound, read)[0], site));
+    } else {
+      result.arrays.push_back(narrowed(array, read));
+    }
+  }
+  result.numbers.insert(result.numbers.end(), kernel.numbers.begin(), kernel.numbers.end());
+  return result;
+}
+
+std::vector<Shape> TaskBuilder::bounds_of(const Arguments& arguments) const {
+  std::vector<Shape> bounds;
+  for (const ArrayId argument : arguments.arrays) bounds.push_back(graph_[argument].bound);
+  bounds.resize(bounds.size() + arguments.numbers.size());
+  return bounds;
+}
+
 ArrayId TaskBuilder::make_by_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site) {
+  const Kernel& kernel = kernels_[k];
+  const std::vector<Shape> bounds = bounds_of(arguments);
+  const std::optional<Ranges> ranges = most_bytes_ ? ranges_of(kernel, arguments, bounds) : std::nullopt;
+  if (!ranges) return make_by_one_call(k, std::move(arguments), onto, site);
+  return make_by_ranges(Kernel(kernel), arguments, *ranges, onto, site);
+}
+
+ArrayId TaskBuilder::make_by_ranges(const Kernel& kernel, const Arguments& arguments, const Ranges& ranges,
+                                    std::optional<ArrayId> onto, Site site) {
+  const std::vector<Shape> bounds = bounds_of(arguments);
+  const RangesTogether together = ranges_together(kernel, bounds);
+  std::optional<ArrayId> all = onto;
+  for (std::int64_t begin = 0; begin < ranges.extent; begin += ranges.length) {
+    const std::int64_t end = std::min(begin + ranges.length, ranges.extent);
+    const KernelOnRange on = on_range(kernel, bounds, ranges.label, {begin, end - 1});
+    const std::size_t k = kernel_number(on.kernel);
+    if (reduces_onto(on.kernel, together.fold)) {
+      all = make_by_one_call(k, arguments_on(on, arguments, site), all, site);
+    } else {
+      const ArrayId part = make_by_one_call(k, arguments_on(on, arguments, site), {}, site);
+      all = all ? call(together.fold, {{*all, part}, {}}, site) : part;
+    }
+  }
+  return call(together.finish, {{*all}, {}}, site);
+}
+
+ArrayId TaskBuilder::make_by_one_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site) {
   for (std::size_t a = arguments.arrays.size(); a-- > 0;) {
     const ArrayId array = arguments.arrays[a];
     const auto made = positions_.find(array);
@@ -73,10 +169,7 @@ ArrayId TaskBuilder::make_by_call(std::size_t k, Arguments arguments, std::optio
     arguments.arrays.erase(arguments.arrays.begin() + static_cast<std::ptrdiff_t>(a));
   }
   k = narrow(k, arguments.arrays);
-  std::vector<Shape> bounds;
-  for (const ArrayId argument : arguments.arrays) bounds.push_back(graph_[argument].bound);
-  bounds.resize(bounds.size() + arguments.numbers.size());
-  const KernelCalls::Call& call = calls_[k](bounds);
+  const KernelCalls::Call& call = calls_[k](bounds_of(arguments));
   if (onto) arguments.arrays.push_back(*onto);
   return make(CallKernel{k, call.flops, onto.has_value(), std::move(arguments.numbers)}, std::move(arguments.arrays),
               {result_dtype(kernels_[k]), call.bound, site});
@@ -160,7 +253,8 @@ ArrayId TaskBuilder::make_narrowed(ArrayId array, const ConstantPositions& posit
     for (std::size_t d = 0; d < positions.size(); ++d) read.begin[d] += positions[d] ? positions[d]->first : 0;
     const ArrayId made = make(std::move(read), {}, std::move(part));
     graph_.tasks.back().node = maker.node;
-    whole_.emplace(made, array);
+    const auto of = whole_.find(array);
+    whole_.emplace(made, of == whole_.end() ? array : of->second);
     return made;
   }
   if (const auto* const copy = std::get_if<CopyBoxes>(&maker.op)) {

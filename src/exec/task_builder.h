@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "exec/constant_reads.h"
+#include "exec/label_ranges.h"
 #include "exec/task_graph.h"
 
 namespace einrel {
@@ -29,7 +30,9 @@ struct Arguments {
 /// Adds arrays and the tasks that make them to a graph.
 class TaskBuilder {
  public:
-  TaskBuilder(std::int64_t sites, SiteMemory memory) {
+  /// `most_bytes`: of kernel calls that need more, reductions are done in several, each for a range of a label.
+  TaskBuilder(std::int64_t sites, SiteMemory memory, std::optional<std::int64_t> most_bytes = std::nullopt)
+      : most_bytes_(most_bytes) {
     graph_.sites = sites;
     graph_.memory = memory;
   }
@@ -115,6 +118,21 @@ class TaskBuilder {
 
  private:
   ArrayId make_by_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
+  ArrayId make_by_one_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
+  std::vector<Shape> bounds_of(const Arguments& arguments) const;
+  /// The label whose ranges need least of what is read, and how many positions of it may be taken together.
+  struct Ranges {
+    std::size_t label = 0;
+    std::int64_t extent = 0;
+    std::int64_t length = 0;
+  };
+  ArrayId make_by_ranges(const Kernel& kernel, const Arguments& arguments, const Ranges& ranges,
+                         std::optional<ArrayId> onto, Site site);
+  std::optional<Ranges> ranges_of(const Kernel& kernel, const Arguments& arguments, const std::vector<Shape>& bounds);
+  /// What a call needs while it runs, apart from its result.
+  std::int64_t bytes_read(const KernelOnRange& kernel, const Arguments& arguments) const;
+  /// What a kernel on a range is called with.
+  Arguments arguments_on(const KernelOnRange& kernel, const Arguments& arguments, Site site);
 
   std::size_t kernel_number(const Kernel& kernel);
 
@@ -164,6 +182,7 @@ class TaskBuilder {
   /// A part of an input: which, and where it begins.
   using InputPart = std::pair<std::size_t, std::vector<std::int64_t>>;
 
+  std::optional<std::int64_t> most_bytes_;
   TaskGraph graph_;
   IaId node_;
   std::vector<std::size_t> makers_;  // per array, the task that makes it

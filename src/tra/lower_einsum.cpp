@@ -10,6 +10,7 @@
 #include "tra/body_split.h"
 #include "tra/lowering.h"
 #include "tra/named_kernels.h"
+#include "tra/partial_reduction.h"
 #include "tra/repartition.h"
 
 namespace einrel::lowering {
@@ -23,31 +24,6 @@ std::vector<std::size_t> joined(std::vector<std::size_t> first, const std::vecto
 bool reads_plainly(const Access& access, std::size_t label) {
   return std::any_of(access.indices.begin(), access.indices.end(),
                      [&](const Index& index) { return plain_label(index) == label; });
-}
-
-/// How chunks that were reduced one by one become the reduction of all.
-struct Fold {
-  Reducer each{};  ///< within a chunk
-  Kernel kernel;   ///< of two chunks
-};
-
-Fold fold_of(Reducer reducer, DType partial, std::size_t rank) {
-  const auto fold = [&](Reducer each, std::string_view name) {
-    return Fold{each, named_kernel(name, {partial, partial}, {rank, rank})};
-  };
-  switch (reducer) {
-    case Reducer::sum:
-    case Reducer::mean: return fold(Reducer::sum, "add");
-    case Reducer::prod: return fold(reducer, "mul");
-    case Reducer::max:
-    case Reducer::any: return fold(reducer, "max");
-    case Reducer::min:
-    case Reducer::all: return fold(reducer, "min");
-    case Reducer::logsumexp: return fold(reducer, "logAddExp");
-    case Reducer::argmax:
-    case Reducer::argmin: break;
-  }
-  throw Bug("positions of extremes are not folded");
 }
 
 /// Lowers one vertex. The labels of every ChunkedEinSum are positions in `cuts_`.
@@ -130,12 +106,12 @@ class EinSumLowering {
     const DType dtype = e.dtype;
     const Reducer reducer = *e.reducer;
     const std::vector<std::size_t> output = e.output;
-    e.dtype = reduced_type(reducer, e.body.type());  // rounded to a narrow type once, at the end
-    if (reducer == Reducer::mean && e.body.type() != e.dtype) e.body.steps.push_back({e.dtype, Convert{}});
-    Fold fold = fold_of(reducer, e.dtype, e.output.size());
-    e.reducer = fold.each;
+    PartialReduction partial = partial_reduction(reducer, std::move(e.body), e.output.size());
+    e.body = std::move(partial.body);
+    e.dtype = partial.dtype;
+    e.reducer = partial.each;
     Source source = apply(e, joined(operands_read(e.body), extents), name);
-    source = aggregated(std::move(source), output, std::move(fold.kernel));
+    source = aggregated(std::move(source), output, std::move(partial.fold));
     if (reducer == Reducer::mean || dtype != e.dtype) {
       e.sources = {std::move(source)};
       source = finished(std::move(e), reducer, dtype);
@@ -161,13 +137,9 @@ class EinSumLowering {
 
   /// The folded values in the vertex's dtype; a mean divides the sum by the number of its values.
   Source finished(ChunkedEinSum e, Reducer reducer, DType dtype) {
-    e.body = {{operand_step(0, e.dtype)}};
-    if (reducer == Reducer::mean) {
-      double count = 1;
-      for (const std::size_t label : e.reduced) count *= static_cast<double>(cuts_.labels[label].extent.value());
-      e.body.steps.push_back({e.dtype, Constant{count}});
-      e.body.steps.push_back({e.dtype, ApplyBinary{BinaryFunction::divide}});
-    }
+    double count = 1;
+    for (const std::size_t label : e.reduced) count *= static_cast<double>(cuts_.labels[label].extent.value());
+    e.body = finished_reduction(reducer, e.dtype, count);
     e.operands = {{0, plain_access(e.output)}};
     e.reduced = {};
     e.reducer = std::nullopt;

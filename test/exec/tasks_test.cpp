@@ -19,25 +19,10 @@
 #include "support/program.h"
 #include "support/random_einsum.h"
 #include "support/random_plan.h"
+#include "support/run_tasks.h"
 
 namespace einrel::test {
 namespace {
-
-using Outputs = std::map<std::string, Tensor>;
-
-TaskBindings bindings_of(const TaskGraph& graph, const TensorBindings& inputs, Outputs& outputs) {
-  TaskBindings bindings;
-  for (const StoredRelation& input : graph.inputs) bindings.inputs.emplace_back(inputs.at(input.name));
-  bindings.outputs = writers_to(outputs, graph);
-  return bindings;
-}
-
-Outputs run_on(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
-  Outputs outputs = output_tensors(graph);
-  Workers workers(threads);
-  run_serial(graph, bindings_of(graph, inputs, outputs), workers);
-  return outputs;
-}
 
 Outputs run_by_starpu(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
   Outputs outputs = output_tensors(graph);
@@ -49,14 +34,6 @@ Outputs run_by_starpu(const TaskGraph& graph, const TensorBindings& inputs, std:
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
          (a.count() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.byte_count())) == 0);
-}
-
-void expect_reference(const EinGraph& graph, const TensorBindings& inputs, const Outputs& outputs) {
-  const std::vector<Tensor> want = evaluate_reference(graph, inputs, {});
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    const std::vector<double> allowed(static_cast<std::size_t>(want[i].count()), 1e-5);
-    EXPECT_TRUE(agree(outputs.at(graph[graph.outputs[i]].name), want[i], allowed)) << graph[graph.outputs[i]].name;
-  }
 }
 
 struct Case {

@@ -1,0 +1,163 @@
+#include "exec/label_ranges.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "einsum/vertex_facts.h"
+#include "tra/partial_reduction.h"
+
+namespace einrel {
+namespace {
+
+/// The positions of a dimension that an index runs over; those inside it where it is padded.
+Positions positions_of(const Index& index, const std::vector<Label>& labels, Extent bound) {
+  Positions all{index.offset, index.offset};
+  for (const IndexTerm& term : index.terms) {
+    const std::int64_t last = term.coefficient * (labels[term.label].extent.value() - 1);
+    (last < 0 ? all.first : all.last) += last;
+  }
+  const std::int64_t end = bound.value() - 1;
+  return {std::clamp<std::int64_t>(all.first, 0, end), std::clamp<std::int64_t>(all.last, 0, end)};
+}
+
+bool has_label(const Index& index, std::size_t label) {
+  return std::any_of(index.terms.begin(), index.terms.end(),
+                     [&](const IndexTerm& term) { return term.label == label; });
+}
+
+/// Makes an access count from the first positions that it reads: of every dimension that the label walks through, and
+/// of those of which another label does not walk through all.
+ConstantPositions narrow(Access& access, const std::vector<Label>& labels, std::size_t label, std::int64_t first,
+                         const Shape& bound) {
+  ConstantPositions positions(bound.size());
+  for (std::size_t d = 0; d < bound.size(); ++d) {
+    Index& index = access.indices[d];
+    for (const IndexTerm& term : index.terms) index.offset += term.label == label ? term.coefficient * first : 0;
+    const Positions read = positions_of(index, labels, bound[d]);
+    const bool is_part = !access.pad && plain_label(index) && read.last + 1 < bound[d].value();
+    if (!has_label(index, label) && !is_part) continue;
+    positions[d] = read;
+    index.offset -= read.first;
+  }
+  return positions;
+}
+
+/// Values of a label become those in the range and where it begins, which `first` gives.
+ScalarExpr with_first(const ScalarExpr& body, std::size_t label, std::size_t first) {
+  ScalarExpr result;
+  for (const ScalarStep& step : body.steps) {
+    result.steps.push_back(step);
+    const auto* const value = std::get_if<LabelValue>(&step.op);
+    if (value == nullptr || value->label != label) continue;
+    result.steps.insert(result.steps.end(),
+                        {{step.type, OperandValue{first}}, {step.type, ApplyBinary{BinaryFunction::add}}});
+  }
+  return result;
+}
+
+bool has_value(const ScalarExpr& body, std::size_t label) {
+  return std::any_of(body.steps.begin(), body.steps.end(), [&](const ScalarStep& step) {
+    const auto* const value = std::get_if<LabelValue>(&step.op);
+    return value != nullptr && value->label == label;
+  });
+}
+
+/// Whether plans can cut a label: it walks through whole dimensions, one of each operand at most. They let parts be
+/// computed side by side, where ranges follow each other.
+bool is_cut_by_plans(const EinSum& einsum, const KernelStep& step, const std::vector<Shape>& bounds,
+                     std::size_t label) {
+  for (std::size_t o = 0; o < einsum.operands.size(); ++o) {
+    const std::vector<Index>& indices = einsum.operands[o].indices;
+    if (std::count_if(indices.begin(), indices.end(), [&](const Index& i) { return has_label(i, label); }) > 1)
+      return false;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      if (!has_label(indices[d], label)) continue;
+      if (!plain_label(indices[d]) || bounds[step.reads[o]][d] != einsum.labels[label].extent) return false;
+    }
+  }
+  return true;
+}
+
+PartialReduction partial_of(const EinSum& einsum) {
+  return partial_reduction(*einsum.reducer, einsum.body, einsum.output.size());
+}
+
+/// The operands of a step by what they read: numbers stay behind arrays.
+std::vector<std::size_t> by_argument(const KernelStep& step) {
+  std::vector<std::size_t> operands(step.reads.size());
+  std::iota(operands.begin(), operands.end(), std::size_t{0});
+  std::stable_sort(operands.begin(), operands.end(),
+                   [&](std::size_t a, std::size_t b) { return step.reads[a] < step.reads[b]; });
+  return operands;
+}
+
+}  // namespace
+
+std::vector<ReducedLabel> labels_in_ranges(const Kernel& kernel, const std::vector<Shape>& bounds) {
+  std::vector<ReducedLabel> found;
+  const EinSum* const einsum = kernel.steps.size() == 1 ? einsum_of(kernel.steps.front()) : nullptr;
+  if (einsum == nullptr || !einsum->reducer) return found;
+  if (einsum->reducer == Reducer::argmax || einsum->reducer == Reducer::argmin) return found;
+  const auto is_empty = [](const Shape& bound) { return element_count(bound) == 0; };
+  if (std::any_of(bounds.begin(), bounds.end(), is_empty)) return found;
+  const Vertex vertex = vertices_of(kernel, bounds).front();
+  const auto& measured = std::get<EinSum>(vertex.op);
+  for (const std::size_t label : measured.reduced) {
+    const std::int64_t extent = measured.labels[label].extent.value();
+    if (extent > 1 && !is_cut_by_plans(measured, kernel.steps.front(), bounds, label)) found.push_back({label, extent});
+  }
+  return found;
+}
+
+KernelOnRange on_range(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label, Positions range) {
+  const KernelStep& step = kernel.steps.front();
+  Vertex vertex = vertices_of(kernel, bounds).front();
+  EinSum& einsum = std::get<EinSum>(vertex.op);
+  einsum.labels[label].extent = Extent(range.last - range.first + 1);
+  KernelOnRange result;
+  std::vector<DType> arguments;
+  std::vector<std::size_t> reads(step.reads.size());
+  for (const std::size_t o : by_argument(step)) {
+    const Shape& bound = bounds[step.reads[o]];
+    reads[o] = arguments.size();
+    arguments.push_back(kernel.arguments[step.reads[o]]);
+    result.reads.push_back({step.reads[o], narrow(einsum.operands[o], einsum.labels, label, range.first, bound)});
+  }
+  PartialReduction partial = partial_of(einsum);
+  einsum.reducer = partial.each;
+  einsum.body = std::move(partial.body);
+  vertex.dtype = partial.dtype;
+  if (has_value(einsum.body, label)) {
+    einsum.body = with_first(einsum.body, label, einsum.operands.size());
+    einsum.operands.emplace_back();
+    reads.push_back(arguments.size());
+    arguments.push_back(DType::i64);
+    result.numbers.push_back(range.first);
+  }
+  result.kernel = kernel_of(kernel.name, vertex, arguments, reads);
+  return result;
+}
+
+RangesTogether ranges_together(const Kernel& kernel, const std::vector<Shape>& bounds) {
+  const Vertex vertex = vertices_of(kernel, bounds).front();
+  const auto& einsum = std::get<EinSum>(vertex.op);
+  PartialReduction partial = partial_of(einsum);
+  RangesTogether result{std::move(partial.fold), identity_kernel(partial.dtype)};
+  if (einsum.reducer != Reducer::mean && partial.dtype == vertex.dtype) return result;
+  double count = 1;
+  for (const std::size_t label : einsum.reduced) count *= static_cast<double>(einsum.labels[label].extent.value());
+  Vertex finish{kernel.name + "_finished", vertex.dtype, vertex.bound, {}, Input{}, {}};
+  EinSum& finished = finish.op.emplace<EinSum>();
+  finished.body = finished_reduction(*einsum.reducer, partial.dtype, count);
+  finished.operands.emplace_back();
+  for (const std::size_t label : einsum.output) {
+    finished.operands.front().indices.push_back({0, {{1, finished.labels.size()}}});
+    finished.output.push_back(finished.labels.size());
+    finished.labels.push_back(einsum.labels[label]);
+  }
+  result.finish = kernel_of(finish.name, finish, {partial.dtype}, {0});
+  return result;
+}
+
+}  // namespace einrel

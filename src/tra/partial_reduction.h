@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+
+#include "tra/kernel.h"
+
+namespace einrel {
+
+/// How values are reduced in parts: each part by itself, what comes of that folded into one, and this finished.
+struct PartialReduction {
+  Reducer each{};   ///< within a part
+  ScalarExpr body;  ///< the values
+  DType dtype{};    ///< of a partial result: rounded to a narrow type once, at the end
+  Kernel fold;      ///< of two partial results, which have the rank of the result
+};
+
+/// Throws Bug for argmax and argmin: positions of extremes are not folded.
+PartialReduction partial_reduction(Reducer reducer, ScalarExpr body, std::size_t rank);
+
+/// What the folded partial result of `count` values becomes, as operand 0: a mean is the sum divided. It has still to
+/// be converted to the type of the result.
+ScalarExpr finished_reduction(Reducer reducer, DType partial, double count);
+
+}  // namespace einrel

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "einsum/reference.h"
+#include "exec/serial/serial.h"
+#include "support/compare.h"
+
+namespace einrel::test {
+
+using Outputs = std::map<std::string, Tensor>;
+
+inline TaskBindings bindings_of(const TaskGraph& graph, const TensorBindings& inputs, Outputs& outputs) {
+  TaskBindings bindings;
+  for (const StoredRelation& input : graph.inputs) bindings.inputs.emplace_back(inputs.at(input.name));
+  bindings.outputs = writers_to(outputs, graph);
+  return bindings;
+}
+
+inline Outputs run_on(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
+  Outputs outputs = output_tensors(graph);
+  Workers workers(threads);
+  run_serial(graph, bindings_of(graph, inputs, outputs), workers);
+  return outputs;
+}
+
+inline void expect_reference(const EinGraph& graph, const TensorBindings& inputs, const Outputs& outputs) {
+  const std::vector<Tensor> want = evaluate_reference(graph, inputs, {});
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const std::vector<double> allowed(static_cast<std::size_t>(want[i].count()), 1e-5);
+    EXPECT_TRUE(agree(outputs.at(graph[graph.outputs[i]].name), want[i], allowed)) << graph[graph.outputs[i]].name;
+  }
+}
+
+}  // namespace einrel::test
