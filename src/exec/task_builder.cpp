@@ -151,10 +151,11 @@ ArrayId TaskBuilder::make_by_ranges(const Kernel& kernel, const Arguments& argum
       all = make_by_one_call(k, arguments_on(on, arguments, site), all, site);
     } else {
       const ArrayId part = make_by_one_call(k, arguments_on(on, arguments, site), {}, site);
-      all = all ? call(together.fold, {{*all, part}, {}}, site) : part;
+      all = all ? make_by_one_call(kernel_number(together.fold), {{*all, part}, {}}, {}, site) : part;
     }
   }
-  return call(together.finish, {{*all}, {}}, site);
+  if (is_identity(together.finish)) return *all;
+  return make_by_one_call(kernel_number(together.finish), {{*all}, {}}, {}, site);
 }
 
 ArrayId TaskBuilder::make_by_one_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site) {
