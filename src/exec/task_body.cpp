@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <mutex>
+#include <string>
 
 namespace einrel {
 namespace {
@@ -11,6 +13,38 @@ namespace {
 std::span<const Tensor* const> arrays_of(const CallKernel& call, std::span<const Tensor* const> reads) {
   return reads.first(reads.size() - (call.onto ? 1 : 0));
 }
+
+void mix(std::size_t& hash, std::size_t value) { hash ^= value + 0x9e3779b97f4a7c15U + (hash << 6U) + (hash >> 2U); }
+
+void mix(std::size_t& hash, const std::vector<Label>& labels) {
+  for (const Label& label : labels) mix(hash, std::hash<std::string>{}(label.name));
+}
+
+struct StepHash {
+  std::size_t& hash;
+  void operator()(const EinSum& einsum) const {
+    mix(hash, einsum.labels);
+    for (const Access& operand : einsum.operands) {
+      for (const Index& index : operand.indices) mix(hash, static_cast<std::size_t>(index.offset));
+    }
+    for (const ScalarStep& step : einsum.body.steps) {
+      mix(hash, step.op.index());
+      const auto* const constant = std::get_if<Constant>(&step.op);
+      if (constant != nullptr) mix(hash, std::hash<std::variant<std::int64_t, double>>{}(constant->value));
+    }
+  }
+  void operator()(const View& view) const { mix(hash, view.labels); }
+  void operator()(const Opaque& opaque) const { mix(hash, opaque.labels); }
+};
+
+/// Of what it computes: steps that repeat in a program differ by labels, positions and numbers if by anything.
+std::size_t hash_of(const Kernel& kernel) {
+  std::size_t hash = kernel.steps.size();
+  for (const KernelStep& step : kernel.steps) std::visit(StepHash{hash}, step.op);
+  return hash;
+}
+
+bool computes_same(const Kernel& a, const Kernel& b) { return a.arguments == b.arguments && a.steps == b.steps; }
 
 }  // namespace
 
@@ -21,8 +55,20 @@ std::vector<const std::byte*> argument_data(const CallKernel& call, std::span<co
   return data;
 }
 
-const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const Tensor* const> arguments) {
-  for (const Ready& ready : ready_[call.kernel]) {
+ChunkKernels::Alike& ChunkKernels::alike(std::size_t kernel) {
+  if (alike_[kernel] != nullptr) return *alike_[kernel];
+  const Kernel& wanted = graph_.kernels[kernel];
+  const std::size_t hash = hash_of(wanted);
+  const auto [first, last] = by_hash_.equal_range(hash);
+  auto known = std::find_if(first, last, [&](const auto& entry) { return computes_same(entry.second.first, wanted); });
+  if (known == last) known = by_hash_.emplace(hash, Alike{wanted, {}});
+  alike_[kernel] = &known->second;
+  return known->second;
+}
+
+const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const Tensor* const> arguments) const {
+  if (alike_[call.kernel] == nullptr) return nullptr;
+  for (const Ready& ready : alike_[call.kernel]->ready) {
     const bool fits =
         ready.onto == call.onto &&
         std::equal(arguments.begin(), arguments.end(), ready.arrays.begin(), ready.arrays.end(),
@@ -39,13 +85,14 @@ const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<co
     if (const ChunkKernel* const known = find(call, arguments)) return *known;
   }
   const std::unique_lock lock(mutex_);
+  Alike& same = alike(call.kernel);
   if (const ChunkKernel* const known = find(call, arguments)) return *known;
   std::vector<ArrayLayout> layouts;
   for (const Tensor* const argument : arguments) layouts.push_back(layout_of(*argument));
   std::vector<ArrayLayout> all = layouts;
   all.resize(all.size() + call.numbers.size(), row_major_layout(DType::i64, {}));
   ChunkKernel kernel(graph_.kernels[call.kernel], all, scalars_, call.onto);
-  return ready_[call.kernel].emplace_back(Ready{call.onto, std::move(layouts), std::move(kernel)}).kernel;
+  return same.ready.emplace_back(Ready{call.onto, std::move(layouts), std::move(kernel)}).kernel;
 }
 
 std::optional<Tensor> part_in_place(const ReadInput& read, const Tensor& whole, const Shape& bound) {

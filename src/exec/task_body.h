@@ -1,10 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
+#include <list>
 #include <optional>
 #include <shared_mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "exec/chunk_kernel.h"
@@ -12,11 +13,12 @@
 
 namespace einrel {
 
-/// Makes the kernels of a graph ready, once per layout of their arguments. Any thread.
+/// Makes the kernels of a graph ready, once per layout of their arguments, and once for all that compute the same: the
+/// steps of an unrolled recurrence, say. Any thread.
 class ChunkKernels {
  public:
   ChunkKernels(const TaskGraph& graph, ScalarBindings scalars)
-      : graph_(graph), scalars_(std::move(scalars)), ready_(graph.kernels.size()) {}
+      : graph_(graph), scalars_(std::move(scalars)), alike_(graph.kernels.size(), nullptr) {}
   const ScalarBindings& scalars() const { return scalars_; }
   /// For a task that reads arrays that lie as these; lives as long as this. Throws as ChunkKernel does.
   const ChunkKernel& operator()(const CallKernel& call, std::span<const Tensor* const> reads);
@@ -27,12 +29,19 @@ class ChunkKernels {
     std::vector<ArrayLayout> arrays;
     ChunkKernel kernel;
   };
-  const ChunkKernel* find(const CallKernel& call, std::span<const Tensor* const> arguments);
+  /// What kernels compute that differ by their names alone.
+  struct Alike {
+    const Kernel& first;
+    std::list<Ready> ready;  ///< few, since chunks of a tensor differ at its ends only
+  };
+  const ChunkKernel* find(const CallKernel& call, std::span<const Tensor* const> arguments) const;
+  Alike& alike(std::size_t kernel);
 
   const TaskGraph& graph_;
   ScalarBindings scalars_;
   std::shared_mutex mutex_;
-  std::vector<std::deque<Ready>> ready_;  // per kernel; few, since chunks of a tensor differ at its ends only
+  std::unordered_multimap<std::size_t, Alike> by_hash_;
+  std::vector<Alike*> alike_;  // per kernel, once it was called
 };
 
 /// Those that a run is given, or its own.

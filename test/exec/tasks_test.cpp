@@ -12,6 +12,7 @@
 #include "exec/from_ia.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
+#include "exec/task_body.h"
 #include "ia/traffic.h"
 #include "plan/lower.h"
 #include "support/compare.h"
@@ -366,6 +367,33 @@ TEST(Tasks, OfOneMemoryComputeOnceWhatManySitesNeed) {
   };
   EXPECT_EQ(kernel_calls(SiteMemory::shared), 1);
   EXPECT_EQ(kernel_calls(SiteMemory::apart), 6);
+}
+
+TEST(Tasks, ThatComputeTheSameShareAKernelWhateverItIsNamed) {
+  const std::string text =
+      "dims i=4 j=4\ninput X[i]\nA[i] = tanh(2 * X[i]) + i\nB[i] = tanh(2 * A[i]) + i\nC[i] = tanh(3 * B[i]) + i\n"
+      "D[i] = tanh(2 * C[i]) - i\nE[j] = tanh(2 * D[j]) + j\nF[j] = sum[i] E[i] * j\noutput F\n";
+  const EinGraph graph = einrel::graph_of(text);
+  Plan plan{"by hand", 1, {}};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) plan.vertices.push_back(one_part_per_site({1}));
+  plan.vertices.back() = one_part_per_site({1, 1});
+  const TensorBindings inputs = counted_inputs(graph);
+  const Case each{graph, lower(graph, plan), inputs, text};
+  const TaskGraph tasks = tasks_for(each, SiteMemory::shared);
+  ChunkKernels kernels(tasks, {});
+  std::set<const ChunkKernel*> made;
+  std::vector<const ChunkKernel*> in_order;
+  for (const Task& task : tasks.tasks) {
+    const auto* const call = std::get_if<CallKernel>(&task.op);
+    if (call == nullptr) continue;
+    std::vector<const Tensor*> reads(task.reads.size(), &inputs.at("X"));
+    in_order.push_back(&kernels(*call, reads));
+    made.insert(in_order.back());
+  }
+  ASSERT_EQ(in_order.size(), 6U);
+  EXPECT_EQ(in_order[0], in_order[1]);
+  EXPECT_EQ(made.size(), 5U);
+  expect_reference(graph, inputs, run_on(tasks, inputs, 2));
 }
 
 TEST(Tasks, AreMoreThanMayBeUnderWayAtATime) {
