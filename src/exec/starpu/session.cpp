@@ -230,7 +230,7 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
   });
   if (options.memory) {
     // The C library would keep what was freed, in pieces, beside what StarPU counts.
-    constexpr int returned_at_once = 1 << 20;
+    constexpr int returned_at_once = 1 << 16;
     mallopt(M_MMAP_THRESHOLD, returned_at_once);
   }
   const SessionEnvironment while_starting({{"STARPU_PERF_MODEL_DIR", folder->path()}});
