@@ -68,7 +68,8 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, false);
   chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
-  chosen.in_order = limit && most_live_bytes(chosen.tasks.graph) <= chunk_memory(*limit, request.threads);
+  const std::int64_t left = limit ? *limit - bookkeeping_bytes(chosen.tasks) : 0;
+  chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, request.threads);
   if (!limit || chosen.in_order) return chosen;
   if (is_given) {
     cut_parts_out(chosen.tasks.graph, most_task_bytes({*limit, request.threads}));
@@ -95,10 +96,9 @@ void check_room(const Compiled& compiled, const ChosenPlan& chosen, const std::f
 
 PlanResources resources_of(const ChosenPlan& chosen, const std::optional<std::string>& folder,
                            std::function<void(std::exception_ptr)> on_failure) {
-  return {chosen.threads,
-          chosen.spills ? chosen.request.memory : std::nullopt,
-          {folder.value_or(temporary_folder()), std::move(on_failure)},
-          chosen.in_order};
+  std::optional<std::int64_t> memory;
+  if (chosen.spills) memory = *chosen.request.memory - bookkeeping_bytes(chosen.tasks);
+  return {chosen.threads, memory, {folder.value_or(temporary_folder()), std::move(on_failure)}, chosen.in_order};
 }
 
 }  // namespace einrel

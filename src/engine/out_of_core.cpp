@@ -31,22 +31,30 @@ constexpr double most_copies = 100'000;
 /// Smaller chunks gain less by another thread than it takes to handle them.
 constexpr std::int64_t least_task_bytes = std::int64_t{1} << 20;
 
-/// The most that one task has in memory, and which.
+/// The most that one task has in memory, and which; and what the program takes for all of them.
 struct LargestTask {
   std::int64_t bytes = 0;
   IaId node;
+  std::int64_t bookkeeping = 0;
 };
 
-LargestTask largest_task(const TaskGraph& graph) {
-  LargestTask largest;
-  for (const Task& task : graph.tasks) {
-    const std::int64_t bytes = bytes_needed(graph, task);
-    if (bytes > largest.bytes) largest = {bytes, task.node};
+LargestTask largest_task(const PlannedTasks& tasks) {
+  LargestTask largest{0, {}, bookkeeping_bytes(tasks)};
+  for (const Task& task : tasks.graph.tasks) {
+    const std::int64_t bytes = bytes_needed(tasks.graph, task);
+    if (bytes <= largest.bytes) continue;
+    largest.bytes = bytes;
+    largest.node = task.node;
   }
   return largest;
 }
 
 bool fits(const LargestTask& largest, const TaskMemory& memory) { return largest.bytes <= most_task_bytes(memory); }
+
+bool fits_with_bookkeeping(const LargestTask& largest, TaskMemory memory) {
+  memory.limit -= largest.bookkeeping;
+  return memory.limit > 0 && fits(largest, memory);
+}
 
 /// Each as small as the memory asks.
 PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
@@ -92,10 +100,10 @@ std::string uncut_text(const EinGraph& graph, std::size_t v) {
 std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
   std::int64_t too_little = memory.limit;
   memory.limit = std::max<std::int64_t>(memory.limit, 1);
-  while (!fits(largest, memory)) too_little = std::exchange(memory.limit, 2 * memory.limit);
+  while (!fits_with_bookkeeping(largest, memory)) too_little = std::exchange(memory.limit, 2 * memory.limit);
   while (memory.limit - too_little > 1) {
     const std::int64_t middle = too_little + (memory.limit - too_little) / 2;
-    (fits(largest, {middle, memory.threads, memory.is_in_job}) ? memory.limit : too_little) = middle;
+    (fits_with_bookkeeping(largest, {middle, memory.threads, memory.is_in_job}) ? memory.limit : too_little) = middle;
   }
   std::int64_t unit = 1;
   while (memory.limit / unit >= 1000) unit *= 10;
@@ -129,31 +137,54 @@ bool ask_for_smaller(const EinGraph& graph, const std::set<std::size_t>& vertice
 
 }  // namespace
 
+std::int64_t bookkeeping_bytes(const PlannedTasks& tasks) {
+  constexpr std::int64_t of_vertex = 8000;  // with its plan and kernels
+  constexpr std::int64_t of_task = 400;
+  constexpr std::int64_t of_array = 5000;  // that is alive: what StarPU keeps of it
+  constexpr std::int64_t own = std::int64_t{1} << 20;
+  const TaskGraph& graph = tasks.graph;
+  const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
+  std::int64_t live = 0;
+  std::int64_t most_live = 0;
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    if (!std::holds_alternative<WriteOutput>(graph.tasks[t].op)) ++live;
+    most_live = std::max(most_live, live);
+    live -= static_cast<std::int64_t>(freed[t].size());
+  }
+  if (graph.memory == SiteMemory::apart) most_live /= graph.sites;
+  const std::int64_t all = of_vertex * static_cast<std::int64_t>(tasks.names.size()) +
+                           of_task * static_cast<std::int64_t>(graph.tasks.size()) + of_array * most_live;
+  return std::max<std::int64_t>(0, all - own);
+}
+
 std::int64_t most_task_bytes(const TaskMemory& memory) {
   const std::int64_t shares = memory.is_in_job ? 4 : 2 * static_cast<std::int64_t>(memory.threads);
   return chunk_memory(memory.limit, memory.threads) / shares;
 }
 
 void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory) {
-  const LargestTask largest = largest_task(tasks.graph);
-  if (fits(largest, memory)) return;
-  const std::int64_t enough = least_limit(largest, memory);
+  const LargestTask largest = largest_task(tasks);
+  if (fits_with_bookkeeping(largest, memory)) return;
+  const std::string help = fmt::format("\n  help: give at least {}{}", bytes_text(least_limit(largest, memory)),
+                                       memory.is_in_job      ? ", or more ranks"
+                                       : memory.threads == 1 ? ""
+                                                             : ", or fewer --threads");
+  const std::string bookkeeping = fmt::format(
+      "the bookkeeping of {} takes {}", counted(tasks.graph.tasks.size(), "task"), bytes_text(largest.bookkeeping));
+  if (fits(largest, memory))
+    throw UserError(fmt::format("--memory {} is too little: {}{}", bytes_text(memory.limit), bookkeeping, help));
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
   throw UserError(fmt::format(
-      "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}{}\n  help: give at least {}{}",
-      bytes_text(memory.limit), vertex ? compiled.graph.vertices[*vertex].name : "the program",
-      bytes_text(largest.bytes),
+      "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}{}{}{}", bytes_text(memory.limit),
+      vertex ? compiled.graph.vertices[*vertex].name : "the program", bytes_text(largest.bytes),
       memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
       counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut_text(compiled.graph, *vertex) : "",
-      bytes_text(enough),
-      memory.is_in_job      ? ", or more ranks"
-      : memory.threads == 1 ? ""
-                            : ", or fewer --threads"));
+      largest.bookkeeping == 0 ? "" : "\n  " + bookkeeping, help));
 }
 
 std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory) {
-  const LargestTask largest = largest_task(tasks.graph);
-  while (memory.threads > 1 && !fits(largest, memory)) --memory.threads;
+  const LargestTask largest = largest_task(tasks);
+  while (memory.threads > 1 && !fits_with_bookkeeping(largest, memory)) --memory.threads;
   return memory.threads;
 }
 
@@ -167,9 +198,9 @@ PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemo
     if (calls_of(compiled.graph, finer) > most_calls || copies_of(compiled.graph, finer) > most_copies) break;
     PlannedTasks tasks = tasks_within(compiled, finer, memory, job);
     too_large = vertices_over(tasks, most);
-    const LargestTask largest = largest_task(tasks.graph);
+    const LargestTask largest = largest_task(tasks);
     const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
-    if (largest.bytes < largest_task(best.graph).bytes) {
+    if (largest.bytes < largest_task(best).bytes) {
       plan = finer;
       best = std::move(tasks);
     }
@@ -205,8 +236,8 @@ OutOfCorePlan plan_for_more_sites(const Compiled& compiled, const std::string& p
     PlanReport plan = std::get<PlanReport>(std::move(planned));
     if (best && calls_of(compiled.graph, plan.plan) > most) break;
     PlannedTasks tasks = tasks_within(compiled, plan.plan, memory, {});
-    const LargestTask largest = largest_task(tasks.graph);
-    const bool gains = !best || largest.bytes < largest_task(best->tasks.graph).bytes;
+    const LargestTask largest = largest_task(tasks);
+    const bool gains = !best || largest.bytes < largest_task(best->tasks).bytes;
     if (gains) best = OutOfCorePlan{std::move(plan), std::move(tasks), memory.threads};
     if (fits(largest, memory)) return std::move(*best);
     in_vain = gains ? 0 : in_vain + 1;
@@ -219,26 +250,40 @@ std::optional<OutOfCorePlan> plan_for_constants(const Compiled& compiled, const 
                                                 const PlanRequest& request, const TaskMemory& memory) {
   if (!reads_results_at_constants(compiled.graph)) return std::nullopt;
   OutOfCorePlan finer = made_finer(compiled, plan_with(compiled, planner, request), request, memory);
-  const bool fit = fits(largest_task(finer.tasks.graph), {memory.limit, finer.threads});
+  const bool fit = fits(largest_task(finer.tasks), {memory.limit, finer.threads});
   return fit ? std::optional(std::move(finer)) : std::nullopt;
 }
 
-}  // namespace
-
-OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,
-                               std::size_t threads, std::int64_t limit) {
-  TaskMemory memory{limit, threads};
+/// Whatever the program takes beside chunks.
+OutOfCorePlan plan_chunks(const Compiled& compiled, const std::string& planner, PlanRequest request,
+                          TaskMemory memory) {
   while (memory.threads > 1 && most_task_bytes(memory) < least_task_bytes) --memory.threads;
   request.memory.reset();  // of a site; the process has all of them
   std::optional<OutOfCorePlan> finer = plan_for_constants(compiled, planner, request, memory);
   constexpr double many_times = 4;  // as many calls cannot be better
   const double calls = finer ? many_times * calls_of(compiled.graph, finer->plan.plan) : HUGE_VAL;
   OutOfCorePlan best = plan_for_more_sites(compiled, planner, request, memory, calls);
-  const bool fit = fits(largest_task(best.tasks.graph), memory);
-  if (finer && (!fit || bytes_touched(finer->tasks.graph) < bytes_touched(best.tasks.graph))) {
-    best = std::move(*finer);
-  } else if (!fit) {
-    best = made_finer(compiled, best.plan, request, memory);
+  const bool fit = fits(largest_task(best.tasks), memory);
+  if (finer && (!fit || bytes_touched(finer->tasks.graph) < bytes_touched(best.tasks.graph))) return std::move(*finer);
+  return fit ? std::move(best) : made_finer(compiled, best.plan, request, memory);
+}
+
+}  // namespace
+
+OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, const PlanRequest& request,
+                               std::size_t threads, std::int64_t limit) {
+  OutOfCorePlan best = plan_chunks(compiled, planner, request, {limit, threads});
+  LargestTask largest = largest_task(best.tasks);
+  const bool can_fit = fits(largest, {limit, best.threads});
+  // Smaller chunks leave room for the bookkeeping; fewer threads need fewer of them.
+  for (std::size_t fewer = best.threads; can_fit && fewer > 0; fewer /= 2) {
+    if (fits_with_bookkeeping(largest, {limit, best.threads})) break;
+    const std::int64_t left = std::max<std::int64_t>(limit - 2 * largest.bookkeeping, 1);
+    OutOfCorePlan next = plan_chunks(compiled, planner, request, {left, fewer});
+    const LargestTask next_largest = largest_task(next.tasks);
+    if (next_largest.bookkeeping >= largest.bookkeeping && !fits(next_largest, {left, next.threads})) break;
+    best = std::move(next);
+    largest = next_largest;
   }
   check_tasks_fit(compiled, best.tasks, {limit, best.threads});
   return best;

@@ -19,11 +19,16 @@ struct TaskMemory {
   bool is_in_job = false;  ///< where one task runs at a time, on all threads
 };
 
+/// What a process takes beside what is in the arrays: for vertices, tasks, and arrays that are alive. As measured; the
+/// first MiB is the process's own.
+std::int64_t bookkeeping_bytes(const PlannedTasks& tasks);
+
 /// The most that the tensors of one task may take: StarPU would wait for ever for more. As many tasks as run side by
 /// side, and as much again on its way to the disk or from it; in a job, from rank to rank, too (exec/starpu/run).
 std::int64_t most_task_bytes(const TaskMemory& memory);
 
-/// Throws UserError naming the vertex, what it takes and the limit when a task takes more.
+/// Throws UserError naming the vertex, what it takes and the limit when a task takes more than the bookkeeping of all
+/// tasks leaves for it.
 void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory);
 
 /// As many threads as can work on such tasks side by side, at most memory.threads.
@@ -37,7 +42,7 @@ PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemo
 /// for chunks: by asking `planner` for plans for more and more sites, from request.sites on, and, where that does not
 /// make chunks smaller, into more parts on the same sites. Fewer threads work side by side where chunks would be too
 /// small for all of them to gain anything. Throws as check_tasks_fit does when even the finest takes more for one.
-OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, PlanRequest request,
+OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, const PlanRequest& request,
                                std::size_t threads, std::int64_t limit);
 
 }  // namespace einrel

@@ -491,6 +491,25 @@ class Limits(RunTest):
             if not SANITIZED:
                 self.assertLess(ran["peak_memory"]["measured"], limit * 1e6 + PROCESS)
 
+    def test_bookkeeping_of_many_chunks_counts(self):
+        # For 16 threads there would be 10,240 tasks, which take 24 MB.
+        program = self.text_file("transposed.ein", "dims i=20000 j=8000\ninput A[i,j], B[j,i]\n"
+                                 "C[i,j] = A[i,j] + B[j,i]\nD[i] = sum[j] C[i,j] * A[i,j]\noutput D\n")
+        ran = json.loads(self.succeed("run", program, "--random", "1", "--json", "--memory", "9MB",
+                                      "--threads", "16").out)
+        self.assertGreater(ran["measured"]["tasks"], 2000)
+        self.assertLess(ran["measured"]["tasks"], 6000)
+        if not SANITIZED:
+            self.assertLess(ran["peak_memory"]["measured"], 9e6 + PROCESS)
+
+    def test_bookkeeping_that_takes_more_than_the_limit_is_named(self):
+        lines = ["dims i=8 j=8", "input X[i,j], W[j,j]", "Y0[i,j] = X[i,j] * 1"]
+        lines += [f"Y{t + 1}[i,j] = sum[k] Y{t}[i,k] * W[k,j]" for t in range(2000)]
+        program = self.text_file("products.ein", "\n".join([*lines, "output Y2000"]))
+        self.refuse(1, "run", program, "--random", "1", "--memory", "9MB",
+                    mentions=["--memory 9 MB is too little", "the bookkeeping of 2004 tasks takes 15.8 MB",
+                              "help: give at least"])
+
     def test_reductions_of_any_length_keep_to_a_small_limit(self):
         random = np.random.default_rng(2)
         x = random.standard_normal((2000, 1100)).astype(np.float32)
