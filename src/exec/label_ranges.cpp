@@ -92,13 +92,35 @@ std::vector<std::size_t> by_argument(const KernelStep& step) {
   return operands;
 }
 
+/// What a kernel is on a range but for its reducer.
+struct VertexOnRange {
+  Vertex vertex;
+  std::vector<RangeRead> reads;            // by argument
+  std::vector<DType> arguments;            // the types
+  std::vector<std::size_t> operand_reads;  // by operand, the argument
+};
+
+VertexOnRange vertex_on_range(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label,
+                              Positions range) {
+  const KernelStep& step = kernel.steps.front();
+  VertexOnRange on{vertices_of(kernel, bounds).front(), {}, {}, std::vector<std::size_t>(step.reads.size())};
+  EinSum& einsum = std::get<EinSum>(on.vertex.op);
+  einsum.labels[label].extent = Extent(range.last - range.first + 1);
+  for (const std::size_t o : by_argument(step)) {
+    const std::size_t read = step.reads[o];
+    on.operand_reads[o] = on.arguments.size();
+    on.arguments.push_back(kernel.arguments[read]);
+    on.reads.push_back({read, narrow(einsum.operands[o], einsum.labels, label, range.first, bounds[read])});
+  }
+  return on;
+}
+
 }  // namespace
 
 std::vector<ReducedLabel> labels_in_ranges(const Kernel& kernel, const std::vector<Shape>& bounds) {
   std::vector<ReducedLabel> found;
   const EinSum* const einsum = kernel.steps.size() == 1 ? einsum_of(kernel.steps.front()) : nullptr;
   if (einsum == nullptr || !einsum->reducer) return found;
-  if (einsum->reducer == Reducer::argmax || einsum->reducer == Reducer::argmin) return found;
   const auto is_empty = [](const Shape& bound) { return element_count(bound) == 0; };
   if (std::any_of(bounds.begin(), bounds.end(), is_empty)) return found;
   const Vertex vertex = vertices_of(kernel, bounds).front();
@@ -110,32 +132,55 @@ std::vector<ReducedLabel> labels_in_ranges(const Kernel& kernel, const std::vect
   return found;
 }
 
+std::optional<ExtremeKernels> extreme_kernels(const Kernel& kernel, const std::vector<Shape>& bounds,
+                                              std::size_t arrays) {
+  const Vertex vertex = vertices_of(kernel, bounds).front();
+  const auto& einsum = std::get<EinSum>(vertex.op);
+  if (einsum.reducer != Reducer::argmax && einsum.reducer != Reducer::argmin) return std::nullopt;
+  const DType type = einsum.body.type();
+  const std::vector<std::size_t>& reads = kernel.steps.front().reads;
+  Vertex extreme = vertex;
+  extreme.dtype = type;
+  std::get<EinSum>(extreme.op).reducer = einsum.reducer == Reducer::argmax ? Reducer::max : Reducer::min;
+
+  Vertex position = vertex;
+  auto& least = std::get<EinSum>(position.op);
+  const ScalarStep operand{type, OperandValue{least.operands.size()}};
+  least.reducer = Reducer::min;
+  least.body = position_where_equal(einsum.body, operand, einsum.reduced, einsum.labels);
+  Access& access = least.operands.emplace_back();
+  for (const std::size_t label : einsum.output) access.indices.push_back({0, {{1, label}}});
+  std::vector<DType> arguments = kernel.arguments;
+  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(arrays), type);
+  std::vector<std::size_t> reads_behind = reads;
+  for (std::size_t& read : reads_behind) read += read >= arrays ? 1 : 0;
+  reads_behind.push_back(arrays);
+  return ExtremeKernels{kernel_of(kernel.name + "_extreme", extreme, kernel.arguments, reads),
+                        kernel_of(kernel.name + "_position", position, arguments, reads_behind)};
+}
+
+std::vector<RangeRead> reads_on_range(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label,
+                                      Positions range) {
+  return vertex_on_range(kernel, bounds, label, range).reads;
+}
+
 KernelOnRange on_range(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label, Positions range) {
-  const KernelStep& step = kernel.steps.front();
-  Vertex vertex = vertices_of(kernel, bounds).front();
-  EinSum& einsum = std::get<EinSum>(vertex.op);
-  einsum.labels[label].extent = Extent(range.last - range.first + 1);
-  KernelOnRange result;
-  std::vector<DType> arguments;
-  std::vector<std::size_t> reads(step.reads.size());
-  for (const std::size_t o : by_argument(step)) {
-    const Shape& bound = bounds[step.reads[o]];
-    reads[o] = arguments.size();
-    arguments.push_back(kernel.arguments[step.reads[o]]);
-    result.reads.push_back({step.reads[o], narrow(einsum.operands[o], einsum.labels, label, range.first, bound)});
-  }
+  VertexOnRange on = vertex_on_range(kernel, bounds, label, range);
+  EinSum& einsum = std::get<EinSum>(on.vertex.op);
   PartialReduction partial = partial_of(einsum);
   einsum.reducer = partial.each;
   einsum.body = std::move(partial.body);
-  vertex.dtype = partial.dtype;
+  on.vertex.dtype = partial.dtype;
+  KernelOnRange result;
   if (has_value(einsum.body, label)) {
     einsum.body = with_first(einsum.body, label, einsum.operands.size());
     einsum.operands.emplace_back();
-    reads.push_back(arguments.size());
-    arguments.push_back(DType::i64);
+    on.operand_reads.push_back(on.arguments.size());
+    on.arguments.push_back(DType::i64);
     result.numbers.push_back(range.first);
   }
-  result.kernel = kernel_of(kernel.name, vertex, arguments, reads);
+  result.kernel = kernel_of(kernel.name, on.vertex, on.arguments, on.operand_reads);
+  result.reads = std::move(on.reads);
   return result;
 }
 

@@ -15,18 +15,31 @@ struct ReducedLabel {
   std::int64_t extent = 0;
 };
 /// The labels that a kernel reduces for arguments of these bounds and plans cannot cut, if it can be called for ranges
-/// of their positions: one EinSum, of any reduction but argmax and argmin.
+/// of their positions: one EinSum.
 std::vector<ReducedLabel> labels_in_ranges(const Kernel& kernel, const std::vector<Shape>& bounds);
 
-/// A kernel that goes through some positions of a label only, on what these need of its arguments.
+/// Positions of extremes are found by two kernels that can be called for ranges.
+struct ExtremeKernels {
+  Kernel extreme;   ///< of the same arguments
+  Kernel position;  ///< the extreme is another array among them, behind the others
+};
+/// nullopt of kernels with another reducer than argmax and argmin. `arrays` are how many arguments are no numbers.
+std::optional<ExtremeKernels> extreme_kernels(const Kernel& kernel, const std::vector<Shape>& bounds,
+                                              std::size_t arrays);
+
+/// One argument of a kernel, and the positions of it that are read.
+struct RangeRead {
+  std::size_t argument = 0;
+  ConstantPositions positions;
+};
+/// What these positions of a label need of the arguments: one for every access, numbers behind arrays.
+std::vector<RangeRead> reads_on_range(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label,
+                                      Positions range);
+
+/// A kernel, with another reducer than argmax and argmin, that goes through some positions of a label only.
 struct KernelOnRange {
-  /// One argument of the kernel that it is made of, and the positions of it that are read.
-  struct Read {
-    std::size_t argument = 0;
-    ConstantPositions positions;
-  };
   Kernel kernel;                      ///< its result is a partial one
-  std::vector<Read> reads;            ///< by argument of `kernel`: one for every access; then follow
+  std::vector<RangeRead> reads;       ///< its arguments; behind them follow
   std::vector<std::int64_t> numbers;  ///< as i64 of rank 0
 };
 KernelOnRange on_range(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label, Positions range);

@@ -61,9 +61,9 @@ void TaskBuilder::write(const std::string& name, const RelationType& type, const
   }
 }
 
-std::int64_t TaskBuilder::bytes_read(const KernelOnRange& kernel, const Arguments& arguments) const {
+std::int64_t TaskBuilder::bytes_read(const std::vector<RangeRead>& reads, const Arguments& arguments) const {
   std::int64_t bytes = 0;
-  for (const auto& [argument, positions] : kernel.reads) {
+  for (const auto& [argument, positions] : reads) {
     if (argument >= arguments.arrays.size()) continue;  // a number
     const ArrayId array = arguments.arrays[argument];
     if (positions_.count(array) != 0) continue;
@@ -85,7 +85,7 @@ std::optional<TaskBuilder::Ranges> TaskBuilder::ranges_of(const Kernel& kernel, 
   // In the middle: at the ends a padded window reads less.
   const auto needs = [&](const ReducedLabel& label, std::int64_t length) {
     const std::int64_t first = (label.extent - length) / 2;
-    return result + bytes_read(on_range(kernel, bounds, label.label, {first, first + length - 1}), arguments);
+    return result + bytes_read(reads_on_range(kernel, bounds, label.label, {first, first + length - 1}), arguments);
   };
   std::optional<Ranges> best;
   std::int64_t least = 0;
@@ -135,6 +135,12 @@ ArrayId TaskBuilder::make_by_call(std::size_t k, Arguments arguments, std::optio
   const std::vector<Shape> bounds = bounds_of(arguments);
   const std::optional<Ranges> ranges = most_bytes_ ? ranges_of(kernel, arguments, bounds) : std::nullopt;
   if (!ranges) return make_by_one_call(k, std::move(arguments), onto, site);
+  if (const auto kernels = extreme_kernels(kernel, bounds, arguments.arrays.size())) {
+    Arguments with_extreme = arguments;
+    with_extreme.arrays.push_back(make_by_ranges(kernels->extreme, arguments, *ranges, {}, site));
+    const std::optional<Ranges> shorter = ranges_of(kernels->position, with_extreme, bounds_of(with_extreme));
+    return make_by_ranges(kernels->position, with_extreme, shorter.value_or(*ranges), {}, site);
+  }
   return make_by_ranges(Kernel(kernel), arguments, *ranges, onto, site);
 }
 

@@ -130,7 +130,7 @@ class TaskBuilder {
                          std::optional<ArrayId> onto, Site site);
   std::optional<Ranges> ranges_of(const Kernel& kernel, const Arguments& arguments, const std::vector<Shape>& bounds);
   /// What a call needs while it runs, apart from its result.
-  std::int64_t bytes_read(const KernelOnRange& kernel, const Arguments& arguments) const;
+  std::int64_t bytes_read(const std::vector<RangeRead>& reads, const Arguments& arguments) const;
   /// What a kernel on a range is called with.
   Arguments arguments_on(const KernelOnRange& kernel, const Arguments& arguments, Site site);
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "base/error.h"
@@ -65,34 +64,9 @@ class EinSumLowering {
     extreme.dtype = type;
     e.sources.push_back(reduce(std::move(extreme), part_name()));
     e.operands.push_back({e.sources.size() - 1, plain_access(e.output)});
-    e.body = position_where_equal(e.body.steps.front(), operand_step(e.operands.size() - 1, type), e.reduced);
+    e.body = position_where_equal(e.body, operand_step(e.operands.size() - 1, type), e.reduced, cuts_.labels);
     e.reducer = Reducer::min;
     return reduce(std::move(e), name_);
-  }
-
-  /// where(value == extreme or both NaN, row-major position over `reduced`, a number above all positions)
-  ScalarExpr position_where_equal(const ScalarStep& value, const ScalarStep& extreme,
-                                  const std::vector<std::size_t>& reduced) const {
-    const ScalarStep equal{DType::boolean, ApplyBinary{BinaryFunction::equal}};
-    const ScalarStep differs{DType::boolean, ApplyBinary{BinaryFunction::not_equal}};
-    const ScalarStep where{DType::boolean, ApplyWhere{}};
-    ScalarExpr body{{value, extreme, equal}};
-    if (is_float(value.type)) {  // where(v == m, v == m, where(v != v, m != m, v != v)), as the language can write it
-      for (const ScalarStep& step : {value, extreme, equal, value, value, differs, extreme, extreme, differs, value,
-                                     value, differs, where, where})
-        body.steps.push_back(step);
-    }
-    for (std::size_t i = 0; i < reduced.size(); ++i) {
-      if (i > 0) {
-        body.steps.push_back({DType::i64, Constant{cuts_.labels[reduced[i]].extent.value()}});
-        body.steps.push_back({DType::i64, ApplyBinary{BinaryFunction::multiply}});
-      }
-      body.steps.push_back({DType::i64, LabelValue{reduced[i]}});
-      if (i > 0) body.steps.push_back({DType::i64, ApplyBinary{BinaryFunction::add}});
-    }
-    body.steps.push_back({DType::i64, Constant{std::numeric_limits<std::int64_t>::max()}});
-    body.steps.push_back({DType::i64, ApplyWhere{}});
-    return body;
   }
 
   /// Every reducer but argmax and argmin over labels that are cut.

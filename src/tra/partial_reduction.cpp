@@ -1,5 +1,7 @@
 #include "tra/partial_reduction.h"
 
+#include <initializer_list>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -45,6 +47,35 @@ ScalarExpr finished_reduction(Reducer reducer, DType partial, double count) {
     body.steps.push_back({partial, Constant{count}});
     body.steps.push_back({partial, ApplyBinary{BinaryFunction::divide}});
   }
+  return body;
+}
+
+ScalarExpr position_where_equal(const ScalarExpr& value, const ScalarStep& extreme,
+                                const std::vector<std::size_t>& reduced, const std::vector<Label>& labels) {
+  const ScalarExpr most{{extreme}};
+  const ScalarExpr equal{{{DType::boolean, ApplyBinary{BinaryFunction::equal}}}};
+  const ScalarExpr differs{{{DType::boolean, ApplyBinary{BinaryFunction::not_equal}}}};
+  const ScalarExpr where{{{DType::boolean, ApplyWhere{}}}};
+  ScalarExpr body;
+  const auto add = [&](std::initializer_list<const ScalarExpr*> parts) {
+    for (const ScalarExpr* const part : parts)
+      body.steps.insert(body.steps.end(), part->steps.begin(), part->steps.end());
+  };
+  add({&value, &most, &equal});
+  if (is_float(value.type())) {  // where(v == m, v == m, where(v != v, m != m, v != v)), as the language can write it
+    add({&value, &most, &equal, &value, &value, &differs, &most, &most, &differs, &value, &value, &differs, &where,
+         &where});
+  }
+  for (std::size_t i = 0; i < reduced.size(); ++i) {
+    if (i > 0) {
+      body.steps.push_back({DType::i64, Constant{labels[reduced[i]].extent.value()}});
+      body.steps.push_back({DType::i64, ApplyBinary{BinaryFunction::multiply}});
+    }
+    body.steps.push_back({DType::i64, LabelValue{reduced[i]}});
+    if (i > 0) body.steps.push_back({DType::i64, ApplyBinary{BinaryFunction::add}});
+  }
+  body.steps.push_back({DType::i64, Constant{std::numeric_limits<std::int64_t>::max()}});
+  body.steps.push_back({DType::i64, ApplyWhere{}});
   return body;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "tra/kernel.h"
 
@@ -20,5 +21,10 @@ PartialReduction partial_reduction(Reducer reducer, ScalarExpr body, std::size_t
 /// What the folded partial result of `count` values becomes, as operand 0: a mean is the sum divided. It has still to
 /// be converted to the type of the result.
 ScalarExpr finished_reduction(Reducer reducer, DType partial, double count);
+
+/// Positions of extremes are found in two reductions: of the extreme, then the least of these numbers, which are the
+/// row-major position over the labels `reduced` where the value is the extreme, or both are NaN, and else above all.
+ScalarExpr position_where_equal(const ScalarExpr& value, const ScalarStep& extreme,
+                                const std::vector<std::size_t>& reduced, const std::vector<Label>& labels);
 
 }  // namespace einrel

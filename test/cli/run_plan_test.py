@@ -552,9 +552,9 @@ class Limits(RunTest):
 
     def test_limits_that_nothing_fits_into_are_refused(self):
         program = self.text_file("chain.ein", CHAIN)
-        diagonal = self.text_file("diagonal.ein", "dims i=2500\ninput A[i,i]\ns[] = argmax[i] A[i,i]\n")
-        self.refuse(1, "run", diagonal, "--random", "1", "--memory", "1kB", "--threads", "8",
-                    mentions=["--memory 1 kB", "'s' takes 25 MB", "help: give at least 67.2 MB"])
+        shifted = self.text_file("shifted.ein", "dims i=3000001 z=3000000\ninput A[i]\ns[z] = A[z+1]\n")
+        self.refuse(1, "run", shifted, "--random", "1", "--memory", "1kB", "--threads", "8",
+                    mentions=["--memory 1 kB", "'s' takes 24 MB", "help: give at least 65.1 MB"])
         self.refuse(1, "run", program, "--random", "1", "--spill", self.folder, mentions=["--spill needs --memory"])
         self.refuse(1, "run", program, "--random", "1", "--memory", "24MB", "--spill", "/nowhere",
                     mentions=["/nowhere"])

@@ -45,6 +45,9 @@ TEST(LabelRanges, KeepReductionsOfAnyKindWithinTheLimit) {
            "dims i=300 z=290\ninput X[i]\nS[] = any[z] X[z+7] > 100\n",
            "dims i=300 z=290\ninput X[i]\nS[] = sum[z] bf16(X[z+7])\n",
            "dims i=300 z=400 k=3\ninput X[i]\nS[k] = min[z] pad(X[z+k-50], 2)\n",
+           "dims i=300 z=290\ninput X[i]\nS[] = argmax[z] X[z+7]\n",
+           "dims i=30 j=30 k=9\ninput X[i,j]\nS[k] = argmin[i] abs(X[i,i] - 10 * k) + 1\n",
+           "dims h=30 w=20 y=28 x=18 dy=3 dx=3\ninput X[h,w]\nS[dy,dx] = argmax[y,x] sqrt(0 - X[y+dy,x+dx])\n",
            "dims i=30 j=30\ninput X[i,j]\nS[] = sum[i] X[i,i]\n",
            "dims h=30 w=30 y=28 x=28 dy=3 dx=3\ninput X[h,w]\nS[dy,dx] = sum[y,x] X[y+dy,x+dx] * (y - x)\n",
            "dims n=2 h=12 w=12 y=10 x=10 dy=3 dx=3\ninput X[n,h,w], K[dy,dx]\n"
