@@ -71,6 +71,7 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   const std::int64_t left = limit ? *limit - bookkeeping_bytes(chosen.tasks) : 0;
   chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, request.threads);
   if (!limit || chosen.in_order) return chosen;
+  if (left <= 0) check_tasks_fit(compiled, chosen.tasks, {*limit, 1});  // nor does what has more tasks
   if (is_given) {
     cut_parts_out(chosen.tasks.graph, most_task_bytes({*limit, request.threads}));
     chosen.threads = threads_that_fit(chosen.tasks, {*limit, request.threads});

@@ -163,15 +163,17 @@ std::int64_t most_task_bytes(const TaskMemory& memory) {
 }
 
 void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory) {
-  const LargestTask largest = largest_task(tasks);
+  LargestTask largest = largest_task(tasks);
   if (fits_with_bookkeeping(largest, memory)) return;
+  const bool is_for_tasks = fits(largest, memory) || largest.bookkeeping >= memory.limit;
+  if (largest.bookkeeping >= memory.limit) largest.bytes = 0;  // a part can be smaller, but no plan has fewer tasks
   const std::string help = fmt::format("\n  help: give at least {}{}", bytes_text(least_limit(largest, memory)),
                                        memory.is_in_job      ? ", or more ranks"
                                        : memory.threads == 1 ? ""
                                                              : ", or fewer --threads");
   const std::string bookkeeping = fmt::format(
       "the bookkeeping of {} takes {}", counted(tasks.graph.tasks.size(), "task"), bytes_text(largest.bookkeeping));
-  if (fits(largest, memory))
+  if (is_for_tasks)
     throw UserError(fmt::format("--memory {} is too little: {}{}", bytes_text(memory.limit), bookkeeping, help));
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
   throw UserError(fmt::format(
