@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "arguments.h"
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "einsum/vertex_facts.h"
@@ -23,15 +24,21 @@
 namespace einrel::cli {
 namespace {
 
-/// Random inputs are made where they are needed, chunk by chunk; files are mapped.
+/// Files are mapped. What cannot be used as it lies there is converted where it is needed, chunk by chunk, as random
+/// inputs are made: all of it at once may be more than there is memory for.
 InputSources sources_of(const PlannedRun& run) {
   check_inputs_given(run.compiled, run.inputs, run.seed);
   InputSources sources;
   for (const Vertex& vertex : run.compiled.graph.vertices) {
     if (!is_input(vertex)) continue;
     const auto file = run.inputs.find(vertex.name);
-    if (file != run.inputs.end()) {
+    if (file != run.inputs.end() && is_read_in_place(file->second, vertex.dtype)) {
       sources[vertex.name] = read(file->second, vertex.dtype);
+    } else if (file != run.inputs.end()) {
+      sources[vertex.name] = [&stored = file->second, dtype = vertex.dtype](const std::vector<std::int64_t>& begin,
+                                                                            const Shape& bound, std::byte* to) {
+        read_box(stored, dtype, begin, bound, to);
+      };
     } else {
       sources[vertex.name] = [&vertex, seed = *run.seed](const std::vector<std::int64_t>& begin, const Shape& bound,
                                                          std::byte* to) {
@@ -88,9 +95,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
     if (run.trace) check_replaceable(*run.trace);
     if (run.html) check_replaceable(*run.html);
     chosen = choose_plan(run.compiled, requested(run, job), run.source, job);
-    if (!job.is_started)
-      check_room(
-          run.compiled, chosen, [&](const Vertex& input) { return run.inputs.contains(input.name); }, memory_option);
+    if (!job.is_started) check_room(run.compiled, chosen, read_in_place(run.inputs), memory_option);
     sources = sources_of(run);
   });
   const PlanRequest& request = chosen.request;

@@ -199,14 +199,18 @@ void check_inputs_given(const Compiled& compiled, const OpenInputs& files, const
   }
 }
 
+std::function<bool(const Vertex&)> read_in_place(const OpenInputs& files) {
+  return [&files](const Vertex& vertex) {
+    const auto file = files.find(vertex.name);
+    return file != files.end() && is_read_in_place(file->second, vertex.dtype);
+  };
+}
+
 TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files,
                            const std::optional<std::uint64_t>& seed) {
   const EinGraph& graph = compiled.graph;
   check_inputs_given(compiled, files, seed);
-  const auto in_place = [&](const Vertex& vertex) {
-    const auto file = files.find(vertex.name);
-    return file != files.end() && is_read_in_place(file->second, vertex.dtype);
-  };
+  const std::function<bool(const Vertex&)> in_place = read_in_place(files);
   LayoutBindings layouts;
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex) && in_place(vertex)) layouts[vertex.name] = files.at(vertex.name).strides;

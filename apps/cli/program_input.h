@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -50,6 +51,9 @@ EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const
 
 /// Throws UserError that lists the inputs that have neither a file nor, as there is no seed, random values.
 void check_inputs_given(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
+
+/// Whether an input is used where it lies in its file, and takes no memory. `files` must outlive what this returns.
+std::function<bool(const Vertex&)> read_in_place(const OpenInputs& files);
 
 /// A tensor for every input of `graph`: from its file, else random when there is a seed. Throws as
 /// check_inputs_given does, RunError when the run would not fit in memory.

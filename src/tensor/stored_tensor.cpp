@@ -125,6 +125,12 @@ void convert_in_pieces(const StoredTensor& stored, DType dtype, std::byte* to) {
   }
 }
 
+void check_fits(const StoredTensor& stored, DType dtype) {
+  if (fits(stored.type, dtype)) return;
+  throw UserError(fmt::format("{} holds {}, which is not read as {}; declare {}, or convert the file", stored.name,
+                              name_of(stored.type), name_of(dtype), name_of(natural_dtype(stored.type))));
+}
+
 Strides column_major_strides(const Shape& shape) {
   Strides strides(shape.size(), 1);
   if (element_count(shape) == 0) return strides;
@@ -171,10 +177,7 @@ bool is_read_in_place(const StoredTensor& stored, DType dtype) {
 }
 
 Tensor read(const StoredTensor& stored, DType dtype) {
-  if (!fits(stored.type, dtype)) {
-    throw UserError(fmt::format("{} holds {}, which is not read as {}; declare {}, or convert the file", stored.name,
-                                name_of(stored.type), name_of(dtype), name_of(natural_dtype(stored.type))));
-  }
+  check_fits(stored, dtype);
   if (is_read_in_place(stored, dtype)) {
     return {dtype, stored.shape, stored.strides, stored.data, stored.owner};
   }
@@ -184,5 +187,14 @@ Tensor read(const StoredTensor& stored, DType dtype) {
 }
 
 Tensor read(const StoredTensor& stored) { return read(stored, natural_dtype(stored.type)); }
+
+void read_box(const StoredTensor& stored, DType dtype, const std::vector<std::int64_t>& begin, const Shape& bound,
+              std::byte* to) {
+  check_fits(stored, dtype);
+  StoredTensor box = stored;
+  box.shape = bound;
+  box.data += offset_of(begin, stored.strides) * static_cast<std::int64_t>(size_of(stored.type));
+  convert(box, dtype, to);
+}
 
 }  // namespace einrel

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/mapped_file.h"
 #include "tensor/tensor.h"
@@ -61,5 +62,10 @@ bool is_read_in_place(const StoredTensor& stored, DType dtype);
 /// fits(stored.type, dtype), RunError when there is no memory for the copy.
 Tensor read(const StoredTensor& stored, DType dtype);
 Tensor read(const StoredTensor& stored);
+
+/// Writes the elements of the box that begins there and has that bound as `dtype`, in row-major order. Throws as `read`
+/// does for the type.
+void read_box(const StoredTensor& stored, DType dtype, const std::vector<std::int64_t>& begin, const Shape& bound,
+              std::byte* to);
 
 }  // namespace einrel

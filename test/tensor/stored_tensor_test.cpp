@@ -37,6 +37,25 @@ TEST(Fits, SmallIntegersGoWhereEveryValueIsExact) {
   }
 }
 
+TEST(ReadBox, IsThatBoxOfWhatIsRead) {
+  std::string bytes;
+  for (int i = 0; i < 2 * 60; ++i) bytes += static_cast<char>(7 * i);
+  const Shape shape = make_shape({3, 4, 5});
+  for (const StoredType type : {StoredType::u8, StoredType::i16, StoredType::u16, StoredType::f16}) {
+    for (const std::endian order : {std::endian::little, std::endian::big}) {
+      for (const ElementOrder layout : {ElementOrder::row_major, ElementOrder::column_major}) {
+        const FileBytes file = in_memory(bytes.substr(0, 60 * size_of(type)));
+        const StoredTensor stored = stored_tensor(file, type, order, shape, layout);
+        const DType dtype = type == StoredType::f16 ? DType::f16 : DType::f32;
+        const std::vector<std::int64_t> begin{1, 0, 2};
+        Tensor box(dtype, make_shape({2, 3, 2}));
+        read_box(stored, dtype, begin, box.shape(), box.mutable_data());
+        EXPECT_EQ(memory_of(box), memory_of(read(stored, dtype).box(begin, box.shape()).row_major()));
+      }
+    }
+  }
+}
+
 TEST(Fits, OurOwnTypesAreOnlyThemselves) {
   for (const DType stored : all_dtypes) {
     for (const DType wanted : all_dtypes) EXPECT_EQ(fits(stored_type(stored), wanted), stored == wanted);
