@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/guard.h"
 #include "base/text.h"
+#include "base/unnamed_file.h"
 #include "engine/memory.h"
 #include "engine/report/explain.h"
 #include "engine/report/report_json.h"
@@ -149,6 +150,11 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
 
 }  // namespace
 
+InflateFolder inflate_folder(const ExecutionArguments& arguments) {
+  if (!arguments.plan.memory) return std::nullopt;
+  return arguments.spill.value_or(temporary_folder());
+}
+
 void end_all(std::exception_ptr error, const Job& job) {
   static std::atomic_flag is_ending;  // one of the threads that fail says so
   while (is_ending.test_and_set()) ::pause();
@@ -160,8 +166,10 @@ void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
                      "N: compute on N threads; without it, on all cores this process may use");
   add_plan_options(command, arguments.plan);
   command.add_option("--planner", arguments.planner, "how to plan (default eindecomp; see einrel list planners)");
-  command.add_option("--spill", arguments.spill,
-                     "FOLDER: where chunks go that --memory has no room for (default: the system's temporary folder)");
+  command.add_option(
+      "--spill", arguments.spill,
+      "FOLDER: where chunks go that --memory has no room for, and decompressed inputs (default: the system's "
+      "temporary folder)");
   command.add_option("--repeat", arguments.repeats,
                      "N: compute N times and say how long each took; outputs are those of the last");
   command.add_option("--timeout", arguments.timeout,

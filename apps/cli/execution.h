@@ -33,6 +33,9 @@ struct ExecutionArguments {
   std::string progress = "auto";
 };
 
+/// Where inputs are decompressed: under a limit of memory on disk, where chunks go that it has no room for.
+InflateFolder inflate_folder(const ExecutionArguments& arguments);
+
 /// What fails on one rank while others compute: says so and ends them all.
 void end_all(std::exception_ptr error, const Job& job);
 

@@ -106,10 +106,10 @@ SourceText read_program(const std::string& path) {
   return {path, read_all(file, path)};
 }
 
-OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& program) {
+OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& program, const InflateFolder& folder) {
   const GivenInputs files = split(given);
   OpenInputs inputs;
-  for (const auto& [name, file] : files.named) inputs[name] = open_tensor(file);
+  for (const auto& [name, file] : files.named) inputs[name] = open_tensor(file, folder);
   if (files.archives.empty()) return inputs;
   std::set<std::string> declared = declared_inputs(program);
   std::set<std::string> bound;
@@ -118,7 +118,7 @@ OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& 
   }
   std::map<std::string, std::string> from;
   for (const std::string& path : files.archives) {
-    ArchiveContents found = open_archive(path, declared);
+    ArchiveContents found = open_archive(path, declared, folder);
     if (found.tensors.empty()) {
       throw UserError(fmt::format(
           "{} holds no tensor with the name of an input that has no file yet{}; it holds {}; bind one with "

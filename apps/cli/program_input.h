@@ -11,6 +11,7 @@
 #include "einsum/check.h"
 #include "einsum/ein_graph.h"
 #include "engine/compile.h"
+#include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
 
 namespace einrel::cli {
@@ -29,7 +30,8 @@ using OpenInputs = std::map<std::string, StoredTensor>;
 /// --in NAME=FILE ..., and --in FILE of an archive, which binds all inputs of `program` that have the name of one of
 /// its tensors and no file of their own; on standard error it says which tensors have no input. Throws UserError as
 /// open_tensor does, and for an archive without any tensor for an input, or two with one for the same.
-OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& program);
+OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& program,
+                       const InflateFolder& folder = {});
 
 /// Throws UserError for --in that is none of both, without opening files.
 void check_inputs(const std::vector<std::string>& given);

@@ -43,7 +43,7 @@ void check_options(const RunArguments& arguments) {
 
 Prepared prepare(const RunArguments& arguments, const SourceText& source) {
   Prepared prepared;
-  prepared.files = open_inputs(arguments.inputs, source);
+  prepared.files = open_inputs(arguments.inputs, source, inflate_folder(arguments.execution));
   prepared.paths = paths_of(arguments.inputs);
   if (arguments.program != "-") prepared.paths.push_back(arguments.program);
   prepared.outputs = parse_outputs(arguments.outputs);

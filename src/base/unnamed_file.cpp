@@ -1,10 +1,13 @@
 #include "base/unnamed_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/file_error.h"
@@ -37,6 +40,12 @@ void transfer(const std::string& folder, int file, std::int64_t offset, Bytes by
 
 }  // namespace
 
+std::string temporary_folder() {
+  std::error_code unknown;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
+  return unknown ? "." : folder.string();
+}
+
 UnnamedFile::UnnamedFile(std::string folder) : folder_(std::move(folder)), descriptor_(open_unnamed(folder_)) {}
 UnnamedFile::~UnnamedFile() { ::close(descriptor_); }
 
@@ -52,6 +61,14 @@ void UnnamedFile::write(std::int64_t offset, std::span<const std::byte> from) co
 }
 void UnnamedFile::read(std::int64_t offset, std::span<std::byte> to) const {
   transfer(folder_, descriptor_, offset, to, ::pread);
+}
+
+std::shared_ptr<std::byte[]> UnnamedFile::map(std::int64_t bytes) const {
+  take_room(0, bytes);  // a page that has none would end the process when it is written
+  const auto size = static_cast<std::size_t>(bytes);
+  void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+  if (address == MAP_FAILED) throw_file_error("map a file in", folder_, errno);
+  return {static_cast<std::byte*>(address), [size](std::byte* mapped) { ::munmap(mapped, size); }};
 }
 
 }  // namespace einrel

@@ -2,10 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 namespace einrel {
+
+/// Where the system keeps what is not to stay; when it cannot say, here.
+std::string temporary_folder();
 
 /// A file in a folder that has no name there, so that nothing is left however the process ends. Its bytes may be read
 /// and written by several threads at a time. Functions throw RunError that names the folder when the disk refuses.
@@ -22,6 +26,9 @@ class UnnamedFile {
   void write(std::int64_t offset, std::span<const std::byte> from) const;
   /// What was written or has room.
   void read(std::int64_t offset, std::span<std::byte> to) const;
+  /// Takes room for its first `bytes`, more than 0, as memory that the system keeps on the disk where it is short;
+  /// lives longer than this.
+  std::shared_ptr<std::byte[]> map(std::int64_t bytes) const;
 
  private:
   std::string folder_;

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <utility>
 
 #include "base/text.h"
+#include "base/unnamed_file.h"
 #include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/out_of_core.h"
@@ -51,13 +51,6 @@ ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceTe
   if (spills) check_tasks_fit(compiled, chosen.tasks, {*limit, request.threads, true});
   chosen.spills = spills;
   return chosen;
-}
-
-/// Where the system keeps what is not to stay; when it cannot say, here.
-std::string temporary_folder() {
-  std::error_code unknown;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
-  return unknown ? "." : folder.string();
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ StoredTensor parse_idx(const FileBytes& file) {
   return stored_tensor(data, magic.type, std::endian::big, std::move(shape), ElementOrder::row_major);
 }
 
-StoredTensor parse_idx_gz(const FileBytes& file) {
+StoredTensor parse_idx_gz(const FileBytes& file, const InflateFolder& folder) {
   Inflater inflater(file.name, file.bytes, Inflater::Wrapper::gzip);
   std::array<std::byte, magic_size> start{};
   inflater.read(start);
@@ -127,7 +127,7 @@ StoredTensor parse_idx_gz(const FileBytes& file) {
   Shape shape = parse_extents(extents);
 
   const std::uint64_t size = stored_bytes(file.name, magic.type, shape);
-  auto room = room_to_inflate(file.name, size, file.bytes.size());
+  auto room = room_to_inflate(file.name, size, file.bytes.size(), folder);
   const std::span<std::byte> bytes(room.get(), size);
   inflater.read(bytes);
   inflater.finish();

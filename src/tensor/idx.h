@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
 #include "tensor/stream.h"
 
@@ -11,9 +12,8 @@ namespace einrel {
 /// the file, for an unknown element type or any byte too few or too many.
 StoredTensor parse_idx(const FileBytes& file);
 
-/// The same inside gzip: decompressed here, in memory that the header justifies. Also RunError when there is
-/// no memory for it.
-StoredTensor parse_idx_gz(const FileBytes& file);
+/// The same inside gzip: decompressed here, as room_to_inflate gives room. Also RunError when there is none.
+StoredTensor parse_idx_gz(const FileBytes& file, const InflateFolder& folder = {});
 
 /// Whether idx has an element type for it: bool (as u8), i32, f32 and f64.
 bool idx_can_hold(DType dtype);

@@ -8,6 +8,8 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "base/unnamed_file.h"
 
 namespace einrel {
 namespace {
@@ -24,6 +26,20 @@ UserError damaged(const std::string& name) {
   return UserError(fmt::format("{}: the compressed data are damaged or cut short", name));
 }
 
+std::shared_ptr<std::byte[]> room_on_disk(const std::string& name, std::uint64_t size, const std::string& folder) {
+  const auto with_reason = [&](const std::exception& refused) {
+    return fmt::format("{}; {} is decompressed there, to {}: free as much, or name another folder", refused.what(),
+                       name, bytes_text(static_cast<std::int64_t>(size)));
+  };
+  try {
+    return UnnamedFile(folder).map(static_cast<std::int64_t>(size));
+  } catch (const UserError& refused) {
+    throw UserError(with_reason(refused));
+  } catch (const RunError& refused) {
+    throw RunError(with_reason(refused));
+  }
+}
+
 }  // namespace
 
 void check_expansion(const std::string& name, std::uint64_t size, std::size_t compressed) {
@@ -33,8 +49,10 @@ void check_expansion(const std::string& name, std::uint64_t size, std::size_t co
   }
 }
 
-std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed) {
+std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed,
+                                             const InflateFolder& folder) {
   check_expansion(name, size, compressed);
+  if (folder && size > 0) return room_on_disk(name, size, *folder);
   try {
     return std::make_shared_for_overwrite<std::byte[]>(size);
   } catch (const std::bad_alloc&) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -11,9 +12,15 @@ namespace einrel {
 /// Throws UserError where deflate cannot have shrunk `size` bytes to `compressed` (it never does more than 1032 times).
 void check_expansion(const std::string& name, std::uint64_t size, std::size_t compressed);
 
+/// Where decompressed bytes go: into a file without a name in this folder, which is mapped; without a folder, into
+/// memory.
+using InflateFolder = std::optional<std::string>;
+
 /// Room for `size` bytes that a file says it holds, compressed to `compressed` bytes. Throws as check_expansion, so
-/// that no header makes us allocate what its file cannot fill; RunError when there is no memory.
-std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed);
+/// that no header makes us allocate what its file cannot fill; RunError when there is no memory, or no room in the
+/// folder; as UnnamedFile where it takes no file.
+std::shared_ptr<std::byte[]> room_to_inflate(const std::string& name, std::uint64_t size, std::size_t compressed,
+                                             const InflateFolder& folder);
 
 /// Takes a deflate stream in memory apart, piece by piece. `name` is for messages and must outlive this. It reads no
 /// further than what it is asked for needs: a stream that would go on for gigabytes is refused after a MiB that gives

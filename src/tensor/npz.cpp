@@ -27,8 +27,8 @@ bool is_npy(const FileBytes& archive, const ZipMember& member) {
 
 }  // namespace
 
-NpzFile parse_npz(const FileBytes& file) {
-  NpzFile npz{file, {}, {}};
+NpzFile parse_npz(const FileBytes& file, const InflateFolder& folder) {
+  NpzFile npz{file, {}, {}, folder};
   std::vector<ZipMember> members = parse_zip_directory(file);
   std::set<std::string> bare;  // tensors by their members' own names
   for (const ZipMember& member : members) {
@@ -50,8 +50,9 @@ NpzFile parse_npz(const FileBytes& file) {
 
 StoredTensor open_tensor(const NpzFile& npz, std::size_t index) {
   const std::string name = fmt::format("{}:{}", npz.file.name, printable(npz.names[index]));
-  return parse_npy(open_zip_member(npz.file, npz.members[index], name,
-                                   [&](const ByteSource& front) { return npy_file_size(name, front); }));
+  return parse_npy(open_zip_member(
+      npz.file, npz.members[index], name, [&](const ByteSource& front) { return npy_file_size(name, front); },
+      npz.folder));
 }
 
 void check_npz_name(const std::string& name) {

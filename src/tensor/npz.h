@@ -16,11 +16,12 @@ struct NpzFile {
   FileBytes file;
   std::vector<std::string> names;
   std::vector<ZipMember> members;  ///< of the same tensors
+  InflateFolder folder;            ///< where they are decompressed
 };
 
 /// Reads the directory, and the first bytes of members not called NAME.npy. Throws UserError as parse_zip_directory
 /// does.
-NpzFile parse_npz(const FileBytes& file);
+NpzFile parse_npz(const FileBytes& file, const InflateFolder& folder = {});
 
 /// Tensor number `index`, called file:NAME in messages. Members that numpy.savez made are mapped, those of
 /// savez_compressed are decompressed here, as far as the tensor reaches. Throws as open_zip_member and parse_npy do.

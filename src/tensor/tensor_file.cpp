@@ -224,14 +224,14 @@ std::string to_string(const FileRef& file) {
   return file.member.empty() ? path : fmt::format("{}:{}", path, printable(file.member));
 }
 
-StoredTensor open_tensor(const FileRef& file) {
+StoredTensor open_tensor(const FileRef& file, const InflateFolder& folder) {
   const FileBytes bytes = map_file(file.path);
   switch (format_to_read(file.path, bytes)) {
     case FileFormat::npy: return parse_npy(bytes);
-    case FileFormat::npz: return open_in(file, parse_npz(bytes));
+    case FileFormat::npz: return open_in(file, parse_npz(bytes, folder));
     case FileFormat::safetensors: return open_in(file, parse_safetensors(bytes));
     case FileFormat::idx: return parse_idx(bytes);
-    case FileFormat::idx_gz: return parse_idx_gz(bytes);
+    case FileFormat::idx_gz: return parse_idx_gz(bytes, folder);
   }
   throw Bug("a file format outside its enumeration");
 }
@@ -242,9 +242,10 @@ bool is_archive(std::string_view text) {
   return format && is_archive(*format);
 }
 
-ArchiveContents open_archive(const std::string& path, const std::set<std::string>& wanted) {
+ArchiveContents open_archive(const std::string& path, const std::set<std::string>& wanted,
+                             const InflateFolder& folder) {
   const FileBytes bytes = map_file(path);
-  if (format_to_read(path, bytes) == FileFormat::npz) return contents_of(parse_npz(bytes), wanted);
+  if (format_to_read(path, bytes) == FileFormat::npz) return contents_of(parse_npz(bytes, folder), wanted);
   return contents_of(parse_safetensors(bytes), wanted);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
 #include "tensor/tensor.h"
 
@@ -25,11 +26,11 @@ FileRef parse_file_ref(std::string_view text);
 /// The notation again, printable.
 std::string to_string(const FileRef& file);
 
-/// The tensor's type and shape; `read` gives its elements. The format follows from the extension (.npy, .npz,
-/// .safetensors, .idx, .idx.gz), else from the file's first bytes (so MNIST's own names work). Without a
-/// member, a file of one tensor gives that one. Throws UserError when the file cannot be read or is damaged,
-/// when the member is missing (the error lists what is there), or when one must be named.
-StoredTensor open_tensor(const FileRef& file);
+/// The tensor's type and shape; `read` gives its elements, decompressed into `folder` if they have to be. The format
+/// follows from the extension (.npy, .npz, .safetensors, .idx, .idx.gz), else from the file's first bytes (so MNIST's
+/// own names work). Without a member, a file of one tensor gives that one. Throws UserError when the file cannot be
+/// read or is damaged, when the member is missing (the error lists what is there), or when one must be named.
+StoredTensor open_tensor(const FileRef& file, const InflateFolder& folder = {});
 
 /// Whether `text` names a file that may hold several tensors, and none in it: "w.npz", "w.safetensors". With '=' it is
 /// NAME=FILE.
@@ -41,7 +42,8 @@ struct ArchiveContents {
   std::vector<std::string> others;
 };
 /// Throws as open_tensor does.
-ArchiveContents open_archive(const std::string& path, const std::set<std::string>& wanted);
+ArchiveContents open_archive(const std::string& path, const std::set<std::string>& wanted,
+                             const InflateFolder& folder = {});
 
 /// Throws UserError for the first output that `write_tensors` would refuse, so that it can be refused before
 /// any work is done: unknown extension, dtype that the format has no place for, a missing or superfluous

@@ -268,7 +268,7 @@ std::span<const std::byte> readable_bytes(const FileBytes& archive, const ZipMem
 }
 
 FileBytes inflated(const ZipMember& member, const std::string& name, std::span<const std::byte> compressed,
-                   const WantedBytes& wanted) {
+                   const WantedBytes& wanted, const InflateFolder& folder) {
   check_expansion(name, member.size, compressed.size());
   Inflater inflater(name, compressed, Inflater::Wrapper::none);
   const auto at_most = [&](std::uint64_t size) {
@@ -286,7 +286,7 @@ FileBytes inflated(const ZipMember& member, const std::string& name, std::span<c
   });
   invariant(size >= front.size(), "a header is part of what it describes");
   at_most(size);
-  auto room = room_to_inflate(name, size, compressed.size());
+  auto room = room_to_inflate(name, size, compressed.size(), folder);
   const std::span<std::byte> bytes(room.get(), size);
   std::copy(front.begin(), front.end(), bytes.begin());
   inflater.read(bytes.subspan(front.size()));
@@ -326,9 +326,9 @@ std::vector<ZipMember> parse_zip_directory(const FileBytes& archive) {
 }
 
 FileBytes open_zip_member(const FileBytes& archive, const ZipMember& member, const std::string& name,
-                          const WantedBytes& wanted) {
+                          const WantedBytes& wanted, const InflateFolder& folder) {
   const auto bytes = readable_bytes(archive, member, name);
-  if (member.method == deflated_method) return inflated(member, name, bytes, wanted);
+  if (member.method == deflated_method) return inflated(member, name, bytes, wanted, folder);
   return {name, bytes, archive.owner};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "tensor/inflate.h"
 #include "tensor/stream.h"
 
 namespace einrel {
@@ -33,12 +34,12 @@ std::vector<ZipMember> parse_zip_directory(const FileBytes& archive);
 using WantedBytes = std::function<std::uint64_t(const ByteSource&)>;
 
 /// The contents of a member, called `name` in messages. Stored: a view of the archive, which is not
-/// read here (that would spoil mapping), so its checksum is not verified. Deflated: decompressed in memory as far as
-/// `wanted`, whatever the directory says, and the checksum verified where that is all. Throws UserError when damaged,
-/// encrypted, compressed in another way, or when the directory gives it less than is wanted, and as `wanted` does;
-/// RunError when there is no memory for it.
+/// read here (that would spoil mapping), so its checksum is not verified. Deflated: decompressed, as room_to_inflate
+/// gives room, as far as `wanted`, whatever the directory says, and the checksum verified where that is all. Throws
+/// UserError when damaged, encrypted, compressed in another way, or when the directory gives it less than is wanted,
+/// and as `wanted` does; RunError when there is no room for it.
 FileBytes open_zip_member(const FileBytes& archive, const ZipMember& member, const std::string& name,
-                          const WantedBytes& wanted);
+                          const WantedBytes& wanted, const InflateFolder& folder = {});
 
 /// Fills `front` with the first bytes of a member, without reading the others. False where it has fewer. Throws as
 /// open_zip_member does, but for the checksum, which is not looked at.

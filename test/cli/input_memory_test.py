@@ -1,7 +1,10 @@
 """Inputs from files in runs within a limit of memory: they take none of it."""
 
+import gzip
 import json
 import os
+import resource
+import struct
 import subprocess
 import sys
 
@@ -55,6 +58,43 @@ class InputsWithinLimits(ProgramTest):
             subprocess.run([MPIRUN, "-n", ranks, einrel_process.PROGRAM, "run", program, "--in", f"X={self.path('x.npy')}",
                             "--out", f"S={self.path('s.npy')}"], check=True, capture_output=True, timeout=100)
             np.testing.assert_array_equal(np.load(self.path("s.npy")), self.values.sum(axis=1))
+
+    def write_compressed(self):
+        np.savez_compressed(self.path("x.npz"), X=self.values.astype(np.float32), other=np.ones(3))
+        with gzip.open(self.path("x.idx.gz"), "wb", compresslevel=1) as file:
+            file.write(bytes([0, 0, 0x0D, 2]) + struct.pack(">II", self.ROWS, self.COLUMNS))
+            file.write(self.values.astype(">f4").tobytes())
+
+    def test_compressed_inputs_are_decompressed_to_disk(self):
+        self.write_compressed()
+        for name in ("x.npz:X", "x.idx.gz"):
+            for options in ((), ("--spill", self.folder)):
+                with self.subTest(name=name, options=options):
+                    measured = self.expect_limit_held("f32", name, *options)
+                    self.assertGreater(measured["file_pages_per_rank"][0], 80e6)
+        program = self.path("sums.ein")
+        self.succeed("run", program, "--in", self.path("x.npz"), "--memory", "12MB", "--out", f"S={self.path('s.npy')}")
+        np.testing.assert_array_equal(np.load(self.path("s.npy")), self.values.sum(axis=1))
+        self.succeed("einsum", "ij->i", f"{self.path('x.npz')}:X", "--memory", "12MB", "--out", self.path("s.npy"))
+        np.testing.assert_array_equal(np.load(self.path("s.npy")), self.values.sum(axis=1))
+
+    def test_compressed_inputs_without_room_on_disk_are_named(self):
+        def small_files():  # as a full disk refuses
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+
+        self.write_compressed()
+        program = self.text_file("sums.ein", "input X[i,j]\nS[i] = sum[j] X[i,j]\noutput S\n")
+        folder = self.path("small")
+        os.mkdir(folder)
+        for name in ("x.npz:X", "x.idx.gz"):
+            given = ("run", program, "--in", f"X={self.path(name)}", "--memory", "12MB")
+            self.refuse(2, *given, "--spill", folder, mentions=[f"'{folder}'", name, "decompressed there, to 80 MB"],
+                        preexec_fn=small_files)
+            self.assertEqual(os.listdir(folder), [])
+            self.refuse(1, *given, mentions=["'/proc'", name, "decompressed there", "name another folder"],
+                        env={**os.environ, "TMPDIR": "/proc"})
+            self.refuse(1, *given, "--spill", "/nowhere", mentions=["/nowhere"])
+            self.succeed("run", program, "--in", f"X={self.path(name)}", preexec_fn=small_files)  # in memory
 
 
 if __name__ == "__main__":

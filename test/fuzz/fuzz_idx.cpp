@@ -9,9 +9,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace einrel;
   const auto bytes = std::as_bytes(std::span(data, size));
-  for (auto* const parse : {&parse_idx, &parse_idx_gz}) {
+  for (const bool is_compressed : {false, true}) {
     try {
-      values_of(read(parse({"fuzz.idx", bytes, nullptr})));
+      const FileBytes file{"fuzz.idx", bytes, nullptr};
+      values_of(read(is_compressed ? parse_idx_gz(file) : parse_idx(file)));
     } catch (const UserError&) {
     }
   }

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "tensor/compose.h"
 
 namespace einrel {
@@ -118,6 +120,17 @@ TEST(ReadIdxGz, SeveralMembersAreReadAsOne) {
   EXPECT_EQ(read_values(empty + empty + deflated(bytes, 31) + empty), expected);
   const std::string nothing = idx_bytes(8, {0}, "");
   EXPECT_EQ(read_values(in_members(nothing, {3}) + empty), std::vector<double>{});
+}
+
+TEST(ReadIdxGz, GoesIntoAFolderThatNothingIsLeftIn) {
+  const TemporaryFolder folder;
+  const FileBytes file = in_memory(deflated(idx_bytes(8, {5}, "hello"), 31));
+  const StoredTensor stored = parse_idx_gz(file, folder.path());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_EQ(values_of(read(stored)), values_of(read(parse_idx_gz(file))));
+  EXPECT_EQ(read(parse_idx_gz(in_memory(deflated(idx_bytes(8, {0}, ""), 31)), folder.path())).count(), 0);
+  EXPECT_NE(user_error_of([&] { parse_idx_gz(file, folder / "absent"); }).find("decompressed there, to 5 "),
+            std::string::npos);
 }
 
 TEST(ReadIdxGz, ZerosMayFollowTheLastMember) {
