@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "exec/cut_parts_out.h"
+#include "exec/read_late.h"
 #include "exec/starpu/session.h"
 #include "plan/refine/finer_parts.h"
 
@@ -60,6 +61,7 @@ bool fits_with_bookkeeping(const LargestTask& largest, TaskMemory memory) {
 PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
   PlannedTasks tasks = tasks_of(compiled, plan, job, most_task_bytes(memory));
   cut_parts_out(tasks.graph, most_task_bytes(memory));
+  read_late(tasks.graph);
   return tasks;
 }
 

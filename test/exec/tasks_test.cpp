@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include "engine/run_plan.h"
 #include "exec/cut_parts_out.h"
 #include "exec/from_ia.h"
+#include "exec/read_late.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
 #include "exec/task_body.h"
@@ -77,6 +79,25 @@ TEST(Tasks, GiveTheSameBitsOnAnyExecutorAndNumberOfThreads) {
           run_on(tasks_for(each, SiteMemory::apart), each.inputs, 1)}) {
       for (const auto& [name, tensor] : one) EXPECT_TRUE(same_bits(tensor, other.at(name))) << name;
     }
+  }
+}
+
+TEST(Tasks, ReadPartsOfInputsRightBeforeTheyAreNeeded) {
+  for (std::uint64_t seed = 0; seed < 42; ++seed) {
+    const Case each = random_case(seed);
+    SCOPED_TRACE(each.text);
+    const TaskGraph before = tasks_for(each, SiteMemory::shared);
+    TaskGraph graph = before;
+    read_late(graph);
+    ASSERT_EQ(graph.tasks.size(), before.tasks.size());
+    for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+      if (!std::holds_alternative<ReadInput>(graph.tasks[t].op)) continue;
+      std::size_t reader = t + 1;
+      while (std::holds_alternative<ReadInput>(graph.tasks.at(reader).op)) ++reader;
+      const std::vector<ArrayId>& reads = graph.tasks[reader].reads;
+      EXPECT_NE(std::find(reads.begin(), reads.end(), graph.tasks[t].makes), reads.end());
+    }
+    expect_reference(each.graph, each.inputs, run_on(graph, each.inputs, 1));
   }
 }
 

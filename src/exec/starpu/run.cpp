@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -355,6 +356,9 @@ class Submission {
     task->cl_arg = &call;
     if (!std::holds_alternative<WriteOutput>(call.task.op) && is_sent_[call.task.makes.index])
       task->callback_func = let_send;
+    // What was handed over first is done first: chunks of later tasks would take the memory of its own.
+    if (state_.session.is_limited())
+      task->priority = -static_cast<int>(std::min<std::size_t>(call.number, std::numeric_limits<int>::max()));
     task->nbuffers = static_cast<int>(handles.size());
     starpu_data_handle_t* to_handles = task->handles;
     starpu_data_access_mode* to_modes = task->modes;
