@@ -63,6 +63,7 @@ void TaskBuilder::write(const std::string& name, const RelationType& type, const
 
 std::int64_t TaskBuilder::bytes_read(const std::vector<RangeRead>& reads, const Arguments& arguments) const {
   std::int64_t bytes = 0;
+  std::int64_t copying = 0;  // the most that putting one part together takes
   for (const auto& [argument, positions] : reads) {
     if (argument >= arguments.arrays.size()) continue;  // a number
     const ArrayId array = arguments.arrays[argument];
@@ -71,8 +72,13 @@ std::int64_t TaskBuilder::bytes_read(const std::vector<RangeRead>& reads, const 
     // What a kernel made is there as a whole while a part of it is copied.
     if (!is_computed(array)) part.bound = narrowed_bound(part.bound, positions);
     bytes += bytes_of(part);
+    const Task* const maker = maker_of(array);
+    if (maker == nullptr || !std::holds_alternative<CopyBoxes>(maker->op)) continue;
+    std::int64_t from = bytes_of(part);
+    for (const ArrayId read : maker->reads) from = std::max(from, bytes_of(graph_[read]));
+    copying = std::max(copying, bytes_of(part) + from);
   }
-  return bytes;
+  return std::max(bytes, copying);
 }
 
 std::optional<TaskBuilder::Ranges> TaskBuilder::ranges_of(const Kernel& kernel, const Arguments& arguments,
