@@ -534,6 +534,7 @@ class Limits(RunTest):
                  ("dims z=2199999\nS[] = sum[z] V[z+1]", wide[1:].sum()),
                  ("dims z=1100000\nS[] = max[z] V[2*z]", wide[::2].max()),
                  ("dims z=2199000\nS[] = mean[z] V[2199999-z] + 1", (wide[1000:] + 1).mean()),
+                 ("dims z=2199999\nY[i] = exp(V[i])\nS[] = sum[z] Y[z+1] / 2", exponentials[1:].sum() / 2),
                  ("dims z=2199999\nY[i] = exp(V[i])\nS[] = sum[z] Y[z] * Y[z+1]",
                   (exponentials[1:] * exponentials[:-1]).sum())]
         for number, (statement, expected) in enumerate(cases):
