@@ -7,12 +7,14 @@ namespace einrel {
 
 LiveArrays::LiveArrays(const TaskGraph& graph) : graph_(graph), uses_(graph.arrays.size()) {
   for (const Task& task : graph.tasks) {
-    if (!std::holds_alternative<WriteOutput>(task.op)) ++uses_[task.makes.index];
+    for (const ArrayId made : task.makes) ++uses_[made.index];
     for (const ArrayId read : task.reads) ++uses_[read.index];
   }
 }
 
 void LiveArrays::begin(ArrayId array) { bytes_ += bytes_of(graph_[array]); }
+
+void LiveArrays::begin(const Task& task) { bytes_ += bytes_made(graph_, task); }
 
 bool LiveArrays::end_use(ArrayId array) {
   if (--uses_[array.index] != 0) return false;
@@ -41,7 +43,9 @@ class ArrayStore::Body {
     const ChunkKernel& kernel = store_.kernels_(op, reads_);
     const std::vector<const std::byte*> data = argument_data(op, reads_);
     if (op.onto) made() = std::move(store_.arrays_[task_.reads.back().index]);
-    kernel.run(data, op.onto ? made()->mutable_data() : make(), workers_);
+    std::vector<std::byte*> results;
+    for (const ArrayId made : task_.makes) results.push_back(op.onto ? array(made)->mutable_data() : make(made));
+    kernel.run(data, results, workers_);
   }
   void operator()(const CopyBoxes& op) { copy_boxes(op, reads_, bound(), make()); }
   /// One process has all sites, so an array is on every one of them at once.
@@ -49,9 +53,13 @@ class ArrayStore::Body {
   void operator()(const WriteOutput& op) { store_.bindings_.outputs[op.output](op.begin, *reads_.front()); }
 
  private:
-  const Shape& bound() const { return graph_[task_.makes].bound; }
-  std::optional<Tensor>& made() { return store_.arrays_[task_.makes.index]; }
-  std::byte* make() { return made().emplace(graph_[task_.makes].dtype, bound(), workers_.pool()).mutable_data(); }
+  const Shape& bound() const { return graph_[task_.makes.front()].bound; }
+  std::optional<Tensor>& array(ArrayId id) { return store_.arrays_[id.index]; }
+  std::optional<Tensor>& made() { return array(task_.makes.front()); }
+  std::byte* make(ArrayId id) {
+    return array(id).emplace(graph_[id].dtype, graph_[id].bound, workers_.pool()).mutable_data();
+  }
+  std::byte* make() { return make(task_.makes.front()); }
 
   ArrayStore& store_;
   const TaskGraph& graph_;
@@ -66,15 +74,15 @@ ArrayStore::ArrayStore(const TaskGraph& graph, const TaskBindings& bindings)
 TaskSpan ArrayStore::run(std::size_t t, int thread, Workers& workers) {
   const Task& task = graph_.tasks[t];
   TaskClock clock(graph_, t, thread, bindings_.progress);
-  if (needs_memory(task)) live_.begin(task.makes);
+  live_.begin(task);
   std::visit(Body(*this, task, workers), task.op);
   TaskSpan span = clock.stop(live_.bytes());
   const auto end_use = [&](ArrayId array) {
     if (live_.end_use(array)) arrays_[array.index].reset();
   };
-  if (overwritten(task)) live_.begin(task.makes);
+  if (overwritten(task)) live_.begin(task.makes.front());
   for (const ArrayId read : task.reads) end_use(read);
-  if (!std::holds_alternative<WriteOutput>(task.op)) end_use(task.makes);
+  for (const ArrayId made : task.makes) end_use(made);
   return span;
 }
 

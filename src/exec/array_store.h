@@ -19,6 +19,8 @@ class LiveArrays {
   explicit LiveArrays(const TaskGraph& graph);
   /// From now on it is alive.
   void begin(ArrayId array);
+  /// So is what the task makes in memory of its own.
+  void begin(const Task& task);
   /// Once by the task that makes it, when it is done, and by each that reads it, as often as it does: whether that was
   /// the last time.
   bool end_use(ArrayId array);

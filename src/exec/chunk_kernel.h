@@ -1,35 +1,53 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "einsum/ein_graph.h"
+#include "exec/task_graph.h"
+#include "kernel/fusion/fusion.h"
 #include "kernel/spec.h"
 #include "kernel/workers.h"
-#include "tra/kernel.h"
 
 namespace einrel {
 
-/// A kernel of the algebras made ready for arguments of these layouts: every step has chosen what computes it. It may
-/// run on several threads at once.
+/// A kernel of a task made ready for arguments of these layouts: steps that are worth it run together, slab by slab
+/// (kernel/fusion), and every other has chosen what computes it. It may run on several threads at once.
 class ChunkKernel {
  public:
   /// Tens of microseconds per step. `onto`: the last step, a reduction that reduces_onto allows, goes on from what the
   /// result holds. Throws UserError when the arguments do not fit the kernel.
-  ChunkKernel(const Kernel& kernel, const std::vector<ArrayLayout>& arguments, const ScalarBindings& scalars,
+  ChunkKernel(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, const ScalarBindings& scalars,
               bool onto = false);
 
-  /// Writes the result in row-major order. Values between steps are in memory from the workers' pool. Throws RunError
+  /// Writes the results in row-major order. Values between steps are in memory from the workers' pool. Throws RunError
   /// when there is none.
-  void run(const std::vector<const std::byte*>& arguments, std::byte* result, Workers& workers) const;
+  void run(const std::vector<const std::byte*>& arguments, std::span<std::byte* const> results, Workers& workers) const;
 
  private:
   struct Step {
     PreparedKernel kernel;           ///< of a view that shares its operand's memory none
-    std::vector<std::size_t> reads;  ///< as in KernelStep
-    ArrayLayout result;
+    std::vector<std::size_t> reads;  ///< values: arguments, or arguments + i for the result of step i
+    std::vector<std::size_t> makes;  ///< values
     bool shares = false;
   };
+  /// Where the result of a step lies.
+  struct Value {
+    ArrayLayout layout;
+    std::optional<std::size_t> result;  ///< of the task; else in memory until it ends
+  };
+
+  void add_fusion(const Fusion& fusion, const ScalarBindings& scalars);
+  void add_step(const Vertex& vertex, std::size_t number, const ScalarBindings& scalars, bool onto);
+  std::vector<ArrayLayout> layouts_of(const std::vector<std::size_t>& values) const;
+
+  std::size_t arguments_ = 0;
+  std::vector<Value> values_;
   std::vector<Step> steps_;
 };
+
+/// The steps of a kernel for arguments of these bounds, as a program that computes its results: inputs first.
+EinGraph program_of(const TaskKernel& kernel, const std::vector<Shape>& arguments);
 
 }  // namespace einrel

@@ -18,7 +18,7 @@ void cut_parts_out(TaskGraph& graph, std::int64_t most_bytes) {
   std::vector<std::vector<Task>> cutting(graph.arrays.size());  // by the array that they cut
   std::vector<IaId> makers(graph.arrays.size());
   for (Task& task : graph.tasks) {
-    if (!std::holds_alternative<WriteOutput>(task.op)) makers[task.makes.index] = task.node;
+    for (const ArrayId made : task.makes) makers[made.index] = task.node;
     if (!has_parts_to_cut_out(graph, task, most_bytes)) continue;
     std::vector<CopyBoxes::Box>& boxes = std::get<CopyBoxes>(task.op).boxes;
     for (std::size_t i = 0; i < boxes.size(); ++i) {
@@ -30,18 +30,16 @@ void cut_parts_out(TaskGraph& graph, std::int64_t most_bytes) {
       const ArrayId made{graph.arrays.size()};
       graph.arrays.push_back(std::move(part));
       cutting[whole.index].push_back(
-          {CopyBoxes{{{boxes[i].from, first, boxes[i].bound}}}, {whole}, made, makers[whole.index]});
+          {CopyBoxes{{{boxes[i].from, first, boxes[i].bound}}}, {whole}, {made}, makers[whole.index]});
       task.reads[i] = made;
       boxes[i].from = first;
     }
   }
   std::vector<Task> tasks;
   for (Task& task : graph.tasks) {
-    const bool makes = !std::holds_alternative<WriteOutput>(task.op);
-    const std::size_t made = task.makes.index;
+    const std::vector<ArrayId> makes = task.makes;
     tasks.push_back(std::move(task));
-    if (makes && made < cutting.size())
-      std::move(cutting[made].begin(), cutting[made].end(), std::back_inserter(tasks));
+    for (const ArrayId made : makes) std::move(cutting[made.index].begin(), cutting[made.index].end(), std::back_inserter(tasks));
   }
   graph.tasks = std::move(tasks);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "exec/fuse.h"
 #include "exec/task_builder.h"
 #include "ia/infer.h"
 #include "ia/traffic.h"
@@ -417,6 +418,21 @@ std::map<IaId, IaId> joins_to_reduce_onto(const IaStore& store, const std::vecto
   return found;
 }
 
+void add_arrays(const PlacedTuples& tuples, std::set<ArrayId>& arrays) {
+  for (const SiteArrays& site : tuples.arrays) {
+    for (const auto& [key, array] : site) arrays.insert(array);
+  }
+}
+
+void replace_arrays(const std::map<ArrayId, ArrayId>& replaced, PlacedTuples& tuples) {
+  for (SiteArrays& site : tuples.arrays) {
+    for (auto& [key, array] : site) {
+      const auto found = replaced.find(array);
+      if (found != replaced.end()) array = found->second;
+    }
+  }
+}
+
 }  // namespace
 
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
@@ -441,10 +457,10 @@ TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
       if (--readers.at(input) == 0) relations.erase(input);
     }
   };
-  std::set<IaId> put_off;
-  for (const auto& [aggregate, join] : onto) put_off.insert(join);
-  for (const IaId id : nodes) {
-    if (put_off.count(id) != 0) continue;
+  std::set<IaId> apart;
+  for (const auto& [aggregate, join] : onto) apart.insert(join);
+  const auto lower_node = [&](IaId id) {
+    if (apart.count(id) != 0) return;
     if (const auto join = onto.find(id); join != onto.end()) {
       NodeTasks tasks = tasks_for(join->second);
       relations[id].arrays =
@@ -457,6 +473,18 @@ TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
       relations[id].arrived = tasks.arrived();
     }
     end_reads(id);
+  };
+  for (const FusedNodes& together : nodes_together(store, plan, nodes, apart)) {
+    if (together.members.size() == 1) {
+      lower_node(together.members.front());
+      continue;
+    }
+    builder.begin_group();
+    for (const IaId id : together.members) lower_node(id);
+    std::set<ArrayId> wanted;
+    for (const IaId id : together.wanted) add_arrays(relations.at(id), wanted);
+    const std::map<ArrayId, ArrayId> made = builder.end_group(wanted);
+    for (const IaId id : together.wanted) replace_arrays(made, relations.at(id));
   }
   for (const IaOutput& output : plan) {
     SiteArrays once;

@@ -12,7 +12,7 @@ void read_late(TaskGraph& graph) {
   tasks.reserve(graph.tasks.size());
   for (Task& task : graph.tasks) {
     if (std::holds_alternative<ReadInput>(task.op)) {
-      waiting[task.makes.index] = std::move(task);
+      waiting[task.makes.front().index] = std::move(task);
       continue;
     }
     for (const ArrayId read : task.reads) {

@@ -38,13 +38,15 @@ struct StepHash {
 };
 
 /// Of what it computes: steps that repeat in a program differ by labels, positions and numbers if by anything.
-std::size_t hash_of(const Kernel& kernel) {
-  std::size_t hash = kernel.steps.size();
-  for (const KernelStep& step : kernel.steps) std::visit(StepHash{hash}, step.op);
+std::size_t hash_of(const TaskKernel& kernel) {
+  std::size_t hash = kernel.steps.steps.size();
+  for (const KernelStep& step : kernel.steps.steps) std::visit(StepHash{hash}, step.op);
   return hash;
 }
 
-bool computes_same(const Kernel& a, const Kernel& b) { return a.arguments == b.arguments && a.steps == b.steps; }
+bool computes_same(const TaskKernel& a, const TaskKernel& b) {
+  return a.results == b.results && a.steps.arguments == b.steps.arguments && a.steps.steps == b.steps.steps;
+}
 
 }  // namespace
 
@@ -57,7 +59,7 @@ std::vector<const std::byte*> argument_data(const CallKernel& call, std::span<co
 
 ChunkKernels::Alike& ChunkKernels::alike(std::size_t kernel) {
   if (alike_[kernel] != nullptr) return *alike_[kernel];
-  const Kernel& wanted = graph_.kernels[kernel];
+  const TaskKernel& wanted = graph_.kernels[kernel];
   const std::size_t hash = hash_of(wanted);
   const auto [first, last] = by_hash_.equal_range(hash);
   auto known = std::find_if(first, last, [&](const auto& entry) { return computes_same(entry.second.first, wanted); });

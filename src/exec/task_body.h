@@ -31,7 +31,7 @@ class ChunkKernels {
   };
   /// What kernels compute that differ by their names alone.
   struct Alike {
-    const Kernel& first;
+    const TaskKernel& first;
     std::list<Ready> ready;  ///< few, since chunks of a tensor differ at its ends only
   };
   const ChunkKernel* find(const CallKernel& call, std::span<const Tensor* const> arguments) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "exec/label_values.h"
+#include "exec/merge_kernels.h"
 
 namespace einrel {
 namespace {
@@ -137,7 +138,7 @@ std::vector<Shape> TaskBuilder::bounds_of(const Arguments& arguments) const {
 }
 
 ArrayId TaskBuilder::make_by_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site) {
-  const Kernel& kernel = kernels_[k];
+  const Kernel& kernel = kernels_[k].steps;
   const std::vector<Shape> bounds = bounds_of(arguments);
   const std::optional<Ranges> ranges = most_bytes_ ? ranges_of(kernel, arguments, bounds) : std::nullopt;
   if (!ranges) return make_by_one_call(k, std::move(arguments), onto, site);
@@ -158,19 +159,24 @@ ArrayId TaskBuilder::make_by_ranges(const Kernel& kernel, const Arguments& argum
   for (std::int64_t begin = 0; begin < ranges.extent; begin += ranges.length) {
     const std::int64_t end = std::min(begin + ranges.length, ranges.extent);
     const KernelOnRange on = on_range(kernel, bounds, ranges.label, {begin, end - 1});
-    const std::size_t k = kernel_number(on.kernel);
+    const std::size_t k = kernel_number(alone(on.kernel));
     if (reduces_onto(on.kernel, together.fold)) {
       all = make_by_one_call(k, arguments_on(on, arguments, site), all, site);
     } else {
       const ArrayId part = make_by_one_call(k, arguments_on(on, arguments, site), {}, site);
-      all = all ? make_by_one_call(kernel_number(together.fold), {{*all, part}, {}}, {}, site) : part;
+      all = all ? make_by_one_call(kernel_number(alone(together.fold)), {{*all, part}, {}}, {}, site) : part;
     }
   }
   if (is_identity(together.finish)) return *all;
-  return make_by_one_call(kernel_number(together.finish), {{*all}, {}}, {}, site);
+  return make_by_one_call(kernel_number(alone(together.finish)), {{*all}, {}}, {}, site);
 }
 
 ArrayId TaskBuilder::make_by_one_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site) {
+  return make_results(k, std::move(arguments), onto, site).front();
+}
+
+std::vector<ArrayId> TaskBuilder::make_results(std::size_t k, Arguments arguments, std::optional<ArrayId> onto,
+                                               Site site) {
   for (std::size_t a = arguments.arrays.size(); a-- > 0;) {
     const ArrayId array = arguments.arrays[a];
     const auto made = positions_.find(array);
@@ -184,26 +190,120 @@ ArrayId TaskBuilder::make_by_one_call(std::size_t k, Arguments arguments, std::o
   k = narrow(k, arguments.arrays);
   const KernelCalls::Call& call = calls_[k](bounds_of(arguments));
   if (onto) arguments.arrays.push_back(*onto);
-  return make(CallKernel{k, call.flops, onto.has_value(), std::move(arguments.numbers)}, std::move(arguments.arrays),
-              {result_dtype(kernels_[k]), call.bound, site});
+  std::vector<TaskArray> results;
+  for (const std::size_t result : kernels_[k].results)
+    results.push_back({kernels_[k].steps.steps[result].dtype, call.steps[result], site});
+  for (ArrayId& array : arguments.arrays) array = stored(array);
+  return add(CallKernel{k, call.flops, onto.has_value(), std::move(arguments.numbers)}, std::move(arguments.arrays),
+             std::move(results));
 }
 
-std::size_t TaskBuilder::kernel_number(const Kernel& kernel) {
-  const auto [first, last] = by_name_.equal_range(kernel.name);
+std::size_t TaskBuilder::kernel_number(const TaskKernel& kernel) {
+  const auto [first, last] = by_name_.equal_range(kernel.steps.name);
   for (auto same = first; same != last; ++same) {
     if (kernels_[same->second] == kernel) return same->second;
   }
   kernels_.push_back(kernel);
-  calls_.emplace_back(kernels_.back());
-  by_name_.emplace(kernel.name, kernels_.size() - 1);
+  calls_.emplace_back(kernels_.back().steps);
+  by_name_.emplace(kernel.steps.name, kernels_.size() - 1);
   return kernels_.size() - 1;
+}
+
+ArrayId TaskBuilder::put_off(std::size_t k, const Arguments& arguments, Site site) {
+  for (const PutOff& call : *group_) {
+    if (call.kernel == k && call.site == site && call.arguments == arguments) return call.makes;
+  }
+  const Shape& bound = calls_[k](bounds_of(arguments)).bound;
+  const ArrayId made = add({result_dtype(kernels_[k].steps), bound, site}, nobody);
+  group_->push_back({k, arguments, site, made, false});
+  return made;
+}
+
+std::map<ArrayId, ArrayId> TaskBuilder::end_group(const std::set<ArrayId>& wanted) {
+  std::vector<PutOff> calls = std::move(*group_);
+  group_.reset();
+  std::map<ArrayId, std::size_t> makers;
+  std::vector<std::size_t> first(calls.size());  // of the calls that belong together
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    calls[c].wanted = wanted.count(calls[c].makes) != 0;
+    first[c] = c;
+    for (const ArrayId read : calls[c].arguments.arrays) {
+      const auto maker = makers.find(read);
+      if (maker == makers.end()) continue;
+      const std::size_t other = first[maker->second];
+      const std::size_t both = std::min(other, first[c]);
+      std::replace_if(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(c) + 1,
+                      [&, own = first[c]](std::size_t of) { return of == other || of == own; }, both);
+    }
+    makers.emplace(calls[c].makes, c);
+  }
+  std::map<std::size_t, std::vector<PutOff>> together;
+  for (std::size_t c = 0; c < calls.size(); ++c) together[first[c]].push_back(std::move(calls[c]));
+  std::map<ArrayId, ArrayId> made;
+  for (const auto& [number, group] : together) make_together(group, made);
+  return made;
+}
+
+void TaskBuilder::make_together(const std::vector<PutOff>& calls, std::map<ArrayId, ArrayId>& made) {
+  Arguments arguments;
+  std::vector<DType> types;
+  std::map<ArrayId, std::size_t> values;  // of arrays read and results
+  for (const PutOff& call : calls) values.emplace(call.makes, 0);
+  for (const PutOff& call : calls) {
+    for (const ArrayId array : call.arguments.arrays) {
+      if (!values.emplace(array, arguments.arrays.size()).second) continue;
+      arguments.arrays.push_back(array);
+      types.push_back(graph_[array].dtype);
+    }
+  }
+  std::vector<MergedKernel> kernels;
+  for (const PutOff& call : calls) {
+    arguments.numbers.insert(arguments.numbers.end(), call.arguments.numbers.begin(), call.arguments.numbers.end());
+    kernels.push_back({kernels_[call.kernel].steps, {}, call.wanted});
+  }
+  types.resize(types.size() + arguments.numbers.size(), DType::i64);
+  std::size_t number = arguments.arrays.size();
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    for (const ArrayId array : calls[c].arguments.arrays) kernels[c].reads.push_back(values.at(array));
+    for (std::size_t n = 0; n < calls[c].arguments.numbers.size(); ++n) kernels[c].reads.push_back(number++);
+    values.at(calls[c].makes) = types.size() + c;
+  }
+  const std::size_t k = kernel_number(merged(kernels, std::move(types)));
+  const Site site = calls.front().site;
+  if (most_bytes_ && bytes_needed_by(k, arguments) > *most_bytes_) {
+    for (const PutOff& call : calls) {
+      Arguments own = call.arguments;
+      for (ArrayId& array : own.arrays) {
+        const auto other = made.find(array);
+        array = other == made.end() ? array : other->second;
+      }
+      made.emplace(call.makes, this->call(kernels_[call.kernel].steps, own, site));
+    }
+    return;
+  }
+  const auto known = called_together_.find({k, arguments});
+  const std::vector<ArrayId> results =
+      is_shared() && known != called_together_.end() ? known->second : make_results(k, arguments, {}, site);
+  if (is_shared()) called_together_[{k, arguments}] = results;
+  auto result = results.begin();
+  for (const PutOff& call : calls) {
+    if (call.wanted) made.emplace(call.makes, *result++);
+  }
+}
+
+std::int64_t TaskBuilder::bytes_needed_by(std::size_t k, const Arguments& arguments) {
+  std::int64_t bytes = 0;
+  for (const ArrayId array : arguments.arrays) bytes += positions_.count(array) != 0 ? 0 : bytes_of(graph_[array]);
+  const std::vector<Shape>& steps = calls_[k](bounds_of(arguments)).steps;
+  for (std::size_t s = 0; s < steps.size(); ++s) bytes += bytes_of({kernels_[k].steps.steps[s].dtype, steps[s], {}});
+  return bytes;
 }
 
 std::optional<std::size_t> TaskBuilder::number_without_positions(std::size_t k, std::size_t argument, Extent extent) {
   const auto [known, is_new] = without_positions_.try_emplace({k, argument, extent});
   if (is_new) {
-    const std::optional<Kernel> without = without_positions(kernels_[k], argument, extent);
-    if (without) known->second = kernel_number(*without);
+    const std::optional<Kernel> without = without_positions(kernels_[k].steps, argument, extent);
+    if (without) known->second = kernel_number({*without, kernels_[k].results});
   }
   return known->second;
 }
@@ -215,16 +315,17 @@ ArrayId TaskBuilder::stored(ArrayId array) {
   const Site site = graph_[array].site;
   const auto [known, is_new] = stored_.try_emplace({made->second, extent, is_shared() ? Site{} : site});
   if (is_new) {
-    const std::size_t k = kernel_number(positions_kernel(extent));
+    const std::size_t k = kernel_number(alone(positions_kernel(extent)));
     const KernelCalls::Call& call = calls_[k]({Shape{}});
     known->second =
-        add(CallKernel{k, call.flops, false, {made->second}}, {}, {result_dtype(kernels_[k]), call.bound, site});
+        add(CallKernel{k, call.flops, false, {made->second}}, {}, {{DType::i64, call.bound, site}}).front();
   }
   return known->second;
 }
 
-ArrayId TaskBuilder::add(TaskOp op, std::vector<ArrayId> reads, TaskArray array) {
-  const ArrayId made = add(std::move(array), graph_.tasks.size());
+std::vector<ArrayId> TaskBuilder::add(TaskOp op, std::vector<ArrayId> reads, std::vector<TaskArray> arrays) {
+  std::vector<ArrayId> made;
+  for (TaskArray& array : arrays) made.push_back(add(std::move(array), graph_.tasks.size()));
   graph_.tasks.push_back({std::move(op), std::move(reads), made, node_});
   return made;
 }
@@ -240,8 +341,8 @@ std::size_t TaskBuilder::narrow(std::size_t k, std::vector<ArrayId>& arguments) 
     if (is_computed(arguments[a])) continue;
     const auto [known, is_new] = narrow_kernels_.try_emplace({k, a});
     if (is_new) {
-      if (std::optional<ConstantReads> reads = constant_reads(kernels_[k], a))
-        known->second = NarrowKernel{kernel_number(reads->kernel), std::move(reads->positions)};
+      if (std::optional<ConstantReads> reads = constant_reads(kernels_[k].steps, a))
+        known->second = NarrowKernel{kernel_number({reads->kernel, kernels_[k].results}), std::move(reads->positions)};
     }
     if (!known->second || !are_within(known->second->positions, graph_[arguments[a]].bound)) continue;
     arguments[a] = narrowed(arguments[a], known->second->positions);
@@ -290,7 +391,7 @@ void TaskBuilder::mark_shared_inputs() {
   for (Task& task : graph_.tasks) {
     auto* const read = std::get_if<ReadInput>(&task.op);
     if (read == nullptr) continue;
-    const auto whole = whole_.find(task.makes);
+    const auto whole = whole_.find(task.makes.front());
     const auto& of = whole == whole_.end() ? *read : std::get<ReadInput>(maker_of(whole->second)->op);
     read->is_shared = shared_inputs_.count({of.input, of.begin}) != 0;
   }
@@ -303,7 +404,7 @@ void TaskBuilder::drop_unread() {
   }
   const auto is_dropped = [&](const Task& task) {
     const bool only_copies = std::holds_alternative<ReadInput>(task.op) || std::holds_alternative<CopyBoxes>(task.op);
-    return only_copies && readers[task.makes.index] == 0;
+    return only_copies && readers[task.makes.front().index] == 0;
   };
   auto kept = graph_.tasks.rbegin();  // in place: a second list would be as long as the graph
   for (auto task = graph_.tasks.rbegin(); task != graph_.tasks.rend(); ++task) {
@@ -312,7 +413,7 @@ void TaskBuilder::drop_unread() {
       ++kept;
       continue;
     }
-    makers_[task->makes.index] = nobody;
+    makers_[task->makes.front().index] = nobody;
     for (const ArrayId read : task->reads) --readers[read.index];
   }
   graph_.tasks.erase(graph_.tasks.begin(), kept.base());
@@ -330,7 +431,7 @@ void TaskBuilder::drop_unmade() {
   graph_.arrays.resize(kept);
   for (Task& task : graph_.tasks) {
     for (ArrayId& read : task.reads) read = moved[read.index];
-    if (!std::holds_alternative<WriteOutput>(task.op)) task.makes = moved[task.makes.index];
+    for (ArrayId& made : task.makes) made = moved[made.index];
   }
 }
 

@@ -52,7 +52,7 @@ class TaskBuilder {
 
   ArrayId make(TaskOp op, std::vector<ArrayId> reads, TaskArray array) {
     for (ArrayId& read : reads) read = stored(read);
-    return add(std::move(op), std::move(reads), std::move(array));
+    return add(std::move(op), std::move(reads), std::vector{std::move(array)}).front();
   }
   /// An array of the numbers first, first + 1, ... Kernels work them out; it is only made for what is none.
   ArrayId positions(std::int64_t first, Extent extent, Site site) {
@@ -70,7 +70,8 @@ class TaskBuilder {
   /// before.
   ArrayId call(const Kernel& kernel, const Arguments& arguments, Site site) {
     if (is_identity(kernel)) return arguments.arrays.front();
-    const std::size_t k = kernel_number(kernel);
+    const std::size_t k = kernel_number(alone(kernel));
+    if (group_) return put_off(k, arguments, site);
     if (is_shared()) {
       const auto known = called_.find({k, arguments});
       if (known != called_.end()) return known->second;
@@ -83,7 +84,7 @@ class TaskBuilder {
   /// The results of a kernel for several arguments, each reduced with those before it, in one array; see reduces_onto.
   ArrayId call_onto(const Kernel& kernel, const std::vector<Arguments>& calls, Site site) {
     if (calls.size() == 1) return call(kernel, calls.front(), site);
-    const std::size_t k = kernel_number(kernel);
+    const std::size_t k = kernel_number(alone(kernel));
     const auto known = called_onto_.find({k, calls});
     if (is_shared() && known != called_onto_.end()) return known->second;
     std::optional<ArrayId> made;
@@ -91,6 +92,11 @@ class TaskBuilder {
     if (is_shared()) called_onto_[{k, calls}] = *made;
     return *made;
   }
+
+  /// From now on calls are put off, until end_group makes those together that read each other's results.
+  void begin_group() { group_.emplace(); }
+  /// `wanted` are the results of calls that others read, too. Gives the arrays to read in their place.
+  std::map<ArrayId, ArrayId> end_group(const std::set<ArrayId>& wanted);
 
   /// Other sites than its own read the array as it is.
   void share(ArrayId array) {
@@ -117,6 +123,20 @@ class TaskBuilder {
   }
 
  private:
+  /// A call whose result is no array yet.
+  struct PutOff {
+    std::size_t kernel = 0;
+    Arguments arguments;
+    Site site = 0;
+    ArrayId makes;
+    bool wanted = false;
+  };
+  ArrayId put_off(std::size_t k, const Arguments& arguments, Site site);
+  /// Calls of one site, in order, as one where there is memory for that. Adds what to read in place of their results.
+  void make_together(const std::vector<PutOff>& calls, std::map<ArrayId, ArrayId>& made);
+  std::vector<ArrayId> make_results(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
+  std::int64_t bytes_needed_by(std::size_t k, const Arguments& arguments);
+
   ArrayId make_by_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
   ArrayId make_by_one_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
   std::vector<Shape> bounds_of(const Arguments& arguments) const;
@@ -134,7 +154,7 @@ class TaskBuilder {
   /// What a kernel on a range is called with.
   Arguments arguments_on(const KernelOnRange& kernel, const Arguments& arguments, Site site);
 
-  std::size_t kernel_number(const Kernel& kernel);
+  std::size_t kernel_number(const TaskKernel& kernel);
 
   /// Of the kernel that works out the positions that it would get as this argument.
   std::optional<std::size_t> number_without_positions(std::size_t k, std::size_t argument, Extent extent);
@@ -148,8 +168,8 @@ class TaskBuilder {
     makers_.push_back(maker);
     return {graph_.arrays.size() - 1};
   }
-  /// An array and the task that makes it of arrays that are stored.
-  ArrayId add(TaskOp op, std::vector<ArrayId> reads, TaskArray array);
+  /// Arrays and the task that makes them of arrays that are stored.
+  std::vector<ArrayId> add(TaskOp op, std::vector<ArrayId> reads, std::vector<TaskArray> arrays);
   /// nullptr of positions.
   const Task* maker_of(ArrayId array) const {
     const std::size_t maker = makers_[array.index];
@@ -171,6 +191,7 @@ class TaskBuilder {
     by_name_.clear();
     called_.clear();
     called_onto_.clear();
+    called_together_.clear();
   }
   void mark_shared_inputs();
   /// Inputs and copies that nobody reads, since all that needed them take parts of them.
@@ -188,11 +209,13 @@ class TaskBuilder {
   std::vector<std::size_t> makers_;  // per array, the task that makes it
   std::set<InputPart> shared_inputs_;
   std::map<ArrayId, ArrayId> whole_;  // of inputs' parts, the array that they are of
-  std::deque<Kernel> kernels_;        // calls_ refers to them
+  std::deque<TaskKernel> kernels_;    // calls_ refers to them
   std::vector<KernelCalls> calls_;
   std::unordered_multimap<std::string, std::size_t> by_name_;  // of kernels
   std::map<std::pair<std::size_t, Arguments>, ArrayId> called_;
   std::map<std::pair<std::size_t, std::vector<Arguments>>, ArrayId> called_onto_;
+  std::map<std::pair<std::size_t, Arguments>, std::vector<ArrayId>> called_together_;
+  std::optional<std::vector<PutOff>> group_;
   std::map<ArrayId, std::int64_t> positions_;  // arrays that nobody makes, by their first number
   /// Those of them that somebody needs, as arrays: by their first number and how many they are, on each site.
   std::map<std::tuple<std::int64_t, Extent, Site>, ArrayId> stored_;

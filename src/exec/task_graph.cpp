@@ -1,12 +1,17 @@
 #include "exec/task_graph.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace einrel {
 
+TaskKernel alone(Kernel kernel) {
+  const std::size_t last = kernel.steps.size() - 1;
+  return {std::move(kernel), {last}};
+}
+
 Site site_of(const TaskGraph& graph, const Task& task) {
-  const bool makes_nothing = std::holds_alternative<WriteOutput>(task.op);
-  return graph[makes_nothing ? task.reads.front() : task.makes].site;
+  return graph[task.makes.empty() ? task.reads.front() : task.makes.front()].site;
 }
 
 std::int64_t bytes_of(const TaskArray& array) {
@@ -23,10 +28,16 @@ std::optional<ArrayId> overwritten(const Task& task) {
   return call != nullptr && call->onto ? std::optional(task.reads.back()) : std::nullopt;
 }
 
-bool needs_memory(const Task& task) { return !std::holds_alternative<WriteOutput>(task.op) && !overwritten(task); }
+std::int64_t bytes_made(const TaskGraph& graph, const Task& task) {
+  std::int64_t bytes = 0;
+  if (!overwritten(task)) {
+    for (const ArrayId made : task.makes) bytes += bytes_of(graph[made]);
+  }
+  return bytes;
+}
 
 std::int64_t bytes_needed(const TaskGraph& graph, const Task& task) {
-  std::int64_t bytes = needs_memory(task) ? bytes_of(graph[task.makes]) : 0;
+  std::int64_t bytes = bytes_made(graph, task);
   for (auto read = task.reads.begin(); read != task.reads.end(); ++read) {
     if (std::find(task.reads.begin(), read, *read) == read) bytes += bytes_of(graph[*read]);
   }
@@ -37,7 +48,7 @@ std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {
   std::vector<std::size_t> last(graph.arrays.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    if (!std::holds_alternative<WriteOutput>(task.op)) last[task.makes.index] = t;
+    for (const ArrayId made : task.makes) last[made.index] = t;
     for (const ArrayId read : task.reads) last[read.index] = t;
   }
   std::vector<std::vector<ArrayId>> freed(graph.tasks.size());
@@ -51,7 +62,7 @@ std::int64_t most_live_bytes(const TaskGraph& graph) {
   std::int64_t most = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    if (needs_memory(task)) live += bytes_of(graph[task.makes]);
+    live += bytes_made(graph, task);
     most = std::max(most, live);
     for (const ArrayId array : freed[t]) live -= overwritten(task) == array ? 0 : bytes_of(graph[array]);
   }

@@ -27,7 +27,16 @@ struct ReadInput {
   /// otherwise: all sites, whether they share memory or get it sent, read it in row-major order.
   bool is_shared = false;
 };
-/// One call of a kernel on all that the task reads, and these numbers behind it.
+/// Kernels that run together, as the steps of one: those that others read make arrays, the last one among them.
+struct TaskKernel {
+  Kernel steps;
+  std::vector<std::size_t> results;  ///< of the steps, ascending
+  bool operator==(const TaskKernel&) const = default;
+};
+/// A kernel by itself.
+TaskKernel alone(Kernel kernel);
+
+/// One call of a kernel on all that the task reads, and these numbers behind it. Makes an array per result.
 struct CallKernel {
   std::size_t kernel = 0;  ///< of TaskGraph::kernels
   double flops = 0;        ///< scalar operations, see flops(Vertex)
@@ -59,7 +68,7 @@ using TaskOp = std::variant<ReadInput, CallKernel, CopyBoxes, Send, WriteOutput>
 struct Task {
   TaskOp op;
   std::vector<ArrayId> reads;
-  ArrayId makes;  ///< of WriteOutput none
+  std::vector<ArrayId> makes;  ///< of WriteOutput none, of CallKernel one per result, of others one
   IaId node;      ///< the operation that it is a part of
 };
 
@@ -80,7 +89,7 @@ struct TaskGraph {
   std::int64_t sites = 1;
   SiteMemory memory = SiteMemory::shared;
   std::vector<StoredRelation> inputs;
-  std::vector<Kernel> kernels;
+  std::vector<TaskKernel> kernels;
   std::vector<TaskArray> arrays;
   std::vector<Task> tasks;
   std::vector<TaskOutput> outputs;
@@ -97,11 +106,12 @@ std::int64_t bytes_of(const TaskArray& array);
 /// Scalar operations; 0 of what calls no kernel.
 double flops_of(const Task& task);
 
+/// Of the arrays that it makes in memory of their own.
+std::int64_t bytes_made(const TaskGraph& graph, const Task& task);
+
 /// What it reads, each array once, and makes: the memory that it needs while it runs.
 std::int64_t bytes_needed(const TaskGraph& graph, const Task& task);
 
-/// Whether it makes an array that needs memory of its own.
-bool needs_memory(const Task& task);
 /// The array whose memory that which the task makes takes over, if any.
 std::optional<ArrayId> overwritten(const Task& task);
 

@@ -348,8 +348,11 @@ const KernelCalls::Call& KernelCalls::operator()(const std::vector<Shape>& argum
   const auto known = calls_.find(arguments);
   if (known != calls_.end()) return known->second;
   const std::vector<Vertex> vertices = vertices_of(kernel_, arguments);
-  Call call{vertices.empty() ? arguments.front() : vertices.back().bound, 0};
-  for (const Vertex& vertex : vertices) call.flops += flops(vertex);
+  Call call{vertices.empty() ? arguments.front() : vertices.back().bound, {}, 0};
+  for (const Vertex& vertex : vertices) {
+    call.steps.push_back(vertex.bound);
+    call.flops += flops(vertex);
+  }
   return calls_.emplace(arguments, std::move(call)).first->second;
 }
 

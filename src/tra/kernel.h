@@ -61,7 +61,8 @@ class KernelCalls {
  public:
   struct Call {
     Shape bound;
-    double flops = 0;  ///< scalar operations, see flops(Vertex)
+    std::vector<Shape> steps;  ///< the bound of each one's result
+    double flops = 0;          ///< scalar operations, see flops(Vertex)
   };
   /// The kernel must outlive this.
   explicit KernelCalls(const Kernel& kernel) : kernel_(kernel) {}

@@ -32,9 +32,9 @@ std::vector<ExpectedWait> run_slow_network(const TaskGraph& graph, PlanRunReport
     const auto rank = static_cast<std::size_t>(site_of(graph, task));
     if (std::holds_alternative<Send>(task.op)) {
       const ArrayId sent = task.reads.front();
-      made[task.makes.index] = {made[sent.index].first + 10, t};
+      made[task.makes.front().index] = {made[sent.index].first + 10, t};
       for (const std::size_t side : {static_cast<std::size_t>(graph[sent].site), rank})
-        run.messages[side].push_back({t, 100, made[task.makes.index].first});
+        run.messages[side].push_back({t, 100, made[task.makes.front().index].first});
       continue;
     }
     std::pair<double, std::size_t> last{clock[rank], t};
@@ -43,7 +43,7 @@ std::vector<ExpectedWait> run_slow_network(const TaskGraph& graph, PlanRunReport
       waits.emplace_back(static_cast<int>(rank), clock[rank] - 100, last.first - 100, last.second);
     run.spans[rank].push_back({t, last.first, 1, 0, 0});
     clock[rank] = last.first + 1;
-    if (!std::holds_alternative<WriteOutput>(task.op)) made[task.makes.index] = {clock[rank], t};
+    for (const ArrayId array : task.makes) made[array.index] = {clock[rank], t};
   }
   return waits;
 }

@@ -95,7 +95,7 @@ TEST(Tasks, ReadPartsOfInputsRightBeforeTheyAreNeeded) {
       std::size_t reader = t + 1;
       while (std::holds_alternative<ReadInput>(graph.tasks.at(reader).op)) ++reader;
       const std::vector<ArrayId>& reads = graph.tasks[reader].reads;
-      EXPECT_NE(std::find(reads.begin(), reads.end(), graph.tasks[t].makes), reads.end());
+      EXPECT_NE(std::find(reads.begin(), reads.end(), graph.tasks[t].makes.front()), reads.end());
     }
     expect_reference(each.graph, each.inputs, run_on(graph, each.inputs, 1));
   }
@@ -112,9 +112,9 @@ TEST(Tasks, SendExactlyTheBytesThatThePlanCounts) {
     for (const Task& task : graph.tasks) {
       if (!std::holds_alternative<Send>(task.op)) continue;
       const TaskArray& array = graph[task.reads.front()];
-      EXPECT_NE(array.site, graph[task.makes].site);
+      EXPECT_NE(array.site, graph[task.makes.front()].site);
       sent[static_cast<std::size_t>(array.site)] += bytes_of(array);
-      received[static_cast<std::size_t>(graph[task.makes].site)] += bytes_of(array);
+      received[static_cast<std::size_t>(graph[task.makes.front()].site)] += bytes_of(array);
     }
     EXPECT_EQ(sent, traffic.sent);
     EXPECT_EQ(received, traffic.received);
@@ -132,7 +132,7 @@ TEST(Tasks, ReadOnlyWhatLiesOnTheirSite) {
         EXPECT_TRUE(is_made[read.index]);
         EXPECT_TRUE(std::holds_alternative<Send>(task.op) || graph[read].site == site_of(graph, task));
       }
-      if (!std::holds_alternative<WriteOutput>(task.op)) is_made[task.makes.index] = true;
+      for (const ArrayId made : task.makes) is_made[made.index] = true;
     }
   }
 }
@@ -141,7 +141,7 @@ TEST(Tasks, ReadOnlyWhatLiesOnTheirSite) {
 bool puts_together_parts_alone(const TaskGraph& graph) {
   return std::all_of(graph.tasks.begin(), graph.tasks.end(), [&](const Task& task) {
     const bool puts_together = std::holds_alternative<CopyBoxes>(task.op) && task.reads.size() > 1;
-    return !puts_together || bytes_needed(graph, task) <= 2 * bytes_of(graph[task.makes]);
+    return !puts_together || bytes_needed(graph, task) <= 2 * bytes_of(graph[task.makes.front()]);
   });
 }
 
@@ -235,10 +235,10 @@ TEST(Tasks, HoldNoValuesOfLabels) {
       const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, memory);
       std::int64_t sent = 0;
       for (const Task& task : tasks.tasks) {
-        if (std::holds_alternative<Send>(task.op)) sent += bytes_of(tasks[task.makes]);
+        if (std::holds_alternative<Send>(task.op)) sent += bytes_of(tasks[task.makes.front()]);
       }
       EXPECT_TRUE(std::none_of(tasks.kernels.begin(), tasks.kernels.end(),
-                               [](const Kernel& kernel) { return kernel.name == "positions"; }));
+                               [](const TaskKernel& kernel) { return kernel.steps.name == "positions"; }));
       EXPECT_EQ(sent, memory == SiteMemory::apart ? traffic.total : 0);
       expect_reference(graph, inputs, run_on(tasks, inputs, 1));
     }
@@ -271,7 +271,7 @@ TEST(Tasks, ReadNoMoreThanTheConstantsOfADimension) {
       const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, memory);
       for (const Task& task : tasks.tasks) {
         const auto* const call = std::get_if<CallKernel>(&task.op);
-        if (call == nullptr || tasks.kernels[call->kernel].name == "A") continue;
+        if (call == nullptr || tasks.kernels[call->kernel].steps.name == "A") continue;
         for (const ArrayId read : task.reads) EXPECT_LE(element_count(tasks[read].bound), most);
       }
       expect_reference(graph, inputs, run_on(tasks, inputs, 1));
@@ -316,10 +316,10 @@ TEST(Tasks, BeginWithWhatDoesNotHaveToCome) {
   std::set<std::size_t> sent;
   std::vector<std::vector<bool>> come(3);  // per site, of its calls one after the other
   for (const Task& task : apart.tasks) {
-    if (std::holds_alternative<Send>(task.op)) sent.insert(task.makes.index);
+    if (std::holds_alternative<Send>(task.op)) sent.insert(task.makes.front().index);
     if (!std::holds_alternative<CallKernel>(task.op)) continue;
     const bool has_come = sent.count(task.reads[0].index) + sent.count(task.reads[1].index) > 0;
-    come[static_cast<std::size_t>(apart[task.makes].site)].push_back(has_come);
+    come[static_cast<std::size_t>(apart[task.makes.front()].site)].push_back(has_come);
   }
   EXPECT_EQ(come, std::vector<std::vector<bool>>(3, {false, true, true}));
   const TaskGraph shared = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);

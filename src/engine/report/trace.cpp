@@ -24,7 +24,7 @@ std::int64_t bytes_from_other_sites(const TaskGraph& graph, const Task& task, co
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < copy.boxes.size(); ++i) {
     const TaskArray& from = graph[task.reads[i]];
-    if (from.site == graph[task.makes].site) continue;
+    if (from.site == graph[task.makes.front()].site) continue;
     bytes += element_count(copy.boxes[i].bound) * static_cast<std::int64_t>(size_of(from.dtype));
   }
   return bytes;
@@ -46,14 +46,13 @@ class RankHistory {
     for (const TaskSpan& span : spans) {
       begin_ = std::min(begin_, span.start);
       const Task& task = graph.tasks[span.task];
-      if (!std::holds_alternative<WriteOutput>(task.op))
-        made_[task.makes.index] = {span.start + span.seconds, span.task, &span};
+      for (const ArrayId made : task.makes) made_[made.index] = {span.start + span.seconds, span.task, &span};
       threads_[span.thread].push_back(&span);
     }
     for (const MessageSpan& message : messages) {
       begin_ = std::min(begin_, message.start);
-      const Task& task = graph.tasks[message.task];
-      if (graph[task.makes].site == static_cast<Site>(rank)) made_[task.makes.index] = {message.end, message.task, {}};
+      const ArrayId made = graph.tasks[message.task].makes.front();
+      if (graph[made].site == static_cast<Site>(rank)) made_[made.index] = {message.end, message.task, {}};
     }
     for (auto& [thread, of_thread] : threads_) {
       std::sort(of_thread.begin(), of_thread.end(),
@@ -144,8 +143,8 @@ class TraceWriter {
     const Task& task = graph_.tasks[span.task];
     ordered_json args{{"task", span.task}, {"flops", flops_of(task)}};
     if (const auto* const copy = std::get_if<CopyBoxes>(&task.op)) {
-      args["bytes"] = bytes_of(graph_[task.makes]);
-      args["site"] = graph_[task.makes].site;
+      args["bytes"] = bytes_of(graph_[task.makes.front()]);
+      args["site"] = graph_[task.makes.front()].site;
       args["bytes_from_other_sites"] = bytes_from_other_sites(graph_, task, *copy);
     }
     events_.push_back({{"ph", "X"},
@@ -164,9 +163,9 @@ class TraceWriter {
     const bool is_sent = sender(task) == static_cast<Site>(rank);
     const double start = is_sent ? history.could_be_sent(message) : message.start;
     const ordered_json args{{"task", message.task},
-                            {"bytes", bytes_of(graph_[task.makes])},
+                            {"bytes", bytes_of(graph_[task.makes.front()])},
                             {"from_rank", sender(task)},
-                            {"to_rank", graph_[task.makes].site}};
+                            {"to_rank", graph_[task.makes.front()].site}};
     for (const auto& [phase, at] : {std::pair("b", start), std::pair("e", message.end)}) {
       events_.push_back({{"ph", phase},
                          {"name", name_of(tasks_, message.task)},
@@ -189,7 +188,7 @@ class TraceWriter {
          {"tid", thread},
          {"ts", microseconds(wait.start)},
          {"dur", (wait.end - wait.start) * 1e6},
-         {"args", {{"task", wait.message}, {"bytes", bytes_of(graph_[task.makes])}, {"from_rank", sender(task)}}}});
+         {"args", {{"task", wait.message}, {"bytes", bytes_of(graph_[task.makes.front()])}, {"from_rank", sender(task)}}}});
   }
 
   const PlannedTasks& tasks_;

@@ -115,7 +115,7 @@ class TaskRun {
                                           : borrowed(graph_[read], pointer_of(buffers[call.buffers[i]])));
     }
     for (const Tensor& tensor : tensors_) reads_.push_back(&tensor);
-    if (makes_array()) result_ = pointer_of(buffers[0]);
+    for (std::size_t i = 0; i < call.task.makes.size(); ++i) results_.push_back(pointer_of(buffers[i]));
   }
 
   void operator()(const ReadInput& op) const {
@@ -123,23 +123,22 @@ class TaskRun {
   }
   void operator()(const CallKernel& op) const {
     const ChunkKernel& kernel = call_.state.kernels(op, reads_);
-    kernel.run(argument_data(op, reads_), result_, call_.state.session.workers());
+    kernel.run(argument_data(op, reads_), results_, call_.state.session.workers());
   }
-  void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), result_); }
+  void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), results_.front()); }
   void operator()(const Send&) const { throw Bug("a Send is no task of StarPU's"); }
   void operator()(const WriteOutput& op) const { call_.state.bindings.outputs[op.output](op.begin, tensors_.front()); }
 
  private:
-  bool makes_array() const { return !std::holds_alternative<WriteOutput>(call_.task.op); }
-  const Shape& bound() const { return graph_[call_.task.makes].bound; }
-  void read(const InputMaker& make, const ReadInput& op) const { make(op.begin, bound(), result_); }
-  void read(const Tensor& whole, const ReadInput& op) const { copy_part(op, whole, bound(), result_); }
+  const Shape& bound() const { return graph_[call_.task.makes.front()].bound; }
+  void read(const InputMaker& make, const ReadInput& op) const { make(op.begin, bound(), results_.front()); }
+  void read(const Tensor& whole, const ReadInput& op) const { copy_part(op, whole, bound(), results_.front()); }
 
   const TaskCall& call_;
   const TaskGraph& graph_;
   std::vector<Tensor> tensors_;
   std::vector<const Tensor*> reads_;
-  std::byte* result_ = nullptr;
+  std::vector<std::byte*> results_;
 };
 
 /// What StarPU's threads call.
@@ -147,8 +146,7 @@ void run_task(void* buffers[], void* argument) {
   TaskCall& call = *static_cast<TaskCall*>(argument);
   RunState& state = call.state;
   if (state.error) return;
-  const bool makes = !std::holds_alternative<WriteOutput>(call.task.op);
-  if (makes && needs_memory(call.task)) state.live.begin(call.task.makes);
+  state.live.begin(call.task);
   try {
     const TaskClock clock(state.graph, call.number, starpu_worker_get_id(), state.bindings.progress);
     std::visit(TaskRun(call, buffers), call.task.op);
@@ -156,9 +154,9 @@ void run_task(void* buffers[], void* argument) {
   } catch (...) {
     state.error.keep();
   }
-  if (overwritten(call.task)) state.live.begin(call.task.makes);
+  if (overwritten(call.task)) state.live.begin(call.task.makes.front());
   for (const ArrayId read : call.task.reads) state.live.end_use(read);
-  if (makes) state.live.end_use(call.task.makes);
+  for (const ArrayId made : call.task.makes) state.live.end_use(made);
 }
 
 /// What goes to another rank, or comes from it.
@@ -277,11 +275,12 @@ class Submission {
     if (read == nullptr) return false;
     const auto* const whole = std::get_if<Tensor>(&state_.bindings.inputs[read->input]);
     if (whole == nullptr) return false;
-    std::optional<Tensor>& in_place = arrays_[task.makes.index].in_place;
-    in_place = part_in_place(*read, *whole, graph_[task.makes].bound);
+    const ArrayId made = task.makes.front();
+    std::optional<Tensor>& in_place = arrays_[made.index].in_place;
+    in_place = part_in_place(*read, *whole, graph_[made].bound);
     if (!in_place) return false;
-    state_.live.begin(task.makes);
-    state_.live.end_use(task.makes);
+    state_.live.begin(made);
+    state_.live.end_use(made);
     return true;
   }
 
@@ -289,8 +288,9 @@ class Submission {
     const Task& task = graph_.tasks[t];
     const auto tag = static_cast<starpu_mpi_tag_t>(t);
     const Site from = graph_[task.reads.front()].site;
-    const Site to = graph_[task.makes].site;
-    const std::int64_t bytes = einrel::bytes_of(graph_[task.makes]);
+    const ArrayId made = task.makes.front();
+    const Site to = graph_[made].site;
+    const std::int64_t bytes = einrel::bytes_of(graph_[made]);
     if (from == job_.rank) {
       state_.sent.enter(bytes);
       starpu_mpi_isend_detached(handle_to_send(task.reads.front()), static_cast<int>(to), tag, MPI_COMM_WORLD, end_send,
@@ -299,9 +299,9 @@ class Submission {
     }
     if (to == job_.rank) {
       state_.received.enter(bytes);
-      state_.live.begin(task.makes);
-      starpu_mpi_irecv_detached(new_handle(task.makes), static_cast<int>(from), tag, MPI_COMM_WORLD, end_receive,
-                                &transfers_.emplace_back(Transfer{state_, task.makes, {t, seconds_now(), 0}}));
+      state_.live.begin(made);
+      starpu_mpi_irecv_detached(new_handle(made), static_cast<int>(from), tag, MPI_COMM_WORLD, end_receive,
+                                &transfers_.emplace_back(Transfer{state_, made, {t, seconds_now(), 0}}));
       report_.received[task.node] += bytes;
     }
   }
@@ -323,7 +323,6 @@ class Submission {
 
   void call(std::size_t t) {
     const Task& task = graph_.tasks[t];
-    const bool makes = !std::holds_alternative<WriteOutput>(task.op);
     TaskCall& call = calls_.emplace_back(TaskCall{state_, t, task, {}, {}, {}});
     std::vector<starpu_data_handle_t> handles;
     std::vector<starpu_data_access_mode> modes;
@@ -335,10 +334,11 @@ class Submission {
       return handles.size() - 1;
     };
     if (const std::optional<ArrayId> before = overwritten(task)) {
-      arrays_[task.makes.index].handle = arrays_[before->index].handle;
-      use(arrays_[task.makes.index].handle, STARPU_RW);
-    } else if (makes) {
-      use(new_handle(task.makes), STARPU_W);
+      Array& made = arrays_[task.makes.front().index];
+      made.handle = arrays_[before->index].handle;
+      use(made.handle, STARPU_RW);
+    } else {
+      for (const ArrayId made : task.makes) use(new_handle(made), STARPU_W);
     }
     for (const ArrayId read : task.reads) {
       const Array& array = arrays_[read.index];
@@ -354,8 +354,8 @@ class Submission {
     starpu_task* const task = starpu_task_create();
     task->cl = &codelet_;
     task->cl_arg = &call;
-    if (!std::holds_alternative<WriteOutput>(call.task.op) && is_sent_[call.task.makes.index])
-      task->callback_func = let_send;
+    const auto is_sent = [this](ArrayId made) { return is_sent_[made.index]; };
+    if (std::any_of(call.task.makes.begin(), call.task.makes.end(), is_sent)) task->callback_func = let_send;
     // What was handed over first is done first: chunks of later tasks would take the memory of its own.
     if (state_.session.is_limited())
       task->priority = -static_cast<int>(std::min<std::size_t>(call.number, std::numeric_limits<int>::max()));

@@ -80,9 +80,8 @@ class ThreadRun {
     if (error_) return;
     report_.spans[t] = arrays_.run(t, starpu_worker_get_id(), session_.workers());
     const Task& task = graph_.tasks[t];
-    if (!std::holds_alternative<WriteOutput>(task.op)) {
-      const std::size_t made = task.makes.index;
-      for (std::size_t r = readers_.begin[made]; r < readers_.begin[made + 1]; ++r) end_wait(readers_.tasks[r]);
+    for (const ArrayId made : task.makes) {
+      for (std::size_t r = readers_.begin[made.index]; r < readers_.begin[made.index + 1]; ++r) end_wait(readers_.tasks[r]);
     }
     next_turn();
   }

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "exec/task_graph.h"
+
+namespace einrel {
+
+/// A kernel among several that run together.
+struct MergedKernel {
+  Kernel kernel;
+  /// Per argument, what it is: an argument of all together, or arguments + i for the result of the i-th of them.
+  std::vector<std::size_t> reads;
+  bool wanted = false;  ///< its result becomes an array
+};
+
+/// All their steps as one kernel, called like the last of them. An element-wise step that one other reads, element by
+/// element, is computed in that: a vertex of several operands, which binary joins take apart, is one again.
+TaskKernel merged(const std::vector<MergedKernel>& kernels, std::vector<DType> arguments);
+
+}  // namespace einrel
