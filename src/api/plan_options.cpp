@@ -45,7 +45,8 @@ void check_planner(const std::string& name) {
 }
 
 std::size_t threads_of(std::optional<std::size_t> given) {
-  if (!given) return std::min(available_cores(), most_threads);
+  static const std::size_t cores = std::min(available_cores(), most_threads);  // asking takes as long as a small run
+  if (!given) return cores;
   if (*given < 1 || *given > most_threads)
     throw UserError(fmt::format("{} threads: a run takes 1 to {}", *given, most_threads));
   return *given;

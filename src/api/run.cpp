@@ -35,20 +35,15 @@ constexpr std::string_view memory_option = "RunOptions::memory";
 RunResult run_whole(const Run& run, std::size_t threads) {
   const Compiled& compiled = run.version.compiled();
   std::vector<einrel::Tensor> inputs;
-  LayoutBindings layouts;
   for (const Vertex& vertex : compiled.graph.vertices) {
-    if (!is_input(vertex)) continue;
-    inputs.push_back(TensorAccess::inside(run.inputs.at(vertex.name)));
-    layouts[vertex.name] = inputs.back().strides();
+    if (is_input(vertex)) inputs.push_back(TensorAccess::inside(run.inputs.at(vertex.name)));
   }
-  check_memory(
-      compiled, layouts, [](const Vertex&) { return true; }, memory_option);
   RunResult result;
+  result.report.predicted_peak = run.version.peak_bytes(memory_option);
   const auto start = std::chrono::steady_clock::now();
   const std::vector<einrel::Tensor> outputs = run.version.run(inputs, run.scalars, threads);
   result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.report.bytes_moved_to = {0};
-  result.report.predicted_peak = forecast_memory(compiled, layouts).peak_bytes;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     result.outputs.insert({compiled.graph[compiled.graph.outputs[i]].name, kept(outputs[i], run.inputs)});
   return result;
@@ -86,7 +81,6 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
                    .plan_seconds = is_new ? chosen.plan.seconds : 0,
                    .bytes_moved_to = measured.received,
                    .predicted_peak = chosen.plan.peak.bytes,
-                   .peak_memory = {},
                    .spilled = measured.spilled,
                    .read_back = measured.read_back};
   for (const std::int64_t bytes : measured.received) result.report.bytes_moved += bytes;
@@ -101,9 +95,9 @@ RunResult run_version(const Run& run, const RunOptions& options) {
   if (options.spill && !options.memory)
     throw UserError("RunOptions::spill needs RunOptions::memory: what may stay in memory");
   const bool is_planned = options.sites || options.planner || options.cost || options.machine || options.memory;
-  RunResult result = is_planned ? run_planned(run, options, threads) : run_whole(run, threads);
-  result.report.peak_memory = peak_resident_bytes();
-  return result;
+  return is_planned ? run_planned(run, options, threads) : run_whole(run, threads);
 }
+
+std::optional<std::int64_t> peak_memory() { return peak_resident_bytes(); }
 
 }  // namespace einrel::api

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "engine/memory.h"
+
 namespace einrel::api {
 namespace {
 
@@ -41,6 +43,16 @@ std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const 
   if (planned_.size() == most_kept) planned_.erase(planned_.begin());
   planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen)));
   return {*planned_.back(), true};
+}
+
+std::int64_t Version::peak_bytes(std::string_view limit) {
+  const std::lock_guard lock(mutex_);
+  if (!peak_bytes_) {
+    check_memory(
+        compiled_, {}, [](const Vertex&) { return true; }, limit);
+    peak_bytes_ = forecast_memory(compiled_).peak_bytes;
+  }
+  return *peak_bytes_;
 }
 
 std::unique_ptr<Version::Session> Version::session_of(std::size_t threads) {

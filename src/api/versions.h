@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,9 @@ class Version {
   /// What runs it by a plan that is chosen when this is first asked for, and whether that was now. For one thread at a
   /// time. Throws as choose_plan does; `source` is what messages quote.
   std::pair<PlannedVersion&, bool> planned(const PlannedAs& asked, const SourceText& source);
+  /// What a run needs at most, with its inputs. The first call throws as check_memory does; `limit` is how to limit
+  /// memory.
+  std::int64_t peak_bytes(std::string_view limit);
   /// As Runner::run. 1 to most_threads threads.
   std::vector<einrel::Tensor> run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
                                   std::size_t threads);
@@ -64,6 +68,7 @@ class Version {
 
   Compiled compiled_;
   std::mutex mutex_;
+  std::optional<std::int64_t> peak_bytes_;
   std::vector<std::unique_ptr<Session>> idle_;
   std::vector<std::unique_ptr<PlannedVersion>> planned_;  // few; the one that was made last comes last
 };

@@ -58,7 +58,6 @@ struct RunReport {
   std::int64_t bytes_moved = 0;              ///< between sites, as the plan counts them
   std::vector<std::int64_t> bytes_moved_to;  ///< the same, per site that receives them
   std::int64_t predicted_peak = 0;           ///< bytes of inputs, outputs and what lies between; of a site
-  std::optional<std::int64_t> peak_memory;   ///< bytes that this process has held at most since it began
   std::int64_t spilled = 0;                  ///< bytes of chunks written to disk for want of memory
   std::int64_t read_back = 0;                ///< bytes of those that were needed again
 };
@@ -137,6 +136,9 @@ class Program {
 
   std::shared_ptr<const Data> data_;
 };
+
+/// Bytes that this process has held at most since it began, if the system says so. Takes some ten microseconds.
+std::optional<std::int64_t> peak_memory();
 
 /// What an einsum does instead of adding up products.
 struct EinsumOptions {

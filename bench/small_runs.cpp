@@ -1,0 +1,41 @@
+// What a run costs besides the work: a product of two 4 x 4 matrices again and again, by a Runner, through the C++
+// interface, and by a plan for one site.
+//   cmake --preset release -DEINREL_BENCH=ON && cmake --build --preset release --target small_runs
+//   build/release/bench/small_runs
+
+#include <benchmark/benchmark.h>
+#include <einrel/program.h>
+
+#include <vector>
+
+#include "einsum/check.h"
+#include "engine/compile.h"
+#include "engine/run.h"
+
+namespace einrel {
+namespace {
+
+constexpr const char* text = "dims i=4 j=4 k=4\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n";
+
+void by_runner(benchmark::State& state) {
+  const CheckedProgram checked = parse_and_check(SourceText("product.ein", text), {});
+  Runner runner(compile("product.ein", *checked.graph));
+  Workers workers(1);
+  const std::vector<Tensor> inputs(2, Tensor(DType::f32, Shape(2, Extent(4))));
+  for (auto _ : state) benchmark::DoNotOptimize(runner.run(inputs, {}, workers));
+}
+BENCHMARK(by_runner);
+
+void by_program(benchmark::State& state, const api::RunOptions& options) {
+  const api::Program program = api::Program::parse(text);
+  const api::Tensor matrix({4, 4}, std::vector<float>(16, 1));
+  const std::map<std::string, api::Tensor> inputs{{"A", matrix}, {"B", matrix}};
+  for (auto _ : state) benchmark::DoNotOptimize(program.run(inputs, options));
+}
+BENCHMARK_CAPTURE(by_program, whole, api::RunOptions{});
+BENCHMARK_CAPTURE(by_program, planned, api::RunOptions{.sites = 1});
+
+}  // namespace
+}  // namespace einrel
+
+BENCHMARK_MAIN();
