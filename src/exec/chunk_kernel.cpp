@@ -53,7 +53,8 @@ ChunkKernel::ChunkKernel(const TaskKernel& kernel, const std::vector<ArrayLayout
   for (std::size_t v = arguments_; v < program.vertices.size(); ++v)
     values_.push_back({row_major_layout(program.vertices[v].dtype, program.vertices[v].bound), {}});
   for (std::size_t r = 0; r < kernel.results.size(); ++r) values_[arguments_ + kernel.results[r]].result = r;
-  const std::vector<Fusion> fusions = kernel.steps.steps.size() > 1 && !onto ? find_fusions(program) : std::vector<Fusion>{};
+  const std::vector<Fusion> fusions =
+      kernel.steps.steps.size() > 1 && !onto ? find_fusions(program) : std::vector<Fusion>{};
   std::vector<const Fusion*> fusion_of(program.vertices.size(), nullptr);
   for (const Fusion& fusion : fusions) {
     for (const std::size_t member : fusion.members) fusion_of[member] = &fusion;
@@ -74,7 +75,8 @@ std::vector<ArrayLayout> ChunkKernel::layouts_of(const std::vector<std::size_t>&
 }
 
 void ChunkKernel::add_fusion(const Fusion& fusion, const ScalarBindings& scalars) {
-  steps_.push_back({prepare_fusion(fusion, layouts_of(fusion.operands), scalars), fusion.operands, fusion.results, false});
+  steps_.push_back(
+      {prepare_fusion(fusion, layouts_of(fusion.operands), scalars), fusion.operands, fusion.results, false});
 }
 
 void ChunkKernel::add_step(const Vertex& vertex, std::size_t number, const ScalarBindings& scalars, bool onto) {
@@ -101,8 +103,9 @@ void ChunkKernel::run(const std::vector<const std::byte*>& arguments, std::span<
   std::vector<std::shared_ptr<std::byte>> between;
   const auto make = [&](std::size_t value) {
     const auto& [layout, result] = values_[value];
-    std::byte* const made = result ? results[*result]
-                                   : between.emplace_back(allocate_elements(layout.dtype, layout.shape, workers.pool())).get();
+    std::byte* const made =
+        result ? results[*result]
+               : between.emplace_back(allocate_elements(layout.dtype, layout.shape, workers.pool())).get();
     places[value] = made;
     return made;
   };

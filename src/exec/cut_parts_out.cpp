@@ -39,7 +39,8 @@ void cut_parts_out(TaskGraph& graph, std::int64_t most_bytes) {
   for (Task& task : graph.tasks) {
     const std::vector<ArrayId> makes = task.makes;
     tasks.push_back(std::move(task));
-    for (const ArrayId made : makes) std::move(cutting[made.index].begin(), cutting[made.index].end(), std::back_inserter(tasks));
+    for (const ArrayId made : makes)
+      std::move(cutting[made.index].begin(), cutting[made.index].end(), std::back_inserter(tasks));
   }
   graph.tasks = std::move(tasks);
 }

@@ -69,7 +69,7 @@ struct TaskReport {
 
 /// Memory for the outputs of a graph, and what writes them there. Throws RunError when there is none.
 std::map<std::string, Tensor> output_tensors(const TaskGraph& graph);
-/// `to` must outlive the writers.
+/// `to` must outlive the writers. What comes whole, in memory that lives on, is taken without a copy.
 std::vector<OutputWriter> writers_to(std::map<std::string, Tensor>& to, const TaskGraph& graph);
 
 }  // namespace einrel

@@ -119,7 +119,7 @@ class Relations {
 /// What the operations of one level compute on their first chunks.
 struct LevelProgram {
   EinGraph graph;
-  std::map<IaId, VertexId> values;             ///< of operations, here or before
+  std::map<IaId, VertexId> values;              ///< of operations, here or before
   std::vector<std::optional<IaId>> operations;  ///< by vertex, those that it belongs to
 };
 

@@ -232,8 +232,9 @@ std::map<ArrayId, ArrayId> TaskBuilder::end_group(const std::set<ArrayId>& wante
       if (maker == makers.end()) continue;
       const std::size_t other = first[maker->second];
       const std::size_t both = std::min(other, first[c]);
-      std::replace_if(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(c) + 1,
-                      [&, own = first[c]](std::size_t of) { return of == other || of == own; }, both);
+      std::replace_if(
+          first.begin(), first.begin() + static_cast<std::ptrdiff_t>(c) + 1,
+          [&, own = first[c]](std::size_t of) { return of == other || of == own; }, both);
     }
     makers.emplace(calls[c].makes, c);
   }
@@ -317,8 +318,7 @@ ArrayId TaskBuilder::stored(ArrayId array) {
   if (is_new) {
     const std::size_t k = kernel_number(alone(positions_kernel(extent)));
     const KernelCalls::Call& call = calls_[k]({Shape{}});
-    known->second =
-        add(CallKernel{k, call.flops, false, {made->second}}, {}, {{DType::i64, call.bound, site}}).front();
+    known->second = add(CallKernel{k, call.flops, false, {made->second}}, {}, {{DType::i64, call.bound, site}}).front();
   }
   return known->second;
 }

@@ -69,7 +69,7 @@ struct Task {
   TaskOp op;
   std::vector<ArrayId> reads;
   std::vector<ArrayId> makes;  ///< of WriteOutput none, of CallKernel one per result, of others one
-  IaId node;      ///< the operation that it is a part of
+  IaId node;                   ///< the operation that it is a part of
 };
 
 /// A tensor that goes out of the program.

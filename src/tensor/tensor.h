@@ -60,6 +60,8 @@ class Tensor {
   /// For filling a tensor made by Tensor(dtype, shape); throws Bug for a view of foreign bytes.
   std::byte* mutable_data();
   bool is_row_major() const;
+  /// Whether it keeps its elements alive; else somebody else has to, for as long as it lives.
+  bool has_owner() const { return owner_ != nullptr; }
 
   /// The element `offset` elements after the first.
   template <class Stored>

@@ -20,7 +20,9 @@
 namespace einrel::test {
 namespace {
 
-std::string pick(Random& random, const std::vector<std::string>& from) { return from[static_cast<std::size_t>(random.between(0, std::ssize(from) - 1))]; }
+std::string pick(Random& random, const std::vector<std::string>& from) {
+  return from[static_cast<std::size_t>(random.between(0, std::ssize(from) - 1))];
+}
 
 /// A program of element-wise statements, reductions, softmaxes, short products and transposes of tensors with labels i,
 /// j and k, each of what stands before it.
@@ -127,17 +129,16 @@ TEST(Fuse, ComputesWhatTheReferenceComputesWithTheSameBitsEverywhere) {
 TEST(Fuse, LeavesNothingBetweenTheStatementsOfALayer) {
   // Layer normalisation, cut along the rows: each site reads X once and writes Y; no array lies in between.
   const EinGraph graph = compile("norm.ein", einrel::graph_of("dims i=64 j=32\ninput X[i,j], g[j]\n"
-                                                               "m[i] = mean[j] X[i,j]\n"
-                                                               "v[i] = mean[j] sq(X[i,j] - m[i])\n"
-                                                               "Y[i,j] = g[j] * (X[i,j] - m[i]) / sqrt(v[i] + 1)\n"
-                                                               "output Y\n"))
+                                                              "m[i] = mean[j] X[i,j]\n"
+                                                              "v[i] = mean[j] sq(X[i,j] - m[i])\n"
+                                                              "Y[i,j] = g[j] * (X[i,j] - m[i]) / sqrt(v[i] + 1)\n"
+                                                              "output Y\n"))
                              .graph;
   const LoweredPlan lowered = lower(graph, aligned_plan(graph, "i", 4, false));
   for (const SiteMemory memory : {SiteMemory::shared, SiteMemory::apart}) {
     const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, memory);
-    const auto calls = std::count_if(tasks.tasks.begin(), tasks.tasks.end(), [](const Task& task) {
-      return std::holds_alternative<CallKernel>(task.op);
-    });
+    const auto calls = std::count_if(tasks.tasks.begin(), tasks.tasks.end(),
+                                     [](const Task& task) { return std::holds_alternative<CallKernel>(task.op); });
     EXPECT_EQ(calls, 4);
     for (const Task& task : tasks.tasks) EXPECT_LE(task.makes.size(), 1U);
     const TensorBindings inputs = counted_inputs(graph);

@@ -188,7 +188,8 @@ class TraceWriter {
          {"tid", thread},
          {"ts", microseconds(wait.start)},
          {"dur", (wait.end - wait.start) * 1e6},
-         {"args", {{"task", wait.message}, {"bytes", bytes_of(graph_[task.makes.front()])}, {"from_rank", sender(task)}}}});
+         {"args",
+          {{"task", wait.message}, {"bytes", bytes_of(graph_[task.makes.front()])}, {"from_rank", sender(task)}}}});
   }
 
   const PlannedTasks& tasks_;

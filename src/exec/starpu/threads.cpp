@@ -81,7 +81,8 @@ class ThreadRun {
     report_.spans[t] = arrays_.run(t, starpu_worker_get_id(), session_.workers());
     const Task& task = graph_.tasks[t];
     for (const ArrayId made : task.makes) {
-      for (std::size_t r = readers_.begin[made.index]; r < readers_.begin[made.index + 1]; ++r) end_wait(readers_.tasks[r]);
+      for (std::size_t r = readers_.begin[made.index]; r < readers_.begin[made.index + 1]; ++r)
+        end_wait(readers_.tasks[r]);
     }
     next_turn();
   }
