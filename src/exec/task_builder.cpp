@@ -210,36 +210,37 @@ std::size_t TaskBuilder::kernel_number(const TaskKernel& kernel) {
 }
 
 ArrayId TaskBuilder::put_off(std::size_t k, const Arguments& arguments, Site site) {
-  for (const PutOff& call : *group_) {
-    if (call.kernel == k && call.site == site && call.arguments == arguments) return call.makes;
-  }
+  const auto [known, is_new] = group_->numbers.try_emplace({k, arguments, site}, group_->calls.size());
+  if (!is_new) return group_->calls[known->second].makes;
   const Shape& bound = calls_[k](bounds_of(arguments)).bound;
   const ArrayId made = add({result_dtype(kernels_[k].steps), bound, site}, nobody);
-  group_->push_back({k, arguments, site, made, false});
+  group_->calls.push_back({k, arguments, site, made, false});
   return made;
 }
 
 std::map<ArrayId, ArrayId> TaskBuilder::end_group(const std::set<ArrayId>& wanted) {
-  std::vector<PutOff> calls = std::move(*group_);
+  std::vector<PutOff> calls = std::move(group_->calls);
   group_.reset();
   std::map<ArrayId, std::size_t> makers;
-  std::vector<std::size_t> first(calls.size());  // of the calls that belong together
+  std::vector<std::size_t> parent(calls.size());  // up to the first of the calls that belong together
+  const auto first_of = [&parent](std::size_t c) {
+    while (parent[c] != c) c = parent[c] = parent[parent[c]];
+    return c;
+  };
   for (std::size_t c = 0; c < calls.size(); ++c) {
+    parent[c] = c;
     calls[c].wanted = wanted.count(calls[c].makes) != 0;
-    first[c] = c;
     for (const ArrayId read : calls[c].arguments.arrays) {
       const auto maker = makers.find(read);
       if (maker == makers.end()) continue;
-      const std::size_t other = first[maker->second];
-      const std::size_t both = std::min(other, first[c]);
-      std::replace_if(
-          first.begin(), first.begin() + static_cast<std::ptrdiff_t>(c) + 1,
-          [&, own = first[c]](std::size_t of) { return of == other || of == own; }, both);
+      const std::size_t other = first_of(maker->second);
+      const std::size_t own = first_of(c);
+      parent[std::max(other, own)] = std::min(other, own);
     }
     makers.emplace(calls[c].makes, c);
   }
   std::map<std::size_t, std::vector<PutOff>> together;
-  for (std::size_t c = 0; c < calls.size(); ++c) together[first[c]].push_back(std::move(calls[c]));
+  for (std::size_t c = 0; c < calls.size(); ++c) together[first_of(c)].push_back(std::move(calls[c]));
   std::map<ArrayId, ArrayId> made;
   for (const auto& [number, group] : together) make_together(group, made);
   return made;

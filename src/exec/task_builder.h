@@ -131,6 +131,10 @@ class TaskBuilder {
     ArrayId makes;
     bool wanted = false;
   };
+  struct Group {
+    std::vector<PutOff> calls;
+    std::map<std::tuple<std::size_t, Arguments, Site>, std::size_t> numbers;
+  };
   ArrayId put_off(std::size_t k, const Arguments& arguments, Site site);
   /// Calls of one site, in order, as one where there is memory for that. Adds what to read in place of their results.
   void make_together(const std::vector<PutOff>& calls, std::map<ArrayId, ArrayId>& made);
@@ -215,7 +219,7 @@ class TaskBuilder {
   std::map<std::pair<std::size_t, Arguments>, ArrayId> called_;
   std::map<std::pair<std::size_t, std::vector<Arguments>>, ArrayId> called_onto_;
   std::map<std::pair<std::size_t, Arguments>, std::vector<ArrayId>> called_together_;
-  std::optional<std::vector<PutOff>> group_;
+  std::optional<Group> group_;
   std::map<ArrayId, std::int64_t> positions_;  // arrays that nobody makes, by their first number
   /// Those of them that somebody needs, as arrays: by their first number and how many they are, on each site.
   std::map<std::tuple<std::int64_t, Extent, Site>, ArrayId> stored_;
