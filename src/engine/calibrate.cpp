@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "engine/run.h"
 #include "engine/run_plan.h"
 #include "exec/starpu/run.h"
+#include "exec/threads/task_threads.h"
 
 namespace einrel {
 namespace {
@@ -113,8 +115,11 @@ void measure_sharing(Machine& machine, std::size_t threads, const Job& job) {
   machine.memory_alone = times(measured_memory_bandwidth(threads, Computing::first, job), machine.memory_bandwidth);
 }
 
+/// An executor of tasks, on all ranks.
+using RunTasks = std::function<void(const TaskGraph&, const TaskBindings&)>;
+
 /// Seconds of a program whose vertices are planned so.
-double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& vertices, StarpuSession& session,
+double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& vertices, const RunTasks& run,
                         const Job& job) {
   const Compiled program = compiled(text);
   const Plan plan{"calibrate", job.ranks, vertices};
@@ -130,12 +135,12 @@ double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& 
   }
   const std::vector<OutputWriter> writers(tasks.graph.outputs.size(), [](const auto&, const Tensor&) {});
   const TaskBindings bindings = task_bindings(tasks.graph, sources, writers, {});
-  return seconds_of_round(job.ranks > 1, job, [&] { run_starpu(tasks.graph, bindings, session, job); });
+  return seconds_of_round(job.ranks > 1, job, [&] { run(tasks.graph, bindings); });
 }
 
 /// What each vertex of a chain of many costs that have so many elements, vertex v planned so.
 template <class PlanOf>
-double seconds_of_vertex(int elements, PlanOf&& plan_of, StarpuSession& session, const Job& job) {
+double seconds_of_vertex(int elements, PlanOf&& plan_of, const RunTasks& run, const Job& job) {
   constexpr int vertices = 200;
   std::string text = fmt::format("dims i={}\ninput A0[i]\n", elements);
   std::vector<VertexPlan> of_vertex{one_part_per_site({1})};
@@ -143,7 +148,7 @@ double seconds_of_vertex(int elements, PlanOf&& plan_of, StarpuSession& session,
     text += fmt::format("A{}[i] = A{}[i] + 1\n", v, v - 1);
     of_vertex.push_back(plan_of(v));
   }
-  return seconds_on_sites(text, of_vertex, session, job) / vertices;
+  return seconds_on_sites(text, of_vertex, run, job) / vertices;
 }
 
 /// Bytes a second, from seconds and bytes of several sizes of what moves. No network is faster than 1e12; noise may
@@ -158,7 +163,7 @@ double bandwidth_of(const std::vector<std::pair<double, double>>& moves) {
 /// The bandwidth from rows of a matrix Y, one on each of some sites that are as far apart as can be, in as many parts,
 /// of which all but one have to go to another site each, where a column of parts of Z is computed: all receive at once,
 /// as in most programs. Where rows of Z are computed nothing has to move.
-double measured_bandwidth(const Machine& machine, StarpuSession& session, const Job& job) {
+double measured_bandwidth(const Machine& machine, const RunTasks& run, const Job& job) {
   constexpr std::int64_t most_sites = 16;  // each waits for a message from each other one
   const std::int64_t sites = std::min<std::int64_t>(job.ranks, most_sites);
   const std::int64_t stride = job.ranks / sites;
@@ -169,8 +174,8 @@ double measured_bandwidth(const Machine& machine, StarpuSession& session, const 
   for (const std::int64_t elements : {1 << 20, 1 << 21, 1 << 22}) {  // of a site
     const std::string text =
         fmt::format("dims i={} j={}\ninput A[i,j]\nY[i,j] = A[i,j] * 2\nZ[i,j] = Y[i,j] + 1\n", sites, elements);
-    const double moving = seconds_on_sites(text, {rows, rows, columns}, session, job);
-    const double still = seconds_on_sites(text, {rows, rows, rows}, session, job);
+    const double moving = seconds_on_sites(text, {rows, rows, columns}, run, job);
+    const double still = seconds_on_sites(text, {rows, rows, rows}, run, job);
     // Messages are counted beside their bytes, but noise in their latency may not make up most of the time.
     const double seconds = std::max(moving - still - messages_seconds, (moving - still) / 2);
     const std::int64_t received = elements / sites * (sites - 1) * 4;
@@ -188,7 +193,7 @@ VertexPlan on_two_sites(const Job& job) { return {{2}, {2}, {job.ranks - 1}}; }
 /// The bandwidth of one site that receives half of a vector while the others wait: it is computed on one site, and what
 /// is computed of it on two, or the other way round. These two ways compute together as much, on as many sites, as one
 /// on one site and one on two, in which nothing moves.
-double bandwidth_alone(StarpuSession& session, const Job& job) {
+double bandwidth_alone(const RunTasks& run, const Job& job) {
   const VertexPlan one = on_one_site();
   const VertexPlan two = on_two_sites(job);
   std::vector<std::pair<double, double>> moves;
@@ -197,7 +202,7 @@ double bandwidth_alone(StarpuSession& session, const Job& job) {
     double seconds = 0;
     for (const auto& [y, z, sign] :
          {std::tuple(one, two, 1), std::tuple(two, one, 1), std::tuple(one, one, -1), std::tuple(two, two, -1)}) {
-      seconds += sign * seconds_on_sites(text, {y, y, z}, session, job);
+      seconds += sign * seconds_on_sites(text, {y, y, z}, run, job);
     }
     moves.emplace_back(seconds, 2 * 4.0 * static_cast<double>(elements) / 2);
   }
@@ -207,17 +212,30 @@ double bandwidth_alone(StarpuSession& session, const Job& job) {
 /// What a message costs beside its bytes, from a chain that is computed on one site and on two in turns: half of each
 /// result has to go to the other site or come back before anyone can go on. There is something to compute meanwhile,
 /// as in a program: ranks that do nothing but wait for the next message are quicker.
-double measured_latency(double bandwidth, StarpuSession& session, const Job& job) {
+double measured_latency(double bandwidth, const RunTasks& run, const Job& job) {
   constexpr int elements = 1 << 15;
   constexpr double bytes = 4.0 * elements / 2;
   const VertexPlan one = one_part_per_site({1});
   const VertexPlan two = on_two_sites(job);
   const double hop = seconds_of_vertex(
-      elements, [&](int v) { return v % 2 == 0 ? one : two; }, session, job);
+      elements, [&](int v) { return v % 2 == 0 ? one : two; }, run, job);
   const double still = seconds_of_vertex(
-      elements, [](int) { return one_part_per_site({1}); }, session, job);
+      elements, [](int) { return one_part_per_site({1}); }, run, job);
   constexpr double least = 1e-6;
   return std::max(hop - 0.75 * still - bytes / bandwidth, least);
+}
+
+void measure_tasks(Machine& machine, const RunTasks& run, const Job& job) {
+  machine.task_seconds = seconds_of_vertex(
+      64, [](int) { return one_part_per_site({1}); }, run, job);
+}
+
+void measure_network(Machine& machine, const RunTasks& run, const Job& job) {
+  const double alone = bandwidth_alone(run, job);
+  machine.network_latency = measured_latency(alone, run, job);
+  machine.network_bandwidth = measured_bandwidth(machine, run, job);
+  const auto all_of_node = static_cast<double>(machine.sites_per_node);
+  machine.network_alone = std::clamp(alone / machine.network_bandwidth, 1.0, all_of_node);
 }
 
 std::string host_name() {
@@ -244,15 +262,15 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   const auto pages = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES));
   const std::int64_t memory = pages * ::sysconf(_SC_PAGESIZE) / static_cast<std::int64_t>(job.ranks_here);
   machine.memory = static_cast<std::int64_t>(least_of_all(static_cast<double>(memory), job));
-  StarpuSession session({threads, {}, {}}, job);
-  machine.task_seconds = seconds_of_vertex(
-      64, [](int) { return one_part_per_site({1}); }, session, job);
-  if (job.ranks > 1) {
-    const double alone = bandwidth_alone(session, job);
-    machine.network_latency = measured_latency(alone, session, job);
-    machine.network_bandwidth = measured_bandwidth(machine, session, job);
-    const auto all_of_node = static_cast<double>(machine.sites_per_node);
-    machine.network_alone = std::clamp(alone / machine.network_bandwidth, 1.0, all_of_node);
+  if (job.ranks == 1) {
+    TaskThreads side_by_side(threads);
+    measure_tasks(
+        machine, [&](const auto& graph, const auto& bindings) { side_by_side.run(graph, bindings); }, job);
+  } else {
+    StarpuSession session({threads, {}, {}}, job);
+    const RunTasks run = [&](const auto& graph, const auto& bindings) { run_starpu(graph, bindings, session, job); };
+    measure_tasks(machine, run, job);
+    measure_network(machine, run, job);
   }
   return machine;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -64,6 +65,7 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   const std::int64_t left = limit ? *limit - bookkeeping_bytes(chosen.tasks) : 0;
   chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, request.threads);
   if (!limit || chosen.in_order) return chosen;
+  request.threads = std::min(request.threads, most_session_threads());
   if (left <= 0) check_tasks_fit(compiled, chosen.tasks, {*limit, 1});  // nor does what has more tasks
   if (is_given) {
     cut_parts_out(chosen.tasks.graph, most_task_bytes({*limit, request.threads}));

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -14,22 +15,60 @@
 #include "exec/from_ia.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
+#include "exec/threads/task_threads.h"
 #include "plan/lower.h"
 
 namespace einrel {
 namespace {
 
-/// Whether one task after the other, each on all threads, ends before StarPU would: it takes a while to start, and some
-/// time for each task, which is lost where tasks are small; and a task for all there is to do has one thread only.
+/// A guess at what a task takes on one thread.
+double seconds_of(const TaskGraph& graph, const Task& task) {
+  constexpr double call_seconds = 0.5e-6;
+  constexpr double operations_per_second = 5e10;
+  constexpr double bytes_per_second = 2e10;
+  if (std::holds_alternative<ReadInput>(task.op)) return call_seconds;  // where it lies, as a rule
+  const double bytes = static_cast<double>(bytes_needed(graph, task));
+  return call_seconds + std::max(flops_of(task) / operations_per_second, bytes / bytes_per_second);
+}
+
+/// What all tasks take one after the other. Kernels alone have parts for several threads, none less than some tenths of
+/// a millisecond, and wait for the last one.
+double seconds_in_order(const TaskGraph& graph, std::size_t threads) {
+  constexpr double least_part_seconds = 2e-4;
+  constexpr double efficiency = 0.9;
+  double all = 0;
+  for (const Task& task : graph.tasks) {
+    const double seconds = seconds_of(graph, task);
+    const bool has_parts = std::holds_alternative<CallKernel>(task.op) && seconds > least_part_seconds;
+    all += has_parts ? std::max(seconds / (efficiency * static_cast<double>(threads)), least_part_seconds) : seconds;
+  }
+  return all;
+}
+
+/// What they take side by side, when each begins as soon as those are done that it waits for, and a thread is free.
+double seconds_side_by_side(const TaskGraph& graph, std::size_t threads) {
+  constexpr double wake_seconds = 20e-6;
+  constexpr double hand_over_seconds = 1e-6;  // of queue, locks and caches, per task
+  std::vector<double> made(graph.arrays.size(), 0);
+  std::multiset<double> free;  // per thread, from when on it is
+  for (std::size_t i = 0; i < threads; ++i) free.insert(wake_seconds);
+  for (const Task& task : graph.tasks) {
+    double ready = 0;
+    for (const ArrayId read : task.reads) ready = std::max(ready, made[read.index]);
+    auto thread = free.upper_bound(ready);
+    if (thread != free.begin()) --thread;  // that which has waited least
+    auto taken = free.extract(thread);
+    taken.value() = std::max(taken.value(), ready) + hand_over_seconds + seconds_of(graph, task);
+    for (const ArrayId array : task.makes) made[array.index] = taken.value();
+    free.insert(std::move(taken));
+  }
+  return *free.rbegin();
+}
+
+/// Whether one task after the other, each on all threads, is done before tasks side by side, each on one thread.
 bool is_better_serial(const TaskGraph& graph, const PlanResources& resources) {
   if (resources.in_order || resources.threads == 1 || graph.sites == 1) return true;
-  constexpr double start_seconds = 0.015;
-  constexpr double task_seconds = 4e-6;
-  constexpr double operations_per_second = 5e10;  // of one thread
-  double operations = 0;
-  for (const Task& task : graph.tasks) operations += flops_of(task);
-  const double saved = operations / operations_per_second * (1 - 1 / static_cast<double>(resources.threads));
-  return saved < start_seconds + task_seconds * static_cast<double>(graph.tasks.size());
+  return seconds_in_order(graph, resources.threads) <= seconds_side_by_side(graph, resources.threads);
 }
 
 /// Tells a listener how far a run is while this lives, and at the end.
@@ -212,9 +251,12 @@ InputSources sources_of(const TensorBindings& inputs) { return {inputs.begin(), 
 PlanSession::PlanSession(const PlannedTasks& tasks, PlanResources resources, Job job)
     : tasks_(tasks), resources_(std::move(resources)), job_(std::move(job)) {
   if (resources_.memory || resources_.in_order) malloc_trim(0);  // what planning took would stay beside the chunks
-  if (job_.is_started || resources_.memory || !is_better_serial(tasks.graph, resources_)) return;
+  if (job_.ranks > 1 || resources_.memory) return;
   constexpr Slack within_limit{0.125, 0};
-  workers_.emplace(resources_.threads, false, resources_.in_order ? within_limit : Slack{});
+  if (is_better_serial(tasks.graph, resources_))
+    workers_.emplace(resources_.threads, false, MemoryPool(resources_.in_order ? within_limit : Slack{}));
+  else
+    threads_.emplace(resources_.threads);
 }
 
 /// What runs the tasks of a step, as often as it is asked to.
@@ -222,7 +264,7 @@ class PlanSession::Runner {
  public:
   explicit Runner(PlanSession& session) : session_(session) {
     const PlanResources& resources = session.resources_;
-    if (!session.workers_)
+    if (!session.workers_ && !session.threads_)
       starpu_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, session.job_);
   }
 
@@ -230,7 +272,8 @@ class PlanSession::Runner {
   /// receive.
   TaskReport run(const TaskBindings& bindings) {
     const TaskGraph& graph = session_.tasks_.graph;
-    if (!starpu_) return run_serial(graph, bindings, *session_.workers_);
+    if (session_.workers_) return run_serial(graph, bindings, *session_.workers_);
+    if (session_.threads_) return session_.threads_->run(graph, bindings);
     agree(session_.job_, [] {});
     return run_starpu(graph, bindings, *starpu_, session_.job_);
   }

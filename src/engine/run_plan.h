@@ -11,6 +11,7 @@
 #include "exec/starpu/job.h"
 #include "exec/starpu/spill.h"
 #include "exec/task_body.h"
+#include "exec/threads/task_threads.h"
 #include "ia/traffic.h"
 #include "plan/plan.h"
 
@@ -72,11 +73,13 @@ struct PlanRunReport {
 };
 
 /// Tasks that run again and again: the threads of this process and the kernels that were made ready for it stay from
-/// step to step. StarPU, where that is what runs, starts for each step: a process has one at a time.
+/// step to step. In a job of several ranks, and under a limit of memory, StarPU runs them, and starts for each step: a
+/// process has one at a time.
 class PlanSession {
  public:
-  /// `tasks` must outlive it. Where StarPU would gain nothing (one thread, one site, too little to compute),
-  /// tasks run one after the other, each on all threads; else by StarPU.
+  /// `tasks` must outlive it. Without ranks and a limit, tasks run side by side, one on each thread, or one after the
+  /// other, each on all threads, where that is sooner done: with one thread or one site, say. Throws RunError when the
+  /// system does not give the threads.
   PlanSession(const PlannedTasks& tasks, PlanResources resources, Job job);
 
   /// `sources` has every input, `writers` one for each output. On all ranks of a job; the report is rank 0's. Throws
@@ -91,7 +94,8 @@ class PlanSession {
   const PlannedTasks& tasks_;
   PlanResources resources_;
   Job job_;
-  std::optional<Workers> workers_;  // for tasks one after the other; else StarPU runs them
+  std::optional<Workers> workers_;      // for tasks one after the other
+  std::optional<TaskThreads> threads_;  // side by side; with neither, StarPU runs them
   std::optional<ChunkKernels> kernels_;
 };
 

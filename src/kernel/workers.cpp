@@ -13,10 +13,12 @@
 #include <new>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "kernel/look_for.h"
 
 namespace einrel {
 namespace {
@@ -89,14 +91,6 @@ class CoreOfItsOwn {
   cpu_set_t given_{};
   int last_ = -1;
 };
-
-/// Waits for a while without going to sleep: waking up takes longer than many stages of small programs.
-template <class Condition>
-void look_for(Condition&& condition) {
-  constexpr std::chrono::microseconds long_enough{50};
-  const auto start = std::chrono::steady_clock::now();
-  while (!condition() && std::chrono::steady_clock::now() - start < long_enough) std::this_thread::yield();
-}
 
 /// The helpers sleep until a stage with several parts comes, but not between stages that follow at once. Whoever is
 /// free takes the next part. What has one part, or no helpers, runs at once.
@@ -215,12 +209,15 @@ struct Workers::Team {
   std::vector<std::thread> helpers;
 };
 
-Workers::Workers(std::size_t threads, bool give_way, Slack slack) : pool_(slack) {
+Workers::Workers(std::size_t threads, bool give_way, MemoryPool pool) : pool_(std::move(pool)) {
   invariant(threads >= 1 && threads <= most_threads, "a number of threads out of range");
   try {
     team_ = std::make_unique<Team>(threads, give_way);
   } catch (const std::system_error& error) {
-    throw RunError(fmt::format("the system gives no {} threads: {}", threads, error.what()));
+    throw RunError(
+        fmt::format("the system gives no {} threads ({}): give fewer (--threads), or let this process have "
+                    "more (ulimit -u, ulimit -v)",
+                    threads, error.what()));
   }
 }
 

@@ -17,9 +17,9 @@ inline constexpr std::size_t most_threads = 1024;
 class Workers {
  public:
   /// `threads` is 1 to most_threads. `give_way`: between parts they let others have their cores for a moment; one that
-  /// looks for messages, say, may have to wait for milliseconds else. `slack` is the pool's. Throws RunError when the
-  /// system does not give the threads.
-  explicit Workers(std::size_t threads = 1, bool give_way = false, Slack slack = {});
+  /// looks for messages, say, may have to wait for milliseconds else. `pool`: where results get their memory. Throws
+  /// RunError when the system does not give the threads.
+  explicit Workers(std::size_t threads = 1, bool give_way = false, MemoryPool pool = MemoryPool());
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;

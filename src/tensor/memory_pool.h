@@ -16,7 +16,7 @@ struct Slack {
 
 /// Memory for tensors, large ones in huge pages where there are any. Keeps the memory of large tensors that are gone
 /// for those to come: fresh memory must be cleared page by page, which takes longer than filling it. Tensors may
-/// outlive the pool. Any thread may give memory back.
+/// outlive the pool. Copies of a pool are the same pool. Any thread.
 class MemoryPool {
  public:
   explicit MemoryPool(Slack slack = {});

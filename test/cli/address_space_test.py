@@ -15,18 +15,20 @@ from run_plan_test import CHAIN, MPIRUN, RunTest
 class AddressSpace(RunTest):
     """A limit on the addresses of a process, on all ranks or one."""
 
-    def test_what_starpu_lacks_is_named_and_nothing_is_left(self):
+    def test_what_executors_lack_is_named_and_nothing_is_left(self):
         program = self.text_file("chain.ein", CHAIN)
         temporary = self.path("temporary")
         os.mkdir(temporary)
         environment = {**os.environ, "TMPDIR": temporary}
-        sizes = [word for label in "ijk" for word in ("--dim", f"{label}=700")]
-        for threads, limited, most, mentions in (
-                ("1000", resource.RLIMIT_AS, 2**32, "--threads"), ("2", resource.RLIMIT_FSIZE, 0, "ulimit -f"),
-                ("2", resource.RLIMIT_FSIZE, 4096, "ulimit -f"), ("2", resource.RLIMIT_NOFILE, 4, "ulimit -n"),
-                ("2", resource.RLIMIT_NOFILE, 8, "ulimit -n"), ("2", resource.RLIMIT_NOFILE, 16, "ulimit -n")):
+        sizes = [word for label in "ijk" for word in ("--dim", f"{label}=1000")]
+        within = ["--threads", "2", "--memory", "9MB"]  # StarPU starts for it
+        for options, limited, most, mentions in (
+                (["--threads", "1000"], resource.RLIMIT_AS, 2**32, "--threads"),
+                (within, resource.RLIMIT_FSIZE, 0, "ulimit -f"), (within, resource.RLIMIT_FSIZE, 4096, "ulimit -f"),
+                (within, resource.RLIMIT_NOFILE, 4, "ulimit -n"), (within, resource.RLIMIT_NOFILE, 8, "ulimit -n"),
+                (within, resource.RLIMIT_NOFILE, 16, "ulimit -n")):
             with self.subTest(limited=mentions, most=most):
-                self.refuse(2, "run", program, "--random", "1", "--sites", "4", "--threads", threads, *sizes,
+                self.refuse(2, "run", program, "--random", "1", "--sites", "4", *options, *sizes,
                             mentions=[mentions], env=environment,
                             preexec_fn=lambda limited=limited, most=most: resource.setrlimit(limited, (most, most)))
                 self.assertEqual(os.listdir(temporary), [])

@@ -23,9 +23,9 @@ class Faults(RunTest):
     """What happens to a job when a rank of it is killed or stopped, or when the whole run is."""
 
     def test_runs_that_begin_at_the_same_time_share_no_files(self):
-        # So much that StarPU starts for it.
+        # StarPU starts for it.
         arguments = ["run", self.text_file("chain.ein", CHAIN), "--random", "1", "--sites", "4", "--threads", "2",
-                     *sizes(800)]
+                     "--memory", "9MB", *sizes(1000)]
         home, temporary = self.path("home"), self.path("temporary")
         os.mkdir(home)
         os.mkdir(temporary)
@@ -145,7 +145,7 @@ class Faults(RunTest):
         for number in range(24):
             einrel_process.cases += 1
             run = subprocess.Popen([einrel_process.PROGRAM, "run", program, *self.LONG[4:], "--random", "1", "--sites", "2",
-                                    "--threads", "2"],
+                                    "--threads", "2", "--memory", "100MB"],  # StarPU starts for it
                                    env={**os.environ, "TMPDIR": temporary}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             while run.poll() is None and not os.listdir(temporary):
                 pass

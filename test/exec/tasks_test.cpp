@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <string>
 
@@ -15,6 +14,7 @@
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
 #include "exec/task_body.h"
+#include "exec/threads/task_threads.h"
 #include "ia/traffic.h"
 #include "plan/lower.h"
 #include "support/compare.h"
@@ -27,16 +27,18 @@
 namespace einrel::test {
 namespace {
 
+/// Within memory: StarPU has the arrays.
 Outputs run_by_starpu(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
   Outputs outputs = output_tensors(graph);
-  StarpuSession session({threads, std::nullopt, {}}, {});
+  StarpuSession session({threads, std::int64_t{1}, {testing::TempDir(), {}}}, {});
   run_starpu(graph, bindings_of(graph, inputs, outputs), session, {});
   return outputs;
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         (a.count() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.byte_count())) == 0);
+Outputs run_side_by_side(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
+  Outputs outputs = output_tensors(graph);
+  TaskThreads(threads).run(graph, bindings_of(graph, inputs, outputs));
+  return outputs;
 }
 
 struct Case {
@@ -75,8 +77,9 @@ TEST(Tasks, GiveTheSameBitsOnAnyExecutorAndNumberOfThreads) {
     const TaskGraph graph = tasks_for(each, SiteMemory::shared);
     const Outputs one = run_on(graph, each.inputs, 1);
     for (const Outputs& other :
-         {run_on(graph, each.inputs, 2), run_by_starpu(graph, each.inputs, 1), run_by_starpu(graph, each.inputs, 3),
-          run_on(tasks_for(each, SiteMemory::apart), each.inputs, 1)}) {
+         {run_on(graph, each.inputs, 2), run_side_by_side(graph, each.inputs, 1),
+          run_side_by_side(graph, each.inputs, 3), run_side_by_side(graph, each.inputs, 16),
+          run_by_starpu(graph, each.inputs, 3), run_on(tasks_for(each, SiteMemory::apart), each.inputs, 1)}) {
       for (const auto& [name, tensor] : one) EXPECT_TRUE(same_bits(tensor, other.at(name))) << name;
     }
   }
@@ -197,11 +200,8 @@ TEST(Tasks, ReduceThePartsOfALabelOntoOneResult) {
         EXPECT_LE(calls_of(tasks, false), 2);
         const Outputs outputs = run_on(tasks, each.inputs, 2);
         if (memory == SiteMemory::shared) {
-          EXPECT_TRUE(same_bits(run_by_starpu(tasks, each.inputs, 2).at("Z"), outputs.at("Z")));
-          StarpuSession session({1, std::int64_t{1}, {testing::TempDir(), {}}}, {});  // StarPU has the arrays
-          Outputs within = output_tensors(tasks);
-          run_starpu(tasks, bindings_of(tasks, each.inputs, within), session, {});
-          EXPECT_TRUE(same_bits(within.at("Z"), outputs.at("Z")));
+          EXPECT_TRUE(same_bits(run_side_by_side(tasks, each.inputs, 2).at("Z"), outputs.at("Z")));
+          EXPECT_TRUE(same_bits(run_by_starpu(tasks, each.inputs, 1).at("Z"), outputs.at("Z")));
         }
         const std::vector<Tensor> want = evaluate_reference(graph, each.inputs, {});
         const double narrow = dtype == "bf16" ? 1.0 / 128 : 1e-5;
@@ -342,6 +342,7 @@ TEST(Tasks, KeepAResultThatSeveralNeedOutOfOthersWay) {
   const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
   EXPECT_EQ(calls_of(tasks, true), 3 + 4);
   expect_reference(graph, inputs, run_on(tasks, inputs, 1));
+  expect_reference(graph, inputs, run_side_by_side(tasks, inputs, 2));
   expect_reference(graph, inputs, run_by_starpu(tasks, inputs, 2));
 }
 
@@ -418,7 +419,7 @@ TEST(Tasks, ThatComputeTheSameShareAKernelWhateverItIsNamed) {
 }
 
 TEST(Tasks, AreMoreThanMayBeUnderWayAtATime) {
-  // StarPU gets 512 at a time: a wide program, whose tasks wait for nothing, and a long one, where each waits.
+  // 512 at a time: a wide program, whose tasks wait for nothing, and a long one, where each waits.
   std::string text = "dims i=6\ninput X0[i], Y[i]\n";
   std::string outputs = "output X300";
   for (int s = 1; s <= 300; ++s) {
@@ -434,11 +435,12 @@ TEST(Tasks, AreMoreThanMayBeUnderWayAtATime) {
   const TaskGraph tasks = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
   ASSERT_GT(tasks.tasks.size(), 2 * 512U);
   const TensorBindings inputs = counted_inputs(graph);
+  expect_reference(graph, inputs, run_side_by_side(tasks, inputs, 3));
   expect_reference(graph, inputs, run_by_starpu(tasks, inputs, 3));
 }
 
 TEST(Tasks, GiveTheErrorOfAnInputToTheCaller) {
-  // A reader that fails: what it threw reaches the caller of either executor, and nothing hangs.
+  // A reader that fails: what it threw reaches the caller of any executor, and nothing hangs.
   const EinGraph graph = einrel::graph_of("dims i=4\ninput A[i]\nZ[i] = A[i] * 2\nY[i] = Z[i] + 1\n");
   Plan plan{"by hand", 2, {}};
   for (const Vertex& vertex : graph.vertices)
@@ -452,7 +454,8 @@ TEST(Tasks, GiveTheErrorOfAnInputToTheCaller) {
   const TaskBindings bindings{{failing}, writers_to(outputs, tasks), {}};
   Workers workers;
   EXPECT_THROW(run_serial(tasks, bindings, workers), RunError);
-  StarpuSession session({2, std::nullopt, {}}, {});
+  EXPECT_THROW(TaskThreads(2).run(tasks, bindings), RunError);
+  StarpuSession session({2, std::int64_t{1}, {testing::TempDir(), {}}}, {});
   EXPECT_THROW(run_starpu(tasks, bindings, session, {}), RunError);
 }
 

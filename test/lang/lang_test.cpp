@@ -15,6 +15,7 @@
 #include "engine/run_plan.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
+#include "exec/threads/task_threads.h"
 #include "ia/from_tra.h"
 #include "ia/interpret.h"
 #include "ia/search.h"
@@ -117,8 +118,8 @@ Outputs ia_searched(const EinGraph& graph, const TensorBindings& inputs, const S
 
 /// How tasks are run.
 struct Execution {
-  std::size_t starpu_threads = 0;  ///< none: one task after the other, without StarPU
-  bool spills = false;             ///< memory for a few tasks only, the rest on disk
+  std::size_t threads = 0;  ///< that run tasks side by side; none: one after the other
+  bool spills = false;      ///< by StarPU, memory for a few tasks only, the rest on disk
   bool operator==(const Execution&) const = default;
 };
 
@@ -128,9 +129,8 @@ StarpuSession& starpu(const Execution& execution) {
   static Execution current;
   if (!session || current != execution) {
     session.reset();
-    SessionOptions options{execution.starpu_threads, {}, {fs::temp_directory_path().string(), {}}};
-    if (execution.spills) options.memory = ScarceMemory::limit;
-    session.emplace(options, Job{});
+    session.emplace(SessionOptions{execution.threads, ScarceMemory::limit, {fs::temp_directory_path().string(), {}}},
+                    Job{});
     current = execution;
   }
   return *session;
@@ -147,15 +147,16 @@ std::optional<Outputs> by_plan(const EinGraph& graph, const TensorBindings& inpu
   Outputs outputs = output_tensors(tasks.graph);
   const TaskBindings bindings =
       task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars);
-  if (execution.starpu_threads == 0) {
+  if (execution.threads == 0) {
     Workers workers(2);
     run_serial(tasks.graph, bindings, workers);
-    return outputs;
+  } else if (!execution.spills) {
+    TaskThreads(execution.threads).run(tasks.graph, bindings);
+  } else {
+    StarpuSession& session = starpu(execution);
+    const ScarceMemory scarce(tasks.graph, 2 * static_cast<std::int64_t>(execution.threads));
+    run_starpu(tasks.graph, bindings, session, {});
   }
-  StarpuSession& session = starpu(execution);
-  std::optional<ScarceMemory> scarce;
-  if (execution.spills) scarce.emplace(tasks.graph, 2 * static_cast<std::int64_t>(execution.starpu_threads));
-  run_starpu(tasks.graph, bindings, session, {});
   return outputs;
 }
 
@@ -194,15 +195,15 @@ const std::vector<Configuration>& configurations() {
     for (const std::int64_t sites : {1, 2, 3, 6}) add("serial", "eindecomp", sites, {});
     for (const Planner& planner : all_planners()) add("serial", planner.name, 4, {});
 #ifdef __SANITIZE_ADDRESS__
-    const std::vector<Planner> planners{planner_named("eindecomp")};  // others ask the same of StarPU
-    const std::vector<std::size_t> starpu_threads{2};
+    const std::vector<Planner> planners{planner_named("eindecomp")};  // others ask the same of executors
+    const std::vector<std::size_t> numbers_of_threads{2};
 #else
     const std::vector<Planner>& planners = all_planners();
-    const std::vector<std::size_t> starpu_threads{1, 2};
+    const std::vector<std::size_t> numbers_of_threads{1, 2};
 #endif
     for (const bool spills : {false, true}) {
-      for (const std::size_t threads : starpu_threads) {
-        const std::string how = fmt::format("StarPU on {} threads{}", threads, spills ? ", spilling" : "");
+      for (const std::size_t threads : numbers_of_threads) {
+        const std::string how = fmt::format("side by side on {} threads{}", threads, spills ? ", spilling" : "");
         for (const Planner& planner : planners) add(how, planner.name, 4, {threads, spills});
       }
     }

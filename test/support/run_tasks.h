@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,6 +27,11 @@ inline Outputs run_on(const TaskGraph& graph, const TensorBindings& inputs, std:
   Workers workers(threads);
   run_serial(graph, bindings_of(graph, inputs, outputs), workers);
   return outputs;
+}
+
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         (a.count() == 0 || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.byte_count())) == 0);
 }
 
 inline void expect_reference(const EinGraph& graph, const TensorBindings& inputs, const Outputs& outputs) {

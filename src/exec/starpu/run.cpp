@@ -18,8 +18,8 @@
 
 #include "base/error.h"
 #include "exec/array_store.h"
+#include "exec/first_error.h"
 #include "exec/starpu/byte_matrix.h"
-#include "exec/starpu/threads.h"
 
 namespace einrel {
 namespace {
@@ -390,7 +390,6 @@ class Submission {
 }  // namespace
 
 TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, StarpuSession& session, const Job& job) {
-  if (job.ranks == 1 && !session.is_limited()) return run_on_threads(graph, bindings, session);
   const bool fits = job.ranks == 1 ? graph.memory == SiteMemory::shared
                                    : graph.memory == SiteMemory::apart && graph.sites <= job.ranks;
   if (!fits) throw Bug("a task graph for another number of processes");

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -207,6 +208,8 @@ void ChunkMemory::give_back(void* memory) {
   chunks_.erase(memory);
 }
 
+std::size_t most_session_threads() { return STARPU_MAXCPUS; }
+
 std::int64_t chunk_memory(std::int64_t memory, std::size_t threads) {
   const std::int64_t workspaces = static_cast<std::int64_t>(threads) * 2 * most_workspace_bytes;
   const std::int64_t chunks = std::max(memory - workspaces, memory / 2);
@@ -277,16 +280,5 @@ Workers& StarpuSession::workers() { return *workers_[static_cast<std::size_t>(st
 
 AtWork::AtWork() { starpu_resume(); }
 AtWork::~AtWork() { starpu_pause(); }
-
-void FirstError::keep() {
-  const std::lock_guard lock(mutex_);
-  if (!error_) error_ = std::current_exception();
-  failed_ = true;
-}
-
-std::exception_ptr FirstError::get() const {
-  const std::lock_guard lock(mutex_);
-  return error_;
-}
 
 }  // namespace einrel

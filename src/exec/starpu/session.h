@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -26,6 +25,9 @@ struct SessionOptions {
   std::optional<std::int64_t> memory;  ///< bytes for chunks; more go to disk
   Spill spill;
 };
+
+/// The most tasks that run side by side in a process: StarPU has no more threads, of cores, than it was built for.
+std::size_t most_session_threads();
 
 /// What a limit of a process's memory leaves for chunks beside the workspaces of its threads, as StarPU takes it: in
 /// whole MiB, and never less than 8 of them, below which it cannot work.
@@ -74,8 +76,8 @@ class ChunkMemory {
 };
 
 /// StarPU at work in this process, and in all processes of the job if it was started by mpirun. One at a time.
-/// In one process, tasks run side by side, one per thread; in a job, one task at a time runs on all threads of its
-/// rank, while others send and receive.
+/// In one process, tasks run side by side, one per thread, most_session_threads at most; in a job, one task at a time
+/// runs on all threads of its rank, while others send and receive.
 class StarpuSession {
  public:
   /// On all ranks, which agree: throws RunError when StarPU does not start, UserError when there can be no files in
@@ -109,21 +111,6 @@ class AtWork {
   ~AtWork();
   AtWork(const AtWork&) = delete;
   AtWork& operator=(const AtWork&) = delete;
-};
-
-/// The first error of a run: nothing is thrown into StarPU's threads. Once there is one, tasks need do nothing more.
-class FirstError {
- public:
-  /// Keeps the exception that is being handled, if it is the first.
-  void keep();
-  explicit operator bool() const { return failed_; }
-  /// Nothing if there is none.
-  std::exception_ptr get() const;
-
- private:
-  std::atomic<bool> failed_ = false;
-  mutable std::mutex mutex_;
-  std::exception_ptr error_;
 };
 
 }  // namespace einrel
