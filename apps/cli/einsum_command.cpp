@@ -38,7 +38,7 @@ Prepared prepare(const EinsumArguments& arguments) {
     prepared.files[operand_name(i, arguments.operands.size())] = file;
     prepared.paths.push_back(given.path);
   }
-  prepared.compiled = compile(arguments.subscripts, einsum_graph(request));
+  prepared.program = compile(arguments.subscripts, einsum_graph(request));
   if (arguments.output) prepared.outputs = {{einsum_result, parse_file_ref(*arguments.output)}};
   return prepared;
 }

@@ -26,11 +26,13 @@ namespace einrel::cli {
 namespace {
 
 /// Refuses files that could not be written before any work is done.
-void check_outputs(const OutputFiles& files, const EinGraph& graph) {
+void check_outputs(const OutputFiles& files, const AnyProgram& program) {
+  if (files.empty()) return;
   std::vector<std::pair<FileRef, DType>> planned;
+  const std::vector<TaskOutput> outputs = outputs_of(program);
   for (const auto& [name, file] : files) {
-    for (const VertexId output : graph.outputs) {
-      if (graph[output].name == name) planned.emplace_back(file, graph[output].dtype);
+    for (const TaskOutput& output : outputs) {
+      if (output.name == name) planned.emplace_back(file, output.dtype);
     }
   }
   check_writable(planned);
@@ -72,11 +74,13 @@ void write_outputs(const OutputFiles& files, const RunReport& report) {
 
 /// On all threads of this process, vertex by vertex.
 void run_here(const ExecutionArguments& arguments, const Prepared& prepared, const SourceText& source) {
-  const auto& [files, paths, outputs, seed, compiled, scalars] = prepared;
+  const auto& [files, paths, outputs, seed, program, scalars] = prepared;
+  const auto& compiled = std::get<Compiled>(program);
   const std::size_t repeats = parse_repeats(arguments.repeats);
   const ProgressListener progress = progress_listener(arguments.progress);
   Workers workers(parse_threads(arguments.threads));
   if (arguments.explain && !arguments.json) print(explain_text(compiled, source, Detail::folded) + "\n");
+  check_inputs_given(program, files, seed);
   TensorBindings inputs = load_inputs(compiled, files, seed);
 
   std::vector<double> runs;
@@ -104,9 +108,9 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
   if (report.runs.size() > 1) print(runs_line(report.runs) + "\n");
 }
 
-bool is_by_plan(const ExecutionArguments& arguments, const Job& job) {
-  return job.is_started || arguments.planner || arguments.analyze || arguments.spill || arguments.trace ||
-         arguments.html || arguments.plan.any();
+bool is_by_plan(const ExecutionArguments& arguments, const Prepared& prepared, const Job& job) {
+  return std::holds_alternative<ParsedTra>(prepared.program) || job.is_started || arguments.planner ||
+         arguments.analyze || arguments.spill || arguments.trace || arguments.html || arguments.plan.any();
 }
 
 /// All that can be said of them without a program.
@@ -116,6 +120,7 @@ void check_options(const ExecutionArguments& arguments) {
   parse_threads(arguments.threads);
   progress_listener(arguments.progress);
   check_plan_options(arguments.plan, arguments.planner, arguments.spill);
+  if (arguments.planner && plans_relations(*arguments.planner)) refuse_vertex_options(arguments.plan, arguments.html);
 }
 
 /// All options are right.
@@ -125,10 +130,10 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
   agree(job, [&] {
     prepared = execution.prepare(source);
     refuse_overwriting(arguments, prepared);
-    check_outputs(prepared.outputs, prepared.compiled.graph);
+    check_outputs(prepared.outputs, prepared.program);
   });
-  if (!is_by_plan(arguments, job)) return run_here(arguments, prepared, source);
-  run_by_plan({.compiled = prepared.compiled,
+  if (!is_by_plan(arguments, prepared, job)) return run_here(arguments, prepared, source);
+  run_by_plan({.program = prepared.program,
                .source = source,
                .inputs = prepared.files,
                .seed = prepared.seed,
@@ -165,7 +170,8 @@ void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
   command.add_option("--threads", arguments.threads,
                      "N: compute on N threads; without it, on all cores this process may use");
   add_plan_options(command, arguments.plan);
-  command.add_option("--planner", arguments.planner, "how to plan (default eindecomp; see einrel list planners)");
+  command.add_option("--planner", arguments.planner,
+                     "how to plan (default eindecomp, of .tra programs table-1; see einrel list planners)");
   command.add_option(
       "--spill", arguments.spill,
       "FOLDER: where chunks go that --memory has no room for, and decompressed inputs (default: the system's "

@@ -48,7 +48,7 @@ struct Prepared {
   std::vector<std::string> paths;  ///< of all files that are read
   OutputFiles outputs;
   std::optional<std::uint64_t> seed;
-  Compiled compiled;
+  AnyProgram program;
   ScalarBindings scalars;
 };
 

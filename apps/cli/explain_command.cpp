@@ -16,7 +16,6 @@
 #include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
 #include "output.h"
-#include "plan/planners/schemes.h"
 #include "plan_arguments.h"
 #include "program_input.h"
 #include "tra/text/parse.h"
@@ -48,28 +47,6 @@ CheckedProgram check_program(const CheckArguments& arguments, const SourceText& 
   return parse_and_check(source, environment);
 }
 
-/// Whether the plan of a program in the TRA is to be searched for.
-bool wants_search(const std::vector<std::string>& planners) {
-  if (planners.empty()) return false;
-  if (planners.size() > 1 || !plans_relations(planners.front())) {
-    throw UserError(fmt::format("the planners of relations are table-1 and ia-rules, one at a time; not {}",
-                                printable(fmt::format("{}", fmt::join(planners, ", ")))));
-  }
-  return planners.front() == "ia-rules";
-}
-
-void check_planner(const std::string& name) {
-  if (is_product_of_schemes(name)) {  // of which there are none of relations
-    planner_named(name);
-    return;
-  }
-  try {
-    planner_named(name);
-  } catch (const UserError& error) {
-    throw UserError(fmt::format("{}, and of relations table-1 and ia-rules", error.what()));
-  }
-}
-
 /// All that can be said of options without a program.
 void check_options(const CheckArguments& arguments) {
   check_inputs(arguments.inputs);
@@ -80,9 +57,7 @@ void check_options(const ExplainArguments& arguments) {
   check_options(static_cast<const CheckArguments&>(arguments));
   request_of(arguments.plan);
   for (const std::vector<std::string>& names : {arguments.planners, arguments.difference}) {
-    for (const std::string& name : names) {
-      if (!plans_relations(name)) check_planner(name);
-    }
+    for (const std::string& name : names) check_planner(name);
   }
   if (!arguments.html) return;
   check_replaceable(*arguments.html);
@@ -94,13 +69,9 @@ void check_options(const ExplainArguments& arguments) {
 
 /// What is said of plans of vertices; relations have none.
 void refuse_plan_options(const ExplainArguments& arguments) {
-  const std::array<std::pair<const char*, bool>, 6> given{
-      {{"--html", arguments.html.has_value()},
-       {"--plan", arguments.plan.plan_file.has_value()},
-       {"--diff", !arguments.difference.empty()},
-       {"--cost", arguments.plan.cost.has_value()},
-       {"--batch", arguments.plan.batch.has_value()},
-       {"--algebra", arguments.algebra && is_tra(arguments.program)}}};
+  refuse_vertex_options(arguments.plan, arguments.html);
+  const std::array<std::pair<const char*, bool>, 2> given{
+      {{"--diff", !arguments.difference.empty()}, {"--algebra", arguments.algebra && is_tra(arguments.program)}}};
   for (const auto& [option, is_given] : given) {
     if (is_given)
       throw UserError(fmt::format("{} is for plans of a .ein program's vertices: see einrel list planners", option));
@@ -122,20 +93,11 @@ void explain_tra(const ExplainArguments& arguments) {
     print(fmt::format("{}\n{}", printable(source.name()), algebra_text(facts)));
 }
 
-/// The user has chosen the number of sites, not the chunks that follow from it.
-AlgebraPlan plan_of(const Compiled& compiled, std::int64_t sites, bool search) {
-  try {
-    return plan_algebra(algebra_of(compiled, sites), sites, {}, search);
-  } catch (const UserError& error) {
-    throw UserError(fmt::format("{}, cut for {} sites: {}\n  help: fewer sites make fewer chunks",
-                                printable(compiled.name), sites, error.what()));
-  }
-}
-
 /// What the TRA and the IA say of a program, without a plan of its vertices.
 void explain_relations(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
   refuse_plan_options(arguments);
-  const AlgebraFacts facts = facts_of(plan_of(compiled, sites_of(arguments.plan), wants_search(arguments.planners)));
+  const AlgebraFacts facts =
+      facts_of(plan_algebra(compiled, sites_of(arguments.plan), wants_search(arguments.planners)));
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, facts)));
   else

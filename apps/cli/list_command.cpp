@@ -42,8 +42,8 @@ void add_list_command(CLI::App& app) {
   command->add_subcommand("planners", "how programs are cut and placed on sites")->callback([] {
     for (const Planner& planner : all_planners()) print(fmt::format("{:<16} {}\n", planner.name, planner.summary));
     print(
-        "table-1          of the relations of the TRA: as its paper compiles them (explain only)\n"
-        "ia-rules         the same, then searched for what moves least (explain only)\n");
+        "table-1          of the relations of the TRA: as its paper compiles them\n"
+        "ia-rules         the same, then searched for what moves least\n");
   });
   command->add_subcommand("rules", "the equivalence rules of the implementation algebra, with examples")->callback([] {
     print(rules_text());

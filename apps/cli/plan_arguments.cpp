@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+#include <utility>
+
 #include "arguments.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/unnamed_file.h"
 #include "engine/plan_file.h"
 #include "machine/machines.h"
+#include "plan/planners/schemes.h"
 
 namespace einrel::cli {
 namespace {
@@ -29,6 +33,39 @@ CostKind parse_cost(const std::string& given) {
 }  // namespace
 
 bool plans_relations(const std::string& planner) { return planner == "table-1" || planner == "ia-rules"; }
+
+bool wants_search(const std::vector<std::string>& planners) {
+  if (planners.empty()) return false;
+  if (planners.size() > 1 || !plans_relations(planners.front())) {
+    throw UserError(fmt::format("the planners of relations are table-1 and ia-rules, one at a time; not {}",
+                                printable(fmt::format("{}", fmt::join(planners, ", ")))));
+  }
+  return planners.front() == "ia-rules";
+}
+
+void refuse_vertex_options(const PlanArguments& arguments, const std::optional<std::string>& html) {
+  const std::array<std::pair<const char*, bool>, 4> given{{{"--html", html.has_value()},
+                                                           {"--plan", arguments.plan_file.has_value()},
+                                                           {"--cost", arguments.cost.has_value()},
+                                                           {"--batch", arguments.batch.has_value()}}};
+  for (const auto& [option, is_given] : given) {
+    if (is_given)
+      throw UserError(fmt::format("{} is for plans of a .ein program's vertices: see einrel list planners", option));
+  }
+}
+
+void check_planner(const std::string& name) {
+  if (plans_relations(name)) return;
+  if (is_product_of_schemes(name)) {  // of which there are none of relations
+    planner_named(name);
+    return;
+  }
+  try {
+    planner_named(name);
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{}, and of relations table-1 and ia-rules", error.what()));
+  }
+}
 
 void add_plan_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--sites", arguments.sites, "the number of sites to plan for (default: of the machine, else 1)");
@@ -69,11 +106,7 @@ PlanRequest request_of(const PlanArguments& arguments, std::optional<std::int64_
 void check_plan_options(const PlanArguments& arguments, const std::optional<std::string>& planner,
                         const std::optional<std::string>& spill) {
   request_of(arguments);
-  if (planner && plans_relations(*planner)) {
-    throw UserError(
-        fmt::format("{} plans relations, which only explain shows; see einrel list planners", printable(*planner)));
-  }
-  if (planner) planner_named(*planner);
+  if (planner) check_planner(*planner);
   if (arguments.plan_file && (planner || arguments.cost || arguments.batch))
     throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
   if (spill && !arguments.memory) throw UserError("--spill needs --memory SIZE: what may stay in memory");

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/compile.h"
 #include "plan/planner.h"
@@ -26,6 +27,15 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments);
 
 /// table-1 and ia-rules plan relations, not vertices.
 bool plans_relations(const std::string& planner);
+
+/// Throws UserError for a planner that there is not, of vertices or of relations.
+void check_planner(const std::string& name);
+/// Whether the plan of relations is to be searched for: ia-rules, not table-1, which is taken where no planner is asked
+/// for. Throws UserError for other planners.
+bool wants_search(const std::vector<std::string>& planners);
+/// Throws UserError for what is said of plans of vertices, which relations do not have: --plan, --cost, --batch,
+/// --html.
+void refuse_vertex_options(const PlanArguments& arguments, const std::optional<std::string>& html);
 
 /// The number of sites asked for: without --sites, those of the machine, 1 without that.
 std::int64_t sites_of(const PlanArguments& arguments);

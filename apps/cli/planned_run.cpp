@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <utility>
+#include <variant>
 
 #include "arguments.h"
 #include "base/atomic_file.h"
 #include "base/error.h"
-#include "einsum/vertex_facts.h"
+#include "base/text.h"
+#include "engine/algebra.h"
 #include "engine/choose_plan.h"
 #include "engine/chunked_outputs.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
+#include "engine/report/algebra_text.h"
 #include "engine/report/explain.h"
 #include "engine/report/plan_analysis.h"
 #include "engine/report/plan_text.h"
@@ -27,31 +30,35 @@ namespace {
 /// Files are mapped. What cannot be used as it lies there is converted where it is needed, chunk by chunk, as random
 /// inputs are made: all of it at once may be more than there is memory for.
 InputSources sources_of(const PlannedRun& run) {
-  check_inputs_given(run.compiled, run.inputs, run.seed);
+  check_inputs_given(run.program, run.inputs, run.seed);
   InputSources sources;
-  for (const Vertex& vertex : run.compiled.graph.vertices) {
-    if (!is_input(vertex)) continue;
-    const auto file = run.inputs.find(vertex.name);
-    if (file != run.inputs.end() && is_read_in_place(file->second, vertex.dtype)) {
-      sources[vertex.name] = read(file->second, vertex.dtype);
+  for (const ProgramInput& input : inputs_of(run.program)) {
+    const auto file = run.inputs.find(input.name);
+    if (is_in_place(run.inputs, input.name, input.dtype)) {
+      sources[input.name] = read(file->second, input.dtype);
     } else if (file != run.inputs.end()) {
-      sources[vertex.name] = [&stored = file->second, dtype = vertex.dtype](const std::vector<std::int64_t>& begin,
-                                                                            const Shape& bound, std::byte* to) {
+      sources[input.name] = [&stored = file->second, dtype = input.dtype](const std::vector<std::int64_t>& begin,
+                                                                          const Shape& bound, std::byte* to) {
         read_box(stored, dtype, begin, bound, to);
       };
     } else {
-      sources[vertex.name] = [&vertex, seed = *run.seed](const std::vector<std::int64_t>& begin, const Shape& bound,
-                                                         std::byte* to) {
-        fill_random(seed, vertex.name, vertex.dtype, vertex.bound, begin, bound, to);
+      sources[input.name] = [input, seed = *run.seed](const std::vector<std::int64_t>& begin, const Shape& bound,
+                                                      std::byte* to) {
+        fill_random(seed, input.name, input.dtype, input.bound, begin, bound, to);
       };
     }
   }
   return sources;
 }
 
+/// Without --memory a process on its own has no limit: what --machine has is a site's.
+std::optional<std::int64_t> limit_of(const PlannedRun& run, const PlanRequest& request, const Job& job) {
+  return run.plan.memory || job.is_started ? request.memory : std::nullopt;
+}
+
 /// What the options ask for. Throws UserError where they contradict each other.
-RunRequest requested(const PlannedRun& run, const Job& job) {
-  std::optional<Plan> given = plan_from_file(run.plan, run.compiled);
+RunRequest requested(const PlannedRun& run, const Compiled& compiled, const Job& job) {
+  std::optional<Plan> given = plan_from_file(run.plan, compiled);
   std::optional<std::int64_t> decided;
   if (given) {
     decided = given->sites;
@@ -63,49 +70,101 @@ RunRequest requested(const PlannedRun& run, const Job& job) {
                      .given = std::move(given),
                      .threads = run.threads,
                      .may_spill = run.spill.has_value()};
-  if (!run.plan.memory && !job.is_started) request.plan.memory.reset();  // a site's, of --machine
+  request.plan.memory = limit_of(run, request.plan, job);
   return request;
 }
 
-void print_results(const PlannedRun& run, const std::map<std::string, Summary>& summaries, const PlanReport& plan,
-                   const PlanRequest& request, const PlanRunReport& report) {
-  for (const VertexId output : run.compiled.graph.outputs) {
-    const Vertex& vertex = run.compiled.graph[output];
+/// How it is going to run: a program in the TRA, or by a planner of relations, by a plan of those.
+using Chosen = std::variant<ChosenPlan, ChosenAlgebra>;
+
+Chosen choose(const PlannedRun& run, const Job& job) {
+  const auto* const compiled = std::get_if<Compiled>(&run.program);
+  if (compiled != nullptr && !(run.planner && plans_relations(*run.planner)))
+    return choose_plan(*compiled, requested(run, *compiled, job), run.source, job);
+  const bool as_job = !run.plan.sites && job.is_started;
+  const PlanRequest request = request_of(run.plan, as_job ? std::optional(job.ranks) : std::nullopt);
+  const bool search = run.planner && wants_search({*run.planner});
+  const auto planned = [&] {
+    if (compiled != nullptr) return plan_algebra(*compiled, request.sites, search);
+    const auto& [program, layouts] = std::get<ParsedTra>(run.program);
+    return plan_algebra(program, request.sites, layouts, search);
+  };
+  return choose_algebra(planned(), {limit_of(run, request, job), run.threads, run.spill.has_value()}, job);
+}
+
+const ChosenTasks& tasks_of(const Chosen& chosen) {
+  return std::visit([](const auto& each) -> const ChosenTasks& { return each; }, chosen);
+}
+
+/// What is said of a plan before and after it ran.
+class Reports {
+ public:
+  Reports(const PlannedRun& run, const Chosen& chosen) : run_(run), chosen_(chosen) {}
+
+  std::string explained() const {
+    const auto* const compiled = std::get_if<Compiled>(&run_.program);
+    if (const auto* const algebra = std::get_if<ChosenAlgebra>(&chosen_)) {
+      const std::string first = compiled != nullptr ? explain_text(*compiled, run_.source, Detail::folded)
+                                                    : printable(run_.source.name()) + "\n";
+      return first + algebra_text(algebra->facts) + "\n";
+    }
+    const auto& plan = std::get<ChosenPlan>(chosen_);
+    return plans_text(*compiled, {{plan.plan}, {}}, plan.request, run_.source, Detail::folded);
+  }
+
+  std::string analysis(const PlanRunReport& report) const {
+    if (const auto* const algebra = std::get_if<ChosenAlgebra>(&chosen_))
+      return analysis_text(algebra->facts, algebra->bytes, report);
+    const auto& plan = std::get<ChosenPlan>(chosen_);
+    return analysis_text(std::get<Compiled>(run_.program), plan.plan, plan.request, report);
+  }
+
+  std::string json(const PlanRunReport& report, const std::map<std::string, Summary>& summaries) const {
+    const std::optional<std::int64_t> peak_bytes = peak_resident_bytes();
+    if (const auto* const algebra = std::get_if<ChosenAlgebra>(&chosen_))
+      return run_algebra_json(run_.source.name(), *algebra, report, summaries, peak_bytes);
+    const auto& plan = std::get<ChosenPlan>(chosen_);
+    return run_plan_json(std::get<Compiled>(run_.program), plan.plan, plan.request, report, summaries, peak_bytes);
+  }
+
+ private:
+  const PlannedRun& run_;
+  const Chosen& chosen_;
+};
+
+void print_results(const PlannedRun& run, const std::map<std::string, Summary>& summaries, const TaskGraph& graph) {
+  for (const TaskOutput& output : graph.outputs) {
     if (run.outputs.empty())
-      print(fmt::format("{}\n", summary_line(vertex.name, vertex.dtype, vertex.bound, summaries.at(vertex.name))));
+      print(fmt::format("{}\n", summary_line(output.name, output.dtype, output.bound, summaries.at(output.name))));
   }
   for (const auto& [name, file] : run.outputs) {
-    for (const VertexId output : run.compiled.graph.outputs) {
-      const Vertex& vertex = run.compiled.graph[output];
-      if (vertex.name != name) continue;
+    for (const TaskOutput& output : graph.outputs) {
+      if (output.name != name) continue;
       print(
-          fmt::format("wrote {} {} {} to {}\n", name, name_of(vertex.dtype), to_string(vertex.bound), to_string(file)));
+          fmt::format("wrote {} {} {} to {}\n", name, name_of(output.dtype), to_string(output.bound), to_string(file)));
     }
   }
-  if (run.repeats > 1) print(runs_line(report.runs) + "\n");
-  if (run.analyze) print(analysis_text(run.compiled, plan, request, report));
 }
 
 }  // namespace
 
 void run_by_plan(const PlannedRun& run, const Job& job) {
-  ChosenPlan chosen;
+  Chosen chosen;
   InputSources sources;
   agree(job, [&] {
     if (run.trace) check_replaceable(*run.trace);
     if (run.html) check_replaceable(*run.html);
-    chosen = choose_plan(run.compiled, requested(run, job), run.source, job);
-    if (!job.is_started) check_room(run.compiled, chosen, read_in_place(run.inputs), memory_option);
     sources = sources_of(run);
+    chosen = choose(run, job);
+    const auto in_place = [&](const StoredRelation& input) { return is_in_place(run.inputs, input.name, input.dtype); };
+    if (!job.is_started) check_room(run.source.name(), tasks_of(chosen), in_place, memory_option);
   });
-  const PlanRequest& request = chosen.request;
-  const PlanReport& plan = chosen.plan;
-  const PlannedTasks& tasks = chosen.tasks;
-  if (job.rank == 0 && run.explain && !run.json)
-    print(plans_text(run.compiled, {{plan}, {}}, request, run.source, Detail::folded));
+  const PlannedTasks& tasks = tasks_of(chosen).tasks;
+  const Reports reports(run, chosen);
+  if (job.rank == 0 && run.explain && !run.json) print(reports.explained());
   ChunkedOutputs outputs(tasks.graph, {run.outputs.begin(), run.outputs.end()}, run.outputs.empty() || run.json, job);
   PlanResources resources =
-      resources_of(chosen, run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
+      resources_of(tasks_of(chosen), run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
   resources.repeats = run.repeats;
   PlanSession session(tasks, std::move(resources), job);
   const PlanRunReport report =
@@ -114,14 +173,12 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   agree(job, [&] {
     if (job.rank != 0) return;
     if (run.trace) write_text(*run.trace, trace_json(tasks, report));
-    std::string json;
-    if (run.json || run.html)
-      json = run_plan_json(run.compiled, plan, request, report, summaries, peak_resident_bytes());
+    const std::string json = run.json || run.html ? reports.json(report, summaries) : "";
     if (run.html) write_text(*run.html, plans_html(json));
-    if (run.json)
-      print(json + "\n");
-    else
-      print_results(run, summaries, plan, request, report);
+    if (run.json) return print(json + "\n");
+    print_results(run, summaries, tasks.graph);
+    if (run.repeats > 1) print(runs_line(report.runs) + "\n");
+    if (run.analyze) print(reports.analysis(report));
   });
 }
 

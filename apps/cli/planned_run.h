@@ -19,9 +19,9 @@ namespace einrel::cli {
 /// Outputs and the files that they are to be written to, as given.
 using OutputFiles = std::vector<std::pair<std::string, FileRef>>;
 
-/// A run by a plan: on sites, the ranks of a job or threads of this process.
+/// A run by a plan, of vertices or of relations: on sites, the ranks of a job or threads of this process.
 struct PlannedRun {
-  const Compiled& compiled;
+  const AnyProgram& program;
   const SourceText& source;
   const OpenInputs& inputs;
   std::optional<std::uint64_t> seed;

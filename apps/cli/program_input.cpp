@@ -21,9 +21,11 @@
 #include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
+#include "engine/tra_program.h"
 #include "exec/starpu/job.h"
 #include "output.h"
 #include "tensor/tensor_file.h"
+#include "tra/infer.h"
 
 namespace einrel::cli {
 namespace {
@@ -61,6 +63,10 @@ GivenInputs split(const std::vector<std::string>& given) {
 std::set<std::string> declared_inputs(const SourceText& program) {
   std::vector<Diagnostic> errors;
   std::set<std::string> names;
+  if (is_tra(program.name())) {
+    for (const StoredRelation& input : inputs_of(parse_tra(program).program)) names.insert(input.name);
+    return names;
+  }
   for (const build::Statement& statement : parse(program, errors).statements) {
     const auto* const inputs = std::get_if<build::Inputs>(&statement.what);
     if (inputs == nullptr) continue;
@@ -91,9 +97,37 @@ bool is_tra(const std::string& path) { return path.ends_with(".tra"); }
 void refuse_tra(const std::string& path) {
   if (!is_tra(path)) return;
   throw UserError(
-      fmt::format("{} is a program in the tensor relational algebra, which only explain takes: "
-                  "einrel explain {}",
-                  printable(path), printable(path)));
+      fmt::format("{0} is a program in the tensor relational algebra, which run and explain take: "
+                  "einrel run {0}, einrel explain {0}",
+                  printable(path)));
+}
+
+std::vector<ProgramInput> inputs_of(const AnyProgram& program) {
+  std::vector<ProgramInput> inputs;
+  if (const auto* const parsed = std::get_if<ParsedTra>(&program)) {
+    for (const StoredRelation& input : inputs_of(parsed->program))
+      inputs.push_back({input.name, input.dtype, input.bound, "input " + declaration_of(input)});
+    return inputs;
+  }
+  const EinGraph& graph = std::get<Compiled>(program).graph;
+  for (const Vertex& vertex : graph.vertices) {
+    if (is_input(vertex)) inputs.push_back({vertex.name, vertex.dtype, vertex.bound, formula(vertex, graph)});
+  }
+  return inputs;
+}
+
+std::vector<TaskOutput> outputs_of(const AnyProgram& program) {
+  std::vector<TaskOutput> outputs;
+  if (const auto* const parsed = std::get_if<ParsedTra>(&program)) {
+    const std::vector<RelationType> types = infer(parsed->program);
+    for (const auto& [name, id] : parsed->program.outputs)
+      outputs.push_back({name, types[id.index].dtype, tensor_bound(types[id.index])});
+    return outputs;
+  }
+  const EinGraph& graph = std::get<Compiled>(program).graph;
+  for (const VertexId output : graph.outputs)
+    outputs.push_back({graph[output].name, graph[output].dtype, graph[output].bound});
+  return outputs;
 }
 
 SourceText read_program(const std::string& path) {
@@ -187,30 +221,27 @@ EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const
                               join_some(checked.unknown_extents, ", "), checked.unknown_extents.front()));
 }
 
-void check_inputs_given(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed) {
-  const EinGraph& graph = compiled.graph;
+void check_inputs_given(const AnyProgram& program, const OpenInputs& files, const std::optional<std::uint64_t>& seed) {
+  if (seed) return;
   std::vector<std::string> missing;
-  for (const Vertex& vertex : graph.vertices) {
-    if (!is_input(vertex) || files.count(vertex.name) != 0 || seed) continue;
-    missing.push_back(fmt::format("missing {}; bind it with --in {}=FILE", formula(vertex, graph), vertex.name));
+  for (const ProgramInput& input : inputs_of(program)) {
+    if (files.count(input.name) != 0) continue;
+    missing.push_back(fmt::format("missing {}; bind it with --in {}=FILE", input.declaration, input.name));
   }
   if (!missing.empty()) {
     throw UserError(fmt::format("{}\nor fill all missing inputs with --random SEED", join_some(missing, "\n")));
   }
 }
 
-std::function<bool(const Vertex&)> read_in_place(const OpenInputs& files) {
-  return [&files](const Vertex& vertex) {
-    const auto file = files.find(vertex.name);
-    return file != files.end() && is_read_in_place(file->second, vertex.dtype);
-  };
+bool is_in_place(const OpenInputs& files, const std::string& name, DType dtype) {
+  const auto file = files.find(name);
+  return file != files.end() && is_read_in_place(file->second, dtype);
 }
 
 TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files,
                            const std::optional<std::uint64_t>& seed) {
   const EinGraph& graph = compiled.graph;
-  check_inputs_given(compiled, files, seed);
-  const std::function<bool(const Vertex&)> in_place = read_in_place(files);
+  const auto in_place = [&](const Vertex& vertex) { return is_in_place(files, vertex.name, vertex.dtype); };
   LayoutBindings layouts;
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex) && in_place(vertex)) layouts[vertex.name] = files.at(vertex.name).strides;

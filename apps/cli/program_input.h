@@ -1,25 +1,41 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/source.h"
 #include "einsum/check.h"
 #include "einsum/ein_graph.h"
 #include "engine/compile.h"
+#include "exec/task_graph.h"
 #include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
+#include "tra/text/parse.h"
 
 namespace einrel::cli {
 
 /// Whether a path names a program in the tensor relational algebra instead of the language: it ends with .tra.
 bool is_tra(const std::string& path);
-/// Throws UserError for such a path: only explain takes those.
+/// Throws UserError for such a path: only run and explain take those.
 void refuse_tra(const std::string& path);
+
+/// What a command computes: a program in the language, compiled, or one in the algebra.
+using AnyProgram = std::variant<Compiled, ParsedTra>;
+
+/// An input that a program needs.
+struct ProgramInput {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape bound;
+  std::string declaration;  ///< "input A[i,j] : f32"
+};
+std::vector<ProgramInput> inputs_of(const AnyProgram& program);
+/// What is put out, in the order in which it is told.
+std::vector<TaskOutput> outputs_of(const AnyProgram& program);
 
 /// The text of a program; "-" is standard input. Throws UserError when it cannot be read.
 SourceText read_program(const std::string& path);
@@ -27,9 +43,9 @@ SourceText read_program(const std::string& path);
 /// The files that inputs are bound to, opened but not read.
 using OpenInputs = std::map<std::string, StoredTensor>;
 
-/// --in NAME=FILE ..., and --in FILE of an archive, which binds all inputs of `program` that have the name of one of
-/// its tensors and no file of their own; on standard error it says which tensors have no input. Throws UserError as
-/// open_tensor does, and for an archive without any tensor for an input, or two with one for the same.
+/// --in NAME=FILE ..., and --in FILE of an archive, which binds all inputs that `program` declares and that have the
+/// name of one of its tensors and no file of their own; on standard error it says which tensors have no input. Throws
+/// UserError as open_tensor does, and for an archive without any tensor for an input, or two with one for the same.
 OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& program,
                        const InflateFolder& folder = {});
 
@@ -52,13 +68,13 @@ BoundInput describe(const StoredTensor& file);
 EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed);
 
 /// Throws UserError that lists the inputs that have neither a file nor, as there is no seed, random values.
-void check_inputs_given(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
+void check_inputs_given(const AnyProgram& program, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
 
-/// Whether an input is used where it lies in its file, and takes no memory. `files` must outlive what this returns.
-std::function<bool(const Vertex&)> read_in_place(const OpenInputs& files);
+/// Whether an input is used where it lies in its file, and takes no memory.
+bool is_in_place(const OpenInputs& files, const std::string& name, DType dtype);
 
-/// A tensor for every input of `graph`: from its file, else random when there is a seed. Throws as
-/// check_inputs_given does, RunError when the run would not fit in memory.
+/// A tensor for every input: from its file, else random; check_inputs_given tells whether there is one. Throws RunError
+/// when the run would not fit in memory.
 TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
 
 }  // namespace einrel::cli

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "commands.h"
 #include "engine/compile.h"
 #include "engine/run.h"
+#include "engine/tra_program.h"
 #include "execution.h"
 #include "program_input.h"
 #include "tensor/tensor_file.h"
@@ -32,13 +34,46 @@ OutputFiles parse_outputs(const std::vector<std::string>& given) {
   return files;
 }
 
+/// What is said of a program in the language; a program in the algebra is cut as it says.
+void check_tra_options(const RunArguments& arguments) {
+  if (!arguments.dims.empty()) throw UserError("--dim is for .ein programs; a .tra program says its extents itself");
+  refuse_vertex_options(arguments.execution.plan, arguments.execution.html);
+  if (arguments.execution.planner) wants_search({*arguments.execution.planner});
+}
+
 void check_options(const RunArguments& arguments) {
-  refuse_tra(arguments.program);
+  if (is_tra(arguments.program)) check_tra_options(arguments);
   check_inputs(arguments.inputs);
   parse_outputs(arguments.outputs);
   parse_dims(arguments.dims);
   parse_scalars(arguments.scalars);
   parse_seed(arguments.seed);
+}
+
+/// The program with all that the command line says of it.
+void read_ein(const RunArguments& arguments, const SourceText& source, const std::vector<std::string>& wanted,
+              Prepared& prepared) {
+  Environment environment{parse_dims(arguments.dims), {}};
+  for (const auto& [name, file] : prepared.files) environment.inputs[name] = describe(file);
+  CheckedProgram checked = parse_and_check(source, environment);
+  const ScalarBindings scalars = parse_scalars(arguments.scalars);
+  if (!checked.graph) {  // inputs are missing: a misspelt name is said first, since nothing that is added mends it
+    check_output_names(wanted, checked.tensors);
+    const std::vector<std::string> unknown = unknown_scalars(scalars, checked.scalars);
+    if (!unknown.empty()) throw UserError(fmt::format("{}", fmt::join(unknown, "\n")));
+  }
+  Compiled compiled = compile(arguments.program, require_graph(checked, source, prepared.seed), wanted);
+  prepared.scalars = bind_scalars(compiled.graph.scalars, scalars);
+  prepared.program = std::move(compiled);
+}
+
+void read_tra(const RunArguments& arguments, const SourceText& source, const std::vector<std::string>& wanted,
+              Prepared& prepared) {
+  std::map<std::string, BoundInput> inputs;
+  for (const auto& [name, file] : prepared.files) inputs[name] = describe(file);
+  ParsedTra parsed = tra_program(source, inputs, wanted);
+  prepared.scalars = bind_scalars(parsed.program.scalars, parse_scalars(arguments.scalars));
+  prepared.program = std::move(parsed);
 }
 
 Prepared prepare(const RunArguments& arguments, const SourceText& source) {
@@ -48,19 +83,9 @@ Prepared prepare(const RunArguments& arguments, const SourceText& source) {
   if (arguments.program != "-") prepared.paths.push_back(arguments.program);
   prepared.outputs = parse_outputs(arguments.outputs);
   prepared.seed = parse_seed(arguments.seed);
-  Environment environment{parse_dims(arguments.dims), {}};
-  for (const auto& [name, file] : prepared.files) environment.inputs[name] = describe(file);
-  CheckedProgram checked = parse_and_check(source, environment);
   std::vector<std::string> wanted;
   for (const auto& [name, file] : prepared.outputs) wanted.push_back(name);
-  const ScalarBindings scalars = parse_scalars(arguments.scalars);
-  if (!checked.graph) {  // inputs are missing: a misspelt name is said first, since nothing that is added mends it
-    check_output_names(wanted, checked.tensors);
-    const std::vector<std::string> unknown = unknown_scalars(scalars, checked.scalars);
-    if (!unknown.empty()) throw UserError(fmt::format("{}", fmt::join(unknown, "\n")));
-  }
-  prepared.compiled = compile(arguments.program, require_graph(checked, source, prepared.seed), wanted);
-  prepared.scalars = bind_scalars(prepared.compiled.graph, scalars);
+  (is_tra(arguments.program) ? read_tra : read_ein)(arguments, source, wanted, prepared);
   return prepared;
 }
 
@@ -80,7 +105,8 @@ SourceText program_of_job(const std::string& path, const Job& job) {
 void add_run_command(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand("run", "run a program on files or random data");
-  command->add_option("PROGRAM", arguments->program, "a .ein file, or - for standard input")->required();
+  command->add_option("PROGRAM", arguments->program, "a .ein file, a .tra file, or - for a .ein on standard input")
+      ->required();
   command
       ->add_option("--in", arguments->inputs,
                    "NAME=FILE: bind an input (.npy, .npz:NAME, .safetensors:NAME, .idx.gz); FILE.npz or "

@@ -118,14 +118,14 @@ ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, 
     throw UserError(fmt::format("the program has no scalar '{}'; {}", printable(name),
                                 !near.empty() ? near : fmt::format("its scalars are: {}", fmt::join(known, ", "))));
   }
-  return bind_scalars(graph, given);
+  return bind_scalars(graph.scalars, given);
 }
 
 std::string text_of(const std::filesystem::path& path) {
   if (path.extension() == ".tra") {
     throw UserError(
-        fmt::format("{0} is a program in the tensor relational algebra, which the command shows: "
-                    "einrel explain {0}",
+        fmt::format("{0} is a program in the tensor relational algebra, which the command runs and shows: "
+                    "einrel run {0}, einrel explain {0}",
                     printable(path.string())));
   }
   std::error_code unseen;  // it cannot be opened either

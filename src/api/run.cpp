@@ -70,7 +70,7 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
   const auto [planned, is_new] = run.version.planned(asked, run.source);
   const ChosenPlan& chosen = planned.chosen;
   check_room(
-      compiled, chosen, [](const Vertex&) { return true; }, memory_option);
+      compiled.name, chosen, [](const StoredRelation&) { return true; }, memory_option);
   std::map<std::string, einrel::Tensor> outputs = output_tensors(chosen.tasks.graph);
   const PlanRunReport measured =
       planned.session.step(sources_of(inputs), writers_to(outputs, chosen.tasks.graph), run.scalars);

@@ -7,12 +7,12 @@
 
 #include "base/text.h"
 #include "base/unnamed_file.h"
-#include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"
 #include "exec/cut_parts_out.h"
 #include "exec/starpu/session.h"
+#include "ia/traffic.h"
 
 namespace einrel {
 namespace {
@@ -21,6 +21,7 @@ namespace {
 ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool within_limit) {
   ChosenPlan chosen;
   chosen.threads = request.threads;
+  chosen.limit = request.plan.memory;
   if (request.given) {
     request.plan.sites = request.given->sites;
     chosen.plan = report_of(compiled, std::move(*request.given), request.plan);
@@ -49,9 +50,41 @@ ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceTe
     chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
   }
   if (!spills) check_fits(compiled, chosen.plan, request.plan, source);
-  if (spills) check_tasks_fit(compiled, chosen.tasks, {*limit, request.threads, true});
+  if (spills) check_tasks_fit(chosen.tasks, {*limit, request.threads, true}, uncut_labels(compiled));
   chosen.spills = spills;
   return chosen;
+}
+
+/// Whether everything fits into a process on its own when one task runs after the other, which is noted. Throws
+/// UserError where not even what is kept of the tasks does.
+bool runs_in_order(ChosenTasks& chosen, const UncutText& uncut) {
+  const std::int64_t left = *chosen.limit - bookkeeping_bytes(chosen.tasks);
+  chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, chosen.threads);
+  if (left <= 0) check_tasks_fit(chosen.tasks, {*chosen.limit, 1}, uncut);  // nor does what has more tasks
+  return chosen.in_order;
+}
+
+/// Tasks as they are cut, whose chunks come and go. Throws UserError where one takes more than there is.
+void make_spill(ChosenTasks& chosen, const UncutText& uncut) {
+  cut_parts_out(chosen.tasks.graph, most_task_bytes({*chosen.limit, chosen.threads}));
+  chosen.threads = threads_that_fit(chosen.tasks, {*chosen.limit, chosen.threads});
+  check_tasks_fit(chosen.tasks, {*chosen.limit, chosen.threads}, uncut);
+  chosen.spills = true;
+}
+
+/// The most that is alive at a time on one site, when its tasks run in their order.
+std::int64_t most_live_bytes_of_site(const TaskGraph& graph) {
+  const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
+  std::vector<std::int64_t> live(static_cast<std::size_t>(graph.sites), 0);
+  std::int64_t most = 0;
+  const auto at = [&](ArrayId array) -> std::int64_t& { return live[static_cast<std::size_t>(graph[array].site)]; };
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    for (const ArrayId made : task.makes) at(made) += overwritten(task) ? 0 : bytes_of(graph[made]);
+    if (!task.makes.empty()) most = std::max(most, at(task.makes.front()));
+    for (const ArrayId array : freed[t]) at(array) -= overwritten(task) == array ? 0 : bytes_of(graph[array]);
+  }
+  return most;
 }
 
 }  // namespace
@@ -62,38 +95,61 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, false);
   chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
-  const std::int64_t left = limit ? *limit - bookkeeping_bytes(chosen.tasks) : 0;
-  chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, request.threads);
-  if (!limit || chosen.in_order) return chosen;
-  request.threads = std::min(request.threads, most_session_threads());
-  if (left <= 0) check_tasks_fit(compiled, chosen.tasks, {*limit, 1});  // nor does what has more tasks
+  if (!limit || runs_in_order(chosen, uncut_labels(compiled))) return chosen;
+  request.threads = chosen.threads = std::min(request.threads, most_session_threads());
   if (is_given) {
-    cut_parts_out(chosen.tasks.graph, most_task_bytes({*limit, request.threads}));
-    chosen.threads = threads_that_fit(chosen.tasks, {*limit, request.threads});
-    check_tasks_fit(compiled, chosen.tasks, {*limit, chosen.threads});
-    chosen.spills = true;
+    make_spill(chosen, uncut_labels(compiled));
     return chosen;
   }
   OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
   request.plan.sites = fine.plan.plan.sites;
-  return {request.plan, std::move(fine.plan), std::move(fine.tasks), true, false, fine.threads};
+  return {{std::move(fine.tasks), limit, true, false, fine.threads}, request.plan, std::move(fine.plan)};
 }
 
-void check_room(const Compiled& compiled, const ChosenPlan& chosen, const std::function<bool(const Vertex&)>& in_place,
-                std::string_view limit) {
+ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limits, const Job& job) {
+  ChosenAlgebra chosen{{tasks_of(plan, job), limits.memory, false, false, limits.threads}, facts_of(plan), {}};
+  for (const IaId id : nodes_of(plan.ia.store, plan.ia.plan)) chosen.bytes.push_back(bytes_of(plan.ia.store, id));
+  if (!limits.memory) return chosen;
+  const UncutText cut_by_program = [](std::size_t) {
+    return std::string(
+        "\n  a .tra program says itself how it is cut: cut its inputs into more parts; a .ein program is cut "
+        "more finely for more sites");
+  };
+  if (!job.is_started) {
+    if (!runs_in_order(chosen, cut_by_program)) make_spill(chosen, cut_by_program);
+    return chosen;
+  }
+  const std::int64_t needed = most_live_bytes_of_site(chosen.tasks.graph);
+  chosen.spills = limits.may_spill && needed > chunk_memory(*limits.memory, limits.threads);
+  if (!chosen.spills && needed <= *limits.memory) return chosen;
+  if (!chosen.spills) {
+    const auto [wanted, limit] = bytes_texts(needed, *limits.memory);
+    throw UserError(
+        fmt::format("the plan by {} does not fit: a site holds {} at a time, and the limit is {}\n  help: "
+                    "give more, or more ranks, or let chunks go to disk with --spill FOLDER",
+                    planner_of(chosen.facts), wanted, limit));
+  }
+  const TaskMemory memory{*limits.memory, limits.threads, true};
+  cut_parts_out(chosen.tasks.graph, most_task_bytes(memory));
+  check_tasks_fit(chosen.tasks, memory, cut_by_program);
+  return chosen;
+}
+
+void check_room(const std::string& program, const ChosenTasks& chosen,
+                const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit) {
   if (chosen.spills) return;
   std::int64_t needed = most_live_bytes(chosen.tasks.graph);
-  for (const Vertex& vertex : compiled.graph.vertices) {
-    if (!is_input(vertex) || !in_place(vertex)) continue;
-    needed -= element_count(vertex.bound) * static_cast<std::int64_t>(size_of(vertex.dtype));
+  for (const StoredRelation& input : chosen.tasks.graph.inputs) {
+    if (!in_place(input)) continue;
+    needed -= element_count(input.bound) * static_cast<std::int64_t>(size_of(input.dtype));
   }
-  check_available(needed, fmt::format("running {} by a plan", printable(compiled.name)), limit);
+  check_available(needed, fmt::format("running {} by a plan", printable(program)), limit);
 }
 
-PlanResources resources_of(const ChosenPlan& chosen, const std::optional<std::string>& folder,
+PlanResources resources_of(const ChosenTasks& chosen, const std::optional<std::string>& folder,
                            std::function<void(std::exception_ptr)> on_failure) {
   std::optional<std::int64_t> memory;
-  if (chosen.spills) memory = *chosen.request.memory - bookkeeping_bytes(chosen.tasks);
+  if (chosen.spills) memory = *chosen.limit - bookkeeping_bytes(chosen.tasks);
   return {chosen.threads, memory, {folder.value_or(temporary_folder()), std::move(on_failure)}, chosen.in_order};
 }
 

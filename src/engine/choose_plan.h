@@ -8,6 +8,7 @@
 
 #include "base/source.h"
 #include "engine/compare_plans.h"
+#include "engine/report/algebra_facts.h"
 #include "engine/run_plan.h"
 
 namespace einrel {
@@ -21,14 +22,19 @@ struct RunRequest {
   bool may_spill = false;  ///< chunks of a rank may go to disk; those of a process on its own always may
 };
 
+/// Tasks, and how they are going to run.
+struct ChosenTasks {
+  PlannedTasks tasks;
+  std::optional<std::int64_t> limit;  ///< bytes that the process may take
+  bool spills = false;                ///< chunks may have to go to disk
+  bool in_order = false;              ///< all fits, if one task runs after the other (PlanResources)
+  std::size_t threads = 1;  ///< that compute: fewer than asked for where chunks for all of them would be too small
+};
+
 /// How a program is going to run.
-struct ChosenPlan {
+struct ChosenPlan : ChosenTasks {
   PlanRequest request;
   PlanReport plan;
-  PlannedTasks tasks;
-  bool spills = false;      ///< chunks may have to go to disk
-  bool in_order = false;    ///< all fits, if one task runs after the other (PlanResources)
-  std::size_t threads = 1;  ///< that compute: fewer than asked for where chunks for all of them would be too small
 };
 
 /// A plan that runs within the limit: in one process, where not everything fits at once, one that is so fine that
@@ -36,14 +42,31 @@ struct ChosenPlan {
 /// UserError where there is none, naming the vertex, its need and the limit; `source` is what messages quote.
 ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job);
 
+/// What a run by a plan of relations may take.
+struct AlgebraLimits {
+  std::optional<std::int64_t> memory;  ///< bytes of a rank, or of this process with all sites
+  std::size_t threads = 1;
+  bool may_spill = false;  ///< as of RunRequest
+};
+
+/// How a plan of relations is going to run.
+struct ChosenAlgebra : ChosenTasks {
+  AlgebraFacts facts;
+  std::vector<std::int64_t> bytes;  ///< per operation of the plan, that it delivers to all sites together
+};
+
+/// Its tasks are cut as the program says, or the number of sites: chunks come and go where they do not fit within the
+/// limit. Throws UserError as choose_plan does.
+ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limits, const Job& job);
+
 /// Throws RunError when a process on its own has less memory left than a plan needs that has no limit: all sites'
-/// chunks are in it. `in_place` and `limit` are as of check_memory.
-void check_room(const Compiled& compiled, const ChosenPlan& chosen, const std::function<bool(const Vertex&)>& in_place,
-                std::string_view limit);
+/// chunks are in it. `in_place` tells of an input whether it costs nothing more; `limit` is as of check_memory.
+void check_room(const std::string& program, const ChosenTasks& chosen,
+                const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit);
 
 /// What a plan may use as it was asked for, chunks going to `folder`, or the system's for what is not to stay.
 /// `on_failure` ends a run that lost a chunk (Spill).
-PlanResources resources_of(const ChosenPlan& chosen, const std::optional<std::string>& folder,
+PlanResources resources_of(const ChosenTasks& chosen, const std::optional<std::string>& folder,
                            std::function<void(std::exception_ptr)> on_failure);
 
 }  // namespace einrel

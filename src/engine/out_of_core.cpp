@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -164,7 +163,11 @@ std::int64_t most_task_bytes(const TaskMemory& memory) {
   return chunk_memory(memory.limit, memory.threads) / shares;
 }
 
-void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory) {
+UncutText uncut_labels(const Compiled& compiled) {
+  return [&graph = compiled.graph](std::size_t vertex) { return uncut_text(graph, vertex); };
+}
+
+void check_tasks_fit(const PlannedTasks& tasks, const TaskMemory& memory, const UncutText& uncut) {
   LargestTask largest = largest_task(tasks);
   if (fits_with_bookkeeping(largest, memory)) return;
   const bool is_for_tasks = fits(largest, memory) || largest.bookkeeping >= memory.limit;
@@ -180,9 +183,9 @@ void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const 
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
   throw UserError(fmt::format(
       "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}{}{}{}", bytes_text(memory.limit),
-      vertex ? compiled.graph.vertices[*vertex].name : "the program", bytes_text(largest.bytes),
+      vertex ? tasks.names[*vertex] : "the program", bytes_text(largest.bytes),
       memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
-      counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut_text(compiled.graph, *vertex) : "",
+      counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut(*vertex) : "",
       largest.bookkeeping == 0 ? "" : "\n  " + bookkeeping, help));
 }
 
@@ -289,7 +292,7 @@ OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& plan
     best = std::move(next);
     largest = next_largest;
   }
-  check_tasks_fit(compiled, best.tasks, {limit, best.threads});
+  check_tasks_fit(best.tasks, {limit, best.threads}, uncut_labels(compiled));
   return best;
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "engine/compare_plans.h"
 #include "engine/run_plan.h"
 
@@ -27,9 +30,14 @@ std::int64_t bookkeeping_bytes(const PlannedTasks& tasks);
 /// side, and as much again on its way to the disk or from it; in a job, from rank to rank, too (exec/starpu/run).
 std::int64_t most_task_bytes(const TaskMemory& memory);
 
+/// Lines that say, of what a task is part of (PlannedTasks::names), why it is not cut more finely.
+using UncutText = std::function<std::string(std::size_t)>;
+/// The labels of a vertex that cannot be cut. `compiled` must outlive it.
+UncutText uncut_labels(const Compiled& compiled);
+
 /// Throws UserError naming the vertex, what it takes and the limit when a task takes more than the bookkeeping of all
 /// tasks leaves for it.
-void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory);
+void check_tasks_fit(const PlannedTasks& tasks, const TaskMemory& memory, const UncutText& uncut);
 
 /// As many threads as can work on such tasks side by side, at most memory.threads.
 std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory);

@@ -117,11 +117,11 @@ std::vector<std::string> unknown_scalars(const ScalarBindings& given, const std:
   return problems;
 }
 
-ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given) {
+ScalarBindings bind_scalars(const std::vector<ScalarDeclaration>& scalars, const ScalarBindings& given) {
   ScalarBindings bound;
   std::vector<std::string> problems;
   std::vector<std::string> known;
-  for (const ScalarDeclaration& scalar : graph.scalars) {
+  for (const ScalarDeclaration& scalar : scalars) {
     known.push_back(scalar.name);
     const auto found = given.find(scalar.name);
     if (found == given.end() && !scalar.value) {

@@ -40,9 +40,9 @@ struct RunReport {
 /// What is wrong with values of scalars that a program, which has the scalars `known`, does not have.
 std::vector<std::string> unknown_scalars(const ScalarBindings& given, const std::vector<std::string>& known);
 
-/// The scalars of the graph with the given values; throws UserError naming every one that is unknown, missing, or not
+/// The scalars of a program with the given values; throws UserError naming every one that is unknown, missing, or not
 /// whole where it meets integers.
-ScalarBindings bind_scalars(const EinGraph& graph, const ScalarBindings& given);
+ScalarBindings bind_scalars(const std::vector<ScalarDeclaration>& scalars, const ScalarBindings& given);
 
 /// Computes the outputs once, in this process, the same bits for any number of workers. `inputs` has every Input vertex
 /// by name. Tensors are freed after their last use. Throws RunError when memory runs out; check_memory (memory.h) tells

@@ -16,6 +16,7 @@
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
 #include "exec/threads/task_threads.h"
+#include "ia/print.h"
 #include "plan/lower.h"
 
 namespace einrel {
@@ -211,22 +212,45 @@ std::string name_of(const PlannedTasks& tasks, std::size_t task) {
   return vertex ? tasks.names[*vertex] : "label values";
 }
 
+namespace {
+
+void check_ranks(std::int64_t sites, const Job& job) {
+  if (!job.is_started || sites <= job.ranks) return;
+  throw UserError(
+      fmt::format("the plan is for {} sites, but the job has {} {}\n  help: a site is a rank: start the "
+                  "job with mpirun -n {}, or plan for --sites {}",
+                  sites, job.ranks, job.ranks == 1 ? "rank" : "ranks", sites, job.ranks));
+}
+
+/// Without the names of what they belong to.
+PlannedTasks tasks_of(const IaProgram& program, const Job& job, std::optional<std::int64_t> most_bytes) {
+  const SiteMemory memory = job.ranks > 1 ? SiteMemory::apart : SiteMemory::shared;
+  return {tasks_of(program.store, program.plan, memory, most_bytes), {}, {}, bytes_of(program.store, program.plan)};
+}
+
+}  // namespace
+
 PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job,
                       std::optional<std::int64_t> most_bytes) {
-  if (job.is_started && plan.sites > job.ranks) {
-    throw UserError(
-        fmt::format("the plan is for {} sites, but the job has {} {}\n  help: a site is a rank: start the "
-                    "job with mpirun -n {}, or plan for --sites {}",
-                    plan.sites, job.ranks, job.ranks == 1 ? "rank" : "ranks", plan.sites, job.ranks));
-  }
+  check_ranks(plan.sites, job);
   LoweredPlan lowered = lower(compiled.graph, plan);
   lowered.tra = {};  // not beside the tasks: it takes a good part of what they do
-  const SiteMemory memory = job.ranks > 1 ? SiteMemory::apart : SiteMemory::shared;
-  PlannedTasks tasks{tasks_of(lowered.ia.store, lowered.ia.plan, memory, most_bytes),
-                     std::move(lowered.vertices),
-                     {},
-                     bytes_of(lowered.ia.store, lowered.ia.plan)};
+  PlannedTasks tasks = tasks_of(lowered.ia, job, most_bytes);
+  tasks.vertices = std::move(lowered.vertices);
   for (const Vertex& vertex : compiled.graph.vertices) tasks.names.push_back(vertex.name);
+  return tasks;
+}
+
+PlannedTasks tasks_of(const AlgebraPlan& plan, const Job& job, std::optional<std::int64_t> most_bytes) {
+  const IaStore& store = plan.ia.store;
+  check_ranks(store.sites(), job);
+  PlannedTasks tasks = tasks_of(plan.ia, job, most_bytes);
+  tasks.vertices.resize(store.size());
+  const std::map<IaId, std::string> names = names_of(store, plans_of(plan));
+  for (const IaId id : nodes_of(store, plan.ia.plan)) {
+    tasks.vertices[id.index] = tasks.names.size();
+    tasks.names.push_back(names.at(id));
+  }
   return tasks;
 }
 

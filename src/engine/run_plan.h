@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/algebra.h"
 #include "engine/compile.h"
 #include "engine/run.h"
 #include "exec/executor.h"
@@ -20,8 +21,8 @@ namespace einrel {
 /// A plan as tasks, for this process or for a job of several.
 struct PlannedTasks {
   TaskGraph graph;
-  std::vector<std::optional<std::size_t>> vertices;  ///< per operation (Task::node), its vertex
-  std::vector<std::string> names;                    ///< of the vertices
+  std::vector<std::optional<std::size_t>> vertices;  ///< per operation (Task::node), its vertex, or where it stands
+  std::vector<std::string> names;                    ///< of the vertices, or of the operations' results
   Traffic traffic;                                   ///< that the plan has between sites
 };
 
@@ -32,6 +33,10 @@ std::string name_of(const PlannedTasks& tasks, std::size_t task);
 /// `lower` (plan/lower.h) does.
 PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job,
                       std::optional<std::int64_t> most_bytes = std::nullopt);
+
+/// The same for a plan of relations: what tasks are part of are its operations, as nodes_of has them, named as EXPLAIN
+/// names them. Its outputs are tensors (tra/relation.h).
+PlannedTasks tasks_of(const AlgebraPlan& plan, const Job& job, std::optional<std::int64_t> most_bytes = std::nullopt);
 
 /// Where inputs come from, by name.
 using InputSources = std::map<std::string, InputSource>;

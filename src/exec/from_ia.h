@@ -12,8 +12,9 @@ namespace einrel {
 /// counts. Of a chunk that is needed in part only that part is sent. Partial results are folded in the order of their
 /// keys and sites; joins that are reduced onto one result begin with what does not have to come from other sites, then
 /// follow their keys: the same sums in the same order for every number of threads. Throws Bug when the plan is faulty
-/// or the keys of an output do not count its chunks. O(tuples and pieces delivered). With `most_bytes`, a reduction
-/// that needs more while it runs, as one through a window does, is done in several tasks, each for a range of a label.
+/// or an output is no tensor (why_no_tensor in tra/relation.h). O(tuples and pieces delivered). With `most_bytes`, a
+/// reduction that needs more while it runs, as one through a window does, is done in several tasks, each for a range of
+/// a label.
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
                    std::optional<std::int64_t> most_bytes = std::nullopt);
 

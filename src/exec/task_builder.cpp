@@ -52,12 +52,13 @@ std::optional<CopyBoxes::Box> narrowed_box(CopyBoxes::Box box, const ConstantPos
 }  // namespace
 
 void TaskBuilder::write(const std::string& name, const RelationType& type, const SiteArrays& chunks) {
-  invariant(type.key_arity == type.rank, "the keys of an output count its chunks");
+  invariant(!why_no_tensor(type, name), "the keys of an output count its chunks");
   graph_.outputs.push_back({name, type.dtype, tensor_bound(type)});
-  const auto begins = begins_of(type);
+  std::vector<std::map<std::int64_t, std::int64_t>> begins;
+  if (type.chunks.size() > 1) begins = begins_of(type);  // the key of one may be any
   for (const auto& [key, array] : chunks) {
-    WriteOutput op{graph_.outputs.size() - 1, {}};
-    for (std::size_t d = 0; d < type.rank; ++d) op.begin.push_back(begins[d].at(key[d]));
+    WriteOutput op{graph_.outputs.size() - 1, std::vector<std::int64_t>(type.rank, 0)};
+    for (std::size_t d = 0; d < begins.size(); ++d) op.begin[d] = begins[d].at(key[d]);
     graph_.tasks.push_back({std::move(op), {stored(array)}, {}, node_});
   }
 }

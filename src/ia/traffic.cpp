@@ -107,11 +107,24 @@ std::vector<Delivery> deliveries(const std::vector<Site>& holders, const std::ve
   return found;
 }
 
+namespace {
+
+Traffic no_traffic(const IaStore& store) {
+  const std::vector<std::int64_t> none(static_cast<std::size_t>(store.sites()), 0);
+  return {none, none, 0};
+}
+
+}  // namespace
+
+std::int64_t bytes_of(const IaStore& store, IaId id) {
+  Traffic traffic = no_traffic(store);
+  std::visit(Counter(store, store[id], traffic), store[id].op);
+  return traffic.total;
+}
+
 Traffic bytes_of(const IaStore& store, const IaPlan& plan) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
-  Traffic traffic;
-  traffic.received.assign(static_cast<std::size_t>(store.sites()), 0);
-  traffic.sent = traffic.received;
+  Traffic traffic = no_traffic(store);
   for (const IaId id : nodes_of(store, plan)) std::visit(Counter(store, store[id], traffic), store[id].op);
   return traffic;
 }

@@ -29,5 +29,7 @@ std::vector<Delivery> deliveries(const std::vector<Site>& holders, const std::ve
 /// its own. Throws UserError when a sum needs more than 63 bits, Bug when the plan is faulty.
 /// O(tuples and pieces delivered).
 Traffic bytes_of(const IaStore& store, const IaPlan& plan);
+/// What all sites together receive by one operation, which can run.
+std::int64_t bytes_of(const IaStore& store, IaId id);
 
 }  // namespace einrel

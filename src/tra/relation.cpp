@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace einrel {
 namespace {
@@ -136,7 +138,53 @@ RelationType relation_type(DType dtype, const Shape& bound, const TensorCut& cut
   return type;
 }
 
+namespace {
+
+/// Keys that count something else than dimensions.
+NoTensor wrong_arity(const RelationType& type, const std::string& name) {
+  const std::string reason = fmt::format("its keys have {}, but its arrays {}", counted(type.key_arity, "position"),
+                                         counted(type.rank, "dimension"));
+  if (type.key_arity < type.rank) {
+    return {reason, fmt::format("give each dimension a position that counts chunks along it, as in "
+                                "rekey(<a> -> <a,0>)({0}), or put arrays together, as in concat(0, 0)({0})",
+                                name)};
+  }
+  const std::string kept = to_string(all_positions(type.rank));
+  const std::string folded = fmt::format("aggregate({}, matAdd)({})", kept, name);
+  if (type.rank == 0) return {reason, fmt::format("fold the tuples, as in {}", folded)};
+  return {reason, fmt::format("leave a position for each dimension: fold tuples, as in {}, or put arrays together, as "
+                              "in concat({}, 0)({})",
+                              folded, type.key_arity - 1, name)};
+}
+
+}  // namespace
+
+std::optional<NoTensor> why_no_tensor(const RelationType& type, const std::string& name) {
+  if (type.chunks.empty()) return NoTensor{"it has no tuples", "keep one at least"};
+  if (type.chunks.size() == 1) return std::nullopt;
+  if (type.key_arity != type.rank) return wrong_arity(type, name);
+  if (const std::vector<Key> missing = holes(type, 1); !missing.empty()) {
+    return NoTensor{fmt::format("no tuple has the key {}", to_string(missing.front())),
+                    "rekey it so that each position counts chunks from 0"};
+  }
+  std::vector<std::map<std::int64_t, const Chunk*>> first(type.rank);
+  for (const Chunk& chunk : type.chunks) {
+    for (std::size_t d = 0; d < type.rank; ++d) {
+      const Chunk& beside = *first[d].emplace(chunk.key[d], &chunk).first->second;
+      if (beside.bound[d] == chunk.bound[d]) continue;
+      return NoTensor{
+          fmt::format("along dimension {} the array under {} has extent {}, that under {} beside it {}", d,
+                      to_string(beside.key), beside.bound[d].value(), to_string(chunk.key), chunk.bound[d].value()),
+          fmt::format("let position {0} of the key count the chunks along dimension {0}; rekey it where "
+                      "another one does",
+                      d)};
+    }
+  }
+  return std::nullopt;
+}
+
 Shape tensor_bound(const RelationType& type) {
+  if (type.chunks.size() == 1) return type.chunks.front().bound;
   std::vector<std::int64_t> extents(type.rank, 0);
   for (const Chunk& chunk : type.chunks) {
     for (std::size_t d = 0; d < type.rank; ++d) {

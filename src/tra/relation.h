@@ -72,9 +72,19 @@ std::string to_string(const RelationType& type);
 /// The type of a tensor cut into chunks. Throws UserError for a cut that check_cut refuses or too many chunks.
 RelationType relation_type(DType dtype, const Shape& bound, const TensorCut& cut);
 
-/// The bound of the tensor that a relation with one key position per dimension is cut from: along each dimension the
-/// extents of the chunks on that edge together.
+/// The bound of the tensor that a relation is cut from: of one tuple, whatever its key, that of its array; else, with
+/// one key position per dimension, along each dimension the extents of the chunks on that edge together.
 Shape tensor_bound(const RelationType& type);
+
+/// Why the arrays of a relation are no chunks of one tensor, and how to make them such.
+struct NoTensor {
+  std::string reason;
+  std::string help;
+};
+/// nullopt for a relation of one tuple, whose array is the tensor, and where there is one key position per dimension,
+/// in order, that counts chunks along it from 0: no key is missing, arrays side by side have equal extents. `name` is
+/// what the help calls the relation. O(tuples).
+std::optional<NoTensor> why_no_tensor(const RelationType& type, const std::string& name);
 
 /// A tensor relation with its data.
 using Relation = std::map<Key, Tensor>;

@@ -64,10 +64,9 @@ class Sites(AlgebraTest):
         self.refuse(1, "explain", self.program, "--planner", "magic", mentions=["magic", "ia-rules"])
         self.refuse(1, "explain", self.text_file("p.tra", TRA), "--planner", "magic", mentions=["magic", "ia-rules"])
 
-    def test_check_takes_neither_and_run_no_planner_of_relations(self):
+    def test_check_takes_neither(self):
         self.refuse(1, "check", self.program, "--sites", "2", mentions=["--sites"])
         self.refuse(1, "check", self.program, *SEARCH, mentions=["--planner"])
-        self.refuse(1, "run", self.program, "--random", "1", *SEARCH, mentions=["ia-rules", "explain"])
 
 
 class TensorRelationalPrograms(AlgebraTest):
@@ -111,10 +110,9 @@ class TensorRelationalPrograms(AlgebraTest):
         for option in (("--dim", "i=3"), ("--in", "A=a.npy")):
             self.refuse(1, "explain", program, *option, mentions=[option[0], ".tra"])
 
-    def test_only_explain_takes_one(self):
+    def test_check_takes_none(self):
         program = self.text_file("p.tra", TRA)
-        self.refuse(1, "run", program, "--random", "1")
-        self.refuse(1, "check", program)
+        self.refuse(1, "check", program, mentions=[f"einrel run {program}", f"einrel explain {program}"])
 
     def test_files_that_are_no_program_are_refused(self):
         os.mkdir(self.path("folder.tra"))

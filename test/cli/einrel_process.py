@@ -6,6 +6,7 @@ import sys
 import tempfile
 import unittest
 
+MPIRUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "mpirun")
 PROGRAM = ""  # set by main()
 cases = 0  # how many calls of the program were compared with something
 
@@ -31,6 +32,14 @@ def einrel(*arguments, stdin="", **options):
         [PROGRAM, *map(os.fspath, arguments)], input=given, capture_output=True, timeout=120,
         env=options.pop("env", environment), **options)
     return Result(completed)
+
+
+def job(ranks, *arguments, **options):
+    """Runs the program as a job of several ranks; options are those of subprocess.run."""
+    global cases
+    cases += 1
+    return Result(subprocess.run([MPIRUN, "-n", str(ranks), PROGRAM, *map(os.fspath, arguments)], capture_output=True,
+                                 timeout=100, **options))
 
 
 class ProgramTest(unittest.TestCase):

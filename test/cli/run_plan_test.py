@@ -10,9 +10,8 @@ import sys
 import numpy as np
 
 import einrel_process
-from einrel_process import ProgramTest, main
+from einrel_process import MPIRUN, ProgramTest, main
 
-MPIRUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "mpirun")
 SANITIZED = "--sanitized" in sys.argv
 if SANITIZED:
     sys.argv.remove("--sanitized")
@@ -62,10 +61,7 @@ class RunTest(ProgramTest):
         self.outputs = [word for name in self.expected for word in ("--out", f"{name}={self.path('out')}{name}.npy")]
 
     def job(self, ranks, *arguments, **options):
-        einrel_process.cases += 1
-        done = subprocess.run([MPIRUN, "-n", str(ranks), einrel_process.PROGRAM, "run", *arguments],
-                              capture_output=True, timeout=100, **options)
-        return einrel_process.Result(done)
+        return einrel_process.job(ranks, "run", *arguments, **options)
 
     def expect_outputs(self, what):
         for name, expected in self.expected.items():
@@ -192,7 +188,7 @@ class PlannedRuns(RunTest):
                                     ((self.program, "--random", "1", "--out", "Y=/nowhere/y.npy"), "/nowhere"),
                                     ((self.program, "--random", "1", "--timeout", "-1"), "--timeout -1"),
                                     ((self.program, "--random", "1", "--repeat", "0"), "--repeat 0"),
-                                    (("of_algebra.tra",), "einrel explain"),
+                                    (("of_algebra.tra",), "of_algebra.tra"),
                                     ((self.program, "--random", "1", "--memory", "1kB"), "limit is 1 kB"),
                                     ((self.program, "--random", "1", "--memory", "1MB", "--spill", "/nowhere"),
                                      "/nowhere")):

@@ -29,7 +29,7 @@ std::int64_t peak_of(const std::string& text, const LayoutBindings& layouts = {}
 
 std::string scalar_error(const std::string& text, const ScalarBindings& given) {
   try {
-    bind_scalars(graph_of(text), given);
+    bind_scalars(graph_of(text).scalars, given);
   } catch (const UserError& error) {
     return error.what();
   }
@@ -39,7 +39,7 @@ std::string scalar_error(const std::string& text, const ScalarBindings& given) {
 RunReport run_text(const std::string& text, TensorBindings inputs, const ScalarBindings& scalars = {}) {
   const Compiled compiled = compile("test.ein", graph_of(text));
   Workers one;
-  return run(compiled, std::move(inputs), bind_scalars(compiled.graph, scalars), one);
+  return run(compiled, std::move(inputs), bind_scalars(compiled.graph.scalars, scalars), one);
 }
 
 TEST(MemoryForecast, CountsInputsOutputsAndLiveIntermediates) {

@@ -45,7 +45,7 @@ void expect_right(const std::string& text, std::size_t threads) {
       inputs[vertex.name] = random_tensor(1, vertex.name, vertex.dtype, vertex.bound);
     }
   }
-  const ScalarBindings scalars = bind_scalars(compiled.graph, {});
+  const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, {});
   Workers workers(threads);
   const RunReport report = run(compiled, inputs, scalars, workers);
   const std::vector<Tensor> want = evaluate_reference(compiled.graph, inputs, scalars);

@@ -50,8 +50,8 @@ std::vector<ExpectedWait> run_slow_network(const TaskGraph& graph, PlanRunReport
 
 TEST(Trace, HasEveryWaitForAMessageOfASlowNetwork) {
   const Compiled program =
-      compile("p.ein", graph_of("dims i=8 j=8\ninput A[i,j], B[i,j]\nC[i,j] = sum[k] A[i,k] * B[k,j]\n"
-                                "D[i,j] = sum[k] C[k,i] * C[k,j]\n"));
+      compile("p.ein", einrel::graph_of("dims i=8 j=8\ninput A[i,j], B[i,j]\nC[i,j] = sum[k] A[i,k] * B[k,j]\n"
+                                        "D[i,j] = sum[k] C[k,i] * C[k,j]\n"));
   PlanRequest request;
   request.sites = 2;
   Job job;

@@ -79,7 +79,7 @@ Runnable prepare(const Document& document, const Dims& dims) {
     throw DocumentError(fmt::format("these extents are open: {}", fmt::join(checked.unknown_extents, ", ")));
   }
   Runnable runnable{std::move(*checked.graph), {}, {}};
-  runnable.scalars = bind_scalars(runnable.graph, document.scalars);
+  runnable.scalars = bind_scalars(runnable.graph.scalars, document.scalars);
   if (document.outputs) {
     std::vector<std::string> names;
     for (const VertexId id : runnable.graph.outputs) names.push_back(runnable.graph[id].name);

@@ -160,6 +160,21 @@ std::optional<Outputs> by_plan(const EinGraph& graph, const TensorBindings& inpu
   return outputs;
 }
 
+/// By a plan of relations that a search found, as tasks.
+std::optional<Outputs> by_relations(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars,
+                                    std::int64_t sites) {
+  const EinGraph ordered = compile("document", graph).graph;
+  const TraExpr program = from_einsum(ordered, default_cuts(ordered, sites));
+  AlgebraPlan plan{program, compile_by_table_1(program, sites), std::nullopt, "ia-rules"};
+  plan.ia.plan = cheapest_plan(plan.ia.store, plan.ia.plan, {60, 100'000}).plan();
+  const PlannedTasks tasks = tasks_of(plan, {});
+  Outputs outputs = output_tensors(tasks.graph);
+  Workers workers(2);
+  run_serial(tasks.graph, task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars),
+             workers);
+  return outputs;
+}
+
 /// One way to execute a program.
 struct Configuration {
   std::string name;
@@ -192,6 +207,12 @@ const std::vector<Configuration>& configurations() {
                          return by_plan(graph, inputs, scalars, planner, sites, execution);
                        }});
     };
+    for (const std::int64_t sites : {1, 2, 3, 4, 6}) {
+      found.push_back({fmt::format("IA by ia-rules as tasks, {} sites", sites),
+                       [=](const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+                         return by_relations(graph, inputs, scalars, sites);
+                       }});
+    }
     for (const std::int64_t sites : {1, 2, 3, 6}) add("serial", "eindecomp", sites, {});
     for (const Planner& planner : all_planners()) add("serial", planner.name, 4, {});
 #ifdef __SANITIZE_ADDRESS__

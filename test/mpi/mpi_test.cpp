@@ -8,12 +8,14 @@
 
 #include "bench/moved_bytes.h"
 #include "einsum/reference.h"
+#include "engine/algebra.h"
 #include "engine/compile.h"
 #include "engine/run.h"
 #include "engine/run_plan.h"
 #include "exec/from_ia.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
+#include "ia/search.h"
 #include "lang/expectations.h"
 #include "plan/lower.h"
 #include "plan/planner.h"
@@ -22,7 +24,9 @@
 #include "support/program.h"
 #include "support/random_einsum.h"
 #include "support/random_plan.h"
+#include "support/random_tra.h"
 #include "support/scarce_memory.h"
+#include "tra/text/print.h"
 
 /// Every test runs on all ranks at once, and has to take the same way through its collective calls on each.
 namespace einrel::test {
@@ -190,7 +194,7 @@ std::optional<Runnable> runnable(const Document& document) {
   for (const auto& [name, literal] : document.inputs)
     environment.inputs[name] = {literal_shape(literal), "numbers", any_dtype, "#! in " + name};
   CheckedProgram checked = parse_and_check(document.source, environment);
-  Runnable found{compile("document", *checked.graph), {}, bind_scalars(*checked.graph, document.scalars)};
+  Runnable found{compile("document", *checked.graph), {}, bind_scalars(checked.graph->scalars, document.scalars)};
   for (const Vertex& vertex : found.compiled.graph.vertices) {
     if (!std::holds_alternative<Input>(vertex.op)) continue;
     const auto literal = document.inputs.find(vertex.name);
@@ -214,21 +218,41 @@ TEST(Ranks, ComputeWhatTheDocumentsOfTheLanguageSay) {
     if (!document.errors.empty()) continue;
     const std::optional<Runnable> program = runnable(document);
     const EinGraph& graph = program->compiled.graph;
+    const auto expect_reference = [&](const IaStore& store, const IaPlan& plan) {
+      const Outputs outputs = run_on_ranks(store, plan, program->inputs, program->scalars);
+      if (job().rank != 0) return;
+      Outputs want;
+      const std::vector<Tensor> values = evaluate_reference(graph, program->inputs, program->scalars);
+      for (std::size_t i = 0; i < values.size(); ++i) want.emplace(graph[graph.outputs[i]].name, values[i]);
+      for (const std::string& problem : differences(document, outputs, want)) ADD_FAILURE() << problem;
+    };
     for (const Planner& planner : all_planners()) {
       const Planned planned = planner.plan(graph, {job().ranks, {}, CostKind::seconds, {}, {}});
       const auto* const plan = std::get_if<Plan>(&planned);
       if (plan == nullptr) continue;  // as data, where there is no batch
       const LoweredPlan lowered = lower(graph, *plan);
-      const Outputs outputs = run_on_ranks(lowered.ia.store, lowered.ia.plan, program->inputs, program->scalars);
-      if (job().rank != 0) continue;
-      Outputs want;
-      const std::vector<Tensor> values = evaluate_reference(graph, program->inputs, program->scalars);
-      for (std::size_t i = 0; i < values.size(); ++i) want.emplace(graph[graph.outputs[i]].name, values[i]);
-      for (const std::string& problem : differences(document, outputs, want)) ADD_FAILURE() << problem;
+      expect_reference(lowered.ia.store, lowered.ia.plan);
     }
+    IaProgram relations = plan_algebra(program->compiled, job().ranks, false).ia;
+    relations.plan = cheapest_plan(relations.store, relations.plan, {60, 100'000}).plan();
+    expect_reference(relations.store, relations.plan);
     ++ran;
   }
   EXPECT_GT(ran, 40U);
+}
+
+TEST(Ranks, RunPlansOfRelations) {
+  for (std::uint64_t seed = 0; seed < 90; ++seed) {
+    const RandomTra random = random_tra(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(random.program));
+    const AlgebraPlan plan = plan_algebra(random.program, job().ranks, random.layouts, seed % 3 == 0);
+    const Outputs outputs = run_on_ranks(plan.ia.store, plan.ia.plan, random.inputs, {});
+    if (job().rank != 0) continue;
+    for (const auto& [name, want] : interpreted(random.program, random.inputs)) {
+      const std::vector<double> allowed(static_cast<std::size_t>(want.count()), 0);
+      EXPECT_TRUE(agree(outputs.at(name), want, allowed)) << name;
+    }
+  }
 }
 
 TEST(Ranks, SpillWhereMemoryIsScarce) {

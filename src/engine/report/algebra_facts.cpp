@@ -85,20 +85,19 @@ std::map<std::string, std::string> kernels_besides(const std::vector<OperationLi
 
 }  // namespace
 
+std::string planner_of(const AlgebraFacts& facts) { return facts.derivation ? "ia-rules" : "table-1"; }
+
 AlgebraFacts facts_of(const AlgebraPlan& plan) {
   const IaStore& store = plan.ia.store;
-  std::vector<IaPlan> plans{plan.ia.plan};
-  if (plan.derivation) {
-    plans = {plan.derivation->start};
-    for (const DerivationStep& step : plan.derivation->steps) plans.push_back(step.plan);
-  }
+  const std::vector<IaPlan> plans = plans_of(plan);
   const Names names = names_of(store, plans);
   AlgebraFacts facts{.sites = store.sites(),
                      .planner = plan.planner,
                      .tra = tra_lines(plan.tra),
                      .start = ia_lines(store, plans.front(), names),
                      .derivation = std::nullopt,
-                     .kernels = {}};
+                     .kernels = {},
+                     .plan_seconds = plan.seconds};
   if (plan.derivation) {
     facts.derivation = DerivationFacts{.steps = derivation_lines(store, *plan.derivation, names),
                                        .plans_seen = plan.derivation->plans_seen,

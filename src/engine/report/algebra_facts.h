@@ -19,7 +19,7 @@ struct OperationLine {
 
 /// A plan in the implementation algebra.
 struct IaLines {
-  std::vector<OperationLine> operations;
+  std::vector<OperationLine> operations;  ///< in the order of nodes_of, then what is put out
   PlanCost cost;
 };
 
@@ -50,9 +50,12 @@ struct AlgebraFacts {
   IaLines start;  ///< before any search
   std::optional<DerivationFacts> derivation;
   std::map<std::string, std::string> kernels;  ///< definitions of those that `tra` does not define
+  double plan_seconds = 0;                     ///< that planning took
 
   const IaLines& found() const { return derivation ? derivation->found : start; }
 };
+/// "table-1" or "ia-rules", as users ask for them.
+std::string planner_of(const AlgebraFacts& facts);
 AlgebraFacts facts_of(const AlgebraPlan& plan);
 
 }  // namespace einrel

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <numeric>
 
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
@@ -15,6 +16,21 @@ std::string bytes_by_rank(const std::vector<std::int64_t>& of_ranks) {
   std::string text;
   for (const std::int64_t bytes : of_ranks) text += (text.empty() ? "" : ", ") + bytes_text(bytes);
   return text + (of_ranks.size() > 1 ? " by rank" : "");
+}
+
+/// What was measured of the processes: memory, chunks on disk, bytes received beside those predicted.
+std::string processes_text(const PlanRunReport& run, std::int64_t predicted_bytes) {
+  std::string text = fmt::format(
+      "  peak memory of the process, with everything: {}; of it pages of files (mapped inputs, the program): {}\n",
+      bytes_by_rank(run.peak_bytes), bytes_by_rank(run.file_bytes));
+  if (run.spilled > 0) {
+    text += fmt::format("  written to disk for want of memory: {}; read back: {}\n", bytes_text(run.spilled),
+                        bytes_text(run.read_back));
+  }
+  if (!run.is_counted) return text + "  sites share this process's memory: what is predicted to move did not\n";
+  text += fmt::format("  bytes received: predicted {}, counted {}; by rank", predicted_bytes, run.moved());
+  for (const std::int64_t bytes : run.received) text += fmt::format(" {}", bytes);
+  return text + "\n";
 }
 
 }  // namespace
@@ -49,17 +65,32 @@ std::string analysis_text(const Compiled& compiled, const PlanReport& plan, cons
   if (!measured.empty())
     text +=
         fmt::format("  seconds predicted by figures of machine {}, {}\n", printable(request.machine.name), measured);
-  text += fmt::format(
-      "  peak memory of the process, with everything: {}; of it pages of files (mapped inputs, the program): {}\n",
-      bytes_by_rank(run.peak_bytes), bytes_by_rank(run.file_bytes));
-  if (run.spilled > 0) {
-    text += fmt::format("  written to disk for want of memory: {}; read back: {}\n", bytes_text(run.spilled),
-                        bytes_text(run.read_back));
+  return text + processes_text(run, plan.costs.bytes);
+}
+
+std::string analysis_text(const AlgebraFacts& facts, const std::vector<std::int64_t>& bytes, const PlanRunReport& run) {
+  static constexpr std::size_t column = 60;
+  const auto line = [](const std::string& name, std::int64_t predicted, const std::string& moved, double seconds,
+                       std::int64_t memory) {
+    return fmt::format("  {:<{}} {:>12} | {:>10} {:>12} {:>12}\n", name, column, bytes_text(predicted), moved,
+                       seconds_text(seconds), bytes_text(memory));
+  };
+  std::string text = fmt::format("\n{:<{}} {:>12} | {:>10} {:>12} {:>12}\n", "predicted | measured", column + 2,
+                                 "bytes", "bytes", "seconds", "memory");
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    text +=
+        line(printable(facts.found().operations[i].text, column), bytes[i],
+             run.is_counted ? bytes_text(run.vertex_bytes[i]) : "shared", run.vertex_seconds[i], run.vertex_live[i]);
   }
-  if (!run.is_counted) return text + "  sites share this process's memory: what is predicted to move did not\n";
-  text += fmt::format("  bytes received: predicted {}, counted {}; by rank", plan.costs.bytes, run.moved());
-  for (const std::int64_t bytes : run.received) text += fmt::format(" {}", bytes);
-  return text + "\n";
+  const std::int64_t predicted = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  text += line("in all", predicted, run.is_counted ? bytes_text(run.moved()) : "shared", run.seconds, run.most_live());
+  text += fmt::format(
+      "\n  planned in {}, {}; memory is that of tensors alive (some maybe on disk), measured {}; an aggregate of what "
+      "a "
+      "join gives is computed with it\n",
+      seconds_text(facts.plan_seconds), counted(run.tasks, "task"),
+      run.is_counted ? "on the rank that had most" : "for all sites together, in this process");
+  return text + processes_text(run, predicted);
 }
 
 }  // namespace einrel

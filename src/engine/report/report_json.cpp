@@ -78,8 +78,8 @@ ordered_json contractions_json(const Compiled& compiled) {
 }
 
 /// The member of an object that says what a tensor is, to be put at its end: looking for its name takes long.
-ordered_json::object_t::value_type tensor_json(const Vertex& vertex) {
-  return {vertex.name, {{"shape", shape_json(vertex.bound)}, {"dtype", std::string(name_of(vertex.dtype))}}};
+ordered_json::object_t::value_type tensor_json(const std::string& name, const Shape& bound, DType dtype) {
+  return {name, {{"shape", shape_json(bound)}, {"dtype", std::string(name_of(dtype))}}};
 }
 
 ordered_json base_json(const Compiled& compiled, const LayoutBindings& layouts = {}) {
@@ -91,12 +91,13 @@ ordered_json base_json(const Compiled& compiled, const LayoutBindings& layouts =
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     if (is_input(vertex)) {
-      inputs.push_back(tensor_json(vertex));
+      inputs.push_back(tensor_json(vertex.name, vertex.bound, vertex.dtype));
     } else {
       vertices.push_back(vertex_json(vertex, graph, kernels[v]));
     }
   }
-  for (const VertexId output : graph.outputs) outputs.push_back(tensor_json(graph[output]));
+  for (const VertexId output : graph.outputs)
+    outputs.push_back(tensor_json(graph[output].name, graph[output].bound, graph[output].dtype));
   // One site: nothing moves, so the modelled costs of moving are 0. There is no model of seconds yet.
   return {{"program", compiled.name},
           {"sites", 1},
@@ -117,7 +118,7 @@ std::string text_of(const ordered_json& json) {
 /// What both algebras and a search say of a program.
 void add_algebra(ordered_json& json, const AlgebraFacts& facts) {
   json["sites"] = facts.sites;
-  json["planner"] = facts.derivation ? "ia-rules" : "table-1";
+  json["planner"] = planner_of(facts);
   json["cost"]["floats"] = facts.found().cost.moved;
   json["tra"] = ordered_json::array();
   for (const OperationLine& line : facts.tra) json["tra"].push_back({{"text", line.text}, {"type", line.note}});
@@ -262,6 +263,21 @@ ordered_json summary_json(DType dtype, const Shape& shape, const Summary& summar
   return json;
 }
 
+/// What a run by a plan took.
+ordered_json measured_json(const PlanRunReport& run, double plan_seconds) {
+  return {{"seconds", run.seconds},
+          {"seconds_of_runs", run.runs},
+          {"plan_seconds", plan_seconds},
+          {"bytes_moved", run.is_counted ? run.moved() : 0},
+          {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
+          {"bytes_spilled", run.spilled},
+          {"bytes_read_back", run.read_back},
+          {"peak_memory", run.most_live()},
+          {"peak_memory_per_rank", run.peak_bytes},
+          {"file_pages_per_rank", run.file_bytes},
+          {"tasks", run.tasks}};
+}
+
 /// `outputs` are told in the order of the graph.
 void add_summaries(ordered_json& outputs, const EinGraph& graph, const std::map<std::string, Summary>& summaries) {
   auto output = outputs.begin();
@@ -388,17 +404,33 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
     json["vertices"][next++]["bytes_moved"] = run.is_counted ? run.vertex_bytes[v] : 0;
   }
   add_measured(json["alike"], run, folding);
-  json["measured"] = {{"seconds", run.seconds},
-                      {"seconds_of_runs", run.runs},
-                      {"plan_seconds", plan.seconds},
-                      {"bytes_moved", run.is_counted ? run.moved() : 0},
-                      {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
-                      {"bytes_spilled", run.spilled},
-                      {"bytes_read_back", run.read_back},
-                      {"peak_memory", run.most_live()},
-                      {"peak_memory_per_rank", run.peak_bytes},
-                      {"file_pages_per_rank", run.file_bytes},
-                      {"tasks", run.tasks}};
+  json["measured"] = measured_json(run, plan.seconds);
+  return text_of(json);
+}
+
+std::string run_algebra_json(const std::string& program, const ChosenAlgebra& chosen, const PlanRunReport& run,
+                             const std::map<std::string, Summary>& outputs, std::optional<std::int64_t> peak_bytes) {
+  const TaskGraph& graph = chosen.tasks.graph;
+  ordered_json::object_t inputs;
+  for (const StoredRelation& input : graph.inputs) inputs.push_back(tensor_json(input.name, input.bound, input.dtype));
+  ordered_json::object_t results;
+  for (const TaskOutput& output : graph.outputs) {
+    results.push_back(tensor_json(output.name, output.bound, output.dtype));
+    const auto summary = outputs.find(output.name);
+    if (summary != outputs.end())
+      results.back().second.update(summary_json(output.dtype, output.bound, summary->second));
+  }
+  ordered_json json{{"program", program}, {"inputs", std::move(inputs)}, {"outputs", std::move(results)}};
+  add_algebra(json, chosen.facts);
+  json["cost"]["bytes"] = chosen.tasks.traffic.total;
+  json["peak_memory"] = {{"predicted", most_live_bytes(graph)}, {"measured", peak_bytes.value_or(0)}};
+  for (std::size_t i = 0; i < chosen.bytes.size(); ++i) {
+    json["ia"][i].update({{"bytes", chosen.bytes[i]},
+                          {"bytes_moved", run.is_counted ? run.vertex_bytes[i] : 0},
+                          {"seconds", run.vertex_seconds[i]},
+                          {"peak_memory", run.vertex_live[i]}});
+  }
+  json["measured"] = measured_json(run, chosen.facts.plan_seconds);
   return text_of(json);
 }
 

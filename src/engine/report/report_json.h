@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/choose_plan.h"
 #include "engine/compare_plans.h"
 #include "engine/report/algebra_facts.h"
 #include "engine/report/summary.h"
@@ -22,6 +23,11 @@ std::string run_json(const Compiled& compiled, const RunReport& report, std::opt
 std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
                           const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
                           std::optional<std::int64_t> peak_bytes);
+
+/// The same of a run by a plan of relations: what EXPLAIN says of it, and per operation what was predicted and
+/// measured.
+std::string run_algebra_json(const std::string& program, const ChosenAlgebra& chosen, const PlanRunReport& run,
+                             const std::map<std::string, Summary>& outputs, std::optional<std::int64_t> peak_bytes);
 
 /// What `explain --json` prints of plans: the same without measurements.
 std::string plans_json(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request);
