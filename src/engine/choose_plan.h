@@ -26,10 +26,9 @@ struct ChosenPlan {
   PlanRequest request;
   PlanReport plan;
   PlannedTasks tasks;
-  bool spills = false;    ///< chunks may have to go to disk
-  bool in_order = false;  ///< all fits, if one task runs after the other (PlanResources)
-  std::size_t threads =
-      1;  ///< that compute: fewer than asked for where chunks would be too small, or StarPU has no more
+  bool spills = false;      ///< chunks may have to go to disk
+  bool in_order = false;    ///< all fits, if one task runs after the other (PlanResources)
+  std::size_t threads = 1;  ///< that compute: fewer than asked for if chunks are too small, or StarPU has no more
 };
 
 /// A plan that runs within the limit: in one process, where not everything fits at once, one that is so fine that
