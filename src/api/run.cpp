@@ -65,7 +65,7 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
   const PlannedAs asked = asked_for(options, threads);
   TensorBindings inputs;
   for (const auto& [name, tensor] : run.inputs) inputs[name] = TensorAccess::inside(tensor);
-  static std::mutex one_at_a_time;  // StarPU starts once per process
+  static std::mutex one_at_a_time;  // as PlanSession is, and StarPU in a process
   const std::unique_lock lock(one_at_a_time);
   const auto [planned, is_new] = run.version.planned(asked, run.source);
   const ChosenPlan& chosen = planned.chosen;

@@ -66,6 +66,7 @@ bool runs_in_order(ChosenTasks& chosen, const UncutText& uncut) {
 
 /// Tasks as they are cut, whose chunks come and go. Throws UserError where one takes more than there is.
 void make_spill(ChosenTasks& chosen, const UncutText& uncut) {
+  chosen.threads = std::min(chosen.threads, most_session_threads());
   cut_parts_out(chosen.tasks.graph, most_task_bytes({*chosen.limit, chosen.threads}));
   chosen.threads = threads_that_fit(chosen.tasks, {*chosen.limit, chosen.threads});
   check_tasks_fit(chosen.tasks, {*chosen.limit, chosen.threads}, uncut);
@@ -96,11 +97,11 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   ChosenPlan chosen = chosen_by_name(compiled, request, false);
   chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
   if (!limit || runs_in_order(chosen, uncut_labels(compiled))) return chosen;
-  request.threads = chosen.threads = std::min(request.threads, most_session_threads());
   if (is_given) {
     make_spill(chosen, uncut_labels(compiled));
     return chosen;
   }
+  request.threads = std::min(request.threads, most_session_threads());
   OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
   request.plan.sites = fine.plan.plan.sites;
   return {{std::move(fine.tasks), limit, true, false, fine.threads}, request.plan, std::move(fine.plan)};

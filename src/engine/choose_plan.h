@@ -28,7 +28,7 @@ struct ChosenTasks {
   std::optional<std::int64_t> limit;  ///< bytes that the process may take
   bool spills = false;                ///< chunks may have to go to disk
   bool in_order = false;              ///< all fits, if one task runs after the other (PlanResources)
-  std::size_t threads = 1;  ///< that compute: fewer than asked for where chunks for all of them would be too small
+  std::size_t threads = 1;  ///< that compute: fewer than asked for if chunks are too small, or StarPU has no more
 };
 
 /// How a program is going to run.

@@ -7,6 +7,9 @@
 #include <set>
 #include <string>
 
+#include "einsum/check.h"
+#include "engine/choose_plan.h"
+#include "exec/starpu/session.h"
 #include "support/barrier.h"
 #include "support/program.h"
 
@@ -73,6 +76,21 @@ TEST(PlanSession, GivesEachTaskAllThreadsWhereFewCouldRunAtOnce) {
 
 TEST(PlanSession, RunsWithNoThreadsBesideItsOwnWhatIsSoonDone) {
   EXPECT_EQ(threads_of(run_on_ones(cut_in_parts("dims i=64\ninput A[i]\nZ[i] = A[i] * 2\n", 4), 4)), std::set<int>{0});
+}
+
+TEST(ChoosePlan, TakesNoMoreThreadsUnderALimitThanStarpuHas) {
+  const SourceText source("p.ein",
+                          "dims i=6000 j=6000\ninput A[i,j]\nB[i,j] = sum[k] A[i,k] * A[k,j]\n"
+                          "C[i,j] = sum[k] B[i,k] * A[k,j]\n");
+  const Compiled compiled = compile("p.ein", *parse_and_check(source, {}).graph);
+  RunRequest request;
+  request.planner = "eindecomp";
+  request.threads = 16;
+  EXPECT_EQ(choose_plan(compiled, request, source, {}).threads, 16U);
+  request.plan.memory = std::int64_t{200} << 20;
+  const ChosenPlan chosen = choose_plan(compiled, request, source, {});
+  EXPECT_TRUE(chosen.spills);
+  EXPECT_LE(chosen.threads, most_session_threads());
 }
 
 }  // namespace
