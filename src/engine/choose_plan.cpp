@@ -78,12 +78,15 @@ std::int64_t most_live_bytes_of_site(const TaskGraph& graph) {
   const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
   std::vector<std::int64_t> live(static_cast<std::size_t>(graph.sites), 0);
   std::int64_t most = 0;
-  const auto at = [&](ArrayId array) -> std::int64_t& { return live[static_cast<std::size_t>(graph[array].site)]; };
+  const auto on = [&](Site site) -> std::int64_t& { return live[static_cast<std::size_t>(site)]; };
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    for (const ArrayId made : task.makes) at(made) += overwritten(task) ? 0 : bytes_of(graph[made]);
-    if (!task.makes.empty()) most = std::max(most, at(task.makes.front()));
-    for (const ArrayId array : freed[t]) at(array) -= overwritten(task) == array ? 0 : bytes_of(graph[array]);
+    std::int64_t& here = on(site_of(graph, task));
+    here += bytes_made(graph, task);
+    most = std::max(most, here);
+    for (const ArrayId array : freed[t]) {
+      if (overwritten(task) != array) on(graph[array].site) -= bytes_of(graph[array]);
+    }
   }
   return most;
 }

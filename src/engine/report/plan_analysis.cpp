@@ -85,9 +85,8 @@ std::string analysis_text(const AlgebraFacts& facts, const std::vector<std::int6
   const std::int64_t predicted = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   text += line("in all", predicted, run.is_counted ? bytes_text(run.moved()) : "shared", run.seconds, run.most_live());
   text += fmt::format(
-      "\n  planned in {}, {}; memory is that of tensors alive (some maybe on disk), measured {}; an aggregate of what "
-      "a "
-      "join gives is computed with it\n",
+      "\n  planned in {}, {}; memory is that of tensors alive (some maybe on disk), measured {}\n"
+      "  operations that run together stand at one of them\n",
       seconds_text(facts.plan_seconds), counted(run.tasks, "task"),
       run.is_counted ? "on the rank that had most" : "for all sites together, in this process");
   return text + processes_text(run, predicted);
