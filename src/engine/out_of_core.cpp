@@ -61,7 +61,7 @@ bool fits_with_bookkeeping(const LargestTask& largest, TaskMemory memory) {
 PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
   PlannedTasks tasks = tasks_of(compiled, plan, job, most_task_bytes(memory));
   cut_parts_out(tasks.graph, most_task_bytes(memory));
-  read_late(tasks.graph);
+  read_late(tasks.graph, chunk_memory(memory.limit, memory.threads));
   return tasks;
 }
 

@@ -59,6 +59,19 @@ class InputsWithinLimits(ProgramTest):
                             "--out", f"S={self.path('s.npy')}"], check=True, capture_output=True, timeout=100)
             np.testing.assert_array_equal(np.load(self.path("s.npy")), self.values.sum(axis=1))
 
+    def test_inputs_that_are_made_are_made_again_and_do_not_go_to_disk(self):
+        # Twice over all of the input, which takes several times what there is: for the greatest value, and its position.
+        program = self.text_file("position.ein", f"dims i={self.ROWS} j={self.COLUMNS} z={self.ROWS - 10}\n"
+                                 "input X[i,j]\nS[] = argmax[z,j] X[z+7,j]\n")
+        np.save(self.path("x.npy"), np.asarray(self.values, "u1"))
+        for given in (("--random", "1"), ("--in", f"X={self.path('x.npy')}")):
+            with self.subTest(given=given):
+                whole = json.loads(self.succeed("run", program, *given, "--json").out)
+                ran = json.loads(self.succeed("run", program, *given, "--memory", "12MB", "--threads", "1", "--json").out)
+                self.assertEqual(ran["outputs"], whole["outputs"])
+                self.assertLess(ran["measured"]["bytes_spilled"], 1e6)
+                self.assertLess(ran["measured"]["bytes_read_back"], 1e6)
+
     def write_compressed(self):
         np.savez_compressed(self.path("x.npz"), X=self.values.astype(np.float32), other=np.ones(3))
         with gzip.open(self.path("x.idx.gz"), "wb", compresslevel=1) as file:
