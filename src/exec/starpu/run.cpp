@@ -156,6 +156,8 @@ void run_task(void* buffers[], void* argument) {
   if (overwritten(call.task)) state.live.begin(call.task.makes);
   for (const ArrayId read : call.task.reads) state.live.end_use(read);
   if (makes) state.live.end_use(call.task.makes);
+  call.in_place = {};  // there are as many calls as tasks, until the end of the run
+  call.buffers = {};
 }
 
 /// What goes to another rank, or comes from it.
