@@ -107,7 +107,10 @@ class InputsWithinLimits(ProgramTest):
             self.refuse(1, *given, mentions=["'/proc'", name, "decompressed there", "name another folder"],
                         env={**os.environ, "TMPDIR": "/proc"})
             self.refuse(1, *given, "--spill", "/nowhere", mentions=["/nowhere"])
-            self.succeed("run", program, "--in", f"X={self.path(name)}", preexec_fn=small_files)  # in memory
+            for without in ((), ("--memory", "none")):  # in memory
+                self.succeed("run", program, "--in", f"X={self.path(name)}", *without, preexec_fn=small_files)
+        self.refuse(1, "run", program, "--in", f"X={self.path(name)}", "--memory", "none", "--spill", "/nowhere",
+                    mentions=["--spill needs --memory SIZE"])
 
 
 if __name__ == "__main__":
