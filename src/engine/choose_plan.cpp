@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+#include <variant>
 
 #include "base/text.h"
 #include "base/unnamed_file.h"
+#include "engine/bookkeeping.h"
 #include "engine/memory.h"
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"
-#include "exec/cut_parts_out.h"
+#include "exec/read_late.h"
 #include "exec/starpu/session.h"
 #include "ia/traffic.h"
 
@@ -34,43 +37,85 @@ ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool wi
   return chosen;
 }
 
+/// Whether everything fits into a process on its own when one task runs after the other, which is noted. Throws
+/// UserError where not even what is kept of the tasks does.
+bool runs_in_order(ChosenTasks& chosen, const UncutText& uncut) {
+  const std::int64_t left = left_for_arrays(*chosen.limit, bookkeeping_in_order(chosen.tasks));
+  chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, chosen.threads);
+  if (left == 0) check_tasks_fit(chosen.tasks, {*chosen.limit, 1}, uncut);  // nor does what has more tasks
+  return chosen.in_order;
+}
+
+/// Notes that chunks come and go, and how many threads work on them. Throws UserError where a task takes more than there
+/// is.
+void make_spill(ChosenTasks& chosen, const UncutText& uncut) {
+  chosen.threads = threads_that_fit(chosen.tasks, {*chosen.limit, chosen.threads});
+  check_tasks_fit(chosen.tasks, {*chosen.limit, chosen.threads}, uncut);
+  chosen.spills = true;
+}
+
+/// A rank's tasks for a plan, none of which may have to go to disk; inputs take memory as late as they can.
+void make_tasks(const Compiled& compiled, ChosenPlan& chosen, const Job& job) {
+  chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
+  if (chosen.request.memory) read_late(chosen.tasks.graph, std::numeric_limits<std::int64_t>::max());
+}
+
+/// What a rank's limit leaves for arrays beside a plan's tasks.
+std::int64_t left_beside(const ChosenPlan& chosen) {
+  return left_for_arrays(*chosen.request.memory, bookkeeping_by_starpu(chosen.tasks));
+}
+
+/// Asks the planner for plans that leave room for the bookkeeping of their tasks, as long as they do not. Throws
+/// UserError when there is none.
+void make_room_for_bookkeeping(const Compiled& compiled, const std::string& planner, ChosenPlan& chosen,
+                               const Job& job) {
+  constexpr int most_attempts = 3;
+  PlanRequest less = chosen.request;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    less.memory = left_beside(chosen);
+    if (*less.memory == 0 || chosen.plan.peak.bytes <= *less.memory) return;
+    std::variant<PlanReport, PlanRefusal> next = try_plan(compiled, planner, less);
+    if (std::holds_alternative<PlanRefusal>(next)) return;
+    chosen.plan = std::get<PlanReport>(std::move(next));
+    make_tasks(compiled, chosen, job);
+  }
+}
+
+/// Of a plan whose chunks stay in memory.
+void check_rank_fits(const Compiled& compiled, const ChosenPlan& chosen, const SourceText& source) {
+  const std::optional<std::int64_t>& limit = chosen.request.memory;
+  if (!limit) return;
+  check_fits(compiled, chosen.plan, chosen.request, source);
+  PlanRequest beside = chosen.request;
+  beside.memory = left_beside(chosen);
+  if (*beside.memory == 0) check_tasks_fit(chosen.tasks, {*limit, chosen.threads, true}, uncut_labels(compiled));
+  check_fits(compiled, chosen.plan, beside, source,
+             fmt::format("\n  beside it, {} of {}", bookkeeping_text(chosen.tasks, bookkeeping_by_starpu(chosen.tasks)),
+                         bytes_text(*limit)));
+}
+
 ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
   const std::optional<std::int64_t> limit = request.plan.memory;
   const bool may_spill = request.may_spill && limit;
   const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, !may_spill);
-  const bool spills = may_spill && chosen.plan.peak.bytes > chunk_memory(*limit, request.threads);
-  if (spills && !is_given) {
-    Plan finer = std::move(chosen.plan.plan);
-    chosen.tasks = make_tasks_fit(compiled, finer, {*limit, request.threads, true}, job);
-    const double seconds = chosen.plan.seconds;
-    chosen.plan = report_of(compiled, std::move(finer), request.plan);
-    chosen.plan.seconds = seconds;
-  } else {
-    chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
+  make_tasks(compiled, chosen, job);
+  chosen.spills = may_spill && chosen.plan.peak.bytes > chunk_memory(left_beside(chosen), request.threads);
+  if (!chosen.spills) {
+    if (limit && !is_given) make_room_for_bookkeeping(compiled, request.planner, chosen, job);
+    check_rank_fits(compiled, chosen, source);
+    return chosen;
   }
-  if (!spills) check_fits(compiled, chosen.plan, request.plan, source);
-  if (spills) check_tasks_fit(chosen.tasks, {*limit, request.threads, true}, uncut_labels(compiled));
-  chosen.spills = spills;
+  const TaskMemory memory{*limit, request.threads, true};
+  if (is_given) {
+    chosen.tasks = tasks_within(compiled, chosen.plan.plan, memory, job);
+    check_tasks_fit(chosen.tasks, memory, uncut_labels(compiled));
+  } else {
+    OutOfCorePlan fine = finer_out_of_core(compiled, chosen.plan, request.plan, memory, job);
+    chosen.plan = std::move(fine.plan);
+    chosen.tasks = std::move(fine.tasks);
+  }
   return chosen;
-}
-
-/// Whether everything fits into a process on its own when one task runs after the other, which is noted. Throws
-/// UserError where not even what is kept of the tasks does.
-bool runs_in_order(ChosenTasks& chosen, const UncutText& uncut) {
-  const std::int64_t left = *chosen.limit - bookkeeping_bytes(chosen.tasks);
-  chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, chosen.threads);
-  if (left <= 0) check_tasks_fit(chosen.tasks, {*chosen.limit, 1}, uncut);  // nor does what has more tasks
-  return chosen.in_order;
-}
-
-/// Tasks as they are cut, whose chunks come and go. Throws UserError where one takes more than there is.
-void make_spill(ChosenTasks& chosen, const UncutText& uncut) {
-  chosen.threads = std::min(chosen.threads, most_session_threads());
-  cut_parts_out(chosen.tasks.graph, most_task_bytes({*chosen.limit, chosen.threads}));
-  chosen.threads = threads_that_fit(chosen.tasks, {*chosen.limit, chosen.threads});
-  check_tasks_fit(chosen.tasks, {*chosen.limit, chosen.threads}, uncut);
-  chosen.spills = true;
 }
 
 /// The most that is alive at a time on one site, when its tasks run in their order.
@@ -98,14 +143,16 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   const std::optional<std::int64_t> limit = request.plan.memory;
   const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, false);
-  chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
+  make_tasks(compiled, chosen, job);
   if (!limit || runs_in_order(chosen, uncut_labels(compiled))) return chosen;
+  const TaskMemory memory{*limit, std::min(request.threads, most_session_threads())};
   if (is_given) {
+    chosen.threads = memory.threads;
+    chosen.tasks = tasks_within(compiled, chosen.plan.plan, memory, job);
     make_spill(chosen, uncut_labels(compiled));
     return chosen;
   }
-  request.threads = std::min(request.threads, most_session_threads());
-  OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
+  OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, memory);
   request.plan.sites = fine.plan.plan.sites;
   return {{std::move(fine.tasks), limit, true, false, fine.threads}, request.plan, std::move(fine.plan)};
 }
@@ -120,7 +167,10 @@ ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limit
         "more finely for more sites");
   };
   if (!job.is_started) {
-    if (!runs_in_order(chosen, cut_by_program)) make_spill(chosen, cut_by_program);
+    if (runs_in_order(chosen, cut_by_program)) return chosen;
+    chosen.threads = std::min(chosen.threads, most_session_threads());
+    order_within(chosen.tasks.graph, {*limits.memory, chosen.threads});
+    make_spill(chosen, cut_by_program);
     return chosen;
   }
   const std::int64_t needed = most_live_bytes_of_site(chosen.tasks.graph);
@@ -134,7 +184,7 @@ ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limit
                     planner_of(chosen.facts), wanted, limit));
   }
   const TaskMemory memory{*limits.memory, limits.threads, true};
-  cut_parts_out(chosen.tasks.graph, most_task_bytes(memory));
+  order_within(chosen.tasks.graph, memory);
   check_tasks_fit(chosen.tasks, memory, cut_by_program);
   return chosen;
 }
@@ -153,7 +203,7 @@ void check_room(const std::string& program, const ChosenTasks& chosen,
 PlanResources resources_of(const ChosenTasks& chosen, const std::optional<std::string>& folder,
                            std::function<void(std::exception_ptr)> on_failure) {
   std::optional<std::int64_t> memory;
-  if (chosen.spills) memory = *chosen.limit - bookkeeping_bytes(chosen.tasks);
+  if (chosen.spills) memory = left_for_arrays(*chosen.limit, bookkeeping_by_starpu(chosen.tasks));
   return {chosen.threads, memory, {folder.value_or(temporary_folder()), std::move(on_failure)}, chosen.in_order};
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
+#include "engine/bookkeeping.h"
 #include "exec/cut_parts_out.h"
 #include "exec/read_late.h"
 #include "exec/starpu/session.h"
@@ -35,11 +36,11 @@ constexpr std::int64_t least_task_bytes = std::int64_t{1} << 20;
 struct LargestTask {
   std::int64_t bytes = 0;
   IaId node;
-  std::int64_t bookkeeping = 0;
+  Bookkeeping bookkeeping;
 };
 
 LargestTask largest_task(const PlannedTasks& tasks) {
-  LargestTask largest{0, {}, bookkeeping_bytes(tasks)};
+  LargestTask largest{0, {}, bookkeeping_by_starpu(tasks)};
   for (const Task& task : tasks.graph.tasks) {
     const std::int64_t bytes = bytes_needed(tasks.graph, task);
     if (bytes <= largest.bytes) continue;
@@ -52,16 +53,8 @@ LargestTask largest_task(const PlannedTasks& tasks) {
 bool fits(const LargestTask& largest, const TaskMemory& memory) { return largest.bytes <= most_task_bytes(memory); }
 
 bool fits_with_bookkeeping(const LargestTask& largest, TaskMemory memory) {
-  memory.limit -= largest.bookkeeping;
+  memory.limit = left_for_arrays(memory.limit, largest.bookkeeping);
   return memory.limit > 0 && fits(largest, memory);
-}
-
-/// Each as small as the memory asks.
-PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
-  PlannedTasks tasks = tasks_of(compiled, plan, job, most_task_bytes(memory));
-  cut_parts_out(tasks.graph, most_task_bytes(memory));
-  read_late(tasks.graph);
-  return tasks;
 }
 
 /// What all tasks read and make, each by itself.
@@ -138,24 +131,20 @@ bool ask_for_smaller(const EinGraph& graph, const std::set<std::size_t>& vertice
 
 }  // namespace
 
-std::int64_t bookkeeping_bytes(const PlannedTasks& tasks) {
-  constexpr std::int64_t of_vertex = 8000;  // with its plan and kernels
-  constexpr std::int64_t of_task = 400;
-  constexpr std::int64_t of_array = 5000;  // that is alive: what StarPU keeps of it
-  constexpr std::int64_t own = std::int64_t{1} << 20;
-  const TaskGraph& graph = tasks.graph;
-  const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
-  std::int64_t live = 0;
-  std::int64_t most_live = 0;
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    if (!std::holds_alternative<WriteOutput>(graph.tasks[t].op)) ++live;
-    most_live = std::max(most_live, live);
-    live -= static_cast<std::int64_t>(freed[t].size());
-  }
-  if (graph.memory == SiteMemory::apart) most_live /= graph.sites;
-  const std::int64_t all = of_vertex * static_cast<std::int64_t>(tasks.names.size()) +
-                           of_task * static_cast<std::int64_t>(graph.tasks.size()) + of_array * most_live;
-  return std::max<std::int64_t>(0, all - own);
+PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
+  PlannedTasks tasks = tasks_of(compiled, plan, job, most_task_bytes(memory));
+  order_within(tasks.graph, memory);
+  return tasks;
+}
+
+void order_within(TaskGraph& tasks, const TaskMemory& memory) {
+  cut_parts_out(tasks, most_task_bytes(memory));
+  read_late(tasks, chunk_memory(memory.limit, memory.threads));
+}
+
+std::string bookkeeping_text(const PlannedTasks& tasks, const Bookkeeping& bookkeeping) {
+  return fmt::format("the bookkeeping of {} takes {}", counted(tasks.graph.tasks.size(), "task"),
+                     bytes_text(most_of(bookkeeping)));
 }
 
 std::int64_t most_task_bytes(const TaskMemory& memory) {
@@ -170,14 +159,14 @@ UncutText uncut_labels(const Compiled& compiled) {
 void check_tasks_fit(const PlannedTasks& tasks, const TaskMemory& memory, const UncutText& uncut) {
   LargestTask largest = largest_task(tasks);
   if (fits_with_bookkeeping(largest, memory)) return;
-  const bool is_for_tasks = fits(largest, memory) || largest.bookkeeping >= memory.limit;
-  if (largest.bookkeeping >= memory.limit) largest.bytes = 0;  // a part can be smaller, but no plan has fewer tasks
+  const bool has_none_left = left_for_arrays(memory.limit, largest.bookkeeping) == 0;
+  const bool is_for_tasks = fits(largest, memory) || has_none_left;
+  if (has_none_left) largest.bytes = 0;  // a part can be smaller, but no plan has fewer tasks
   const std::string help = fmt::format("\n  help: give at least {}{}", bytes_text(least_limit(largest, memory)),
                                        memory.is_in_job      ? ", or more ranks"
                                        : memory.threads == 1 ? ""
                                                              : ", or fewer --threads");
-  const std::string bookkeeping = fmt::format(
-      "the bookkeeping of {} takes {}", counted(tasks.graph.tasks.size(), "task"), bytes_text(largest.bookkeeping));
+  const std::string bookkeeping = bookkeeping_text(tasks, largest.bookkeeping);
   if (is_for_tasks)
     throw UserError(fmt::format("--memory {} is too little: {}{}", bytes_text(memory.limit), bookkeeping, help));
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
@@ -186,15 +175,20 @@ void check_tasks_fit(const PlannedTasks& tasks, const TaskMemory& memory, const 
       vertex ? tasks.names[*vertex] : "the program", bytes_text(largest.bytes),
       memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
       counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut(*vertex) : "",
-      largest.bookkeeping == 0 ? "" : "\n  " + bookkeeping, help));
+      most_of(largest.bookkeeping) == 0 ? "" : "\n  " + bookkeeping, help));
 }
 
 std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory) {
+  if (memory.is_in_job) return memory.threads;
   const LargestTask largest = largest_task(tasks);
   while (memory.threads > 1 && !fits_with_bookkeeping(largest, memory)) --memory.threads;
   return memory.threads;
 }
 
+namespace {
+
+/// Puts more parts on the same sites, so small that every task fits, or as small as they can be, or as many as are
+/// worth handling. Returns the tasks.
 PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemory& memory, const Job& job) {
   const std::int64_t most = most_task_bytes(memory);
   std::vector<std::int64_t> most_bytes(compiled.graph.vertices.size(), most);
@@ -216,13 +210,11 @@ PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemo
   return best;
 }
 
-namespace {
-
 /// A plan whose parts are made finer until they fit, or as far as that goes.
 OutOfCorePlan made_finer(const Compiled& compiled, const PlanReport& from, PlanRequest request,
-                         const TaskMemory& memory) {
+                         const TaskMemory& memory, const Job& job) {
   Plan plan = from.plan;
-  PlannedTasks tasks = make_tasks_fit(compiled, plan, memory, {});
+  PlannedTasks tasks = make_tasks_fit(compiled, plan, memory, job);
   const std::size_t threads = threads_that_fit(tasks, memory);
   request.sites = plan.sites;
   PlanReport report = report_of(compiled, std::move(plan), request);
@@ -256,7 +248,7 @@ OutOfCorePlan plan_for_more_sites(const Compiled& compiled, const std::string& p
 std::optional<OutOfCorePlan> plan_for_constants(const Compiled& compiled, const std::string& planner,
                                                 const PlanRequest& request, const TaskMemory& memory) {
   if (!reads_results_at_constants(compiled.graph)) return std::nullopt;
-  OutOfCorePlan finer = made_finer(compiled, plan_with(compiled, planner, request), request, memory);
+  OutOfCorePlan finer = made_finer(compiled, plan_with(compiled, planner, request), request, memory, {});
   const bool fit = fits(largest_task(finer.tasks), {memory.limit, finer.threads});
   return fit ? std::optional(std::move(finer)) : std::nullopt;
 }
@@ -272,28 +264,45 @@ OutOfCorePlan plan_chunks(const Compiled& compiled, const std::string& planner, 
   OutOfCorePlan best = plan_for_more_sites(compiled, planner, request, memory, calls);
   const bool fit = fits(largest_task(best.tasks), memory);
   if (finer && (!fit || bytes_touched(finer->tasks.graph) < bytes_touched(best.tasks.graph))) return std::move(*finer);
-  return fit ? std::move(best) : made_finer(compiled, best.plan, request, memory);
+  return fit ? std::move(best) : made_finer(compiled, best.plan, request, memory, {});
+}
+
+/// Smaller chunks leave room for the bookkeeping; so do fewer threads, which need fewer of them. Throws as
+/// check_tasks_fit does.
+OutOfCorePlan with_room_for_bookkeeping(const Compiled& compiled, const TaskMemory& memory,
+                                        const std::function<OutOfCorePlan(const TaskMemory&)>& plan_within) {
+  constexpr int most_attempts = 6;
+  OutOfCorePlan best = plan_within(memory);
+  LargestTask largest = largest_task(best.tasks);
+  const bool can_fit = fits(largest, {memory.limit, best.threads, memory.is_in_job});
+  TaskMemory less{memory.limit, best.threads, memory.is_in_job};
+  for (int attempt = 0; can_fit && attempt < most_attempts; ++attempt) {
+    if (fits_with_bookkeeping(largest, {memory.limit, best.threads, memory.is_in_job})) break;
+    less.limit = std::max<std::int64_t>(memory.limit - 2 * largest.bookkeeping.running, 1);
+    OutOfCorePlan next = plan_within(less);
+    const LargestTask next_largest = largest_task(next.tasks);
+    const bool has_more = next_largest.bookkeeping.running >= largest.bookkeeping.running;
+    if (has_more && !fits(next_largest, {less.limit, next.threads, less.is_in_job})) break;
+    best = std::move(next);
+    largest = next_largest;
+    if (!less.is_in_job) less.threads = std::max<std::size_t>(less.threads / 2, 1);
+  }
+  check_tasks_fit(best.tasks, {memory.limit, best.threads, memory.is_in_job}, uncut_labels(compiled));
+  return best;
 }
 
 }  // namespace
 
 OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, const PlanRequest& request,
-                               std::size_t threads, std::int64_t limit) {
-  OutOfCorePlan best = plan_chunks(compiled, planner, request, {limit, threads});
-  LargestTask largest = largest_task(best.tasks);
-  const bool can_fit = fits(largest, {limit, best.threads});
-  // Smaller chunks leave room for the bookkeeping; fewer threads need fewer of them.
-  for (std::size_t fewer = best.threads; can_fit && fewer > 0; fewer /= 2) {
-    if (fits_with_bookkeeping(largest, {limit, best.threads})) break;
-    const std::int64_t left = std::max<std::int64_t>(limit - 2 * largest.bookkeeping, 1);
-    OutOfCorePlan next = plan_chunks(compiled, planner, request, {left, fewer});
-    const LargestTask next_largest = largest_task(next.tasks);
-    if (next_largest.bookkeeping >= largest.bookkeeping && !fits(next_largest, {left, next.threads})) break;
-    best = std::move(next);
-    largest = next_largest;
-  }
-  check_tasks_fit(best.tasks, {limit, best.threads}, uncut_labels(compiled));
-  return best;
+                               const TaskMemory& memory) {
+  return with_room_for_bookkeeping(
+      compiled, memory, [&](const TaskMemory& within) { return plan_chunks(compiled, planner, request, within); });
+}
+
+OutOfCorePlan finer_out_of_core(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                                const TaskMemory& memory, const Job& job) {
+  return with_room_for_bookkeeping(
+      compiled, memory, [&](const TaskMemory& within) { return made_finer(compiled, plan, request, within, job); });
 }
 
 }  // namespace einrel

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "engine/bookkeeping.h"
 #include "engine/compare_plans.h"
 #include "engine/run_plan.h"
 
@@ -22,10 +23,6 @@ struct TaskMemory {
   bool is_in_job = false;  ///< where one task runs at a time, on all threads
 };
 
-/// What a process takes beside what is in the arrays: for vertices, tasks, and arrays that are alive. As measured; the
-/// first MiB is the process's own.
-std::int64_t bookkeeping_bytes(const PlannedTasks& tasks);
-
 /// The most that the tensors of one task may take: StarPU would wait for ever for more. As many tasks as run side by
 /// side, and as much again on its way to the disk or from it; in a job, from rank to rank, too (exec/starpu/run).
 std::int64_t most_task_bytes(const TaskMemory& memory);
@@ -35,6 +32,15 @@ using UncutText = std::function<std::string(std::size_t)>;
 /// The labels of a vertex that cannot be cut. `compiled` must outlive it.
 UncutText uncut_labels(const Compiled& compiled);
 
+/// The tasks of a plan, each as small as the memory asks and the plan allows: reductions go from range to range of a
+/// label, parts of large arrays are cut out one by one, and inputs are read when they are needed.
+PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job);
+/// The same of tasks that are there, but for the ranges.
+void order_within(TaskGraph& tasks, const TaskMemory& memory);
+
+/// "the bookkeeping of 3 tasks takes 1 MB".
+std::string bookkeeping_text(const PlannedTasks& tasks, const Bookkeeping& bookkeeping);
+
 /// Throws UserError naming the vertex, what it takes and the limit when a task takes more than the bookkeeping of all
 /// tasks leaves for it.
 void check_tasks_fit(const PlannedTasks& tasks, const TaskMemory& memory, const UncutText& uncut);
@@ -42,15 +48,16 @@ void check_tasks_fit(const PlannedTasks& tasks, const TaskMemory& memory, const 
 /// As many threads as can work on such tasks side by side, at most memory.threads.
 std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory);
 
-/// Puts more parts on the same sites, so small that every task fits, or as small as they can be, or as many as are
-/// worth handling. Returns the tasks.
-PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemory& memory, const Job& job);
-
-/// Cuts a program so finely that the tensors that all threads work on at once take at most half of what `limit` leaves
-/// for chunks: by asking `planner` for plans for more and more sites, from request.sites on, and, where that does not
-/// make chunks smaller, into more parts on the same sites. Fewer threads work side by side where chunks would be too
-/// small for all of them to gain anything. Throws as check_tasks_fit does when even the finest takes more for one.
+/// Cuts a program so finely that the tensors that all threads work on at once take at most half of what the limit
+/// leaves for chunks: by asking `planner` for plans for more and more sites, from request.sites on, and, where that
+/// does not make chunks smaller, into more parts on the same sites. Fewer threads work side by side where chunks would
+/// be too small for all of them to gain anything. Throws as check_tasks_fit does when even the finest takes more for
+/// one.
 OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, const PlanRequest& request,
-                               std::size_t threads, std::int64_t limit);
+                               const TaskMemory& memory);
+
+/// The same for the ranks of a job, whose plan has its sites: into more parts on each.
+OutOfCorePlan finer_out_of_core(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                                const TaskMemory& memory, const Job& job);
 
 }  // namespace einrel

@@ -274,7 +274,7 @@ InputSources sources_of(const TensorBindings& inputs) { return {inputs.begin(), 
 
 PlanSession::PlanSession(const PlannedTasks& tasks, PlanResources resources, Job job)
     : tasks_(tasks), resources_(std::move(resources)), job_(std::move(job)) {
-  if (resources_.memory || resources_.in_order) malloc_trim(0);  // what planning took would stay beside the chunks
+  malloc_trim(0);  // what planning took would stay beside the chunks
   if (job_.ranks > 1 || resources_.memory) return;
   constexpr Slack within_limit{0.125, 0};
   if (is_better_serial(tasks.graph, resources_))

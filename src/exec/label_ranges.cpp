@@ -1,6 +1,7 @@
 #include "exec/label_ranges.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <utility>
 
@@ -21,24 +22,37 @@ Positions positions_of(const Index& index, const std::vector<Label>& labels, Ext
   return {std::clamp<std::int64_t>(all.first, 0, end), std::clamp<std::int64_t>(all.last, 0, end)};
 }
 
+/// How far the first and the last of them are apart, and one more, whether they are inside or not.
+std::int64_t positions_run_over(const Index& index, const std::vector<Label>& labels) {
+  std::int64_t count = 1;
+  for (const IndexTerm& term : index.terms)
+    count += std::abs(term.coefficient) * (labels[term.label].extent.value() - 1);
+  return count;
+}
+
 bool has_label(const Index& index, std::size_t label) {
   return std::any_of(index.terms.begin(), index.terms.end(),
                      [&](const IndexTerm& term) { return term.label == label; });
 }
 
-/// Makes an access count from the first positions that it reads: of every dimension that the label walks through, and
-/// of those of which another label does not walk through all.
+/// Whether ranges of a label read parts of a dimension: the label walks through it, or another, not through all of it.
+bool is_narrowed(const Access& access, std::size_t d, const std::vector<Label>& labels, std::size_t label,
+                 Extent bound) {
+  const Index& index = access.indices[d];
+  if (has_label(index, label)) return true;
+  return !access.pad && plain_label(index) && positions_of(index, labels, bound).last + 1 < bound.value();
+}
+
+/// Makes an access count from the first positions that it reads of every dimension that is narrowed.
 ConstantPositions narrow(Access& access, const std::vector<Label>& labels, std::size_t label, std::int64_t first,
                          const Shape& bound) {
   ConstantPositions positions(bound.size());
   for (std::size_t d = 0; d < bound.size(); ++d) {
     Index& index = access.indices[d];
     for (const IndexTerm& term : index.terms) index.offset += term.label == label ? term.coefficient * first : 0;
-    const Positions read = positions_of(index, labels, bound[d]);
-    const bool is_part = !access.pad && plain_label(index) && read.last + 1 < bound[d].value();
-    if (!has_label(index, label) && !is_part) continue;
-    positions[d] = read;
-    index.offset -= read.first;
+    if (!is_narrowed(access, d, labels, label, bound[d])) continue;
+    positions[d] = positions_of(index, labels, bound[d]);
+    index.offset -= positions[d]->first;
   }
   return positions;
 }
@@ -159,9 +173,25 @@ std::optional<ExtremeKernels> extreme_kernels(const Kernel& kernel, const std::v
                         kernel_of(kernel.name + "_position", position, arguments, reads_behind)};
 }
 
-std::vector<RangeRead> reads_on_range(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label,
-                                      Positions range) {
-  return vertex_on_range(kernel, bounds, label, range).reads;
+std::vector<PartRead> most_read(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label,
+                                std::int64_t length) {
+  const Vertex vertex = vertices_of(kernel, bounds).front();
+  const auto& einsum = std::get<EinSum>(vertex.op);
+  std::vector<Label> on_range = einsum.labels;
+  on_range[label].extent = Extent(length);
+  const KernelStep& step = kernel.steps.front();
+  std::vector<PartRead> parts;
+  for (const std::size_t o : by_argument(step)) {
+    const Access& access = einsum.operands[o];
+    Shape part = bounds[step.reads[o]];
+    for (std::size_t d = 0; d < part.size(); ++d) {
+      if (!is_narrowed(access, d, einsum.labels, label, part[d])) continue;
+      const Positions all = positions_of(access.indices[d], einsum.labels, part[d]);
+      part[d] = Extent(std::min(all.last - all.first + 1, positions_run_over(access.indices[d], on_range)));
+    }
+    parts.push_back({step.reads[o], std::move(part)});
+  }
+  return parts;
 }
 
 KernelOnRange on_range(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label, Positions range) {
@@ -189,12 +219,11 @@ RangesTogether ranges_together(const Kernel& kernel, const std::vector<Shape>& b
   const auto& einsum = std::get<EinSum>(vertex.op);
   PartialReduction partial = partial_of(einsum);
   RangesTogether result{std::move(partial.fold), identity_kernel(partial.dtype)};
-  if (einsum.reducer != Reducer::mean && partial.dtype == vertex.dtype) return result;
-  double count = 1;
-  for (const std::size_t label : einsum.reduced) count *= static_cast<double>(einsum.labels[label].extent.value());
+  auto finish_body = finished_reduction(*einsum.reducer, partial.dtype, vertex.dtype, einsum.reduced, einsum.labels);
+  if (!finish_body) return result;
   Vertex finish{kernel.name + "_finished", vertex.dtype, vertex.bound, {}, Input{}, {}};
   EinSum& finished = finish.op.emplace<EinSum>();
-  finished.body = finished_reduction(*einsum.reducer, partial.dtype, count);
+  finished.body = std::move(*finish_body);
   finished.operands.emplace_back();
   for (const std::size_t label : einsum.output) {
     finished.operands.front().indices.push_back({0, {{1, finished.labels.size()}}});

@@ -18,7 +18,9 @@ struct ReducedLabel {
 /// of their positions: one EinSum.
 std::vector<ReducedLabel> labels_in_ranges(const Kernel& kernel, const std::vector<Shape>& bounds);
 
-/// Positions of extremes are found by two kernels that can be called for ranges.
+/// Positions of extremes are found by two kernels that can be called for ranges. Both compute a value by the same steps
+/// in the types that these steps have, and give the same bits for it wherever it stands in whichever range: a position
+/// is where the value equals the extreme.
 struct ExtremeKernels {
   Kernel extreme;   ///< of the same arguments
   Kernel position;  ///< the extreme is another array among them, behind the others
@@ -32,9 +34,15 @@ struct RangeRead {
   std::size_t argument = 0;
   ConstantPositions positions;
 };
-/// What these positions of a label need of the arguments: one for every access, numbers behind arrays.
-std::vector<RangeRead> reads_on_range(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label,
-                                      Positions range);
+/// One argument of a kernel, and the bound of the part of it that is read.
+struct PartRead {
+  std::size_t argument = 0;
+  Shape bound;
+};
+/// The most that so many positions of a label, one after the other, need of the arguments, wherever they begin: one for
+/// every access, numbers behind arrays. Of a padded window, those need most that lie inside.
+std::vector<PartRead> most_read(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t label,
+                                std::int64_t length);
 
 /// A kernel, with another reducer than argmax and argmin, that goes through some positions of a label only.
 struct KernelOnRange {

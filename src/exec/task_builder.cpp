@@ -63,22 +63,26 @@ void TaskBuilder::write(const std::string& name, const RelationType& type, const
   }
 }
 
-std::int64_t TaskBuilder::bytes_read(const std::vector<RangeRead>& reads, const Arguments& arguments) const {
+std::int64_t TaskBuilder::bytes_copying(ArrayId array, std::int64_t part) const {
+  const Task* const maker = maker_of(array);
+  const std::int64_t whole = bytes_of(graph_[array]);
+  if (std::holds_alternative<ReadInput>(maker->op)) return 0;
+  if (!std::holds_alternative<CopyBoxes>(maker->op)) return part == whole ? 0 : part + whole;
+  std::int64_t from = part;  // what is copied is cut out of one array at a time (exec/cut_parts_out)
+  for (const ArrayId read : maker->reads) from = std::max(from, bytes_of(graph_[read]));
+  return part + from;
+}
+
+std::int64_t TaskBuilder::bytes_read(const std::vector<PartRead>& parts, const Arguments& arguments) const {
   std::int64_t bytes = 0;
-  std::int64_t copying = 0;  // the most that putting one part together takes
-  for (const auto& [argument, positions] : reads) {
+  std::int64_t copying = 0;  // the most that one part takes
+  for (const auto& [argument, bound] : parts) {
     if (argument >= arguments.arrays.size()) continue;  // a number
     const ArrayId array = arguments.arrays[argument];
     if (positions_.count(array) != 0) continue;
-    TaskArray part = graph_[array];
-    // What a kernel made is there as a whole while a part of it is copied.
-    if (!is_computed(array)) part.bound = narrowed_bound(part.bound, positions);
-    bytes += bytes_of(part);
-    const Task* const maker = maker_of(array);
-    if (maker == nullptr || !std::holds_alternative<CopyBoxes>(maker->op)) continue;
-    std::int64_t from = bytes_of(part);
-    for (const ArrayId read : maker->reads) from = std::max(from, bytes_of(graph_[read]));
-    copying = std::max(copying, bytes_of(part) + from);
+    const std::int64_t part = bytes_of({graph_[array].dtype, bound, {}});
+    bytes += part;
+    copying = std::max(copying, bytes_copying(array, part));
   }
   return std::max(bytes, copying);
 }
@@ -90,10 +94,8 @@ std::optional<TaskBuilder::Ranges> TaskBuilder::ranges_of(const Kernel& kernel, 
   std::int64_t all = result;
   for (const ArrayId array : arguments.arrays) all += positions_.count(array) != 0 ? 0 : bytes_of(graph_[array]);
   if (all <= *most_bytes_) return std::nullopt;
-  // In the middle: at the ends a padded window reads less.
   const auto needs = [&](const ReducedLabel& label, std::int64_t length) {
-    const std::int64_t first = (label.extent - length) / 2;
-    return result + bytes_read(reads_on_range(kernel, bounds, label.label, {first, first + length - 1}), arguments);
+    return result + bytes_read(most_read(kernel, bounds, label.label, length), arguments);
   };
   std::optional<Ranges> best;
   std::int64_t least = 0;

@@ -154,7 +154,9 @@ class TaskBuilder {
                          std::optional<ArrayId> onto, Site site);
   std::optional<Ranges> ranges_of(const Kernel& kernel, const Arguments& arguments, const std::vector<Shape>& bounds);
   /// What a call needs while it runs, apart from its result.
-  std::int64_t bytes_read(const std::vector<RangeRead>& reads, const Arguments& arguments) const;
+  std::int64_t bytes_read(const std::vector<PartRead>& parts, const Arguments& arguments) const;
+  /// What putting a part of an array together takes, of which nothing else is there; 0 where nothing is put together.
+  std::int64_t bytes_copying(ArrayId array, std::int64_t part) const;
   /// What a kernel on a range is called with.
   Arguments arguments_on(const KernelOnRange& kernel, const Arguments& arguments, Site site);
 
