@@ -112,29 +112,37 @@ std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
   return (memory.limit + unit - 1) / unit * unit;
 }
 
-/// The vertices of which a task takes more.
+/// The vertices on whose account a task takes more: its own, or, of a part that is put together for others, those that
+/// read it. What several read belongs to the operation of the first.
 std::set<std::size_t> vertices_over(const PlannedTasks& tasks, std::int64_t most) {
+  std::vector<bool> is_for_readers(tasks.graph.arrays.size(), false);
   std::set<std::size_t> found;
   for (const Task& task : tasks.graph.tasks) {
+    const bool is_over =
+        bytes_needed(tasks.graph, task) > most ||
+        std::any_of(task.reads.begin(), task.reads.end(), [&](ArrayId read) { return is_for_readers[read.index]; });
+    if (!is_over) continue;
+    const bool is_needed_as_it_is =
+        std::holds_alternative<CallKernel>(task.op) || std::holds_alternative<WriteOutput>(task.op);
+    if (!is_needed_as_it_is) is_for_readers[task.makes.index] = true;
     const std::optional<std::size_t> vertex = tasks.vertices[task.node.index];
-    if (vertex && bytes_needed(tasks.graph, task) > most) found.insert(*vertex);
+    if (is_needed_as_it_is && vertex) found.insert(*vertex);
   }
   return found;
 }
 
 /// Of these vertices, what they read in parts as small as theirs, or, where it is, parts that take half as much.
-/// Whether anything is left to ask for: not where nothing helps the one with the largest task.
-bool ask_for_smaller(const EinGraph& graph, const std::set<std::size_t>& vertices,
-                     const std::optional<std::size_t>& largest, std::vector<std::int64_t>& most_bytes, Plan& plan) {
-  bool asks = false;
+/// Whether anything is left to ask for: not where nothing helps any of those with the largest task.
+bool ask_for_smaller(const EinGraph& graph, const std::set<std::size_t>& vertices, const std::set<std::size_t>& largest,
+                     std::vector<std::int64_t>& most_bytes, Plan& plan) {
+  bool helps_largest = false;
   for (const std::size_t v : vertices) {
     const bool has_cut = cut_operands(graph, plan, v);
     if (!has_cut) most_bytes[v] /= 2;
     const bool helps = has_cut || (can_be_finer(graph, plan, v) && most_bytes[v] > 0);
-    if (!helps && v == largest) return false;
-    asks = asks || helps;
+    helps_largest = helps_largest || (helps && largest.count(v) != 0);
   }
-  return asks;
+  return helps_largest;
 }
 
 }  // namespace
@@ -203,12 +211,12 @@ PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemo
     PlannedTasks tasks = tasks_within(compiled, finer, memory, job);
     too_large = vertices_over(tasks, most);
     const LargestTask largest = largest_task(tasks);
-    const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
+    const std::set<std::size_t> of_largest = vertices_over(tasks, largest.bytes - 1);
     if (largest.bytes < largest_task(best).bytes) {
       plan = finer;
       best = std::move(tasks);
     }
-    if (!ask_for_smaller(compiled.graph, too_large, vertex, most_bytes, finer)) break;
+    if (!ask_for_smaller(compiled.graph, too_large, of_largest, most_bytes, finer)) break;
   }
   return best;
 }
