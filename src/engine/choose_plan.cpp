@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "base/text.h"
@@ -41,9 +42,7 @@ ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceTe
   if (spills && !is_given) {
     Plan finer = std::move(chosen.plan.plan);
     chosen.tasks = make_tasks_fit(compiled, finer, {*limit, request.threads, true}, job);
-    const double seconds = chosen.plan.seconds;
     chosen.plan = report_of(compiled, std::move(finer), request.plan);
-    chosen.plan.seconds = seconds;
   } else {
     chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
   }
@@ -53,10 +52,7 @@ ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceTe
   return chosen;
 }
 
-}  // namespace
-
-ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
-  if (job.is_started) return for_rank(compiled, std::move(request), source, job);
+ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& job) {
   const std::optional<std::int64_t> limit = request.plan.memory;
   const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, false);
@@ -75,6 +71,18 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
   OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
   request.plan.sites = fine.plan.plan.sites;
   return {request.plan, std::move(fine.plan), std::move(fine.tasks), true, false, fine.threads};
+}
+
+}  // namespace
+
+ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
+  const bool is_given = request.given.has_value();
+  const auto start = std::chrono::steady_clock::now();
+  ChosenPlan chosen = job.is_started ? for_rank(compiled, std::move(request), source, job)
+                                     : for_process(compiled, std::move(request), job);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!is_given) chosen.plan.seconds = seconds;  // cutting for memory and making tasks, too
+  return chosen;
 }
 
 void check_room(const Compiled& compiled, const ChosenPlan& chosen, const std::function<bool(const Vertex&)>& in_place,

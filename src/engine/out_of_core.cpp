@@ -17,6 +17,7 @@
 #include "exec/cut_parts_out.h"
 #include "exec/read_late.h"
 #include "exec/starpu/session.h"
+#include "plan/planners/eindecomp.h"
 #include "plan/refine/finer_parts.h"
 
 namespace einrel {
@@ -24,6 +25,10 @@ namespace {
 
 /// Chunks of more sites than this are too many to plan for while the user waits.
 constexpr std::int64_t most_virtual_sites = 4096;
+
+/// Nor is comparing more pairs of ways to cut neighbours: a table of as many numbers would not fit into what the program
+/// takes beside its chunks.
+constexpr double most_pairs = 1e6;
 
 /// Nor are more kernel calls than these worth waiting for.
 constexpr double most_calls = 100'000;
@@ -224,15 +229,11 @@ PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemo
 namespace {
 
 /// A plan whose parts are made finer until they fit, or as far as that goes.
-OutOfCorePlan made_finer(const Compiled& compiled, const PlanReport& from, PlanRequest request,
-                         const TaskMemory& memory) {
-  Plan plan = from.plan;
+OutOfCorePlan made_finer(const Compiled& compiled, Plan plan, PlanRequest request, const TaskMemory& memory) {
   PlannedTasks tasks = make_tasks_fit(compiled, plan, memory, {});
   const std::size_t threads = threads_that_fit(tasks, memory);
   request.sites = plan.sites;
-  PlanReport report = report_of(compiled, std::move(plan), request);
-  report.seconds = from.seconds;
-  return {std::move(report), std::move(tasks), threads};
+  return {report_of(compiled, std::move(plan), request), std::move(tasks), threads};
 }
 
 /// As many sites as it takes until the parts of a plan fit, or more do not help, or there are more calls than `most`.
@@ -241,6 +242,7 @@ OutOfCorePlan plan_for_more_sites(const Compiled& compiled, const std::string& p
   constexpr int most_in_vain = 2;
   std::optional<OutOfCorePlan> best;
   for (int in_vain = 0; in_vain < most_in_vain && request.sites <= most_virtual_sites; request.sites *= 2) {
+    if (best && planner == "eindecomp" && pairs_compared(compiled.graph, request.sites) > most_pairs) break;
     std::variant<PlanReport, PlanRefusal> planned = try_plan(compiled, planner, request);
     const auto* const refusal = std::get_if<PlanRefusal>(&planned);
     if (refusal != nullptr && best) break;  // a product of schemes is for so many sites
@@ -261,7 +263,7 @@ OutOfCorePlan plan_for_more_sites(const Compiled& compiled, const std::string& p
 std::optional<OutOfCorePlan> plan_for_constants(const Compiled& compiled, const std::string& planner,
                                                 const PlanRequest& request, const TaskMemory& memory) {
   if (!reads_results_at_constants(compiled.graph)) return std::nullopt;
-  OutOfCorePlan finer = made_finer(compiled, plan_with(compiled, planner, request), request, memory);
+  OutOfCorePlan finer = made_finer(compiled, plan_with(compiled, planner, request).plan, request, memory);
   const bool fit = fits(largest_task(finer.tasks), {memory.limit, finer.threads});
   return fit ? std::optional(std::move(finer)) : std::nullopt;
 }
@@ -277,7 +279,7 @@ OutOfCorePlan plan_chunks(const Compiled& compiled, const std::string& planner, 
   OutOfCorePlan best = plan_for_more_sites(compiled, planner, request, memory, calls);
   const bool fit = fits(largest_task(best.tasks), memory);
   if (finer && (!fit || bytes_touched(finer->tasks.graph) < bytes_touched(best.tasks.graph))) return std::move(*finer);
-  return fit ? std::move(best) : made_finer(compiled, best.plan, request, memory);
+  return fit ? std::move(best) : made_finer(compiled, std::move(best.plan.plan), request, memory);
 }
 
 }  // namespace
