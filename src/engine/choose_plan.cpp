@@ -52,6 +52,19 @@ ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceTe
   return chosen;
 }
 
+/// The least limit within which all fits, one task after the other.
+std::int64_t limit_in_order(const PlannedTasks& tasks, std::size_t threads) {
+  const std::int64_t live = most_live_bytes(tasks.graph);
+  std::int64_t too_little = 0;
+  std::int64_t enough = 1;
+  while (chunk_memory(enough, threads) < live) too_little = std::exchange(enough, 2 * enough);
+  while (enough - too_little > 1) {
+    const std::int64_t middle = too_little + (enough - too_little) / 2;
+    (chunk_memory(middle, threads) < live ? too_little : enough) = middle;
+  }
+  return enough + bookkeeping_bytes(tasks);
+}
+
 ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& job) {
   const std::optional<std::int64_t> limit = request.plan.memory;
   const bool is_given = request.given.has_value();
@@ -60,7 +73,8 @@ ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& 
   const std::int64_t left = limit ? *limit - bookkeeping_bytes(chosen.tasks) : 0;
   chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, request.threads);
   if (!limit || chosen.in_order) return chosen;
-  if (left <= 0) check_tasks_fit(compiled, chosen.tasks, {*limit, 1});  // nor does what has more tasks
+  const std::int64_t in_order = limit_in_order(chosen.tasks, request.threads);
+  if (left <= 0) throw too_little(compiled, chosen.tasks, {*limit, 1}, in_order);  // nor does what has more tasks fit
   if (is_given) {
     cut_parts_out(chosen.tasks.graph, most_task_bytes({*limit, request.threads}));
     chosen.threads = threads_that_fit(chosen.tasks, {*limit, request.threads});
@@ -68,7 +82,8 @@ ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& 
     chosen.spills = true;
     return chosen;
   }
-  OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, request.threads, *limit);
+  chosen.tasks = {};  // not beside those of finer plans
+  OutOfCorePlan fine = plan_out_of_core({compiled, request.planner, request.plan, request.threads, in_order}, *limit);
   request.plan.sites = fine.plan.plan.sites;
   return {request.plan, std::move(fine.plan), std::move(fine.tasks), true, false, fine.threads};
 }

@@ -26,8 +26,8 @@ namespace {
 /// Chunks of more sites than this are too many to plan for while the user waits.
 constexpr std::int64_t most_virtual_sites = 4096;
 
-/// Nor is comparing more pairs of ways to cut neighbours: a table of as many numbers would not fit into what the program
-/// takes beside its chunks.
+/// Nor is comparing more pairs of ways to cut neighbours: a table of as many numbers would not fit into what the
+/// program takes beside its chunks.
 constexpr double most_pairs = 1e6;
 
 /// Nor are more kernel calls than these worth waiting for.
@@ -62,6 +62,11 @@ bool fits_with_bookkeeping(const LargestTask& largest, TaskMemory memory) {
   return memory.limit > 0 && fits(largest, memory);
 }
 
+std::size_t threads_that_fit(const LargestTask& largest, TaskMemory memory) {
+  while (memory.threads > 1 && !fits_with_bookkeeping(largest, memory)) --memory.threads;
+  return memory.threads;
+}
+
 /// Each as small as the memory asks.
 PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
   PlannedTasks tasks = tasks_of(compiled, plan, job, most_task_bytes(memory));
@@ -94,7 +99,7 @@ bool reads_results_at_constants(const EinGraph& graph) {
 std::string uncut_text(const EinGraph& graph, std::size_t v) {
   const Vertex& vertex = graph.vertices[v];
   const Shape extents = label_extents(vertex);
-  const std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
+  const std::vector<std::string> reasons = stays_whole(vertex, graph);
   std::string text;
   for (std::size_t l = 0; l < reasons.size(); ++l) {
     if (reasons[l].empty() || extents[l].value() < 2) continue;
@@ -103,7 +108,14 @@ std::string uncut_text(const EinGraph& graph, std::size_t v) {
   return text;
 }
 
-/// The least limit that such a task fits into, rounded up to three digits, as people read it.
+/// To three digits, as people read it.
+std::int64_t rounded_up(std::int64_t bytes) {
+  std::int64_t unit = 1;
+  while (bytes / unit >= 1000) unit *= 10;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+/// The least limit that such a task fits into, rounded up.
 std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
   std::int64_t too_little = memory.limit;
   memory.limit = std::max<std::int64_t>(memory.limit, 1);
@@ -112,9 +124,7 @@ std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
     const std::int64_t middle = too_little + (memory.limit - too_little) / 2;
     (fits_with_bookkeeping(largest, {middle, memory.threads, memory.is_in_job}) ? memory.limit : too_little) = middle;
   }
-  std::int64_t unit = 1;
-  while (memory.limit / unit >= 1000) unit *= 10;
-  return (memory.limit + unit - 1) / unit * unit;
+  return rounded_up(memory.limit);
 }
 
 /// The vertices on whose account a task takes more: its own, or, of a part that is put together for others, those that
@@ -139,15 +149,48 @@ std::set<std::size_t> vertices_over(const PlannedTasks& tasks, std::int64_t most
 /// Of these vertices, what they read in parts as small as theirs, or, where it is, parts that take half as much.
 /// Whether anything is left to ask for: not where nothing helps any of those with the largest task.
 bool ask_for_smaller(const EinGraph& graph, const std::set<std::size_t>& vertices, const std::set<std::size_t>& largest,
-                     std::vector<std::int64_t>& most_bytes, Plan& plan) {
+                     std::vector<std::int64_t>& most_bytes, Plan& plan, InputParts inputs) {
   bool helps_largest = false;
   for (const std::size_t v : vertices) {
-    const bool has_cut = cut_operands(graph, plan, v);
+    const bool has_cut = cut_operands(graph, plan, v, inputs);
     if (!has_cut) most_bytes[v] /= 2;
     const bool helps = has_cut || (can_be_finer(graph, plan, v) && most_bytes[v] > 0);
     helps_largest = helps_largest || (helps && largest.count(v) != 0);
   }
   return helps_largest;
+}
+
+/// A plan cut so finely that its tasks fit, or as finely as it can be, and what is known of its tasks. Not these
+/// themselves: there are many, and several such plans are looked at.
+struct FinePlan {
+  Plan plan;
+  LargestTask largest;
+  double touched = 0;  ///< bytes
+};
+
+FinePlan looked_at(Plan plan, const PlannedTasks& tasks) {
+  return {std::move(plan), largest_task(tasks), bytes_touched(tasks.graph)};
+}
+
+FinePlan made_finer(const Compiled& compiled, Plan plan, const TaskMemory& memory, const Job& job) {
+  const std::int64_t most = most_task_bytes(memory);
+  const InputParts inputs = job.ranks > 1 ? InputParts::of_chunks : InputParts::any_box;
+  std::vector<std::int64_t> most_bytes(compiled.graph.vertices.size(), most);
+  std::optional<FinePlan> best;
+  for (Plan finer = std::move(plan);;) {
+    const PlannedTasks tasks = tasks_within(compiled, finer, memory, job);
+    FinePlan found = looked_at(finer, tasks);
+    const std::set<std::size_t> too_large = vertices_over(tasks, most);
+    const std::set<std::size_t> of_largest = vertices_over(tasks, found.largest.bytes - 1);
+    const bool is_first = !best;
+    if (is_first || found.largest.bytes < best->largest.bytes) best = std::move(found);
+    if (too_large.empty()) break;
+    if (!is_first && !ask_for_smaller(compiled.graph, too_large, of_largest, most_bytes, finer, inputs)) break;
+    make_parts_finer(compiled.graph, finer, most_bytes, inputs);
+    if (calls_of(compiled.graph, finer) > most_calls) break;
+    if (copies_of(compiled.graph, finer, inputs) > most_copies) break;
+  }
+  return std::move(*best);
 }
 
 }  // namespace
@@ -177,130 +220,151 @@ std::int64_t most_task_bytes(const TaskMemory& memory) {
   return chunk_memory(memory.limit, memory.threads) / shares;
 }
 
-void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory) {
-  LargestTask largest = largest_task(tasks);
-  if (fits_with_bookkeeping(largest, memory)) return;
-  const bool is_for_tasks = fits(largest, memory) || largest.bookkeeping >= memory.limit;
-  if (largest.bookkeeping >= memory.limit) largest.bytes = 0;  // a part can be smaller, but no plan has fewer tasks
-  const std::string help = fmt::format("\n  help: give at least {}{}", bytes_text(least_limit(largest, memory)),
+UserError too_little(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory,
+                     std::int64_t enough) {
+  const LargestTask largest = largest_task(tasks);
+  const std::string help = fmt::format("\n  help: give at least {}{}", bytes_text(rounded_up(enough)),
                                        memory.is_in_job      ? ", or more ranks"
                                        : memory.threads == 1 ? ""
                                                              : ", or fewer --threads");
   const std::string bookkeeping = fmt::format(
       "the bookkeeping of {} takes {}", counted(tasks.graph.tasks.size(), "task"), bytes_text(largest.bookkeeping));
-  if (is_for_tasks)
-    throw UserError(fmt::format("--memory {} is too little: {}{}", bytes_text(memory.limit), bookkeeping, help));
+  if (fits(largest, memory) || largest.bookkeeping >= memory.limit)
+    return UserError(fmt::format("--memory {} is too little: {}{}", bytes_text(memory.limit), bookkeeping, help));
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
-  throw UserError(fmt::format(
-      "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}{}{}{}", bytes_text(memory.limit),
-      vertex ? compiled.graph.vertices[*vertex].name : "the program", bytes_text(largest.bytes),
+  return UserError(fmt::format(
+      "--memory {} is too little: computing a part of '{}' takes {}{}, with what it reads, when cut for {}{}{}{}",
+      bytes_text(memory.limit), vertex ? compiled.graph.vertices[*vertex].name : "the program",
+      bytes_text(largest.bytes),
       memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
       counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut_text(compiled.graph, *vertex) : "",
       largest.bookkeeping == 0 ? "" : "\n  " + bookkeeping, help));
 }
 
-std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory) {
+void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory) {
   const LargestTask largest = largest_task(tasks);
-  while (memory.threads > 1 && !fits_with_bookkeeping(largest, memory)) --memory.threads;
-  return memory.threads;
+  if (fits_with_bookkeeping(largest, memory)) return;
+  throw too_little(compiled, tasks, memory, least_limit(largest, memory));
+}
+
+std::size_t threads_that_fit(const PlannedTasks& tasks, const TaskMemory& memory) {
+  return threads_that_fit(largest_task(tasks), memory);
 }
 
 PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemory& memory, const Job& job) {
-  const std::int64_t most = most_task_bytes(memory);
-  std::vector<std::int64_t> most_bytes(compiled.graph.vertices.size(), most);
-  PlannedTasks best = tasks_within(compiled, plan, memory, job);
-  std::set<std::size_t> too_large = vertices_over(best, most);
-  for (Plan finer = plan; !too_large.empty();) {
-    make_parts_finer(compiled.graph, finer, most_bytes);
-    if (calls_of(compiled.graph, finer) > most_calls || copies_of(compiled.graph, finer) > most_copies) break;
-    PlannedTasks tasks = tasks_within(compiled, finer, memory, job);
-    too_large = vertices_over(tasks, most);
-    const LargestTask largest = largest_task(tasks);
-    const std::set<std::size_t> of_largest = vertices_over(tasks, largest.bytes - 1);
-    if (largest.bytes < largest_task(best).bytes) {
-      plan = finer;
-      best = std::move(tasks);
-    }
-    if (!ask_for_smaller(compiled.graph, too_large, of_largest, most_bytes, finer)) break;
-  }
-  return best;
+  plan = made_finer(compiled, std::move(plan), memory, job).plan;
+  return tasks_within(compiled, plan, memory, job);
 }
 
 namespace {
 
-/// A plan whose parts are made finer until they fit, or as far as that goes.
-OutOfCorePlan made_finer(const Compiled& compiled, Plan plan, PlanRequest request, const TaskMemory& memory) {
-  PlannedTasks tasks = make_tasks_fit(compiled, plan, memory, {});
-  const std::size_t threads = threads_that_fit(tasks, memory);
-  request.sites = plan.sites;
-  return {report_of(compiled, std::move(plan), request), std::move(tasks), threads};
-}
-
 /// As many sites as it takes until the parts of a plan fit, or more do not help, or there are more calls than `most`.
-OutOfCorePlan plan_for_more_sites(const Compiled& compiled, const std::string& planner, PlanRequest request,
-                                  const TaskMemory& memory, double most) {
+FinePlan plan_for_more_sites(const OutOfCoreRequest& asked, const TaskMemory& memory, double most) {
   constexpr int most_in_vain = 2;
-  std::optional<OutOfCorePlan> best;
+  const EinGraph& graph = asked.compiled.graph;
+  PlanRequest request = asked.request;
+  std::optional<FinePlan> best;
   for (int in_vain = 0; in_vain < most_in_vain && request.sites <= most_virtual_sites; request.sites *= 2) {
-    if (best && planner == "eindecomp" && pairs_compared(compiled.graph, request.sites) > most_pairs) break;
-    std::variant<PlanReport, PlanRefusal> planned = try_plan(compiled, planner, request);
+    if (best && asked.planner == "eindecomp" && pairs_compared(graph, request.sites) > most_pairs) break;
+    std::variant<PlanReport, PlanRefusal> planned = try_plan(asked.compiled, asked.planner, request);
     const auto* const refusal = std::get_if<PlanRefusal>(&planned);
     if (refusal != nullptr && best) break;  // a product of schemes is for so many sites
-    if (refusal != nullptr) throw UserError(refusal_text(compiled, *refusal));
-    PlanReport plan = std::get<PlanReport>(std::move(planned));
-    if (best && calls_of(compiled.graph, plan.plan) > most) break;
-    PlannedTasks tasks = tasks_within(compiled, plan.plan, memory, {});
-    const LargestTask largest = largest_task(tasks);
-    const bool gains = !best || largest.bytes < largest_task(best->tasks).bytes;
-    if (gains) best = OutOfCorePlan{std::move(plan), std::move(tasks), memory.threads};
-    if (fits(largest, memory)) return std::move(*best);
+    if (refusal != nullptr) throw UserError(refusal_text(asked.compiled, *refusal));
+    Plan plan = std::get<PlanReport>(std::move(planned)).plan;
+    if (best && calls_of(graph, plan) > most) break;
+    const PlannedTasks tasks = tasks_within(asked.compiled, plan, memory, {});
+    FinePlan found = looked_at(std::move(plan), tasks);
+    const bool gains = !best || found.largest.bytes < best->largest.bytes;
+    if (gains) best = std::move(found);
+    if (fits(best->largest, memory)) break;
     in_vain = gains ? 0 : in_vain + 1;
   }
   return std::move(*best);
 }
 
 /// Of a program that reads its results at constants: parts of a plan for no more sites, if they fit.
-std::optional<OutOfCorePlan> plan_for_constants(const Compiled& compiled, const std::string& planner,
-                                                const PlanRequest& request, const TaskMemory& memory) {
-  if (!reads_results_at_constants(compiled.graph)) return std::nullopt;
-  OutOfCorePlan finer = made_finer(compiled, plan_with(compiled, planner, request).plan, request, memory);
-  const bool fit = fits(largest_task(finer.tasks), {memory.limit, finer.threads});
-  return fit ? std::optional(std::move(finer)) : std::nullopt;
+std::optional<FinePlan> plan_for_constants(const OutOfCoreRequest& asked, const TaskMemory& memory) {
+  if (!reads_results_at_constants(asked.compiled.graph)) return std::nullopt;
+  Plan plan = plan_with(asked.compiled, asked.planner, asked.request).plan;
+  FinePlan finer = made_finer(asked.compiled, std::move(plan), memory, {});
+  return fits(finer.largest, memory) ? std::optional(std::move(finer)) : std::nullopt;
 }
 
 /// Whatever the program takes beside chunks.
-OutOfCorePlan plan_chunks(const Compiled& compiled, const std::string& planner, PlanRequest request,
-                          TaskMemory memory) {
-  while (memory.threads > 1 && most_task_bytes(memory) < least_task_bytes) --memory.threads;
-  request.memory.reset();  // of a site; the process has all of them
-  std::optional<OutOfCorePlan> finer = plan_for_constants(compiled, planner, request, memory);
+FinePlan plan_chunks(const OutOfCoreRequest& asked, const TaskMemory& memory) {
+  std::optional<FinePlan> finer = plan_for_constants(asked, memory);
   constexpr double many_times = 4;  // as many calls cannot be better
-  const double calls = finer ? many_times * calls_of(compiled.graph, finer->plan.plan) : HUGE_VAL;
-  OutOfCorePlan best = plan_for_more_sites(compiled, planner, request, memory, calls);
-  const bool fit = fits(largest_task(best.tasks), memory);
-  if (finer && (!fit || bytes_touched(finer->tasks.graph) < bytes_touched(best.tasks.graph))) return std::move(*finer);
-  return fit ? std::move(best) : made_finer(compiled, std::move(best.plan.plan), request, memory);
+  const double calls = finer ? many_times * calls_of(asked.compiled.graph, finer->plan) : HUGE_VAL;
+  FinePlan best = plan_for_more_sites(asked, memory, calls);
+  const bool fit = fits(best.largest, memory);
+  if (finer && (!fit || finer->touched < best.touched)) return std::move(*finer);
+  return fit ? std::move(best) : made_finer(asked.compiled, std::move(best.plan), memory, {});
+}
+
+/// A plan, and the memory that its parts were made for.
+struct CutPlan {
+  FinePlan fine;
+  TaskMemory memory;
+  std::size_t threads = 1;  ///< that can work on it within the whole limit
+};
+
+bool fits_within(const CutPlan& cut, std::int64_t limit) {
+  return fits_with_bookkeeping(cut.fine.largest, {limit, cut.threads});
+}
+
+CutPlan cut_for(const OutOfCoreRequest& asked, std::size_t threads, std::int64_t left, std::int64_t limit) {
+  while (threads > 1 && most_task_bytes({left, threads}) < least_task_bytes) --threads;
+  const TaskMemory memory{left, threads};
+  FinePlan fine = plan_chunks(asked, memory);
+  const std::size_t working = threads_that_fit(fine.largest, {limit, threads});
+  return {std::move(fine), memory, working};
+}
+
+/// A plan that fits into a limit, or what comes nearest to that.
+CutPlan cut_within(const OutOfCoreRequest& asked, std::int64_t limit) {
+  CutPlan best = cut_for(asked, asked.threads, limit, limit);
+  // Smaller chunks leave room for the bookkeeping; fewer threads need fewer of them.
+  for (std::size_t threads = best.memory.threads; threads > 0; threads /= 2) {
+    if (fits_within(best, limit) || !fits(best.fine.largest, {limit, 1})) break;
+    const std::int64_t left = std::max<std::int64_t>(limit - 2 * best.fine.largest.bookkeeping, 1);
+    CutPlan next = cut_for(asked, threads, left, limit);
+    const bool is_nearer = least_limit(next.fine.largest, {limit, 1}) < least_limit(best.fine.largest, {limit, 1});
+    if (is_nearer || fits_within(next, limit)) best = std::move(next);
+  }
+  return best;
+}
+
+/// A limit into which a plan fits: looked for where one nearly did, as another limit has other plans.
+std::int64_t enough_for(const OutOfCoreRequest& asked, const CutPlan& refused, std::int64_t limit) {
+  constexpr int most_looked_at = 6;
+  constexpr double near = 1.1;
+  std::int64_t enough = least_limit(refused.fine.largest, {limit, 1});
+  for (int i = 0; i < most_looked_at && enough < asked.in_order; ++i) {
+    const CutPlan cut = cut_within(asked, enough);
+    if (fits_within(cut, enough)) break;
+    limit = enough;
+    enough = std::max(least_limit(cut.fine.largest, {enough, 1}), rounded_up(enough + enough / 4));
+  }
+  enough = std::min(enough, rounded_up(asked.in_order));
+  for (int i = 0; i<most_looked_at&& static_cast<double>(enough)> near * static_cast<double>(limit); ++i) {
+    const auto middle = static_cast<std::int64_t>(std::sqrt(static_cast<double>(limit) * static_cast<double>(enough)));
+    const std::int64_t tried = rounded_up(middle);
+    if (tried >= enough) break;
+    (fits_within(cut_within(asked, tried), tried) ? enough : limit) = tried;
+  }
+  return enough;
 }
 
 }  // namespace
 
-OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, const PlanRequest& request,
-                               std::size_t threads, std::int64_t limit) {
-  OutOfCorePlan best = plan_chunks(compiled, planner, request, {limit, threads});
-  LargestTask largest = largest_task(best.tasks);
-  const bool can_fit = fits(largest, {limit, best.threads});
-  // Smaller chunks leave room for the bookkeeping; fewer threads need fewer of them.
-  for (std::size_t fewer = best.threads; can_fit && fewer > 0; fewer /= 2) {
-    if (fits_with_bookkeeping(largest, {limit, best.threads})) break;
-    const std::int64_t left = std::max<std::int64_t>(limit - 2 * largest.bookkeeping, 1);
-    OutOfCorePlan next = plan_chunks(compiled, planner, request, {left, fewer});
-    const LargestTask next_largest = largest_task(next.tasks);
-    if (next_largest.bookkeeping >= largest.bookkeeping && !fits(next_largest, {left, next.threads})) break;
-    best = std::move(next);
-    largest = next_largest;
-  }
-  check_tasks_fit(compiled, best.tasks, {limit, best.threads});
-  return best;
+OutOfCorePlan plan_out_of_core(OutOfCoreRequest asked, std::int64_t limit) {
+  asked.request.memory.reset();  // of a site; the process has all of them
+  CutPlan cut = cut_within(asked, limit);
+  PlannedTasks tasks = tasks_within(asked.compiled, cut.fine.plan, cut.memory, {});
+  if (!fits_within(cut, limit))
+    throw too_little(asked.compiled, tasks, {limit, cut.threads}, enough_for(asked, cut, limit));
+  asked.request.sites = cut.fine.plan.sites;
+  return {report_of(asked.compiled, std::move(cut.fine.plan), asked.request), std::move(tasks), cut.threads};
 }
 
 }  // namespace einrel
