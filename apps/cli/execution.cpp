@@ -151,7 +151,7 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
 }  // namespace
 
 InflateFolder inflate_folder(const ExecutionArguments& arguments) {
-  if (!arguments.plan.memory) return std::nullopt;
+  if (!limit_of(arguments.plan)) return std::nullopt;
   return arguments.spill.value_or(temporary_folder());
 }
 

@@ -52,6 +52,10 @@ std::int64_t sites_of(const PlanArguments& arguments) {
   return arguments.sites ? parse_sites(*arguments.sites) : machine_of(arguments, std::nullopt).sites;
 }
 
+std::optional<std::int64_t> limit_of(const PlanArguments& arguments) {
+  return arguments.memory ? parse_memory(*arguments.memory) : std::nullopt;
+}
+
 PlanRequest request_of(const PlanArguments& arguments, std::optional<std::int64_t> decided) {
   PlanRequest request;
   request.sites = decided ? *decided : sites_of(arguments);
@@ -59,7 +63,7 @@ PlanRequest request_of(const PlanArguments& arguments, std::optional<std::int64_
   request.cost = parse_cost(arguments.cost.value_or("seconds"));
   request.batch = arguments.batch;
   if (arguments.memory) {
-    request.memory = parse_memory(*arguments.memory);
+    request.memory = limit_of(arguments);
   } else if (arguments.machine) {  // somebody chose it
     request.memory = request.machine.memory;
   }
@@ -76,7 +80,7 @@ void check_plan_options(const PlanArguments& arguments, const std::optional<std:
   if (planner) planner_named(*planner);
   if (arguments.plan_file && (planner || arguments.cost || arguments.batch))
     throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
-  if (spill && !arguments.memory) throw UserError("--spill needs --memory SIZE: what may stay in memory");
+  if (spill && !limit_of(arguments)) throw UserError("--spill needs --memory SIZE: what may stay in memory");
   if (spill) const UnnamedFile can_be_made(*spill);
 }
 

@@ -30,6 +30,9 @@ bool plans_relations(const std::string& planner);
 /// The number of sites asked for: without --sites, those of the machine, 1 without that.
 std::int64_t sites_of(const PlanArguments& arguments);
 
+/// The SIZE of --memory; nothing without it, and where there is to be no limit. Throws UserError for what is no size.
+std::optional<std::int64_t> limit_of(const PlanArguments& arguments);
+
 /// `decided`: the number of sites where it is not the one asked for, but that of a job or a plan. Throws UserError for
 /// a machine, a cost or a size that there is not.
 PlanRequest request_of(const PlanArguments& arguments, std::optional<std::int64_t> decided = std::nullopt);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
+#include "engine/bookkeeping.h"
 #include "exec/cut_parts_out.h"
 #include "exec/read_late.h"
 #include "exec/starpu/session.h"
@@ -41,11 +43,11 @@ constexpr std::int64_t least_task_bytes = std::int64_t{1} << 20;
 struct LargestTask {
   std::int64_t bytes = 0;
   IaId node;
-  std::int64_t bookkeeping = 0;
+  Bookkeeping bookkeeping;
 };
 
 LargestTask largest_task(const PlannedTasks& tasks) {
-  LargestTask largest{0, {}, bookkeeping_bytes(tasks)};
+  LargestTask largest{0, {}, bookkeeping_by_starpu(tasks)};
   for (const Task& task : tasks.graph.tasks) {
     const std::int64_t bytes = bytes_needed(tasks.graph, task);
     if (bytes <= largest.bytes) continue;
@@ -58,21 +60,14 @@ LargestTask largest_task(const PlannedTasks& tasks) {
 bool fits(const LargestTask& largest, const TaskMemory& memory) { return largest.bytes <= most_task_bytes(memory); }
 
 bool fits_with_bookkeeping(const LargestTask& largest, TaskMemory memory) {
-  memory.limit -= largest.bookkeeping;
+  memory.limit = left_for_arrays(memory.limit, largest.bookkeeping);
   return memory.limit > 0 && fits(largest, memory);
 }
 
 std::size_t threads_that_fit(const LargestTask& largest, TaskMemory memory) {
+  if (memory.is_in_job) return memory.threads;
   while (memory.threads > 1 && !fits_with_bookkeeping(largest, memory)) --memory.threads;
   return memory.threads;
-}
-
-/// Each as small as the memory asks.
-PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
-  PlannedTasks tasks = tasks_of(compiled, plan, job, most_task_bytes(memory));
-  cut_parts_out(tasks.graph, most_task_bytes(memory));
-  read_late(tasks.graph);
-  return tasks;
 }
 
 /// What all tasks read and make, each by itself.
@@ -195,24 +190,16 @@ FinePlan made_finer(const Compiled& compiled, Plan plan, const TaskMemory& memor
 
 }  // namespace
 
-std::int64_t bookkeeping_bytes(const PlannedTasks& tasks) {
-  constexpr std::int64_t of_vertex = 8000;  // with its plan and kernels
-  constexpr std::int64_t of_task = 400;
-  constexpr std::int64_t of_array = 5000;  // that is alive: what StarPU keeps of it
-  constexpr std::int64_t own = std::int64_t{1} << 20;
-  const TaskGraph& graph = tasks.graph;
-  const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
-  std::int64_t live = 0;
-  std::int64_t most_live = 0;
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    if (!std::holds_alternative<WriteOutput>(graph.tasks[t].op)) ++live;
-    most_live = std::max(most_live, live);
-    live -= static_cast<std::int64_t>(freed[t].size());
-  }
-  if (graph.memory == SiteMemory::apart) most_live /= graph.sites;
-  const std::int64_t all = of_vertex * static_cast<std::int64_t>(tasks.names.size()) +
-                           of_task * static_cast<std::int64_t>(graph.tasks.size()) + of_array * most_live;
-  return std::max<std::int64_t>(0, all - own);
+PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
+  PlannedTasks tasks = tasks_of(compiled, plan, job, most_task_bytes(memory));
+  cut_parts_out(tasks.graph, most_task_bytes(memory));
+  read_late(tasks.graph, chunk_memory(memory.limit, memory.threads));
+  return tasks;
+}
+
+std::string bookkeeping_text(const PlannedTasks& tasks, const Bookkeeping& bookkeeping) {
+  return fmt::format("the bookkeeping of {} takes {}", counted(tasks.graph.tasks.size(), "task"),
+                     bytes_text(most_of(bookkeeping)));
 }
 
 std::int64_t most_task_bytes(const TaskMemory& memory) {
@@ -227,9 +214,8 @@ UserError too_little(const Compiled& compiled, const PlannedTasks& tasks, const 
                                        memory.is_in_job      ? ", or more ranks"
                                        : memory.threads == 1 ? ""
                                                              : ", or fewer --threads");
-  const std::string bookkeeping = fmt::format(
-      "the bookkeeping of {} takes {}", counted(tasks.graph.tasks.size(), "task"), bytes_text(largest.bookkeeping));
-  if (fits(largest, memory) || largest.bookkeeping >= memory.limit)
+  const std::string bookkeeping = bookkeeping_text(tasks, largest.bookkeeping);
+  if (fits(largest, memory) || left_for_arrays(memory.limit, largest.bookkeeping) == 0)
     return UserError(fmt::format("--memory {} is too little: {}{}", bytes_text(memory.limit), bookkeeping, help));
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
   return UserError(fmt::format(
@@ -238,7 +224,7 @@ UserError too_little(const Compiled& compiled, const PlannedTasks& tasks, const 
       bytes_text(largest.bytes),
       memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
       counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut_text(compiled.graph, *vertex) : "",
-      largest.bookkeeping == 0 ? "" : "\n  " + bookkeeping, help));
+      most_of(largest.bookkeeping) == 0 ? "" : "\n  " + bookkeeping, help));
 }
 
 void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory) {
@@ -249,11 +235,6 @@ void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const 
 
 std::size_t threads_that_fit(const PlannedTasks& tasks, const TaskMemory& memory) {
   return threads_that_fit(largest_task(tasks), memory);
-}
-
-PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemory& memory, const Job& job) {
-  plan = made_finer(compiled, std::move(plan), memory, job).plan;
-  return tasks_within(compiled, plan, memory, job);
 }
 
 namespace {
@@ -301,6 +282,9 @@ FinePlan plan_chunks(const OutOfCoreRequest& asked, const TaskMemory& memory) {
   return fit ? std::move(best) : made_finer(asked.compiled, std::move(best.plan), memory, {});
 }
 
+/// Makes a plan for such memory.
+using PlanFor = std::function<FinePlan(const TaskMemory&)>;
+
 /// A plan, and the memory that its parts were made for.
 struct CutPlan {
   FinePlan fine;
@@ -309,62 +293,95 @@ struct CutPlan {
 };
 
 bool fits_within(const CutPlan& cut, std::int64_t limit) {
-  return fits_with_bookkeeping(cut.fine.largest, {limit, cut.threads});
+  return fits_with_bookkeeping(cut.fine.largest, {limit, cut.threads, cut.memory.is_in_job});
 }
 
-CutPlan cut_for(const OutOfCoreRequest& asked, std::size_t threads, std::int64_t left, std::int64_t limit) {
-  while (threads > 1 && most_task_bytes({left, threads}) < least_task_bytes) --threads;
-  const TaskMemory memory{left, threads};
-  FinePlan fine = plan_chunks(asked, memory);
-  const std::size_t working = threads_that_fit(fine.largest, {limit, threads});
-  return {std::move(fine), memory, working};
+/// The least limit that the tasks of a plan fit into, on as few threads as that takes.
+std::int64_t least_limit(const CutPlan& cut, std::int64_t too_little) {
+  const std::size_t threads = cut.memory.is_in_job ? cut.memory.threads : 1;
+  return least_limit(cut.fine.largest, {too_little, threads, cut.memory.is_in_job});
 }
 
-/// A plan that fits into a limit, or what comes nearest to that.
-CutPlan cut_within(const OutOfCoreRequest& asked, std::int64_t limit) {
-  CutPlan best = cut_for(asked, asked.threads, limit, limit);
-  // Smaller chunks leave room for the bookkeeping; fewer threads need fewer of them.
-  for (std::size_t threads = best.memory.threads; threads > 0; threads /= 2) {
-    if (fits_within(best, limit) || !fits(best.fine.largest, {limit, 1})) break;
-    const std::int64_t left = std::max<std::int64_t>(limit - 2 * best.fine.largest.bookkeeping, 1);
-    CutPlan next = cut_for(asked, threads, left, limit);
-    const bool is_nearer = least_limit(next.fine.largest, {limit, 1}) < least_limit(best.fine.largest, {limit, 1});
-    if (is_nearer || fits_within(next, limit)) best = std::move(next);
+CutPlan cut_for(const PlanFor& plan_for, TaskMemory left, std::int64_t limit) {
+  while (!left.is_in_job && left.threads > 1 && most_task_bytes(left) < least_task_bytes) --left.threads;
+  FinePlan fine = plan_for(left);
+  const std::size_t working = threads_that_fit(fine.largest, {limit, left.threads, left.is_in_job});
+  return {std::move(fine), left, working};
+}
+
+/// A plan that fits into a limit, or what comes nearest to that. Smaller chunks leave room for the bookkeeping; so do
+/// fewer threads, which need fewer of them.
+CutPlan cut_within(const PlanFor& plan_for, const TaskMemory& memory) {
+  constexpr int most_attempts = 6;
+  CutPlan best = cut_for(plan_for, memory, memory.limit);
+  TaskMemory less = best.memory;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    const LargestTask& largest = best.fine.largest;
+    if (fits_within(best, memory.limit)) break;
+    if (!fits(largest, {memory.limit, best.threads, memory.is_in_job})) break;
+    less.limit = std::max<std::int64_t>(memory.limit - 2 * largest.bookkeeping.running, 1);
+    CutPlan next = cut_for(plan_for, less, memory.limit);
+    const bool is_nearer = least_limit(next, memory.limit) < least_limit(best, memory.limit);
+    if (is_nearer || fits_within(next, memory.limit)) best = std::move(next);
+    if (!less.is_in_job) less.threads = std::max<std::size_t>(less.threads / 2, 1);
   }
   return best;
 }
 
-/// A limit into which a plan fits: looked for where one nearly did, as another limit has other plans.
-std::int64_t enough_for(const OutOfCoreRequest& asked, const CutPlan& refused, std::int64_t limit) {
+/// A limit into which a plan fits: looked for where one nearly did, as another limit has other plans. From `in_order`
+/// on nothing has to be cut.
+std::int64_t enough_for(const PlanFor& plan_for, const CutPlan& refused, TaskMemory memory, std::int64_t in_order) {
   constexpr int most_looked_at = 6;
   constexpr double near = 1.1;
-  std::int64_t enough = least_limit(refused.fine.largest, {limit, 1});
-  for (int i = 0; i < most_looked_at && enough < asked.in_order; ++i) {
-    const CutPlan cut = cut_within(asked, enough);
-    if (fits_within(cut, enough)) break;
-    limit = enough;
-    enough = std::max(least_limit(cut.fine.largest, {enough, 1}), rounded_up(enough + enough / 4));
+  const auto fits_into = [&](std::int64_t limit, std::int64_t& needed) {
+    const CutPlan cut = cut_within(plan_for, {limit, memory.threads, memory.is_in_job});
+    const bool fit = fits_within(cut, limit);
+    needed = fit ? limit : least_limit(cut, limit);
+    return fit;
+  };
+  std::int64_t needed = 0;
+  std::int64_t enough = least_limit(refused, memory.limit);
+  for (int i = 0; i < most_looked_at && enough < in_order && !fits_into(enough, needed); ++i) {
+    memory.limit = enough;
+    enough = std::max(needed, rounded_up(enough + enough / 4));
   }
-  enough = std::min(enough, rounded_up(asked.in_order));
-  for (int i = 0; i<most_looked_at&& static_cast<double>(enough)> near * static_cast<double>(limit); ++i) {
-    const auto middle = static_cast<std::int64_t>(std::sqrt(static_cast<double>(limit) * static_cast<double>(enough)));
-    const std::int64_t tried = rounded_up(middle);
-    if (tried >= enough) break;
-    (fits_within(cut_within(asked, tried), tried) ? enough : limit) = tried;
+  enough = std::min(enough, rounded_up(in_order));
+  for (int i = 0; i < most_looked_at; ++i) {
+    const double middle = std::sqrt(static_cast<double>(memory.limit) * static_cast<double>(enough));
+    const std::int64_t tried = rounded_up(static_cast<std::int64_t>(middle));
+    if (tried >= enough || static_cast<double>(enough) <= near * static_cast<double>(memory.limit)) break;
+    (fits_into(tried, needed) ? enough : memory.limit) = tried;
   }
   return enough;
 }
 
+/// The tasks of a plan that fits. Throws UserError where none does.
+OutOfCorePlan planned_within(const OutOfCoreRequest& asked, const PlanFor& plan_for, const TaskMemory& memory,
+                             const Job& job) {
+  CutPlan cut = cut_within(plan_for, memory);
+  PlannedTasks tasks = tasks_within(asked.compiled, cut.fine.plan, cut.memory, job);
+  if (!fits_within(cut, memory.limit)) {
+    throw too_little(asked.compiled, tasks, {memory.limit, cut.threads, memory.is_in_job},
+                     enough_for(plan_for, cut, memory, asked.in_order));
+  }
+  PlanRequest request = asked.request;
+  request.sites = cut.fine.plan.sites;
+  return {report_of(asked.compiled, std::move(cut.fine.plan), request), std::move(tasks), cut.threads};
+}
+
 }  // namespace
 
-OutOfCorePlan plan_out_of_core(OutOfCoreRequest asked, std::int64_t limit) {
+OutOfCorePlan plan_out_of_core(OutOfCoreRequest asked, const TaskMemory& memory) {
   asked.request.memory.reset();  // of a site; the process has all of them
-  CutPlan cut = cut_within(asked, limit);
-  PlannedTasks tasks = tasks_within(asked.compiled, cut.fine.plan, cut.memory, {});
-  if (!fits_within(cut, limit))
-    throw too_little(asked.compiled, tasks, {limit, cut.threads}, enough_for(asked, cut, limit));
-  asked.request.sites = cut.fine.plan.sites;
-  return {report_of(asked.compiled, std::move(cut.fine.plan), asked.request), std::move(tasks), cut.threads};
+  return planned_within(asked, [&](const TaskMemory& within) { return plan_chunks(asked, within); }, memory, {});
+}
+
+OutOfCorePlan finer_out_of_core(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                                const TaskMemory& memory, const Job& job) {
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  return planned_within(
+      {compiled, plan.plan.planner, request, any},
+      [&](const TaskMemory& within) { return made_finer(compiled, plan.plan, within, job); }, memory, job);
 }
 
 }  // namespace einrel

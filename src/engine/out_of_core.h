@@ -1,6 +1,9 @@
 #pragma once
 
+#include <string>
+
 #include "base/error.h"
+#include "engine/bookkeeping.h"
 #include "engine/compare_plans.h"
 #include "engine/run_plan.h"
 
@@ -20,13 +23,16 @@ struct TaskMemory {
   bool is_in_job = false;  ///< where one task runs at a time, on all threads
 };
 
-/// What a process takes beside what is in the arrays: for vertices, tasks, and arrays that are alive. As measured; the
-/// first MiB is the process's own.
-std::int64_t bookkeeping_bytes(const PlannedTasks& tasks);
-
 /// The most that the tensors of one task may take: StarPU would wait for ever for more. As many tasks as run side by
 /// side, and as much again on its way to the disk or from it; in a job, from rank to rank, too (exec/starpu/run).
 std::int64_t most_task_bytes(const TaskMemory& memory);
+
+/// The tasks of a plan, each as small as the memory asks and the plan allows: reductions go from range to range of a
+/// label, parts of large arrays are cut out one by one, and inputs are read when they are needed.
+PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job);
+
+/// "the bookkeeping of 3 tasks takes 1 MB".
+std::string bookkeeping_text(const PlannedTasks& tasks, const Bookkeeping& bookkeeping);
 
 /// Says what takes more than a limit, which labels of it cannot be cut and why, and that `enough` would do.
 UserError too_little(const Compiled& compiled, const PlannedTasks& tasks, const TaskMemory& memory,
@@ -39,24 +45,23 @@ void check_tasks_fit(const Compiled& compiled, const PlannedTasks& tasks, const 
 /// As many threads as can work on such tasks side by side, at most memory.threads.
 std::size_t threads_that_fit(const PlannedTasks& tasks, const TaskMemory& memory);
 
-/// Puts more parts on the same sites, so small that every task fits, or as small as they can be, or as many as are
-/// worth handling. Returns the tasks.
-PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemory& memory, const Job& job);
-
 /// What is to be cut.
 struct OutOfCoreRequest {
   const Compiled& compiled;
   std::string planner;
   PlanRequest request;
-  std::size_t threads = 1;
   std::int64_t in_order = 0;  ///< a limit from which on nothing has to be cut: all fits, one task after the other
 };
 
-/// Cuts a program so finely that the tensors that all threads work on at once take at most half of what `limit` leaves
-/// for chunks: by asking the planner for plans for more and more sites, from request.sites on, and, where that does not
-/// make chunks smaller, into more parts on the same sites. Fewer threads work side by side where chunks would be too
-/// small for all of them to gain anything, or too many to keep books of. Throws as check_tasks_fit does where nothing
-/// that was found fits, with a limit for which something was.
-OutOfCorePlan plan_out_of_core(OutOfCoreRequest asked, std::int64_t limit);
+/// Cuts a program so finely that the tensors that all threads work on at once take at most half of what the limit
+/// leaves for chunks: by asking the planner for plans for more and more sites, from request.sites on, and, where that
+/// does not make chunks smaller, into more parts on the same sites. Fewer threads work side by side where chunks would
+/// be too small for all of them to gain anything, or too many to keep books of. Throws as check_tasks_fit does where
+/// nothing that was found fits, with a limit for which something was.
+OutOfCorePlan plan_out_of_core(OutOfCoreRequest asked, const TaskMemory& memory);
+
+/// The same for the ranks of a job, whose plan has its sites: into more parts on each.
+OutOfCorePlan finer_out_of_core(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
+                                const TaskMemory& memory, const Job& job);
 
 }  // namespace einrel

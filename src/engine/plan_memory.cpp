@@ -33,12 +33,12 @@ std::string tensors_text(const EinGraph& graph, const SitePeak& peak, const Sour
 }
 
 void check_fits(const Compiled& compiled, const PlanReport& report, const PlanRequest& request,
-                const SourceText& source) {
+                const SourceText& source, const std::string& more) {
   if (!request.memory) return;
   const std::string reason = over_limit(compiled.graph, report.peak, *request.memory);
   if (reason.empty()) return;
-  throw UserError(fmt::format("the plan by {} does not fit: {}\n  it holds {}", report.plan.planner, reason,
-                              tensors_text(compiled.graph, report.peak, source)));
+  throw UserError(fmt::format("the plan by {} does not fit: {}\n  it holds {}{}", report.plan.planner, reason,
+                              tensors_text(compiled.graph, report.peak, source), more));
 }
 
 }  // namespace einrel

@@ -15,8 +15,8 @@ std::string with_line(const Vertex& vertex, const SourceText& source);
 std::string tensors_text(const EinGraph& graph, const SitePeak& peak, const SourceText& source);
 
 /// Throws UserError naming vertex, need, limit and the largest tensors where a plan holds more than
-/// `request.memory` allows.
+/// `request.memory` allows; `more` is said behind that.
 void check_fits(const Compiled& compiled, const PlanReport& report, const PlanRequest& request,
-                const SourceText& source);
+                const SourceText& source, const std::string& more = {});
 
 }  // namespace einrel

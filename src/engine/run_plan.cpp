@@ -211,7 +211,7 @@ InputSources sources_of(const TensorBindings& inputs) { return {inputs.begin(), 
 
 PlanSession::PlanSession(const PlannedTasks& tasks, PlanResources resources, Job job)
     : tasks_(tasks), resources_(std::move(resources)), job_(std::move(job)) {
-  if (resources_.memory || resources_.in_order) malloc_trim(0);  // what planning took would stay beside the chunks
+  malloc_trim(0);  // what planning took would stay beside the chunks
   if (job_.is_started || resources_.memory || !is_better_serial(tasks.graph, resources_)) return;
   constexpr Slack within_limit{0.125, 0};
   workers_.emplace(resources_.threads, false, resources_.in_order ? within_limit : Slack{});

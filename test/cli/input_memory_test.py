@@ -59,6 +59,19 @@ class InputsWithinLimits(ProgramTest):
                             "--out", f"S={self.path('s.npy')}"], check=True, capture_output=True, timeout=100)
             np.testing.assert_array_equal(np.load(self.path("s.npy")), self.values.sum(axis=1))
 
+    def test_inputs_that_are_made_are_made_again_and_do_not_go_to_disk(self):
+        # Twice over all of the input, which takes several times what there is: for the greatest value, and its position.
+        program = self.text_file("position.ein", f"dims i={self.ROWS} j={self.COLUMNS} z={self.ROWS - 10}\n"
+                                 "input X[i,j]\nS[] = argmax[z,j] X[z+7,j]\n")
+        np.save(self.path("x.npy"), np.asarray(self.values, "u1"))
+        for given in (("--random", "1"), ("--in", f"X={self.path('x.npy')}")):
+            with self.subTest(given=given):
+                whole = json.loads(self.succeed("run", program, *given, "--json").out)
+                ran = json.loads(self.succeed("run", program, *given, "--memory", "12MB", "--threads", "1", "--json").out)
+                self.assertEqual(ran["outputs"], whole["outputs"])
+                self.assertLess(ran["measured"]["bytes_spilled"], 1e6)
+                self.assertLess(ran["measured"]["bytes_read_back"], 1e6)
+
     def write_compressed(self):
         np.savez_compressed(self.path("x.npz"), X=self.values.astype(np.float32), other=np.ones(3))
         with gzip.open(self.path("x.idx.gz"), "wb", compresslevel=1) as file:
@@ -94,7 +107,10 @@ class InputsWithinLimits(ProgramTest):
             self.refuse(1, *given, mentions=["'/proc'", name, "decompressed there", "name another folder"],
                         env={**os.environ, "TMPDIR": "/proc"})
             self.refuse(1, *given, "--spill", "/nowhere", mentions=["/nowhere"])
-            self.succeed("run", program, "--in", f"X={self.path(name)}", preexec_fn=small_files)  # in memory
+            for without in ((), ("--memory", "none")):  # in memory
+                self.succeed("run", program, "--in", f"X={self.path(name)}", *without, preexec_fn=small_files)
+        self.refuse(1, "run", program, "--in", f"X={self.path(name)}", "--memory", "none", "--spill", "/nowhere",
+                    mentions=["--spill needs --memory SIZE"])
 
 
 if __name__ == "__main__":

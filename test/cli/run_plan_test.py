@@ -507,8 +507,56 @@ class Limits(RunTest):
         lines += [f"Y{t + 1}[i,j] = sum[k] Y{t}[i,k] * W[k,j]" for t in range(2000)]
         program = self.text_file("products.ein", "\n".join([*lines, "output Y2000"]))
         self.refuse(1, "run", program, "--random", "1", "--memory", "9MB",
-                    mentions=["--memory 9 MB is too little", "the bookkeeping of 2004 tasks takes 15.8 MB",
+                    mentions=["--memory 9 MB is too little", "the bookkeeping of 2004 tasks takes 14.6 MB",
                               "help: give at least"])
+
+    def many_inputs(self, count):
+        lines = ["dims i=1000"] + [f"input X{n}[i]" for n in range(count)] + ["T0[] = sum[i] sq(X0[i])"]
+        lines += [f"T{n}[] = T{n - 1}[] + sum[i] sq(X{n}[i])" for n in range(1, count)]
+        return self.text_file("many.ein", "\n".join([*lines, f"output T{count - 1}"]))
+
+    def expect_allocated(self, ran, least, most):
+        for peak, file in zip(ran["measured"]["peak_memory_per_rank"], ran["measured"]["file_pages_per_rank"]):
+            if not SANITIZED:
+                self.assertLess(peak - file, most)
+                self.assertGreater(peak - file, least)
+
+    def test_bookkeeping_is_what_statements_and_inputs_take(self):
+        program = self.many_inputs(1500)
+        ran = json.loads(self.succeed("run", program, "--random", "1", "--json", "--memory", "30MB").out)
+        self.expect_allocated(ran, 18e6, 31e6)
+        self.refuse(1, "run", program, "--random", "1", "--memory", "18MB",
+                    mentions=["--memory 18 MB is too little: the bookkeeping of 4500 tasks takes 24", "at least 24"])
+
+    def test_bookkeeping_counts_in_jobs(self):
+        program = self.many_inputs(1500)
+        for options in ((), ("--spill", self.folder), ("--planner", "single")):
+            with self.subTest(options=options):
+                done = self.job(2, program, "--random", "1", "--json", "--memory", "36MB", *options)
+                self.assertEqual(done.code, 0, done)
+                self.expect_allocated(json.loads(done.out), 18e6, 40e6)
+                refused = self.job(2, program, "--random", "1", "--memory", "18MB", *options)
+                self.assertEqual(refused.code, 1, refused)
+                self.assertIn("--memory 18 MB is too little: the bookkeeping of 4500 tasks takes 24", refused.err)
+
+    def test_ranks_that_spill_leave_room_for_bookkeeping(self):
+        lines = ["dims i=1500 j=1500 k=1500", "input X[i,j]", "Y[i,j] = exp(X[i,j])", "T0[i] = sum[j] X[i,j]"]
+        lines += [f"T{n}[i] = T{n - 1}[i] * 0.5 + 1" for n in range(1, 600)]
+        lines += ["Z[i,j] = X[i,j] * T599[i] + Y[i,j]", "W[i,k] = sum[j] Z[i,j] * Y[k,j]", "output W"]
+        program = self.text_file("long.ein", "\n".join(lines))
+        for megabytes in range(20, 46, 2):
+            with self.subTest(megabytes=megabytes):
+                done = self.job(2, program, "--random", "1", "--json", "--memory", f"{megabytes}MB", "--spill", self.folder)
+                self.assertEqual(done.code, 0, done)
+                if not SANITIZED:
+                    self.assertLess(json.loads(done.out)["peak_memory"]["measured"], megabytes * 1e6 + PROCESS)
+
+    def test_inputs_of_a_plan_that_is_given_are_read_when_they_are_needed(self):
+        program = self.text_file("sums.ein", "dims i=2500 j=8000\ninput X[i,j]\nS[i] = sum[j] X[i,j]\noutput S\n")
+        plan = self.text_file("plan.json", self.succeed("explain", program, "--json", "--sites", "128").out)
+        ran = json.loads(self.succeed("run", program, "--random", "1", "--json", "--memory", "12MB", "--threads", "2",
+                                      "--plan", plan).out)
+        self.assertLess(ran["measured"]["bytes_spilled"], 1e6)
 
     def test_reductions_of_any_length_keep_to_a_small_limit(self):
         random = np.random.default_rng(2)

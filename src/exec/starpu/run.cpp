@@ -28,9 +28,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// No more tasks than this are submitted and not done.
-constexpr int most_tasks_submitted = 512;
-
 /// Bounds what is sent, or received, at a time. Under a limit of memory, arrays on their way cannot go to disk: those
 /// of later tasks must leave room for the earlier ones that others wait for.
 class Transit {
@@ -159,6 +156,8 @@ void run_task(void* buffers[], void* argument) {
   if (overwritten(call.task)) state.live.begin(call.task.makes);
   for (const ArrayId read : call.task.reads) state.live.end_use(read);
   if (makes) state.live.end_use(call.task.makes);
+  call.in_place = {};  // there are as many calls as tasks, until the end of the run
+  call.buffers = {};
 }
 
 /// What goes to another rank, or comes from it.

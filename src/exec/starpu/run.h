@@ -5,6 +5,9 @@
 
 namespace einrel {
 
+/// No more tasks than this are submitted and not done: StarPU has what it keeps of their arrays.
+constexpr int most_tasks_submitted = 512;
+
 /// Runs the tasks of a graph by StarPU. In one process the graph's sites share memory. In a job each rank is the site
 /// of its number, submits only the tasks that concern it, and returns what it did itself; every rank has to call this
 /// with the same graph. Arrays get memory when they are made and lose it after their last use; a rank is at most a few
