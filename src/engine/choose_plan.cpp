@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 #include <variant>
@@ -37,12 +38,26 @@ ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool wi
   return chosen;
 }
 
+/// The least limit within which all fits, one task after the other.
+std::int64_t limit_in_order(const PlannedTasks& tasks, std::size_t threads) {
+  const std::int64_t live = most_live_bytes(tasks.graph);
+  std::int64_t less = 0;
+  std::int64_t enough = 1;
+  while (chunk_memory(enough, threads) < live) less = std::exchange(enough, 2 * enough);
+  while (enough - less > 1) {
+    const std::int64_t middle = less + (enough - less) / 2;
+    (chunk_memory(middle, threads) < live ? less : enough) = middle;
+  }
+  return enough + most_of(bookkeeping_in_order(tasks));
+}
+
 /// Whether everything fits into a process on its own when one task runs after the other, which is noted. Throws
 /// UserError where not even what is kept of the tasks does.
 bool runs_in_order(ChosenTasks& chosen, const UncutText& uncut) {
   const std::int64_t left = left_for_arrays(*chosen.limit, bookkeeping_in_order(chosen.tasks));
   chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, chosen.threads);
-  if (left == 0) check_tasks_fit(chosen.tasks, {*chosen.limit, 1}, uncut);  // nor does what has more tasks
+  if (left == 0)  // nor does what has more tasks fit
+    throw too_little(chosen.tasks, {*chosen.limit, 1}, limit_in_order(chosen.tasks, chosen.threads), uncut);
   return chosen.in_order;
 }
 
@@ -136,10 +151,7 @@ std::int64_t most_live_bytes_of_site(const TaskGraph& graph) {
   return most;
 }
 
-}  // namespace
-
-ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
-  if (job.is_started) return for_rank(compiled, std::move(request), source, job);
+ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& job) {
   const std::optional<std::int64_t> limit = request.plan.memory;
   const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, false);
@@ -152,9 +164,23 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
     make_spill(chosen, uncut_labels(compiled));
     return chosen;
   }
-  OutOfCorePlan fine = plan_out_of_core(compiled, request.planner, request.plan, memory);
+  const std::int64_t in_order = limit_in_order(chosen.tasks, request.threads);
+  chosen.tasks = {};  // not beside those of finer plans
+  OutOfCorePlan fine = plan_out_of_core({compiled, request.planner, request.plan, in_order}, memory);
   request.plan.sites = fine.plan.plan.sites;
   return {{std::move(fine.tasks), limit, true, false, fine.threads}, request.plan, std::move(fine.plan)};
+}
+
+}  // namespace
+
+ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
+  const bool is_given = request.given.has_value();
+  const auto start = std::chrono::steady_clock::now();
+  ChosenPlan chosen = job.is_started ? for_rank(compiled, std::move(request), source, job)
+                                     : for_process(compiled, std::move(request), job);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!is_given) chosen.plan.seconds = seconds;  // cutting for memory and making tasks, too
+  return chosen;
 }
 
 ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limits, const Job& job) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -17,6 +19,7 @@
 #include "exec/cut_parts_out.h"
 #include "exec/read_late.h"
 #include "exec/starpu/session.h"
+#include "plan/planners/eindecomp.h"
 #include "plan/refine/finer_parts.h"
 
 namespace einrel {
@@ -24,6 +27,10 @@ namespace {
 
 /// Chunks of more sites than this are too many to plan for while the user waits.
 constexpr std::int64_t most_virtual_sites = 4096;
+
+/// Nor is comparing more pairs of ways to cut neighbours: a table of as many numbers would not fit into what the
+/// program takes beside its chunks.
+constexpr double most_pairs = 1e6;
 
 /// Nor are more kernel calls than these worth waiting for.
 constexpr double most_calls = 100'000;
@@ -57,6 +64,12 @@ bool fits_with_bookkeeping(const LargestTask& largest, TaskMemory memory) {
   return memory.limit > 0 && fits(largest, memory);
 }
 
+std::size_t threads_that_fit(const LargestTask& largest, TaskMemory memory) {
+  if (memory.is_in_job) return memory.threads;
+  while (memory.threads > 1 && !fits_with_bookkeeping(largest, memory)) --memory.threads;
+  return memory.threads;
+}
+
 /// What all tasks read and make, each by itself.
 double bytes_touched(const TaskGraph& graph) {
   return std::transform_reduce(graph.tasks.begin(), graph.tasks.end(), 0.0, std::plus<>(),
@@ -81,7 +94,7 @@ bool reads_results_at_constants(const EinGraph& graph) {
 std::string uncut_text(const EinGraph& graph, std::size_t v) {
   const Vertex& vertex = graph.vertices[v];
   const Shape extents = label_extents(vertex);
-  const std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
+  const std::vector<std::string> reasons = stays_whole(vertex, graph);
   std::string text;
   for (std::size_t l = 0; l < reasons.size(); ++l) {
     if (reasons[l].empty() || extents[l].value() < 2) continue;
@@ -90,7 +103,14 @@ std::string uncut_text(const EinGraph& graph, std::size_t v) {
   return text;
 }
 
-/// The least limit that such a task fits into, rounded up to three digits, as people read it.
+/// To three digits, as people read it.
+std::int64_t rounded_up(std::int64_t bytes) {
+  std::int64_t unit = 1;
+  while (bytes / unit >= 1000) unit *= 10;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+/// The least limit that such a task fits into, rounded up.
 std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
   std::int64_t too_little = memory.limit;
   memory.limit = std::max<std::int64_t>(memory.limit, 1);
@@ -99,34 +119,73 @@ std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
     const std::int64_t middle = too_little + (memory.limit - too_little) / 2;
     (fits_with_bookkeeping(largest, {middle, memory.threads, memory.is_in_job}) ? memory.limit : too_little) = middle;
   }
-  std::int64_t unit = 1;
-  while (memory.limit / unit >= 1000) unit *= 10;
-  return (memory.limit + unit - 1) / unit * unit;
+  return rounded_up(memory.limit);
 }
 
-/// The vertices of which a task takes more.
+/// The vertices on whose account a task takes more: its own, or, of a part that is put together for others, those that
+/// read it. What several read belongs to the operation of the first.
 std::set<std::size_t> vertices_over(const PlannedTasks& tasks, std::int64_t most) {
+  std::vector<bool> is_for_readers(tasks.graph.arrays.size(), false);
   std::set<std::size_t> found;
   for (const Task& task : tasks.graph.tasks) {
+    const bool is_over =
+        bytes_needed(tasks.graph, task) > most ||
+        std::any_of(task.reads.begin(), task.reads.end(), [&](ArrayId read) { return is_for_readers[read.index]; });
+    if (!is_over) continue;
+    const bool is_needed_as_it_is =
+        std::holds_alternative<CallKernel>(task.op) || std::holds_alternative<WriteOutput>(task.op);
+    if (!is_needed_as_it_is) is_for_readers[task.makes.index] = true;
     const std::optional<std::size_t> vertex = tasks.vertices[task.node.index];
-    if (vertex && bytes_needed(tasks.graph, task) > most) found.insert(*vertex);
+    if (is_needed_as_it_is && vertex) found.insert(*vertex);
   }
   return found;
 }
 
 /// Of these vertices, what they read in parts as small as theirs, or, where it is, parts that take half as much.
-/// Whether anything is left to ask for: not where nothing helps the one with the largest task.
-bool ask_for_smaller(const EinGraph& graph, const std::set<std::size_t>& vertices,
-                     const std::optional<std::size_t>& largest, std::vector<std::int64_t>& most_bytes, Plan& plan) {
-  bool asks = false;
+/// Whether anything is left to ask for: not where nothing helps any of those with the largest task.
+bool ask_for_smaller(const EinGraph& graph, const std::set<std::size_t>& vertices, const std::set<std::size_t>& largest,
+                     std::vector<std::int64_t>& most_bytes, Plan& plan, InputParts inputs) {
+  bool helps_largest = false;
   for (const std::size_t v : vertices) {
-    const bool has_cut = cut_operands(graph, plan, v);
+    const bool has_cut = cut_operands(graph, plan, v, inputs);
     if (!has_cut) most_bytes[v] /= 2;
     const bool helps = has_cut || (can_be_finer(graph, plan, v) && most_bytes[v] > 0);
-    if (!helps && v == largest) return false;
-    asks = asks || helps;
+    helps_largest = helps_largest || (helps && largest.count(v) != 0);
   }
-  return asks;
+  return helps_largest;
+}
+
+/// A plan cut so finely that its tasks fit, or as finely as it can be, and what is known of its tasks. Not these
+/// themselves: there are many, and several such plans are looked at.
+struct FinePlan {
+  Plan plan;
+  LargestTask largest;
+  double touched = 0;  ///< bytes
+};
+
+FinePlan looked_at(Plan plan, const PlannedTasks& tasks) {
+  return {std::move(plan), largest_task(tasks), bytes_touched(tasks.graph)};
+}
+
+FinePlan made_finer(const Compiled& compiled, Plan plan, const TaskMemory& memory, const Job& job) {
+  const std::int64_t most = most_task_bytes(memory);
+  const InputParts inputs = job.ranks > 1 ? InputParts::of_chunks : InputParts::any_box;
+  std::vector<std::int64_t> most_bytes(compiled.graph.vertices.size(), most);
+  std::optional<FinePlan> best;
+  for (Plan finer = std::move(plan);;) {
+    const PlannedTasks tasks = tasks_within(compiled, finer, memory, job);
+    FinePlan found = looked_at(finer, tasks);
+    const std::set<std::size_t> too_large = vertices_over(tasks, most);
+    const std::set<std::size_t> of_largest = vertices_over(tasks, found.largest.bytes - 1);
+    const bool is_first = !best;
+    if (is_first || found.largest.bytes < best->largest.bytes) best = std::move(found);
+    if (too_large.empty()) break;
+    if (!is_first && !ask_for_smaller(compiled.graph, too_large, of_largest, most_bytes, finer, inputs)) break;
+    make_parts_finer(compiled.graph, finer, most_bytes, inputs);
+    if (calls_of(compiled.graph, finer) > most_calls) break;
+    if (copies_of(compiled.graph, finer, inputs) > most_copies) break;
+  }
+  return std::move(*best);
 }
 
 }  // namespace
@@ -156,153 +215,180 @@ UncutText uncut_labels(const Compiled& compiled) {
   return [&graph = compiled.graph](std::size_t vertex) { return uncut_text(graph, vertex); };
 }
 
-void check_tasks_fit(const PlannedTasks& tasks, const TaskMemory& memory, const UncutText& uncut) {
-  LargestTask largest = largest_task(tasks);
-  if (fits_with_bookkeeping(largest, memory)) return;
-  const bool has_none_left = left_for_arrays(memory.limit, largest.bookkeeping) == 0;
-  const bool is_for_tasks = fits(largest, memory) || has_none_left;
-  if (has_none_left) largest.bytes = 0;  // a part can be smaller, but no plan has fewer tasks
-  const std::string help = fmt::format("\n  help: give at least {}{}", bytes_text(least_limit(largest, memory)),
+UserError too_little(const PlannedTasks& tasks, const TaskMemory& memory, std::int64_t enough, const UncutText& uncut) {
+  const LargestTask largest = largest_task(tasks);
+  const std::string help = fmt::format("\n  help: give at least {}{}", bytes_text(rounded_up(enough)),
                                        memory.is_in_job      ? ", or more ranks"
                                        : memory.threads == 1 ? ""
                                                              : ", or fewer --threads");
   const std::string bookkeeping = bookkeeping_text(tasks, largest.bookkeeping);
-  if (is_for_tasks)
-    throw UserError(fmt::format("--memory {} is too little: {}{}", bytes_text(memory.limit), bookkeeping, help));
+  if (fits(largest, memory) || left_for_arrays(memory.limit, largest.bookkeeping) == 0)
+    return UserError(fmt::format("--memory {} is too little: {}{}", bytes_text(memory.limit), bookkeeping, help));
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
-  throw UserError(fmt::format(
-      "--memory {} is too little: a part of '{}' takes {}{}, when cut for {}{}{}{}", bytes_text(memory.limit),
-      vertex ? tasks.names[*vertex] : "the program", bytes_text(largest.bytes),
+  return UserError(fmt::format(
+      "--memory {} is too little: computing a part of '{}' takes {}{}, with what it reads, when cut for {}{}{}{}",
+      bytes_text(memory.limit), vertex ? tasks.names[*vertex] : "the program",
+      bytes_text(largest.bytes),
       memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
       counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut(*vertex) : "",
       most_of(largest.bookkeeping) == 0 ? "" : "\n  " + bookkeeping, help));
 }
 
-std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory) {
-  if (memory.is_in_job) return memory.threads;
+void check_tasks_fit(const PlannedTasks& tasks, const TaskMemory& memory, const UncutText& uncut) {
   const LargestTask largest = largest_task(tasks);
-  while (memory.threads > 1 && !fits_with_bookkeeping(largest, memory)) --memory.threads;
-  return memory.threads;
+  if (fits_with_bookkeeping(largest, memory)) return;
+  throw too_little(tasks, memory, least_limit(largest, memory), uncut);
+}
+
+std::size_t threads_that_fit(const PlannedTasks& tasks, const TaskMemory& memory) {
+  return threads_that_fit(largest_task(tasks), memory);
 }
 
 namespace {
 
-/// Puts more parts on the same sites, so small that every task fits, or as small as they can be, or as many as are
-/// worth handling. Returns the tasks.
-PlannedTasks make_tasks_fit(const Compiled& compiled, Plan& plan, const TaskMemory& memory, const Job& job) {
-  const std::int64_t most = most_task_bytes(memory);
-  std::vector<std::int64_t> most_bytes(compiled.graph.vertices.size(), most);
-  PlannedTasks best = tasks_within(compiled, plan, memory, job);
-  std::set<std::size_t> too_large = vertices_over(best, most);
-  for (Plan finer = plan; !too_large.empty();) {
-    make_parts_finer(compiled.graph, finer, most_bytes);
-    if (calls_of(compiled.graph, finer) > most_calls || copies_of(compiled.graph, finer) > most_copies) break;
-    PlannedTasks tasks = tasks_within(compiled, finer, memory, job);
-    too_large = vertices_over(tasks, most);
-    const LargestTask largest = largest_task(tasks);
-    const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
-    if (largest.bytes < largest_task(best).bytes) {
-      plan = finer;
-      best = std::move(tasks);
-    }
-    if (!ask_for_smaller(compiled.graph, too_large, vertex, most_bytes, finer)) break;
-  }
-  return best;
-}
-
-/// A plan whose parts are made finer until they fit, or as far as that goes.
-OutOfCorePlan made_finer(const Compiled& compiled, const PlanReport& from, PlanRequest request,
-                         const TaskMemory& memory, const Job& job) {
-  Plan plan = from.plan;
-  PlannedTasks tasks = make_tasks_fit(compiled, plan, memory, job);
-  const std::size_t threads = threads_that_fit(tasks, memory);
-  request.sites = plan.sites;
-  PlanReport report = report_of(compiled, std::move(plan), request);
-  report.seconds = from.seconds;
-  return {std::move(report), std::move(tasks), threads};
-}
-
 /// As many sites as it takes until the parts of a plan fit, or more do not help, or there are more calls than `most`.
-OutOfCorePlan plan_for_more_sites(const Compiled& compiled, const std::string& planner, PlanRequest request,
-                                  const TaskMemory& memory, double most) {
+FinePlan plan_for_more_sites(const OutOfCoreRequest& asked, const TaskMemory& memory, double most) {
   constexpr int most_in_vain = 2;
-  std::optional<OutOfCorePlan> best;
+  const EinGraph& graph = asked.compiled.graph;
+  PlanRequest request = asked.request;
+  std::optional<FinePlan> best;
   for (int in_vain = 0; in_vain < most_in_vain && request.sites <= most_virtual_sites; request.sites *= 2) {
-    std::variant<PlanReport, PlanRefusal> planned = try_plan(compiled, planner, request);
+    if (best && asked.planner == "eindecomp" && pairs_compared(graph, request.sites) > most_pairs) break;
+    std::variant<PlanReport, PlanRefusal> planned = try_plan(asked.compiled, asked.planner, request);
     const auto* const refusal = std::get_if<PlanRefusal>(&planned);
     if (refusal != nullptr && best) break;  // a product of schemes is for so many sites
-    if (refusal != nullptr) throw UserError(refusal_text(compiled, *refusal));
-    PlanReport plan = std::get<PlanReport>(std::move(planned));
-    if (best && calls_of(compiled.graph, plan.plan) > most) break;
-    PlannedTasks tasks = tasks_within(compiled, plan.plan, memory, {});
-    const LargestTask largest = largest_task(tasks);
-    const bool gains = !best || largest.bytes < largest_task(best->tasks).bytes;
-    if (gains) best = OutOfCorePlan{std::move(plan), std::move(tasks), memory.threads};
-    if (fits(largest, memory)) return std::move(*best);
+    if (refusal != nullptr) throw UserError(refusal_text(asked.compiled, *refusal));
+    Plan plan = std::get<PlanReport>(std::move(planned)).plan;
+    if (best && calls_of(graph, plan) > most) break;
+    const PlannedTasks tasks = tasks_within(asked.compiled, plan, memory, {});
+    FinePlan found = looked_at(std::move(plan), tasks);
+    const bool gains = !best || found.largest.bytes < best->largest.bytes;
+    if (gains) best = std::move(found);
+    if (fits(best->largest, memory)) break;
     in_vain = gains ? 0 : in_vain + 1;
   }
   return std::move(*best);
 }
 
 /// Of a program that reads its results at constants: parts of a plan for no more sites, if they fit.
-std::optional<OutOfCorePlan> plan_for_constants(const Compiled& compiled, const std::string& planner,
-                                                const PlanRequest& request, const TaskMemory& memory) {
-  if (!reads_results_at_constants(compiled.graph)) return std::nullopt;
-  OutOfCorePlan finer = made_finer(compiled, plan_with(compiled, planner, request), request, memory, {});
-  const bool fit = fits(largest_task(finer.tasks), {memory.limit, finer.threads});
-  return fit ? std::optional(std::move(finer)) : std::nullopt;
+std::optional<FinePlan> plan_for_constants(const OutOfCoreRequest& asked, const TaskMemory& memory) {
+  if (!reads_results_at_constants(asked.compiled.graph)) return std::nullopt;
+  Plan plan = plan_with(asked.compiled, asked.planner, asked.request).plan;
+  FinePlan finer = made_finer(asked.compiled, std::move(plan), memory, {});
+  return fits(finer.largest, memory) ? std::optional(std::move(finer)) : std::nullopt;
 }
 
 /// Whatever the program takes beside chunks.
-OutOfCorePlan plan_chunks(const Compiled& compiled, const std::string& planner, PlanRequest request,
-                          TaskMemory memory) {
-  while (memory.threads > 1 && most_task_bytes(memory) < least_task_bytes) --memory.threads;
-  request.memory.reset();  // of a site; the process has all of them
-  std::optional<OutOfCorePlan> finer = plan_for_constants(compiled, planner, request, memory);
+FinePlan plan_chunks(const OutOfCoreRequest& asked, const TaskMemory& memory) {
+  std::optional<FinePlan> finer = plan_for_constants(asked, memory);
   constexpr double many_times = 4;  // as many calls cannot be better
-  const double calls = finer ? many_times * calls_of(compiled.graph, finer->plan.plan) : HUGE_VAL;
-  OutOfCorePlan best = plan_for_more_sites(compiled, planner, request, memory, calls);
-  const bool fit = fits(largest_task(best.tasks), memory);
-  if (finer && (!fit || bytes_touched(finer->tasks.graph) < bytes_touched(best.tasks.graph))) return std::move(*finer);
-  return fit ? std::move(best) : made_finer(compiled, best.plan, request, memory, {});
+  const double calls = finer ? many_times * calls_of(asked.compiled.graph, finer->plan) : HUGE_VAL;
+  FinePlan best = plan_for_more_sites(asked, memory, calls);
+  const bool fit = fits(best.largest, memory);
+  if (finer && (!fit || finer->touched < best.touched)) return std::move(*finer);
+  return fit ? std::move(best) : made_finer(asked.compiled, std::move(best.plan), memory, {});
 }
 
-/// Smaller chunks leave room for the bookkeeping; so do fewer threads, which need fewer of them. Throws as
-/// check_tasks_fit does.
-OutOfCorePlan with_room_for_bookkeeping(const Compiled& compiled, const TaskMemory& memory,
-                                        const std::function<OutOfCorePlan(const TaskMemory&)>& plan_within) {
+/// Makes a plan for such memory.
+using PlanFor = std::function<FinePlan(const TaskMemory&)>;
+
+/// A plan, and the memory that its parts were made for.
+struct CutPlan {
+  FinePlan fine;
+  TaskMemory memory;
+  std::size_t threads = 1;  ///< that can work on it within the whole limit
+};
+
+bool fits_within(const CutPlan& cut, std::int64_t limit) {
+  return fits_with_bookkeeping(cut.fine.largest, {limit, cut.threads, cut.memory.is_in_job});
+}
+
+/// The least limit that the tasks of a plan fit into, on as few threads as that takes.
+std::int64_t least_limit(const CutPlan& cut, std::int64_t too_little) {
+  const std::size_t threads = cut.memory.is_in_job ? cut.memory.threads : 1;
+  return least_limit(cut.fine.largest, {too_little, threads, cut.memory.is_in_job});
+}
+
+CutPlan cut_for(const PlanFor& plan_for, TaskMemory left, std::int64_t limit) {
+  while (!left.is_in_job && left.threads > 1 && most_task_bytes(left) < least_task_bytes) --left.threads;
+  FinePlan fine = plan_for(left);
+  const std::size_t working = threads_that_fit(fine.largest, {limit, left.threads, left.is_in_job});
+  return {std::move(fine), left, working};
+}
+
+/// A plan that fits into a limit, or what comes nearest to that. Smaller chunks leave room for the bookkeeping; so do
+/// fewer threads, which need fewer of them.
+CutPlan cut_within(const PlanFor& plan_for, const TaskMemory& memory) {
   constexpr int most_attempts = 6;
-  OutOfCorePlan best = plan_within(memory);
-  LargestTask largest = largest_task(best.tasks);
-  const bool can_fit = fits(largest, {memory.limit, best.threads, memory.is_in_job});
-  TaskMemory less{memory.limit, best.threads, memory.is_in_job};
-  for (int attempt = 0; can_fit && attempt < most_attempts; ++attempt) {
-    if (fits_with_bookkeeping(largest, {memory.limit, best.threads, memory.is_in_job})) break;
+  CutPlan best = cut_for(plan_for, memory, memory.limit);
+  TaskMemory less = best.memory;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    const LargestTask& largest = best.fine.largest;
+    if (fits_within(best, memory.limit)) break;
+    if (!fits(largest, {memory.limit, best.threads, memory.is_in_job})) break;
     less.limit = std::max<std::int64_t>(memory.limit - 2 * largest.bookkeeping.running, 1);
-    OutOfCorePlan next = plan_within(less);
-    const LargestTask next_largest = largest_task(next.tasks);
-    const bool has_more = next_largest.bookkeeping.running >= largest.bookkeeping.running;
-    if (has_more && !fits(next_largest, {less.limit, next.threads, less.is_in_job})) break;
-    best = std::move(next);
-    largest = next_largest;
+    CutPlan next = cut_for(plan_for, less, memory.limit);
+    const bool is_nearer = least_limit(next, memory.limit) < least_limit(best, memory.limit);
+    if (is_nearer || fits_within(next, memory.limit)) best = std::move(next);
     if (!less.is_in_job) less.threads = std::max<std::size_t>(less.threads / 2, 1);
   }
-  check_tasks_fit(best.tasks, {memory.limit, best.threads, memory.is_in_job}, uncut_labels(compiled));
   return best;
+}
+
+/// A limit into which a plan fits: looked for where one nearly did, as another limit has other plans. From `in_order`
+/// on nothing has to be cut.
+std::int64_t enough_for(const PlanFor& plan_for, const CutPlan& refused, TaskMemory memory, std::int64_t in_order) {
+  constexpr int most_looked_at = 6;
+  constexpr double near = 1.1;
+  const auto fits_into = [&](std::int64_t limit, std::int64_t& needed) {
+    const CutPlan cut = cut_within(plan_for, {limit, memory.threads, memory.is_in_job});
+    const bool fit = fits_within(cut, limit);
+    needed = fit ? limit : least_limit(cut, limit);
+    return fit;
+  };
+  std::int64_t needed = 0;
+  std::int64_t enough = least_limit(refused, memory.limit);
+  for (int i = 0; i < most_looked_at && enough < in_order && !fits_into(enough, needed); ++i) {
+    memory.limit = enough;
+    enough = std::max(needed, rounded_up(enough + enough / 4));
+  }
+  enough = std::min(enough, rounded_up(in_order));
+  for (int i = 0; i < most_looked_at; ++i) {
+    const double middle = std::sqrt(static_cast<double>(memory.limit) * static_cast<double>(enough));
+    const std::int64_t tried = rounded_up(static_cast<std::int64_t>(middle));
+    if (tried >= enough || static_cast<double>(enough) <= near * static_cast<double>(memory.limit)) break;
+    (fits_into(tried, needed) ? enough : memory.limit) = tried;
+  }
+  return enough;
+}
+
+/// The tasks of a plan that fits. Throws UserError where none does.
+OutOfCorePlan planned_within(const OutOfCoreRequest& asked, const PlanFor& plan_for, const TaskMemory& memory,
+                             const Job& job) {
+  CutPlan cut = cut_within(plan_for, memory);
+  PlannedTasks tasks = tasks_within(asked.compiled, cut.fine.plan, cut.memory, job);
+  if (!fits_within(cut, memory.limit)) {
+    throw too_little(tasks, {memory.limit, cut.threads, memory.is_in_job},
+                     enough_for(plan_for, cut, memory, asked.in_order), uncut_labels(asked.compiled));
+  }
+  PlanRequest request = asked.request;
+  request.sites = cut.fine.plan.sites;
+  return {report_of(asked.compiled, std::move(cut.fine.plan), request), std::move(tasks), cut.threads};
 }
 
 }  // namespace
 
-OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, const PlanRequest& request,
-                               const TaskMemory& memory) {
-  return with_room_for_bookkeeping(
-      compiled, memory, [&](const TaskMemory& within) { return plan_chunks(compiled, planner, request, within); });
+OutOfCorePlan plan_out_of_core(OutOfCoreRequest asked, const TaskMemory& memory) {
+  asked.request.memory.reset();  // of a site; the process has all of them
+  return planned_within(asked, [&](const TaskMemory& within) { return plan_chunks(asked, within); }, memory, {});
 }
 
 OutOfCorePlan finer_out_of_core(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
                                 const TaskMemory& memory, const Job& job) {
-  return with_room_for_bookkeeping(
-      compiled, memory, [&](const TaskMemory& within) { return made_finer(compiled, plan, request, within, job); });
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  return planned_within(
+      {compiled, plan.plan.planner, request, any},
+      [&](const TaskMemory& within) { return made_finer(compiled, plan.plan, within, job); }, memory, job);
 }
 
 }  // namespace einrel

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "base/error.h"
 #include "engine/bookkeeping.h"
 #include "engine/compare_plans.h"
 #include "engine/run_plan.h"
@@ -41,20 +42,30 @@ void order_within(TaskGraph& tasks, const TaskMemory& memory);
 /// "the bookkeeping of 3 tasks takes 1 MB".
 std::string bookkeeping_text(const PlannedTasks& tasks, const Bookkeeping& bookkeeping);
 
+/// Says what takes more than a limit, which labels of it cannot be cut and why, and that `enough` would do.
+UserError too_little(const PlannedTasks& tasks, const TaskMemory& memory, std::int64_t enough, const UncutText& uncut);
+
 /// Throws UserError naming the vertex, what it takes and the limit when a task takes more than the bookkeeping of all
 /// tasks leaves for it.
 void check_tasks_fit(const PlannedTasks& tasks, const TaskMemory& memory, const UncutText& uncut);
 
 /// As many threads as can work on such tasks side by side, at most memory.threads.
-std::size_t threads_that_fit(const PlannedTasks& tasks, TaskMemory memory);
+std::size_t threads_that_fit(const PlannedTasks& tasks, const TaskMemory& memory);
+
+/// What is to be cut.
+struct OutOfCoreRequest {
+  const Compiled& compiled;
+  std::string planner;
+  PlanRequest request;
+  std::int64_t in_order = 0;  ///< a limit from which on nothing has to be cut: all fits, one task after the other
+};
 
 /// Cuts a program so finely that the tensors that all threads work on at once take at most half of what the limit
-/// leaves for chunks: by asking `planner` for plans for more and more sites, from request.sites on, and, where that
+/// leaves for chunks: by asking the planner for plans for more and more sites, from request.sites on, and, where that
 /// does not make chunks smaller, into more parts on the same sites. Fewer threads work side by side where chunks would
-/// be too small for all of them to gain anything. Throws as check_tasks_fit does when even the finest takes more for
-/// one.
-OutOfCorePlan plan_out_of_core(const Compiled& compiled, const std::string& planner, const PlanRequest& request,
-                               const TaskMemory& memory);
+/// be too small for all of them to gain anything, or too many to keep books of. Throws as check_tasks_fit does where
+/// nothing that was found fits, with a limit for which something was.
+OutOfCorePlan plan_out_of_core(OutOfCoreRequest asked, const TaskMemory& memory);
 
 /// The same for the ranks of a job, whose plan has its sites: into more parts on each.
 OutOfCorePlan finer_out_of_core(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,

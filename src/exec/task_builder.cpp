@@ -63,6 +63,22 @@ void TaskBuilder::write(const std::string& name, const RelationType& type, const
   }
 }
 
+std::optional<ReadInput> TaskBuilder::read_together(const std::vector<ArrayId>& reads,
+                                                    const std::vector<CopyBoxes::Box>& boxes) const {
+  if (!most_bytes_ || !is_shared()) return std::nullopt;
+  std::optional<ReadInput> found;
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const Task* const maker = maker_of(reads[i]);
+    const auto* const part = maker == nullptr ? nullptr : std::get_if<ReadInput>(&maker->op);
+    if (part == nullptr) return std::nullopt;
+    ReadInput all{part->input, part->begin};
+    for (std::size_t d = 0; d < all.begin.size(); ++d) all.begin[d] += boxes[i].from[d] - boxes[i].to[d];
+    if (found && (found->input != all.input || found->begin != all.begin)) return std::nullopt;
+    found = std::move(all);
+  }
+  return found;
+}
+
 std::int64_t TaskBuilder::bytes_copying(ArrayId array, std::int64_t part) const {
   const Task* const maker = maker_of(array);
   const std::int64_t whole = bytes_of(graph_[array]);
@@ -91,8 +107,9 @@ std::optional<TaskBuilder::Ranges> TaskBuilder::ranges_of(const Kernel& kernel, 
                                                           const std::vector<Shape>& bounds) {
   constexpr std::int64_t most_ranges = 512;  // as longest_run in exec/from_ia: sums are rounded as often
   const std::int64_t result = bytes_of({result_dtype(kernel), result_shape(kernel, bounds), {}});
-  std::int64_t all = result;
-  for (const ArrayId array : arguments.arrays) all += positions_.count(array) != 0 ? 0 : bytes_of(graph_[array]);
+  std::vector<PartRead> wholes;
+  for (std::size_t a = 0; a < arguments.arrays.size(); ++a) wholes.push_back({a, bounds[a]});
+  const std::int64_t all = result + bytes_read(wholes, arguments);
   if (all <= *most_bytes_) return std::nullopt;
   const auto needs = [&](const ReducedLabel& label, std::int64_t length) {
     return result + bytes_read(most_read(kernel, bounds, label.label, length), arguments);

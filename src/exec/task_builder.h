@@ -116,9 +116,12 @@ class TaskBuilder {
     return make(Send{}, {array}, {sent.dtype, sent.bound, to});
   }
 
-  /// An array put together from boxes of others; one of them itself where that is the whole.
+  /// An array put together from boxes of others; one of them itself where that is the whole. With `most_bytes`, and
+  /// where sites share memory, boxes of one input that lie there as they are wanted are read together.
   ArrayId put_together(const std::vector<ArrayId>& reads, std::vector<CopyBoxes::Box> boxes, TaskArray array) {
     if (reads.size() == 1 && graph_[reads.front()].bound == array.bound) return reads.front();
+    if (std::optional<ReadInput> read = read_together(reads, boxes))
+      return make(*std::move(read), {}, std::move(array));
     return make(CopyBoxes{std::move(boxes)}, reads, std::move(array));
   }
 
@@ -141,6 +144,8 @@ class TaskBuilder {
   std::vector<ArrayId> make_results(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
   std::int64_t bytes_needed_by(std::size_t k, const Arguments& arguments);
 
+  std::optional<ReadInput> read_together(const std::vector<ArrayId>& reads,
+                                         const std::vector<CopyBoxes::Box>& boxes) const;
   ArrayId make_by_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
   ArrayId make_by_one_call(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
   std::vector<Shape> bounds_of(const Arguments& arguments) const;

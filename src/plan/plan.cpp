@@ -113,7 +113,7 @@ bool reduces_onto_result(const Vertex& vertex) {
   return !has_label_value && reduced_type(*einsum->reducer, einsum->body.type()) == vertex.dtype;
 }
 
-PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph) {
+std::vector<std::string> stays_whole(const Vertex& vertex, const EinGraph& graph) {
   std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
     std::set<std::size_t> seen;
@@ -121,6 +121,11 @@ PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph) {
       if (label && !seen.insert(*label).second) reasons[*label] = "it stands twice in one operand";
     }
   }
+  return reasons;
+}
+
+PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph) {
+  const std::vector<std::string> reasons = stays_whole(vertex, graph);
   PartitionVector most;
   for (const Extent extent : label_extents(vertex)) {
     most.push_back(reasons[most.size()].empty() ? std::max<std::int64_t>(extent.value(), 1) : 1);

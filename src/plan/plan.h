@@ -77,8 +77,11 @@ PartitionVector operand_parts(const Vertex& vertex, std::size_t operand, const P
 /// joins of two relations, reduced by what can go on from a result of the vertex's type (reduces_onto in tra/kernel).
 bool reduces_onto_result(const Vertex& vertex);
 
-/// How many parts each label of a vertex may be cut into: its extent; 1 where cannot_be_cut says why, and for the label
-/// of a diagonal X[i,i], whose chunks a grid of sites does not describe.
+/// For each label of a vertex, why no plan cuts it; "" where some do. As cannot_be_cut, and of the label of a diagonal
+/// X[i,i], whose chunks a grid of sites does not describe.
+std::vector<std::string> stays_whole(const Vertex& vertex, const EinGraph& graph);
+
+/// How many parts each label of a vertex may be cut into: its extent; 1 where it stays whole.
 PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph);
 
 /// Every partition vector of powers of two whose product is `product`, in lexicographic order, none of its entries

@@ -599,7 +599,7 @@ class Limits(RunTest):
         program = self.text_file("chain.ein", CHAIN)
         shifted = self.text_file("shifted.ein", "dims i=3000001 z=3000000\ninput A[i]\ns[z] = A[z+1]\n")
         self.refuse(1, "run", shifted, "--random", "1", "--memory", "1kB", "--threads", "8",
-                    mentions=["--memory 1 kB", "'s' takes 24 MB", "help: give at least 65.1 MB"])
+                    mentions=["--memory 1 kB", "'s' takes 24 MB", "help: give at least 48.3 MB"])
         self.refuse(1, "run", program, "--random", "1", "--spill", self.folder, mentions=["--spill needs --memory"])
         self.refuse(1, "run", program, "--random", "1", "--memory", "24MB", "--spill", "/nowhere",
                     mentions=["/nowhere"])

@@ -124,7 +124,8 @@ TEST(Lowering, OfFinerPartsMovesWhatTheCostModelSays) {
     Random random(seed);
     const auto [graph, plan, name] = planned_program(random, seed);
     Plan finer = plan;
-    make_parts_finer(graph, finer, std::vector<std::int64_t>(graph.vertices.size(), random.between(1, 400)));
+    make_parts_finer(graph, finer, std::vector<std::int64_t>(graph.vertices.size(), random.between(1, 400)),
+                     InputParts::of_chunks);
     for (std::size_t v = 0; v < plan.vertices.size(); ++v) EXPECT_EQ(finer.vertices[v].grid, plan.vertices[v].grid);
     finer_plans += plan.vertices == finer.vertices ? 0 : 1;
     expect_lowering_agrees(graph, finer, name);

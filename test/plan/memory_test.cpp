@@ -74,7 +74,7 @@ TEST(FinerParts, AreCutAlongWhatOperandsAreCutAlong) {
       einrel::graph_of("dims i=64 j=64\ninput X[i,j]\nY[j,i] = exp(X[i,j])\nZ[j] = sum[i] Y[j,i] * X[i,j]\n");
   Plan plan = plan_of(graph, 1, {{"Y", {1, 1}}});
   plan.vertices[1].parts = {1, 4};
-  make_parts_finer(graph, plan, {16384, 12288, 8448});
+  make_parts_finer(graph, plan, {16384, 12288, 8448}, InputParts::of_chunks);
   EXPECT_EQ(plan.vertices[1].parts, (PartitionVector{1, 4}));
   const VertexPlan& z = plan.vertices[2];
   EXPECT_EQ(result_parts(graph.vertices[2], z.parts), PartitionVector{1});
@@ -87,9 +87,9 @@ TEST(FinerParts, OfOperandsAreNoLargerThanTheirReaderWants) {
   Plan plan = plan_of(graph, 1, {});
   plan.vertices[1].parts = {2, 1};
   plan.vertices[2].parts = {4, 32};
-  EXPECT_TRUE(cut_operands(graph, plan, 2));
+  EXPECT_TRUE(cut_operands(graph, plan, 2, InputParts::of_chunks));
   EXPECT_EQ(plan.vertices[1].parts, (PartitionVector{32, 4}));
-  EXPECT_FALSE(cut_operands(graph, plan, 2));
+  EXPECT_FALSE(cut_operands(graph, plan, 2, InputParts::of_chunks));
   EXPECT_EQ(calls_of(graph, plan), 2.0 * 32 * 4);
 }
 
@@ -97,9 +97,10 @@ TEST(FinerParts, AreCutWhereReadersHaveAConstant) {
   const EinGraph graph = einrel::graph_of(
       "dims t=64 b=100\ninput X[t,b]\nA[t,b] = exp(X[t,b])\nY[b] = A[3,b] * A[60,b]\nZ[b] = Y[b] + A[5,b]\noutput Z\n");
   Plan plan = plan_of(graph, 1, {});
-  make_parts_finer(graph, plan, {25600, 3 * 6400, 25600, 25600});  // a part and its result, twice, take 3 * 6400
+  make_parts_finer(graph, plan, {25600, 3 * 6400, 25600, 25600},
+                   InputParts::of_chunks);  // a part and its result, twice, take 3 * 6400
   EXPECT_EQ(plan.vertices[1].parts, (PartitionVector{4, 1}));
-  EXPECT_EQ(copies_of(graph, plan), 3) << "one part of A for each time that it is read";
+  EXPECT_EQ(copies_of(graph, plan, InputParts::of_chunks), 3) << "one part of A for each time that it is read";
 }
 
 TEST(Peak, CountsTheValuesThatAreComparedWithTheExtremeWhereItsLabelsAreCut) {

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "einsum/vertex_facts.h"
@@ -251,6 +252,30 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 constexpr double next_to_nothing = 0.01;
 
 }  // namespace
+
+double pairs_compared(const EinGraph& graph, std::int64_t sites) {
+  std::vector<PartitionVector> most;
+  std::vector<double> ways;
+  for (const Vertex& vertex : graph.vertices) {
+    const Shape extents = label_extents(vertex);
+    most.push_back(is_input(vertex) ? PartitionVector(extents.size(), sites) : most_parts(vertex, graph));
+    const auto can_be_cut = std::count_if(most.back().begin(), most.back().end(), [](auto parts) { return parts > 1; });
+    double count = 0;
+    for (const std::int64_t number : numbers_of_sites(sites))
+      count += count_of_factorizations(number, static_cast<std::size_t>(can_be_cut));
+    ways.push_back(std::clamp(count, 1.0, static_cast<double>(most_candidates)));
+  }
+  std::set<std::tuple<PartitionVector, PartitionVector, std::vector<std::optional<std::size_t>>>> known;
+  double pairs = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    for (const std::size_t operand : operands_read(vertex)) {
+      const std::size_t read = vertex.inputs[operand].index;
+      if (known.emplace(most[read], most[v], operand_labels(vertex, operand)).second) pairs += ways[read] * ways[v];
+    }
+  }
+  return pairs;
+}
 
 std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, const Machine& machine) {
   std::vector<double> seconds;

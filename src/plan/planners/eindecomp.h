@@ -23,6 +23,10 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind k
 Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                            double comparisons = SampledCuts::usual_comparisons);
 
+/// About how many pairs of ways to cut neighbours a search for so many sites compares, equal neighbours once: it keeps
+/// a number for each.
+double pairs_compared(const EinGraph& graph, std::int64_t sites);
+
 /// Which vertices are so small that computing each of them on one site takes, all together, at most a hundredth longer
 /// than all vertices take on all sites, moving aside.
 std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, const Machine& machine);

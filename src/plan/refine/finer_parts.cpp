@@ -128,11 +128,19 @@ void cut_inputs(const EinGraph& graph, const Vertex& reader, Plan& plan, std::si
   }
 }
 
+/// Outputs are written from the chunks in which they lie.
+bool is_read_by_box(const EinGraph& graph, std::size_t v, InputParts inputs) {
+  const bool is_output = std::find(graph.outputs.begin(), graph.outputs.end(), VertexId{v}) != graph.outputs.end();
+  return inputs == InputParts::any_box && is_input(graph.vertices[v]) && !is_output;
+}
+
 }  // namespace
 
-void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::int64_t>& most_bytes) {
+void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::int64_t>& most_bytes,
+                      InputParts inputs) {
   const std::vector<std::vector<bool>> at_constants = labels_at_constants(graph);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (is_read_by_box(graph, v, inputs)) continue;
     const Vertex& vertex = graph.vertices[v];
     const NextCut next(graph, plan, v, at_constants[v]);
     PartitionVector& parts = plan.vertices[v].parts;
@@ -141,7 +149,7 @@ void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::
       if (!label) break;
       parts[*label] *= 2;
     }
-    if (!is_input(vertex)) cut_inputs(graph, vertex, plan, v);
+    if (!is_input(vertex) && inputs == InputParts::of_chunks) cut_inputs(graph, vertex, plan, v);
   }
 }
 
@@ -149,12 +157,13 @@ bool can_be_finer(const EinGraph& graph, const Plan& plan, std::size_t v) {
   return NextCut(graph, plan, v)(plan.vertices[v].parts).has_value();
 }
 
-bool cut_operands(const EinGraph& graph, Plan& plan, std::size_t reader) {
+bool cut_operands(const EinGraph& graph, Plan& plan, std::size_t reader, InputParts inputs) {
   const Vertex& vertex = graph.vertices[reader];
   if (is_input(vertex)) return false;
   bool has_cut = false;
   for (const std::size_t operand : operands_read(vertex)) {
     const std::size_t producer = vertex.inputs[operand].index;
+    if (is_read_by_box(graph, producer, inputs)) continue;
     const PartitionVector most = most_parts(graph.vertices[producer], graph);
     const PartitionVector needed = operand_parts(vertex, operand, plan.vertices[reader].parts);
     const std::vector<std::optional<std::size_t>> labels = result_labels(graph.vertices[producer]);
@@ -169,12 +178,13 @@ bool cut_operands(const EinGraph& graph, Plan& plan, std::size_t reader) {
   return has_cut;
 }
 
-double copies_of(const EinGraph& graph, const Plan& plan) {
+double copies_of(const EinGraph& graph, const Plan& plan, InputParts inputs) {
   double all = 0;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     for (std::size_t operand = 0; operand < vertex.inputs.size(); ++operand) {
       const std::size_t producer = vertex.inputs[operand].index;
+      if (inputs == InputParts::any_box && is_input(graph.vertices[producer])) continue;
       PartitionVector have = result_parts(graph.vertices[producer], plan.vertices[producer].parts);
       const PartitionVector need = operand_parts(vertex, operand, plan.vertices[v].parts);
       if (have == need) continue;
