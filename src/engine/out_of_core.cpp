@@ -134,7 +134,7 @@ std::set<std::size_t> vertices_over(const PlannedTasks& tasks, std::int64_t most
     if (!is_over) continue;
     const bool is_needed_as_it_is =
         std::holds_alternative<CallKernel>(task.op) || std::holds_alternative<WriteOutput>(task.op);
-    if (!is_needed_as_it_is) is_for_readers[task.makes.index] = true;
+    if (!is_needed_as_it_is) is_for_readers[task.makes.front().index] = true;
     const std::optional<std::size_t> vertex = tasks.vertices[task.node.index];
     if (is_needed_as_it_is && vertex) found.insert(*vertex);
   }
