@@ -378,7 +378,7 @@ OutOfCorePlan plan_out_of_core(OutOfCoreRequest asked, const TaskMemory& memory)
 
 OutOfCorePlan finer_out_of_core(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
                                 const TaskMemory& memory, const Job& job) {
-  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max() / 2;  // no limit is known
   return planned_within(
       {compiled, plan.plan.planner, request, any},
       [&](const TaskMemory& within) { return made_finer(compiled, plan.plan, within, job); }, memory, job);
