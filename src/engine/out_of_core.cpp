@@ -103,6 +103,17 @@ std::string uncut_text(const EinGraph& graph, std::size_t v) {
   return text;
 }
 
+/// The same of a vertex, or, where all of its labels can be cut, of those that read its result.
+std::string uncut_here_or_behind(const EinGraph& graph, std::size_t v) {
+  std::string text = uncut_text(graph, v);
+  if (!text.empty()) return text;
+  for (std::size_t reader = v + 1; reader < graph.vertices.size(); ++reader) {
+    const std::vector<VertexId>& inputs = graph.vertices[reader].inputs;
+    if (std::find(inputs.begin(), inputs.end(), VertexId{v}) != inputs.end()) text += uncut_text(graph, reader);
+  }
+  return text;
+}
+
 /// To three digits, as people read it.
 std::int64_t rounded_up(std::int64_t bytes) {
   std::int64_t unit = 1;
@@ -223,7 +234,8 @@ UserError too_little(const Compiled& compiled, const PlannedTasks& tasks, const 
       bytes_text(memory.limit), vertex ? compiled.graph.vertices[*vertex].name : "the program",
       bytes_text(largest.bytes),
       memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
-      counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut_text(compiled.graph, *vertex) : "",
+      counted(static_cast<std::size_t>(tasks.graph.sites), "site"),
+      vertex ? uncut_here_or_behind(compiled.graph, *vertex) : "",
       most_of(largest.bookkeeping) == 0 ? "" : "\n  " + bookkeeping, help));
 }
 
