@@ -19,9 +19,9 @@
 namespace einrel::cli {
 namespace {
 
-/// All of `text` as a number. Throws UserError that shows the option and what is wanted.
+/// All of `text` as a number, if it is one.
 template <class Number>
-Number parse_number(const std::string& option, const std::string& text, const char* wanted) {
+std::optional<Number> number_in(const std::string& text) {
   Number value{};
   const char* begin = text.data();
   const char* end = begin + text.size();
@@ -33,10 +33,15 @@ Number parse_number(const std::string& option, const std::string& text, const ch
       if (std::isfinite(value)) result.ec = std::errc();
     }
   }
-  if (result.ec != std::errc() || result.ptr != end) {
-    throw UserError(fmt::format("{0}{1}: '{1}' is not {2}", option, printable(text), wanted));
-  }
-  return value;
+  return result.ec == std::errc() && result.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+/// The same. Throws UserError that shows the option and what is wanted.
+template <class Number>
+Number parse_number(const std::string& option, const std::string& text, const char* wanted) {
+  const std::optional<Number> value = number_in<Number>(text);
+  if (!value) throw UserError(fmt::format("{0}{1}: '{1}' is not {2}", option, printable(text), wanted));
+  return *value;
 }
 
 /// The number in front of a size, and how many bytes its unit has: k, M, G or T in either case, powers of 1000, of 1024
@@ -96,7 +101,9 @@ std::int64_t parse_sites(const std::string& given) {
 }
 
 std::optional<std::int64_t> parse_memory(const std::string& given) {
-  if (given == "none") return std::nullopt;
+  std::string lower = given;  // as units may be in either case
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (lower == "none") return std::nullopt;
   constexpr std::int64_t least_without_unit = 1000;  // somebody left the unit out
   constexpr const char* wanted = "a size from 1 byte to 2^63-1, as in 16GB, 512MiB, 1.5G or 1000, or none";
   const auto [number, unit] = split_unit(given);
@@ -105,17 +112,17 @@ std::optional<std::int64_t> parse_memory(const std::string& given) {
   };
   if (!unit) throw refused();
   if (*unit == 1) {
-    const auto size = parse_number<std::int64_t>("--memory ", number, wanted);
-    if (size < 1) throw refused();
-    if (size < least_without_unit && std::isdigit(static_cast<unsigned char>(given.back())) != 0) {
+    const std::optional<std::int64_t> size = number_in<std::int64_t>(number);
+    if (!size || *size < 1) throw refused();
+    if (*size < least_without_unit && std::isdigit(static_cast<unsigned char>(given.back())) != 0) {
       throw UserError(
           fmt::format("--memory {0}: that would be {0} B, which holds next to nothing; give a unit, as "
                       "in {0}GB or {0}MB",
-                      size));
+                      *size));
     }
     return size;
   }
-  const double size = parse_number<double>("--memory ", number, wanted) * *unit;
+  const double size = number_in<double>(number).value_or(0) * *unit;
   if (!(size >= 1 && size < 0x1p63)) throw refused();
   return static_cast<std::int64_t>(size);
 }

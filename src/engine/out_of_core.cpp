@@ -103,6 +103,17 @@ std::string uncut_text(const EinGraph& graph, std::size_t v) {
   return text;
 }
 
+/// The same of a vertex, or, where all of its labels can be cut, of those that read its result.
+std::string uncut_here_or_behind(const EinGraph& graph, std::size_t v) {
+  std::string text = uncut_text(graph, v);
+  if (!text.empty()) return text;
+  for (std::size_t reader = v + 1; reader < graph.vertices.size(); ++reader) {
+    const std::vector<VertexId>& inputs = graph.vertices[reader].inputs;
+    if (std::find(inputs.begin(), inputs.end(), VertexId{v}) != inputs.end()) text += uncut_text(graph, reader);
+  }
+  return text;
+}
+
 /// To three digits, as people read it.
 std::int64_t rounded_up(std::int64_t bytes) {
   std::int64_t unit = 1;
@@ -212,7 +223,7 @@ std::int64_t most_task_bytes(const TaskMemory& memory) {
 }
 
 UncutText uncut_labels(const Compiled& compiled) {
-  return [&graph = compiled.graph](std::size_t vertex) { return uncut_text(graph, vertex); };
+  return [&graph = compiled.graph](std::size_t vertex) { return uncut_here_or_behind(graph, vertex); };
 }
 
 UserError too_little(const PlannedTasks& tasks, const TaskMemory& memory, std::int64_t enough, const UncutText& uncut) {
@@ -385,7 +396,7 @@ OutOfCorePlan plan_out_of_core(OutOfCoreRequest asked, const TaskMemory& memory)
 
 OutOfCorePlan finer_out_of_core(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
                                 const TaskMemory& memory, const Job& job) {
-  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max() / 2;  // no limit is known
   return planned_within(
       {compiled, plan.plan.planner, request, any},
       [&](const TaskMemory& within) { return made_finer(compiled, plan.plan, within, job); }, memory, job);

@@ -671,6 +671,9 @@ class Options(CommandLineTest):
         for given in ("", "M", "40X", "40MBB", "40iB", "1.5", "-1M", "0", "0.1", "1e30G", "40M 2", "infG", "1", "512"):
             with self.subTest(given=given):
                 self.refuse(1, "run", program, "--random", "1", f"--memory={given}", mentions=["--memory", "40" if "40" in given else given])
+        self.refuse(1, "run", program, "--random", "1", "--memory", "20,5MB", mentions=["--memory 20,5MB: '20,5MB' is not a size"])
+        for given in ("none", "NONE"):
+            self.assertIsNone(parse_json(self.succeed("explain", program, "--memory", given, "--json").out)["memory_limit"])
 
 
 def limit_file_size(ignore_signal):
