@@ -36,7 +36,7 @@ ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool wi
   return chosen;
 }
 
-/// A rank's tasks for a plan, none of which may have to go to disk; inputs take memory as late as they can.
+/// The tasks of a plan that stays in memory; within a limit, inputs are read as late as they can be.
 void make_tasks(const Compiled& compiled, ChosenPlan& chosen, const Job& job) {
   chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
   if (chosen.request.memory) read_late(chosen.tasks.graph, std::numeric_limits<std::int64_t>::max());
@@ -47,8 +47,7 @@ std::int64_t left_beside(const ChosenPlan& chosen) {
   return left_for_arrays(*chosen.request.memory, bookkeeping_by_starpu(chosen.tasks));
 }
 
-/// Asks the planner for plans that leave room for the bookkeeping of their tasks, as long as they do not. Throws
-/// UserError when there is none.
+/// Asks the planner for a plan that leaves room for the bookkeeping of its tasks, where the one chosen does not.
 void make_room_for_bookkeeping(const Compiled& compiled, const std::string& planner, ChosenPlan& chosen,
                                const Job& job) {
   constexpr int most_attempts = 3;

@@ -219,12 +219,11 @@ RangesTogether ranges_together(const Kernel& kernel, const std::vector<Shape>& b
   const auto& einsum = std::get<EinSum>(vertex.op);
   PartialReduction partial = partial_of(einsum);
   RangesTogether result{std::move(partial.fold), identity_kernel(partial.dtype)};
-  if (einsum.reducer != Reducer::mean && partial.dtype == vertex.dtype) return result;
-  double count = 1;
-  for (const std::size_t label : einsum.reduced) count *= static_cast<double>(einsum.labels[label].extent.value());
+  auto finish_body = finished_reduction(*einsum.reducer, partial.dtype, vertex.dtype, einsum.reduced, einsum.labels);
+  if (!finish_body) return result;
   Vertex finish{kernel.name + "_finished", vertex.dtype, vertex.bound, {}, Input{}, {}};
   EinSum& finished = finish.op.emplace<EinSum>();
-  finished.body = finished_reduction(*einsum.reducer, partial.dtype, count);
+  finished.body = std::move(*finish_body);
   finished.operands.emplace_back();
   for (const std::size_t label : einsum.output) {
     finished.operands.front().indices.push_back({0, {{1, finished.labels.size()}}});

@@ -18,7 +18,9 @@ struct ReducedLabel {
 /// of their positions: one EinSum.
 std::vector<ReducedLabel> labels_in_ranges(const Kernel& kernel, const std::vector<Shape>& bounds);
 
-/// Positions of extremes are found by two kernels that can be called for ranges.
+/// Positions of extremes are found by two kernels that can be called for ranges. Both compute a value by the same steps
+/// in the types that these steps have, and give the same bits for it wherever it stands in whichever range: a position
+/// is where the value equals the extreme.
 struct ExtremeKernels {
   Kernel extreme;   ///< of the same arguments
   Kernel position;  ///< the extreme is another array among them, behind the others

@@ -12,9 +12,7 @@ namespace {
 /// The label that an operand runs over the positions along.
 std::optional<std::size_t> label_along(const Access& access) {
   if (access.pad || access.indices.size() != 1) return std::nullopt;
-  const Index& index = access.indices.front();
-  const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
-  return is_plain ? std::optional(index.terms.front().label) : std::nullopt;
+  return plain_label(access.indices.front());
 }
 
 bool is_read(const ScalarExpr& body, std::size_t operand) {

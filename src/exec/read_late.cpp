@@ -23,7 +23,8 @@ class LateReads {
     tasks_.reserve(graph_.tasks.size());
     for (Task& task : graph_.tasks) {
       if (std::holds_alternative<ReadInput>(task.op)) {
-        parts_[task.makes.index] = Part{std::move(task)};
+        std::optional<Part>& part = parts_[task.makes.index];
+        part = Part{std::move(task)};
         continue;
       }
       for (ArrayId& read : task.reads) {

@@ -86,8 +86,9 @@ class EinSumLowering {
     e.reducer = partial.each;
     Source source = apply(e, joined(operands_read(e.body), extents), name);
     source = aggregated(std::move(source), output, std::move(partial.fold));
-    if (reducer == Reducer::mean || dtype != e.dtype) {
+    if (auto finish = finished_reduction(reducer, e.dtype, dtype, e.reduced, cuts_.labels)) {
       e.sources = {std::move(source)};
+      e.body = std::move(*finish);
       source = finished(std::move(e), reducer, dtype);
     }
     return arranged(std::move(source), output);
@@ -109,11 +110,8 @@ class EinSumLowering {
     return source;
   }
 
-  /// The folded values in the vertex's dtype; a mean divides the sum by the number of its values.
+  /// The folded values in the vertex's dtype, as the body finishes them.
   Source finished(ChunkedEinSum e, Reducer reducer, DType dtype) {
-    double count = 1;
-    for (const std::size_t label : e.reduced) count *= static_cast<double>(cuts_.labels[label].extent.value());
-    e.body = finished_reduction(reducer, e.dtype, count);
     e.operands = {{0, plain_access(e.output)}};
     e.reduced = {};
     e.reducer = std::nullopt;

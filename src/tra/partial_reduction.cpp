@@ -41,9 +41,14 @@ PartialReduction partial_reduction(Reducer reducer, ScalarExpr body, std::size_t
   return {fold.each, std::move(body), dtype, named_kernel(fold.kernel, {dtype, dtype}, {rank, rank})};
 }
 
-ScalarExpr finished_reduction(Reducer reducer, DType partial, double count) {
+std::optional<ScalarExpr> finished_reduction(Reducer reducer, DType partial, DType dtype,
+                                             const std::vector<std::size_t>& reduced,
+                                             const std::vector<Label>& labels) {
+  if (reducer != Reducer::mean && partial == dtype) return std::nullopt;
   ScalarExpr body{{{partial, OperandValue{0}}}};
   if (reducer == Reducer::mean) {
+    double count = 1;
+    for (const std::size_t label : reduced) count *= static_cast<double>(labels[label].extent.value());
     body.steps.push_back({partial, Constant{count}});
     body.steps.push_back({partial, ApplyBinary{BinaryFunction::divide}});
   }

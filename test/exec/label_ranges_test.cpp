@@ -139,6 +139,44 @@ TEST(LabelRanges, OfInputsThatAreSentKeepWhatIsCopiedWithinTheLimit) {
   expect_reference(graph, inputs, run_on(ranges, inputs, 1));
 }
 
+/// 5000 of them; of some seeds infinite ones and NaN among them.
+Tensor rounded_values(std::uint64_t seed) {
+  Random random(seed);
+  std::vector<double> values(5000);
+  for (double& value : values) value = seed % 3 == 0 ? random_number(random, DType::f32, true) : random.real() * 4 - 2;
+  return tensor_of(DType::f32, {Extent(5000)}, values);
+}
+
+/// Both passes of an argmax must compute the same bits for a value, wherever it stands in whichever range; else the
+/// second would find none that is equal to the extreme.
+TEST(LabelRanges, FindThePositionsOfExtremesOfRoundedValues) {
+  for (const std::string value : {
+           "X[z+7]",
+           "exp(X[z+7] * 0.3) * X[z+2] - 0.1",
+           "tanh(X[z+7]) / (1.1 + X[z+2] * X[z+2])",
+           "sqrt(abs(X[z+7] * 3.3)) + X[z+2] / 7 - log(abs(X[z+1]) + 0.1)",
+           "bf16(X[z+7] * 1.7) * X[z+2] + 0.3",
+           "where(X[z+7] > 0, sigmoid(X[z+2]), X[z+2] * X[z+1] * 0.7) * z",
+       }) {
+    for (const std::string reducer : {"argmax", "argmin"}) {
+      const std::string text = "dims i=5000 z=4990\ninput X[i]\nS[] = " + reducer + "[z] (" + value + ")\n";
+      SCOPED_TRACE(text);
+      const EinGraph graph = einrel::graph_of(text);
+      const LoweredPlan lowered = lower(graph, one_part_of_each(graph));
+      const TaskGraph whole = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        const TensorBindings inputs{{"X", rounded_values(seed)}};
+        const auto position = [&](const TaskGraph& tasks) { return integers_of(run_on(tasks, inputs, 2).at("S")); };
+        for (const std::int64_t most : {300, 1111, 7000}) {
+          const TaskGraph ranges = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared, most);
+          EXPECT_GE(kernel_calls(ranges), 4);
+          EXPECT_EQ(position(ranges), position(whole));
+        }
+      }
+    }
+  }
+}
+
 /// Each reduces through a window, so that no plan can cut what it reduces.
 const std::vector<std::string>& programs_of_windows() {
   static const std::vector<std::string> programs{
