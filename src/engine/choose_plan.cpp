@@ -61,8 +61,8 @@ bool runs_in_order(ChosenTasks& chosen, const UncutText& uncut) {
   return chosen.in_order;
 }
 
-/// Notes that chunks come and go, and how many threads work on them. Throws UserError where a task takes more than there
-/// is.
+/// Notes that chunks come and go, and how many threads work on them. Throws UserError where a task takes more than
+/// there is.
 void make_spill(ChosenTasks& chosen, const UncutText& uncut) {
   chosen.threads = threads_that_fit(chosen.tasks, {*chosen.limit, chosen.threads});
   check_tasks_fit(chosen.tasks, {*chosen.limit, chosen.threads}, uncut);

@@ -238,8 +238,7 @@ UserError too_little(const PlannedTasks& tasks, const TaskMemory& memory, std::i
   const std::optional<std::size_t> vertex = tasks.vertices[largest.node.index];
   return UserError(fmt::format(
       "--memory {} is too little: computing a part of '{}' takes {}{}, with what it reads, when cut for {}{}{}{}",
-      bytes_text(memory.limit), vertex ? tasks.names[*vertex] : "the program",
-      bytes_text(largest.bytes),
+      bytes_text(memory.limit), vertex ? tasks.names[*vertex] : "the program", bytes_text(largest.bytes),
       memory.threads == 1 || memory.is_in_job ? "" : fmt::format(" on each of {}", counted(memory.threads, "thread")),
       counted(static_cast<std::size_t>(tasks.graph.sites), "site"), vertex ? uncut(*vertex) : "",
       most_of(largest.bookkeeping) == 0 ? "" : "\n  " + bookkeeping, help));

@@ -106,7 +106,7 @@ class Installed(unittest.TestCase):
                 listed = set(re.findall(r"(?m)^using api::(\w+);$", text))
                 continue
             declared |= set(re.findall(r"(?m)^(?:class|struct|enum class|concept|using) (\w+)", text))
-            declared |= set(re.findall(r"(?m)^(?!template|//)[\w:]+(?: \w+)* (\w+)\(", text))
+            declared |= set(re.findall(r"(?m)^(?!template|//)[\w:<>]+(?: \w+)* (\w+)\(", text))
         self.assertGreater(len(declared), 70)
         self.assertEqual(declared, listed)
 
