@@ -35,8 +35,8 @@ std::string outputs_line(const EinGraph& graph) {
 std::string head_lines(const Compiled& compiled, const Folding& folding) {
   const ProgramFacts facts = facts_of(compiled, folding);
   std::string inputs = "none";
-  if (facts.inputs > 0)
-    inputs = fmt::format("{}; most {}", bytes_text(facts.input_bytes), bytes_list(facts.largest_inputs));
+  if (facts.inputs > 0) inputs = bytes_text(facts.input_bytes);
+  if (!facts.largest_inputs.empty()) inputs += fmt::format("; most {}", bytes_list(facts.largest_inputs));
   std::string operations = flops_text(facts.flops);
   if (facts.flops_as_written > facts.flops)
     operations += fmt::format("; products multiplied as they are written, {}", flops_text(facts.flops_as_written));
