@@ -53,12 +53,14 @@ std::int64_t limit_in_order(const PlannedTasks& tasks, std::size_t threads) {
 
 /// Whether everything fits into a process on its own when one task runs after the other, which is noted. Throws
 /// UserError where not even what is kept of the tasks does.
-bool runs_in_order(ChosenTasks& chosen, const UncutText& uncut) {
-  const std::int64_t left = left_for_arrays(*chosen.limit, bookkeeping_in_order(chosen.tasks));
+bool runs_in_order(ChosenTasks& chosen) {
+  const Bookkeeping bookkeeping = bookkeeping_in_order(chosen.tasks);
+  const std::int64_t left = left_for_arrays(*chosen.limit, bookkeeping);
   chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, chosen.threads);
-  if (left == 0)  // nor does what has more tasks fit
-    throw too_little(chosen.tasks, {*chosen.limit, 1}, limit_in_order(chosen.tasks, chosen.threads), uncut);
-  return chosen.in_order;
+  if (left > 0) return chosen.in_order;
+  throw UserError(fmt::format("--memory {} is too little: {}\n  help: give at least {}", bytes_text(*chosen.limit),
+                              bookkeeping_text(chosen.tasks, bookkeeping),  // nor does what has more tasks fit
+                              bytes_text(rounded_up(limit_in_order(chosen.tasks, chosen.threads)))));
 }
 
 /// Notes that chunks come and go, and how many threads work on them. Throws UserError where a task takes more than
@@ -155,7 +157,7 @@ ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& 
   const bool is_given = request.given.has_value();
   ChosenPlan chosen = chosen_by_name(compiled, request, false);
   make_tasks(compiled, chosen, job);
-  if (!limit || runs_in_order(chosen, uncut_labels(compiled))) return chosen;
+  if (!limit || runs_in_order(chosen)) return chosen;
   const TaskMemory memory{*limit, std::min(request.threads, most_session_threads())};
   if (is_given) {
     chosen.threads = memory.threads;
@@ -191,22 +193,25 @@ ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limit
         "\n  a .tra program says itself how it is cut: cut its inputs into more parts; a .ein program is cut "
         "more finely for more sites");
   };
+  read_late(chosen.tasks.graph, std::numeric_limits<std::int64_t>::max());
   if (!job.is_started) {
-    if (runs_in_order(chosen, cut_by_program)) return chosen;
+    if (runs_in_order(chosen)) return chosen;
     chosen.threads = std::min(chosen.threads, most_session_threads());
     order_within(chosen.tasks.graph, {*limits.memory, chosen.threads});
     make_spill(chosen, cut_by_program);
     return chosen;
   }
   const std::int64_t needed = most_live_bytes_of_site(chosen.tasks.graph);
-  chosen.spills = limits.may_spill && needed > chunk_memory(*limits.memory, limits.threads);
-  if (!chosen.spills && needed <= *limits.memory) return chosen;
+  const Bookkeeping bookkeeping = bookkeeping_by_starpu(chosen.tasks);
+  const std::int64_t left = left_for_arrays(*limits.memory, bookkeeping);
+  chosen.spills = limits.may_spill && left > 0 && needed > chunk_memory(left, limits.threads);
+  if (!chosen.spills && left > 0 && needed <= left) return chosen;
   if (!chosen.spills) {
     const auto [wanted, limit] = bytes_texts(needed, *limits.memory);
     throw UserError(
-        fmt::format("the plan by {} does not fit: a site holds {} at a time, and the limit is {}\n  help: "
-                    "give more, or more ranks, or let chunks go to disk with --spill FOLDER",
-                    planner_of(chosen.facts), wanted, limit));
+        fmt::format("the plan by {} does not fit: a site holds {} at a time, and the limit is {}\n  beside it, {}\n"
+                    "  help: give more, or more ranks, or let chunks go to disk with --spill FOLDER",
+                    planner_of(chosen.facts), wanted, limit, bookkeeping_text(chosen.tasks, bookkeeping)));
   }
   const TaskMemory memory{*limits.memory, limits.threads, true};
   order_within(chosen.tasks.graph, memory);

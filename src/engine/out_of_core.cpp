@@ -114,13 +114,6 @@ std::string uncut_here_or_behind(const EinGraph& graph, std::size_t v) {
   return text;
 }
 
-/// To three digits, as people read it.
-std::int64_t rounded_up(std::int64_t bytes) {
-  std::int64_t unit = 1;
-  while (bytes / unit >= 1000) unit *= 10;
-  return (bytes + unit - 1) / unit * unit;
-}
-
 /// The least limit that such a task fits into, rounded up.
 std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
   std::int64_t too_little = memory.limit;
@@ -200,6 +193,12 @@ FinePlan made_finer(const Compiled& compiled, Plan plan, const TaskMemory& memor
 }
 
 }  // namespace
+
+std::int64_t rounded_up(std::int64_t bytes) {
+  std::int64_t unit = 1;
+  while (bytes / unit >= 1000) unit *= 10;
+  return (bytes + unit - 1) / unit * unit;
+}
 
 PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {
   PlannedTasks tasks = tasks_of(compiled, plan, job, most_task_bytes(memory));

@@ -39,6 +39,9 @@ PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const Task
 /// The same of tasks that are there, but for the ranges.
 void order_within(TaskGraph& tasks, const TaskMemory& memory);
 
+/// A limit as a user gives one: three digits, and not less.
+std::int64_t rounded_up(std::int64_t bytes);
+
 /// "the bookkeeping of 3 tasks takes 1 MB".
 std::string bookkeeping_text(const PlannedTasks& tasks, const Bookkeeping& bookkeeping);
 

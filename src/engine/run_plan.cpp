@@ -28,8 +28,9 @@ double seconds_of(const TaskGraph& graph, const Task& task) {
   constexpr double operations_per_second = 5e10;
   constexpr double bytes_per_second = 2e10;
   if (std::holds_alternative<ReadInput>(task.op)) return call_seconds;  // where it lies, as a rule
-  const double bytes = static_cast<double>(bytes_needed(graph, task));
-  return call_seconds + std::max(flops_of(task) / operations_per_second, bytes / bytes_per_second);
+  std::int64_t bytes = bytes_made(graph, task);
+  for (const ArrayId read : task.reads) bytes += bytes_of(graph[read]);
+  return call_seconds + std::max(flops_of(task) / operations_per_second, static_cast<double>(bytes) / bytes_per_second);
 }
 
 /// What all tasks take one after the other. Kernels alone have parts for several threads, none less than some tenths of

@@ -13,7 +13,7 @@ std::vector<OutputWriter> writers_to(std::map<std::string, Tensor>& to, const Ta
   for (const TaskOutput& output : graph.outputs) {
     Tensor& whole = to.at(output.name);
     writers.emplace_back([&whole](const std::vector<std::int64_t>& begin, const Tensor& chunk) {
-      if (chunk.shape() == whole.shape() && chunk.has_owner() && chunk.is_row_major()) {
+      if (chunk.count() > 0 && chunk.shape() == whole.shape() && chunk.has_owner() && chunk.is_row_major()) {
         whole = chunk;
         return;
       }

@@ -433,70 +433,100 @@ void replace_arrays(const std::map<ArrayId, ArrayId>& replaced, PlacedTuples& tu
   }
 }
 
+/// Lowers a plan, operation by operation.
+class PlanTasks {
+ public:
+  PlanTasks(const IaStore& store, const IaPlan& plan, SiteMemory memory, std::optional<std::int64_t> most_bytes)
+      : store_(store),
+        plan_(plan),
+        builder_(store.sites(), memory, most_bytes),
+        nodes_(nodes_of(store, plan)),
+        readers_(readers_of(store, plan, nodes_)),
+        onto_(joins_to_reduce_onto(store, nodes_, readers_)) {
+    for (const auto& [aggregate, join] : onto_) apart_.insert(join);
+  }
+
+  TaskGraph run() {
+    for (const FusedNodes& together : nodes_together(store_, plan_, nodes_, apart_)) {
+      if (together.members.size() == 1) {
+        lower(together.members.front());
+      } else {
+        lower_together(together);
+      }
+    }
+    for (const IaOutput& output : plan_) write(output);
+    return builder_.take();
+  }
+
+ private:
+  NodeTasks tasks_for(IaId id) {
+    const IaNode& node = store_[id];
+    std::vector<const PlacedTuples*> read;
+    for (const IaId input : node.inputs) read.push_back(&relations_.at(input));
+    const PhysicalType* const first = node.inputs.empty() ? nullptr : &store_[node.inputs.front()].type;
+    builder_.begin(id);
+    return NodeTasks(node, std::move(read), first, store_.sites(), builder_);
+  }
+
+  /// A program of many operations would keep as many relations, most of them long read.
+  void end_reads(IaId id) {
+    for (const IaId input : store_[id].inputs) {
+      if (--readers_.at(input) == 0) relations_.erase(input);
+    }
+  }
+
+  void lower(IaId id) {
+    if (apart_.count(id) != 0) return;
+    if (const auto join = onto_.find(id); join != onto_.end()) {
+      NodeTasks tasks = tasks_for(join->second);
+      relations_[id].arrays =
+          tasks.aggregated(std::get<LocalJoin>(store_[join->second].op), std::get<LocalAggregate>(store_[id].op));
+      relations_[id].arrived = tasks.arrived();
+      end_reads(join->second);
+    } else {
+      NodeTasks tasks = tasks_for(id);
+      relations_[id].arrays = std::visit(tasks, store_[id].op);
+      relations_[id].arrived = tasks.arrived();
+    }
+    end_reads(id);
+  }
+
+  void lower_together(const FusedNodes& together) {
+    builder_.begin_group();
+    for (const IaId id : together.members) lower(id);
+    std::set<ArrayId> wanted;
+    for (const IaId id : together.wanted) add_arrays(relations_.at(id), wanted);
+    const std::map<ArrayId, ArrayId> made = builder_.end_group(wanted);
+    for (const IaId id : together.wanted) replace_arrays(made, relations_.at(id));
+  }
+
+  void write(const IaOutput& output) {
+    SiteArrays once;
+    for (const SiteArrays& site : relations_.at(output.id).arrays) {
+      for (const auto& [key, array] : site) {
+        if (once.count(key) == 0) once.emplace(key, array);
+      }
+    }
+    builder_.begin(output.id);
+    builder_.write(output.name, store_[output.id].type.relation, once);
+  }
+
+  const IaStore& store_;
+  const IaPlan& plan_;
+  TaskBuilder builder_;
+  std::vector<IaId> nodes_;
+  std::map<IaId, int> readers_;
+  std::map<IaId, IaId> onto_;  // by the aggregation, the join that it computes together with itself
+  std::set<IaId> apart_;       // those joins
+  std::map<IaId, PlacedTuples> relations_;
+};
+
 }  // namespace
 
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
                    std::optional<std::int64_t> most_bytes) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
-  TaskBuilder builder(store.sites(), memory, most_bytes);
-  std::map<IaId, PlacedTuples> relations;
-  const std::vector<IaId> nodes = nodes_of(store, plan);
-  std::map<IaId, int> readers = readers_of(store, plan, nodes);
-  const std::map<IaId, IaId> onto = joins_to_reduce_onto(store, nodes, readers);
-  const auto tasks_for = [&](IaId id) {
-    const IaNode& node = store[id];
-    std::vector<const PlacedTuples*> read;
-    for (const IaId input : node.inputs) read.push_back(&relations.at(input));
-    const PhysicalType* const first = node.inputs.empty() ? nullptr : &store[node.inputs.front()].type;
-    builder.begin(id);
-    return NodeTasks(node, std::move(read), first, store.sites(), builder);
-  };
-  // A program of many operations would keep as many relations, most of them long read.
-  const auto end_reads = [&](IaId id) {
-    for (const IaId input : store[id].inputs) {
-      if (--readers.at(input) == 0) relations.erase(input);
-    }
-  };
-  std::set<IaId> apart;
-  for (const auto& [aggregate, join] : onto) apart.insert(join);
-  const auto lower_node = [&](IaId id) {
-    if (apart.count(id) != 0) return;
-    if (const auto join = onto.find(id); join != onto.end()) {
-      NodeTasks tasks = tasks_for(join->second);
-      relations[id].arrays =
-          tasks.aggregated(std::get<LocalJoin>(store[join->second].op), std::get<LocalAggregate>(store[id].op));
-      relations[id].arrived = tasks.arrived();
-      end_reads(join->second);
-    } else {
-      NodeTasks tasks = tasks_for(id);
-      relations[id].arrays = std::visit(tasks, store[id].op);
-      relations[id].arrived = tasks.arrived();
-    }
-    end_reads(id);
-  };
-  for (const FusedNodes& together : nodes_together(store, plan, nodes, apart)) {
-    if (together.members.size() == 1) {
-      lower_node(together.members.front());
-      continue;
-    }
-    builder.begin_group();
-    for (const IaId id : together.members) lower_node(id);
-    std::set<ArrayId> wanted;
-    for (const IaId id : together.wanted) add_arrays(relations.at(id), wanted);
-    const std::map<ArrayId, ArrayId> made = builder.end_group(wanted);
-    for (const IaId id : together.wanted) replace_arrays(made, relations.at(id));
-  }
-  for (const IaOutput& output : plan) {
-    SiteArrays once;
-    for (const SiteArrays& site : relations.at(output.id).arrays) {
-      for (const auto& [key, array] : site) {
-        if (once.count(key) == 0) once.emplace(key, array);
-      }
-    }
-    builder.begin(output.id);
-    builder.write(output.name, store[output.id].type.relation, once);
-  }
-  return builder.take();
+  return PlanTasks(store, plan, memory, most_bytes).run();
 }
 
 }  // namespace einrel

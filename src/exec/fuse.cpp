@@ -4,8 +4,10 @@
 #include <limits>
 #include <optional>
 #include <queue>
+#include <string>
 #include <utility>
 
+#include "base/error.h"
 #include "exec/chunk_kernel.h"
 #include "ia/infer.h"
 #include "kernel/fusion/fusion.h"
@@ -42,7 +44,11 @@ class Relations {
       for (const IaId input : store[id].inputs) readers_[input].push_back(id);
     }
     for (const IaOutput& output : plan) outputs_.insert(output.id);
+    for (const IaId id : nodes) origins_[id] = passes_on(id) ? origins_.at(store[id].inputs.front()) : id;
     find_levels(nodes);
+    for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
+      if (is_read_elsewhere(*id)) read_elsewhere_.insert(*id);
+    }
   }
 
   bool calls(IaId id) const {
@@ -56,10 +62,7 @@ class Relations {
     return kernel != nullptr && is_identity(*kernel) && std::holds_alternative<LocalMap>(store_[id].op);
   }
   /// What made the arrays that it passes on.
-  IaId origin(IaId id) const {
-    while (passes_on(id)) id = store_[id].inputs.front();
-    return id;
-  }
+  IaId origin(IaId id) const { return origins_.at(id); }
   /// Whether each tuple of the operation, which calls a kernel, is made of one of that input, and each of that is read
   /// for one: then both have the same sites and chunks.
   bool follows(IaId id, std::size_t input) const {
@@ -81,8 +84,24 @@ class Relations {
     return found == readers_.end() ? none : found->second;
   }
   bool is_output(IaId id) const { return outputs_.count(id) != 0; }
+  /// Whether something else than kernels of its level, tuple by tuple, reads the arrays that it gives.
+  bool are_read_elsewhere(IaId id) const { return read_elsewhere_.count(id) != 0; }
 
  private:
+  /// Readers come first.
+  bool is_read_elsewhere(IaId id) const {
+    if (is_output(id)) return true;
+    const std::vector<IaId>& all = readers(id);
+    return std::any_of(all.begin(), all.end(), [&](IaId reader) {
+      if (passes_on(reader)) return are_read_elsewhere(reader);
+      if (!calls(reader) || level(reader) != level(origin(id))) return true;
+      const std::vector<IaId>& inputs = store_[reader].inputs;
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i] == id && !follows(reader, i)) return true;
+      }
+      return false;
+    });
+  }
   /// By how many levels the reader of an input stands later at least.
   int step(IaId id, std::size_t input) const {
     if (passes_on(id)) return 0;
@@ -113,15 +132,28 @@ class Relations {
   const std::set<IaId>& apart_;
   std::map<IaId, std::vector<IaId>> readers_;
   std::set<IaId> outputs_;
+  std::map<IaId, IaId> origins_;
   std::map<IaId, int> levels_;
+  std::set<IaId> read_elsewhere_;
 };
 
 /// What the operations of one level compute on their first chunks.
 struct LevelProgram {
   EinGraph graph;
-  std::map<IaId, VertexId> values;              ///< of operations, here or before
+  std::map<IaId, VertexId> values;              ///< of its operations
+  std::map<IaId, VertexId> inputs;              ///< what they read else
   std::vector<std::optional<IaId>> operations;  ///< by vertex, those that it belongs to
 };
+
+/// A kernel on these arrays. Nothing where they do not fit: the first chunks of what a join brings together need not
+/// meet, and chunks may differ.
+std::optional<EinGraph> steps_on(const Kernel& kernel, const std::vector<Shape>& bounds) {
+  try {
+    return program_of(alone(kernel), bounds);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
 
 class Fusing {
  public:
@@ -138,11 +170,14 @@ class Fusing {
       arguments.push_back(i < node.inputs.size() ? value(id, i, program) : input({DType::i64, {}}, program));
       bounds.push_back(program.graph[arguments.back()].bound);
     }
-    const EinGraph steps = program_of(alone(kernel), bounds);
-    program.graph.scalars.insert(program.graph.scalars.end(), steps.scalars.begin(), steps.scalars.end());
+    const std::optional<EinGraph> steps = steps_on(kernel, bounds);
+    if (!steps) return;
+    for (const ScalarDeclaration& scalar : steps->scalars) {
+      if (scalars_[relations_.level(id)].insert(scalar.name).second) program.graph.scalars.push_back(scalar);
+    }
     const std::size_t first = program.graph.vertices.size();
-    for (std::size_t s = bounds.size(); s < steps.vertices.size(); ++s) {
-      Vertex vertex = steps.vertices[s];
+    for (std::size_t s = bounds.size(); s < steps->vertices.size(); ++s) {
+      Vertex vertex = steps->vertices[s];
       for (VertexId& read : vertex.inputs)
         read = read.index < bounds.size() ? arguments[read.index] : VertexId{first + read.index - bounds.size()};
       program.graph.vertices.push_back(std::move(vertex));
@@ -150,21 +185,22 @@ class Fusing {
     }
     const VertexId made{program.graph.vertices.size() - 1};
     program.values[id] = made;
-    if (is_read_elsewhere(id, id)) program.graph.outputs.push_back(made);
+    if (relations_.are_read_elsewhere(id)) program.graph.outputs.push_back(made);
   }
 
-  /// The operations whose kernels should run together; each stands in one group at most.
+  /// The operations whose kernels should run together; each stands in one group at most. A fusion of some steps of an
+  /// operation is none of it: what waits for others steps would make the others wait for it.
   std::vector<std::vector<IaId>> groups() const {
     std::vector<std::vector<IaId>> groups;
-    std::set<IaId> taken;
     for (const auto& [level, program] : programs_) {
       for (const Fusion& fusion : find_fusions(program.graph)) {
+        std::map<IaId, std::size_t> steps;
+        for (const std::size_t member : fusion.members) ++steps[*program.operations[member]];
         std::vector<IaId> group;
-        for (const std::size_t member : fusion.members) {
-          const IaId id = *program.operations[member];
-          if (taken.insert(id).second) group.push_back(id);
+        for (const auto& [id, count] : steps) {
+          if (count == kernel_called(store_[id].op)->steps.size()) group.push_back(id);
         }
-        if (group.size() > 1) groups.push_back(std::move(group));
+        if (group.size() > 1 && group.size() == steps.size()) groups.push_back(std::move(group));
       }
     }
     return groups;
@@ -180,34 +216,18 @@ class Fusing {
   VertexId value(IaId id, std::size_t i, LevelProgram& program) const {
     const IaId read = store_[id].inputs[i];
     const IaId origin = relations_.origin(read);
-    const bool is_member = relations_.calls(origin) && relations_.level(origin) == relations_.level(id);
-    if (is_member && relations_.follows(id, i)) return program.values.at(origin);
-    const auto known = program.values.find(read);
-    if (known != program.values.end() && !relations_.calls(read)) return known->second;
+    const auto member = program.values.find(origin);
+    if (member != program.values.end() && relations_.follows(id, i)) return member->second;
+    const auto known = program.inputs.find(read);
+    if (known != program.inputs.end()) return known->second;
     const RelationType& type = store_[read].type.relation;
-    const VertexId made = input({type.dtype, type.chunks.front().bound}, program);
-    if (!is_member) program.values[read] = made;
-    return made;
-  }
-
-  /// Whether something else than kernels of its level, tuple by tuple, reads what it makes.
-  bool is_read_elsewhere(IaId id, IaId origin) const {
-    if (relations_.is_output(id)) return true;
-    const std::vector<IaId>& readers = relations_.readers(id);
-    return std::any_of(readers.begin(), readers.end(), [&](IaId reader) {
-      if (relations_.passes_on(reader)) return is_read_elsewhere(reader, origin);
-      if (!relations_.calls(reader) || relations_.level(reader) != relations_.level(origin)) return true;
-      const std::vector<IaId>& inputs = store_[reader].inputs;
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (inputs[i] == id && !relations_.follows(reader, i)) return true;
-      }
-      return false;
-    });
+    return program.inputs[read] = input({type.dtype, type.chunks.front().bound}, program);
   }
 
   const IaStore& store_;
   const Relations& relations_;
   std::map<int, LevelProgram> programs_;
+  std::map<int, std::set<std::string>> scalars_;  // those of each
 };
 
 /// The groups, with what passes arrays on inside of them, and every other operation by itself, each after what it reads

@@ -124,6 +124,43 @@ class Examples(TraTest):
                     with self.subTest(name=name, ranks=ranks, planner=planner):
                         self.expect(expected, on_ranks(ranks), *program, *planner)
 
+    def test_kernels_that_run_together_meet_the_chunks_that_they_are_for(self):
+        # Other keys turn the chunks, 3 and 2 elements, round; steps of a kernel run with different others.
+        turned = """input A[5] cut <2>
+Q = transform(exp)(A)
+R = rekey(<k0> -> <1-k0>)(Q)
+V = rekey(<k0> -> <1-k0>)(transform(sigmoid)(A))
+T = join(<0>, <0>, matAdd)(R, V)
+output T
+"""
+        crossed = """input X[8] cut <1>
+input Y[8,8] cut <1,1>
+kernel ex(A[i]) -> [i] = exp(A[i])
+kernel rr(A[i,j]) -> [i,j] = A[i,j] * A[i,j]
+kernel pp(A[i], B[k,j]) -> [k] = max[j] P[j] * B[k,j] given P[i] = A[i] + 1
+kernel ss(A[i], B[i,j]) -> [i] = sum[j] (A[i] + B[i,j])
+O = transform(ex)(X)
+R = rekey(<k0,k1> -> <k0>)(transform(rr)(Y))
+P = join(<0>, <0>, pp)(O, R)
+S = join(<0>, <0>, ss)(P, R)
+output S
+"""
+        def of_turned(a):
+            whole = np.exp(a["A"]) + 1 / (1 + np.exp(-a["A"]))
+            return {"T": np.concatenate([whole[3:], whole[:3]])}
+
+        def of_crossed(a):
+            squares = a["Y"] ** 2
+            return {"S": (((np.exp(a["X"]) + 1) * squares).max(axis=1)[:, None] + squares).sum(axis=1)}
+
+        for text, expected in ((turned, of_turned), (crossed, of_crossed)):
+            arguments, values = self.bound(text)
+            for sites in SITES:
+                for planner in PLANNERS:
+                    with self.subTest(text=text, sites=sites, planner=planner):
+                        self.expect(expected(values), run, self.text_file("p.tra", text), *arguments, "--sites",
+                                    str(sites), *planner)
+
     def test_a_scalar_is_given_for_the_run(self):
         program, _ = self.small("two_layer_step")
         values = {name: np.load(self.path(name + ".npy")) for name in ("W1", "W2")}

@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "einsum/vertex_facts.h"
 #include "kernel/evaluate.h"
@@ -56,6 +57,7 @@ bool can_be_cut(const EinGraph& graph, const Vertex& vertex, const EinSum& einsu
 class Finder {
  public:
   explicit Finder(const EinGraph& graph) : graph_(graph), group_of_(graph.vertices.size()) {
+    for (const ScalarDeclaration& scalar : graph.scalars) scalars_.emplace(scalar.name, &scalar);
     readers_.resize(graph.vertices.size());
     for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
       for (const VertexId input : graph.vertices[v].inputs) readers_[input.index].push_back(v);
@@ -274,9 +276,23 @@ class Finder {
       fusion.results.push_back(member);
       fusion.program.outputs.push_back(VertexId{place[member]});
     }
-    fusion.program.scalars = graph_.scalars;
+    fusion.program.scalars = scalars_of(fusion.program);
     share_subexpressions(fusion);
     return fusion;
+  }
+
+  /// Those that its vertices read.
+  std::vector<ScalarDeclaration> scalars_of(const EinGraph& program) const {
+    std::set<std::string> names;
+    for (const Vertex& vertex : program.vertices) {
+      const EinSum* const einsum = einsum_of(vertex);
+      for (std::size_t s = 0; einsum != nullptr && s < einsum->body.steps.size(); ++s) {
+        if (const auto* const value = std::get_if<ScalarValue>(&einsum->body.steps[s].op)) names.insert(value->name);
+      }
+    }
+    std::vector<ScalarDeclaration> scalars;
+    for (const std::string& name : names) scalars.push_back(*scalars_.at(name));
+    return scalars;
   }
 
   /// The dimension with the most elements behind it first, which leaves the longest contiguous pieces.
@@ -308,6 +324,7 @@ class Finder {
   }
 
   const EinGraph& graph_;
+  std::map<std::string, const ScalarDeclaration*> scalars_;
   std::vector<std::vector<std::size_t>> readers_;
   std::vector<std::optional<std::size_t>> group_of_;
   std::map<std::size_t, Group> groups_;  // by the last member
