@@ -52,8 +52,8 @@ void check_inputs(const TraExpr& program, const std::map<std::string, BoundInput
   if (!errors.empty()) throw ProgramError(std::move(errors), source);
 }
 
-/// Adds relations asked for by name to the outputs.
-void add_outputs(TraExpr& program, const std::vector<std::string>& wanted) {
+/// Relations asked for by name become the outputs, in place of the program's.
+void take_outputs(TraExpr& program, const std::vector<std::string>& wanted) {
   std::map<std::string, TraId> relations;
   for (std::size_t n = 0; n < program.nodes.size(); ++n) {
     const auto* const input = std::get_if<StoredRelation>(&program.nodes[n].op);
@@ -64,11 +64,9 @@ void add_outputs(TraExpr& program, const std::vector<std::string>& wanted) {
   std::vector<std::string> names;
   for (const auto& [name, id] : relations) names.push_back(name);
   check_output_names(wanted, names);
-  for (const std::string& name : wanted) {
-    const bool is_output = std::any_of(program.outputs.begin(), program.outputs.end(),
-                                       [&](const TraOutput& output) { return output.name == name; });
-    if (!is_output) program.output(name, relations.at(name));
-  }
+  if (wanted.empty()) return;
+  program.outputs.clear();
+  for (const std::string& name : wanted) program.output(name, relations.at(name));
 }
 
 }  // namespace
@@ -112,7 +110,7 @@ ParsedTra tra_program(const SourceText& source, const std::map<std::string, Boun
                       const std::vector<std::string>& outputs) {
   ParsedTra parsed = parse_tra(source);
   check_inputs(parsed.program, inputs, source);
-  add_outputs(parsed.program, outputs);
+  take_outputs(parsed.program, outputs);
   check_outputs_are_tensors(parsed.program, source);
   return parsed;
 }

@@ -20,9 +20,9 @@ std::string declaration_of(const StoredRelation& input);
 /// where it is computed, what its keys and arrays are, and what would make it one.
 void check_outputs_are_tensors(const TraExpr& program, const SourceText& source);
 
-/// A program in the TRA that is to run: read from text, with these relations as outputs besides its own, and checked
-/// against what its inputs are bound to. Throws ProgramError for a program that is wrong, data that do not fit it and
-/// outputs that are no tensors, UserError for outputs that it does not have.
+/// A program in the TRA that is to run: read from text, with these relations as outputs, if there are any, in place of
+/// its own, and checked against what its inputs are bound to. Throws ProgramError for a program that is wrong, data
+/// that do not fit it and outputs that are no tensors, UserError for outputs that it does not have.
 ParsedTra tra_program(const SourceText& source, const std::map<std::string, BoundInput>& inputs,
                       const std::vector<std::string>& outputs);
 

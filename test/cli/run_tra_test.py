@@ -161,6 +161,12 @@ output S
                         self.expect(expected(values), run, self.text_file("p.tra", text), *arguments, "--sites",
                                     str(sites), *planner)
 
+    def test_what_is_asked_for_is_all_that_has_to_be_a_tensor(self):
+        text = "input A[4,6] cut <2,2>\nT = transform(negate)(A)\nJ = join(<1>,<1>,elemMul)(T,A)\n"
+        arguments, values = self.bound(text)
+        self.expect({"T": -values["A"]}, run, self.text_file("p.tra", text), *arguments)
+        self.refuse(1, "run", self.text_file("p.tra", text), *arguments, mentions=["'J'", "no tensor"])
+
     def test_a_scalar_is_given_for_the_run(self):
         program, _ = self.small("two_layer_step")
         values = {name: np.load(self.path(name + ".npy")) for name in ("W1", "W2")}
