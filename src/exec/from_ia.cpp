@@ -433,6 +433,13 @@ void replace_arrays(const std::map<ArrayId, ArrayId>& replaced, PlacedTuples& tu
   }
 }
 
+/// The joins that are computed with an aggregation.
+std::set<IaId> joins_of(const std::map<IaId, IaId>& onto) {
+  std::set<IaId> joins;
+  for (const auto& [aggregate, join] : onto) joins.insert(join);
+  return joins;
+}
+
 /// Lowers a plan, operation by operation.
 class PlanTasks {
  public:
@@ -442,9 +449,8 @@ class PlanTasks {
         builder_(store.sites(), memory, most_bytes),
         nodes_(nodes_of(store, plan)),
         readers_(readers_of(store, plan, nodes_)),
-        onto_(joins_to_reduce_onto(store, nodes_, readers_)) {
-    for (const auto& [aggregate, join] : onto_) apart_.insert(join);
-  }
+        onto_(joins_to_reduce_onto(store, nodes_, readers_)),
+        apart_(joins_of(onto_)) {}
 
   TaskGraph run() {
     for (const FusedNodes& together : nodes_together(store_, plan_, nodes_, apart_)) {
@@ -527,6 +533,12 @@ TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
                    std::optional<std::int64_t> most_bytes) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
   return PlanTasks(store, plan, memory, most_bytes).run();
+}
+
+NodeOrder operations_together(const IaStore& store, const IaPlan& plan) {
+  const std::vector<IaId> nodes = nodes_of(store, plan);
+  return nodes_together(store, plan, nodes,
+                        joins_of(joins_to_reduce_onto(store, nodes, readers_of(store, plan, nodes))));
 }
 
 }  // namespace einrel

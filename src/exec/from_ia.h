@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "exec/fuse.h"
 #include "exec/task_graph.h"
 
 namespace einrel {
@@ -17,5 +18,9 @@ namespace einrel {
 /// a label.
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
                    std::optional<std::int64_t> most_bytes = std::nullopt);
+
+/// The operations of a plan in the order in which they are lowered, those whose kernels are called together in one
+/// place.
+NodeOrder operations_together(const IaStore& store, const IaPlan& plan);
 
 }  // namespace einrel

@@ -58,6 +58,15 @@ class Planners(PlanTest):
         for text in ("next: ", "planned in", " on one thread, workspace ", "most memory of a site"):
             self.assertIn(text, shown)
 
+    def test_what_runs_in_one_pass_is_said(self):
+        norm = self.text_file("norm.ein", "dims i=640 j=320\ninput X[i,j], g[j]\nm[i] = mean[j] X[i,j]\n"
+                                          "Y[i,j] = g[j] * (X[i,j] - m[i])\noutput Y\n")
+        shown = self.succeed("explain", norm, "--sites", "4", "--verbose").out
+        self.assertIn("in one pass with m\n", shown[shown.index("  Y[i,j] = g[j]", shown.index("what moves)")):])
+        for sites in ("4", "8192"):
+            self.assertEqual(self.succeed("explain", norm, "--sites", sites).out.count("in one pass"), 0)
+        self.succeed("explain", os.path.join(EXAMPLES, "llama_7b.ein"), "--sites", "8192", "--verbose")
+
     def test_the_runner_up_of_another_planners_plan_may_be_better(self):
         arguments = ("explain", os.path.join(EXAMPLES, "layers.ein"), "--sites", "4", "--planner", "data")
         vertices = json.loads(self.succeed(*arguments, "--json").out)["vertices"]

@@ -139,11 +139,16 @@ std::string plans_text(const Compiled& compiled, const PlanComparison& compariso
   text += fmt::format("\nvertices (sites along each label; bytes received; seconds and their share; what moves){}\n",
                       full ? "" : "; more with --verbose");
   std::vector<std::optional<RunnerUpFacts>> others(graph.vertices.size());
-  if (full) others = runner_up_facts(graph, first, request);
+  std::vector<std::vector<std::string>> together(graph.vertices.size());
+  if (full) {
+    others = runner_up_facts(graph, first, request);
+    together = vertices_together(graph, first.plan);
+  }
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (is_input(graph.vertices[v]) || folding.shown[v] != v) continue;
     if (const FoldedGroup* const group = group_at(folding, v)) text += group_text(graph, *group);
     text += vertex_text(graph, v, first, costs[v], is_in_group(folding, v) ? "  " : "");
+    if (!together[v].empty()) text += fmt::format("      in one pass with {}\n", fmt::join(together[v], ", "));
     if (others[v]) text += runner_up_text(graph.vertices[v].name, *others[v], request.cost);
     if (full) text += least_text(costs[v], first.least[v]);
   }
