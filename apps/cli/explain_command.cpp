@@ -78,10 +78,14 @@ void refuse_plan_options(const ExplainArguments& arguments) {
   }
 }
 
-void explain_tra(const ExplainArguments& arguments) {
-  refuse_plan_options(arguments);
+void refuse_extents(const CheckArguments& arguments) {
   if (!arguments.inputs.empty() || !arguments.dims.empty())
     throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
+}
+
+void explain_tra(const ExplainArguments& arguments) {
+  refuse_plan_options(arguments);
+  refuse_extents(arguments);
   const std::int64_t sites = sites_of(arguments.plan);
   const bool search = wants_search(arguments.planners);
   const SourceText source = read_program(arguments.program);
@@ -151,9 +155,13 @@ void explain_program(const ExplainArguments& arguments) {
 }
 
 void check_only(const CheckArguments& arguments) {
-  refuse_tra(arguments.program);
-  check_options(arguments);
   const SourceText source = read_program(arguments.program);
+  if (is_tra(arguments.program)) {
+    refuse_extents(arguments);
+    parse_tra(source);
+    return print(fmt::format("{}: no errors\n", printable(source.name())));
+  }
+  check_options(arguments);
   const CheckedProgram checked = check_program(arguments, source);
   const std::size_t open = checked.unknown_extents.size();
   std::string hint;
@@ -196,7 +204,8 @@ void add_explain_command(CLI::App& app) {
 
 void add_check_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("check", "report every error of a program");
-  auto arguments = add_arguments<CheckArguments>(*command, "a .ein file, or - for standard input");
+  auto arguments =
+      add_arguments<CheckArguments>(*command, "a .ein file, a .tra file, or - for a .ein on standard input");
   command->callback([arguments] { check_only(*arguments); });
 }
 

@@ -94,14 +94,6 @@ void say_unbound(const std::string& path, const std::vector<std::string>& tensor
 
 bool is_tra(const std::string& path) { return path.ends_with(".tra"); }
 
-void refuse_tra(const std::string& path) {
-  if (!is_tra(path)) return;
-  throw UserError(
-      fmt::format("{0} is a program in the tensor relational algebra, which run and explain take: "
-                  "einrel run {0}, einrel explain {0}",
-                  printable(path)));
-}
-
 std::vector<ProgramInput> inputs_of(const AnyProgram& program) {
   std::vector<ProgramInput> inputs;
   if (const auto* const parsed = std::get_if<ParsedTra>(&program)) {

@@ -20,8 +20,6 @@ namespace einrel::cli {
 
 /// Whether a path names a program in the tensor relational algebra instead of the language: it ends with .tra.
 bool is_tra(const std::string& path);
-/// Throws UserError for such a path: only run and explain take those.
-void refuse_tra(const std::string& path);
 
 /// What a command computes: a program in the language, compiled, or one in the algebra.
 using AnyProgram = std::variant<Compiled, ParsedTra>;

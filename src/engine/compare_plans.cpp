@@ -4,12 +4,32 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
+#include <set>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 #include "plan/cost/lower_bound.h"
 
 namespace einrel {
+namespace {
+
+/// Throws UserError unless the label that PlanRequest::batch names is one of the program's.
+void check_batch(const EinGraph& graph, const PlanRequest& request) {
+  if (!request.batch) return;
+  std::set<std::string> labels;
+  for (const Vertex& vertex : graph.vertices) {
+    for (const std::string& label : label_names(vertex)) labels.insert(label);
+  }
+  if (labels.count(*request.batch) != 0) return;
+  const std::vector<std::string> known(labels.begin(), labels.end());
+  const std::string near = did_you_mean(*request.batch, known);
+  throw UserError(fmt::format("--batch {0}: the program has no label '{0}'; {1}", printable(*request.batch),
+                              !near.empty() ? near : fmt::format("its labels are: {}", fmt::join(known, ", "))));
+}
+
+}  // namespace
 
 std::variant<PlanReport, PlanRefusal> try_plan(const Compiled& compiled, const std::string& planner,
                                                const PlanRequest& request) {
@@ -35,6 +55,7 @@ PlanReport plan_with(const Compiled& compiled, const std::string& planner, const
 
 PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
                              const std::vector<std::string>& planners, const PlanRequest& request) {
+  check_batch(compiled.graph, request);
   PlanComparison comparison;
   PlanRequest searched = request;
   if (given) {

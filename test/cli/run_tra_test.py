@@ -161,6 +161,11 @@ output S
                         self.expect(expected(values), run, self.text_file("p.tra", text), *arguments, "--sites",
                                     str(sites), *planner)
 
+    def test_programs_are_checked(self):
+        self.assertIn("no errors", self.succeed("check", self.text_file("p.tra", PRODUCT)).out)
+        self.refuse(1, "check", self.text_file("w.tra", PRODUCT.replace("(A, B)", "(A, D)")), mentions=["w.tra:3", "D"])
+        self.refuse(1, "check", self.path("p.tra"), "--dim", "i=3", mentions=["--dim", ".tra"])
+
     def test_what_is_asked_for_is_all_that_has_to_be_a_tensor(self):
         text = "input A[4,6] cut <2,2>\nT = transform(negate)(A)\nJ = join(<1>,<1>,elemMul)(T,A)\n"
         arguments, values = self.bound(text)
