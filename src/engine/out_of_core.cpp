@@ -139,8 +139,10 @@ std::set<std::size_t> vertices_over(const PlannedTasks& tasks, std::int64_t most
     const bool is_needed_as_it_is =
         std::holds_alternative<CallKernel>(task.op) || std::holds_alternative<WriteOutput>(task.op);
     if (!is_needed_as_it_is) is_for_readers[task.makes.front().index] = true;
-    const std::optional<std::size_t> vertex = tasks.vertices[task.node.index];
-    if (is_needed_as_it_is && vertex) found.insert(*vertex);
+    if (!is_needed_as_it_is) continue;
+    for (const IaId node : nodes_of(tasks.graph, task)) {
+      if (const auto vertex = tasks.vertices[node.index]) found.insert(*vertex);
+    }
   }
   return found;
 }

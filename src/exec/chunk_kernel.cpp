@@ -83,12 +83,11 @@ void ChunkKernel::add_step(const Vertex& vertex, std::size_t number, const Scala
   Step step{{}, {}, {number}, false};
   for (const VertexId input : vertex.inputs) step.reads.push_back(input.index);
   const View* const view = view_of(vertex);
-  const ArrayLayout& first = values_[step.reads.front()].layout;
-  const auto shared = view == nullptr ? std::nullopt : view_strides(*view, first.strides);
+  const auto shared = view == nullptr ? std::nullopt : view_strides(*view, values_[step.reads.front()].layout.strides);
   Value& made = values_[number];
   if (shared && !made.result) {
     made.layout.strides = *shared;
-    made.layout.aligned = first.aligned;
+    made.layout.aligned = values_[step.reads.front()].layout.aligned;
     step.shares = true;
   } else {
     step.kernel = prepare(vertex, layouts_of(step.reads), scalars, onto);

@@ -234,7 +234,7 @@ ArrayId TaskBuilder::put_off(std::size_t k, const Arguments& arguments, Site sit
   if (!is_new) return group_->calls[known->second].makes;
   const Shape& bound = calls_[k](bounds_of(arguments)).bound;
   const ArrayId made = add({result_dtype(kernels_[k].steps), bound, site}, nobody);
-  group_->calls.push_back({k, arguments, site, made, false});
+  group_->calls.push_back({k, arguments, site, made, node_, false});
   return made;
 }
 
@@ -262,7 +262,9 @@ std::map<ArrayId, ArrayId> TaskBuilder::end_group(const std::set<ArrayId>& wante
   std::map<std::size_t, std::vector<PutOff>> together;
   for (std::size_t c = 0; c < calls.size(); ++c) together[first_of(c)].push_back(std::move(calls[c]));
   std::map<ArrayId, ArrayId> made;
+  const IaId last = node_;
   for (const auto& [number, group] : together) make_together(group, made);
+  node_ = last;
   return made;
 }
 
@@ -294,6 +296,7 @@ void TaskBuilder::make_together(const std::vector<PutOff>& calls, std::map<Array
   const Site site = calls.front().site;
   if (most_bytes_ && bytes_needed_by(k, arguments) > *most_bytes_) {
     for (const PutOff& call : calls) {
+      node_ = call.node;
       Arguments own = call.arguments;
       for (ArrayId& array : own.arrays) {
         const auto other = made.find(array);
@@ -303,6 +306,8 @@ void TaskBuilder::make_together(const std::vector<PutOff>& calls, std::map<Array
     }
     return;
   }
+  node_ = calls.back().node;
+  for (const PutOff& call : calls) graph_.together[node_].insert(call.node);
   const auto known = called_together_.find({k, arguments});
   const std::vector<ArrayId> results =
       is_shared() && known != called_together_.end() ? known->second : make_results(k, arguments, {}, site);

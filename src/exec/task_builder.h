@@ -132,6 +132,7 @@ class TaskBuilder {
     Arguments arguments;
     Site site = 0;
     ArrayId makes;
+    IaId node;
     bool wanted = false;
   };
   struct Group {

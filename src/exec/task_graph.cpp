@@ -10,6 +10,12 @@ TaskKernel alone(Kernel kernel) {
   return {std::move(kernel), {last}};
 }
 
+std::set<IaId> nodes_of(const TaskGraph& graph, const Task& task) {
+  const auto together = graph.together.find(task.node);
+  const bool is_one = !std::holds_alternative<CallKernel>(task.op) || together == graph.together.end();
+  return is_one ? std::set<IaId>{task.node} : together->second;
+}
+
 Site site_of(const TaskGraph& graph, const Task& task) {
   return graph[task.makes.empty() ? task.reads.front() : task.makes.front()].site;
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -69,7 +71,7 @@ struct Task {
   TaskOp op;
   std::vector<ArrayId> reads;
   std::vector<ArrayId> makes;  ///< of WriteOutput none, of CallKernel one per result, of others one
-  IaId node;                   ///< the operation that it is a part of
+  IaId node;                   ///< the operation that it is a part of; of several, the last (TaskGraph::together)
 };
 
 /// A tensor that goes out of the program.
@@ -94,9 +96,14 @@ struct TaskGraph {
   std::vector<Task> tasks;
   std::vector<TaskOutput> outputs;
   std::vector<ScalarDeclaration> scalars;
+  /// The operations whose kernels tasks call together, by the last of them, which is among them.
+  std::map<IaId, std::set<IaId>> together;
 
   const TaskArray& operator[](ArrayId id) const { return arrays[id.index]; }
 };
+
+/// The operations that a task is a part of.
+std::set<IaId> nodes_of(const TaskGraph& graph, const Task& task);
 
 /// Where a task runs; of a Send the site that receives.
 Site site_of(const TaskGraph& graph, const Task& task);
