@@ -145,7 +145,7 @@ class Faults(RunTest):
         for number in range(24):
             einrel_process.cases += 1
             run = subprocess.Popen([einrel_process.PROGRAM, "run", program, *self.LONG[4:], "--random", "1", "--sites", "2",
-                                    "--threads", "2", "--memory", "100MB"],  # StarPU starts for it
+                                    "--threads", "2", "--memory", "40MB"],  # StarPU starts for it
                                    env={**os.environ, "TMPDIR": temporary}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             while run.poll() is None and not os.listdir(temporary):
                 pass
