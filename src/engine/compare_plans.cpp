@@ -20,6 +20,7 @@ void check_batch(const EinGraph& graph, const PlanRequest& request) {
   if (!request.batch) return;
   std::set<std::string> labels;
   for (const Vertex& vertex : graph.vertices) {
+    if (is_input(vertex)) continue;  // its dimensions are numbered
     for (const std::string& label : label_names(vertex)) labels.insert(label);
   }
   if (labels.count(*request.batch) != 0) return;

@@ -138,7 +138,7 @@ class Planners(PlanTest):
 
     def test_planners_that_have_no_plan_say_why(self):
         self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "heads", mentions=["heads", "attention"])
-        self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "data", "--batch", "q", mentions=["label q"])
+        self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "data", "--batch", "q", mentions=["label 'q'"])
         self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "heads", "--planner", "data:3 x tensor:2",
                     mentions=["planner heads has no plan", "3 x 2 is 6 sites, and there are 4: give --sites 6"])
 
