@@ -110,10 +110,6 @@ class TensorRelationalPrograms(AlgebraTest):
         for option in (("--dim", "i=3"), ("--in", "A=a.npy")):
             self.refuse(1, "explain", program, *option, mentions=[option[0], ".tra"])
 
-    def test_check_takes_none(self):
-        program = self.text_file("p.tra", TRA)
-        self.refuse(1, "check", program, mentions=[f"einrel run {program}", f"einrel explain {program}"])
-
     def test_files_that_are_no_program_are_refused(self):
         os.mkdir(self.path("folder.tra"))
         self.refuse(1, "explain", self.path("folder.tra"), mentions=["folder"])
