@@ -294,18 +294,7 @@ void TaskBuilder::make_together(const std::vector<PutOff>& calls, std::map<Array
   }
   const std::size_t k = kernel_number(merged(kernels, std::move(types)));
   const Site site = calls.front().site;
-  if (most_bytes_ && bytes_needed_by(k, arguments) > *most_bytes_) {
-    for (const PutOff& call : calls) {
-      node_ = call.node;
-      Arguments own = call.arguments;
-      for (ArrayId& array : own.arrays) {
-        const auto other = made.find(array);
-        array = other == made.end() ? array : other->second;
-      }
-      made.emplace(call.makes, this->call(kernels_[call.kernel].steps, own, site));
-    }
-    return;
-  }
+  if (most_bytes_ && bytes_needed_by(k, arguments) > *most_bytes_) return make_apart(calls, made);
   node_ = calls.back().node;
   for (const PutOff& call : calls) graph_.together[node_].insert(call.node);
   const auto known = called_together_.find({k, arguments});
@@ -315,6 +304,18 @@ void TaskBuilder::make_together(const std::vector<PutOff>& calls, std::map<Array
   auto result = results.begin();
   for (const PutOff& call : calls) {
     if (call.wanted) made.emplace(call.makes, *result++);
+  }
+}
+
+void TaskBuilder::make_apart(const std::vector<PutOff>& calls, std::map<ArrayId, ArrayId>& made) {
+  for (const PutOff& call : calls) {
+    node_ = call.node;
+    Arguments own = call.arguments;
+    for (ArrayId& array : own.arrays) {
+      const auto other = made.find(array);
+      array = other == made.end() ? array : other->second;
+    }
+    made.emplace(call.makes, this->call(kernels_[call.kernel].steps, own, call.site));
   }
 }
 
