@@ -546,7 +546,7 @@ class Limits(RunTest):
         lines += [f"T{n}[i] = T{n - 1}[i] * 0.5 + 1" for n in range(1, 600)]
         lines += ["Z[i,j] = X[i,j] * T599[i] + Y[i,j]", "W[i,k] = sum[j] Z[i,j] * Y[k,j]", "output W"]
         program = self.text_file("long.ein", "\n".join(lines))
-        for megabytes in range(20, 46, 2):
+        for megabytes in (20, 36) if SANITIZED else range(20, 46, 2):
             with self.subTest(megabytes=megabytes):
                 done = self.job(2, program, "--random", "1", "--json", "--memory", f"{megabytes}MB", "--spill", self.folder)
                 self.assertEqual(done.code, 0, done)
