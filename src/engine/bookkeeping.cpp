@@ -1,9 +1,6 @@
 #include "engine/bookkeeping.h"
 
 #include <algorithm>
-#include <map>
-#include <variant>
-#include <vector>
 
 #include "exec/starpu/run.h"
 
@@ -23,15 +20,10 @@ constexpr Each by_starpu{500, 4500, 700, 5000};
 
 /// On a site, when tasks run one after the other.
 std::int64_t most_arrays_alive(const TaskGraph& graph) {
-  const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
-  const auto place = [&](ArrayId array) { return graph.memory == SiteMemory::apart ? graph[array].site : Site{}; };
-  std::map<Site, std::int64_t> alive;
-  std::int64_t most = 0;
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    for (const ArrayId made : graph.tasks[t].makes) most = std::max(most, ++alive[place(made)]);
-    for (const ArrayId array : freed[t]) --alive[place(array)];
-  }
-  return most;
+  const bool is_apart = graph.memory == SiteMemory::apart;
+  return most_alive(
+      graph, [](const TaskArray&) { return 1; },
+      [is_apart](const TaskArray& array) { return is_apart ? array.site : Site{}; });
 }
 
 std::int64_t bytes_of(const PlannedTasks& tasks, const Each& each, std::int64_t alive) {

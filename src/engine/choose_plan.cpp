@@ -41,13 +41,7 @@ ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool wi
 /// The least limit within which all fits, one task after the other.
 std::int64_t limit_in_order(const PlannedTasks& tasks, std::size_t threads) {
   const std::int64_t live = most_live_bytes(tasks.graph);
-  std::int64_t less = 0;
-  std::int64_t enough = 1;
-  while (chunk_memory(enough, threads) < live) less = std::exchange(enough, 2 * enough);
-  while (enough - less > 1) {
-    const std::int64_t middle = less + (enough - less) / 2;
-    (chunk_memory(middle, threads) < live ? less : enough) = middle;
-  }
+  const std::int64_t enough = least_that(0, [&](std::int64_t limit) { return chunk_memory(limit, threads) >= live; });
   return enough + most_of(bookkeeping_in_order(tasks));
 }
 
@@ -134,24 +128,6 @@ ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceTe
   return chosen;
 }
 
-/// The most that is alive at a time on one site, when its tasks run in their order.
-std::int64_t most_live_bytes_of_site(const TaskGraph& graph) {
-  const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
-  std::vector<std::int64_t> live(static_cast<std::size_t>(graph.sites), 0);
-  std::int64_t most = 0;
-  const auto on = [&](Site site) -> std::int64_t& { return live[static_cast<std::size_t>(site)]; };
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    const Task& task = graph.tasks[t];
-    std::int64_t& here = on(site_of(graph, task));
-    here += bytes_made(graph, task);
-    most = std::max(most, here);
-    for (const ArrayId array : freed[t]) {
-      if (overwritten(task) != array) on(graph[array].site) -= bytes_of(graph[array]);
-    }
-  }
-  return most;
-}
-
 ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& job) {
   const std::optional<std::int64_t> limit = request.plan.memory;
   const bool is_given = request.given.has_value();
@@ -201,7 +177,9 @@ ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limit
     make_spill(chosen, cut_by_program);
     return chosen;
   }
-  const std::int64_t needed = most_live_bytes_of_site(chosen.tasks.graph);
+  const std::int64_t needed = most_alive(
+      chosen.tasks.graph, [](const TaskArray& array) { return bytes_of(array); },
+      [](const TaskArray& array) { return array.site; });
   const Bookkeeping bookkeeping = bookkeeping_by_starpu(chosen.tasks);
   const std::int64_t left = left_for_arrays(*limits.memory, bookkeeping);
   chosen.spills = limits.may_spill && left > 0 && needed > chunk_memory(left, limits.threads);

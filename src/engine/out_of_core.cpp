@@ -115,15 +115,10 @@ std::string uncut_here_or_behind(const EinGraph& graph, std::size_t v) {
 }
 
 /// The least limit that such a task fits into, rounded up.
-std::int64_t least_limit(const LargestTask& largest, TaskMemory memory) {
-  std::int64_t too_little = memory.limit;
-  memory.limit = std::max<std::int64_t>(memory.limit, 1);
-  while (!fits_with_bookkeeping(largest, memory)) too_little = std::exchange(memory.limit, 2 * memory.limit);
-  while (memory.limit - too_little > 1) {
-    const std::int64_t middle = too_little + (memory.limit - too_little) / 2;
-    (fits_with_bookkeeping(largest, {middle, memory.threads, memory.is_in_job}) ? memory.limit : too_little) = middle;
-  }
-  return rounded_up(memory.limit);
+std::int64_t least_limit(const LargestTask& largest, const TaskMemory& memory) {
+  return rounded_up(least_that(memory.limit, [&](std::int64_t limit) {
+    return fits_with_bookkeeping(largest, {limit, memory.threads, memory.is_in_job});
+  }));
 }
 
 /// The vertices on whose account a task takes more: its own, or, of a part that is put together for others, those that
@@ -200,6 +195,16 @@ std::int64_t rounded_up(std::int64_t bytes) {
   std::int64_t unit = 1;
   while (bytes / unit >= 1000) unit *= 10;
   return (bytes + unit - 1) / unit * unit;
+}
+
+std::int64_t least_that(std::int64_t too_little, const std::function<bool(std::int64_t)>& fits) {
+  std::int64_t enough = std::max<std::int64_t>(too_little, 1);
+  while (!fits(enough)) too_little = std::exchange(enough, 2 * enough);
+  while (enough - too_little > 1) {
+    const std::int64_t middle = too_little + (enough - too_little) / 2;
+    (fits(middle) ? enough : too_little) = middle;
+  }
+  return enough;
 }
 
 PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const TaskMemory& memory, const Job& job) {

@@ -39,6 +39,9 @@ PlannedTasks tasks_within(const Compiled& compiled, const Plan& plan, const Task
 /// The same of tasks that are there, but for the ranges.
 void order_within(TaskGraph& tasks, const TaskMemory& memory);
 
+/// The least limit above one that is too little for which `fits` holds, as it does for all above that.
+std::int64_t least_that(std::int64_t too_little, const std::function<bool(std::int64_t)>& fits);
+
 /// A limit as a user gives one: three digits, and not less.
 std::int64_t rounded_up(std::int64_t bytes);
 

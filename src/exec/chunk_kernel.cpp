@@ -8,30 +8,12 @@
 #include "kernel/view.h"
 
 namespace einrel {
-namespace {
-
-/// Fusions are chosen by what a scalar is about, not by its value.
-std::vector<ScalarDeclaration> scalars_of(const std::vector<Vertex>& vertices) {
-  std::vector<ScalarDeclaration> scalars;
-  for (const Vertex& vertex : vertices) {
-    const EinSum* const einsum = einsum_of(vertex);
-    if (einsum == nullptr) continue;
-    for (const ScalarStep& step : einsum->body.steps) {
-      const auto* const value = std::get_if<ScalarValue>(&step.op);
-      if (value != nullptr) scalars.push_back({value->name, {}, {}});
-    }
-  }
-  return scalars;
-}
-
-}  // namespace
-
 EinGraph program_of(const TaskKernel& kernel, const std::vector<Shape>& arguments) {
   EinGraph program;
   for (std::size_t a = 0; a < arguments.size(); ++a)
     program.vertices.push_back({"", kernel.steps.arguments[a], arguments[a], {}, Input{}, {}});
   std::vector<Vertex> vertices = vertices_of(kernel.steps, arguments);
-  program.scalars = scalars_of(vertices);
+  for (const std::string& name : scalars_read(vertices)) program.scalars.push_back({name, {}, {}});
   for (std::size_t s = 0; s < vertices.size(); ++s) {
     for (const std::size_t read : kernel.steps.steps[s].reads) vertices[s].inputs.push_back(VertexId{read});
     vertices[s].name = "a chunk of " + vertices[s].name;  // positions in messages are the chunk's

@@ -62,17 +62,26 @@ std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {
   return freed;
 }
 
-std::int64_t most_live_bytes(const TaskGraph& graph) {
+std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount,
+                        const std::function<Site(const TaskArray&)>& place) {
   const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
-  std::int64_t live = 0;
+  std::map<Site, std::int64_t> alive;
   std::int64_t most = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    const Task& task = graph.tasks[t];
-    live += bytes_made(graph, task);
-    most = std::max(most, live);
-    for (const ArrayId array : freed[t]) live -= overwritten(task) == array ? 0 : bytes_of(graph[array]);
+    const std::optional<ArrayId> before = overwritten(graph.tasks[t]);
+    for (const ArrayId made : graph.tasks[t].makes) {
+      std::int64_t& here = alive[place(graph[made])];
+      here += before ? 0 : amount(graph[made]);
+      most = std::max(most, here);
+    }
+    for (const ArrayId array : freed[t]) alive[place(graph[array])] -= before == array ? 0 : amount(graph[array]);
   }
   return most;
+}
+
+std::int64_t most_live_bytes(const TaskGraph& graph) {
+  return most_alive(
+      graph, [](const TaskArray& array) { return bytes_of(array); }, [](const TaskArray&) { return Site{}; });
 }
 
 }  // namespace einrel

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -124,6 +125,10 @@ std::optional<ArrayId> overwritten(const Task& task);
 
 /// Per task, the arrays that no later task reads: their memory can be had again once it is done.
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph);
+
+/// The most of an amount of arrays that is alive at a time in one place, when tasks run one after the other.
+std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount,
+                        const std::function<Site(const TaskArray&)>& place);
 
 /// The most that is alive at a time, on all sites together, when tasks run one after the other.
 std::int64_t most_live_bytes(const TaskGraph& graph);

@@ -283,15 +283,8 @@ class Finder {
 
   /// Those that its vertices read.
   std::vector<ScalarDeclaration> scalars_of(const EinGraph& program) const {
-    std::set<std::string> names;
-    for (const Vertex& vertex : program.vertices) {
-      const EinSum* const einsum = einsum_of(vertex);
-      for (std::size_t s = 0; einsum != nullptr && s < einsum->body.steps.size(); ++s) {
-        if (const auto* const value = std::get_if<ScalarValue>(&einsum->body.steps[s].op)) names.insert(value->name);
-      }
-    }
     std::vector<ScalarDeclaration> scalars;
-    for (const std::string& name : names) scalars.push_back(*scalars_.at(name));
+    for (const std::string& name : scalars_read(program.vertices)) scalars.push_back(*scalars_.at(name));
     return scalars;
   }
 
@@ -331,6 +324,17 @@ class Finder {
 };
 
 }  // namespace
+
+std::set<std::string> scalars_read(const std::vector<Vertex>& vertices) {
+  std::set<std::string> names;
+  for (const Vertex& vertex : vertices) {
+    const EinSum* const einsum = einsum_of(vertex);
+    for (std::size_t s = 0; einsum != nullptr && s < einsum->body.steps.size(); ++s) {
+      if (const auto* const value = std::get_if<ScalarValue>(&einsum->body.steps[s].op)) names.insert(value->name);
+    }
+  }
+  return names;
+}
 
 std::vector<Fusion> find_fusions(const EinGraph& graph) { return Finder(graph).run(); }
 

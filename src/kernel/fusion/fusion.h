@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct Fusion {
 /// The vertices worth running together: element-wise ones, reductions and broadcasts that work in proportion to their
 /// data, and short products that only they read (products.h). O(vertices), since fusions are short.
 std::vector<Fusion> find_fusions(const EinGraph& graph);
+
+/// The names of the scalars that EinSums read.
+std::set<std::string> scalars_read(const std::vector<Vertex>& vertices);
 
 /// A fusion made ready, for operands of these layouts. The call's operands and results are the fusion's, in order.
 PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayout>& operands,
