@@ -1,4 +1,4 @@
-// What a run costs besides the work: a product of two 4 x 4 matrices again and again, by a Runner, through the C++
+// What a run costs besides the work: a product of two 4 x 4 matrices again and again, by a session, through the C++
 // interface, and by a plan for one site.
 //   cmake --preset release -DEINREL_BENCH=ON && cmake --build --preset release --target small_runs
 //   build/release/bench/small_runs
@@ -10,21 +10,21 @@
 
 #include "einsum/check.h"
 #include "engine/compile.h"
-#include "engine/run.h"
+#include "engine/session.h"
 
 namespace einrel {
 namespace {
 
 constexpr const char* text = "dims i=4 j=4 k=4\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n";
 
-void by_runner(benchmark::State& state) {
+void by_session(benchmark::State& state) {
   const CheckedProgram checked = parse_and_check(SourceText("product.ein", text), {});
-  Runner runner(compile("product.ein", *checked.graph));
-  Workers workers(1);
+  const PlannedTasks tasks = whole_tasks(compile("product.ein", *checked.graph));
+  Session session(tasks, {1, {}, {}});
   const std::vector<Tensor> inputs(2, Tensor(DType::f32, Shape(2, Extent(4))));
-  for (auto _ : state) benchmark::DoNotOptimize(runner.run(inputs, {}, workers));
+  for (auto _ : state) benchmark::DoNotOptimize(session.run(inputs, {}));
 }
-BENCHMARK(by_runner);
+BENCHMARK(by_session);
 
 void by_program(benchmark::State& state, const api::RunOptions& options) {
   const api::Program program = api::Program::parse(text);

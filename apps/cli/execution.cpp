@@ -17,7 +17,7 @@
 #include "engine/report/explain.h"
 #include "engine/report/report_json.h"
 #include "engine/report/summary.h"
-#include "engine/run.h"
+#include "engine/session.h"
 #include "output.h"
 #include "progress.h"
 #include "tensor/tensor_file.h"
@@ -66,45 +66,47 @@ void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& pre
   }
 }
 
-void write_outputs(const OutputFiles& files, const RunReport& report) {
+void write_outputs(const OutputFiles& files, const std::map<std::string, Tensor>& outputs) {
   std::vector<std::pair<FileRef, Tensor>> tensors;
-  for (const auto& [name, file] : files) tensors.emplace_back(file, report.outputs.at(name));
+  for (const auto& [name, file] : files) tensors.emplace_back(file, outputs.at(name));
   write_tensors(tensors);
 }
 
-/// On all threads of this process, vertex by vertex.
-void run_here(const ExecutionArguments& arguments, const Prepared& prepared, const SourceText& source) {
-  const auto& [files, paths, outputs, seed, program, scalars] = prepared;
-  const auto& compiled = std::get<Compiled>(program);
-  const std::size_t repeats = parse_repeats(arguments.repeats);
-  const ProgressListener progress = progress_listener(arguments.progress);
-  Workers workers(parse_threads(arguments.threads));
-  if (arguments.explain && !arguments.json) print(explain_text(compiled, source, Detail::folded) + "\n");
-  check_inputs_given(program, files, seed);
-  TensorBindings inputs = load_inputs(compiled, files, seed);
-
-  std::vector<double> runs;
-  for (std::size_t i = 1; i < repeats; ++i) runs.push_back(run(compiled, inputs, scalars, workers, progress).seconds);
-  RunReport report = run(compiled, std::move(inputs), scalars, workers, progress);
-  report.runs.insert(report.runs.begin(), runs.begin(), runs.end());
-  const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
-  write_outputs(outputs, report);
-  if (arguments.json) {
-    std::map<std::string, std::string> sources;
-    for (const auto& [name, file] : files) sources[name] = file.name;
-    print(fmt::format("{}\n", run_json(compiled, report, peak_bytes, sources)));
-    return;
+void print_outputs(const OutputFiles& files, const std::map<std::string, Tensor>& outputs, const TaskGraph& graph) {
+  for (const TaskOutput& output : graph.outputs) {
+    if (files.empty()) print(fmt::format("{}\n", summary_line(output.name, outputs.at(output.name))));
   }
-  for (const VertexId output : compiled.graph.outputs) {
-    if (outputs.empty())
-      print(fmt::format("{}\n",
-                        summary_line(compiled.graph[output].name, report.outputs.at(compiled.graph[output].name))));
-  }
-  for (const auto& [name, file] : outputs) {
-    const Tensor& tensor = report.outputs.at(name);
+  for (const auto& [name, file] : files) {
+    const Tensor& tensor = outputs.at(name);
     print(fmt::format("wrote {} {} {} to {}\n", name, name_of(tensor.dtype()), to_string(tensor.shape()),
                       to_string(file)));
   }
+}
+
+/// On all threads of this process, each tensor whole.
+void run_here(const ExecutionArguments& arguments, const Prepared& prepared, const SourceText& source) {
+  const auto& [files, paths, written, seed, program, scalars] = prepared;
+  const auto& compiled = std::get<Compiled>(program);
+  if (arguments.explain && !arguments.json) print(explain_text(compiled, source, Detail::folded) + "\n");
+  check_inputs_given(program, files, seed);
+  const PlannedTasks tasks = whole_tasks(compiled);
+  const TensorBindings inputs = load_inputs(tasks, files, seed);
+  std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
+  PlanResources resources{parse_threads(arguments.threads), {}, {}};
+  resources.repeats = parse_repeats(arguments.repeats);
+  Session session(tasks, std::move(resources));
+  const PlanRunReport report = session.step(sources_of(inputs), writers_to(outputs, tasks.graph), scalars,
+                                            progress_listener(arguments.progress));
+  const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
+  write_outputs(written, outputs);
+  if (arguments.json) {
+    WholeRun run{tasks, report, outputs, {}, peak_bytes, {}};
+    for (const auto& [name, tensor] : inputs) run.layouts[name] = tensor.strides();
+    for (const auto& [name, file] : files) run.sources[name] = file.name;
+    print(run_json(compiled, run) + "\n");
+    return;
+  }
+  print_outputs(written, outputs, tasks.graph);
   if (report.runs.size() > 1) print(runs_line(report.runs) + "\n");
 }
 

@@ -20,7 +20,7 @@
 #include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
 #include "engine/report/trace.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 #include "output.h"
 #include "viz/plan_html.h"
 
@@ -166,7 +166,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   PlanResources resources =
       resources_of(tasks_of(chosen), run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
   resources.repeats = run.repeats;
-  PlanSession session(tasks, std::move(resources), job);
+  Session session(tasks, std::move(resources), job);
   const PlanRunReport report =
       session.step(sources, outputs.writers(), run.scalars, job.rank == 0 ? run.progress : ProgressListener{});
   const std::map<std::string, Summary> summaries = outputs.finish();

@@ -8,7 +8,7 @@
 
 #include "base/source.h"
 #include "engine/compile.h"
-#include "engine/run.h"
+#include "engine/session.h"
 #include "exec/starpu/job.h"
 #include "plan_arguments.h"
 #include "program_input.h"

@@ -230,21 +230,15 @@ bool is_in_place(const OpenInputs& files, const std::string& name, DType dtype) 
   return file != files.end() && is_read_in_place(file->second, dtype);
 }
 
-TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files,
+TensorBindings load_inputs(const PlannedTasks& whole, const OpenInputs& files,
                            const std::optional<std::uint64_t>& seed) {
-  const EinGraph& graph = compiled.graph;
-  const auto in_place = [&](const Vertex& vertex) { return is_in_place(files, vertex.name, vertex.dtype); };
-  LayoutBindings layouts;
-  for (const Vertex& vertex : graph.vertices) {
-    if (is_input(vertex) && in_place(vertex)) layouts[vertex.name] = files.at(vertex.name).strides;
-  }
-  check_memory(compiled, layouts, in_place, memory_option);
+  const auto in_place = [&](const StoredRelation& input) { return is_in_place(files, input.name, input.dtype); };
+  check_memory(whole, in_place, memory_option);
   TensorBindings tensors;
-  for (const Vertex& vertex : graph.vertices) {
-    if (!is_input(vertex)) continue;
-    const auto file = files.find(vertex.name);
-    tensors[vertex.name] = file != files.end() ? read(file->second, vertex.dtype)
-                                               : random_tensor(*seed, vertex.name, vertex.dtype, vertex.bound);
+  for (const StoredRelation& input : whole.graph.inputs) {
+    const auto file = files.find(input.name);
+    tensors[input.name] = file != files.end() ? read(file->second, input.dtype)
+                                              : random_tensor(*seed, input.name, input.dtype, input.bound);
   }
   return tensors;
 }

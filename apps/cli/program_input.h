@@ -11,6 +11,7 @@
 #include "einsum/check.h"
 #include "einsum/ein_graph.h"
 #include "engine/compile.h"
+#include "engine/planned_tasks.h"
 #include "exec/task_graph.h"
 #include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
@@ -73,6 +74,7 @@ bool is_in_place(const OpenInputs& files, const std::string& name, DType dtype);
 
 /// A tensor for every input: from its file, else random; check_inputs_given tells whether there is one. Throws RunError
 /// when the run would not fit in memory.
-TensorBindings load_inputs(const Compiled& compiled, const OpenInputs& files, const std::optional<std::uint64_t>& seed);
+TensorBindings load_inputs(const PlannedTasks& whole, const OpenInputs& files,
+                           const std::optional<std::uint64_t>& seed);
 
 }  // namespace einrel::cli

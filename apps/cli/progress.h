@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/run.h"
+#include "engine/session.h"
 
 namespace einrel::cli {
 

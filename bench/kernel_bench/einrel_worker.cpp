@@ -14,7 +14,7 @@
 #include "engine/compile.h"
 #include "engine/kernels.h"
 #include "engine/random_input.h"
-#include "engine/run.h"
+#include "engine/session.h"
 #include "tensor/tensor_file.h"
 #include "worker.h"
 
@@ -30,9 +30,9 @@ Json describe(const Vertex& vertex) {
 }
 
 /// What computes each vertex, and in how many seconds by its model.
-Json kernels(const Compiled& compiled) {
+Json kernels(const Compiled& compiled, const PlannedTasks& tasks) {
   Json chosen = Json::array();
-  for (const std::optional<VertexKernel>& vertex : chosen_kernels(compiled)) {
+  for (const std::optional<VertexKernel>& vertex : chosen_kernels(compiled, tasks)) {
     if (vertex) chosen.push_back({{"name", vertex->kernel}, {"path", vertex->path}, {"modelled", vertex->seconds}});
   }
   return chosen;
@@ -40,7 +40,7 @@ Json kernels(const Compiled& compiled) {
 
 class EinrelWorker {
  public:
-  explicit EinrelWorker(std::size_t threads) : workers_(threads) {}
+  explicit EinrelWorker(std::size_t threads) : threads_(threads) {}
 
   /// Compiles request["program"], writes its inputs and its one output as NAME.npy into request["folder"], and says
   /// what they are.
@@ -57,24 +57,25 @@ class EinrelWorker {
     std::vector<Tensor> inputs;
     Json described = Json::array();
     double operations = 0;
+    tasks_ = whole_tasks(compiled);
     for (const Vertex& vertex : graph.vertices) {
       operations += flops(vertex);
-      if (!std::holds_alternative<Input>(vertex.op)) continue;
-      const Tensor tensor = random_tensor(seed, vertex.name, vertex.dtype, vertex.bound);
-      write_tensors({{{folder + "/" + vertex.name + ".npy", ""}, tensor}});
-      inputs.push_back(tensor);
-      described.push_back(describe(vertex));
+      if (std::holds_alternative<Input>(vertex.op)) described.push_back(describe(vertex));
+    }
+    for (const StoredRelation& input : tasks_.graph.inputs) {
+      inputs.push_back(random_tensor(seed, input.name, input.dtype, input.bound));
+      write_tensors({{{folder + "/" + input.name + ".npy", ""}, inputs.back()}});
     }
     const Vertex& output = graph[graph.outputs.front()];
-    const auto compute = [this, runner = std::make_shared<Runner>(compiled), inputs] {
-      return runner->run(inputs, {}, workers_).front();
+    const auto compute = [session = std::make_shared<Session>(tasks_, PlanResources{threads_, {}, {}}), inputs] {
+      return session->run(inputs, {}).front();
     };
     timed_.emplace(compute, [&](const Tensor& result) {
       write_tensors({{{folder + "/" + output.name + ".npy", ""}, result}});
     });
     return {{"inputs", described},
             {"output", describe(output)},
-            {"kernels", kernels(compiled)},
+            {"kernels", kernels(compiled, tasks_)},
             {"flops", operations},
             {"first", {{"Einrel", timed_->first_seconds()}}}};
   }
@@ -82,7 +83,8 @@ class EinrelWorker {
   Json sample() const { return {{"seconds", timed_.value().sample()}}; }
 
  private:
-  Workers workers_;
+  std::size_t threads_;
+  PlannedTasks tasks_;
   std::optional<Timed> timed_;
 };
 

@@ -20,6 +20,7 @@
 #include "einsum/text/print.h"
 #include "einsum/text/print_program.h"
 #include "einsum/vertex_facts.h"
+#include "engine/scalars.h"
 
 namespace einrel::api {
 namespace {

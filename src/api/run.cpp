@@ -7,45 +7,27 @@
 #include "api/plan_options.h"
 #include "api/program_data.h"
 #include "api/tensor_data.h"
-#include "einsum/vertex_facts.h"
 #include "engine/choose_plan.h"
 #include "engine/memory.h"
 
 namespace einrel::api {
 namespace {
 
-/// An output may be a view of an input, whose owner need not let it live for as long.
-Tensor kept(const einrel::Tensor& output, const std::map<std::string, Tensor>& inputs) {
-  const std::less_equal<> before;
-  for (const auto& [name, input] : inputs) {
-    if (!TensorAccess::is_borrowed(input) || output.count() == 0) continue;
-    const std::span<const std::byte> bytes = input.bytes();
-    if (!before(bytes.data(), output.data()) || before(bytes.data() + bytes.size(), output.data())) continue;
-    einrel::Tensor copy(output.dtype(), output.shape());
-    copy_elements(output.dtype(), output.shape(), {output.data(), output.strides()}, copy.mutable_data(),
-                  copy.strides());
-    return TensorAccess::outside(copy);
-  }
-  return TensorAccess::outside(output);
-}
-
 constexpr std::string_view memory_option = "RunOptions::memory";
 
 /// Each tensor whole, on all threads.
 RunResult run_whole(const Run& run, std::size_t threads) {
-  const Compiled& compiled = run.version.compiled();
-  std::vector<einrel::Tensor> inputs;
-  for (const Vertex& vertex : compiled.graph.vertices) {
-    if (is_input(vertex)) inputs.push_back(TensorAccess::inside(run.inputs.at(vertex.name)));
-  }
   RunResult result;
   result.report.predicted_peak = run.version.peak_bytes(memory_option);
+  const TaskGraph& whole = run.version.whole();
+  std::vector<einrel::Tensor> inputs;
+  for (const StoredRelation& input : whole.inputs) inputs.push_back(TensorAccess::inside(run.inputs.at(input.name)));
   const auto start = std::chrono::steady_clock::now();
   const std::vector<einrel::Tensor> outputs = run.version.run(inputs, run.scalars, threads);
   result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.report.bytes_moved_to = {0};
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    result.outputs.insert({compiled.graph[compiled.graph.outputs[i]].name, kept(outputs[i], run.inputs)});
+    result.outputs.insert({whole.outputs[i].name, TensorAccess::outside(outputs[i])});
   return result;
 }
 
@@ -65,7 +47,7 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
   const PlannedAs asked = asked_for(options, threads);
   TensorBindings inputs;
   for (const auto& [name, tensor] : run.inputs) inputs[name] = TensorAccess::inside(tensor);
-  static std::mutex one_at_a_time;  // as PlanSession is, and StarPU in a process
+  static std::mutex one_at_a_time;  // as Session is, and StarPU in a process
   const std::unique_lock lock(one_at_a_time);
   const auto [planned, is_new] = run.version.planned(asked, run.source);
   const ChosenPlan& chosen = planned.chosen;

@@ -45,36 +45,42 @@ std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const 
   return {*planned_.back(), true};
 }
 
+const PlannedTasks& Version::whole_tasks() {
+  if (!whole_) whole_ = einrel::whole_tasks(compiled_);
+  return *whole_;
+}
+
+const TaskGraph& Version::whole() {
+  const std::lock_guard lock(mutex_);
+  return whole_tasks().graph;
+}
+
 std::int64_t Version::peak_bytes(std::string_view limit) {
   const std::lock_guard lock(mutex_);
   if (!peak_bytes_) {
     check_memory(
-        compiled_, {}, [](const Vertex&) { return true; }, limit);
-    peak_bytes_ = forecast_memory(compiled_).peak_bytes;
+        whole_tasks(), [](const StoredRelation&) { return true; }, limit);
+    peak_bytes_ = forecast_memory(whole_tasks()).peak_bytes;
   }
   return *peak_bytes_;
 }
 
-std::unique_ptr<Version::Session> Version::session_of(std::size_t threads) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(idle_.begin(), idle_.end(),
-                                    [&](const auto& session) { return session->workers.threads() == threads; });
-    if (found != idle_.end()) {
-      std::unique_ptr<Session> session = std::move(*found);
-      idle_.erase(found);
-      return session;
-    }
-  }
-  return std::make_unique<Session>(compiled_, threads);
+std::unique_ptr<Session> Version::session_of(std::size_t threads) {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(idle_.begin(), idle_.end(), [&](const IdleSession& idle) { return idle.threads == threads; });
+  if (found == idle_.end()) return std::make_unique<Session>(whole_tasks(), PlanResources{threads, {}, {}});
+  std::unique_ptr<Session> session = std::move(found->session);
+  idle_.erase(found);
+  return session;
 }
 
 std::vector<einrel::Tensor> Version::run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
                                          std::size_t threads) {
   std::unique_ptr<Session> session = session_of(threads);
-  std::vector<einrel::Tensor> outputs = session->runner.run(inputs, scalars, session->workers);
+  std::vector<einrel::Tensor> outputs = session->run(inputs, scalars);
   const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(session));
+  idle_.push_back({threads, std::move(session)});
   return outputs;
 }
 

@@ -16,8 +16,7 @@
 
 #include "engine/choose_plan.h"
 #include "engine/compile.h"
-#include "engine/run.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 #include "kernel/workers.h"
 
 namespace einrel::api {
@@ -35,13 +34,13 @@ struct PlannedAs {
 struct PlannedVersion {
   PlannedAs asked;
   ChosenPlan chosen;
-  PlanSession session;
+  Session session;
 
   PlannedVersion(PlannedAs request, ChosenPlan plan);
 };
 
 /// A program compiled for inputs of certain shapes, and what runs it. Several threads may run it whole at a time: each
-/// has a runner and workers of its own. What runs is kept for the next run.
+/// has a session of its own. What runs is kept for the next run.
 class Version {
  public:
   explicit Version(Compiled compiled) : compiled_(std::move(compiled)) {}
@@ -50,26 +49,28 @@ class Version {
   /// What runs it by a plan that is chosen when this is first asked for, and whether that was now. For one thread at a
   /// time. Throws as choose_plan does; `source` is what messages quote.
   std::pair<PlannedVersion&, bool> planned(const PlannedAs& asked, const SourceText& source);
-  /// What a run needs at most, with its inputs. The first call throws as check_memory does; `limit` is how to limit
-  /// memory.
+  /// Its tasks where it runs whole, made when they are first asked for.
+  const TaskGraph& whole();
+  /// What such a run needs at most, with its inputs. The first call throws as check_memory does; `limit` is how to
+  /// limit memory.
   std::int64_t peak_bytes(std::string_view limit);
-  /// As Runner::run. 1 to most_threads threads.
+  /// As Session::run, of the whole program. 1 to most_threads threads.
   std::vector<einrel::Tensor> run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
                                   std::size_t threads);
 
  private:
-  struct Session {
-    Session(const Compiled& compiled, std::size_t threads) : runner(compiled), workers(threads) {}
-    Runner runner;
-    Workers workers;
+  struct IdleSession {
+    std::size_t threads = 1;
+    std::unique_ptr<Session> session;
   };
-
+  const PlannedTasks& whole_tasks();
   std::unique_ptr<Session> session_of(std::size_t threads);
 
   Compiled compiled_;
   std::mutex mutex_;
+  std::optional<PlannedTasks> whole_;
   std::optional<std::int64_t> peak_bytes_;
-  std::vector<std::unique_ptr<Session>> idle_;
+  std::vector<IdleSession> idle_;
   std::vector<std::unique_ptr<PlannedVersion>> planned_;  // few; the one that was made last comes last
 };
 

@@ -15,10 +15,8 @@
 #include "base/text.h"
 #include "einsum/check.h"
 #include "einsum/vertex_facts.h"
-#include "engine/memory_plan.h"
 #include "engine/random_input.h"
-#include "engine/run.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 #include "exec/starpu/run.h"
 #include "exec/threads/task_threads.h"
 
@@ -70,13 +68,12 @@ enum class Computing : std::uint8_t { all, first };
 
 double seconds_of(const std::string& text, std::size_t threads, Computing computing, const Job& job) {
   if (computing == Computing::first && job.rank != 0) return largest_of_all(0, job);
-  Runner runner(compiled(text));
+  const PlannedTasks tasks = whole_tasks(compiled(text));
   std::vector<Tensor> inputs;
-  for (const Vertex& vertex : runner.compiled().graph.vertices) {
-    if (is_input(vertex)) inputs.push_back(random_tensor(1, vertex.name, vertex.dtype, vertex.bound));
-  }
-  Workers workers(threads);
-  const auto run = [&] { runner.run(inputs, {}, workers); };
+  for (const StoredRelation& input : tasks.graph.inputs)
+    inputs.push_back(random_tensor(1, input.name, input.dtype, input.bound));
+  Session session(tasks, {threads, {}, {}});
+  const auto run = [&] { session.run(inputs, {}); };
   constexpr std::chrono::duration<double> before{0.3};  // until ranks that began on one core are apart
   const auto start = std::chrono::steady_clock::now();
   do run();
@@ -265,7 +262,9 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   if (job.ranks == 1) {
     TaskThreads side_by_side(threads);
     measure_tasks(
-        machine, [&](const auto& graph, const auto& bindings) { side_by_side.run(graph, bindings); }, job);
+        machine,
+        [&](const auto& graph, const auto& bindings) { side_by_side.run(PreparedTasks(graph, bindings), bindings); },
+        job);
   } else {
     StarpuSession session({threads, {}, {}}, job);
     const RunTasks run = [&](const auto& graph, const auto& bindings) { run_starpu(graph, bindings, session, job); };

@@ -9,7 +9,7 @@
 #include "base/source.h"
 #include "engine/compare_plans.h"
 #include "engine/report/algebra_facts.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 
 namespace einrel {
 

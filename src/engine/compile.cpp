@@ -62,7 +62,6 @@ Compiled compile(std::string name, EinGraph graph, const std::vector<std::string
   verify(graph);
   graph = split_factors(graph);
   verify(graph);
-  compiled.fusions = find_fusions(graph);
   compiled.graph = std::move(graph);
   compiled.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return compiled;

@@ -7,7 +7,6 @@
 #include "einsum/check.h"
 #include "einsum/contraction_order.h"
 #include "einsum/ein_graph.h"
-#include "kernel/fusion/fusion.h"
 
 namespace einrel {
 
@@ -16,8 +15,7 @@ struct Compiled {
   std::string name;
   EinGraph graph;  ///< only what the outputs need, products ordered
   std::vector<OrderedContraction> contractions;
-  std::vector<Fusion> fusions;  ///< vertices that run together
-  double seconds = 0;           ///< that compiling took
+  double seconds = 0;  ///< that compiling took
 };
 
 /// Throws UserError when one of the tensors that are wanted as outputs is none of `tensors`.

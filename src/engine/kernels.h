@@ -1,11 +1,12 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/compile.h"
-#include "engine/memory_plan.h"
+#include "engine/planned_tasks.h"
 #include "kernel/registry.h"
 
 namespace einrel {
@@ -22,8 +23,12 @@ struct VertexKernel {
   bool row_by_row = false;             ///< the last vertex of a softmax that is computed with them, a row at a time
 };
 
-/// Per vertex; nothing for inputs, views that share memory and reductions of nothing. Scalars without a value count
-/// as 1.
-std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const LayoutBindings& layouts = {});
+/// The strides of inputs that are not row-major, by name.
+using LayoutBindings = std::map<std::string, Strides>;
+
+/// Per vertex; nothing for inputs, views that share memory and reductions of nothing. `whole` are whole_tasks. Scalars
+/// without a value count as 1.
+std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const PlannedTasks& whole,
+                                                        const LayoutBindings& layouts = {});
 
 }  // namespace einrel

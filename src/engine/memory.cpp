@@ -9,14 +9,13 @@
 #include <string>
 
 #include "base/text.h"
-#include "einsum/vertex_facts.h"
 #include "tensor/dtype.h"
 
 namespace einrel {
 namespace {
 
-std::int64_t bytes_of(const Vertex& vertex) {
-  return checked_multiply(element_count(vertex.bound), static_cast<std::int64_t>(size_of(vertex.dtype)));
+std::int64_t checked_bytes(const Shape& bound, DType dtype) {
+  return checked_multiply(element_count(bound), static_cast<std::int64_t>(size_of(dtype)));
 }
 
 /// The number behind a word in one of the system's status files.
@@ -50,51 +49,55 @@ std::optional<std::int64_t> available_memory() {
   return least;
 }
 
-/// Adds to the bytes alive; says for which vertex they are beyond counting.
-std::int64_t add_alive(std::int64_t alive, const Vertex& vertex) {
+/// Adds to the bytes alive; says for which task they are beyond counting.
+std::int64_t add_alive(std::int64_t alive, std::int64_t bytes, const std::string& name) {
   std::int64_t sum = 0;
-  if (__builtin_add_overflow(alive, bytes_of(vertex), &sum)) {
-    throw UserError(
-        fmt::format("the tensors that are alive while '{}' is computed take more than 2^63 bytes; use smaller extents",
-                    vertex.name));
+  if (__builtin_add_overflow(alive, bytes, &sum)) {
+    throw UserError(fmt::format(
+        "the tensors that are alive while '{}' is computed take more than 2^63 bytes; use smaller extents", name));
   }
   return sum;
 }
 
+bool is_read(const Task& task) { return std::holds_alternative<ReadInput>(task.op); }
+
 }  // namespace
 
-MemoryForecast forecast_memory(const Compiled& compiled, const LayoutBindings& layouts) {
-  return forecast_memory(compiled.graph, plan_memory(compiled, input_layouts(compiled.graph, layouts)));
-}
-
-MemoryForecast forecast_memory(const EinGraph& graph, const MemoryPlan& plan) {
+MemoryForecast forecast_memory(const PlannedTasks& whole) {
+  const TaskGraph& graph = whole.graph;
   MemoryForecast forecast;
   std::int64_t live = 0;
-  for (const Vertex& vertex : graph.vertices) {
-    if (is_input(vertex)) live = add_alive(live, vertex);  // there from the start
-  }
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    for (const std::size_t made : plan.made[v]) live = add_alive(live, graph.vertices[made]);
+  for (const StoredRelation& input : graph.inputs)
+    live = add_alive(live, checked_bytes(input.bound, input.dtype), input.name);
+  forecast.peak_bytes = live;
+  std::vector<bool> is_input(graph.arrays.size(), false);
+  const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    for (const ArrayId made : task.makes) is_input[made.index] = is_read(task);
+    if (!is_read(task) && !overwritten(task)) {
+      for (const ArrayId made : task.makes)
+        live = add_alive(live, checked_bytes(graph[made].bound, graph[made].dtype), name_of(whole, t));
+    }
     if (live > forecast.peak_bytes) {
       forecast.peak_bytes = live;
-      forecast.peak_vertex = v;
+      forecast.peak_vertex = whole.vertices[task.node.index].value_or(0);
     }
-    for (const std::size_t freed : plan.freed[v]) {
-      if (!is_input(graph.vertices[freed])) live -= bytes_of(graph.vertices[freed]);
+    for (const ArrayId array : freed[t]) {
+      if (!is_input[array.index] && overwritten(task) != array) live -= bytes_of(graph[array]);
     }
   }
   return forecast;
 }
 
-void check_memory(const Compiled& compiled, const LayoutBindings& layouts,
-                  const std::function<bool(const Vertex&)>& in_place, std::string_view limit) {
-  const EinGraph& graph = compiled.graph;
-  const MemoryForecast forecast = forecast_memory(compiled, layouts);
+void check_memory(const PlannedTasks& whole, const std::function<bool(const StoredRelation&)>& in_place,
+                  std::string_view limit) {
+  const MemoryForecast forecast = forecast_memory(whole);
   std::int64_t needed = forecast.peak_bytes;
-  for (const Vertex& vertex : graph.vertices) {
-    if (is_input(vertex) && in_place(vertex)) needed -= bytes_of(vertex);
+  for (const StoredRelation& input : whole.graph.inputs) {
+    if (in_place(input)) needed -= checked_bytes(input.bound, input.dtype);
   }
-  check_available(needed, fmt::format("computing '{}'", graph.vertices[forecast.peak_vertex].name), limit);
+  check_available(needed, fmt::format("computing '{}'", whole.names[forecast.peak_vertex]), limit);
 }
 
 void check_available(std::int64_t needed, const std::string& what, std::string_view limit) {

@@ -6,29 +6,26 @@
 #include <string>
 #include <string_view>
 
-#include "engine/compile.h"
-#include "engine/memory_plan.h"
+#include "engine/planned_tasks.h"
 
 namespace einrel {
 
-/// What a program needs if its vertices are computed in order and each tensor is freed after its last use. Workspaces
-/// of kernels come on top (kernel.h).
+/// What a program needs if its tasks run in order and each tensor is freed after its last use. Workspaces of kernels,
+/// and what lies between the vertices that one task computes, come on top.
 struct MemoryForecast {
   std::int64_t peak_bytes = 0;  ///< inputs, outputs and live intermediates together
   std::size_t peak_vertex = 0;  ///< while this one is computed
 };
 
-/// Inputs count all the time: their owner, or the mapping of their file, outlives the run. A view that shares its
-/// operand's memory costs nothing and keeps it alive; so does a vertex that lives inside a fusion. Throws UserError
-/// when the bytes of all living tensors together do not fit in 63 bits. O(vertices + edges).
-MemoryForecast forecast_memory(const Compiled& compiled, const LayoutBindings& layouts = {});
-MemoryForecast forecast_memory(const EinGraph& graph, const MemoryPlan& plan);
+/// `whole` are whole_tasks. Inputs count all the time: their owner, or the mapping of their file, outlives the run.
+/// O(tasks).
+MemoryForecast forecast_memory(const PlannedTasks& whole);
 
 /// Throws RunError, naming need, vertex and what is there, when running a program needs more memory than the machine
 /// has left. `in_place` tells of an input whether it is there already (mapped from its file, say) and costs nothing
 /// more; `limit` is how the user limits memory, as in "--memory SIZE".
-void check_memory(const Compiled& compiled, const LayoutBindings& layouts,
-                  const std::function<bool(const Vertex&)>& in_place, std::string_view limit);
+void check_memory(const PlannedTasks& whole, const std::function<bool(const StoredRelation&)>& in_place,
+                  std::string_view limit);
 
 /// Throws RunError when the machine has less than `needed` bytes left for `what`, as in "computing 'Z'".
 void check_available(std::int64_t needed, const std::string& what, std::string_view limit);

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "engine/bookkeeping.h"
 #include "engine/compare_plans.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 
 namespace einrel {
 

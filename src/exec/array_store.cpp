@@ -1,16 +1,13 @@
 #include "exec/array_store.h"
 
+#include <array>
 #include <span>
 #include <utility>
 
 namespace einrel {
 
-LiveArrays::LiveArrays(const TaskGraph& graph) : graph_(graph), uses_(graph.arrays.size()) {
-  for (const Task& task : graph.tasks) {
-    for (const ArrayId made : task.makes) ++uses_[made.index];
-    for (const ArrayId read : task.reads) ++uses_[read.index];
-  }
-}
+LiveArrays::LiveArrays(const TaskGraph& graph, const std::vector<std::uint32_t>& uses)
+    : graph_(graph), uses_(uses.begin(), uses.end()) {}
 
 void LiveArrays::begin(ArrayId array) { bytes_ += bytes_of(graph_[array]); }
 
@@ -25,65 +22,100 @@ bool LiveArrays::end_use(ArrayId array) {
 /// Runs one task.
 class ArrayStore::Body {
  public:
-  Body(ArrayStore& store, const Task& task, Workers& workers)
-      : store_(store), graph_(store.graph_), task_(task), workers_(workers) {
-    for (const ArrayId read : task.reads) reads_.push_back(&*store.arrays_[read.index]);
-  }
+  Body(ArrayStore& store, std::size_t number, Workers& workers)
+      : store_(store), number_(number), task_(store.graph_.tasks[number]), workers_(workers) {}
 
   void operator()(const ReadInput& op) {
     const InputSource& source = store_.bindings_.inputs[op.input];
-    if (const auto* const whole = std::get_if<Tensor>(&source)) {
-      made() = part_in_place(op, *whole, bound());
-      if (!made()) copy_part(op, *whole, bound(), make());
+    if (const PartInPlace* const part = store_.tasks_.in_place(task_.makes.front())) {
+      made().data = std::get<Tensor>(source).data() + part->place;
+    } else if (store_.bindings_.kept == nullptr) {
+      read_part(op, source, made_array().bound, make());
     } else {
-      std::get<InputMaker>(source)(op.begin, bound(), make());
+      const Tensor& kept = kept_part(op, source, made_array(), (*store_.bindings_.kept)[number_]);
+      made() = {kept.data(), nullptr, kept.owner()};
     }
   }
   void operator()(const CallKernel& op) {
-    const ChunkKernel& kernel = store_.kernels_(op, reads_);
-    const std::vector<const std::byte*> data = argument_data(op, reads_);
-    if (op.onto) made() = std::move(store_.arrays_[task_.reads.back().index]);
+    std::vector<const std::byte*> arguments;
+    arguments.reserve(task_.reads.size() + op.numbers.size());
+    for (const ArrayId read : std::span(task_.reads).first(task_.reads.size() - (op.onto ? 1 : 0)))
+      arguments.push_back(place(read).data);
+    for (const std::int64_t& number : op.numbers) arguments.push_back(std::as_bytes(std::span(&number, 1)).data());
+    if (op.onto) made() = std::move(place(task_.reads.back()));
+    if (task_.makes.size() == 1) {
+      std::byte* const result = op.onto ? made().writable : make();
+      return store_.tasks_.kernel(number_).run(arguments, std::span(&result, 1), workers_);
+    }
     std::vector<std::byte*> results;
-    for (const ArrayId made : task_.makes) results.push_back(op.onto ? array(made)->mutable_data() : make(made));
-    kernel.run(data, results, workers_);
+    for (const ArrayId made : task_.makes) results.push_back(make(made));
+    store_.tasks_.kernel(number_).run(arguments, results, workers_);
   }
-  void operator()(const CopyBoxes& op) { copy_boxes(op, reads_, bound(), make()); }
+  void operator()(const CopyBoxes& op) {
+    std::vector<Tensor> tensors;
+    for (const ArrayId read : task_.reads) tensors.push_back(tensor(read));
+    std::vector<const Tensor*> reads;
+    for (const Tensor& each : tensors) reads.push_back(&each);
+    copy_boxes(op, reads, made_array().bound, make());
+  }
   /// One process has all sites, so an array is on every one of them at once.
-  void operator()(const Send&) { made() = *reads_.front(); }
-  void operator()(const WriteOutput& op) { store_.bindings_.outputs[op.output](op.begin, *reads_.front()); }
+  void operator()(const Send&) { made() = place(task_.reads.front()); }
+  void operator()(const WriteOutput& op) { store_.bindings_.outputs[op.output](op.begin, tensor(task_.reads.front())); }
 
  private:
-  const Shape& bound() const { return graph_[task_.makes.front()].bound; }
-  std::optional<Tensor>& array(ArrayId id) { return store_.arrays_[id.index]; }
-  std::optional<Tensor>& made() { return array(task_.makes.front()); }
+  const TaskArray& made_array() const { return store_.graph_[task_.makes.front()]; }
+  Place& place(ArrayId id) { return store_.places_[id.index]; }
+  Place& made() { return place(task_.makes.front()); }
   std::byte* make(ArrayId id) {
-    return array(id).emplace(graph_[id].dtype, graph_[id].bound, workers_.pool()).mutable_data();
+    const TaskArray& array = store_.graph_[id];
+    std::shared_ptr<std::byte> memory = allocate_elements(array.dtype, array.bound, workers_.pool());
+    std::byte* const data = memory.get();
+    place(id) = {data, data, std::move(memory)};
+    return data;
   }
   std::byte* make() { return make(task_.makes.front()); }
+  /// As others get it: part of an input lives as long as that.
+  Tensor tensor(ArrayId id) {
+    const PartInPlace* const part = store_.tasks_.in_place(id);
+    const auto& [data, writable, memory] = place(id);
+    const std::shared_ptr<const void>& owner =
+        part == nullptr ? memory : std::get<Tensor>(store_.bindings_.inputs[part->input]).owner();
+    ArrayLayout layout = store_.tasks_.layout(id);
+    return {layout.dtype, std::move(layout.shape), std::move(layout.strides), data, owner};
+  }
 
   ArrayStore& store_;
-  const TaskGraph& graph_;
+  std::size_t number_;
   const Task& task_;
   Workers& workers_;
-  std::vector<const Tensor*> reads_;
 };
 
-ArrayStore::ArrayStore(const TaskGraph& graph, const TaskBindings& bindings)
-    : graph_(graph), bindings_(bindings), kernels_(graph, bindings), live_(graph), arrays_(graph.arrays.size()) {}
+ArrayStore::ArrayStore(const PreparedTasks& tasks, const TaskBindings& bindings)
+    : tasks_(tasks),
+      graph_(tasks.graph()),
+      bindings_(bindings),
+      live_(graph_, tasks.uses()),
+      places_(graph_.arrays.size()) {}
 
-TaskSpan ArrayStore::run(std::size_t t, int thread, Workers& workers) {
+std::int64_t ArrayStore::run_and_count(std::size_t t, Workers& workers) {
   const Task& task = graph_.tasks[t];
-  TaskClock clock(graph_, t, thread, bindings_.progress);
   live_.begin(task);
-  std::visit(Body(*this, task, workers), task.op);
-  TaskSpan span = clock.stop(live_.bytes());
+  std::visit(Body(*this, t, workers), task.op);
+  const std::int64_t live_bytes = live_.bytes();
   const auto end_use = [&](ArrayId array) {
-    if (live_.end_use(array)) arrays_[array.index].reset();
+    if (live_.end_use(array)) places_[array.index] = {};
   };
   if (overwritten(task)) live_.begin(task.makes.front());
   for (const ArrayId read : task.reads) end_use(read);
   for (const ArrayId made : task.makes) end_use(made);
-  return span;
+  return live_bytes;
+}
+
+void ArrayStore::run(std::size_t task, Workers& workers) { run_and_count(task, workers); }
+
+TaskSpan ArrayStore::run_timed(std::size_t task, int thread, Workers& workers) {
+  const TaskClock clock(graph_, task, thread, bindings_.progress);
+  return clock.stop(run_and_count(task, workers));
 }
 
 }  // namespace einrel

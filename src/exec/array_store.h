@@ -3,11 +3,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "exec/executor.h"
-#include "exec/task_body.h"
+#include "exec/prepared_tasks.h"
 #include "kernel/workers.h"
 
 namespace einrel {
@@ -16,7 +15,8 @@ namespace einrel {
 /// those that read it is done. Any thread.
 class LiveArrays {
  public:
-  explicit LiveArrays(const TaskGraph& graph);
+  /// `uses`: how often each array is made and read.
+  LiveArrays(const TaskGraph& graph, const std::vector<std::uint32_t>& uses);
   /// From now on it is alive.
   void begin(ArrayId array);
   /// So is what the task makes in memory of its own.
@@ -36,18 +36,30 @@ class LiveArrays {
 /// Tasks may run on several threads at once, each once those are done that make what it reads.
 class ArrayStore {
  public:
-  ArrayStore(const TaskGraph& graph, const TaskBindings& bindings);
+  /// Both must outlive it.
+  ArrayStore(const PreparedTasks& tasks, const TaskBindings& bindings);
 
   /// Runs a task, and frees what no other needs any more. Throws what kernels, inputs and outputs throw.
-  TaskSpan run(std::size_t task, int thread, Workers& workers);
+  void run(std::size_t task, Workers& workers);
+  /// The same, timed and counted as done.
+  TaskSpan run_timed(std::size_t task, int thread, Workers& workers);
 
  private:
+  /// Where an array lies.
+  struct Place {
+    const std::byte* data = nullptr;
+    std::byte* writable = nullptr;       ///< of what tasks made
+    std::shared_ptr<const void> memory;  ///< of parts of inputs none
+  };
   class Body;
+  /// The bytes alive when the task is done, before what it read last is freed.
+  std::int64_t run_and_count(std::size_t task, Workers& workers);
+
+  const PreparedTasks& tasks_;
   const TaskGraph& graph_;
   const TaskBindings& bindings_;
-  KernelsOfRun kernels_;
   LiveArrays live_;
-  std::vector<std::optional<Tensor>> arrays_;
+  std::vector<Place> places_;  // by array
 };
 
 }  // namespace einrel

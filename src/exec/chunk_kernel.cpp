@@ -23,31 +23,64 @@ EinGraph program_of(const TaskKernel& kernel, const std::vector<Shape>& argument
   return program;
 }
 
+ChunkProgram chunk_program(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, bool onto) {
+  std::vector<Shape> bounds;
+  for (const ArrayLayout& argument : arguments) bounds.push_back(argument.shape);
+  ChunkProgram program{program_of(kernel, bounds), arguments, {}, {}};
+  program.shares.assign(program.graph.vertices.size(), false);
+  for (std::size_t v = arguments.size(); v < program.graph.vertices.size(); ++v) {
+    const Vertex& vertex = program.graph.vertices[v];
+    const View* const view = view_of(vertex);
+    const bool is_result =
+        std::find(kernel.results.begin(), kernel.results.end(), v - arguments.size()) != kernel.results.end();
+    ArrayLayout& layout = program.layouts.emplace_back(row_major_layout(vertex.dtype, vertex.bound));
+    if (view == nullptr || is_result) continue;
+    const ArrayLayout& operand = program.layouts[vertex.inputs.front().index];
+    if (const auto shared = view_strides(*view, operand.strides)) {
+      layout.strides = *shared;
+      layout.aligned = operand.aligned;
+      program.shares[v] = true;
+    }
+  }
+  if (kernel.steps.steps.size() > 1 && !onto) program.fusions = find_fusions(program.graph);
+  return program;
+}
+
 ChunkKernel::ChunkKernel(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments,
                          const ScalarBindings& scalars, bool onto)
     : arguments_(arguments.size()) {
-  std::vector<Shape> bounds;
-  for (const ArrayLayout& argument : arguments) {
-    bounds.push_back(argument.shape);
-    values_.push_back({argument, {}});
-  }
-  const EinGraph program = program_of(kernel, bounds);
-  for (std::size_t v = arguments_; v < program.vertices.size(); ++v)
-    values_.push_back({row_major_layout(program.vertices[v].dtype, program.vertices[v].bound), {}});
+  const ChunkProgram program = chunk_program(kernel, arguments, onto);
+  for (const ArrayLayout& layout : program.layouts) values_.push_back({layout, {}});
   for (std::size_t r = 0; r < kernel.results.size(); ++r) values_[arguments_ + kernel.results[r]].result = r;
-  const std::vector<Fusion> fusions =
-      kernel.steps.steps.size() > 1 && !onto ? find_fusions(program) : std::vector<Fusion>{};
-  std::vector<const Fusion*> fusion_of(program.vertices.size(), nullptr);
-  for (const Fusion& fusion : fusions) {
+  const std::vector<Vertex>& vertices = program.graph.vertices;
+  std::vector<const Fusion*> fusion_of(vertices.size(), nullptr);
+  for (const Fusion& fusion : program.fusions) {
     for (const std::size_t member : fusion.members) fusion_of[member] = &fusion;
   }
-  for (std::size_t v = arguments_; v < program.vertices.size(); ++v) {
+  for (std::size_t v = arguments_; v < vertices.size(); ++v) {
     if (const Fusion* const fusion = fusion_of[v]) {
-      if (fusion->members.back() == v) add_fusion(*fusion, scalars);
+      if (fusion->members.back() == v)
+        steps_.push_back(
+            {prepare_fusion(*fusion, layouts_of(fusion->operands), scalars), fusion->operands, fusion->results, false});
+    } else if (program.shares[v]) {
+      steps_.push_back({{}, {vertices[v].inputs.front().index}, {v}, true});
     } else {
-      add_step(program.vertices[v], v, scalars, onto && v + 1 == program.vertices.size());
+      add_step(vertices[v], v, scalars, onto && v + 1 == vertices.size());
     }
   }
+  is_one_call_ = is_one_call();
+}
+
+bool ChunkKernel::is_one_call() const {
+  if (steps_.size() != 1 || steps_.front().shares || steps_.front().reads.size() != arguments_) return false;
+  const Step& step = steps_.front();
+  for (std::size_t a = 0; a < step.reads.size(); ++a) {
+    if (step.reads[a] != a) return false;
+  }
+  for (std::size_t r = 0; r < step.makes.size(); ++r) {
+    if (values_[step.makes[r]].result != r) return false;
+  }
+  return true;
 }
 
 std::vector<ArrayLayout> ChunkKernel::layouts_of(const std::vector<std::size_t>& values) const {
@@ -56,29 +89,19 @@ std::vector<ArrayLayout> ChunkKernel::layouts_of(const std::vector<std::size_t>&
   return layouts;
 }
 
-void ChunkKernel::add_fusion(const Fusion& fusion, const ScalarBindings& scalars) {
-  steps_.push_back(
-      {prepare_fusion(fusion, layouts_of(fusion.operands), scalars), fusion.operands, fusion.results, false});
-}
-
 void ChunkKernel::add_step(const Vertex& vertex, std::size_t number, const ScalarBindings& scalars, bool onto) {
   Step step{{}, {}, {number}, false};
   for (const VertexId input : vertex.inputs) step.reads.push_back(input.index);
-  const View* const view = view_of(vertex);
-  const auto shared = view == nullptr ? std::nullopt : view_strides(*view, values_[step.reads.front()].layout.strides);
-  Value& made = values_[number];
-  if (shared && !made.result) {
-    made.layout.strides = *shared;
-    made.layout.aligned = values_[step.reads.front()].layout.aligned;
-    step.shares = true;
-  } else {
-    step.kernel = prepare(vertex, layouts_of(step.reads), scalars, onto);
-  }
+  step.kernel = prepare(vertex, layouts_of(step.reads), scalars, onto);
   steps_.push_back(std::move(step));
 }
 
 void ChunkKernel::run(const std::vector<const std::byte*>& arguments, std::span<std::byte* const> results,
                       Workers& workers) const {
+  if (is_one_call_) {
+    return workers.run(steps_.front().kernel,
+                       {arguments.data(), results.front(), results.size() == 1 ? nullptr : results.data()});
+  }
   std::vector<const std::byte*> places = arguments;
   places.resize(values_.size());
   std::vector<std::shared_ptr<std::byte>> between;

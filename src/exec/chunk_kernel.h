@@ -12,6 +12,16 @@
 
 namespace einrel {
 
+/// The steps of a kernel for arguments that lie so, as a program that computes its results, and how they run.
+struct ChunkProgram {
+  EinGraph graph;                    ///< inputs, which are the arguments, first
+  std::vector<ArrayLayout> layouts;  ///< by vertex
+  std::vector<bool> shares;          ///< by vertex: a view that lies in the memory of what it reads
+  std::vector<Fusion> fusions;       ///< steps that run together, slab by slab
+};
+/// `onto` as of ChunkKernel. Throws UserError when the arguments do not fit the kernel.
+ChunkProgram chunk_program(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, bool onto);
+
 /// A kernel of a task made ready for arguments of these layouts: steps that are worth it run together, slab by slab
 /// (kernel/fusion), and every other has chosen what computes it. It may run on several threads at once.
 class ChunkKernel {
@@ -38,13 +48,16 @@ class ChunkKernel {
     std::optional<std::size_t> result;  ///< of the task; else in memory until it ends
   };
 
-  void add_fusion(const Fusion& fusion, const ScalarBindings& scalars);
   void add_step(const Vertex& vertex, std::size_t number, const ScalarBindings& scalars, bool onto);
   std::vector<ArrayLayout> layouts_of(const std::vector<std::size_t>& values) const;
+
+  /// Whether there is one step, which reads the arguments and makes the results one by one.
+  bool is_one_call() const;
 
   std::size_t arguments_ = 0;
   std::vector<Value> values_;
   std::vector<Step> steps_;
+  bool is_one_call_ = false;
 };
 
 /// The steps of a kernel for arguments of these bounds, as a program that computes its results: inputs first.

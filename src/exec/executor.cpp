@@ -1,28 +1,58 @@
 #include "exec/executor.h"
 
+#include <utility>
+
 namespace einrel {
+namespace {
+
+void copy_chunk(const std::vector<std::int64_t>& begin, const Tensor& chunk, Tensor& whole) {
+  const auto size = static_cast<std::int64_t>(size_of(whole.dtype()));
+  copy_elements(chunk.dtype(), chunk.shape(), {chunk.data(), chunk.strides()},
+                whole.mutable_data() + offset_of(begin, whole.strides()) * size, whole.strides());
+}
+
+}  // namespace
+
+std::vector<bool> come_whole(const TaskGraph& graph) {
+  std::vector<std::size_t> chunks(graph.outputs.size(), 0);
+  for (const Task& task : graph.tasks) {
+    if (const auto* const write = std::get_if<WriteOutput>(&task.op)) ++chunks[write->output];
+  }
+  std::vector<bool> whole;
+  for (const std::size_t count : chunks) whole.push_back(count == 1 && graph.memory == SiteMemory::shared);
+  return whole;
+}
 
 std::map<std::string, Tensor> output_tensors(const TaskGraph& graph) {
+  const std::vector<bool> whole = come_whole(graph);
   std::map<std::string, Tensor> outputs;
-  for (const TaskOutput& output : graph.outputs) outputs.emplace(output.name, Tensor(output.dtype, output.bound));
+  for (std::size_t o = 0; o < whole.size(); ++o) {
+    const auto& [name, dtype, bound] = graph.outputs[o];
+    outputs.emplace(name,
+                    whole[o] ? Tensor(dtype, bound, row_major_strides(bound), nullptr, nullptr) : Tensor(dtype, bound));
+  }
   return outputs;
 }
 
 std::vector<OutputWriter> writers_to(std::map<std::string, Tensor>& to, const TaskGraph& graph) {
+  const std::vector<bool> whole = come_whole(graph);
   std::vector<OutputWriter> writers;
-  for (const TaskOutput& output : graph.outputs) {
-    Tensor& whole = to.at(output.name);
-    writers.emplace_back([&whole](const std::vector<std::int64_t>& begin, const Tensor& chunk) {
-      if (chunk.count() > 0 && chunk.shape() == whole.shape() && chunk.has_owner() && chunk.is_row_major()) {
-        whole = chunk;
-        return;
-      }
-      const auto size = static_cast<std::int64_t>(size_of(whole.dtype()));
-      copy_elements(chunk.dtype(), chunk.shape(), {chunk.data(), chunk.strides()},
-                    whole.mutable_data() + offset_of(begin, whole.strides()) * size, whole.strides());
-    });
-  }
+  for (std::size_t o = 0; o < whole.size(); ++o) writers.push_back(writer_to(to.at(graph.outputs[o].name), whole[o]));
   return writers;
+}
+
+OutputWriter writer_to(Tensor& to, bool whole) {
+  if (!whole) {
+    return [&to](const std::vector<std::int64_t>& begin, const Tensor& chunk) { copy_chunk(begin, chunk, to); };
+  }
+  return [&to](const std::vector<std::int64_t>& begin, Tensor chunk) {
+    if (chunk.has_owner() && chunk.is_row_major()) {
+      to = std::move(chunk);
+    } else {
+      to = Tensor(chunk.dtype(), chunk.shape());
+      copy_chunk(begin, chunk, to);
+    }
+  };
 }
 
 }  // namespace einrel

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,7 +21,7 @@ using InputMaker = std::function<void(const std::vector<std::int64_t>& begin, co
 using InputSource = std::variant<Tensor, InputMaker>;
 /// Takes a chunk of an output; one that is part of an input may have any strides. Chunks come in any order, several at
 /// a time.
-using OutputWriter = std::function<void(const std::vector<std::int64_t>& begin, const Tensor& chunk)>;
+using OutputWriter = std::function<void(const std::vector<std::int64_t>& begin, Tensor chunk)>;
 
 /// How far a run is; executors write it, anyone may read it meanwhile.
 struct TaskProgress {
@@ -30,13 +32,18 @@ struct TaskProgress {
 
 class ChunkKernels;
 
+/// By task, the arrays of ReadInput that are not used where they lie, from run to run with the same inputs.
+using KeptInputs = std::vector<std::optional<Tensor>>;
+
 /// What a task graph meets outside.
 struct TaskBindings {
   std::vector<InputSource> inputs;    ///< as TaskGraph::inputs
   std::vector<OutputWriter> outputs;  ///< as TaskGraph::outputs
   ScalarBindings scalars;
   TaskProgress* progress = nullptr;  ///< if someone wants to know
-  ChunkKernels* kernels = nullptr;   ///< of the graph, for these scalars, made ready by former runs; else they are made
+  /// Of the graph, for these scalars, made ready by former runs; else they are made.
+  std::shared_ptr<ChunkKernels> kernels = nullptr;
+  KeptInputs* kept = nullptr;  ///< where what is read is kept for the next run, if it is
 };
 
 /// When a task ran.
@@ -67,9 +74,14 @@ struct TaskReport {
   std::vector<MessageSpan> messages;      ///< of every Send from here or to here
 };
 
-/// Memory for the outputs of a graph, and what writes them there. Throws RunError when there is none.
+/// Tensors that the outputs of a graph are written to, by name, and what writes them there; `to` must outlive that. One
+/// that comes in one chunk has no memory before: what lives on is taken without a copy. Throws RunError when there is
+/// none.
 std::map<std::string, Tensor> output_tensors(const TaskGraph& graph);
-/// `to` must outlive the writers. What comes whole, in memory that lives on, is taken without a copy.
 std::vector<OutputWriter> writers_to(std::map<std::string, Tensor>& to, const TaskGraph& graph);
+/// By output, whether it comes in one chunk, to all sites.
+std::vector<bool> come_whole(const TaskGraph& graph);
+/// What writes one output there: memory of its bound, or, where it comes whole, anything.
+OutputWriter writer_to(Tensor& to, bool whole);
 
 }  // namespace einrel

@@ -103,6 +103,7 @@ bool inline_step(TaskKernel& kernel, std::size_t s) {
   const EinSum* const outer = einsum_of(all.steps[reader]);
   if (inner == nullptr || outer == nullptr || inner->reducer || outer->reducer) return false;
   if (inner->labels.size() != inner->output.size() || inner->output.size() != outer->output.size()) return false;
+  if (inner->body.steps.size() == 1) return false;  // what only moves elements has kernels that do so in tiles
   const auto labels = labels_of(outer->operands[operand]);
   const DType type = all.steps[s].dtype;
   const auto place = place_of(outer->body, operand, type);
@@ -115,6 +116,7 @@ bool inline_step(TaskKernel& kernel, std::size_t s) {
   all.steps[reader].op = std::move(together);
   all.steps[reader].reads = std::move(values);
   all.steps.erase(all.steps.begin() + static_cast<std::ptrdiff_t>(s));
+  if (!kernel.nodes.empty()) kernel.nodes.erase(kernel.nodes.begin() + static_cast<std::ptrdiff_t>(s));
   for (KernelStep& step : all.steps) {
     for (std::size_t& read : step.reads) read -= read > arguments + s ? 1U : 0U;
   }
@@ -126,14 +128,15 @@ bool inline_step(TaskKernel& kernel, std::size_t s) {
 
 TaskKernel merged(const std::vector<MergedKernel>& kernels, std::vector<DType> arguments) {
   const std::size_t count = arguments.size();
-  TaskKernel all{{kernels.back().kernel.name, std::move(arguments), {}}, {}};
+  TaskKernel all{{kernels.back().kernel.name, std::move(arguments), {}}, {}, {}};
   std::vector<std::size_t> results;  // of the kernels, as values
-  for (const auto& [kernel, reads, wanted] : kernels) {
+  for (const auto& [kernel, reads, wanted, node] : kernels) {
     std::vector<std::size_t> values;
     for (const std::size_t read : reads) values.push_back(read < count ? read : results[read - count]);
     for (KernelStep step : kernel.steps) {
       for (std::size_t& read : step.reads) read = values[read];
       values.push_back(count + all.steps.steps.size());
+      if (node) all.nodes.push_back(*node);
       all.steps.steps.push_back(std::move(step));
     }
     results.push_back(values.back());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "exec/task_graph.h"
@@ -12,7 +13,8 @@ struct MergedKernel {
   Kernel kernel;
   /// Per argument, what it is: an argument of all together, or arguments + i for the result of the i-th of them.
   std::vector<std::size_t> reads;
-  bool wanted = false;  ///< its result becomes an array
+  bool wanted = false;                      ///< its result becomes an array
+  std::optional<IaId> node = std::nullopt;  ///< the operation that it is of: all of them say so, or none
 };
 
 /// All their steps as one kernel, called like the last of them. An element-wise step that one other reads, element by

@@ -9,11 +9,6 @@
 namespace einrel {
 namespace {
 
-/// The arrays that a kernel is called with, of all that its task reads.
-std::span<const Tensor* const> arrays_of(const CallKernel& call, std::span<const Tensor* const> reads) {
-  return reads.first(reads.size() - (call.onto ? 1 : 0));
-}
-
 void mix(std::size_t& hash, std::size_t value) { hash ^= value + 0x9e3779b97f4a7c15U + (hash << 6U) + (hash >> 2U); }
 
 void mix(std::size_t& hash, const std::vector<Label>& labels) {
@@ -50,13 +45,6 @@ bool computes_same(const TaskKernel& a, const TaskKernel& b) {
 
 }  // namespace
 
-std::vector<const std::byte*> argument_data(const CallKernel& call, std::span<const Tensor* const> reads) {
-  std::vector<const std::byte*> data;
-  for (const Tensor* const array : arrays_of(call, reads)) data.push_back(array->data());
-  for (const std::int64_t& number : call.numbers) data.push_back(std::as_bytes(std::span(&number, 1)).data());
-  return data;
-}
-
 ChunkKernels::Alike& ChunkKernels::alike(std::size_t kernel) {
   if (alike_[kernel] != nullptr) return *alike_[kernel];
   const TaskKernel& wanted = graph_.kernels[kernel];
@@ -68,20 +56,17 @@ ChunkKernels::Alike& ChunkKernels::alike(std::size_t kernel) {
   return known->second;
 }
 
-const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const Tensor* const> arguments) const {
+const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const ArrayLayout> arguments) const {
   if (alike_[call.kernel] == nullptr) return nullptr;
   for (const Ready& ready : alike_[call.kernel]->ready) {
-    const bool fits =
-        ready.onto == call.onto &&
-        std::equal(arguments.begin(), arguments.end(), ready.arrays.begin(), ready.arrays.end(),
-                   [](const Tensor* tensor, const ArrayLayout& layout) { return has_layout(*tensor, layout); });
-    if (fits) return &ready.kernel;
+    if (ready.onto == call.onto &&
+        std::equal(arguments.begin(), arguments.end(), ready.arrays.begin(), ready.arrays.end()))
+      return &ready.kernel;
   }
   return nullptr;
 }
 
-const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<const Tensor* const> reads) {
-  const std::span<const Tensor* const> arguments = arrays_of(call, reads);
+const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<const ArrayLayout> arguments) {
   {
     const std::shared_lock lock(mutex_);
     if (const ChunkKernel* const known = find(call, arguments)) return *known;
@@ -89,24 +74,37 @@ const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<co
   const std::unique_lock lock(mutex_);
   Alike& same = alike(call.kernel);
   if (const ChunkKernel* const known = find(call, arguments)) return *known;
-  std::vector<ArrayLayout> layouts;
-  for (const Tensor* const argument : arguments) layouts.push_back(layout_of(*argument));
+  std::vector<ArrayLayout> layouts(arguments.begin(), arguments.end());
   std::vector<ArrayLayout> all = layouts;
   all.resize(all.size() + call.numbers.size(), row_major_layout(DType::i64, {}));
   ChunkKernel kernel(graph_.kernels[call.kernel], all, scalars_, call.onto);
   return same.ready.emplace_back(Ready{call.onto, std::move(layouts), std::move(kernel)}).kernel;
 }
 
-std::optional<Tensor> part_in_place(const ReadInput& read, const Tensor& whole, const Shape& bound) {
-  const Tensor part = whole.box(read.begin, bound);
+std::optional<PartInPlace> part_in_place(const ReadInput& read, const ArrayLayout& whole, const Shape& bound) {
+  PartInPlace part{read.input, {whole.dtype, bound, whole.strides, whole.aligned}, 0};
+  if (element_count(bound) > 0)
+    part.place = offset_of(read.begin, whole.strides) * static_cast<std::int64_t>(size_of(whole.dtype));
   if (!read.is_shared) return part;
-  if (!part.is_row_major() || !layout_of(part).aligned) return std::nullopt;
-  return part.row_major();
+  if (!is_row_major(bound, whole.strides) || !whole.aligned) return std::nullopt;
+  part.layout.strides = row_major_strides(bound);
+  return part;
 }
 
-void copy_part(const ReadInput& read, const Tensor& whole, const Shape& bound, std::byte* to) {
-  const Tensor part = whole.box(read.begin, bound);
+void read_part(const ReadInput& read, const InputSource& source, const Shape& bound, std::byte* to) {
+  if (const auto* const make = std::get_if<InputMaker>(&source)) return (*make)(read.begin, bound, to);
+  const Tensor part = std::get<Tensor>(source).box(read.begin, bound);
   copy_elements(part.dtype(), part.shape(), {part.data(), part.strides()}, to, row_major_strides(bound));
+}
+
+const Tensor& kept_part(const ReadInput& read, const InputSource& source, const TaskArray& array,
+                        std::optional<Tensor>& kept) {
+  if (!kept) {
+    Tensor part(array.dtype, array.bound);
+    read_part(read, source, array.bound, part.mutable_data());
+    kept = std::move(part);
+  }
+  return *kept;
 }
 
 void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to) {

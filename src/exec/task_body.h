@@ -20,8 +20,9 @@ class ChunkKernels {
   ChunkKernels(const TaskGraph& graph, ScalarBindings scalars)
       : graph_(graph), scalars_(std::move(scalars)), alike_(graph.kernels.size(), nullptr) {}
   const ScalarBindings& scalars() const { return scalars_; }
-  /// For a task that reads arrays that lie as these; lives as long as this. Throws as ChunkKernel does.
-  const ChunkKernel& operator()(const CallKernel& call, std::span<const Tensor* const> reads);
+  /// For a task whose arguments, numbers apart, are arrays that lie as these; lives as long as this. Throws as
+  /// ChunkKernel does.
+  const ChunkKernel& operator()(const CallKernel& call, std::span<const ArrayLayout> arguments);
 
  private:
   struct Ready {
@@ -34,7 +35,7 @@ class ChunkKernels {
     const TaskKernel& first;
     std::list<Ready> ready;  ///< few, since chunks of a tensor differ at its ends only
   };
-  const ChunkKernel* find(const CallKernel& call, std::span<const Tensor* const> arguments) const;
+  const ChunkKernel* find(const CallKernel& call, std::span<const ArrayLayout> arguments) const;
   Alike& alike(std::size_t kernel);
 
   const TaskGraph& graph_;
@@ -44,33 +45,20 @@ class ChunkKernels {
   std::vector<Alike*> alike_;  // per kernel, once it was called
 };
 
-/// Those that a run is given, or its own.
-class KernelsOfRun {
- public:
-  KernelsOfRun(const TaskGraph& graph, const TaskBindings& bindings) {
-    if (bindings.kernels == nullptr) own_.emplace(graph, bindings.scalars);
-    kernels_ = own_ ? &*own_ : bindings.kernels;
-  }
-  KernelsOfRun(const KernelsOfRun&) = delete;
-  KernelsOfRun& operator=(const KernelsOfRun&) = delete;
-  ~KernelsOfRun() = default;
-  const ChunkKernel& operator()(const CallKernel& call, std::span<const Tensor* const> reads) {
-    return (*kernels_)(call, reads);
-  }
-
- private:
-  std::optional<ChunkKernels> own_;
-  ChunkKernels* kernels_ = nullptr;
+/// A part of an input where it lies.
+struct PartInPlace {
+  std::size_t input = 0;  ///< of TaskGraph::inputs
+  ArrayLayout layout;
+  std::int64_t place = 0;  ///< bytes from the first element of the input to its own
 };
-
-/// Where what a kernel is called with lies: arrays, then numbers, which lie in the task.
-std::vector<const std::byte*> argument_data(const CallKernel& call, std::span<const Tensor* const> reads);
-
-/// The array of a ReadInput, a box of this tensor, if it is used where it lies: not if several sites read it and it
-/// does not lie as what is sent arrives, row-major and aligned.
-std::optional<Tensor> part_in_place(const ReadInput& read, const Tensor& whole, const Shape& bound);
+/// The array of a ReadInput, a box of an input that lies so, if it is used where it lies: not if several sites read it
+/// and it does not lie as what is sent arrives, row-major and aligned.
+std::optional<PartInPlace> part_in_place(const ReadInput& read, const ArrayLayout& whole, const Shape& bound);
 /// Makes it elsewhere, row-major.
-void copy_part(const ReadInput& read, const Tensor& whole, const Shape& bound, std::byte* to);
+void read_part(const ReadInput& read, const InputSource& source, const Shape& bound, std::byte* to);
+/// The same in memory that lasts, if it was not made before.
+const Tensor& kept_part(const ReadInput& read, const InputSource& source, const TaskArray& array,
+                        std::optional<Tensor>& kept);
 /// Makes the array of a CopyBoxes, row-major, of this bound.
 void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to);
 

@@ -1,9 +1,13 @@
 #include "exec/task_builder.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
+#include "einsum/vertex_facts.h"
 #include "exec/label_values.h"
 #include "exec/merge_kernels.h"
+#include "kernel/view.h"
 
 namespace einrel {
 namespace {
@@ -197,6 +201,12 @@ ArrayId TaskBuilder::make_by_one_call(std::size_t k, Arguments arguments, std::o
 
 std::vector<ArrayId> TaskBuilder::make_results(std::size_t k, Arguments arguments, std::optional<ArrayId> onto,
                                                Site site) {
+  for (std::size_t a = 0; a < arguments.arrays.size(); ++a) {
+    for (auto view = views_.find(arguments.arrays[a]); view != views_.end(); view = views_.find(arguments.arrays[a])) {
+      k = number_with_view(k, a, view->second.kernel);
+      arguments.arrays[a] = view->second.of;
+    }
+  }
   for (std::size_t a = arguments.arrays.size(); a-- > 0;) {
     const ArrayId array = arguments.arrays[a];
     const auto made = positions_.find(array);
@@ -268,7 +278,57 @@ std::map<ArrayId, ArrayId> TaskBuilder::end_group(const std::set<ArrayId>& wante
   return made;
 }
 
-void TaskBuilder::make_together(const std::vector<PutOff>& calls, std::map<ArrayId, ArrayId>& made) {
+std::optional<ArrayId> TaskBuilder::seen_through(std::size_t k, const Arguments& arguments, Site site) {
+  const Kernel& kernel = kernels_[k].steps;
+  if (most_bytes_ || kernel.steps.size() > 1 || view_of(kernel.steps.front()) == nullptr) return {};
+  const ArrayId of = arguments.arrays.front();
+  const auto known = called_.find({k, arguments});
+  if (known != called_.end()) return known->second;
+  const auto before = views_.find(of);
+  const Strides strides = before == views_.end() ? row_major_strides(graph_[of].bound) : before->second.strides;
+  const Vertex vertex = vertices_of(kernel, bounds_of(arguments)).front();
+  std::optional<Strides> seen = view_strides(*view_of(vertex), strides);
+  if (!seen) return {};
+  const ArrayId made = add({vertex.dtype, vertex.bound, site}, nobody);
+  views_.emplace(made, Viewed{k, of, *std::move(seen), node_, {}});
+  return called_[{k, arguments}] = made;
+}
+
+std::size_t TaskBuilder::number_with_view(std::size_t k, std::size_t argument, std::size_t view) {
+  const auto [known, is_new] = with_view_.try_emplace({k, argument, view});
+  if (is_new) {
+    const TaskKernel reader = kernels_[k];
+    const Kernel& viewing = kernels_[view].steps;
+    std::vector<DType> types = reader.steps.arguments;
+    std::vector<std::size_t> reads(types.size());
+    std::iota(reads.begin(), reads.end(), std::size_t{0});
+    reads[argument] = types.size();
+    types[argument] = viewing.arguments.front();
+    known->second = kernel_number(merged({{viewing, {argument}, false}, {reader.steps, reads, true}}, types));
+  }
+  return known->second;
+}
+
+std::vector<TaskBuilder::PutOff> TaskBuilder::with_views(const std::vector<PutOff>& calls) const {
+  std::vector<PutOff> all;
+  std::set<ArrayId> known;
+  for (const PutOff& call : calls) {
+    std::vector<PutOff> views;  // each reads the next
+    for (const ArrayId array : call.arguments.arrays) {
+      const std::size_t first = views.size();
+      for (auto view = views_.find(array); view != views_.end() && known.insert(view->first).second;
+           view = views_.find(view->second.of))
+        views.push_back({view->second.kernel, {{view->second.of}, {}}, call.site, view->first, view->second.node});
+      std::reverse(views.begin() + static_cast<std::ptrdiff_t>(first), views.end());
+    }
+    all.insert(all.end(), views.begin(), views.end());
+    all.push_back(call);
+  }
+  return all;
+}
+
+void TaskBuilder::make_together(const std::vector<PutOff>& put_off, std::map<ArrayId, ArrayId>& made) {
+  const std::vector<PutOff> calls = with_views(put_off);
   Arguments arguments;
   std::vector<DType> types;
   std::map<ArrayId, std::size_t> values;  // of arrays read and results
@@ -283,7 +343,7 @@ void TaskBuilder::make_together(const std::vector<PutOff>& calls, std::map<Array
   std::vector<MergedKernel> kernels;
   for (const PutOff& call : calls) {
     arguments.numbers.insert(arguments.numbers.end(), call.arguments.numbers.begin(), call.arguments.numbers.end());
-    kernels.push_back({kernels_[call.kernel].steps, {}, call.wanted});
+    kernels.push_back({kernels_[call.kernel].steps, {}, call.wanted, call.node});
   }
   types.resize(types.size() + arguments.numbers.size(), DType::i64);
   std::size_t number = arguments.arrays.size();
@@ -331,12 +391,19 @@ std::optional<std::size_t> TaskBuilder::number_without_positions(std::size_t k, 
   const auto [known, is_new] = without_positions_.try_emplace({k, argument, extent});
   if (is_new) {
     const std::optional<Kernel> without = without_positions(kernels_[k].steps, argument, extent);
-    if (without) known->second = kernel_number({*without, kernels_[k].results});
+    if (without) known->second = kernel_number({*without, kernels_[k].results, kernels_[k].nodes});
   }
   return known->second;
 }
 
 ArrayId TaskBuilder::stored(ArrayId array) {
+  if (const auto view = views_.find(array); view != views_.end()) {
+    Viewed& viewed = view->second;
+    const IaId reader = std::exchange(node_, viewed.node);
+    if (!viewed.stored) viewed.stored = make_by_one_call(viewed.kernel, {{viewed.of}, {}}, {}, graph_[array].site);
+    node_ = reader;
+    return *viewed.stored;
+  }
   const auto made = positions_.find(array);
   if (made == positions_.end()) return array;
   const Extent extent = graph_[array].bound.front();
@@ -369,7 +436,8 @@ std::size_t TaskBuilder::narrow(std::size_t k, std::vector<ArrayId>& arguments) 
     const auto [known, is_new] = narrow_kernels_.try_emplace({k, a});
     if (is_new) {
       if (std::optional<ConstantReads> reads = constant_reads(kernels_[k].steps, a))
-        known->second = NarrowKernel{kernel_number({reads->kernel, kernels_[k].results}), std::move(reads->positions)};
+        known->second = NarrowKernel{kernel_number({reads->kernel, kernels_[k].results, kernels_[k].nodes}),
+                                     std::move(reads->positions)};
     }
     if (!known->second || !are_within(known->second->positions, graph_[arguments[a]].bound)) continue;
     arguments[a] = narrowed(arguments[a], known->second->positions);

@@ -67,11 +67,13 @@ class TaskBuilder {
   void write(const std::string& name, const RelationType& type, const SiteArrays& chunks);
 
   /// The result of a kernel for these arguments; the same array when sites share memory and it was called with them
-  /// before.
+  /// before. Views of arrays are left to the kernels that read them, in which they cost nothing; only for what is none,
+  /// and with `most_bytes`, are they made.
   ArrayId call(const Kernel& kernel, const Arguments& arguments, Site site) {
     if (is_identity(kernel)) return arguments.arrays.front();
     const std::size_t k = kernel_number(alone(kernel));
     if (group_) return put_off(k, arguments, site);
+    if (const std::optional<ArrayId> seen = seen_through(k, arguments, site)) return *seen;
     if (is_shared()) {
       const auto known = called_.find({k, arguments});
       if (known != called_.end()) return known->second;
@@ -108,6 +110,7 @@ class TaskBuilder {
   /// The array on another site.
   ArrayId send(ArrayId array, Site to) {
     share(array);
+    if (views_.count(array) != 0) return send(stored(array), to);  // row-major, as it arrives
     if (is_shared()) return array;
     if (const auto made = positions_.find(array); made != positions_.end())
       return positions(made->second, graph_[array].bound.front(), to);
@@ -173,8 +176,14 @@ class TaskBuilder {
   /// Of the kernel that works out the positions that it would get as this argument.
   std::optional<std::size_t> number_without_positions(std::size_t k, std::size_t argument, Extent extent);
 
-  /// The array itself, or one that holds its positions.
+  /// The array itself, or one that holds its positions, or what it is a view of in this order.
   ArrayId stored(ArrayId array);
+  /// The result of a kernel that is a view of its argument, if it is one that needs no copy.
+  std::optional<ArrayId> seen_through(std::size_t k, const Arguments& arguments, Site site);
+  /// The number of a kernel of one result that views its argument by itself.
+  std::size_t number_with_view(std::size_t k, std::size_t argument, std::size_t view);
+  /// These calls behind the views that they read.
+  std::vector<PutOff> with_views(const std::vector<PutOff>& calls) const;
   /// Stands for no task.
   static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
   ArrayId add(TaskArray array, std::size_t maker) {
@@ -230,6 +239,16 @@ class TaskBuilder {
   std::map<std::pair<std::size_t, std::vector<Arguments>>, ArrayId> called_onto_;
   std::map<std::pair<std::size_t, Arguments>, std::vector<ArrayId>> called_together_;
   std::optional<Group> group_;
+  /// What kernels that read it view in place of an array that nobody makes.
+  struct Viewed {
+    std::size_t kernel = 0;
+    ArrayId of;
+    Strides strides;  ///< over the elements of the array that it is a view of at last, which is row-major as a rule
+    IaId node;
+    std::optional<ArrayId> stored;  ///< once somebody needs it
+  };
+  std::map<ArrayId, Viewed> views_;
+  std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::size_t> with_view_;  // kernel, argument, view
   std::map<ArrayId, std::int64_t> positions_;  // arrays that nobody makes, by their first number
   /// Those of them that somebody needs, as arrays: by their first number and how many they are, on each site.
   std::map<std::tuple<std::int64_t, Extent, Site>, ArrayId> stored_;

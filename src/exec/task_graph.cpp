@@ -7,7 +7,7 @@ namespace einrel {
 
 TaskKernel alone(Kernel kernel) {
   const std::size_t last = kernel.steps.size() - 1;
-  return {std::move(kernel), {last}};
+  return {std::move(kernel), {last}, {}};
 }
 
 std::set<IaId> nodes_of(const TaskGraph& graph, const Task& task) {
@@ -48,6 +48,15 @@ std::int64_t bytes_needed(const TaskGraph& graph, const Task& task) {
     if (std::find(task.reads.begin(), read, *read) == read) bytes += bytes_of(graph[*read]);
   }
   return bytes;
+}
+
+std::vector<std::uint32_t> uses_of(const TaskGraph& graph) {
+  std::vector<std::uint32_t> uses(graph.arrays.size(), 0);
+  for (const Task& task : graph.tasks) {
+    for (const ArrayId made : task.makes) ++uses[made.index];
+    for (const ArrayId read : task.reads) ++uses[read.index];
+  }
+  return uses;
 }
 
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {

@@ -34,6 +34,7 @@ struct ReadInput {
 struct TaskKernel {
   Kernel steps;
   std::vector<std::size_t> results;  ///< of the steps, ascending
+  std::vector<IaId> nodes = {};      ///< per step, the operation that it is of; none where all are of the task's
   bool operator==(const TaskKernel&) const = default;
 };
 /// A kernel by itself.
@@ -122,6 +123,9 @@ std::int64_t bytes_needed(const TaskGraph& graph, const Task& task);
 
 /// The array whose memory that which the task makes takes over, if any.
 std::optional<ArrayId> overwritten(const Task& task);
+
+/// Per array, how often tasks make and read it.
+std::vector<std::uint32_t> uses_of(const TaskGraph& graph);
 
 /// Per task, the arrays that no later task reads: their memory can be had again once it is done.
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph);

@@ -13,6 +13,7 @@ struct ArrayLayout {
   Shape shape;
   Strides strides;      ///< in elements; of operands any, of a result such that no two elements share memory
   bool aligned = true;  ///< its first element lies at a multiple of its size
+  bool operator==(const ArrayLayout&) const = default;
 };
 
 ArrayLayout layout_of(const Tensor& tensor);

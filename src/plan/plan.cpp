@@ -35,6 +35,13 @@ std::int64_t floor_power_of_two(std::int64_t value) {
 
 }  // namespace
 
+Plan whole_plan(const EinGraph& graph) {
+  Plan plan{"single", 1, {}};
+  for (const Vertex& vertex : graph.vertices)
+    plan.vertices.push_back(one_part_per_site(PartitionVector(label_extents(vertex).size(), 1)));
+  return plan;
+}
+
 VertexPlan one_part_per_site(const PartitionVector& grid) {
   std::vector<std::size_t> order(grid.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -41,6 +41,9 @@ struct Plan {
 /// As many parts as sites along each label, numbered row-major.
 VertexPlan one_part_per_site(const PartitionVector& grid);
 
+/// One part of everything, on one site: what runs in one process without a plan.
+Plan whole_plan(const EinGraph& graph);
+
 /// Strides that number the coordinates of `grid` with the last label of `order` fastest; `order` has every label.
 std::vector<std::int64_t> strides_in_order(const std::vector<std::int64_t>& grid,
                                            const std::vector<std::size_t>& order);

@@ -27,6 +27,16 @@ Strides row_major_strides(const Shape& shape) {
   return strides;
 }
 
+bool is_row_major(const Shape& shape, const Strides& strides) {
+  if (element_count(shape) == 0) return true;
+  std::int64_t expected = 1;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] != Extent(1) && strides[d] != expected) return false;
+    expected *= shape[d].value();
+  }
+  return true;
+}
+
 Tensor::Tensor() : Tensor(DType::f32, {}) { std::fill_n(writable_, sizeof(float), std::byte{0}); }
 
 Tensor::Tensor(DType dtype, Shape shape) : Tensor(dtype, std::move(shape), MemoryPool()) {}
@@ -54,16 +64,6 @@ std::int64_t Tensor::byte_count() const { return checked_multiply(count_, static
 std::byte* Tensor::mutable_data() {
   invariant(writable_ != nullptr, "a view of foreign bytes is read-only");
   return writable_;
-}
-
-bool Tensor::is_row_major() const {
-  if (count_ == 0) return true;
-  std::int64_t expected = 1;
-  for (std::size_t d = rank(); d-- > 0;) {
-    if (shape_[d] != Extent(1) && strides_[d] != expected) return false;
-    expected *= shape_[d].value();
-  }
-  return true;
 }
 
 Tensor Tensor::permuted(const std::vector<std::size_t>& order) const {

@@ -19,6 +19,9 @@ using Strides = std::vector<std::int64_t>;
 /// Row-major ("C") strides of a shape: the last dimension has stride 1.
 Strides row_major_strides(const Shape& shape);
 
+/// Whether strides are as good as these: those of single elements, and of none, do not matter.
+bool is_row_major(const Shape& shape, const Strides& strides);
+
 /// Memory for the elements of a tensor, contents unspecified. Throws RunError when it cannot be had.
 std::shared_ptr<std::byte> allocate_elements(DType dtype, const Shape& shape, MemoryPool& pool);
 
@@ -59,9 +62,10 @@ class Tensor {
   const std::byte* data() const { return data_; }
   /// For filling a tensor made by Tensor(dtype, shape); throws Bug for a view of foreign bytes.
   std::byte* mutable_data();
-  bool is_row_major() const;
+  bool is_row_major() const { return einrel::is_row_major(shape_, strides_); }
   /// Whether it keeps its elements alive; else somebody else has to, for as long as it lives.
   bool has_owner() const { return owner_ != nullptr; }
+  const std::shared_ptr<const void>& owner() const { return owner_; }
 
   /// The element `offset` elements after the first.
   template <class Stored>

@@ -14,12 +14,14 @@
 #include "engine/compile.h"
 #include "engine/kernels.h"
 #include "engine/random_input.h"
-#include "engine/run.h"
+#include "engine/scalars.h"
+#include "engine/session.h"
 #include "kernel/cpu/blocks/vector_clones.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/softmax.h"
 #include "support/compare.h"
 #include "support/program.h"
+#include "support/run_whole.h"
 
 namespace einrel::test {
 namespace {
@@ -46,15 +48,14 @@ void expect_right(const std::string& text, std::size_t threads) {
     }
   }
   const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, {});
-  Workers workers(threads);
-  const RunReport report = run(compiled, inputs, scalars, workers);
+  const std::map<std::string, Tensor> got = run_whole(compiled, inputs, scalars, threads);
   const std::vector<Tensor> want = evaluate_reference(compiled.graph, inputs, scalars);
   for (std::size_t o = 0; o < want.size(); ++o) {
     const std::vector<double> values = values_of(want[o]);
     double largest = 0;
     for (const double value : values) largest = std::max(largest, std::abs(value));
     const std::vector<double> allowed(values.size(), 16 * epsilon(want[o].dtype()) * largest);
-    EXPECT_TRUE(agree(report.outputs.at(compiled.graph[compiled.graph.outputs[o]].name), want[o], allowed)) << text;
+    EXPECT_TRUE(agree(got.at(compiled.graph[compiled.graph.outputs[o]].name), want[o], allowed)) << text;
   }
 }
 
@@ -118,7 +119,7 @@ TEST(Fusions, HoldProductsThatTakeNotMuchLongerThanTheirResultToMemoryAndBack) {
 
 TEST(Fusions, SayWhatComputesASlabOfAProduct) {
   const Compiled compiled = compile("test.ein", graph_of(step_down(20000, 300, 100)));
-  const auto kernels = chosen_kernels(compiled);
+  const auto kernels = chosen_kernels(compiled, whole_tasks(compiled));
   const auto& product = kernels.at(3);
   ASSERT_TRUE(product);
   EXPECT_NE(product->path.find("slab by slab"), std::string::npos) << product->path;
@@ -248,7 +249,7 @@ TEST(Fusions, SayWhichSoftmaxIsComputedRowByRow) {
     const Compiled compiled =
         compile("test.ein", graph_of("dims i=90 j=80\ninput X[i,j]\nZ[i,j] = softmax[j](X[i,j])\n"));
     std::vector<std::string> names;
-    const auto kernels = chosen_kernels(compiled, {{"X", strides}});
+    const auto kernels = chosen_kernels(compiled, whole_tasks(compiled), {{"X", strides}});
     for (std::size_t v = 0; v < kernels.size(); ++v) {
       if (kernels[v] && kernels[v]->row_by_row) names.push_back(compiled.graph.vertices[v].name);
     }
@@ -292,12 +293,11 @@ TEST(Fusions, GiveTheBitsOfASoftmaxInFourVertices) {
       const Vertex& input = compiled.graph.vertices[0];
       const Tensor x = with_small_exponentials(random_tensor(1, "X", input.dtype, input.bound));
       ASSERT_EQ(softmaxes_in(text), 1U);
-      Workers workers(2);
-      const RunReport report = run(compiled, {{"X", x}}, {}, workers);
-      const Tensor want = by_themselves(compiled.fusions.at(0), {x}).back();
+      const Tensor got = run_whole(compiled, {{"X", x}}, {}, 2).at("Z");
+      const Tensor want = by_themselves(find_fusions(compiled.graph).at(0), {x}).back();
       // Under ThreadSanitizer functions of vertices by themselves are computed without fused multiply-add.
       const double allowed = EINREL_UNDER_TSAN ? 4 * epsilon(want.dtype()) : 0;
-      EXPECT_TRUE(agree(report.outputs.at("Z"), want, std::vector<double>(values_of(want).size(), allowed))) << text;
+      EXPECT_TRUE(agree(got, want, std::vector<double>(values_of(want).size(), allowed))) << text;
     }
   }
 }

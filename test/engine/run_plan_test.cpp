@@ -1,5 +1,3 @@
-#include "engine/run_plan.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "einsum/check.h"
 #include "engine/choose_plan.h"
+#include "engine/session.h"
 #include "exec/starpu/session.h"
 #include "support/barrier.h"
 #include "support/program.h"
@@ -44,14 +43,14 @@ PlanRunReport run_on_ones(const PlannedTasks& tasks, std::size_t threads) {
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
   InputSources sources;
   for (const StoredRelation& input : tasks.graph.inputs) sources[input.name] = fill_with_ones;
-  PlanSession session(tasks, {threads, {}, {}}, {});
+  Session session(tasks, {threads, {}, {}}, {});
   return session.step(sources, writers_to(outputs, tasks.graph), {});
 }
 
-TEST(PlanSession, KeepsAsManyThreadsAsItIsGiven) {
+TEST(Session, KeepsAsManyThreadsAsItIsGiven) {
   constexpr int count = 8;
   const PlannedTasks tasks = cut_in_parts("dims i=4194304\ninput A[i]\nZ[i] = A[i] * 2\n", count);
-  PlanSession session(tasks, {count, {}, {}}, {});
+  Session session(tasks, {count, {}, {}}, {});
   for (int step = 0; step < 3; ++step) {
     Barrier barrier(count);
     const InputMaker maker = [&](const std::vector<std::int64_t>& begin, const Shape& bound, std::byte* to) {
@@ -68,13 +67,13 @@ TEST(PlanSession, KeepsAsManyThreadsAsItIsGiven) {
   }
 }
 
-TEST(PlanSession, GivesEachTaskAllThreadsWhereFewCouldRunAtOnce) {
+TEST(Session, GivesEachTaskAllThreadsWhereFewCouldRunAtOnce) {
   const std::string chain =
       "dims i=600 j=600\ninput A[i,j]\nB[i,j] = sum[k] A[i,k] * A[k,j]\nC[i,j] = sum[k] B[i,k] * A[k,j]\n";
   EXPECT_EQ(threads_of(run_on_ones(cut_in_parts(chain, 2), 8)), std::set<int>{0});
 }
 
-TEST(PlanSession, RunsWithNoThreadsBesideItsOwnWhatIsSoonDone) {
+TEST(Session, RunsWithNoThreadsBesideItsOwnWhatIsSoonDone) {
   EXPECT_EQ(threads_of(run_on_ones(cut_in_parts("dims i=64\ninput A[i]\nZ[i] = A[i] * 2\n", 4), 4)), std::set<int>{0});
 }
 

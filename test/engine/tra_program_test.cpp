@@ -9,8 +9,8 @@
 #include "engine/algebra.h"
 #include "engine/choose_plan.h"
 #include "engine/random_input.h"
-#include "engine/run.h"
-#include "engine/run_plan.h"
+#include "engine/scalars.h"
+#include "engine/session.h"
 #include "exec/from_ia.h"
 #include "exec/serial/serial.h"
 #include "support/compare.h"
@@ -41,7 +41,7 @@ std::string message_of(const std::string& text, const std::map<std::string, Boun
 Outputs run(const PlannedTasks& tasks, const TensorBindings& inputs, const ScalarBindings& scalars,
             std::size_t threads) {
   Outputs outputs = output_tensors(tasks.graph);
-  PlanSession session(tasks, {threads, {}, {}}, {});
+  Session session(tasks, {threads, {}, {}}, {});
   const PlanRunReport report = session.step(sources_of(inputs), writers_to(outputs, tasks.graph), scalars);
   EXPECT_EQ(report.vertex_seconds.size(), tasks.names.size());
   return outputs;

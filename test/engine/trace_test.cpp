@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/compare_plans.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 #include "support/program.h"
 
 namespace einrel::test {

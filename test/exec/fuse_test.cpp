@@ -110,7 +110,7 @@ TEST(Fuse, ComputesWhatTheReferenceComputesWithTheSameBitsEverywhere) {
       TaskBindings bindings = bindings_of(tasks, inputs, outputs);
       bindings.scalars = scalars;
       Workers workers(1);
-      run_serial(tasks, bindings, workers);
+      run_once(tasks, bindings, workers);
       return outputs;
     };
     const Outputs shared = run(SiteMemory::shared, {});

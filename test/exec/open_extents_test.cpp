@@ -9,11 +9,11 @@
 
 #include "einsum/reference.h"
 #include "exec/from_ia.h"
-#include "exec/serial/serial.h"
 #include "ia/from_tra.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"
+#include "support/run_tasks.h"
 #include "tra/from_einsum.h"
 #include "tra/interpret.h"
 #include "tra/text/parse.h"
@@ -42,7 +42,7 @@ Outputs run(const TraExpr& program, const TensorBindings& inputs) {
   for (const StoredRelation& input : tasks.inputs) bindings.inputs.emplace_back(inputs.at(input.name));
   bindings.outputs = writers_to(outputs, tasks);
   Workers workers(1);
-  run_serial(tasks, bindings, workers);
+  run_once(tasks, bindings, workers);
   return outputs;
 }
 

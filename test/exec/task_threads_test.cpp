@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 #include "exec/from_ia.h"
 #include "exec/read_late.h"
 #include "plan/lower.h"
@@ -66,7 +66,7 @@ TEST(TaskThreads, AllRunTasksAtOnce) {
         barrier.arrive();
         count_up(begin, bound, to);
       };
-      const TaskReport report = threads.run(graph, bindings_with(maker, graph, outputs));
+      const TaskReport report = run_once(graph, bindings_with(maker, graph, outputs), threads);
       EXPECT_TRUE(barrier.all_came());
       expect_doubled(outputs.at("Z"));
       std::set<int> used;
@@ -85,7 +85,7 @@ TEST(TaskThreads, ReportEveryTaskOnce) {
   TaskProgress progress;
   TaskBindings bindings = bindings_with(count_up, graph, outputs);
   bindings.progress = &progress;
-  const TaskReport report = threads.run(graph, bindings);
+  const TaskReport report = run_once(graph, bindings, threads);
   ASSERT_EQ(report.spans.size(), graph.tasks.size());
   double spent = 0;
   for (std::size_t t = 0; t < report.spans.size(); ++t) {
@@ -112,16 +112,16 @@ TEST(TaskThreads, GoOnAfterAnErrorThatStopsARun) {
     };
     TaskBindings bindings = bindings_with(failing, graph, outputs);
     bindings.progress = &progress;
-    EXPECT_THROW(threads.run(graph, bindings), RunError);
+    EXPECT_THROW(run_once(graph, bindings, threads), RunError);
     EXPECT_LT(progress.done, graph.tasks.size());
     Outputs good = output_tensors(graph);
-    threads.run(graph, bindings_with(count_up, graph, good));
+    run_once(graph, bindings_with(count_up, graph, good), threads);
     expect_doubled(good.at("Z"));
   }
   Outputs outputs = output_tensors(graph);
   TaskBindings bindings = bindings_with(count_up, graph, outputs);
   bindings.outputs = {[](const auto&, const Tensor&) { throw UserError("no such place"); }};
-  EXPECT_THROW(threads.run(graph, bindings), UserError);
+  EXPECT_THROW(run_once(graph, bindings, threads), UserError);
 }
 
 TEST(TaskThreads, ThrowTheFirstOfManyErrors) {
@@ -133,7 +133,7 @@ TEST(TaskThreads, ThrowTheFirstOfManyErrors) {
     throw RunError("the disk is gone");
   };
   Outputs outputs = output_tensors(graph);
-  EXPECT_THROW(threads.run(graph, bindings_with(failing, graph, outputs)), RunError);
+  EXPECT_THROW(run_once(graph, bindings_with(failing, graph, outputs), threads), RunError);
   EXPECT_TRUE(barrier.all_came());
 }
 
@@ -159,7 +159,7 @@ TEST(TaskThreads, BeginNoTaskLongBeforeItsTurn) {
     count_up(begin, bound, to);
   };
   Outputs outputs = output_tensors(graph);
-  threads.run(graph, {{first, last}, writers_to(outputs, graph), {}});
+  run_once(graph, {{first, last}, writers_to(outputs, graph), {}}, threads);
   EXPECT_TRUE(has_begun);
   EXPECT_FALSE(began_early);
   std::vector<float> z{0, 2, 4, 6};
@@ -178,8 +178,8 @@ TEST(TaskThreads, GoInTheOrderOfTheGraphWhereTheyCan) {
   Outputs outputs = output_tensors(graph);
   const TaskBindings bindings = bindings_with(count_up, graph, outputs);
   Workers workers;
-  const TaskReport serial = run_serial(graph, bindings, workers);
-  const TaskReport report = TaskThreads(1).run(graph, bindings);
+  const TaskReport serial = run_once(graph, bindings, workers);
+  const TaskReport report = run_once(graph, bindings, TaskThreads(1));
   for (std::size_t t = 0; t < graph.tasks.size(); ++t)
     EXPECT_EQ(report.spans[t].live_bytes, serial.spans[t].live_bytes) << t;
 }
@@ -201,7 +201,7 @@ TEST(TaskThreads, RunManySmallTasks) {
     TaskThreads threads(count);
     for (int run = 0; run < 20; ++run) {
       Outputs outputs = output_tensors(tasks);
-      threads.run(tasks, bindings_of(tasks, inputs, outputs));
+      run_once(tasks, bindings_of(tasks, inputs, outputs), threads);
       for (const auto& [name, tensor] : want) EXPECT_TRUE(same_bits(tensor, outputs.at(name))) << name << " " << count;
     }
   }
@@ -210,9 +210,9 @@ TEST(TaskThreads, RunManySmallTasks) {
 
 TEST(TaskThreads, TakeGraphsOfOneMemoryOnly) {
   TaskThreads threads(2);
-  EXPECT_THROW(threads.run(in_parts(doubled(4), 2, SiteMemory::apart), {}), Bug);
+  EXPECT_THROW(run_once(in_parts(doubled(4), 2, SiteMemory::apart), {}, threads), Bug);
   TaskGraph nothing;
-  EXPECT_TRUE(threads.run(nothing, {}).spans.empty());
+  EXPECT_TRUE(run_once(nothing, {}, threads).spans.empty());
 }
 
 }  // namespace

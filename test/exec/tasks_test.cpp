@@ -8,7 +8,7 @@
 #include "einsum/reference.h"
 #include "einsum/vertex_facts.h"
 #include "engine/compile.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 #include "exec/cut_parts_out.h"
 #include "exec/from_ia.h"
 #include "exec/read_late.h"
@@ -38,7 +38,7 @@ Outputs run_by_starpu(const TaskGraph& graph, const TensorBindings& inputs, std:
 
 Outputs run_side_by_side(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
   Outputs outputs = output_tensors(graph);
-  TaskThreads(threads).run(graph, bindings_of(graph, inputs, outputs));
+  run_once(graph, bindings_of(graph, inputs, outputs), TaskThreads(threads));
   return outputs;
 }
 
@@ -439,7 +439,7 @@ TEST(Tasks, ThatComputeTheSameShareAKernelWhateverItIsNamed) {
   for (const Task& task : tasks.tasks) {
     const auto* const call = std::get_if<CallKernel>(&task.op);
     if (call == nullptr) continue;
-    std::vector<const Tensor*> reads(task.reads.size(), &inputs.at("X"));
+    const std::vector<ArrayLayout> reads(task.reads.size(), layout_of(inputs.at("X")));
     in_order.push_back(&kernels(*call, reads));
     made.insert(in_order.back());
   }
@@ -447,6 +447,26 @@ TEST(Tasks, ThatComputeTheSameShareAKernelWhateverItIsNamed) {
   EXPECT_EQ(in_order[0], in_order[1]);
   EXPECT_EQ(made.size(), 5U);
   expect_reference(graph, inputs, run_on(tasks, inputs, 2));
+}
+
+TEST(Tasks, ViewInKernelsAndMakeAViewForOthersOnly) {
+  const std::string text =
+      "dims h=2 d=3 i=6 k=4\ninput X[i,k]\nA[i,k] = X[i,k] * 2\nV[h,d,k] = view A[(h d),k]\nW[k,h,d] = view V[h,d,k]\n"
+      "B[h,k] = sum[d] V[h,d,k] * V[h,d,k]\nC[d,k] = max[h] W[k,h,d]\n";
+  const auto tasks_of_whole = [](const EinGraph& graph) {
+    const LoweredPlan lowered = lower(graph, whole_plan(graph));
+    return tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
+  };
+  const auto calls = [](const TaskGraph& tasks) {
+    return std::count_if(tasks.tasks.begin(), tasks.tasks.end(),
+                         [](const Task& task) { return std::holds_alternative<CallKernel>(task.op); });
+  };
+  const EinGraph seen = einrel::graph_of(text + "output B, C\n");
+  EXPECT_EQ(calls(tasks_of_whole(seen)), 3);  // A, B, C
+  expect_reference(seen, counted_inputs(seen), run_on(tasks_of_whole(seen), counted_inputs(seen), 2));
+  const EinGraph wanted = einrel::graph_of(text + "output B, C, V, W\n");
+  EXPECT_EQ(calls(tasks_of_whole(wanted)), 5);
+  expect_reference(wanted, counted_inputs(wanted), run_on(tasks_of_whole(wanted), counted_inputs(wanted), 2));
 }
 
 TEST(Tasks, AreMoreThanMayBeUnderWayAtATime) {
@@ -484,8 +504,8 @@ TEST(Tasks, GiveTheErrorOfAnInputToTheCaller) {
   };
   const TaskBindings bindings{{failing}, writers_to(outputs, tasks), {}};
   Workers workers;
-  EXPECT_THROW(run_serial(tasks, bindings, workers), RunError);
-  EXPECT_THROW(TaskThreads(2).run(tasks, bindings), RunError);
+  EXPECT_THROW(run_once(tasks, bindings, workers), RunError);
+  EXPECT_THROW(run_once(tasks, bindings, TaskThreads(2)), RunError);
   StarpuSession session({2, std::int64_t{1}, {testing::TempDir(), {}}}, {});
   EXPECT_THROW(run_starpu(tasks, bindings, session, {}), RunError);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "einsum/check.h"
+#include "engine/scalars.h"
 
 namespace einrel::test {
 

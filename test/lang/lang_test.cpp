@@ -11,17 +11,16 @@
 #include "einsum/reference.h"
 #include "einsum/vertex_facts.h"
 #include "engine/compile.h"
-#include "engine/run.h"
-#include "engine/run_plan.h"
-#include "exec/serial/serial.h"
+#include "engine/session.h"
 #include "exec/starpu/run.h"
-#include "exec/threads/task_threads.h"
 #include "ia/from_tra.h"
 #include "ia/interpret.h"
 #include "ia/search.h"
 #include "lang/corpus.h"
 #include "lang/expectations.h"
 #include "plan/planner.h"
+#include "support/run_tasks.h"
+#include "support/run_whole.h"
 #include "support/scarce_memory.h"
 #include "tra/from_einsum.h"
 #include "tra/interpret.h"
@@ -47,8 +46,7 @@ Outputs reference_ordered(const EinGraph& graph, const TensorBindings& inputs, c
 }
 
 Outputs engine(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
-  Workers two(2);
-  return run(compile("document", graph), inputs, scalars, two).outputs;
+  return run_whole(compile("document", graph), inputs, scalars, 2);
 }
 
 Outputs assembled(const EinGraph& graph, const std::map<std::string, Relation>& relations) {
@@ -149,9 +147,9 @@ std::optional<Outputs> by_plan(const EinGraph& graph, const TensorBindings& inpu
       task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars);
   if (execution.threads == 0) {
     Workers workers(2);
-    run_serial(tasks.graph, bindings, workers);
+    run_once(tasks.graph, bindings, workers);
   } else if (!execution.spills) {
-    TaskThreads(execution.threads).run(tasks.graph, bindings);
+    run_once(tasks.graph, bindings, TaskThreads(execution.threads));
   } else {
     StarpuSession& session = starpu(execution);
     const ScarceMemory scarce(tasks.graph, 2 * static_cast<std::int64_t>(execution.threads));
@@ -170,8 +168,8 @@ std::optional<Outputs> by_relations(const EinGraph& graph, const TensorBindings&
   const PlannedTasks tasks = tasks_of(plan, {});
   Outputs outputs = output_tensors(tasks.graph);
   Workers workers(2);
-  run_serial(tasks.graph, task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars),
-             workers);
+  run_once(tasks.graph, task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars),
+           workers);
   return outputs;
 }
 

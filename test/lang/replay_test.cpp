@@ -13,11 +13,11 @@
 
 #include "engine/compile.h"
 #include "engine/report/algebra_facts.h"
-#include "engine/run.h"
-#include "engine/run_plan.h"
-#include "exec/serial/serial.h"
+#include "engine/session.h"
 #include "lang/corpus.h"
 #include "plan/planner.h"
+#include "support/run_tasks.h"
+#include "support/run_whole.h"
 
 /// What becomes of every document and example must stay the same, to the last bit, while the code is rebuilt: plans,
 /// both algebras, results. replay.txt has a digest of each; README.md says how to see what changed, and how to record
@@ -72,10 +72,9 @@ std::string results_of(const Compiled& compiled, const Plan& plan, const Runnabl
   const PlannedTasks tasks = tasks_of(compiled, plan, {});
   Outputs outputs = output_tensors(tasks.graph);
   Workers workers(threads);
-  run_serial(
-      tasks.graph,
-      task_bindings(tasks.graph, sources_of(runnable.inputs), writers_to(outputs, tasks.graph), runnable.scalars),
-      workers);
+  run_once(tasks.graph,
+           task_bindings(tasks.graph, sources_of(runnable.inputs), writers_to(outputs, tasks.graph), runnable.scalars),
+           workers);
   return results_text(outputs);
 }
 
@@ -83,10 +82,9 @@ std::string results_of(const Compiled& compiled, const Plan& plan, const Runnabl
 Stations stations_of(const Runnable& runnable) {
   const OnlyTarget only(hwy::SupportedTargets() & HWY_AVX2);  // none in common: no limit
   const Compiled compiled = compile("document", runnable.graph);
-  Workers one(1);
   Stations found;
   std::string& results = found[results_here()];
-  results = "whole\n" + results_text(run(compiled, runnable.inputs, runnable.scalars, one).outputs);
+  results = "whole\n" + results_text(run_whole(compiled, runnable.inputs, runnable.scalars));
   for (const CostKind cost : {CostKind::seconds, CostKind::bytes}) {
     for (std::int64_t sites = 1; sites <= 6; ++sites) {
       const std::string title = fmt::format("--sites {} --cost {}\n", sites, name_of(cost));

@@ -10,10 +10,9 @@
 #include "einsum/reference.h"
 #include "engine/algebra.h"
 #include "engine/compile.h"
-#include "engine/run.h"
-#include "engine/run_plan.h"
+#include "engine/scalars.h"
+#include "engine/session.h"
 #include "exec/from_ia.h"
-#include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
 #include "ia/search.h"
 #include "lang/expectations.h"
@@ -25,6 +24,7 @@
 #include "support/random_einsum.h"
 #include "support/random_plan.h"
 #include "support/random_tra.h"
+#include "support/run_tasks.h"
 #include "support/scarce_memory.h"
 #include "tra/text/print.h"
 
@@ -173,7 +173,7 @@ TEST(Ranks, GiveTheBitsOfSitesThatShareMemory) {
     const TaskGraph shared = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
     Outputs here = output_tensors(shared);
     Workers workers;
-    run_serial(shared, task_bindings(shared, sources_of(inputs), writers_to(here, shared), {}), workers);
+    run_once(shared, task_bindings(shared, sources_of(inputs), writers_to(here, shared), {}), workers);
     for (const auto& [name, tensor] : here) {
       EXPECT_TRUE(tensor.count() == 0 || std::memcmp(tensor.data(), outputs.at(name).data(),
                                                      static_cast<std::size_t>(tensor.byte_count())) == 0)

@@ -9,6 +9,7 @@
 
 #include "einsum/reference.h"
 #include "exec/serial/serial.h"
+#include "exec/threads/task_threads.h"
 #include "support/compare.h"
 
 namespace einrel::test {
@@ -22,10 +23,21 @@ inline TaskBindings bindings_of(const TaskGraph& graph, const TensorBindings& in
   return bindings;
 }
 
+/// Once, made ready for it.
+inline TaskReport run_once(const TaskGraph& graph, const TaskBindings& bindings, Workers& workers) {
+  return run_serial(PreparedTasks(graph, bindings), bindings, workers);
+}
+inline TaskReport run_once(const TaskGraph& graph, const TaskBindings& bindings, TaskThreads& threads) {
+  return threads.run(PreparedTasks(graph, bindings), bindings);
+}
+inline TaskReport run_once(const TaskGraph& graph, const TaskBindings& bindings, TaskThreads&& threads) {
+  return run_once(graph, bindings, threads);
+}
+
 inline Outputs run_on(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
   Outputs outputs = output_tensors(graph);
   Workers workers(threads);
-  run_serial(graph, bindings_of(graph, inputs, outputs), workers);
+  run_once(graph, bindings_of(graph, inputs, outputs), workers);
   return outputs;
 }
 

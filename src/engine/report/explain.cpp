@@ -128,9 +128,10 @@ std::string vertices_text(const Compiled& compiled, const std::vector<std::optio
 
 std::string explain_text(const Compiled& compiled, const SourceText& source, Detail detail) {
   const bool full = detail == Detail::full;
-  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled);
+  const PlannedTasks whole = whole_tasks(compiled);
+  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled, whole);
   const Folding folding = full ? unfolded(compiled.graph) : fold(compiled.graph, {});
-  return summary_text(compiled, kernels, folding, source) +
+  return summary_text(compiled, kernels, forecast_memory(whole), folding, source) +
          (full ? vertices_text(compiled, kernels) : folded_text(compiled, kernels, folding));
 }
 

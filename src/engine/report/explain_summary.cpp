@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
-#include "engine/memory.h"
 #include "engine/plan_memory.h"
 
 namespace einrel {
@@ -90,7 +89,7 @@ std::string peak_text(const EinGraph& graph, const PlanReport& report, const Pla
 }
 
 std::string summary_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
-                         const Folding& folding, const SourceText& source) {
+                         const MemoryForecast& memory, const Folding& folding, const SourceText& source) {
   const EinGraph& graph = compiled.graph;
   std::vector<double> seconds(graph.vertices.size(), 0);
   double all = 0;
@@ -101,7 +100,6 @@ std::string summary_text(const Compiled& compiled, const std::vector<std::option
   std::string text = head_lines(compiled, folding);
   text += line("sites", "1: this process, one vertex after the other; nothing moves. --sites N plans for more");
   text += time_lines(fmt::format("{} predicted on one thread", seconds_text(all)), slowest(graph, folding, seconds));
-  const MemoryForecast memory = forecast_memory(compiled);
   std::string peak = bytes_text(memory.peak_bytes);
   if (!graph.vertices.empty()) {
     const Vertex& vertex = graph.vertices[memory.peak_vertex];

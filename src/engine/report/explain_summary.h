@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "base/source.h"
+#include "engine/memory.h"
 #include "engine/report/plan_facts.h"
 
 namespace einrel {
 
 /// Ten lines on a program that runs vertex by vertex: inputs, operations, seconds by its kernels, memory.
 std::string summary_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
-                         const Folding& folding, const SourceText& source);
+                         const MemoryForecast& memory, const Folding& folding, const SourceText& source);
 
 /// "measured on 2 ranks" where the machine's figures were on another number of ranks than there are sites; else "".
 std::string measured_on_others(const PlanRequest& request);

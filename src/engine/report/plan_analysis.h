@@ -5,7 +5,7 @@
 #include "engine/compare_plans.h"
 #include "engine/compile.h"
 #include "engine/report/algebra_facts.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 
 namespace einrel {
 

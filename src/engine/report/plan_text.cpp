@@ -134,7 +134,7 @@ std::string plans_text(const Compiled& compiled, const PlanComparison& compariso
   const Folding folding = full ? unfolded(graph) : fold(graph, {first});
   const std::vector<VertexCost> costs = costs_together(first, folding);
   std::string text = summary_text(compiled, first, costs, request, folding, source);
-  if (full) text += vertices_text(compiled, chosen_kernels(compiled));
+  if (full) text += vertices_text(compiled, chosen_kernels(compiled, whole_tasks(compiled)));
   text += fmt::format("\ninputs, and where they lie\n{}", inputs_text(graph, first.plan, folding));
   text += fmt::format("\nvertices (sites along each label; bytes received; seconds and their share; what moves){}\n",
                       full ? "" : "; more with --verbose");

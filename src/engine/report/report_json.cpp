@@ -82,9 +82,9 @@ ordered_json::object_t::value_type tensor_json(const std::string& name, const Sh
   return {name, {{"shape", shape_json(bound)}, {"dtype", std::string(name_of(dtype))}}};
 }
 
-ordered_json base_json(const Compiled& compiled, const LayoutBindings& layouts = {}) {
+ordered_json base_json(const Compiled& compiled, const PlannedTasks& whole, const LayoutBindings& layouts = {}) {
   const EinGraph& graph = compiled.graph;
-  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled, layouts);
+  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled, whole, layouts);
   ordered_json::object_t inputs;
   ordered_json vertices = ordered_json::array();
   ordered_json::object_t outputs;
@@ -105,7 +105,7 @@ ordered_json base_json(const Compiled& compiled, const LayoutBindings& layouts =
           {"inputs", std::move(inputs)},
           {"outputs", std::move(outputs)},
           {"cost", {{"bound", 0}, {"floats", 0}, {"bytes", 0}, {"seconds", nullptr}}},
-          {"peak_memory", {{"predicted", forecast_memory(compiled).peak_bytes}, {"measured", nullptr}}},
+          {"peak_memory", {{"predicted", forecast_memory(whole).peak_bytes}, {"measured", nullptr}}},
           {"contractions", contractions_json(compiled)},
           {"vertices", std::move(vertices)}};
 }
@@ -230,7 +230,7 @@ ordered_json read_and_written_json(const Vertex& vertex) {
 }  // namespace
 
 std::string explain_json(const Compiled& compiled, const AlgebraFacts& facts) {
-  ordered_json json = base_json(compiled);
+  ordered_json json = base_json(compiled, whole_tasks(compiled));
   add_algebra(json, facts);
   if (facts.sites > 1) json["cost"]["bound"] = json["cost"]["bytes"] = nullptr;  // not modelled yet
   const GraphCuts cuts = default_cuts(compiled.graph, facts.sites);
@@ -340,7 +340,7 @@ ordered_json alike_json(const EinGraph& graph, const PlanComparison& comparison,
 ordered_json planned_program_json(const Compiled& compiled, const PlanComparison& comparison,
                                   const PlanRequest& request, const Folding& folding) {
   const EinGraph& graph = compiled.graph;
-  ordered_json json = base_json(compiled);
+  ordered_json json = base_json(compiled, whole_tasks(compiled));
   ordered_json plans = ordered_json::array();
   for (const PlanReport& report : comparison.plans) plans.push_back(plan_json(graph, report, request));
   const ordered_json& first = plans.front();
@@ -434,27 +434,27 @@ std::string run_algebra_json(const std::string& program, const ChosenAlgebra& ch
   return text_of(json);
 }
 
-std::string run_json(const Compiled& compiled, const RunReport& report, std::optional<std::int64_t> peak_bytes,
-                     const std::map<std::string, std::string>& sources) {
-  ordered_json json = base_json(compiled, report.layouts);
+std::string run_json(const Compiled& compiled, const WholeRun& run) {
+  ordered_json json = base_json(compiled, run.tasks, run.layouts);
   for (const auto& input : json["inputs"].items()) {
-    if (const auto found = sources.find(input.key()); found != sources.end()) input.value()["source"] = found->second;
+    if (const auto found = run.sources.find(input.key()); found != run.sources.end())
+      input.value()["source"] = found->second;
   }
   std::map<std::string, Summary> summaries;
-  for (const auto& [name, tensor] : report.outputs) summaries.emplace(name, summarize(tensor));
+  for (const auto& [name, tensor] : run.outputs) summaries.emplace(name, summarize(tensor));
   add_summaries(json["outputs"], compiled.graph, summaries);
-  json["peak_memory"] = {{"predicted", report.predicted_peak_bytes}, {"measured", peak_bytes.value_or(0)}};
+  json["peak_memory"]["measured"] = run.peak_bytes.value_or(0);
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
     if (is_input(compiled.graph.vertices[v])) continue;
-    json["vertices"][next++]["seconds"] = report.vertex_seconds[v];
+    json["vertices"][next++]["seconds"] = run.report.vertex_seconds[v];
   }
-  json["measured"] = {{"seconds", report.seconds},
-                      {"seconds_of_runs", report.runs},
+  json["measured"] = {{"seconds", run.report.seconds},
+                      {"seconds_of_runs", run.report.runs},
                       {"plan_seconds", compiled.seconds},
                       {"bytes_moved", 0},
                       {"bytes_moved_per_site", ordered_json::array({0})},
-                      {"tasks", json["vertices"].size()}};
+                      {"tasks", run.report.tasks}};
   return text_of(json);
 }
 

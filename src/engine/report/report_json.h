@@ -7,17 +7,25 @@
 
 #include "engine/choose_plan.h"
 #include "engine/compare_plans.h"
+#include "engine/kernels.h"
 #include "engine/report/algebra_facts.h"
 #include "engine/report/summary.h"
-#include "engine/run.h"
-#include "engine/run_plan.h"
+#include "engine/session.h"
 
 namespace einrel {
 
-/// What `run --json` prints (docs/language.md, "JSON"), as text. `peak_bytes` are peak_resident_bytes after the run;
-/// `sources` says for each input where it came from.
-std::string run_json(const Compiled& compiled, const RunReport& report, std::optional<std::int64_t> peak_bytes,
-                     const std::map<std::string, std::string>& sources);
+/// A run of a whole program.
+struct WholeRun {
+  const PlannedTasks& tasks;
+  const PlanRunReport& report;
+  const std::map<std::string, Tensor>& outputs;
+  LayoutBindings layouts;                      ///< of the inputs
+  std::optional<std::int64_t> peak_bytes;      ///< peak_resident_bytes after it
+  std::map<std::string, std::string> sources;  ///< for each input, where it came from
+};
+
+/// What `run --json` prints (docs/language.md, "JSON"), as text.
+std::string run_json(const Compiled& compiled, const WholeRun& run);
 
 /// What `run --json` prints of a run by a plan; of a job, what all ranks did together. `peak_bytes` are this process's.
 std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,

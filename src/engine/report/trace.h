@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/run_plan.h"
+#include "engine/session.h"
 
 namespace einrel {
 

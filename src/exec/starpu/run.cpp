@@ -72,15 +72,16 @@ struct RunState {
       : graph(run_graph),
         bindings(run_bindings),
         session(run_session),
-        kernels(run_graph, run_bindings),
-        live(run_graph),
+        kernels(run_bindings.kernels ? run_bindings.kernels
+                                     : std::make_shared<ChunkKernels>(run_graph, run_bindings.scalars)),
+        live(run_graph, uses_of(run_graph)),
         sent(most_in_transit(run_session)),
         received(most_in_transit(run_session)) {}
 
   const TaskGraph& graph;
   const TaskBindings& bindings;
   StarpuSession& session;
-  KernelsOfRun kernels;
+  std::shared_ptr<ChunkKernels> kernels;
   LiveArrays live;
   FirstError error;
   Transit sent;
@@ -116,11 +117,18 @@ class TaskRun {
   }
 
   void operator()(const ReadInput& op) const {
-    std::visit([&](const auto& source) { read(source, op); }, call_.state.bindings.inputs[op.input]);
+    read_part(op, call_.state.bindings.inputs[op.input], bound(), results_.front());
   }
   void operator()(const CallKernel& op) const {
-    const ChunkKernel& kernel = call_.state.kernels(op, reads_);
-    kernel.run(argument_data(op, reads_), results_, call_.state.session.workers());
+    const std::span<const Tensor> arrays = std::span(tensors_).first(tensors_.size() - (op.onto ? 1 : 0));
+    std::vector<ArrayLayout> layouts;
+    std::vector<const std::byte*> arguments;
+    for (const Tensor& array : arrays) {
+      layouts.push_back(layout_of(array));
+      arguments.push_back(array.data());
+    }
+    for (const std::int64_t& number : op.numbers) arguments.push_back(std::as_bytes(std::span(&number, 1)).data());
+    (*call_.state.kernels)(op, layouts).run(arguments, results_, call_.state.session.workers());
   }
   void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), results_.front()); }
   void operator()(const Send&) const { throw Bug("a Send is no task of StarPU's"); }
@@ -128,8 +136,6 @@ class TaskRun {
 
  private:
   const Shape& bound() const { return graph_[call_.task.makes.front()].bound; }
-  void read(const InputMaker& make, const ReadInput& op) const { make(op.begin, bound(), results_.front()); }
-  void read(const Tensor& whole, const ReadInput& op) const { copy_part(op, whole, bound(), results_.front()); }
 
   const TaskCall& call_;
   const TaskGraph& graph_;
@@ -268,15 +274,25 @@ class Submission {
     }
   }
 
+  /// Where a ReadInput is no task: its array lies in an input, or was kept when it was read before.
+  std::optional<Tensor> read_in_place(const ReadInput& read, std::size_t t) {
+    const InputSource& source = state_.bindings.inputs[read.input];
+    const TaskArray& array = graph_[graph_.tasks[t].makes.front()];
+    if (const auto* const whole = std::get_if<Tensor>(&source)) {
+      if (const std::optional<PartInPlace> part = part_in_place(read, layout_of(*whole), array.bound))
+        return Tensor(array.dtype, array.bound, part->layout.strides, whole->data() + part->place, whole->owner());
+    }
+    if (state_.bindings.kept == nullptr) return std::nullopt;
+    return kept_part(read, source, array, (*state_.bindings.kept)[t]);
+  }
+
   bool taken_in_place(std::size_t t) {
     const Task& task = graph_.tasks[t];
     const auto* const read = std::get_if<ReadInput>(&task.op);
     if (read == nullptr) return false;
-    const auto* const whole = std::get_if<Tensor>(&state_.bindings.inputs[read->input]);
-    if (whole == nullptr) return false;
     const ArrayId made = task.makes.front();
     std::optional<Tensor>& in_place = arrays_[made.index].in_place;
-    in_place = part_in_place(*read, *whole, graph_[made].bound);
+    in_place = read_in_place(*read, t);
     if (!in_place) return false;
     state_.live.begin(made);
     state_.live.end_use(made);

@@ -34,8 +34,9 @@ struct Readers {
 /// One run, by threads that each call `work`.
 class ThreadsRun {
  public:
-  ThreadsRun(const TaskGraph& graph, const TaskBindings& bindings)
-      : graph_(graph), arrays_(graph, bindings), readers_(graph), waits_(graph.tasks.size()) {
+  ThreadsRun(const PreparedTasks& tasks, const TaskBindings& bindings)
+      : graph_(tasks.graph()), arrays_(tasks, bindings), readers_(graph_), waits_(graph_.tasks.size()) {
+    const TaskGraph& graph = graph_;
     report_.spans.resize(graph.tasks.size());
     for (std::size_t t = 0; t < graph.tasks.size(); ++t)
       waits_[t] = static_cast<std::uint32_t>(graph.tasks[t].reads.size()) + 1;  // 1 for its turn
@@ -50,7 +51,7 @@ class ThreadsRun {
     try {
       std::vector<std::size_t> ready;
       while (const std::optional<std::size_t> task = ready_.next(ready)) {
-        report_.spans[*task] = arrays_.run(*task, static_cast<int>(thread), workers);
+        report_.spans[*task] = arrays_.run_timed(*task, static_cast<int>(thread), workers);
         ready.clear();
         end_task(*task, ready);
       }
@@ -104,10 +105,10 @@ TaskThreads::TaskThreads(std::size_t threads) : team_(threads) {
   for (std::size_t i = 0; i < threads; ++i) alone_.emplace_back(1, false, team_.pool());
 }
 
-TaskReport TaskThreads::run(const TaskGraph& graph, const TaskBindings& bindings) {
-  if (graph.memory != SiteMemory::shared) throw Bug("a task graph for several processes");
+TaskReport TaskThreads::run(const PreparedTasks& tasks, const TaskBindings& bindings) {
+  if (tasks.graph().memory != SiteMemory::shared) throw Bug("a task graph for several processes");
   const auto start = std::chrono::steady_clock::now();
-  ThreadsRun run(graph, bindings);
+  ThreadsRun run(tasks, bindings);
   // To the team, being one of its threads is a part of a kernel. One that wakes late finds all done.
   const auto work = [&](const Arrays&, Workspace, std::int64_t part) {
     const auto thread = static_cast<std::size_t>(part);

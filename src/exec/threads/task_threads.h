@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "exec/executor.h"
+#include "exec/prepared_tasks.h"
 #include "kernel/workers.h"
 
 namespace einrel {
@@ -22,9 +23,10 @@ class TaskThreads {
   ~TaskThreads() = default;
 
   /// Runs all tasks of a graph whose sites share memory. Those that come first in the graph go first, as far as they
-  /// can, and tasks get their turn in this order, so that little is alive at a time. When a task throws, no other
+  /// can, and tasks get their turn in this order, so that little is alive at a time. `tasks` are made ready for these
+  /// inputs. When a task throws, no other
   /// begins, and that is thrown here.
-  TaskReport run(const TaskGraph& graph, const TaskBindings& bindings);
+  TaskReport run(const PreparedTasks& tasks, const TaskBindings& bindings);
 
  private:
   Workers team_;

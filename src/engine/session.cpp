@@ -1,10 +1,11 @@
-#include "engine/run_plan.h"
+#include "engine/session.h"
 
 #include <fmt/format.h>
 #include <malloc.h>
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -12,12 +13,9 @@
 
 #include "base/error.h"
 #include "engine/memory.h"
-#include "exec/from_ia.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
 #include "exec/threads/task_threads.h"
-#include "ia/print.h"
-#include "plan/lower.h"
 
 namespace einrel {
 namespace {
@@ -208,72 +206,24 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const s
 
 }  // namespace
 
-std::string name_of(const PlannedTasks& tasks, std::size_t task) {
-  const std::optional<std::size_t> vertex = tasks.vertices[tasks.graph.tasks[task].node.index];
-  return vertex ? tasks.names[*vertex] : "label values";
-}
-
-namespace {
-
-void check_ranks(std::int64_t sites, const Job& job) {
-  if (!job.is_started || sites <= job.ranks) return;
-  throw UserError(
-      fmt::format("the plan is for {} sites, but the job has {} {}\n  help: a site is a rank: start the "
-                  "job with mpirun -n {}, or plan for --sites {}",
-                  sites, job.ranks, job.ranks == 1 ? "rank" : "ranks", sites, job.ranks));
-}
-
-/// Without the names of what they belong to.
-PlannedTasks tasks_of(const IaProgram& program, const Job& job, std::optional<std::int64_t> most_bytes) {
-  const SiteMemory memory = job.ranks > 1 ? SiteMemory::apart : SiteMemory::shared;
-  return {tasks_of(program.store, program.plan, memory, most_bytes), {}, {}, bytes_of(program.store, program.plan)};
-}
-
-}  // namespace
-
-PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job,
-                      std::optional<std::int64_t> most_bytes) {
-  check_ranks(plan.sites, job);
-  LoweredPlan lowered = lower(compiled.graph, plan);
-  lowered.tra = {};  // not beside the tasks: it takes a good part of what they do
-  PlannedTasks tasks = tasks_of(lowered.ia, job, most_bytes);
-  tasks.vertices = std::move(lowered.vertices);
-  for (const Vertex& vertex : compiled.graph.vertices) tasks.names.push_back(vertex.name);
-  return tasks;
-}
-
-PlannedTasks tasks_of(const AlgebraPlan& plan, const Job& job, std::optional<std::int64_t> most_bytes) {
-  const IaStore& store = plan.ia.store;
-  check_ranks(store.sites(), job);
-  PlannedTasks tasks = tasks_of(plan.ia, job, most_bytes);
-  tasks.vertices.resize(store.size());
-  const std::map<IaId, std::string> names = names_of(store, plans_of(plan));
-  for (const IaId id : nodes_of(store, plan.ia.plan)) {
-    tasks.vertices[id.index] = tasks.names.size();
-    tasks.names.push_back(names.at(id));
+/// What tasks meet in `run`, with memory for the next time.
+struct Session::Outside {
+  explicit Outside(const TaskGraph& graph) : whole(come_whole(graph)), outputs(graph.outputs.size()) {
+    bindings.inputs.resize(graph.inputs.size());
+    for (std::size_t o = 0; o < outputs.size(); ++o) bindings.outputs.push_back(writer_to(outputs[o], whole[o]));
   }
-  return tasks;
-}
-
-TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
-                           const ScalarBindings& scalars) {
-  TaskBindings bindings{{}, std::move(writers), scalars};
-  for (const StoredRelation& input : graph.inputs) {
-    const auto source = sources.find(input.name);
-    if (source == sources.end()) throw UserError(fmt::format("input '{}' is not bound to a tensor", input.name));
-    const auto* const tensor = std::get_if<Tensor>(&source->second);
-    if (tensor != nullptr && (tensor->dtype() != input.dtype || tensor->shape() != input.bound)) {
-      throw UserError(fmt::format("input '{}' is {} {}, but {} {} is given", input.name, name_of(input.dtype),
-                                  to_string(input.bound), name_of(tensor->dtype()), to_string(tensor->shape())));
-    }
-    bindings.inputs.push_back(source->second);
+  /// The inputs are the caller's.
+  void forget_inputs() {
+    static const Tensor nothing(DType::f32, {}, {}, nullptr, nullptr);
+    for (InputSource& input : bindings.inputs) std::get<Tensor>(input) = nothing;
   }
-  return bindings;
-}
 
-InputSources sources_of(const TensorBindings& inputs) { return {inputs.begin(), inputs.end()}; }
+  TaskBindings bindings;
+  std::vector<bool> whole;  // by output, whether it comes in one chunk
+  std::vector<Tensor> outputs;
+};
 
-PlanSession::PlanSession(const PlannedTasks& tasks, PlanResources resources, Job job)
+Session::Session(const PlannedTasks& tasks, PlanResources resources, Job job)
     : tasks_(tasks), resources_(std::move(resources)), job_(std::move(job)) {
   malloc_trim(0);  // what planning took would stay beside the chunks
   if (job_.ranks > 1 || resources_.memory) return;
@@ -284,10 +234,12 @@ PlanSession::PlanSession(const PlannedTasks& tasks, PlanResources resources, Job
     threads_.emplace(resources_.threads);
 }
 
+Session::~Session() = default;
+
 /// What runs the tasks of a step, as often as it is asked to.
-class PlanSession::Runner {
+class Session::Executor {
  public:
-  explicit Runner(PlanSession& session) : session_(session) {
+  explicit Executor(Session& session) : session_(session) {
     const PlanResources& resources = session.resources_;
     if (!session.workers_ && !session.threads_)
       starpu_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, session.job_);
@@ -296,26 +248,73 @@ class PlanSession::Runner {
   /// On all ranks, which begin together: StarPU's own thread calls MPI only while there is something to send or
   /// receive.
   TaskReport run(const TaskBindings& bindings) {
-    const TaskGraph& graph = session_.tasks_.graph;
-    if (session_.workers_) return run_serial(graph, bindings, *session_.workers_);
-    if (session_.threads_) return session_.threads_->run(graph, bindings);
+    if (session_.workers_) return run_serial(session_.ready_for(bindings), bindings, *session_.workers_);
+    if (session_.threads_) return session_.threads_->run(session_.ready_for(bindings), bindings);
     agree(session_.job_, [] {});
-    return run_starpu(graph, bindings, *starpu_, session_.job_);
+    return run_starpu(session_.tasks_.graph, bindings, *starpu_, session_.job_);
   }
 
  private:
-  PlanSession& session_;
+  Session& session_;
   std::optional<StarpuSession> starpu_;
 };
 
-PlanRunReport PlanSession::step(const InputSources& sources, std::vector<OutputWriter> writers,
-                                const ScalarBindings& scalars, const ProgressListener& listener) {
-  if (!kernels_ || kernels_->scalars() != scalars) kernels_.emplace(tasks_.graph, scalars);
+const PreparedTasks& Session::ready_for(const TaskBindings& bindings) {
+  constexpr std::size_t most_kept = 8;
+  const auto found =
+      std::find_if(ready_.begin(), ready_.end(), [&](const PreparedTasks& tasks) { return tasks.is_for(bindings); });
+  if (found != ready_.end()) {
+    ready_.splice(ready_.begin(), ready_, found);
+  } else {
+    ready_.emplace_front(tasks_.graph, bindings);
+    if (ready_.size() > most_kept) ready_.pop_back();
+  }
+  return ready_.front();
+}
+
+void Session::bind_kernels(TaskBindings& bindings) {
+  if (!kernels_ || kernels_->scalars() != bindings.scalars)
+    kernels_ = std::make_shared<ChunkKernels>(tasks_.graph, bindings.scalars);
+  bindings.kernels = kernels_;
+}
+
+std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBindings& scalars) {
+  const TaskGraph& graph = tasks_.graph;
+  if (inputs.size() != graph.inputs.size()) {
+    throw UserError(fmt::format("the program has {} inputs, but {} are given", graph.inputs.size(), inputs.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) check_type(graph.inputs[i], inputs[i]);
+  if (!outside_) outside_ = std::make_unique<Outside>(graph);
+  TaskBindings& bindings = outside_->bindings;
+  for (std::size_t i = 0; i < inputs.size(); ++i) std::get<Tensor>(bindings.inputs[i]) = inputs[i];
+  if (bindings.scalars != scalars) bindings.scalars = scalars;
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    if (!outside_->whole[o]) outside_->outputs[o] = Tensor(graph.outputs[o].dtype, graph.outputs[o].bound);
+  }
+  try {
+    bind_kernels(bindings);
+    if (workers_) {
+      run_unreported(ready_for(bindings), bindings, *workers_);
+    } else {
+      threads_.value().run(ready_for(bindings), bindings);
+    }
+  } catch (...) {
+    outside_->forget_inputs();
+    throw;
+  }
+  outside_->forget_inputs();
+  return {std::make_move_iterator(outside_->outputs.begin()), std::make_move_iterator(outside_->outputs.end())};
+}
+
+PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWriter> writers,
+                            const ScalarBindings& scalars, const ProgressListener& listener) {
   TaskBindings bindings = task_bindings(tasks_.graph, sources, std::move(writers), scalars);
-  bindings.kernels = &*kernels_;
+  bind_kernels(bindings);
+  KeptInputs kept(tasks_.graph.tasks.size());
+  if (resources_.repeats > 1 && !resources_.memory) bindings.kept = &kept;
   std::vector<OutputWriter> to_outputs(bindings.outputs.size(), [](const auto&, const Tensor&) {});
   std::swap(bindings.outputs, to_outputs);
-  std::optional<Runner> runner(std::in_place, *this);
+  std::optional<Executor> executor(std::in_place, *this);
   TaskReport own;
   std::vector<double> runs;
   for (std::size_t i = 1; i <= resources_.repeats; ++i) {
@@ -326,10 +325,10 @@ PlanRunReport PlanSession::step(const InputSources& sources, std::vector<OutputW
       bindings.progress = &progress;
       ticker.emplace(tasks_, progress, listener, job_);
     }
-    own = runner->run(bindings);
+    own = executor->run(bindings);
     runs.push_back(own.seconds);
   }
-  runner.reset();
+  executor.reset();
   return gathered(tasks_, own, runs, job_);
 }
 

@@ -1,3 +1,5 @@
+#include "engine/session.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,16 +11,15 @@
 #include "einsum/reference.h"
 #include "engine/compile.h"
 #include "engine/random_input.h"
-#include "engine/run.h"
 #include "support/compare.h"
 #include "support/program.h"
+#include "support/run_tasks.h"
+#include "support/run_whole.h"
 
 namespace einrel::test {
 namespace {
 
 using testing::HasSubstr;
-
-Compiled compiled_of(const std::string& text) { return compile("test.ein", graph_of(text)); }
 
 /// The same elements one byte further on, where no element of several bytes is aligned.
 Tensor misaligned(const Tensor& tensor) {
@@ -53,17 +54,39 @@ TensorBindings by_name(const EinGraph& graph, const std::vector<Tensor>& inputs)
   return named;
 }
 
-/// Every output against the reference, and the same bits as by `run`.
-void expect_right(Runner& runner, const std::vector<Tensor>& inputs, const ScalarBindings& scalars, Workers& workers) {
-  const EinGraph& graph = runner.compiled().graph;
-  const std::vector<Tensor> got = runner.run(inputs, scalars, workers);
+/// A program that runs whole, again and again.
+class Whole {
+ public:
+  explicit Whole(const std::string& text, std::size_t threads = 1)
+      : compiled_(compile("test.ein", graph_of(text))),
+        tasks_(whole_tasks(compiled_)),
+        session_(tasks_, {threads, {}, {}}) {}
+
+  const EinGraph& graph() const { return compiled_.graph; }
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs, const ScalarBindings& scalars = {}) {
+    return session_.run(inputs, scalars);
+  }
+  Outputs once(const TensorBindings& inputs, const ScalarBindings& scalars) const {
+    return run_whole(compiled_, inputs, scalars);
+  }
+
+ private:
+  Compiled compiled_;
+  PlannedTasks tasks_;
+  Session session_;
+};
+
+/// Every output against the reference, and the same bits as by a session of its own that reports.
+void expect_right(Whole& whole, const std::vector<Tensor>& inputs, const ScalarBindings& scalars) {
+  const EinGraph& graph = whole.graph();
+  const std::vector<Tensor> got = whole.run(inputs, scalars);
   const std::vector<Tensor> want = evaluate_reference(graph, by_name(graph, inputs), scalars);
-  const RunReport report = run(runner.compiled(), by_name(graph, inputs), scalars, workers);
+  const Outputs once = whole.once(by_name(graph, inputs), scalars);
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t o = 0; o < want.size(); ++o) {
     const std::vector<double> allowed(static_cast<std::size_t>(want[o].count()), 1e-5);
     EXPECT_TRUE(agree(got[o], want[o], allowed));
-    EXPECT_EQ(values_of(got[o]), values_of(report.outputs.at(graph[graph.outputs[o]].name)));
+    EXPECT_EQ(values_of(got[o]), values_of(once.at(graph[graph.outputs[o]].name)));
   }
 }
 
@@ -74,54 +97,51 @@ const char* const varied =
     "E[i,k] = exp(Z[i,k] * a)\nS[i] = sum[k] E[i,k]\nP[i,k] = E[i,k] / S[i]\nT[(k i)] = view P[i,k]\n"
     "F[(i j)] = view X[i,j]\nV[(i k)] = view Z[i,k]\nW[m] = T[m] + V[m]\noutput W, P, V, F, X\n";
 
-class Runners : public testing::TestWithParam<std::size_t> {
- protected:
-  Workers workers{GetParam()};
-};
+class WholeSessions : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(Runners, GiveTheSameForInputsOfAnyLayoutsInAnyOrder) {
-  Runner runner(compiled_of(varied));
+TEST_P(WholeSessions, GiveTheSameForInputsOfAnyLayoutsInAnyOrder) {
+  Whole whole(varied, GetParam());
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    const std::vector<Tensor> plain = random_inputs(runner.compiled().graph, seed);
-    expect_right(runner, plain, {{"a", 2}}, workers);
-    expect_right(runner, {column_major(plain[0]), plain[1]}, {{"a", 2}}, workers);
-    expect_right(runner, {plain[0], misaligned(plain[1])}, {{"a", 2}}, workers);
-    expect_right(runner, {misaligned(column_major(plain[0])), column_major(plain[1])}, {{"a", 2}}, workers);
+    const std::vector<Tensor> plain = random_inputs(whole.graph(), seed);
+    expect_right(whole, plain, {{"a", 2}});
+    expect_right(whole, {column_major(plain[0]), plain[1]}, {{"a", 2}});
+    expect_right(whole, {plain[0], misaligned(plain[1])}, {{"a", 2}});
+    expect_right(whole, {misaligned(column_major(plain[0])), column_major(plain[1])}, {{"a", 2}});
   }
 }
 
-TEST_P(Runners, TakeNewValuesOfScalars) {
-  Runner runner(compiled_of(varied));
-  const std::vector<Tensor> inputs = random_inputs(runner.compiled().graph, 1);
+TEST_P(WholeSessions, TakeNewValuesOfScalars) {
+  Whole whole(varied, GetParam());
+  const std::vector<Tensor> inputs = random_inputs(whole.graph(), 1);
   for (int round = 0; round < 2; ++round) {
-    for (int a = -6; a <= 6; ++a) expect_right(runner, inputs, {{"a", a / 4.0}}, workers);
+    for (int a = -6; a <= 6; ++a) expect_right(whole, inputs, {{"a", a / 4.0}});
   }
 }
 
-TEST_P(Runners, ComputeProductsOfEverySmallShape) {
+TEST_P(WholeSessions, ComputeProductsOfEverySmallShape) {
   for (const int i : {1, 2, 3, 4, 7, 16, 33}) {
     for (const int j : {1, 2, 4, 5, 16, 31}) {
       for (const int k : {1, 3, 4, 8, 17, 64}) {
-        Runner runner(compiled_of("dims i=" + std::to_string(i) + " j=" + std::to_string(j) + " k=" +
-                                  std::to_string(k) + "\ninput X[i,j], Y[j,k]\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"));
-        const std::vector<Tensor> inputs = random_inputs(runner.compiled().graph, 1);
-        expect_right(runner, inputs, {}, workers);
-        expect_right(runner, inputs, {}, workers);
+        Whole whole("dims i=" + std::to_string(i) + " j=" + std::to_string(j) + " k=" + std::to_string(k) +
+                        "\ninput X[i,j], Y[j,k]\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n",
+                    GetParam());
+        const std::vector<Tensor> inputs = random_inputs(whole.graph(), 1);
+        expect_right(whole, inputs, {});
+        expect_right(whole, inputs, {});
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, Runners, testing::Values(1, 3));
+INSTANTIATE_TEST_SUITE_P(Threads, WholeSessions, testing::Values(1, 3));
 
-TEST(Runner, LeavesEarlierOutputsAlone) {
+TEST(WholeSession, LeavesEarlierOutputsAlone) {
   std::vector<Tensor> kept;
   {
-    Runner runner(compiled_of("dims i=3\ninput X[i]\nY[i] = X[i] + 1\n"));
-    Workers one;
+    Whole whole("dims i=3\ninput X[i]\nY[i] = X[i] + 1\n");
     for (int value = 0; value < 100; ++value) {
       const double x = value;
-      kept.push_back(runner.run({{tensor_of(DType::f32, make_shape({3}), {x, x, x})}}, {}, one).front());
+      kept.push_back(whole.run({tensor_of(DType::f32, make_shape({3}), {x, x, x})}).front());
     }
   }
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -130,12 +150,11 @@ TEST(Runner, LeavesEarlierOutputsAlone) {
   }
 }
 
-TEST(Runner, RefusesOtherInputsThanTheProgramHas) {
-  Runner runner(compiled_of("dims i=3\ninput X[i], Y[i]\nZ[i] = X[i] + Y[i]\n"));
-  Workers one;
+TEST(WholeSession, RefusesOtherInputsThanTheProgramHas) {
+  Whole whole("dims i=3\ninput X[i], Y[i]\nZ[i] = X[i] + Y[i]\n");
   const auto error = [&](const std::vector<Tensor>& inputs) -> std::string {
     try {
-      runner.run(inputs, {}, one);
+      whole.run(inputs);
     } catch (const UserError& refused) {
       return refused.what();
     }
@@ -149,24 +168,16 @@ TEST(Runner, RefusesOtherInputsThanTheProgramHas) {
   EXPECT_EQ(error({Tensor(DType::f64, make_shape({3})), three}), "input 'X' is f32 (3,), but f64 (3,) is given");
 }
 
-TEST(Run, FreesAnInputAfterItsLastUse) {
-  const Compiled compiled = compiled_of(
-      "dims i=2 j=2 m=4\ninput X[i,j], Y[m]\nV[(i j)] = view X[i,j]\nA[m] = V[3-m]\nB[m] = A[3-m]\noutput B, Y\n");
-  std::vector<std::string> alive;
-  TensorBindings inputs{{"Y", Tensor(DType::f32, make_shape({4}))}};
+TEST(WholeSession, KeepsNoInputAlive) {
+  Whole whole("dims m=4\ninput X[m]\nA[m] = X[3-m]\nB[m] = A[3-m]\noutput B\n");
   std::weak_ptr<std::vector<float>> watched;
   {
     const auto elements = std::make_shared<std::vector<float>>(4);
     watched = elements;
-    inputs["X"] =
-        Tensor(DType::f32, make_shape({2, 2}), {2, 1}, reinterpret_cast<const std::byte*>(elements->data()), elements);
+    whole.run(
+        {Tensor(DType::f32, make_shape({4}), {1}, reinterpret_cast<const std::byte*>(elements->data()), elements)});
   }
-  Workers one;
-  const RunReport report = run(compiled, std::move(inputs), {}, one, [&](const RunProgress& progress) {
-    if (!watched.expired()) alive.push_back(progress.vertex);
-  });
-  EXPECT_EQ(alive, (std::vector<std::string>{"V", "A"}));
-  EXPECT_EQ(report.outputs.at("Y").count(), 4);
+  EXPECT_TRUE(watched.expired());
 }
 
 }  // namespace

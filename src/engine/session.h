@@ -1,51 +1,36 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "engine/algebra.h"
-#include "engine/compile.h"
-#include "engine/run.h"
+#include "engine/planned_tasks.h"
 #include "exec/executor.h"
+#include "exec/prepared_tasks.h"
 #include "exec/starpu/job.h"
 #include "exec/starpu/spill.h"
-#include "exec/task_body.h"
 #include "exec/threads/task_threads.h"
-#include "ia/traffic.h"
-#include "plan/plan.h"
+#include "kernel/workers.h"
 
 namespace einrel {
 
-/// A plan as tasks, for this process or for a job of several.
-struct PlannedTasks {
-  TaskGraph graph;
-  std::vector<std::optional<std::size_t>> vertices;  ///< per operation (Task::node), its vertex, or where it stands
-  std::vector<std::string> names;                    ///< of the vertices, or of the operations' results
-  Traffic traffic;                                   ///< that the plan has between sites
+/// How far a run is.
+struct RunProgress {
+  std::size_t done = 0;
+  std::size_t total = 0;
+  double flops_done = 0;
+  double flops_total = 0;
+  double seconds = 0;
+  std::string vertex;  ///< of the task that began last
 };
-
-/// The vertex that a task is a part of.
-std::string name_of(const PlannedTasks& tasks, std::size_t task);
-
-/// `most_bytes` as in exec/from_ia. Throws UserError when the plan has more sites than the job has ranks, and as
-/// `lower` (plan/lower.h) does.
-PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job,
-                      std::optional<std::int64_t> most_bytes = std::nullopt);
-
-/// The same for a plan of relations: what tasks are part of are its operations, as nodes_of has them, named as EXPLAIN
-/// names them. Its outputs are tensors (tra/relation.h).
-PlannedTasks tasks_of(const AlgebraPlan& plan, const Job& job, std::optional<std::int64_t> most_bytes = std::nullopt);
-
-/// Where inputs come from, by name.
-using InputSources = std::map<std::string, InputSource>;
-InputSources sources_of(const TensorBindings& inputs);
-
-/// What the tasks of a graph meet: `sources` by the names of their inputs. Throws UserError when one is missing or of
-/// another type.
-TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
-                           const ScalarBindings& scalars);
+using ProgressListener = std::function<void(const RunProgress&)>;
 
 /// What a plan may use in this process.
 struct PlanResources {
@@ -77,15 +62,18 @@ struct PlanRunReport {
   std::int64_t most_live() const;  ///< bytes, of all vertices
 };
 
-/// Tasks that run again and again: the threads of this process and the kernels that were made ready for it stay from
-/// step to step. In a job of several ranks, and under a limit of memory, StarPU runs them, and starts for each step: a
-/// process has one at a time.
-class PlanSession {
+/// Tasks that run again and again. From step to step stay the threads of this process, the kernels that were made ready
+/// for inputs that lie alike and, where all repeats of a step read the same, what they read. In a job of several ranks,
+/// and under a limit of memory, StarPU runs them, and starts for each step: a process has one at a time.
+class Session {
  public:
   /// `tasks` must outlive it. Without ranks and a limit, tasks run side by side, one on each thread, or one after the
   /// other, each on all threads, where that is sooner done: with one thread or one site, say. Throws RunError when the
   /// system does not give the threads.
-  PlanSession(const PlannedTasks& tasks, PlanResources resources, Job job);
+  Session(const PlannedTasks& tasks, PlanResources resources, Job job = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   /// `sources` has every input, `writers` one for each output. On all ranks of a job; the report is rank 0's. Throws
   /// UserError when an input is missing or of another type, RunError when memory runs out; in a job of several ranks,
@@ -94,14 +82,24 @@ class PlanSession {
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
                      const ProgressListener& listener = {});
 
+  /// The outputs as TaskGraph::outputs, of inputs as TaskGraph::inputs, without a report, which would take longer than
+  /// a small run. In one process without a limit. Throws what step throws.
+  std::vector<Tensor> run(std::span<const Tensor> inputs, const ScalarBindings& scalars);
+
  private:
-  class Runner;
+  class Executor;
+  struct Outside;
+  const PreparedTasks& ready_for(const TaskBindings& bindings);
+  void bind_kernels(TaskBindings& bindings);
+
   const PlannedTasks& tasks_;
   PlanResources resources_;
   Job job_;
   std::optional<Workers> workers_;      // for tasks one after the other
   std::optional<TaskThreads> threads_;  // side by side; with neither, StarPU runs them
-  std::optional<ChunkKernels> kernels_;
+  std::shared_ptr<ChunkKernels> kernels_;
+  std::list<PreparedTasks> ready_;  // few, by layouts of inputs and scalars; the first one ran last
+  std::unique_ptr<Outside> outside_;
 };
 
 }  // namespace einrel

@@ -1,0 +1,84 @@
+#include "engine/planned_tasks.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "exec/from_ia.h"
+#include "ia/print.h"
+#include "plan/lower.h"
+
+namespace einrel {
+
+std::string name_of(const PlannedTasks& tasks, std::size_t task) {
+  const std::optional<std::size_t> vertex = tasks.vertices[tasks.graph.tasks[task].node.index];
+  return vertex ? tasks.names[*vertex] : "label values";
+}
+
+namespace {
+
+void check_ranks(std::int64_t sites, const Job& job) {
+  if (!job.is_started || sites <= job.ranks) return;
+  throw UserError(
+      fmt::format("the plan is for {} sites, but the job has {} {}\n  help: a site is a rank: start the "
+                  "job with mpirun -n {}, or plan for --sites {}",
+                  sites, job.ranks, job.ranks == 1 ? "rank" : "ranks", sites, job.ranks));
+}
+
+/// Without the names of what they belong to.
+PlannedTasks tasks_of(const IaProgram& program, const Job& job, std::optional<std::int64_t> most_bytes) {
+  const SiteMemory memory = job.ranks > 1 ? SiteMemory::apart : SiteMemory::shared;
+  return {tasks_of(program.store, program.plan, memory, most_bytes), {}, {}, bytes_of(program.store, program.plan)};
+}
+
+}  // namespace
+
+PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job,
+                      std::optional<std::int64_t> most_bytes) {
+  check_ranks(plan.sites, job);
+  LoweredPlan lowered = lower(compiled.graph, plan);
+  lowered.tra = {};  // not beside the tasks: it takes a good part of what they do
+  PlannedTasks tasks = tasks_of(lowered.ia, job, most_bytes);
+  tasks.vertices = std::move(lowered.vertices);
+  for (const Vertex& vertex : compiled.graph.vertices) tasks.names.push_back(vertex.name);
+  return tasks;
+}
+
+PlannedTasks whole_tasks(const Compiled& compiled) { return tasks_of(compiled, whole_plan(compiled.graph), {}); }
+
+PlannedTasks tasks_of(const AlgebraPlan& plan, const Job& job, std::optional<std::int64_t> most_bytes) {
+  const IaStore& store = plan.ia.store;
+  check_ranks(store.sites(), job);
+  PlannedTasks tasks = tasks_of(plan.ia, job, most_bytes);
+  tasks.vertices.resize(store.size());
+  const std::map<IaId, std::string> names = names_of(store, plans_of(plan));
+  for (const IaId id : nodes_of(store, plan.ia.plan)) {
+    tasks.vertices[id.index] = tasks.names.size();
+    tasks.names.push_back(names.at(id));
+  }
+  return tasks;
+}
+
+void check_type(const StoredRelation& input, const Tensor& tensor) {
+  if (tensor.dtype() == input.dtype && tensor.shape() == input.bound) return;
+  throw UserError(fmt::format("input '{}' is {} {}, but {} {} is given", input.name, name_of(input.dtype),
+                              to_string(input.bound), name_of(tensor.dtype()), to_string(tensor.shape())));
+}
+
+TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
+                           const ScalarBindings& scalars) {
+  TaskBindings bindings{{}, std::move(writers), scalars};
+  for (const StoredRelation& input : graph.inputs) {
+    const auto source = sources.find(input.name);
+    if (source == sources.end()) throw UserError(fmt::format("input '{}' is not bound to a tensor", input.name));
+    if (const auto* const tensor = std::get_if<Tensor>(&source->second)) check_type(input, *tensor);
+    bindings.inputs.push_back(source->second);
+  }
+  return bindings;
+}
+
+InputSources sources_of(const TensorBindings& inputs) { return {inputs.begin(), inputs.end()}; }
+
+}  // namespace einrel

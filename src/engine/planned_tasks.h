@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/algebra.h"
+#include "engine/compile.h"
+#include "exec/executor.h"
+#include "exec/starpu/job.h"
+#include "ia/traffic.h"
+#include "plan/plan.h"
+
+namespace einrel {
+
+/// A plan as tasks, for this process or for a job of several.
+struct PlannedTasks {
+  TaskGraph graph;
+  std::vector<std::optional<std::size_t>> vertices;  ///< per operation (Task::node), its vertex, or where it stands
+  std::vector<std::string> names;                    ///< of the vertices, or of the operations' results
+  Traffic traffic;                                   ///< that the plan has between sites
+};
+
+/// The vertex that a task is a part of.
+std::string name_of(const PlannedTasks& tasks, std::size_t task);
+
+/// `most_bytes` as in exec/from_ia. Throws UserError when the plan has more sites than the job has ranks, and as
+/// `lower` (plan/lower.h) does.
+PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job,
+                      std::optional<std::int64_t> most_bytes = std::nullopt);
+
+/// Of a run of the whole program in this process: its plan on one site, where nothing is cut.
+PlannedTasks whole_tasks(const Compiled& compiled);
+
+/// The same for a plan of relations: what tasks are part of are its operations, as nodes_of has them, named as EXPLAIN
+/// names them. Its outputs are tensors (tra/relation.h).
+PlannedTasks tasks_of(const AlgebraPlan& plan, const Job& job, std::optional<std::int64_t> most_bytes = std::nullopt);
+
+/// Where inputs come from, by name.
+using InputSources = std::map<std::string, InputSource>;
+InputSources sources_of(const TensorBindings& inputs);
+
+/// Throws UserError when a tensor is not of the input's type.
+void check_type(const StoredRelation& input, const Tensor& tensor);
+
+/// What the tasks of a graph meet: `sources` by the names of their inputs. Throws UserError when one is missing or of
+/// another type.
+TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
+                           const ScalarBindings& scalars);
+
+}  // namespace einrel

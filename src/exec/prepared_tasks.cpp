@@ -1,0 +1,67 @@
+#include "exec/prepared_tasks.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace einrel {
+namespace {
+
+PreparedTasks::InputLayouts layouts_of(const std::vector<InputSource>& inputs) {
+  PreparedTasks::InputLayouts layouts;
+  for (const InputSource& input : inputs) {
+    const auto* const tensor = std::get_if<Tensor>(&input);
+    layouts.push_back(tensor == nullptr ? std::nullopt : std::optional(layout_of(*tensor)));
+  }
+  return layouts;
+}
+
+}  // namespace
+
+PreparedTasks::PreparedTasks(const TaskGraph& graph, const TaskBindings& bindings)
+    : PreparedTasks(graph, layouts_of(bindings.inputs),
+                    bindings.kernels ? bindings.kernels : std::make_shared<ChunkKernels>(graph, bindings.scalars)) {}
+
+PreparedTasks::PreparedTasks(const TaskGraph& graph, InputLayouts inputs, std::shared_ptr<ChunkKernels> kernels)
+    : graph_(graph),
+      inputs_(std::move(inputs)),
+      kernels_(std::move(kernels)),
+      part_of_(graph.arrays.size(), 0),
+      uses_(uses_of(graph)),
+      called_(graph.tasks.size(), nullptr) {
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) prepare(t);
+}
+
+ArrayLayout PreparedTasks::layout(ArrayId array) const {
+  const PartInPlace* const part = in_place(array);
+  return part == nullptr ? row_major_layout(graph_[array].dtype, graph_[array].bound) : part->layout;
+}
+
+void PreparedTasks::prepare(std::size_t t) {
+  const Task& task = graph_.tasks[t];
+  if (const auto* const call = std::get_if<CallKernel>(&task.op)) {
+    std::vector<ArrayLayout> arguments;
+    for (const ArrayId read : task.reads) arguments.push_back(layout(read));
+    if (call->onto) arguments.pop_back();
+    called_[t] = &(*kernels_)(*call, arguments);
+  } else if (std::holds_alternative<Send>(task.op)) {  // the same array
+    part_of_[task.makes.front().index] = part_of_[task.reads.front().index];
+  } else if (const auto* const read = std::get_if<ReadInput>(&task.op)) {
+    const std::optional<ArrayLayout>& whole = inputs_[read->input];
+    const ArrayId made = task.makes.front();
+    std::optional<PartInPlace> part = whole ? part_in_place(*read, *whole, graph_[made].bound) : std::nullopt;
+    if (!part) return;
+    parts_.push_back(*std::move(part));
+    part_of_[made.index] = static_cast<std::uint32_t>(parts_.size());
+  }
+}
+
+bool PreparedTasks::is_for(const TaskBindings& bindings) const {
+  const auto lies_so = [](const std::optional<ArrayLayout>& layout, const InputSource& input) {
+    const auto* const tensor = std::get_if<Tensor>(&input);
+    return tensor == nullptr ? !layout : layout && has_layout(*tensor, *layout);
+  };
+  return std::equal(inputs_.begin(), inputs_.end(), bindings.inputs.begin(), bindings.inputs.end(), lies_so) &&
+         kernels_->scalars() == bindings.scalars;
+}
+
+}  // namespace einrel

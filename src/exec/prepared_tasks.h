@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "exec/executor.h"
+#include "exec/task_body.h"
+
+namespace einrel {
+
+/// A task graph made ready for inputs that lie as these and for values of its scalars: it is known which kernels its
+/// tasks call and which arrays are parts of inputs where they lie. Only memory is missing. Any number of runs may use
+/// it, at once, too.
+class PreparedTasks {
+ public:
+  /// How each of TaskGraph::inputs lies; nothing of one that is made piece by piece.
+  using InputLayouts = std::vector<std::optional<ArrayLayout>>;
+
+  /// `graph` must outlive it. Tens of microseconds per kernel that `kernels` has not made ready yet. Throws as
+  /// ChunkKernel does.
+  PreparedTasks(const TaskGraph& graph, InputLayouts inputs, std::shared_ptr<ChunkKernels> kernels);
+  /// For the inputs and scalars of a run.
+  PreparedTasks(const TaskGraph& graph, const TaskBindings& bindings);
+
+  const TaskGraph& graph() const { return graph_; }
+  bool is_for(const TaskBindings& bindings) const;
+  ArrayLayout layout(ArrayId array) const;
+  /// That a task calls.
+  const ChunkKernel& kernel(std::size_t task) const { return *called_[task]; }
+  /// nullptr of arrays that are no part of an input where it lies.
+  const PartInPlace* in_place(ArrayId array) const {
+    const std::uint32_t part = part_of_[array.index];
+    return part == 0 ? nullptr : &parts_[part - 1];
+  }
+  /// How often each array is made and read.
+  const std::vector<std::uint32_t>& uses() const { return uses_; }
+
+ private:
+  void prepare(std::size_t task);
+
+  const TaskGraph& graph_;
+  InputLayouts inputs_;
+  std::shared_ptr<ChunkKernels> kernels_;
+  std::vector<PartInPlace> parts_;
+  std::vector<std::uint32_t> part_of_;      // by array: its number in parts_, from 1, or 0
+  std::vector<std::uint32_t> uses_;         // by array
+  std::vector<const ChunkKernel*> called_;  // by task; of most kinds none
+};
+
+}  // namespace einrel
