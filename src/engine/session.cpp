@@ -208,7 +208,8 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const s
 
 /// What tasks meet in `run`, with memory for the next time.
 struct Session::Outside {
-  explicit Outside(const TaskGraph& graph) : whole(come_whole(graph)), outputs(graph.outputs.size()) {
+  explicit Outside(const TaskGraph& graph)
+      : whole(come_whole(graph)), freed(last_uses(graph)), outputs(graph.outputs.size()) {
     bindings.inputs.resize(graph.inputs.size());
     for (std::size_t o = 0; o < outputs.size(); ++o) bindings.outputs.push_back(writer_to(outputs[o], whole[o]));
   }
@@ -219,7 +220,8 @@ struct Session::Outside {
   }
 
   TaskBindings bindings;
-  std::vector<bool> whole;  // by output, whether it comes in one chunk
+  std::vector<bool> whole;                  // by output, whether it comes in one chunk
+  std::vector<std::vector<ArrayId>> freed;  // by task
   std::vector<Tensor> outputs;
 };
 
@@ -294,7 +296,7 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBin
   try {
     bind_kernels(bindings);
     if (workers_) {
-      run_unreported(ready_for(bindings), bindings, *workers_);
+      run_unreported(ready_for(bindings), outside_->freed, bindings, *workers_);
     } else {
       threads_.value().run(ready_for(bindings), bindings);
     }

@@ -37,19 +37,28 @@ class ArrayStore::Body {
     }
   }
   void operator()(const CallKernel& op) {
-    std::vector<const std::byte*> arguments;
-    arguments.reserve(task_.reads.size() + op.numbers.size());
-    for (const ArrayId read : std::span(task_.reads).first(task_.reads.size() - (op.onto ? 1 : 0)))
-      arguments.push_back(place(read).data);
-    for (const std::int64_t& number : op.numbers) arguments.push_back(std::as_bytes(std::span(&number, 1)).data());
+    constexpr std::size_t few = 8;
+    std::array<const std::byte*, few> on_stack;
+    std::vector<const std::byte*> more;
+    const std::size_t arrays = task_.reads.size() - (op.onto ? 1 : 0);
+    std::span<const std::byte*> arguments(on_stack);
+    if (arrays + op.numbers.size() > few) {
+      more.resize(arrays + op.numbers.size());
+      arguments = more;
+    }
+    arguments = arguments.first(arrays + op.numbers.size());
+    for (std::size_t a = 0; a < arrays; ++a) arguments[a] = place(task_.reads[a]).data;
+    for (std::size_t n = 0; n < op.numbers.size(); ++n)
+      arguments[arrays + n] = std::as_bytes(std::span(&op.numbers[n], 1)).data();
+    const ChunkKernel& kernel = store_.tasks_.kernel(number_);
     if (op.onto) made() = std::move(place(task_.reads.back()));
     if (task_.makes.size() == 1) {
       std::byte* const result = op.onto ? made().writable : make();
-      return store_.tasks_.kernel(number_).run(arguments, std::span(&result, 1), workers_);
+      return kernel.run(arguments, std::span(&result, 1), workers_);
     }
     std::vector<std::byte*> results;
     for (const ArrayId made : task_.makes) results.push_back(make(made));
-    store_.tasks_.kernel(number_).run(arguments, results, workers_);
+    kernel.run(arguments, results, workers_);
   }
   void operator()(const CopyBoxes& op) {
     std::vector<Tensor> tensors;
@@ -91,31 +100,28 @@ class ArrayStore::Body {
 };
 
 ArrayStore::ArrayStore(const PreparedTasks& tasks, const TaskBindings& bindings)
-    : tasks_(tasks),
-      graph_(tasks.graph()),
-      bindings_(bindings),
-      live_(graph_, tasks.uses()),
-      places_(graph_.arrays.size()) {}
+    : tasks_(tasks), graph_(tasks.graph()), bindings_(bindings), places_(graph_.arrays.size()) {}
 
-std::int64_t ArrayStore::run_and_count(std::size_t t, Workers& workers) {
+void ArrayStore::run(std::size_t task, Workers& workers) {
+  std::visit(Body(*this, task, workers), graph_.tasks[task].op);
+}
+
+TimedArrays::TimedArrays(const PreparedTasks& tasks, const TaskBindings& bindings)
+    : graph_(tasks.graph()), progress_(bindings.progress), arrays_(tasks, bindings), live_(graph_, uses_of(graph_)) {}
+
+TaskSpan TimedArrays::run(std::size_t t, int thread, Workers& workers) {
   const Task& task = graph_.tasks[t];
+  const TaskClock clock(graph_, t, thread, progress_);
   live_.begin(task);
-  std::visit(Body(*this, t, workers), task.op);
-  const std::int64_t live_bytes = live_.bytes();
+  arrays_.run(t, workers);
+  const TaskSpan span = clock.stop(live_.bytes());
   const auto end_use = [&](ArrayId array) {
-    if (live_.end_use(array)) places_[array.index] = {};
+    if (live_.end_use(array)) arrays_.free(array);
   };
   if (overwritten(task)) live_.begin(task.makes.front());
   for (const ArrayId read : task.reads) end_use(read);
   for (const ArrayId made : task.makes) end_use(made);
-  return live_bytes;
-}
-
-void ArrayStore::run(std::size_t task, Workers& workers) { run_and_count(task, workers); }
-
-TaskSpan ArrayStore::run_timed(std::size_t task, int thread, Workers& workers) {
-  const TaskClock clock(graph_, task, thread, bindings_.progress);
-  return clock.stop(run_and_count(task, workers));
+  return span;
 }
 
 }  // namespace einrel

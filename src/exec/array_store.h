@@ -39,10 +39,10 @@ class ArrayStore {
   /// Both must outlive it.
   ArrayStore(const PreparedTasks& tasks, const TaskBindings& bindings);
 
-  /// Runs a task, and frees what no other needs any more. Throws what kernels, inputs and outputs throw.
+  /// Throws what kernels, inputs and outputs throw.
   void run(std::size_t task, Workers& workers);
-  /// The same, timed and counted as done.
-  TaskSpan run_timed(std::size_t task, int thread, Workers& workers);
+  /// No task needs the array any more.
+  void free(ArrayId array) { places_[array.index] = {}; }
 
  private:
   /// Where an array lies.
@@ -52,14 +52,26 @@ class ArrayStore {
     std::shared_ptr<const void> memory;  ///< of parts of inputs none
   };
   class Body;
-  /// The bytes alive when the task is done, before what it read last is freed.
-  std::int64_t run_and_count(std::size_t task, Workers& workers);
 
   const PreparedTasks& tasks_;
   const TaskGraph& graph_;
   const TaskBindings& bindings_;
-  LiveArrays live_;
   std::vector<Place> places_;  // by array
+};
+
+/// The same for tasks that are timed, and free what none after them needs.
+class TimedArrays {
+ public:
+  TimedArrays(const PreparedTasks& tasks, const TaskBindings& bindings);
+
+  /// Runs a task, and counts it as done.
+  TaskSpan run(std::size_t task, int thread, Workers& workers);
+
+ private:
+  const TaskGraph& graph_;
+  TaskProgress* progress_;
+  ArrayStore arrays_;
+  LiveArrays live_;
 };
 
 }  // namespace einrel

@@ -96,13 +96,13 @@ void ChunkKernel::add_step(const Vertex& vertex, std::size_t number, const Scala
   steps_.push_back(std::move(step));
 }
 
-void ChunkKernel::run(const std::vector<const std::byte*>& arguments, std::span<std::byte* const> results,
+void ChunkKernel::run(std::span<const std::byte* const> arguments, std::span<std::byte* const> results,
                       Workers& workers) const {
   if (is_one_call_) {
     return workers.run(steps_.front().kernel,
                        {arguments.data(), results.front(), results.size() == 1 ? nullptr : results.data()});
   }
-  std::vector<const std::byte*> places = arguments;
+  std::vector<const std::byte*> places(arguments.begin(), arguments.end());
   places.resize(values_.size());
   std::vector<std::shared_ptr<std::byte>> between;
   const auto make = [&](std::size_t value) {

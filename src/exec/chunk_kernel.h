@@ -33,7 +33,7 @@ class ChunkKernel {
 
   /// Writes the results in row-major order. Values between steps are in memory from the workers' pool. Throws RunError
   /// when there is none.
-  void run(const std::vector<const std::byte*>& arguments, std::span<std::byte* const> results, Workers& workers) const;
+  void run(std::span<const std::byte* const> arguments, std::span<std::byte* const> results, Workers& workers) const;
 
  private:
   struct Step {

@@ -26,7 +26,6 @@ PreparedTasks::PreparedTasks(const TaskGraph& graph, InputLayouts inputs, std::s
       inputs_(std::move(inputs)),
       kernels_(std::move(kernels)),
       part_of_(graph.arrays.size(), 0),
-      uses_(uses_of(graph)),
       called_(graph.tasks.size(), nullptr) {
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) prepare(t);
 }

@@ -34,8 +34,6 @@ class PreparedTasks {
     const std::uint32_t part = part_of_[array.index];
     return part == 0 ? nullptr : &parts_[part - 1];
   }
-  /// How often each array is made and read.
-  const std::vector<std::uint32_t>& uses() const { return uses_; }
 
  private:
   void prepare(std::size_t task);
@@ -45,7 +43,6 @@ class PreparedTasks {
   std::shared_ptr<ChunkKernels> kernels_;
   std::vector<PartInPlace> parts_;
   std::vector<std::uint32_t> part_of_;      // by array: its number in parts_, from 1, or 0
-  std::vector<std::uint32_t> uses_;         // by array
   std::vector<const ChunkKernel*> called_;  // by task; of most kinds none
 };
 

@@ -10,7 +10,8 @@ namespace einrel {
 /// last use. `tasks` are made ready for these inputs. Throws RunError when memory runs out.
 TaskReport run_serial(const PreparedTasks& tasks, const TaskBindings& bindings, Workers& workers);
 
-/// The same without a report, which would take longer than a small run.
-void run_unreported(const PreparedTasks& tasks, const TaskBindings& bindings, Workers& workers);
+/// The same without a report, which would take longer than a small run. `freed` are last_uses of the graph.
+void run_unreported(const PreparedTasks& tasks, const std::vector<std::vector<ArrayId>>& freed,
+                    const TaskBindings& bindings, Workers& workers);
 
 }  // namespace einrel

@@ -51,7 +51,7 @@ class ThreadsRun {
     try {
       std::vector<std::size_t> ready;
       while (const std::optional<std::size_t> task = ready_.next(ready)) {
-        report_.spans[*task] = arrays_.run_timed(*task, static_cast<int>(thread), workers);
+        report_.spans[*task] = arrays_.run(*task, static_cast<int>(thread), workers);
         ready.clear();
         end_task(*task, ready);
       }
@@ -89,7 +89,7 @@ class ThreadsRun {
   }
 
   const TaskGraph& graph_;
-  ArrayStore arrays_;
+  TimedArrays arrays_;
   Readers readers_;
   std::vector<std::atomic<std::uint32_t>> waits_;  // per task: what it reads, and its turn
   std::atomic<std::size_t> turn_ = 0;
