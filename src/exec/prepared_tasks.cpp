@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
+
 namespace einrel {
 namespace {
 
@@ -27,6 +29,7 @@ PreparedTasks::PreparedTasks(const TaskGraph& graph, InputLayouts inputs, std::s
       kernels_(std::move(kernels)),
       part_of_(graph.arrays.size(), 0),
       called_(graph.tasks.size(), nullptr) {
+  invariant(inputs_.size() == graph.inputs.size(), "every input of a task graph is bound");
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) prepare(t);
 }
 

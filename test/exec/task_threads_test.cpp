@@ -210,7 +210,9 @@ TEST(TaskThreads, RunManySmallTasks) {
 
 TEST(TaskThreads, TakeGraphsOfOneMemoryOnly) {
   TaskThreads threads(2);
-  EXPECT_THROW(run_once(in_parts(doubled(4), 2, SiteMemory::apart), {}, threads), Bug);
+  const TaskGraph apart = in_parts(doubled(4), 2, SiteMemory::apart);
+  Outputs outputs = output_tensors(apart);
+  EXPECT_THROW(run_once(apart, bindings_with(count_up, apart, outputs), threads), Bug);
   TaskGraph nothing;
   EXPECT_TRUE(run_once(nothing, {}, threads).spans.empty());
 }
