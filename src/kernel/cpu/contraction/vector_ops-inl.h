@@ -5,6 +5,7 @@
 
 #include "hwy/highway.h"
 #include "kernel/cpu/contraction/combination.h"
+#include "machine/processor.h"
 
 #if defined(EINREL_CONTRACTION_VECTOR_OPS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EINREL_CONTRACTION_VECTOR_OPS_INL_H
@@ -164,7 +165,8 @@ class RowsInPlace {
     for (std::size_t r = 0; r < rows; ++r) {
       const T* const row = begin_[r / 3] + static_cast<std::int64_t>(r % 3) * step_;
       HWY_UNROLL(2)
-      for (std::size_t s = slots; s < 2 * slots; s += 64 / sizeof(T)) __builtin_prefetch(row + s, 0, 3);
+      for (std::size_t s = slots; s < 2 * slots; s += nominal_processor.line_bytes / sizeof(T))
+        __builtin_prefetch(row + s, 0, 3);
     }
   }
 
