@@ -176,6 +176,23 @@ class RowsInPlace {
   std::int64_t step_;
 };
 
+/// So many rows of A, `step` elements apart, whose slots begin where `inner` says.
+template <class T, std::size_t rows>
+class RowsOfWindows {
+ public:
+  HWY_INLINE RowsOfWindows(const T* a, std::int64_t step, const std::int64_t* inner)
+      : a_(a), step_(step), inner_(inner) {}
+  HWY_INLINE T at(std::size_t row, std::size_t slot) const {
+    return a_[inner_[slot] + static_cast<std::int64_t>(row) * step_];
+  }
+  HWY_INLINE void advance(std::size_t slots) { inner_ += slots; }
+
+ private:
+  const T* a_;
+  std::int64_t step_;
+  const std::int64_t* inner_;
+};
+
 /// Reduces a tile with the joins of one slot of A and the lanes of B there.
 template <class T, Join join, Reduce reduce, bool careful, class Rows, std::size_t rows, std::size_t vectors>
 HWY_INLINE void add_slot(Vector<T> (&tile)[rows][vectors], const Rows& a, std::size_t slot, const T* b) {
@@ -188,6 +205,23 @@ HWY_INLINE void add_slot(Vector<T> (&tile)[rows][vectors], const Rows& a, std::s
     const Vector<T> a_lanes = hn::Set(d, a.at(r, slot));
     HWY_UNROLL(2)
     for (std::size_t v = 0; v < vectors; ++v) tile[r][v] = step<join, reduce, careful>(tile[r][v], a_lanes, b_lanes[v]);
+  }
+}
+
+/// The same of so many slots, and on to those behind them. In steps of two: processors fetch what lies as far behind a
+/// load as it lies behind the one of the step before, and that of the next slot would come too late from the
+/// second-level cache.
+template <class T, Join join, Reduce reduce, bool careful, class Rows, std::size_t rows, std::size_t vectors>
+HWY_INLINE void add_slots(Vector<T> (&tile)[rows][vectors], Rows& a, const T*& b, std::int64_t count) {
+  constexpr std::size_t lanes = vectors * vector_lanes<T>;
+  for (; count >= 2; count -= 2, a.advance(2), b += 2 * lanes) {
+    add_slot<T, join, reduce, careful>(tile, a, 0, b);
+    add_slot<T, join, reduce, careful>(tile, a, 1, b + lanes);
+  }
+  if (count > 0) {
+    add_slot<T, join, reduce, careful>(tile, a, 0, b);
+    a.advance(1);
+    b += lanes;
   }
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "kernel/cpu/contraction/pack.h"
-#include "kernel/cpu/contraction/window_tile.h"
+#include "kernel/cpu/contraction/tile.h"
 #include "kernel/cpu/contraction/windows.h"
 
 namespace einrel::contraction {
@@ -22,7 +22,8 @@ WindowsShape kernel_shape(DType type) {
   const auto shape = [](const auto& kernels) {
     return WindowsShape{kernels.rows, kernels.vector, kernels.instructions};
   };
-  return type == DType::f32 ? shape(window_kernels<float>()) : shape(window_kernels<double>());
+  return type == DType::f32 ? shape(tile_kernels<float>(Combination{}, false))
+                            : shape(tile_kernels<double>(Combination{}, false));
 }
 
 std::int64_t element_size(const WindowPlan& plan) {
