@@ -73,8 +73,8 @@ void calibrate_on(const Job& job, const std::string& given_threads) {
     print(fmt::format(
         "{}\n  one core   {:.3g} flop/s on f32\n  memory     {}/s, {} of it\n  a task     {}\n"
         "  network    {}/s after {}{}\n{}wrote {}: plans use it where no --machine is named; it has figures of {}{}\n",
-        machine.about, machine.flops_per_core, bytes_text(machine.memory_bandwidth), bytes_text(machine.memory),
-        seconds_text(machine.task_seconds), bytes_text(machine.network_bandwidth),
+        machine.about, machine.processor.flops_per_core, bytes_text(machine.memory_bandwidth),
+        bytes_text(machine.memory), seconds_text(machine.task_seconds), bytes_text(machine.network_bandwidth),
         seconds_text(machine.network_latency), job.ranks > 1 ? "" : " (assumed; measured under mpirun -n 2)",
         sharing_text(machine), printable(path), ranks_text(all),
         before && before->sets.front().ranks == 0 ? ", in place of those for any number" : ""));

@@ -23,7 +23,7 @@ void list_functions() {
 void list_machines() {
   for (const MachineSets& sets : all_machines()) {
     const Machine machine = figures_for(sets, std::nullopt);
-    const double flops = machine.cores * machine.flops_per_core;
+    const double flops = machine.cores * machine.processor.flops_per_core;
     print(fmt::format("{:<14} {}; a site: {:.3g} flop/s on f32, {} of memory at {}/s; network {}/s after {}\n    {}\n",
                       machine.name, counted(static_cast<std::size_t>(machine.sites), "site"), flops,
                       bytes_text(machine.memory), bytes_text(machine.memory_bandwidth),

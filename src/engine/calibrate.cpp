@@ -108,7 +108,7 @@ void measure_sharing(Machine& machine, std::size_t threads, const Job& job) {
   machine.sites_per_node = static_cast<std::int64_t>(largest_of_all(static_cast<double>(job.ranks_here), job));
   if (machine.sites_per_node == 1) return;
   const auto times = [](double alone, double together) { return std::max(1.0, alone / together); };
-  machine.flops_alone = times(measured_flops(Computing::first, job), machine.flops_per_core);
+  machine.flops_alone = times(measured_flops(Computing::first, job), machine.processor.flops_per_core);
   machine.memory_alone = times(measured_memory_bandwidth(threads, Computing::first, job), machine.memory_bandwidth);
 }
 
@@ -148,8 +148,8 @@ double seconds_of_vertex(int elements, PlanOf&& plan_of, const RunTasks& run, co
   return seconds_on_sites(text, of_vertex, run, job) / vertices;
 }
 
-/// Bytes a second, from seconds and bytes of several sizes of what moves. No network is faster than 1e12; noise may
-/// leave no time at all.
+/// Bytes a second, from seconds and bytes of several sizes of what moves. Noise may leave no time at all: no network is
+/// faster than a limit that no hardware comes near.
 double bandwidth_of(const std::vector<std::pair<double, double>>& moves) {
   double seconds_per_byte = 0;
   for (const auto& [seconds, bytes] : moves) seconds_per_byte += seconds / bytes / static_cast<double>(moves.size());
@@ -218,7 +218,7 @@ double measured_latency(double bandwidth, const RunTasks& run, const Job& job) {
       elements, [&](int v) { return v % 2 == 0 ? one : two; }, run, job);
   const double still = seconds_of_vertex(
       elements, [](int) { return one_part_per_site({1}); }, run, job);
-  constexpr double least = 1e-6;
+  constexpr double least = 1e-6;  // noise may leave none, but a message is never free
   return std::max(hop - 0.75 * still - bytes / bandwidth, least);
 }
 
@@ -233,6 +233,13 @@ void measure_network(Machine& machine, const RunTasks& run, const Job& job) {
   machine.network_bandwidth = measured_bandwidth(machine, run, job);
   const auto all_of_node = static_cast<double>(machine.sites_per_node);
   machine.network_alone = std::clamp(alone / machine.network_bandwidth, 1.0, all_of_node);
+}
+
+/// Of the rank that has least; what is assumed where the system does not say.
+std::int64_t second_cache(const Job& job) {
+  const std::int64_t said = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+  const std::int64_t own = said > 0 ? said : nominal_processor.second_cache;
+  return static_cast<std::int64_t>(least_of_all(static_cast<double>(own), job));
 }
 
 std::string host_name() {
@@ -253,12 +260,13 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
                               job.ranks > 1 ? fmt::format(" on {} ranks", job.ranks) : "; the network is assumed");
   machine.ranks = job.ranks;
   machine.cores = static_cast<double>(threads);
-  machine.flops_per_core = measured_flops(Computing::all, job);
+  machine.processor.flops_per_core = measured_flops(Computing::all, job);
   machine.memory_bandwidth = measured_memory_bandwidth(threads, Computing::all, job);
   measure_sharing(machine, threads, job);
   const auto pages = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES));
   const std::int64_t memory = pages * ::sysconf(_SC_PAGESIZE) / static_cast<std::int64_t>(job.ranks_here);
   machine.memory = static_cast<std::int64_t>(least_of_all(static_cast<double>(memory), job));
+  machine.processor.second_cache = second_cache(job);
   if (job.ranks == 1) {
     TaskThreads side_by_side(threads);
     measure_tasks(

@@ -36,7 +36,7 @@ constexpr double most_pairs = 1e6;
 constexpr double most_calls = 100'000;
 /// Nor more parts that are copied from one chunk to another.
 constexpr double most_copies = 100'000;
-/// Smaller chunks gain less by another thread than it takes to handle them.
+/// Smaller chunks gain less by another thread than it takes StarPU to handle them, on any processor of today.
 constexpr std::int64_t least_task_bytes = std::int64_t{1} << 20;
 
 /// The most that one task has in memory, and which; and what the program takes for all of them.

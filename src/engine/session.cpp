@@ -8,10 +8,10 @@
 #include <iterator>
 #include <mutex>
 #include <numeric>
-#include <set>
 #include <thread>
 
 #include "base/error.h"
+#include "engine/guess_seconds.h"
 #include "engine/memory.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
@@ -19,51 +19,6 @@
 
 namespace einrel {
 namespace {
-
-/// A guess at what a task takes on one thread.
-double seconds_of(const TaskGraph& graph, const Task& task) {
-  constexpr double call_seconds = 0.5e-6;
-  constexpr double operations_per_second = 5e10;
-  constexpr double bytes_per_second = 2e10;
-  if (std::holds_alternative<ReadInput>(task.op)) return call_seconds;  // where it lies, as a rule
-  std::int64_t bytes = bytes_made(graph, task);
-  for (const ArrayId read : task.reads) bytes += bytes_of(graph[read]);
-  return call_seconds + std::max(flops_of(task) / operations_per_second, static_cast<double>(bytes) / bytes_per_second);
-}
-
-/// What all tasks take one after the other. Kernels alone have parts for several threads, none less than some tenths of
-/// a millisecond, and wait for the last one.
-double seconds_in_order(const TaskGraph& graph, std::size_t threads) {
-  constexpr double least_part_seconds = 2e-4;
-  constexpr double efficiency = 0.9;
-  double all = 0;
-  for (const Task& task : graph.tasks) {
-    const double seconds = seconds_of(graph, task);
-    const bool has_parts = std::holds_alternative<CallKernel>(task.op) && seconds > least_part_seconds;
-    all += has_parts ? std::max(seconds / (efficiency * static_cast<double>(threads)), least_part_seconds) : seconds;
-  }
-  return all;
-}
-
-/// What they take side by side, when each begins as soon as those are done that it waits for, and a thread is free.
-double seconds_side_by_side(const TaskGraph& graph, std::size_t threads) {
-  constexpr double wake_seconds = 20e-6;
-  constexpr double hand_over_seconds = 4e-6;  // per task: memory that one thread takes and another gives back, caches
-  std::vector<double> made(graph.arrays.size(), 0);
-  std::multiset<double> free;  // per thread, from when on it is
-  for (std::size_t i = 0; i < threads; ++i) free.insert(wake_seconds);
-  for (const Task& task : graph.tasks) {
-    double ready = 0;
-    for (const ArrayId read : task.reads) ready = std::max(ready, made[read.index]);
-    auto thread = free.upper_bound(ready);
-    if (thread != free.begin()) --thread;  // that which has waited least
-    auto taken = free.extract(thread);
-    taken.value() = std::max(taken.value(), ready) + hand_over_seconds + seconds_of(graph, task);
-    for (const ArrayId array : task.makes) made[array.index] = taken.value();
-    free.insert(std::move(taken));
-  }
-  return *free.rbegin();
-}
 
 /// Whether one task after the other, each on all threads, is done before tasks side by side, each on one thread.
 bool is_better_serial(const TaskGraph& graph, const PlanResources& resources) {

@@ -20,8 +20,8 @@ struct Arrays {
   std::byte* const* results = nullptr;  ///< of what has several, in place of `result`
 };
 
-/// Memory that a kernel has asked for, aligned to 64 bytes, contents unspecified: its own for each part, and one that
-/// all parts of all stages share.
+/// Memory that a kernel has asked for, aligned to cache lines of 64 bytes, contents unspecified: its own for each part,
+/// and one that all parts of all stages share.
 struct Workspace {
   std::byte* own = nullptr;
   std::byte* shared = nullptr;
@@ -46,7 +46,7 @@ struct PreparedKernel {
 /// Computes all parts on the calling thread, one after another.
 void run_alone(const PreparedKernel& kernel, const Arrays& arrays, Workspace workspace);
 
-/// No kernel asks for more of either workspace.
+/// No kernel asks for more of either workspace: a limit for those who plan memory, whatever the processor.
 inline constexpr std::int64_t most_workspace_bytes = std::int64_t{8} << 20;
 
 /// How a kernel would compute a spec.

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernel/look_for.h"
+#include "machine/processor.h"
 
 namespace einrel {
 namespace {
@@ -41,7 +42,7 @@ class Scratch {
   }
 
  private:
-  static constexpr std::align_val_t alignment{64};
+  static constexpr std::align_val_t alignment{nominal_processor.line_bytes};
   struct Free {
     void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
   };
@@ -55,7 +56,7 @@ class Scratch {
 class Pause {
  public:
   void after_a_part() {
-    constexpr std::chrono::microseconds often_enough{500};
+    constexpr std::chrono::microseconds often_enough{500};  // for others, whatever the processor
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < often_enough) return;
     std::this_thread::yield();

@@ -3,16 +3,19 @@
 #include <cstdint>
 #include <string>
 
+#include "machine/processor.h"
+
 namespace einrel {
 
 /// What a plan runs on: equal sites and the network between them. Those of one node share its cores and its memory:
-/// flops and bandwidths are what each of them has while all compute.
+/// flops and bandwidths are what each of them has while all compute. Of the processor, planners ask for what files of
+/// machines have: flops_per_core and second_cache.
 struct Machine {
   std::string name = "laptop";
   std::string about;                             ///< where its figures come from
   std::int64_t sites = 1;                        ///< as many as are used where nobody says how many
   double cores = 1;                              ///< per site
-  double flops_per_core = 5e10;                  ///< scalar operations a second on f32; half as many on f64
+  Processor processor = {};                      ///< of each core
   double memory_bandwidth = 2e10;                ///< bytes a second, per site
   double network_bandwidth = 1e9;                ///< bytes a second that a site receives while all do
   double network_latency = 5e-5;                 ///< seconds of every message that a site waits for

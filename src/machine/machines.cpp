@@ -26,11 +26,11 @@ using nlohmann::json;
 
 using Names = std::vector<std::string>;
 
-/// Of one set of figures. All but the last four must be there: what sites of a node share.
+/// Of one set of figures. All but the last five must be there: the cache, and what sites of a node share.
 const Names& names_of_figures() {
-  static const Names names{"about",           "cores",        "flops_per_core", "memory_bandwidth", "network_bandwidth",
-                           "network_latency", "task_seconds", "memory",         "sites_per_node",   "flops_alone",
-                           "memory_alone",    "network_alone"};
+  static const Names names{
+      "about",  "cores", "flops_per_core", "memory_bandwidth", "network_bandwidth", "network_latency", "task_seconds",
+      "memory", "cache", "sites_per_node", "flops_alone",      "memory_alone",      "network_alone"};
   return names;
 }
 
@@ -173,12 +173,14 @@ json parse_object(std::string_view text, const std::string& source) {
 void read_figures(const Fields& fields, Machine& machine) {
   machine.about = fields.text("about");
   machine.cores = fields.positive("cores", "per site");
-  machine.flops_per_core = fields.positive("flops_per_core", "scalar operations a second on f32");
+  machine.processor.flops_per_core = fields.positive("flops_per_core", "scalar operations a second on f32");
   machine.memory_bandwidth = fields.positive("memory_bandwidth", "bytes a second per site");
   machine.network_bandwidth = fields.positive("network_bandwidth", "bytes a second that a site receives");
   machine.network_latency = fields.seconds("network_latency");
   machine.task_seconds = fields.seconds("task_seconds");
   machine.memory = fields.whole("memory", INT64_MAX, "bytes per site");
+  if (fields.has("cache"))
+    machine.processor.second_cache = fields.whole("cache", INT64_MAX, "bytes of a core's second-level cache");
   if (fields.has("sites_per_node")) {
     const std::int64_t most = machine.ranks > 0 ? machine.ranks : most_sites;
     machine.sites_per_node = fields.whole("sites_per_node", most, "how many share one node");
@@ -214,12 +216,13 @@ std::vector<Machine> read_sets(const Fields& fields, const Machine& machine, con
 nlohmann::ordered_json figures_json(const Machine& machine) {
   return {{"about", machine.about},
           {"cores", machine.cores},
-          {"flops_per_core", machine.flops_per_core},
+          {"flops_per_core", machine.processor.flops_per_core},
           {"memory_bandwidth", machine.memory_bandwidth},
           {"network_bandwidth", machine.network_bandwidth},
           {"network_latency", machine.network_latency},
           {"task_seconds", machine.task_seconds},
           {"memory", machine.memory},
+          {"cache", machine.processor.second_cache},
           {"sites_per_node", machine.sites_per_node},
           {"flops_alone", machine.flops_alone},
           {"memory_alone", machine.memory_alone},

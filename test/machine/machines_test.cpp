@@ -76,12 +76,25 @@ TEST(Machines, AreFoundByNameOrFile) {
 
 TEST(Machines, HaveEveryFieldAndNoOther) {
   const MachineSets machine = parse_machine(right, "m.json");
-  EXPECT_EQ(machine.sets, (std::vector<Machine>{{"mine", "measured", 3, 2, 1e9, 2e9, 3e8, 0, 1e-6, 4'000'000'000}}));
+  EXPECT_EQ(
+      machine.sets,
+      (std::vector<Machine>{{"mine", "measured", 3, 2, {.flops_per_core = 1e9}, 2e9, 3e8, 0, 1e-6, 4'000'000'000}}));
   EXPECT_EQ(complaint(with(R"("cores": 2, )", "")), "m.json is not a machine: it has no field 'cores'");
   EXPECT_EQ(complaint(with("cores", "core")),
             "m.json is not a machine: there is no field 'core'; did you mean 'cores'?");
   EXPECT_EQ(complaint(with(R"("sites": 3)", R"("sites": 3, "sites": 4)")),
             "m.json is not a machine: field 'sites' stands there twice");
+}
+
+TEST(Machines, MaySayHowLargeTheCacheOfACoreIs) {
+  const MachineSets sets = parse_machine(with("\"sites\": 3", "\"sites\": 3, \"cache\": 2000000"), "m.json");
+  EXPECT_EQ(sets.sets.front().processor.second_cache, 2'000'000);
+  EXPECT_EQ(parse_machine(to_json(sets), "m.json"), sets);
+  EXPECT_EQ(parse_machine(right, "m.json").sets.front().processor.second_cache, nominal_processor.second_cache);
+  for (const std::string wrong : {"0", "-1", "1e6", "\"1 MB\""}) {
+    const std::string said = complaint(with("\"sites\": 3", "\"sites\": 3, \"cache\": " + wrong));
+    EXPECT_TRUE(said.starts_with("m.json is not a machine: field 'cache' is ")) << said;
+  }
 }
 
 TEST(Machines, MaySayWhatSitesOfANodeShare) {

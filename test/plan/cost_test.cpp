@@ -79,7 +79,7 @@ TEST(Seconds, CountTheMessagesOfPartialResults) {
 Machine only_memory() {
   Machine machine;
   machine.memory_bandwidth = 1;
-  machine.flops_per_core = 1e30;
+  machine.processor.flops_per_core = 1e30;
   machine.task_seconds = 0;
   machine.network_latency = 0;
   machine.network_bandwidth = 1e30;
@@ -122,11 +122,12 @@ TEST(Seconds, CountTheCopiesOfWhatIsCutBecauseAResultIsSharedOut) {
 }
 
 /// How long a sum over four sites takes, of which one adds up what the three others have.
-double summing_seconds(std::int64_t results, const std::string& type, const std::string& reducer) {
+double summing_seconds(std::int64_t results, const std::string& type, const std::string& reducer,
+                       const Machine& machine = only_memory()) {
   OnSites planned = on_four_sites(
       fmt::format("dims i={} j=8\ninput A[i,j] : {}\nC[i] = {}[j] A[i,j]\n", results, type, reducer), {{1, 4}, {1, 4}});
   number_sites(planned.graph, planned.plan);
-  return costs_of(planned.graph, planned.plan, only_memory()).seconds;
+  return costs_of(planned.graph, planned.plan, machine).seconds;
 }
 
 /// What remains of three sites' sums goes through the memory of their owner once more.
@@ -143,6 +144,9 @@ TEST(Seconds, CountASumThatLeavesTheCacheWhenItIsAddedTo) {
   const auto computing = [](double results) { return results * 4 + results * 2 * 4; };
   EXPECT_NEAR(summing_seconds(small, "f32", "sum"), computing(small) + 3.0 * small * 4, 1e-3);
   EXPECT_NEAR(summing_seconds(large, "f32", "sum"), computing(large) + 3 * 3.0 * large * 4, 1e-3);
+  Machine machine = only_memory();
+  machine.processor.second_cache *= 2;
+  EXPECT_NEAR(summing_seconds(large, "f32", "sum", machine), computing(large) + 3.0 * large * 4, 1e-3);
 }
 
 /// How long one vertex computes, cut for so many sites of which two share a node.
@@ -166,7 +170,7 @@ TEST(Seconds, AreFewerWhereOthersOfANodeWait) {
   memory.memory_alone = 3;  // more than two share
   EXPECT_NEAR(computing_on(1, memory), 1 / 2., 1e-6);
   Machine flops;
-  flops.flops_per_core = 64;
+  flops.processor.flops_per_core = 64;
   flops.flops_alone = 1.5;
   EXPECT_NEAR(computing_on(1, flops), 1 / 1.5, 1e-6);
   EXPECT_NEAR(computing_on(2, flops), 1 / 2., 1e-6);
@@ -178,7 +182,7 @@ double moving_on(std::int64_t sites_per_node, const std::vector<PartitionVector>
   OnSites planned =
       on_four_sites("dims i=8 j=8\ninput X[i,j]\nA[i,j] = X[i,j] + 1\nS[j] = sum[i] A[i,j]\noutput S\n", grids);
   Machine machine;
-  machine.memory_bandwidth = machine.flops_per_core = 1e30;
+  machine.memory_bandwidth = machine.processor.flops_per_core = 1e30;
   machine.task_seconds = machine.network_latency = 0;
   machine.network_bandwidth = 1;
   machine.sites_per_node = sites_per_node;

@@ -8,7 +8,7 @@ namespace {
 /// The fewest rows of at most a gigabyte that are equally long; where none of few are, the last one is a few bytes
 /// short.
 std::int64_t rows_of(std::int64_t bytes) {
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
+  constexpr std::int64_t most_bytes = std::int64_t{1} << 30;  // StarPU and MPI count some bytes in 32 bits
   constexpr std::int64_t few = 1 << 20;
   const std::int64_t fewest = (bytes + most_bytes - 1) / most_bytes;
   for (std::int64_t rows = fewest; rows <= few; ++rows) {

@@ -11,6 +11,7 @@
 
 #include "kernel/cpu/blocks/streaming.h"
 #include "kernel/cpu/contraction/pack_ops.h"
+#include "machine/processor.h"
 
 namespace einrel {
 namespace {
@@ -74,14 +75,15 @@ std::optional<std::size_t> longest(const std::vector<Loop>& loops) {
   return found == loops.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - loops.begin()));
 }
 
+/// What an element or a byte takes is of the loops here.
 void cut(CopyPlan& plan) {
   const auto elements = static_cast<double>(position_count(plan.outer)) * static_cast<double>(plan.row.extent) *
                         static_cast<double>(plan.column.extent);
   const auto bytes = elements * static_cast<double>(plan.element_size);
   plan.seconds = 1e-9 * (plan.is_transpose() ? std::max(0.4 * elements, 0.12 * bytes)
                                              : 0.14 * bytes + 5 * elements / static_cast<double>(plan.column.extent));
-  constexpr double least_seconds = 1e-4;
-  constexpr double most_parts = 64;
+  constexpr double least_seconds = 2 * nominal_processor.part_seconds;
+  constexpr double most_parts = 64;  // as of products
   plan.band = plan.is_transpose() && plan.column.extent <= most_columns ? plan.column.extent : tile_columns;
   plan.bands = (plan.banded().extent + plan.band - 1) / plan.band;
   plan.parts =
@@ -113,7 +115,7 @@ void transpose_tile(const CopyPlan& plan, const std::array<const std::byte*, mos
 /// Brings what the next tile reads into the cache: the processor follows only a few lines by itself.
 void look_ahead(const std::array<const std::byte*, most_columns>& lines, std::int64_t columns, std::int64_t bytes) {
   for (std::int64_t c = 0; c < columns; ++c) {
-    for (std::int64_t at = bytes; at < 2 * bytes; at += 64) {
+    for (std::int64_t at = bytes; at < 2 * bytes; at += nominal_processor.line_bytes) {
       __builtin_prefetch(lines[static_cast<std::size_t>(c)] + at);
     }
   }
@@ -183,7 +185,7 @@ void copy_part(const CopyPlan& plan, const Arrays& arrays, std::int64_t part) {
 
 /// Whether all rows of tiles, or runs, are whole cache lines of a result that stays in no cache.
 bool can_stream(const KernelSpec& spec, const CopyPlan& plan) {
-  constexpr std::int64_t line = 64;
+  constexpr std::int64_t line = nominal_processor.line_bytes;
   const auto size = static_cast<std::int64_t>(plan.element_size);
   const auto is_whole = [&](std::int64_t elements) { return elements * size % line == 0; };
   return spec.large_result && is_whole(plan.column.extent) && is_whole(plan.row.to) &&

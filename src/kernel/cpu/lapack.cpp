@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "einsum/vertex_facts.h"
+#include "machine/processor.h"
 
 namespace einrel {
 namespace {
@@ -144,7 +145,8 @@ PreparedKernel prepared(Matrices matrices, std::int64_t batches) {
 KernelNote lapack_note() { return {"lapack", "inverses of matrices", "LAPACK"}; }
 
 Choice choose_lapack(const Vertex& vertex, const ArrayLayout& operand) {
-  constexpr double operations_per_second = 2e9;  // of the reference LAPACK; what is installed may be faster
+  // Of the reference LAPACK, which uses a core badly; what is installed may be faster.
+  constexpr double operations_per_second = nominal_processor.flops_per_core / 25;
   const std::int64_t batches = batches_of(std::get<Opaque>(vertex.op));
   Matrices matrices = matrices_of(vertex, operand);
   Offer offer;

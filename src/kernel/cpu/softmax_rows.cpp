@@ -6,6 +6,7 @@
 
 #include "kernel/cpu/blocks/vector_math.h"
 #include "kernel/cpu/targets.h"
+#include "machine/processor.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/cpu/softmax_rows.cpp"
@@ -114,7 +115,7 @@ HWY_INLINE double add_block(const T* from, std::size_t count, std::int64_t ahead
   RowSum sum;
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    for (std::size_t l = 0; l < width; l += 64 / sizeof(T)) {
+    for (std::size_t l = 0; l < width; l += nominal_processor.line_bytes / sizeof(T)) {
       hwy::Prefetch(from + i + l + ahead);
     }
     exponentials_of(from + i, largest, to + i);
@@ -132,8 +133,8 @@ HWY_INLINE double add_block(const T* from, std::size_t count, std::int64_t ahead
 
 template <bool streams, class T>
 HWY_INLINE void rows_of(const SoftmaxRows& shape, const T* from, T* to, T* workspace) {
-  constexpr std::size_t line = 64 / sizeof(T);
-  constexpr auto least_ahead = static_cast<std::int64_t>(2048 / sizeof(T));
+  constexpr std::size_t line = nominal_processor.line_bytes / sizeof(T);
+  constexpr auto least_ahead = static_cast<std::int64_t>(nominal_processor.fetch_ahead / sizeof(T));
   const std::int64_t ahead = std::max(shape.from_step, least_ahead);
   T* const spaces[2] = {workspace, workspace + softmax_workspace(shape.length) / 2};
   Quotients<T> before;

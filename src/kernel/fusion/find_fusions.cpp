@@ -21,7 +21,7 @@ constexpr std::size_t longest_span = 128;
 constexpr std::size_t most_products = 4;
 
 /// Of what lies between the members; beyond it nothing stays in a cache anyway.
-constexpr std::int64_t most_slab_bytes = std::int64_t{4} << 20;
+constexpr std::int64_t most_slab_bytes = least_large_bytes;
 
 /// Members of a growing fusion, and every way of cutting it: per member a dimension.
 struct Group {

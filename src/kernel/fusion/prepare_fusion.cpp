@@ -10,6 +10,7 @@
 #include "kernel/fusion/slab.h"
 #include "kernel/fusion/softmax.h"
 #include "kernel/registry.h"
+#include "machine/processor.h"
 
 namespace einrel {
 namespace {
@@ -42,7 +43,10 @@ struct SlabProgram {
   double seconds = 0;  ///< modelled, on one thread
 };
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+std::int64_t aligned(std::int64_t bytes) {
+  constexpr std::int64_t line = nominal_processor.line_bytes;
+  return (bytes + line - 1) / line * line;
+}
 
 class SlabCompiler {
  public:
@@ -260,10 +264,10 @@ PreparedKernel prepare_fusion(const Fusion& fusion, const std::vector<ArrayLayou
                      std::max(run->full.own_bytes, run->last.own_bytes) +
                      std::max(run->full.shared_bytes, run->last.shared_bytes);
   // Several slabs a part where they are short: a part costs more than a microsecond, and waking a thread several.
-  constexpr double least_seconds = 2e-5;
   const std::int64_t slabs = run->slabs();
   const double seconds = run->full.seconds * static_cast<double>(slabs);
-  run->parts = static_cast<std::int64_t>(std::clamp(seconds / least_seconds, 1.0, static_cast<double>(slabs)));
+  run->parts =
+      static_cast<std::int64_t>(std::clamp(seconds / nominal_processor.wake_seconds, 1.0, static_cast<double>(slabs)));
   kernel.stages.push_back({run->parts, [run](const Arrays& arrays, Workspace workspace, std::int64_t part) {
                              run->run_part(arrays, workspace, part);
                            }});

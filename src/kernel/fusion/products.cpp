@@ -6,6 +6,7 @@
 #include "kernel/evaluate.h"
 #include "kernel/fusion/slab.h"
 #include "kernel/registry.h"
+#include "machine/processor.h"
 
 namespace einrel {
 namespace {
@@ -77,7 +78,6 @@ double outer_slabs(const Fusion& fusion) {
 
 /// Whether a product takes no longer slab by slab than at once and with reading its result.
 bool gains(const Fusion& fusion, std::size_t member) {
-  constexpr double bytes_per_second = 2.5e10;  // of one thread, from memory
   const std::int64_t extent = cut_extent(fusion, fusion.cuts.back());
   const std::int64_t length = slab_length(fusion);
   const std::int64_t full = extent / length;
@@ -86,7 +86,7 @@ bool gains(const Fusion& fusion, std::size_t member) {
   if (slab_bytes(fusion) + slab.own_bytes + slab.shared_bytes > most_workspace_bytes) return false;
   double seconds = static_cast<double>(full) * slab.seconds;
   if (rest != 0) seconds += slab_offer(fusion, member, rest).seconds;
-  const double reading = result_bytes(fusion.program.vertices[member]) / bytes_per_second;
+  const double reading = result_bytes(fusion.program.vertices[member]) / nominal_processor.thread_bandwidth;
   return seconds * outer_slabs(fusion) <= whole_seconds(fusion, member) + reading;
 }
 
@@ -125,8 +125,9 @@ bool holds_products(const Fusion& fusion) {
 }
 
 bool pays(const Fusion& fusion) {
-  constexpr double least_slabs = 8;              // for several threads to share
-  constexpr double most_kept_bytes = 192 << 10;  // beside the slab in the second-level cache
+  constexpr double least_slabs = 8;  // for several threads to share
+  // Beside the slab in the second-level cache.
+  constexpr double most_kept_bytes = 3.0 / 16 * static_cast<double>(nominal_processor.second_cache);
   const auto length = static_cast<double>(slab_length(fusion));
   const double slabs = static_cast<double>(cut_extent(fusion, fusion.cuts.back())) / length * outer_slabs(fusion);
   if (!holds_products(fusion) || slabs < least_slabs) return false;

@@ -6,6 +6,7 @@
 
 #include "einsum/vertex_facts.h"
 #include "kernel/fusion/products.h"
+#include "machine/processor.h"
 
 namespace einrel {
 namespace {
@@ -59,8 +60,8 @@ std::int64_t cut_extent(const Fusion& fusion, const std::vector<std::size_t>& cu
 }
 
 std::int64_t cached_bytes(const Fusion& fusion) {
-  constexpr std::int64_t bytes = std::int64_t{512} << 10;
-  return holds_products(fusion) ? 2 * bytes : bytes;
+  constexpr std::int64_t bytes = nominal_processor.second_cache;
+  return holds_products(fusion) ? bytes : bytes / 2;
 }
 
 std::int64_t slab_length(const Fusion& fusion) {
@@ -84,7 +85,8 @@ std::int64_t slab_bytes(const Fusion& fusion) {
   for (std::size_t v = fusion.operands.size(); v < fusion.program.vertices.size(); ++v) {
     if (std::find(kept.begin(), kept.end(), VertexId{v}) != kept.end()) continue;
     const Vertex& vertex = fusion.program.vertices[v];
-    bytes += element_count(vertex.bound) / slabs * length * static_cast<std::int64_t>(size_of(vertex.dtype)) + 64;
+    bytes += element_count(vertex.bound) / slabs * length * static_cast<std::int64_t>(size_of(vertex.dtype)) +
+             nominal_processor.line_bytes;
   }
   return bytes;
 }

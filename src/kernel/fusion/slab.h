@@ -3,18 +3,19 @@
 #include <cstdint>
 
 #include "kernel/fusion/fusion.h"
+#include "machine/processor.h"
 
 namespace einrel {
 
 /// Tensors of so many bytes stay in no second-level cache.
-inline constexpr std::int64_t least_large_bytes = std::int64_t{4} << 20;
+inline constexpr std::int64_t least_large_bytes = 4 * nominal_processor.second_cache;
 
 /// The extent of a label that a fusion cuts.
 std::int64_t cut_extent(const Fusion& fusion, const std::vector<std::size_t>& cut);
 
 /// What a slab may have for all of it to stay in the second-level cache, of which processors of today have 256 KiB to
-/// 2 MiB. With products it may have a megabyte, which not everywhere stays: packing anew for shorter slabs takes
-/// longer.
+/// 2 MiB: half of nominal_processor's. With products it may have all of that, which not everywhere stays: packing anew
+/// for shorter slabs takes longer.
 std::int64_t cached_bytes(const Fusion& fusion);
 
 /// Whether the last label that is cut is the last dimension of a vertex of several.

@@ -6,6 +6,7 @@
 #include "einsum/vertex_facts.h"
 #include "kernel/cpu/blocks/lanes.h"
 #include "kernel/cpu/softmax_rows.h"
+#include "machine/processor.h"
 
 namespace einrel {
 namespace {
@@ -138,8 +139,8 @@ std::vector<Softmax> find_softmaxes(const EinGraph& program) {
 }
 
 std::optional<SoftmaxOffer> offer_softmax(const ArrayLayout& from, const ArrayLayout& to, bool streams) {
-  constexpr std::int64_t most_bytes = std::int64_t{512} << 10;
-  constexpr double seconds_per_byte = 1e-10;
+  constexpr std::int64_t most_bytes = nominal_processor.second_cache / 2;
+  constexpr double seconds_per_byte = 1e-10;  // of the loops of softmax_rows
   const auto length = static_cast<std::size_t>(to.shape.back().value());
   const auto workspace = static_cast<std::int64_t>(softmax_workspace(length) * size_of(to.dtype));
   const bool in_rows = length == 1 || (from.strides.back() == 1 && to.strides.back() == 1);

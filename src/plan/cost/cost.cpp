@@ -74,7 +74,7 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
     calls *= static_cast<double>(parts_here);
   }
   const std::int64_t busy = sites_used(plan) * copies_of(plan);
-  const double rate = machine.cores * machine.flops_per_core * speed_up(machine.flops_alone, busy, machine) *
+  const double rate = machine.cores * machine.processor.flops_per_core * speed_up(machine.flops_alone, busy, machine) *
                       (vertex.dtype == DType::f64 ? 0.5 : 1);
   const double bandwidth = machine.memory_bandwidth * speed_up(machine.memory_alone, busy, machine);
   const std::int64_t results = sites_used(plan) / partial_sites(vertex, plan);  // that differ in more than their part
@@ -152,11 +152,11 @@ double finishing_bytes(const Vertex& vertex) {
 /// stays in a cache meanwhile.
 double adding_seconds(const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
   if (partial_sites(vertex, plan) == 1) return 0;
-  constexpr double cache_bytes = 1 << 20;
   const std::int64_t owners = owners_of(vertex, plan);
   const auto each = static_cast<double>(partial_bytes(vertex));
   const double sum = elements_of(vertex.bound) * each / static_cast<double>(owners);
-  const double passes = sum < cache_bytes ? 1 : 3;  // a large sum is read and written again
+  const bool stays = sum < static_cast<double>(machine.processor.second_cache);
+  const double passes = stays ? 1 : 3;  // a large sum is read and written again
   const double bandwidth = machine.memory_bandwidth * speed_up(machine.memory_alone, owners, machine);
   const double touched = passes * reduced_bytes(vertex, plan) + finishing_bytes(vertex);
   return touched / static_cast<double>(owners) / bandwidth;

@@ -9,6 +9,7 @@
 #include "kernel/cpu/blocks/log_sum_exp.h"
 #include "kernel/cpu/blocks/row_folds.h"
 #include "kernel/cpu/blocks/vector_clones.h"
+#include "machine/processor.h"
 
 namespace einrel {
 namespace {
@@ -149,7 +150,7 @@ template <class V>
   const V* all[Accumulators::most_rows];
   std::copy_n(rows, Accumulators::most_rows, all);
   constexpr std::size_t chunk = 256 / sizeof(V);  // values between two looks ahead, of two chunks
-  constexpr std::size_t line = 64 / sizeof(V);
+  constexpr std::size_t line = nominal_processor.line_bytes / sizeof(V);
   const auto add = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       double sum = sums[i];
@@ -370,11 +371,13 @@ Accumulators::Accumulators(Reducer reducer, DType values, std::size_t most_lanes
   const bool positions = reducer == Reducer::argmax || reducer == Reducer::argmin;
   const bool scaled = reducer == Reducer::logsumexp;
   const std::size_t held_size = held_ == Held::single ? sizeof(float) : sizeof(double);
-  const auto lines = [most_lanes](std::size_t size) { return (most_lanes * size + 63) / 64; };
+  const auto lines = [most_lanes](std::size_t size) {
+    return (most_lanes * size + sizeof(CacheLine) - 1) / sizeof(CacheLine);
+  };
   const std::size_t more_lines = positions || scaled ? lines(sizeof(double)) : 0;
   memory_.resize(lines(held_size) + more_lines);
   std::byte* const held = memory_.front().bytes;
-  std::byte* const more = held + lines(held_size) * 64;
+  std::byte* const more = held + lines(held_size) * sizeof(CacheLine);
   switch (held_) {
     case Held::single: state_.single = reinterpret_cast<float*>(held); break;
     case Held::real: state_.real = reinterpret_cast<double*>(held); break;

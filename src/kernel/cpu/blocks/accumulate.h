@@ -8,6 +8,7 @@
 
 #include "einsum/functions.h"
 #include "kernel/cpu/blocks/block_program.h"
+#include "machine/processor.h"
 
 namespace einrel {
 
@@ -65,8 +66,8 @@ class Accumulators {
   void set(std::size_t lane, const Partial& partial) const;
   void combine(std::size_t lane, const Partial& later);
 
-  struct alignas(64) CacheLine {
-    std::byte bytes[64];
+  struct alignas(nominal_processor.line_bytes) CacheLine {
+    std::byte bytes[nominal_processor.line_bytes];
   };
 
   Reducer reducer_;

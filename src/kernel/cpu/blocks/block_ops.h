@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "einsum/functions.h"
+#include "machine/processor.h"
 #include "tensor/dtype.h"
 
 namespace einrel {
@@ -12,9 +13,9 @@ namespace einrel {
 // write over an argument of the result's type; else results and arguments do not overlap. A value is computed as float,
 // double or int64 (bool and i32 too), and does not depend on its place in the block.
 
-/// How many values are computed at a time: few enough that all intermediate results stay in the first-level cache. What
-/// is reduced where it lies comes in longer blocks; loading and storing take any number.
-inline constexpr std::size_t lanes_per_block = 1024;
+/// How many values are computed at a time: few enough that eight intermediate results of 4 bytes stay in the
+/// first-level cache. What is reduced where it lies comes in longer blocks; loading and storing take any number.
+inline constexpr std::size_t lanes_per_block = nominal_processor.first_cache / 32;
 
 void apply_block(UnaryFunction function, const float* x, float* z, std::size_t n);
 void apply_block(UnaryFunction function, const double* x, double* z, std::size_t n);

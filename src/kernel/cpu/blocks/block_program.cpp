@@ -10,6 +10,7 @@
 #include "kernel/cpu/blocks/block_math.h"
 #include "kernel/cpu/blocks/reading.h"
 #include "kernel/kernel.h"
+#include "machine/processor.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -29,7 +30,7 @@ constexpr std::int64_t bytes_per_lane = sizeof(double);
 /// What fits, in whole cache lines, so that two slots do not share one. Where values of 8 bytes are among them, half of
 /// lanes_per_block, for the first-level cache.
 std::int64_t lanes_for(std::size_t slots, bool wide) {
-  constexpr std::int64_t lanes_per_line = 64 / bytes_per_lane;
+  constexpr std::int64_t lanes_per_line = nominal_processor.line_bytes / bytes_per_lane;
   constexpr std::int64_t budget = most_workspace_bytes / 2 / bytes_per_lane;
   const std::int64_t fitting = budget / std::max(static_cast<std::int64_t>(slots), std::int64_t{1});
   constexpr auto most = static_cast<std::int64_t>(lanes_per_block);
@@ -37,7 +38,7 @@ std::int64_t lanes_for(std::size_t slots, bool wide) {
 }
 
 /// A value that is equal in all lanes is computed for so many: what every slot has.
-constexpr std::size_t few_lanes = 64 / bytes_per_lane;
+constexpr std::size_t few_lanes = nominal_processor.line_bytes / bytes_per_lane;
 
 /// The type that elements of an operand have once loaded.
 DType loaded_type(DType stored) { return stored == DType::bf16 || stored == DType::f16 ? DType::f32 : stored; }
@@ -508,7 +509,7 @@ void BlockRun::fetch(const std::int64_t* outer) {
     operand.asked_for = asks ? operand.from + lanes * operand.size : nullptr;
     widest = std::max(widest, operand.size);
   }
-  const std::size_t lanes_per_line = 64 / widest;
+  const std::size_t lanes_per_line = nominal_processor.line_bytes / widest;
   for (std::size_t lane = 0; lane < lanes; lane += lanes_per_line) {
     for (const Coming::Operand& operand : coming_->operands) {
       if (!operand.was_asked_for) {

@@ -19,6 +19,7 @@
 #include "kernel/cpu/blocks/reading.h"
 #include "kernel/cpu/blocks/schedule.h"
 #include "kernel/cpu/blocks/streaming.h"
+#include "machine/processor.h"
 
 namespace einrel {
 namespace {
@@ -88,8 +89,8 @@ class Interpreter {
   /// Parts of a tenth of a millisecond and more: over the output, and where that gives only a few, over what is
   /// reduced as well.
   void cut() {
-    constexpr double least_seconds = 1e-4;
-    constexpr double most_parts = 64;
+    constexpr double least_seconds = 2 * nominal_processor.part_seconds;
+    constexpr double most_parts = 64;  // as of products
     constexpr std::int64_t enough = 8;
     constexpr std::int64_t most_partials = 32768;
     const auto wanted = static_cast<std::int64_t>(std::clamp(schedule_.seconds / least_seconds, 1.0, most_parts));
@@ -120,7 +121,8 @@ class Interpreter {
     // Folds look once more through a block with a new extreme.
     const bool searches = reducer_ == Reducer::argmax || reducer_ == Reducer::argmin;
     const auto* const operand = body.steps.size() == 1 ? std::get_if<OperandValue>(&body.steps[0].op) : nullptr;
-    constexpr std::int64_t most_sums = 4096;  // with what is added to them, in the first two levels of the cache
+    // Sums in double fill the first-level cache; what is added to them comes from the second.
+    constexpr auto most_sums = static_cast<std::int64_t>(nominal_processor.first_cache / sizeof(double));
     if ((folds || adds) && !searches && operand != nullptr) {
       Lanes lanes(schedule_.lanes, nest_.bases.size(), adds ? most_sums : most_lanes_in_place);
       const Reading& reading = nest_.readings[operand->operand];

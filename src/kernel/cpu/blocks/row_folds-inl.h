@@ -6,6 +6,7 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "machine/processor.h"
 
 #if defined(EINREL_BLOCKS_ROW_FOLDS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EINREL_BLOCKS_ROW_FOLDS_INL_H
@@ -30,8 +31,8 @@ HWY_INLINE hn::Vec<Real> load_as_real(Real d, const float* from) {
 /// Asks for what lies so far behind a place: a row ends too soon for the processor to foresee the next one.
 template <std::size_t values, class T>
 HWY_INLINE void ask_ahead(const T* from) {
-  constexpr std::size_t distance = 2048;  // bytes
-  constexpr std::size_t line = 64;
+  constexpr std::size_t distance = nominal_processor.fetch_ahead;
+  constexpr std::size_t line = nominal_processor.line_bytes;
   for (std::size_t at = 0; at < values * sizeof(T); at += line) {
     hwy::Prefetch(reinterpret_cast<const char*>(from) + distance + at);
   }

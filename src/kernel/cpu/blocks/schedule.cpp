@@ -4,15 +4,19 @@
 #include <cmath>
 #include <optional>
 
+#include "machine/processor.h"
+
 namespace einrel {
 namespace {
 
-/// Nanoseconds to bring one element in (or out) when the next one is `step` further. Strides waste cache lines.
+/// Nanoseconds to bring one element in (or out) when the next one is `step` further: of the loops here. Strides waste
+/// cache lines.
 double element_cost(std::int64_t step, DType dtype) {
+  constexpr auto line = static_cast<double>(nominal_processor.line_bytes);
   if (step == 0) return 0.05;
   const double distance = std::abs(static_cast<double>(step)) * static_cast<double>(size_of(dtype));
   if (step == 1) return 0.03 * distance;
-  return 0.3 + 1.5 * std::min(distance, 64.0) / 64;
+  return 0.3 + 1.5 * std::min(distance, line) / line;
 }
 
 /// The loops that a schedule walks, the fastest last.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernel/cpu/targets.h"
+#include "machine/processor.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/cpu/blocks/streaming.cpp"
@@ -20,7 +21,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   const hn::ScalableTag<std::uint8_t> d;
   constexpr std::size_t vector = hn::MaxLanes(d);
-  constexpr std::size_t line = 64;
+  constexpr std::size_t line = nominal_processor.line_bytes;
   const std::size_t before = std::min((line - reinterpret_cast<std::uintptr_t>(to) % line) % line, bytes);
   std::memcpy(to, from, before);
   std::size_t at = before;

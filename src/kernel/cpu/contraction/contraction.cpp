@@ -110,8 +110,8 @@ std::variant<Offer, Refusal> offer_with(PlanFunction<Plan> make_plan, const Kern
   std::variant<Plan, std::string> planned = make_plan(product);
   if (auto* const reason = std::get_if<std::string>(&planned)) return Refusal{std::move(*reason)};
   Plan& plan = std::get<Plan>(planned);
-  constexpr double least_seconds = 2e-4;  // of a piece
-  const auto pieces = static_cast<std::int64_t>(std::min(plan.seconds / least_seconds, 16.0));
+  // None shorter than a part that packs; and no more than 16, however many cores there are.
+  const auto pieces = static_cast<std::int64_t>(std::min(plan.seconds / packed_part_seconds, 16.0));
   const std::int64_t even_pieces = (pieces + 1) / 2 * 2;
   if (std::optional<Offer> offer =
           offer_long_sum(make_plan, product, additions(plan), std::max<std::int64_t>(2, even_pieces)))

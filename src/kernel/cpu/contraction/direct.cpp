@@ -91,11 +91,11 @@ double product_bytes(const DirectPlan& plan) {
 
 /// Whether rows of A evict one another while a B that fits in the first-level cache is read for them.
 bool rows_collide(const DirectPlan& plan) {
-  constexpr double first_level = 1 << 16;
+  constexpr double small = 2 * static_cast<double>(nominal_processor.first_cache);  // of which some may stay
   const std::int64_t distance = plan.row.steps[plan.product.a.reading.quantity];
   return plan.row.extent > 1 &&
-         distance * static_cast<std::int64_t>(size_of(plan.product.match.type)) % page_bytes == 0 &&
-         product_bytes(plan) <= first_level;
+         distance * static_cast<std::int64_t>(size_of(plan.product.match.type)) % nominal_processor.page_bytes == 0 &&
+         product_bytes(plan) <= small;
 }
 
 DirectShape kernel_shape(const DirectPlan& plan) {
@@ -151,20 +151,24 @@ std::size_t closest(const std::vector<Loop>& loops, std::size_t quantity) {
 
 /// By how much computing is slower than from the first-level cache, judged by how B is walked again for every few rows.
 double slowness(const DirectPlan& plan, std::int64_t tile_rows) {
+  constexpr auto first_cache = static_cast<double>(nominal_processor.first_cache);
+  constexpr auto second_cache = static_cast<double>(nominal_processor.second_cache);
+  constexpr auto third_cache = static_cast<double>(nominal_processor.third_cache);
   const double bytes = product_bytes(plan);
-  if (plan.row.extent > tile_rows && bytes > (plan.product.large_operands ? 5e4 : 5e5)) {
+  if (plan.row.extent > tile_rows && bytes > (plan.product.large_operands ? 1.5 * first_cache : 0.48 * second_cache)) {
     // Whole rows far from one another: the further from the processor, the slower.
     const bool is_dense = plan.inner.steps[plan.product.b.reading.quantity] == plan.lanes.extent;
     // The next elements of columns of A lie in other pages, which the processor does not foresee either.
     const std::int64_t a_step = std::abs(plan.inner.steps[plan.product.a.reading.quantity]);
-    const bool is_far = a_step * static_cast<std::int64_t>(size_of(plan.product.match.type)) >= page_bytes;
-    const double of_rows = bytes > 2e7 ? 2.2 : is_dense ? 1.35 : 1.8;
+    const bool is_far =
+        a_step * static_cast<std::int64_t>(size_of(plan.product.match.type)) >= nominal_processor.page_bytes;
+    const double of_rows = bytes > 1.2 * third_cache ? 2.2 : is_dense ? 1.35 : 1.8;
     return of_rows * (is_far ? 1.2 : 1);
   }
   // Short rows, or ones that no single loop leads to, are not foreseen by the processor.
-  constexpr std::int64_t short_row = 256;
+  constexpr std::int64_t short_row = 4 * nominal_processor.line_bytes;
   const bool is_short = plan.lanes.extent * static_cast<std::int64_t>(size_of(plan.product.match.type)) < short_row;
-  return !plan.outer_inner.empty() || (bytes > 32768 && is_short) ? 1.3 : 1.0;
+  return !plan.outer_inner.empty() || (bytes > first_cache && is_short) ? 1.3 : 1.0;
 }
 
 /// To read the operands once and to write the result.
@@ -174,8 +178,8 @@ double memory_seconds(const DirectPlan& plan, std::int64_t tile_rows) {
   const double results = products * static_cast<double>(plan.row.extent * plan.lanes.extent * size);
   // Rows of B that lie a multiple of a page apart evict one another before the next rows of A meet them.
   const std::int64_t distance = plan.inner.steps[plan.product.b.reading.quantity];
-  const bool collides =
-      plan.row.extent > tile_rows && inner_count(plan) > 4 && distance != 0 && distance * size % page_bytes == 0;
+  const bool collides = plan.row.extent > tile_rows && inner_count(plan) > 4 && distance != 0 &&
+                        distance * size % nominal_processor.page_bytes == 0;
   return (collides ? 3 : 1) * transfer_seconds(products * product_bytes(plan)) + transfer_seconds(results);
 }
 
@@ -190,12 +194,12 @@ double modelled_seconds(const DirectPlan& plan) {
       const auto v = static_cast<double>(ceil_div(lanes.size, shape.vector));
       const double loads = plan.a_by_lanes ? r * v + v : r + v;
       const double tiles = static_cast<double>(rows.count * lanes.count);
-      cycles += tiles * (k * std::max({r * v, loads, 2.0}) / 2 + r * v + 8);
+      cycles += tiles * (k * std::max({r * v, loads, 2.0}) / nominal_processor.operations_per_cycle + r * v + 8);
       calls += static_cast<double>(std::min(rows.count, lanes.count));
     }
   }
   const double calls_per_repeat = calls / static_cast<double>(plan.repeated_block);
-  const double one = seconds_per_cycle * cycles * slowness(plan, shape.rows) + 15e-9 * calls_per_repeat;
+  const double one = nominal_processor.cycle_seconds * cycles * slowness(plan, shape.rows) + 15e-9 * calls_per_repeat;
   const double products = positions(plan.rest) * static_cast<double>(plan.repeated.extent);
   return 2e-7 + std::max(products * one, memory_seconds(plan, shape.rows)) +
          5e-8 * products / static_cast<double>(plan.repeated_block);
@@ -206,10 +210,10 @@ std::int64_t unit_count(const DirectPlan& plan) {
          ceil_div(plan.row.extent, plan.row_block) * ceil_div(plan.lanes.extent, plan.lane_block);
 }
 
-/// Whether operands and result are too large to be in the second-level cache from the run before. Most have half a
-/// megabyte at least, of which others need some.
+/// Whether operands and result are too large to be in the second-level cache from the run before: others need most of
+/// it.
 bool is_large(const Product& product) {
-  constexpr std::int64_t most_cached = 256 << 10;
+  constexpr std::int64_t most_cached = nominal_processor.second_cache / 4;
   const std::int64_t rows = position_count(product.rows);
   const std::int64_t columns = position_count(product.columns);
   const std::int64_t inner = position_count(product.inner);
@@ -223,7 +227,7 @@ bool can_stream(const DirectPlan& plan) {
   constexpr std::int64_t several = 8;
   constexpr std::int64_t least_inner = 64;
   constexpr std::int64_t least_lanes = 512;
-  constexpr std::int64_t most_lanes = 16384;  // whose results stay in the second-level cache
+  constexpr std::int64_t most_lanes = nominal_processor.second_cache / 64;  // whose results stay there
   const std::int64_t matrices = position_count(plan.rest) * plan.repeated.extent;
   return plan.product.match.reduces && !plan.a_by_lanes && plan.row.extent <= 2 && plan.outer_inner.empty() &&
          plan.inner.extent >= (matrices == 1 ? several : 1) * least_inner && (matrices == 1 || matrices >= several) &&
@@ -238,13 +242,14 @@ void finish(DirectPlan& plan) {
   const TileGroups rows = row_groups(plan.row.extent, shape.rows);
   const bool one_tile = rows.tiles() == 1 && lane_tiles(plan, shape, rows.front().size, plan.lanes.extent).tiles() == 1;
   // Several tiles of a product one after another, while its operands are in the first-level cache.
-  const double most = one_tile ? 4096 : 16384 / product_bytes(plan);
+  constexpr auto first_cache = static_cast<double>(nominal_processor.first_cache);
+  const double most = one_tile ? 4096 : first_cache / 2 / product_bytes(plan);
   plan.repeated_block = std::clamp<std::int64_t>(static_cast<std::int64_t>(most), 1, plan.repeated.extent);
   plan.seconds = modelled_seconds(plan);
 
   // A few inner positions at a time, so that B is read in a few long stretches; the result stays in the cache.
   const double k = inner_count(plan);
-  const bool small = product_bytes(plan) < 32768;
+  const bool small = product_bytes(plan) < first_cache;
   const std::int64_t few_rows = plan.row.extent <= 2 && !plan.streams ? 4 : stream_inner;
   constexpr double longest_sum = 768;  // short of most_additions
   plan.inner_block = small ? static_cast<std::int64_t>(std::min(k, longest_sum)) : rows.tiles() > 1 ? 128 : few_rows;
@@ -252,8 +257,10 @@ void finish(DirectPlan& plan) {
   const std::int64_t unit = 4 * shape.vector;
   plan.lane_block = plan.lanes.extent;
   if (!small && !plan.streams) {
-    const std::int64_t most_lanes = 32768 / plan.row.extent;
-    const std::int64_t fair = plan.seconds > 4e-4 ? ceil_div(plan.lanes.extent, 8) : plan.lanes.extent;
+    constexpr std::int64_t most_results = nominal_processor.second_cache / 32;
+    const std::int64_t most_lanes = most_results / plan.row.extent;
+    const std::int64_t fair =
+        plan.seconds > 8 * unpacked_part_seconds ? ceil_div(plan.lanes.extent, 8) : plan.lanes.extent;
     plan.lane_block = ceil_div(std::max<std::int64_t>(std::min(most_lanes, fair), 256), unit) * unit;
   }
   // Many rows are cut where there is nothing else to cut.
@@ -267,7 +274,7 @@ void finish(DirectPlan& plan) {
   plan.parts = std::min(wanted, unit_count(plan));
 }
 
-/// The plan for these loops; nullopt when an offset table would be too long.
+/// The plan for these loops; nullopt when an offset table would be too long, whatever the processor.
 std::optional<DirectPlan> plan_of(const Product& product, const Loop& lanes, bool a_by_lanes, std::vector<Loop> rest) {
   constexpr std::int64_t longest_table = 1 << 16;
   DirectPlan plan{product, a_by_lanes, lanes, single_loop(product), {}, {}, std::move(rest), single_loop(product)};

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int64_t most_columns = 8;
 constexpr std::int64_t most_rows = 8;  // of a tile
-constexpr std::int64_t most_packed_bytes = std::int64_t{4} << 20;
-constexpr std::int64_t longest_table = 1 << 16;
+constexpr std::int64_t most_packed_bytes = most_workspace_bytes / 2;
+constexpr std::int64_t longest_table = 1 << 16;  // of offsets: a limit of what is kept, whatever the processor
 /// Positions that each lane of a vector adds in f32, one after another.
 constexpr std::int64_t longest_lane = most_additions / 2;
 
@@ -63,19 +63,19 @@ bool can_use_b(const DotPlan& plan) {
 
 double modelled_seconds(const DotPlan& plan) {
   const DType type = plan.product.match.type;
-  const double vector = 64.0 / static_cast<double>(size_of(type));
+  const double vector = static_cast<double>(nominal_processor.vector_bytes) / static_cast<double>(size_of(type));
   const auto k = static_cast<double>(inner_count(plan));
   const auto n = static_cast<double>(plan.columns);
   const auto stretches = static_cast<double>(position_count(plan.outer_inner));
   const double steps = stretches * (static_cast<double>(plan.inner.extent) / vector + 1);
   const bool plain = plan.product.match.combination == Combination{} && is_float(type);
-  const double per_step = plain ? 0.5 * n + 0.5 : 3 * n;
+  const double per_step = plain ? (n + 1) / nominal_processor.operations_per_cycle : 3 * n;
   const double rows = static_cast<double>(plan.row.extent);
   const auto products = static_cast<double>(position_count(plan.rest));
   const double one_row = steps * per_step + 12 * n + 6;
   const double packing = plan.packs_b ? n * k * 2 : 0;
   const double bytes = products * rows * k * static_cast<double>(size_of(plan.product.a.reading.dtype));
-  const double computing = products * seconds_per_cycle * (rows * one_row + packing + 100);
+  const double computing = products * nominal_processor.cycle_seconds * (rows * one_row + packing + 100);
   return 3e-7 + std::max(computing, transfer_seconds(bytes));
 }
 

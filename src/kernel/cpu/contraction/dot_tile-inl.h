@@ -8,6 +8,7 @@
 #include "kernel/cpu/contraction/partial_vector-inl.h"
 #include "kernel/cpu/contraction/stored_vector-inl.h"
 #include "kernel/cpu/contraction/vector_ops-inl.h"
+#include "machine/processor.h"
 
 #if defined(EINREL_CONTRACTION_DOT_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EINREL_CONTRACTION_DOT_TILE_INL_H
@@ -58,7 +59,7 @@ void dot_tile(const DotTile<T, Stored>& task) {
     for (std::size_t c = 0; c < columns; ++c) held[r][c] = hn::Set(d, identity<T, reduce>());
   }
   // Rows end, or come side by side, too soon for the processor to foresee them.
-  constexpr std::size_t ahead = 4096 / rows / sizeof(Stored);
+  constexpr std::size_t ahead = nominal_processor.page_bytes / rows / sizeof(Stored);
   const std::int64_t whole = task.inner / lanes * lanes;
   const FirstLanes<Tag<T>> rest(task.inner - whole);
   for (std::int64_t o = 0; o < task.outer; ++o) {

@@ -292,8 +292,9 @@ void Packer<T>::copy(const Group& group, const Lines& lines, std::int64_t begin,
   copy.count = static_cast<std::int64_t>(group.end - group.begin);
   copy.width = lines.width;
   copy.panel = lines.width * slots();
-  const bool collide = copy.panel * static_cast<std::int64_t>(sizeof(T)) % page_bytes == 0;
-  const std::int64_t most_panels = collide ? 8 : std::numeric_limits<std::int64_t>::max();
+  const bool collide = copy.panel * static_cast<std::int64_t>(sizeof(T)) % nominal_processor.page_bytes == 0;
+  const std::int64_t most_panels =
+      collide ? nominal_processor.first_cache_ways : std::numeric_limits<std::int64_t>::max();
   const Stored* const source = reinterpret_cast<const Stored*>(operand_) + base_;
   while (begin < end) {
     copy.lanes = std::min(lines.width - begin % lines.width, end - begin);

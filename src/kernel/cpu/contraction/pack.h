@@ -27,7 +27,8 @@ std::int64_t inner_run(const std::vector<Loop>& inner, std::size_t quantity);
 template <class T>
 T pad_value(const Reading& reading);
 
-/// Nanoseconds per element, roughly, of an operand that is in the second or third cache.
+/// Nanoseconds per element, roughly, of an operand that is in the second or third cache: of these loops, measured where
+/// a processor is about nominal_processor.
 double packing_nanoseconds(PackingWay way, DType type);
 
 /// Copies an operand into panels that tiles are computed from: some of its lines (rows or columns) at some inner

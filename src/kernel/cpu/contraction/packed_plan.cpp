@@ -12,7 +12,7 @@
 namespace einrel::contraction {
 namespace {
 
-constexpr std::int64_t cache_line = 64;  ///< panels begin at one
+constexpr std::int64_t cache_line = nominal_processor.line_bytes;  ///< panels begin at one
 
 /// What a plan needs to know of the tile kernels.
 struct TileShape {
@@ -89,6 +89,7 @@ std::optional<std::int64_t> even_step(const std::vector<Loop>& loops, std::size_
 /// Whether the lines of so many rows find room in the places of the first-level cache that they may be in: else they
 /// evict one another while a tile is computed.
 bool have_room(std::int64_t rows, std::int64_t row_bytes, std::int64_t step_bytes) {
+  constexpr std::int64_t page_bytes = nominal_processor.page_bytes;
   step_bytes = std::abs(step_bytes);
   if (step_bytes > 2 * page_bytes) step_bytes = step_bytes % page_bytes + page_bytes;
   constexpr std::int64_t places = page_bytes / cache_line;
@@ -100,8 +101,7 @@ bool have_room(std::int64_t rows, std::int64_t row_bytes, std::int64_t step_byte
     next = std::max(next, begin / cache_line);
     for (; next * cache_line < begin + row_bytes; ++next, ++lines) ++held[static_cast<std::size_t>(next % places)];
   }
-  // Caches hold 8 lines in a place at least, of which B needs one.
-  constexpr std::int64_t few = 7;
+  constexpr std::int64_t few = nominal_processor.first_cache_ways - 1;  // B needs one
   return *std::max_element(held.begin(), held.end()) <= std::max(few, ceil_div(lines, places) + 1);
 }
 
@@ -129,24 +129,26 @@ std::optional<std::int64_t> step_in_place(const PackedPlan& plan) {
                                   : step_in_place(plan, tile_kernels<double>(match.combination, false));
 }
 
-/// Cycles of one vector operation of a combination, where two start in a cycle.
+/// Cycles of one vector operation of a combination: a fused one, or several.
 double vector_cycles(const Match& match) {
   const Combination c = match.combination;
-  const bool fused = c.reduce == Reduce::sum && c.join == Join::multiply && is_float(match.type);
-  const bool slow = c.join == Join::multiply && is_integer(match.type);
-  return fused ? 0.5 : slow ? (match.type == DType::i32 ? 1.5 : 4) : c.join == Join::absolute_difference ? 1.5 : 1;
+  const auto operations = [&] {
+    if (c.join == Join::multiply && is_integer(match.type)) return match.type == DType::i32 ? 3 : 8;
+    if (c.join == Join::multiply && c.reduce == Reduce::sum) return 1;
+    return c.join == Join::absolute_difference ? 3 : 2;
+  };
+  return operations() / nominal_processor.operations_per_cycle;
 }
 
 /// Cycles of one tile at one slot.
 double slot_cycles(const PackedPlan& plan, const TileShape& shape, double height, double width) {
   // Where the columns are too large for the first-level cache, a line of them comes from the second for each tile.
-  constexpr std::int64_t first_level = 32768;
-  const bool comes = plan.columns * slots_of(plan, plan.inner_block) * slot_bytes(plan) > first_level;
-  const double coming = comes ? 0.5 * width : 0;
+  const std::int64_t bytes = plan.columns * slots_of(plan, plan.inner_block) * slot_bytes(plan);
+  const double coming = bytes > nominal_processor.first_cache ? nominal_processor.fetched_line_cycles * width : 0;
   // A matrix unit takes as many cycles for a block as it has slots.
   if (shape.in_blocks) return height / static_cast<double>(block_side) * width + coming;
-  const double loads = (height + width) / 2;
-  const double latency = plan.pairs ? 6 : 4;
+  const double loads = (height + width) / nominal_processor.operations_per_cycle;
+  const double latency = (plan.pairs ? 1.5 : 1) * nominal_processor.latency_cycles;
   return std::max({height * width * vector_cycles(plan.product.match), loads, latency}) + coming;
 }
 
@@ -209,7 +211,7 @@ double modelled_seconds(const PackedPlan& plan, const TileShape& shape) {
     return 1e-9 * elements * (packing_nanoseconds(way, type) + of_guards) + transfer_seconds(bytes);
   };
   const double passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
-  double seconds = seconds_per_cycle * all_tiles_cycles(plan, shape, plan.tile_rows);
+  double seconds = nominal_processor.cycle_seconds * all_tiles_cycles(plan, shape, plan.tile_rows);
   if (shape.in_blocks && a != PackingWay::inner) seconds += 1.2e-10 * m * k * column_parts;  // turned after packing
   const double reading = transfer_seconds(m * k * static_cast<double>(size_of(product.a.reading.dtype)));
   seconds += (plan.rows_in_place ? reading : packing(product.a, a, m * k)) * column_parts;
@@ -236,7 +238,7 @@ std::int64_t most_tiles(std::int64_t tiles, std::int64_t part, std::int64_t thre
 /// threads there are is not known, since bits may not depend on it.
 std::int64_t part_tiles(std::int64_t tiles, std::int64_t most) {
   const auto cost = [&](std::int64_t part) {
-    constexpr double reading = 0.2;  // B from the third-level cache, once for each part
+    constexpr double reading = 0.2;  // B once for each part, in rows of tiles
     std::int64_t sum = 0;
     for (const std::int64_t threads : {1, 2, 4}) sum += threads * most_tiles(tiles, part, threads);
     return static_cast<double>(sum) * (1 + reading / static_cast<double>(part));
@@ -269,7 +271,7 @@ bool share_columns(PackedPlan& plan, const BlockSizes& sizes) {
 /// the same columns. And only where the result is in a cache, to which it goes in short stretches.
 bool cut_columns(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
   constexpr std::int64_t least_columns = 96;
-  constexpr std::int64_t most_result = std::int64_t{2} << 20;
+  constexpr std::int64_t most_result = 2 * nominal_processor.second_cache;
   const bool is_short = seconds < 2 * sizes.in_place_seconds;
   const bool is_large = plan.rows * plan.columns * slot_bytes(plan) > most_result;
   if (plan.batch > 1 || plan.through_block || is_short || is_large) return false;
@@ -301,7 +303,8 @@ void cut_into_parts(PackedPlan& plan, const BlockSizes& sizes, double seconds) {
   plan.part_batch = ceil_div(plan.batch, std::min(plan.batch, wanted));
   const std::int64_t most_rows = round_up(std::max(sizes.rows, plan.tile_rows), plan.tile_rows);
   // A block of the result, and packed rows of A beside it, must fit into the workspace.
-  const std::int64_t most_block = (std::int64_t{2} << 20) / static_cast<std::int64_t>(size_of(plan.product.match.type));
+  const std::int64_t most_block =
+      most_workspace_bytes / 4 / static_cast<std::int64_t>(size_of(plan.product.match.type));
   plan.part_rows = plan.rows;
   plan.part_columns = plan.columns;
   const auto too_large = [&] {

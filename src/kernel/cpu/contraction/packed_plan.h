@@ -8,16 +8,18 @@
 
 namespace einrel::contraction {
 
-/// How a product is cut: at most so many rows and columns, and so many inner positions, are packed at a time.
+/// How a product is cut: at most so many rows and columns, and so many inner positions, are packed at a time. These are
+/// numbers of the algorithm, the best ones measured where caches are about nominal_processor's; inner_bytes says in
+/// which order values are added.
 struct BlockSizes {
   std::int64_t rows = 1536;         ///< of A, packed for one part: at best they stay in the third-level cache
   std::int64_t columns = 256;       ///< of B, packed at a time: they stay in the second-level cache
   std::int64_t inner_bytes = 2048;  ///< of one line: a tile's lines of A and B stay in the first-level cache
   std::int64_t shared_block = 128;  ///< where parts share B, of inner_bytes each: the next ones come meanwhile
   std::int64_t shared_tiles = 10;   ///< rows of tiles of one part that shares B: they stay in the second-level cache
-  double part_seconds = 3e-4;       ///< modelled, of a part at least
-  std::int64_t shared_bytes = most_workspace_bytes;  ///< of columns that are packed for all parts
-  double in_place_seconds = 1e-4;                    ///< as part_seconds, of a part that packs no rows
+  double part_seconds = 1.5 * packed_part_seconds;      ///< modelled, of a part at least
+  std::int64_t shared_bytes = most_workspace_bytes;     ///< of columns that are packed for all parts
+  double in_place_seconds = 2 * unpacked_part_seconds;  ///< as part_seconds, of a part that packs no rows
 };
 
 /// How a product is computed in packed tiles.

@@ -2,6 +2,7 @@
 
 #include "hwy/base.h"
 #include "kernel/cpu/contraction/tile.h"
+#include "machine/processor.h"
 
 namespace einrel::contraction {
 
@@ -29,7 +30,8 @@ class Prefetching {
     const Packed* line = ahead.begin;
     for (std::int64_t l = 0; l < ahead.lines; ++l, line += ahead.stride) {
       HWY_UNROLL(2)
-      for (std::size_t e = 0; e < fetched_slots; e += 64 / sizeof(Packed)) __builtin_prefetch(line + e, 0, 2);
+      for (std::size_t e = 0; e < fetched_slots; e += nominal_processor.line_bytes / sizeof(Packed))
+        __builtin_prefetch(line + e, 0, 2);
     }
     ahead.begin += fetched_slots;
   }

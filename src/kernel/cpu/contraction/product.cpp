@@ -52,8 +52,8 @@ std::variant<Product, std::string> as_product(const KernelSpec& spec, const Loop
 }
 
 double transfer_seconds(double bytes) {
-  constexpr double cached = 1.6e7;
-  return bytes < cached ? bytes / 1e11 : bytes / 2.5e10;
+  constexpr double cached = 0.95 * static_cast<double>(nominal_processor.third_cache);  // others need some of it
+  return bytes / (bytes < cached ? nominal_processor.cache_bandwidth : nominal_processor.thread_bandwidth);
 }
 
 Product transposed(Product product) {

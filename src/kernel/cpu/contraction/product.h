@@ -8,6 +8,7 @@
 #include "kernel/cpu/contraction/match.h"
 #include "kernel/nest.h"
 #include "kernel/spec.h"
+#include "machine/processor.h"
 
 namespace einrel::contraction {
 
@@ -47,9 +48,7 @@ inline bool sums_in_f32(const Match& match) {
 }
 inline constexpr std::int64_t most_additions = 1024;
 
-// What modelled seconds are made of, on a processor of today. Only their order decides.
-
-inline constexpr double seconds_per_cycle = 0.28e-9;
+// Modelled seconds are made of nominal_processor's figures. Only their order decides.
 
 /// Seconds to read so many bytes once, or to write them, which takes two transfers; less is in a cache.
 double transfer_seconds(double bytes);
@@ -64,19 +63,16 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 /// Of a part, at least: one that packs nothing, or one that packs what others do, too.
-inline constexpr double unpacked_part_seconds = 5e-5;
-inline constexpr double packed_part_seconds = 2e-4;
+inline constexpr double unpacked_part_seconds = nominal_processor.part_seconds;
+inline constexpr double packed_part_seconds = 4 * nominal_processor.part_seconds;
 
 /// Into how many parts to cut what takes so long: few enough to be worth their start, and an even number, so that two
-/// threads have as much to do each.
+/// threads have as much to do each. No more than 64, however many cores there are: bits may not depend on that.
 inline std::int64_t parts_for(double seconds, double part_seconds) {
   constexpr double most = 64;
   const auto enough = static_cast<std::int64_t>(std::clamp(seconds / part_seconds, 1.0, most));
   return enough > 1 ? round_up(enough, 2) : 1;
 }
-
-/// Lines that begin a multiple of it apart share a few places in every cache.
-inline constexpr std::int64_t page_bytes = 4096;
 
 /// The positions of all loops together: about, where they are many.
 double positions(const std::vector<Loop>& loops);

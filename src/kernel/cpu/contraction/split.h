@@ -20,9 +20,9 @@ struct Split {
 
 /// Where a reduction may be cut.
 struct CutLimits {
-  std::int64_t pieces = 2;                          ///< at most
-  std::int64_t shortest = 64;                       ///< positions; 1: several loops may be cut, down to their positions
-  std::int64_t most_bytes = std::int64_t{4} << 20;  ///< of all partial results
+  std::int64_t pieces = 2;     ///< at most
+  std::int64_t shortest = 64;  ///< positions; 1: several loops may be cut, down to their positions
+  std::int64_t most_bytes = most_workspace_bytes / 2;  ///< of all partial results
 };
 
 /// nullopt when no loop is that long or the partial results would take more memory.

@@ -1,6 +1,8 @@
-// The kernels of packed tiles. Highway includes this once for each instruction set.
+// The kernels of tiles of packed operands, of rows in place and of windows. Highway includes this once for each
+// instruction set.
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "kernel/cpu/contraction/prefetching.h"
@@ -55,8 +57,23 @@ HWY_NOINLINE void store_some(const T* tile, const Tile<T>& task) {
   }
 }
 
-template <class T, Join join, Reduce reduce, bool careful, std::size_t rows, std::size_t vectors, bool in_place = false>
-void packed_tile(const Tile<T>& task) {
+/// Where a tile finds its rows of A.
+enum class RowsAt : std::uint8_t { panel, in_place, windows };
+
+template <RowsAt place, std::size_t rows, class T>
+HWY_INLINE auto rows_of(const Tile<T>& task) {
+  if constexpr (place == RowsAt::windows) {
+    return RowsOfWindows<T, rows>(task.a, task.a_row, task.a_inner);
+  } else if constexpr (place == RowsAt::in_place) {
+    return RowsInPlace<T, rows>(task.a, task.a_row);
+  } else {
+    return RowsOfPanel<T, rows>(task.a);
+  }
+}
+
+template <class T, Join join, Reduce reduce, bool careful, std::size_t rows, std::size_t vectors,
+          RowsAt place = RowsAt::panel>
+void tile_of(const Tile<T>& task) {
   const Tag<T> d;
   constexpr std::size_t lanes = vector_lanes<T>;
   Vector<T> tile[rows][vectors];
@@ -65,33 +82,19 @@ void packed_tile(const Tile<T>& task) {
     HWY_UNROLL(2)
     for (std::size_t v = 0; v < vectors; ++v) tile[r][v] = hn::Set(d, identity<T, reduce>());
   }
-  auto a = [&] {
-    if constexpr (in_place) {
-      return RowsInPlace<T, rows>(task.a, task.a_row);
-    } else {
-      return RowsOfPanel<T, rows>(task.a);
-    }
-  }();
+  auto a = rows_of<place, rows>(task);
   const T* b = task.b;
+  if constexpr (place == RowsAt::windows) {  // whole tiles, of an image and a panel that are in the caches
+    add_slots<T, join, reduce, careful>(tile, a, b, task.inner);
+    return store_whole<reduce, T, rows, vectors>(tile, task);
+  }
   Prefetching<T, T, rows, vectors, lanes> prefetching(task);
-  for (std::int64_t left = task.inner; left > 0;) {
+  for (std::int64_t left = task.inner; left > 0; left -= std::int64_t{fetched_slots}) {
     prefetching.advance();
-    if constexpr (in_place) {
+    if constexpr (place == RowsAt::in_place) {
       if (left > std::int64_t{fetched_slots}) a.fetch(fetched_slots);
     }
-    const std::int64_t stop = std::max<std::int64_t>(0, left - std::int64_t{fetched_slots});
-    // In steps of two: processors fetch what lies as far behind a load as it lies behind the one of the step before,
-    // and that of the next slot would come too late from the second-level cache.
-    for (; left - stop >= 2; left -= 2, a.advance(2), b += 2 * vectors * lanes) {
-      add_slot<T, join, reduce, careful>(tile, a, 0, b);
-      add_slot<T, join, reduce, careful>(tile, a, 1, b + vectors * lanes);
-    }
-    if (left > stop) {
-      add_slot<T, join, reduce, careful>(tile, a, 0, b);
-      --left;
-      a.advance(1);
-      b += vectors * lanes;
-    }
+    add_slots<T, join, reduce, careful>(tile, a, b, std::min(left, std::int64_t{fetched_slots}));
   }
   if (task.rows == std::int64_t{rows} && task.lanes == std::int64_t{vectors * lanes}) {
     store_whole<reduce, T, rows, vectors>(tile, task);
@@ -108,10 +111,15 @@ void packed_tile(const Tile<T>& task) {
 
 template <class T, Join join, Reduce reduce, bool careful, std::size_t... row>
 void add_kernels_of_fewer_rows(TileKernels<T>& kernels, std::index_sequence<row...>) {
-  ((kernels.functions[row][0] = packed_tile<T, join, reduce, careful, row + 1, 1>), ...);
-  ((kernels.functions[row][1] = packed_tile<T, join, reduce, careful, row + 1, 2>), ...);
-  ((kernels.in_place[row][0] = packed_tile<T, join, reduce, careful, row + 1, 1, true>), ...);
-  ((kernels.in_place[row][1] = packed_tile<T, join, reduce, careful, row + 1, 2, true>), ...);
+  ((kernels.functions[row] = {tile_of<T, join, reduce, careful, row + 1, 1>,
+                              tile_of<T, join, reduce, careful, row + 1, 2>}),
+   ...);
+  ((kernels.in_place[row] = {tile_of<T, join, reduce, careful, row + 1, 1, RowsAt::in_place>,
+                             tile_of<T, join, reduce, careful, row + 1, 2, RowsAt::in_place>}),
+   ...);
+  ((kernels.windows[row] = {tile_of<T, join, reduce, careful, row + 1, 1, RowsAt::windows>,
+                            tile_of<T, join, reduce, careful, row + 1, 2, RowsAt::windows>}),
+   ...);
 }
 
 template <class T, Join join, Reduce reduce, bool careful>
@@ -123,7 +131,7 @@ TileKernels<T> kernels_of() {
   if constexpr (join == Join::multiply && reduce == Reduce::sum && hwy::IsFloat<T>()) {
     add_kernels_of_fewer_rows<T, join, reduce, careful>(kernels, std::make_index_sequence<tile_rows>());
   } else {
-    kernels.functions[tile_rows - 1][1] = packed_tile<T, join, reduce, careful, tile_rows, 2>;
+    kernels.functions[tile_rows - 1][1] = tile_of<T, join, reduce, careful, tile_rows, 2>;
   }
   return kernels;
 }

@@ -5,6 +5,7 @@
 
 #include "hwy/highway.h"
 #include "kernel/cpu/contraction/combination.h"
+#include "machine/processor.h"
 
 #if defined(EINREL_CONTRACTION_VECTOR_OPS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EINREL_CONTRACTION_VECTOR_OPS_INL_H
@@ -164,7 +165,8 @@ class RowsInPlace {
     for (std::size_t r = 0; r < rows; ++r) {
       const T* const row = begin_[r / 3] + static_cast<std::int64_t>(r % 3) * step_;
       HWY_UNROLL(2)
-      for (std::size_t s = slots; s < 2 * slots; s += 64 / sizeof(T)) __builtin_prefetch(row + s, 0, 3);
+      for (std::size_t s = slots; s < 2 * slots; s += nominal_processor.line_bytes / sizeof(T))
+        __builtin_prefetch(row + s, 0, 3);
     }
   }
 
@@ -172,6 +174,23 @@ class RowsInPlace {
   static constexpr std::size_t groups = (rows + 2) / 3;
   const T* begin_[groups];
   std::int64_t step_;
+};
+
+/// So many rows of A, `step` elements apart, whose slots begin where `inner` says.
+template <class T, std::size_t rows>
+class RowsOfWindows {
+ public:
+  HWY_INLINE RowsOfWindows(const T* a, std::int64_t step, const std::int64_t* inner)
+      : a_(a), step_(step), inner_(inner) {}
+  HWY_INLINE T at(std::size_t row, std::size_t slot) const {
+    return a_[inner_[slot] + static_cast<std::int64_t>(row) * step_];
+  }
+  HWY_INLINE void advance(std::size_t slots) { inner_ += slots; }
+
+ private:
+  const T* a_;
+  std::int64_t step_;
+  const std::int64_t* inner_;
 };
 
 /// Reduces a tile with the joins of one slot of A and the lanes of B there.
@@ -186,6 +205,23 @@ HWY_INLINE void add_slot(Vector<T> (&tile)[rows][vectors], const Rows& a, std::s
     const Vector<T> a_lanes = hn::Set(d, a.at(r, slot));
     HWY_UNROLL(2)
     for (std::size_t v = 0; v < vectors; ++v) tile[r][v] = step<join, reduce, careful>(tile[r][v], a_lanes, b_lanes[v]);
+  }
+}
+
+/// The same of so many slots, and on to those behind them. In steps of two: processors fetch what lies as far behind a
+/// load as it lies behind the one of the step before, and that of the next slot would come too late from the
+/// second-level cache.
+template <class T, Join join, Reduce reduce, bool careful, class Rows, std::size_t rows, std::size_t vectors>
+HWY_INLINE void add_slots(Vector<T> (&tile)[rows][vectors], Rows& a, const T*& b, std::int64_t count) {
+  constexpr std::size_t lanes = vectors * vector_lanes<T>;
+  for (; count >= 2; count -= 2, a.advance(2), b += 2 * lanes) {
+    add_slot<T, join, reduce, careful>(tile, a, 0, b);
+    add_slot<T, join, reduce, careful>(tile, a, 1, b + lanes);
+  }
+  if (count > 0) {
+    add_slot<T, join, reduce, careful>(tile, a, 0, b);
+    a.advance(1);
+    b += lanes;
   }
 }
 

@@ -16,7 +16,7 @@
 namespace einrel::contraction {
 namespace {
 
-constexpr std::int64_t elements_of_line = 16;  // of a cache line, in f32
+constexpr std::int64_t elements_of_line = nominal_processor.line_bytes / 4;  // in f32
 
 /// A loop on its way to an axis.
 struct Walker {

@@ -7,7 +7,7 @@
 #include "kernel/cpu/contraction/pack.h"
 #include "kernel/cpu/contraction/pack_ops.h"
 #include "kernel/cpu/contraction/store.h"
-#include "kernel/cpu/contraction/window_tile.h"
+#include "kernel/cpu/contraction/tile.h"
 
 namespace einrel::contraction {
 namespace {
@@ -37,7 +37,7 @@ class WindowPart {
         plan_(prepared.plan),
         product_(plan_.product),
         arrays_(arrays),
-        kernels_(window_kernels<T>()),
+        kernels_(tile_kernels<T>(Combination{}, false)),
         image_copy_(product_.a, plan_.axes, plan_.shape),
         b_(product_.b, product_.columns, product_.inner, product_.match.type),
         image_(reinterpret_cast<T*>(workspace.own)) {
@@ -45,6 +45,10 @@ class WindowPart {
     panel_ = reinterpret_cast<T*>(workspace.own + offsets.panel);
     block_ = reinterpret_cast<T*>(workspace.own + offsets.block);
     transposed_ = reinterpret_cast<T*>(workspace.own + offsets.transposed);
+    for (std::size_t r = 0; r < most_tile_rows; ++r) {
+      tile_rows_[0][r] = static_cast<std::int64_t>(r) * kernels_.vector;
+      tile_rows_[1][r] = 2 * tile_rows_[0][r];
+    }
   }
 
   void run(std::int64_t part) {
@@ -137,7 +141,9 @@ class WindowPart {
   void compute_line(const T* a, std::int64_t vectors, T* z) const {
     const std::int64_t rows = row_counts_.back();
     const std::int64_t tiles = ceil_div(rows, kernels_.rows);
-    WindowTile<T> tile;
+    Tile<T> tile;
+    tile.lanes = vectors * kernels_.vector;
+    tile.z_rows = tile_rows_[static_cast<std::size_t>(vectors - 1)].data();
     tile.a_row = step_in(plan_.shape, plan_.axes.rows.back());
     tile.a_inner = prepared_.inner_offsets.data() + inner_begin_;
     tile.b = panel_;
@@ -148,8 +154,9 @@ class WindowPart {
       const std::int64_t begin = rows * t / tiles;
       const std::int64_t end = rows * (t + 1) / tiles;
       tile.a = a + begin * tile.a_row;
-      tile.z = z + begin * vectors * kernels_.vector;
-      kernels_.functions[static_cast<std::size_t>(end - begin - 1)][static_cast<std::size_t>(vectors - 1)](tile);
+      tile.rows = end - begin;
+      tile.z = z + begin * tile.lanes;
+      kernels_.windows[static_cast<std::size_t>(tile.rows - 1)][static_cast<std::size_t>(vectors - 1)](tile);
     }
   }
 
@@ -198,13 +205,14 @@ class WindowPart {
   const WindowPlan& plan_;
   const Product& product_;
   const Arrays& arrays_;
-  const WindowKernels<T>& kernels_;
+  const TileKernels<T>& kernels_;
   ImageCopy<T> image_copy_;
   Packer<T> b_;
   T* image_ = nullptr;
   T* panel_ = nullptr;
   T* block_ = nullptr;  ///< of the result: all of the part, or one line of rows and one panel of columns
   T* transposed_ = nullptr;
+  std::array<std::array<std::int64_t, most_tile_rows>, 2> tile_rows_{};  ///< offsets in a tile of 1 or 2 vectors
   const T* a_ = nullptr;  ///< the first row and inner position in the image
   std::byte* result_ = nullptr;
   std::vector<std::int64_t> quantities_;

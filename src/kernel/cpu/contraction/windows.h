@@ -11,12 +11,12 @@
 
 namespace einrel::contraction {
 
-/// Up to where the parts of a product are cut.
+/// Up to where the parts of a product are cut: numbers of the algorithm, as BlockSizes.
 struct WindowSizes {
-  std::int64_t inner_bytes = 3072;         ///< of one line of B: a panel stays in the second-level cache
-  std::int64_t image_bytes = 2 << 20;      ///< of one part
-  std::int64_t workspace_bytes = 7 << 20;  ///< of one part
-  double part_seconds = 3e-4;              ///< modelled, of a part at least
+  std::int64_t inner_bytes = 3072;                  ///< of one line of B: a panel stays in the second-level cache
+  std::int64_t image_bytes = 2 << 20;               ///< of one part
+  std::int64_t workspace_bytes = 7 << 20;           ///< of one part
+  double part_seconds = 1.5 * packed_part_seconds;  ///< modelled, of a part at least
 };
 
 /// How a sum of products of overlapping windows is computed: each part copies what its windows cover once, and tiles

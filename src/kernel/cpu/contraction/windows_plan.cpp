@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "kernel/cpu/contraction/pack.h"
-#include "kernel/cpu/contraction/window_tile.h"
+#include "kernel/cpu/contraction/tile.h"
 #include "kernel/cpu/contraction/windows.h"
 
 namespace einrel::contraction {
@@ -22,7 +22,8 @@ WindowsShape kernel_shape(DType type) {
   const auto shape = [](const auto& kernels) {
     return WindowsShape{kernels.rows, kernels.vector, kernels.instructions};
   };
-  return type == DType::f32 ? shape(window_kernels<float>()) : shape(window_kernels<double>());
+  return type == DType::f32 ? shape(tile_kernels<float>(Combination{}, false))
+                            : shape(tile_kernels<double>(Combination{}, false));
 }
 
 std::int64_t element_size(const WindowPlan& plan) {
@@ -59,7 +60,7 @@ bool fits(const WindowPlan& plan, const WindowSizes& sizes) {
   const auto size = static_cast<double>(element_size(plan));
   const double image = size * image_size(plan.axes, plan.part_rows, plan.product.inner);
   const double panel = size * static_cast<double>(plan.tile_lanes * (plan.inner_block + rows_at_once));
-  constexpr std::int64_t most_columns = 4096;  // each has an offset
+  constexpr std::int64_t most_columns = 4096;  // each has an offset, whatever the processor
   return image <= static_cast<double>(sizes.image_bytes) && plan.part_columns <= most_columns &&
          image + panel + size * block_size(plan) <= static_cast<double>(sizes.workspace_bytes);
 }
@@ -74,12 +75,13 @@ double waiting_cycles(const WindowPlan& plan) {
     const ImageWalk& walk = plan.axes.inner[l];
     if (walk.axis == last && walk.stride != 0) run *= static_cast<double>(plan.product.inner[l].extent);
   }
-  constexpr double cache_bytes = 64 << 10;
-  constexpr double cycles = 5;
-  const double bytes = 64 + run * static_cast<double>(element_size(plan));
+  // Lines that nothing else needs stay even where there are somewhat too many.
+  constexpr double cache_bytes = 2 * static_cast<double>(nominal_processor.first_cache);
+  const double bytes =
+      static_cast<double>(nominal_processor.line_bytes) + run * static_cast<double>(element_size(plan));
   const double runs = static_cast<double>(plan.tile_rows) / run;
   const bool stay = runs * static_cast<double>(plan.inner_block) * bytes < cache_bytes;
-  return stay ? 0 : cycles * runs * static_cast<double>(plan.inner);
+  return stay ? 0 : nominal_processor.missed_line_cycles * runs * static_cast<double>(plan.inner);
 }
 
 /// Cycles of all tiles along the last loop of the rows and one panel of columns.
@@ -87,8 +89,9 @@ double line_cycles(const WindowPlan& plan, std::int64_t vectors) {
   const std::int64_t extent = plan.product.rows.back().extent;
   const auto height = static_cast<double>(plan.tile_rows);
   const auto width = static_cast<double>(vectors);
-  constexpr double latency = 4;
-  const double step = std::max({height * width / 2, (height + width) / 2 + 0.5, latency});
+  constexpr double at_once = nominal_processor.operations_per_cycle;
+  const double step =
+      std::max({height * width / at_once, (height + width) / at_once + 0.5, nominal_processor.latency_cycles});
   const auto passes = static_cast<double>(ceil_div(plan.inner, plan.inner_block));
   return static_cast<double>(ceil_div(extent, plan.tile_rows)) *
          (step * static_cast<double>(plan.inner) + waiting_cycles(plan) + passes * (30 + 1.5 * height * width));
@@ -101,10 +104,10 @@ double tiles_seconds(const WindowPlan& plan, const WindowsShape& shape) {
   double cycles = static_cast<double>(whole) * line_cycles(plan, vectors);
   if (rest > 0) cycles += line_cycles(plan, rest <= shape.vector ? 1 : 2);
   const double lines = positions(plan.product.rows) / static_cast<double>(plan.product.rows.back().extent);
-  return seconds_per_cycle * cycles * lines;
+  return nominal_processor.cycle_seconds * cycles * lines;
 }
 
-/// Every part copies its image and packs its columns.
+/// Every part copies its image and packs its columns. What an element, a part or a tile takes is of the loops here.
 double modelled_seconds(const WindowPlan& plan, const WindowsShape& shape) {
   const Product& product = plan.product;
   const double rows = positions(product.rows);
@@ -226,7 +229,7 @@ std::variant<WindowPlan, std::string> plan_windows(const Product& product, const
 }
 
 WindowWorkspace workspace_of(const WindowPlan& plan) {
-  constexpr std::int64_t line = 64;
+  constexpr std::int64_t line = nominal_processor.line_bytes;
   const std::int64_t size = element_size(plan);
   WindowWorkspace workspace;
   workspace.panel = round_up(plan.shape.size * size, line);
