@@ -88,20 +88,20 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
   const auto& [files, paths, written, seed, program, scalars] = prepared;
   const auto& compiled = std::get<Compiled>(program);
   if (arguments.explain && !arguments.json) print(explain_text(compiled, source, Detail::folded) + "\n");
-  check_inputs_given(program, files, seed);
+  const InputSources inputs = input_sources(program, files, seed);
   const PlannedTasks tasks = whole_tasks(compiled);
-  const TensorBindings inputs = load_inputs(tasks, files, seed);
+  const auto in_place = [&](const StoredRelation& input) { return is_in_place(files, input.name, input.dtype); };
+  check_memory(tasks, layouts_of(inputs), in_place, memory_option);
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
   PlanResources resources{parse_threads(arguments.threads), {}, {}};
   resources.repeats = parse_repeats(arguments.repeats);
   Session session(tasks, std::move(resources));
-  const PlanRunReport report = session.step(sources_of(inputs), writers_to(outputs, tasks.graph), scalars,
-                                            progress_listener(arguments.progress));
+  const PlanRunReport report =
+      session.step(inputs, writers_to(outputs, tasks.graph), scalars, progress_listener(arguments.progress));
   const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
   write_outputs(written, outputs);
   if (arguments.json) {
-    WholeRun run{tasks, report, outputs, {}, peak_bytes, {}};
-    for (const auto& [name, tensor] : inputs) run.layouts[name] = tensor.strides();
+    WholeRun run{tasks, report, outputs, layouts_of(inputs), peak_bytes, {}};
     for (const auto& [name, file] : files) run.sources[name] = file.name;
     print(run_json(compiled, run) + "\n");
     return;

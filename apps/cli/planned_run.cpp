@@ -27,30 +27,6 @@
 namespace einrel::cli {
 namespace {
 
-/// Files are mapped. What cannot be used as it lies there is converted where it is needed, chunk by chunk, as random
-/// inputs are made: all of it at once may be more than there is memory for.
-InputSources sources_of(const PlannedRun& run) {
-  check_inputs_given(run.program, run.inputs, run.seed);
-  InputSources sources;
-  for (const ProgramInput& input : inputs_of(run.program)) {
-    const auto file = run.inputs.find(input.name);
-    if (is_in_place(run.inputs, input.name, input.dtype)) {
-      sources[input.name] = read(file->second, input.dtype);
-    } else if (file != run.inputs.end()) {
-      sources[input.name] = [&stored = file->second, dtype = input.dtype](const std::vector<std::int64_t>& begin,
-                                                                          const Shape& bound, std::byte* to) {
-        read_box(stored, dtype, begin, bound, to);
-      };
-    } else {
-      sources[input.name] = [input, seed = *run.seed](const std::vector<std::int64_t>& begin, const Shape& bound,
-                                                      std::byte* to) {
-        fill_random(seed, input.name, input.dtype, input.bound, begin, bound, to);
-      };
-    }
-  }
-  return sources;
-}
-
 /// Without --memory a process on its own has no limit: what --machine has is a site's.
 std::optional<std::int64_t> limit_of(const PlannedRun& run, const PlanRequest& request, const Job& job) {
   return run.plan.memory || job.is_started ? request.memory : std::nullopt;
@@ -154,7 +130,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   agree(job, [&] {
     if (run.trace) check_replaceable(*run.trace);
     if (run.html) check_replaceable(*run.html);
-    sources = sources_of(run);
+    sources = input_sources(run.program, run.inputs, run.seed);
     chosen = choose(run, job);
     const auto in_place = [&](const StoredRelation& input) { return is_in_place(run.inputs, input.name, input.dtype); };
     if (!job.is_started) check_room(run.source.name(), tasks_of(chosen), in_place, memory_option);

@@ -230,17 +230,35 @@ bool is_in_place(const OpenInputs& files, const std::string& name, DType dtype) 
   return file != files.end() && is_read_in_place(file->second, dtype);
 }
 
-TensorBindings load_inputs(const PlannedTasks& whole, const OpenInputs& files,
+InputSources input_sources(const AnyProgram& program, const OpenInputs& files,
                            const std::optional<std::uint64_t>& seed) {
-  const auto in_place = [&](const StoredRelation& input) { return is_in_place(files, input.name, input.dtype); };
-  check_memory(whole, in_place, memory_option);
-  TensorBindings tensors;
-  for (const StoredRelation& input : whole.graph.inputs) {
+  check_inputs_given(program, files, seed);
+  InputSources sources;
+  for (const ProgramInput& input : inputs_of(program)) {
     const auto file = files.find(input.name);
-    tensors[input.name] = file != files.end() ? read(file->second, input.dtype)
-                                              : random_tensor(*seed, input.name, input.dtype, input.bound);
+    if (is_in_place(files, input.name, input.dtype)) {
+      sources[input.name] = read(file->second, input.dtype);
+    } else if (file != files.end()) {
+      sources[input.name] = [&stored = file->second, dtype = input.dtype](const std::vector<std::int64_t>& begin,
+                                                                          const Shape& bound, std::byte* to) {
+        read_box(stored, dtype, begin, bound, to);
+      };
+    } else {
+      sources[input.name] = [input, seed = *seed](const std::vector<std::int64_t>& begin, const Shape& bound,
+                                                  std::byte* to) {
+        fill_random(seed, input.name, input.dtype, input.bound, begin, bound, to);
+      };
+    }
   }
-  return tensors;
+  return sources;
+}
+
+LayoutBindings layouts_of(const InputSources& sources) {
+  LayoutBindings layouts;
+  for (const auto& [name, source] : sources) {
+    if (const auto* const tensor = std::get_if<Tensor>(&source)) layouts[name] = tensor->strides();
+  }
+  return layouts;
 }
 
 }  // namespace einrel::cli

@@ -11,6 +11,7 @@
 #include "einsum/check.h"
 #include "einsum/ein_graph.h"
 #include "engine/compile.h"
+#include "engine/kernels.h"
 #include "engine/planned_tasks.h"
 #include "exec/task_graph.h"
 #include "tensor/inflate.h"
@@ -72,9 +73,12 @@ void check_inputs_given(const AnyProgram& program, const OpenInputs& files, cons
 /// Whether an input is used where it lies in its file, and takes no memory.
 bool is_in_place(const OpenInputs& files, const std::string& name, DType dtype);
 
-/// A tensor for every input: from its file, else random; check_inputs_given tells whether there is one. Throws RunError
-/// when the run would not fit in memory.
-TensorBindings load_inputs(const PlannedTasks& whole, const OpenInputs& files,
+/// Files are mapped. What cannot be used as it lies there is converted where it is needed, chunk by chunk, as random
+/// inputs are made: all of it at once may be more than there is memory for. `files` must outlive them. Throws as
+/// check_inputs_given.
+InputSources input_sources(const AnyProgram& program, const OpenInputs& files,
                            const std::optional<std::uint64_t>& seed);
+/// Of those that are tensors.
+LayoutBindings layouts_of(const InputSources& sources);
 
 }  // namespace einrel::cli

@@ -100,9 +100,8 @@ Tensor Tensor::borrow_bytes(DType dtype, Shape shape, std::span<const std::byte>
   return at_border([&] {
     einrel::Shape bound = checked_shape(dtype, shape, bytes.size() / size_of(dtype));
     Strides strides = row_major_strides(bound);
-    const bool is_borrowed = owner == nullptr;
     einrel::Tensor tensor(inside(dtype), std::move(bound), std::move(strides), bytes.data(), std::move(owner));
-    return Tensor(std::make_shared<const Data>(Data{std::move(tensor), std::move(shape), is_borrowed}));
+    return Tensor(std::make_shared<const Data>(Data{std::move(tensor), std::move(shape)}));
   });
 }
 

@@ -10,13 +10,11 @@ namespace einrel::api {
 struct Tensor::Data {
   einrel::Tensor tensor;
   Shape shape;
-  bool is_borrowed = false;  ///< nobody keeps the elements alive
 };
 
 /// From and to the tensors of the rooms below.
 struct TensorAccess {
   static const einrel::Tensor& inside(const Tensor& tensor) { return tensor.data_->tensor; }
-  static bool is_borrowed(const Tensor& tensor) { return tensor.data_->is_borrowed; }
   /// Copies elements that do not lie as those of the interface do. Throws as einrel::Tensor does.
   static Tensor outside(const einrel::Tensor& tensor);
 };

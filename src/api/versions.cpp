@@ -59,7 +59,7 @@ std::int64_t Version::peak_bytes(std::string_view limit) {
   const std::lock_guard lock(mutex_);
   if (!peak_bytes_) {
     check_memory(
-        whole_tasks(), [](const StoredRelation&) { return true; }, limit);
+        whole_tasks(), {}, [](const StoredRelation&) { return true; }, limit);
     peak_bytes_ = forecast_memory(whole_tasks()).peak_bytes;
   }
   return *peak_bytes_;

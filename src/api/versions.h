@@ -17,7 +17,6 @@
 #include "engine/choose_plan.h"
 #include "engine/compile.h"
 #include "engine/session.h"
-#include "kernel/workers.h"
 
 namespace einrel::api {
 

@@ -212,7 +212,11 @@ PlanResources resources_of(const ChosenTasks& chosen, const std::optional<std::s
                            std::function<void(std::exception_ptr)> on_failure) {
   std::optional<std::int64_t> memory;
   if (chosen.spills) memory = left_for_arrays(*chosen.limit, bookkeeping_by_starpu(chosen.tasks));
-  return {chosen.threads, memory, {folder.value_or(temporary_folder()), std::move(on_failure)}, chosen.in_order};
+  return {chosen.threads,
+          memory,
+          {folder.value_or(temporary_folder()), std::move(on_failure)},
+          chosen.in_order,
+          chosen.limit.has_value()};
 }
 
 }  // namespace einrel

@@ -45,6 +45,17 @@ bool lies_in_operand(const Vertex& vertex, const std::vector<ArrayLayout>& layou
   return view != nullptr && view_strides(*view, layouts[vertex.inputs.front().index].strides).has_value();
 }
 
+/// Those that some task calls a kernel for: no views that their readers see through.
+std::set<std::size_t> vertices_with_tasks(const PlannedTasks& whole) {
+  std::set<std::size_t> vertices;
+  for (const Task& task : whole.graph.tasks) {
+    if (!std::holds_alternative<CallKernel>(task.op)) continue;
+    const std::optional<std::size_t> vertex = whole.vertices[task.node.index];
+    if (vertex) vertices.insert(*vertex);
+  }
+  return vertices;
+}
+
 /// Says of vertices whose kernels a task calls together that they run so.
 class TogetherKernels {
  public:
@@ -128,10 +139,11 @@ std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled
   const EinGraph& graph = compiled.graph;
   const std::vector<ArrayLayout> layouts = layouts_of_tensors(graph, given);
   const ScalarBindings scalars = some_scalars(graph);
+  const std::set<std::size_t> made = vertices_with_tasks(whole);
   std::vector<std::optional<VertexKernel>> kernels(graph.vertices.size());
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (is_input(vertex) || lies_in_operand(vertex, layouts)) continue;
+    if (is_input(vertex) || (lies_in_operand(vertex, layouts) && made.count(v) == 0)) continue;
     std::vector<ArrayLayout> operands;
     for (const VertexId input : vertex.inputs) operands.push_back(layouts[input.index]);
     std::optional<Choice> choice = choice_of(vertex, operands, scalars);

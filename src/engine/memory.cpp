@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "exec/task_body.h"
 #include "tensor/dtype.h"
 
 namespace einrel {
@@ -59,23 +60,33 @@ std::int64_t add_alive(std::int64_t alive, std::int64_t bytes, const std::string
   return sum;
 }
 
-bool is_read(const Task& task) { return std::holds_alternative<ReadInput>(task.op); }
+std::vector<std::optional<ArrayLayout>> input_layouts(const TaskGraph& graph, const LayoutBindings& given) {
+  std::vector<std::optional<ArrayLayout>> layouts;
+  for (const StoredRelation& input : graph.inputs) {
+    layouts.emplace_back(row_major_layout(input.dtype, input.bound));
+    const auto found = given.find(input.name);
+    if (found != given.end()) layouts.back()->strides = found->second;
+  }
+  return layouts;
+}
 
 }  // namespace
 
-MemoryForecast forecast_memory(const PlannedTasks& whole) {
+MemoryForecast forecast_memory(const PlannedTasks& whole, const LayoutBindings& layouts) {
   const TaskGraph& graph = whole.graph;
   MemoryForecast forecast;
   std::int64_t live = 0;
   for (const StoredRelation& input : graph.inputs)
     live = add_alive(live, checked_bytes(input.bound, input.dtype), input.name);
   forecast.peak_bytes = live;
-  std::vector<bool> is_input(graph.arrays.size(), false);
+  std::vector<bool> stays(graph.arrays.size(), false);  // inputs, which are counted, and outputs
   const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
+  const std::vector<std::optional<PartInPlace>> in_place = parts_in_place(graph, input_layouts(graph, layouts));
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    for (const ArrayId made : task.makes) is_input[made.index] = is_read(task);
-    if (!is_read(task) && !overwritten(task)) {
+    for (const ArrayId made : task.makes) stays[made.index] = in_place[t].has_value();
+    if (std::holds_alternative<WriteOutput>(task.op)) stays[task.reads.front().index] = true;
+    if (!in_place[t] && !overwritten(task)) {
       for (const ArrayId made : task.makes)
         live = add_alive(live, checked_bytes(graph[made].bound, graph[made].dtype), name_of(whole, t));
     }
@@ -84,15 +95,15 @@ MemoryForecast forecast_memory(const PlannedTasks& whole) {
       forecast.peak_vertex = whole.vertices[task.node.index].value_or(0);
     }
     for (const ArrayId array : freed[t]) {
-      if (!is_input[array.index] && overwritten(task) != array) live -= bytes_of(graph[array]);
+      if (!stays[array.index] && overwritten(task) != array) live -= bytes_of(graph[array]);
     }
   }
   return forecast;
 }
 
-void check_memory(const PlannedTasks& whole, const std::function<bool(const StoredRelation&)>& in_place,
-                  std::string_view limit) {
-  const MemoryForecast forecast = forecast_memory(whole);
+void check_memory(const PlannedTasks& whole, const LayoutBindings& layouts,
+                  const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit) {
+  const MemoryForecast forecast = forecast_memory(whole, layouts);
   std::int64_t needed = forecast.peak_bytes;
   for (const StoredRelation& input : whole.graph.inputs) {
     if (in_place(input)) needed -= checked_bytes(input.bound, input.dtype);

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/planned_tasks.h"
+#include "engine/kernels.h"
 
 namespace einrel {
 
@@ -18,14 +18,14 @@ struct MemoryForecast {
 };
 
 /// `whole` are whole_tasks. Inputs count all the time: their owner, or the mapping of their file, outlives the run.
-/// O(tasks).
-MemoryForecast forecast_memory(const PlannedTasks& whole);
+/// Those that lie as `layouts` says may have to be copied besides. O(tasks).
+MemoryForecast forecast_memory(const PlannedTasks& whole, const LayoutBindings& layouts = {});
 
 /// Throws RunError, naming need, vertex and what is there, when running a program needs more memory than the machine
 /// has left. `in_place` tells of an input whether it is there already (mapped from its file, say) and costs nothing
 /// more; `limit` is how the user limits memory, as in "--memory SIZE".
-void check_memory(const PlannedTasks& whole, const std::function<bool(const StoredRelation&)>& in_place,
-                  std::string_view limit);
+void check_memory(const PlannedTasks& whole, const LayoutBindings& layouts,
+                  const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit);
 
 /// Throws RunError when the machine has less than `needed` bytes left for `what`, as in "computing 'Z'".
 void check_available(std::int64_t needed, const std::string& what, std::string_view limit);

@@ -168,10 +168,11 @@ struct Session::Outside {
     bindings.inputs.resize(graph.inputs.size());
     for (std::size_t o = 0; o < outputs.size(); ++o) bindings.outputs.push_back(writer_to(outputs[o], whole[o]));
   }
-  /// The inputs are the caller's.
-  void forget_inputs() {
+  /// Inputs and outputs are the caller's, also when a run fails.
+  void forget() {
     static const Tensor nothing(DType::f32, {}, {}, nullptr, nullptr);
     for (InputSource& input : bindings.inputs) std::get<Tensor>(input) = nothing;
+    for (Tensor& output : outputs) output = nothing;
   }
 
   TaskBindings bindings;
@@ -180,9 +181,21 @@ struct Session::Outside {
   std::vector<Tensor> outputs;
 };
 
+/// Until the end of a run.
+class Session::Forgetting {
+ public:
+  explicit Forgetting(Outside& outside) : outside_(outside) {}
+  ~Forgetting() { outside_.forget(); }
+  Forgetting(const Forgetting&) = delete;
+  Forgetting& operator=(const Forgetting&) = delete;
+
+ private:
+  Outside& outside_;
+};
+
 Session::Session(const PlannedTasks& tasks, PlanResources resources, Job job)
     : tasks_(tasks), resources_(std::move(resources)), job_(std::move(job)) {
-  malloc_trim(0);  // what planning took would stay beside the chunks
+  if (resources_.is_limited) malloc_trim(0);  // what planning took would stay beside the chunks
   if (job_.ranks > 1 || resources_.memory) return;
   constexpr Slack within_limit{0.125, 0};
   if (is_better_serial(tasks.graph, resources_))
@@ -224,13 +237,16 @@ const PreparedTasks& Session::ready_for(const TaskBindings& bindings) {
     ready_.splice(ready_.begin(), ready_, found);
   } else {
     ready_.emplace_front(tasks_.graph, bindings);
-    if (ready_.size() > most_kept) ready_.pop_back();
+    if (ready_.size() > most_kept) {
+      ready_.pop_back();
+      kernels_.reset();  // those of layouts that come no more live no longer than what calls them
+    }
   }
   return ready_.front();
 }
 
 void Session::bind_kernels(TaskBindings& bindings) {
-  if (!kernels_ || kernels_->scalars() != bindings.scalars)
+  if (!kernels_ || !have_same_bits(kernels_->scalars(), bindings.scalars))
     kernels_ = std::make_shared<ChunkKernels>(tasks_.graph, bindings.scalars);
   bindings.kernels = kernels_;
 }
@@ -241,25 +257,21 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBin
     throw UserError(fmt::format("the program has {} inputs, but {} are given", graph.inputs.size(), inputs.size()));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) check_type(graph.inputs[i], inputs[i]);
+  invariant(workers_ || threads_, "runs without a report are those of one process without a limit");
   if (!outside_) outside_ = std::make_unique<Outside>(graph);
+  const Forgetting forgetting(*outside_);
   TaskBindings& bindings = outside_->bindings;
   for (std::size_t i = 0; i < inputs.size(); ++i) std::get<Tensor>(bindings.inputs[i]) = inputs[i];
-  if (bindings.scalars != scalars) bindings.scalars = scalars;
+  if (!have_same_bits(bindings.scalars, scalars)) bindings.scalars = scalars;
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     if (!outside_->whole[o]) outside_->outputs[o] = Tensor(graph.outputs[o].dtype, graph.outputs[o].bound);
   }
-  try {
-    bind_kernels(bindings);
-    if (workers_) {
-      run_unreported(ready_for(bindings), outside_->freed, bindings, *workers_);
-    } else {
-      threads_.value().run(ready_for(bindings), bindings);
-    }
-  } catch (...) {
-    outside_->forget_inputs();
-    throw;
+  bind_kernels(bindings);
+  if (workers_) {
+    run_unreported(ready_for(bindings), outside_->freed, bindings, *workers_);
+  } else {
+    threads_->run(ready_for(bindings), bindings);
   }
-  outside_->forget_inputs();
   return {std::make_move_iterator(outside_->outputs.begin()), std::make_move_iterator(outside_->outputs.end())};
 }
 
@@ -268,7 +280,7 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
   TaskBindings bindings = task_bindings(tasks_.graph, sources, std::move(writers), scalars);
   bind_kernels(bindings);
   KeptInputs kept(tasks_.graph.tasks.size());
-  if (resources_.repeats > 1 && !resources_.memory) bindings.kept = &kept;
+  if (resources_.repeats > 1 && !resources_.is_limited) bindings.kept = &kept;
   std::vector<OutputWriter> to_outputs(bindings.outputs.size(), [](const auto&, const Tensor&) {});
   std::swap(bindings.outputs, to_outputs);
   std::optional<Executor> executor(std::in_place, *this);

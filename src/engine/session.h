@@ -38,6 +38,7 @@ struct PlanResources {
   std::optional<std::int64_t> memory;  ///< bytes for chunks; more go to disk
   Spill spill;                         ///< where those go
   bool in_order = false;               ///< one task after the other: most_live_bytes counts what is alive then
+  bool is_limited = false;             ///< the process keeps to a limit, whether chunks go to disk or not
   std::size_t repeats = 1;             ///< times that all is computed; outputs are written by the last one
 };
 
@@ -89,6 +90,7 @@ class Session {
  private:
   class Executor;
   struct Outside;
+  class Forgetting;
   const PreparedTasks& ready_for(const TaskBindings& bindings);
   void bind_kernels(TaskBindings& bindings);
 

@@ -1,5 +1,8 @@
 #include "exec/executor.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <utility>
 
 namespace einrel {
@@ -12,6 +15,13 @@ void copy_chunk(const std::vector<std::int64_t>& begin, const Tensor& chunk, Ten
 }
 
 }  // namespace
+
+bool have_same_bits(const ScalarBindings& a, const ScalarBindings& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    return one.first == other.first &&
+           std::bit_cast<std::uint64_t>(one.second) == std::bit_cast<std::uint64_t>(other.second);
+  });
+}
 
 std::vector<bool> come_whole(const TaskGraph& graph) {
   std::vector<std::size_t> chunks(graph.outputs.size(), 0);

@@ -23,6 +23,9 @@ using InputSource = std::variant<Tensor, InputMaker>;
 /// a time.
 using OutputWriter = std::function<void(const std::vector<std::int64_t>& begin, Tensor chunk)>;
 
+/// Whether scalars have the same values, to the sign of 0.
+bool have_same_bits(const ScalarBindings& a, const ScalarBindings& b);
+
 /// How far a run is; executors write it, anyone may read it meanwhile.
 struct TaskProgress {
   std::atomic<std::size_t> done = 0;  ///< tasks, of those of this process

@@ -348,7 +348,7 @@ void NodeTasks::gather(const OldPart& part, const std::vector<Site>& targets, st
   if (!builder_.is_shared()) {
     for (const auto& [from, to] : deliveries(held, targets)) {
       if (alone.empty()) {
-        const ArrayId old = in_at(from).find(part.key)->second;
+        const ArrayId old = builder_.unviewed(in_at(from).find(part.key)->second);
         const Box box{part.box.from, first, part.box.bound};
         alone.emplace(from, builder_.put_together({old}, {box}, {builder_[old].dtype, box.bound, from}));
       }
@@ -362,7 +362,7 @@ void NodeTasks::gather(const OldPart& part, const std::vector<Site>& targets, st
     if (!is_here) share_whole(part, in_at(held.front()).find(part.key)->second);
     Gathered& here = gathered[target];
     here.has_arrived = here.has_arrived || !is_here;
-    here.arrays.push_back(has_all ? in_at(holder).find(part.key)->second : alone.at(target));
+    here.arrays.push_back(has_all ? builder_.unviewed(in_at(holder).find(part.key)->second) : alone.at(target));
     here.boxes.push_back({has_all ? part.box.from : first, part.box.to, part.box.bound});
   }
 }

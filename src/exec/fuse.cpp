@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <queue>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include "base/error.h"
 #include "exec/chunk_kernel.h"
+#include "exec/label_values.h"
+#include "exec/merge_kernels.h"
 #include "ia/infer.h"
 #include "kernel/fusion/fusion.h"
 #include "tra/infer.h"
@@ -155,6 +158,24 @@ std::optional<EinGraph> steps_on(const Kernel& kernel, const std::vector<Shape>&
   }
 }
 
+/// `inner` computed in the kernel that reads it as that argument, and nowhere else; its arguments come behind the
+/// others of `outer`. Nothing where it stays a step of its own.
+std::optional<Kernel> with_part(const Kernel& inner, const Kernel& outer, std::size_t argument) {
+  std::vector<DType> types;
+  std::vector<std::size_t> reads;
+  const std::size_t count = inner.arguments.size() + outer.arguments.size() - 1;
+  for (std::size_t a = 0; a < outer.arguments.size(); ++a) {
+    reads.push_back(a == argument ? count : types.size());
+    if (a != argument) types.push_back(outer.arguments[a]);
+  }
+  std::vector<std::size_t> own(inner.arguments.size());
+  std::iota(own.begin(), own.end(), types.size());
+  types.insert(types.end(), inner.arguments.begin(), inner.arguments.end());
+  TaskKernel all = merged({{inner, own, false}, {outer, reads, true}}, std::move(types));
+  if (all.steps.steps.size() + 1 != inner.steps.size() + outer.steps.size()) return std::nullopt;
+  return std::move(all.steps);
+}
+
 class Fusing {
  public:
   Fusing(const IaStore& store, const Relations& relations) : store_(store), relations_(relations) {}
@@ -163,45 +184,55 @@ class Fusing {
     if (!relations_.calls(id)) return;
     LevelProgram& program = programs_[relations_.level(id)];
     const IaNode& node = store_[id];
-    const Kernel& kernel = *kernel_called(node.op);
-    std::vector<VertexId> arguments;
-    std::vector<Shape> bounds;
-    for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-      arguments.push_back(i < node.inputs.size() ? value(id, i, program) : input({DType::i64, {}}, program));
-      bounds.push_back(program.graph[arguments.back()].bound);
+    Part own{*kernel_called(node.op), {}, {id}};
+    for (std::size_t i = 0; i < own.kernel.arguments.size(); ++i) {
+      const bool is_part = i < node.inputs.size() && is_part_of(id, node.inputs[i]);
+      own.arguments.push_back(is_part                  ? VertexId{}
+                              : i < node.inputs.size() ? value(id, i, program)
+                                                       : input({DType::i64, {}}, program));
     }
-    const std::optional<EinGraph> steps = steps_on(kernel, bounds);
-    if (!steps) return;
-    for (const ScalarDeclaration& scalar : steps->scalars) {
-      if (scalars_[relations_.level(id)].insert(scalar.name).second) program.graph.scalars.push_back(scalar);
+    for (std::size_t i = node.inputs.size(); i-- > 0;) {  // each may take its place and add others behind
+      if (is_part_of(id, node.inputs[i])) {
+        take_in(node.inputs[i], i, own, program);
+      } else {
+        work_out_positions(store_[relations_.origin(node.inputs[i])], i, own, program);
+      }
     }
-    const std::size_t first = program.graph.vertices.size();
-    for (std::size_t s = bounds.size(); s < steps->vertices.size(); ++s) {
-      Vertex vertex = steps->vertices[s];
-      for (VertexId& read : vertex.inputs)
-        read = read.index < bounds.size() ? arguments[read.index] : VertexId{first + read.index - bounds.size()};
-      program.graph.vertices.push_back(std::move(vertex));
-      program.operations.emplace_back(id);
+    if (is_part_of_reader(id)) {
+      parts_.emplace(id, std::move(own));
+    } else {
+      emit(id, own, program);
     }
-    const VertexId made{program.graph.vertices.size() - 1};
-    program.values[id] = made;
-    if (relations_.are_read_elsewhere(id)) program.graph.outputs.push_back(made);
   }
 
   /// The operations whose kernels should run together; each stands in one group at most. A fusion of some steps of an
   /// operation is none of it: what waits for others steps would make the others wait for it.
   std::vector<std::vector<IaId>> groups() const {
     std::vector<std::vector<IaId>> groups;
+    std::set<IaId> taken;
+    const auto add_group = [&](const std::vector<IaId>& operations) {
+      std::vector<IaId> group;
+      for (const IaId id : operations) {
+        const std::vector<IaId>& members = emitted_.at(id).members;
+        group.insert(group.end(), members.begin(), members.end());
+        taken.insert(id);
+      }
+      std::sort(group.begin(), group.end());
+      if (group.size() > 1) groups.push_back(std::move(group));
+    };
     for (const auto& [level, program] : programs_) {
       for (const Fusion& fusion : find_fusions(program.graph)) {
         std::map<IaId, std::size_t> steps;
         for (const std::size_t member : fusion.members) ++steps[*program.operations[member]];
         std::vector<IaId> group;
         for (const auto& [id, count] : steps) {
-          if (count == kernel_called(store_[id].op)->steps.size()) group.push_back(id);
+          if (count == emitted_.at(id).steps) group.push_back(id);
         }
-        if (group.size() > 1 && group.size() == steps.size()) groups.push_back(std::move(group));
+        if (group.size() > 1 && group.size() == steps.size()) add_group(group);
       }
+    }
+    for (const auto& [id, emitted] : emitted_) {
+      if (taken.count(id) == 0) add_group({id});  // with what was computed for it alone
     }
     return groups;
   }
@@ -224,10 +255,91 @@ class Fusing {
     return program.inputs[read] = input({type.dtype, type.chunks.front().bound}, program);
   }
 
+  /// What an operation computes together with others that only it reads.
+  struct Part {
+    Kernel kernel;
+    std::vector<VertexId> arguments;
+    std::vector<IaId> members;
+  };
+  /// An operation in a level's program.
+  struct Emitted {
+    std::vector<IaId> members;
+    std::size_t steps = 0;
+  };
+
+  /// Whether an input is computed for this operation alone, and not added yet.
+  bool is_part_of(IaId id, IaId input) const {
+    return parts_.count(input) != 0 && relations_.readers(input).front() == id;
+  }
+
+  /// Tasks work out positions of labels: no array is read that kernels would have in common.
+  void work_out_positions(const IaNode& read, std::size_t argument, Part& own, LevelProgram& program) const {
+    if (!std::holds_alternative<LabelPositions>(read.op)) return;
+    const Extent extent = read.type.relation.chunks.front().bound.front();
+    std::optional<Kernel> without = without_positions(own.kernel, argument, extent);
+    if (!without) return;
+    own.kernel = *std::move(without);
+    own.arguments.erase(own.arguments.begin() + static_cast<std::ptrdiff_t>(argument));
+    own.arguments.push_back(input({DType::i64, {}}, program));
+  }
+
+  /// Whether the only one that reads the operation, tuple by tuple, computes it: as one vertex of several operands,
+  /// which binary joins take apart.
+  bool is_part_of_reader(IaId id) const {
+    if (relations_.are_read_elsewhere(id)) return false;
+    const std::vector<IaId>& readers = relations_.readers(id);
+    if (readers.size() != 1 || relations_.passes_on(readers.front())) return false;
+    const IaNode& reader = store_[readers.front()];
+    const Kernel& kernel = *kernel_called(reader.op);
+    for (std::size_t i = 0; i < reader.inputs.size(); ++i) {
+      if (reader.inputs[i] == id) return with_part(*kernel_called(store_[id].op), kernel, i).has_value();
+    }
+    return false;
+  }
+
+  /// Computes a part in the kernel that reads it as that argument, or before it.
+  void take_in(IaId id, std::size_t argument, Part& own, LevelProgram& program) {
+    const Part part = std::move(parts_.extract(id).mapped());
+    std::optional<Kernel> together = with_part(part.kernel, own.kernel, argument);
+    if (!together) {
+      emit(id, part, program);
+      own.arguments[argument] = program.values.at(id);
+      return;
+    }
+    own.kernel = *std::move(together);
+    own.arguments.erase(own.arguments.begin() + static_cast<std::ptrdiff_t>(argument));
+    own.arguments.insert(own.arguments.end(), part.arguments.begin(), part.arguments.end());
+    own.members.insert(own.members.end(), part.members.begin(), part.members.end());
+  }
+
+  void emit(IaId id, const Part& part, LevelProgram& program) {
+    std::vector<Shape> bounds;
+    for (const VertexId argument : part.arguments) bounds.push_back(program.graph[argument].bound);
+    const std::optional<EinGraph> steps = steps_on(part.kernel, bounds);
+    if (!steps) return;
+    for (const ScalarDeclaration& scalar : steps->scalars) {
+      if (scalars_[relations_.level(id)].insert(scalar.name).second) program.graph.scalars.push_back(scalar);
+    }
+    const std::size_t first = program.graph.vertices.size();
+    for (std::size_t s = bounds.size(); s < steps->vertices.size(); ++s) {
+      Vertex vertex = steps->vertices[s];
+      for (VertexId& read : vertex.inputs)
+        read = read.index < bounds.size() ? part.arguments[read.index] : VertexId{first + read.index - bounds.size()};
+      program.graph.vertices.push_back(std::move(vertex));
+      program.operations.emplace_back(id);
+    }
+    const VertexId made{program.graph.vertices.size() - 1};
+    program.values[id] = made;
+    emitted_[id] = {part.members, part.kernel.steps.size()};
+    if (relations_.are_read_elsewhere(id)) program.graph.outputs.push_back(made);
+  }
+
   const IaStore& store_;
   const Relations& relations_;
   std::map<int, LevelProgram> programs_;
   std::map<int, std::set<std::string>> scalars_;  // those of each
+  std::map<IaId, Part> parts_;                    // until the one that reads them is added
+  std::map<IaId, Emitted> emitted_;
 };
 
 /// The groups, with what passes arrays on inside of them, and every other operation by itself, each after what it reads

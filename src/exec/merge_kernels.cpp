@@ -91,7 +91,8 @@ bool has_all_extents(const EinSum& einsum, const std::vector<std::size_t>& reads
   return std::all_of(known.begin(), known.end(), [](bool is_known) { return is_known; });
 }
 
-/// Computes a step in the only one that reads it, where both are element-wise; false where that cannot be.
+/// Computes an element-wise step in the only one that reads it, where that takes each element once; false where that
+/// cannot be.
 bool inline_step(TaskKernel& kernel, std::size_t s) {
   Kernel& all = kernel.steps;
   const std::size_t arguments = all.arguments.size();
@@ -101,9 +102,11 @@ bool inline_step(TaskKernel& kernel, std::size_t s) {
   const auto [reader, operand] = reads.front();
   const EinSum* const inner = einsum_of(all.steps[s]);
   const EinSum* const outer = einsum_of(all.steps[reader]);
-  if (inner == nullptr || outer == nullptr || inner->reducer || outer->reducer) return false;
-  if (inner->labels.size() != inner->output.size() || inner->output.size() != outer->output.size()) return false;
+  if (inner == nullptr || outer == nullptr || inner->reducer) return false;
+  if (inner->labels.size() != inner->output.size() || inner->output.size() != outer->labels.size()) return false;
   if (inner->body.steps.size() == 1) return false;  // what only moves elements has kernels that do so in tiles
+  constexpr std::size_t most_steps = 48;  // of a body: long chains of statements are made ready as several kernels
+  if (inner->body.steps.size() + outer->body.steps.size() > most_steps) return false;
   const auto labels = labels_of(outer->operands[operand]);
   const DType type = all.steps[s].dtype;
   const auto place = place_of(outer->body, operand, type);

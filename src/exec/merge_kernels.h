@@ -17,8 +17,8 @@ struct MergedKernel {
   std::optional<IaId> node = std::nullopt;  ///< the operation that it is of: all of them say so, or none
 };
 
-/// All their steps as one kernel, called like the last of them. An element-wise step that one other reads, element by
-/// element, is computed in that: a vertex of several operands, which binary joins take apart, is one again.
+/// All their steps as one kernel, called like the last of them. An element-wise step that one other reads, each
+/// element once, is computed in that: a vertex of several operands, which binary joins take apart, is one again.
 TaskKernel merged(const std::vector<MergedKernel>& kernels, std::vector<DType> arguments);
 
 }  // namespace einrel

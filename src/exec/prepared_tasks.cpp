@@ -6,19 +6,6 @@
 #include "base/error.h"
 
 namespace einrel {
-namespace {
-
-PreparedTasks::InputLayouts layouts_of(const std::vector<InputSource>& inputs) {
-  PreparedTasks::InputLayouts layouts;
-  for (const InputSource& input : inputs) {
-    const auto* const tensor = std::get_if<Tensor>(&input);
-    layouts.push_back(tensor == nullptr ? std::nullopt : std::optional(layout_of(*tensor)));
-  }
-  return layouts;
-}
-
-}  // namespace
-
 PreparedTasks::PreparedTasks(const TaskGraph& graph, const TaskBindings& bindings)
     : PreparedTasks(graph, layouts_of(bindings.inputs),
                     bindings.kernels ? bindings.kernels : std::make_shared<ChunkKernels>(graph, bindings.scalars)) {}
@@ -30,7 +17,8 @@ PreparedTasks::PreparedTasks(const TaskGraph& graph, InputLayouts inputs, std::s
       part_of_(graph.arrays.size(), 0),
       called_(graph.tasks.size(), nullptr) {
   invariant(inputs_.size() == graph.inputs.size(), "every input of a task graph is bound");
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) prepare(t);
+  std::vector<std::optional<PartInPlace>> parts = parts_in_place(graph, inputs_);
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) prepare(t, std::move(parts[t]));
 }
 
 ArrayLayout PreparedTasks::layout(ArrayId array) const {
@@ -38,7 +26,7 @@ ArrayLayout PreparedTasks::layout(ArrayId array) const {
   return part == nullptr ? row_major_layout(graph_[array].dtype, graph_[array].bound) : part->layout;
 }
 
-void PreparedTasks::prepare(std::size_t t) {
+void PreparedTasks::prepare(std::size_t t, std::optional<PartInPlace> part) {
   const Task& task = graph_.tasks[t];
   if (const auto* const call = std::get_if<CallKernel>(&task.op)) {
     std::vector<ArrayLayout> arguments;
@@ -47,13 +35,9 @@ void PreparedTasks::prepare(std::size_t t) {
     called_[t] = &(*kernels_)(*call, arguments);
   } else if (std::holds_alternative<Send>(task.op)) {  // the same array
     part_of_[task.makes.front().index] = part_of_[task.reads.front().index];
-  } else if (const auto* const read = std::get_if<ReadInput>(&task.op)) {
-    const std::optional<ArrayLayout>& whole = inputs_[read->input];
-    const ArrayId made = task.makes.front();
-    std::optional<PartInPlace> part = whole ? part_in_place(*read, *whole, graph_[made].bound) : std::nullopt;
-    if (!part) return;
+  } else if (part) {
     parts_.push_back(*std::move(part));
-    part_of_[made.index] = static_cast<std::uint32_t>(parts_.size());
+    part_of_[task.makes.front().index] = static_cast<std::uint32_t>(parts_.size());
   }
 }
 
@@ -63,7 +47,7 @@ bool PreparedTasks::is_for(const TaskBindings& bindings) const {
     return tensor == nullptr ? !layout : layout && has_layout(*tensor, *layout);
   };
   return std::equal(inputs_.begin(), inputs_.end(), bindings.inputs.begin(), bindings.inputs.end(), lies_so) &&
-         kernels_->scalars() == bindings.scalars;
+         have_same_bits(kernels_->scalars(), bindings.scalars);
 }
 
 }  // namespace einrel

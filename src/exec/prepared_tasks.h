@@ -36,7 +36,7 @@ class PreparedTasks {
   }
 
  private:
-  void prepare(std::size_t task);
+  void prepare(std::size_t task, std::optional<PartInPlace> part);
 
   const TaskGraph& graph_;
   InputLayouts inputs_;

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
+
+#include "einsum/vertex_facts.h"
+#include "kernel/view.h"
 
 namespace einrel {
 namespace {
@@ -81,6 +85,9 @@ const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<co
   return same.ready.emplace_back(Ready{call.onto, std::move(layouts), std::move(kernel)}).kernel;
 }
 
+namespace {
+
+/// By itself, whatever kernels make of it.
 std::optional<PartInPlace> part_in_place(const ReadInput& read, const ArrayLayout& whole, const Shape& bound) {
   PartInPlace part{read.input, {whole.dtype, bound, whole.strides, whole.aligned}, 0};
   if (element_count(bound) > 0)
@@ -89,6 +96,66 @@ std::optional<PartInPlace> part_in_place(const ReadInput& read, const ArrayLayou
   if (!is_row_major(bound, whole.strides) || !whole.aligned) return std::nullopt;
   part.layout.strides = row_major_strides(bound);
   return part;
+}
+
+bool has_views(const Kernel& kernel) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                     [](const KernelStep& step) { return view_of(step) != nullptr; });
+}
+
+/// Whether every view of that argument, and every view of such a view, lies in its memory.
+bool views_share(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t argument, const Strides& strides) {
+  const std::vector<Vertex> vertices = vertices_of(kernel, bounds);
+  std::map<std::size_t, Strides> seen{{argument, strides}};  // values that lie there
+  for (std::size_t s = 0; s < vertices.size(); ++s) {
+    const View* const view = view_of(vertices[s]);
+    const auto of = view == nullptr ? seen.end() : seen.find(kernel.steps[s].reads.front());
+    if (of == seen.end()) continue;
+    std::optional<Strides> shared = view_strides(*view, of->second);
+    if (!shared) return false;
+    seen.emplace(bounds.size() + s, *std::move(shared));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::optional<PartInPlace>> parts_in_place(const TaskGraph& graph,
+                                                       const std::vector<std::optional<ArrayLayout>>& inputs) {
+  std::vector<std::optional<PartInPlace>> parts(graph.tasks.size());
+  std::map<ArrayId, std::size_t> scattered;  // that are not row-major, by the task that reads them
+  std::vector<bool> views;
+  for (const TaskKernel& kernel : graph.kernels) views.push_back(has_views(kernel.steps));
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (const auto* const read = std::get_if<ReadInput>(&task.op)) {
+      const std::optional<ArrayLayout>& whole = inputs[read->input];
+      const ArrayId made = task.makes.front();
+      if (whole) parts[t] = part_in_place(*read, *whole, graph[made].bound);
+      if (parts[t] && !is_row_major(parts[t]->layout.shape, parts[t]->layout.strides)) scattered.emplace(made, t);
+    }
+    const auto* const call = std::get_if<CallKernel>(&task.op);
+    if (call == nullptr || scattered.empty() || !views[call->kernel]) continue;
+    std::vector<Shape> bounds;
+    for (const ArrayId read : task.reads) bounds.push_back(graph[read].bound);
+    bounds.resize(graph.kernels[call->kernel].steps.arguments.size());
+    for (std::size_t a = 0; a < task.reads.size(); ++a) {
+      const auto found = scattered.find(task.reads[a]);
+      if (found == scattered.end()) continue;
+      std::optional<PartInPlace>& part = parts[found->second];
+      if (part && !views_share(graph.kernels[call->kernel].steps, bounds, a, part->layout.strides)) part.reset();
+    }
+  }
+  return parts;
+}
+
+std::vector<std::optional<ArrayLayout>> layouts_of(const std::vector<InputSource>& inputs) {
+  std::vector<std::optional<ArrayLayout>> layouts;
+  for (const InputSource& input : inputs) {
+    const auto* const tensor = std::get_if<Tensor>(&input);
+    layouts.push_back(tensor == nullptr ? std::nullopt : std::optional(layout_of(*tensor)));
+  }
+  return layouts;
 }
 
 void read_part(const ReadInput& read, const InputSource& source, const Shape& bound, std::byte* to) {

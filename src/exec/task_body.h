@@ -51,9 +51,12 @@ struct PartInPlace {
   ArrayLayout layout;
   std::int64_t place = 0;  ///< bytes from the first element of the input to its own
 };
-/// The array of a ReadInput, a box of an input that lies so, if it is used where it lies: not if several sites read it
-/// and it does not lie as what is sent arrives, row-major and aligned.
-std::optional<PartInPlace> part_in_place(const ReadInput& read, const ArrayLayout& whole, const Shape& bound);
+/// By task, the array of a ReadInput if it is used where it lies, of inputs that lie so (nothing of one that is made
+/// piece by piece). Not if several sites read it and it does not lie as what is sent arrives, row-major and aligned;
+/// nor if a kernel views it in a way that would take a copy in each call.
+std::vector<std::optional<PartInPlace>> parts_in_place(const TaskGraph& graph,
+                                                       const std::vector<std::optional<ArrayLayout>>& inputs);
+std::vector<std::optional<ArrayLayout>> layouts_of(const std::vector<InputSource>& inputs);
 /// Makes it elsewhere, row-major.
 void read_part(const ReadInput& read, const InputSource& source, const Shape& bound, std::byte* to);
 /// The same in memory that lasts, if it was not made before.

@@ -25,8 +25,8 @@ namespace {
 
 using testing::HasSubstr;
 
-std::int64_t peak_of(const std::string& text) {
-  return forecast_memory(whole_tasks(compile("test.ein", graph_of(text)))).peak_bytes;
+std::int64_t peak_of(const std::string& text, const LayoutBindings& layouts = {}) {
+  return forecast_memory(whole_tasks(compile("test.ein", graph_of(text))), layouts).peak_bytes;
 }
 
 std::string scalar_error(const std::string& text, const ScalarBindings& given) {
@@ -65,7 +65,17 @@ TEST(MemoryForecast, KnowsThatAViewSharesItsOperandAndKeepsItAlive) {
 }
 
 TEST(MemoryForecast, CountsAnOutputThatIsAViewByItself) {
-  EXPECT_EQ(peak_of("dims i=10 j=10\ninput X[i,j]\nV[(i j)] = view X[i,j]\n"), 800);
+  const std::string view = "dims i=10 j=10\ninput X[i,j]\nV[(i j)] = view X[i,j]\n";
+  EXPECT_EQ(peak_of(view), 800);
+  EXPECT_EQ(peak_of(view + "W[j,i] = view X[i,j]\noutput V, W\n"), 1200);
+}
+
+TEST(MemoryForecast, CountsTheCopyOfAnInputWhoseElementsLieScatteredForAView) {
+  const std::string program =
+      "dims i=10 j=10\ninput X[i,j]\nV[(i j)] = view X[i,j]\nR[] = sum[k] V[k]\nS[] = max[k] V[k]\noutput R, S\n";
+  EXPECT_LT(peak_of(program), 450);
+  EXPECT_GT(peak_of(program, {{"X", {1, 10}}}), 800);
+  EXPECT_LT(peak_of(program, {{"X", {1, 10}}}), 850);
 }
 
 TEST(MemoryForecast, NamesTheTensorWhoseBytesAreBeyondCounting) {
@@ -81,7 +91,7 @@ TEST(MemoryCheck, RefusesWhatCannotFitAndNamesTheVertex) {
   const Compiled compiled = compile("test.ein", graph_of("dims i=100000000000000\ninput X[i]\nY[i] = X[i] + 1\n"));
   try {
     check_memory(
-        whole_tasks(compiled), [](const StoredRelation&) { return true; }, "--memory");
+        whole_tasks(compiled), {}, [](const StoredRelation&) { return true; }, "--memory");
     FAIL() << "no machine has 400 TB";
   } catch (const RunError& error) {
     EXPECT_THAT(error.what(), HasSubstr("computing 'Y' needs 400 TB"));
@@ -136,14 +146,17 @@ TEST(Compile, SurvivesFlopsBeyondTheRangeOfDoubles) {
   verify(compiled.graph);
 }
 
-TEST(ChosenKernels, NameWhatCopiesAViewAndNothingForOneThatShares) {
-  const Compiled compiled = compile("test.ein", graph_of("dims i=10 j=10\ninput X[i,j]\nS[(i j)] = view X[i,j]\n"
-                                                         "C[(j i)] = view X[i,j]\noutput S, C\n"));
+TEST(ChosenKernels, NameWhatCopiesAViewAndNothingForOneThatKernelsSeeThrough) {
+  const Compiled compiled =
+      compile("test.ein", graph_of("dims i=10 j=10\ninput X[i,j]\nS[(i j)] = view X[i,j]\nR[] = sum[k] S[k]\n"
+                                   "C[(j i)] = view X[i,j]\nO[(i j)] = view X[i,j]\noutput R, C, O\n"));
   const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled, whole_tasks(compiled));
-  ASSERT_EQ(kernels.size(), 3U);
+  ASSERT_EQ(kernels.size(), 5U);
   EXPECT_FALSE(kernels[1]);
-  ASSERT_TRUE(kernels[2]);
-  EXPECT_EQ(kernels[2]->kernel, "copy");
+  for (const std::size_t copied : {std::size_t{3}, std::size_t{4}}) {  // scattered elements; an output
+    ASSERT_TRUE(kernels[copied]);
+    EXPECT_EQ(kernels[copied]->kernel, "copy");
+  }
 }
 
 TEST(Scalars, AreCheckedTogether) {

@@ -168,6 +168,12 @@ TEST(WholeSession, RefusesOtherInputsThanTheProgramHas) {
   EXPECT_EQ(error({Tensor(DType::f64, make_shape({3})), three}), "input 'X' is f32 (3,), but f64 (3,) is given");
 }
 
+TEST(WholeSession, TellsMinusZeroFromZero) {
+  Whole whole("dims i=1\nscalar s\ninput X[i]\nY[i] = X[i] / s\n");
+  const Tensor one = tensor_of(DType::f32, make_shape({1}), {1});
+  for (const double zero : {0.0, -0.0, 0.0}) EXPECT_EQ(values_of(whole.run({one}, {{"s", zero}}).front())[0], 1 / zero);
+}
+
 TEST(WholeSession, KeepsNoInputAlive) {
   Whole whole("dims m=4\ninput X[m]\nA[m] = X[3-m]\nB[m] = A[3-m]\noutput B\n");
   std::weak_ptr<std::vector<float>> watched;

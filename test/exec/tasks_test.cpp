@@ -425,7 +425,7 @@ TEST(Tasks, OfOneMemoryComputeOnceWhatManySitesNeed) {
 TEST(Tasks, ThatComputeTheSameShareAKernelWhateverItIsNamed) {
   const std::string text =
       "dims i=4 j=4\ninput X[i]\nA[i] = tanh(2 * X[i]) + i\nB[i] = tanh(2 * A[i]) + i\nC[i] = tanh(3 * B[i]) + i\n"
-      "D[i] = tanh(2 * C[i]) - i\nE[j] = tanh(2 * D[j]) + j\nF[j] = sum[i] E[i] * j\noutput F\n";
+      "D[i] = tanh(2 * C[i]) - i\nE[j] = tanh(2 * D[j]) + j\nF[j] = sum[i] E[i] * j\noutput A, B, C, D, E, F\n";
   const EinGraph graph = einrel::graph_of(text);
   Plan plan{"by hand", 1, {}};
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) plan.vertices.push_back(one_part_per_site({1}));

@@ -2,6 +2,7 @@
 #include "support/only_target.h"
 // clang-format on
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gnu/libc-version.h>
@@ -39,8 +40,9 @@ std::string results_here() {
   const std::string_view sanitized;
 #endif
   const bool avx2 = (hwy::SupportedTargets() & HWY_AVX2) != 0;
-  return fmt::format("results with {}, glibc {}{}", avx2 ? "AVX2" : "other instructions", gnu_get_libc_version(),
-                     sanitized);
+  const bool openblas = ::dlsym(RTLD_DEFAULT, "openblas_get_config") != nullptr;  // in place of Debian's LAPACK
+  return fmt::format("results with {}, glibc {}{}{}", avx2 ? "AVX2" : "other instructions", gnu_get_libc_version(),
+                     openblas ? ", OpenBLAS" : "", sanitized);
 }
 
 std::string plan_line(const Vertex& vertex, const VertexPlan& plan) {

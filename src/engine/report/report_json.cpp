@@ -105,7 +105,7 @@ ordered_json base_json(const Compiled& compiled, const PlannedTasks& whole, cons
           {"inputs", std::move(inputs)},
           {"outputs", std::move(outputs)},
           {"cost", {{"bound", 0}, {"floats", 0}, {"bytes", 0}, {"seconds", nullptr}}},
-          {"peak_memory", {{"predicted", forecast_memory(whole).peak_bytes}, {"measured", nullptr}}},
+          {"peak_memory", {{"predicted", forecast_memory(whole, layouts).peak_bytes}, {"measured", nullptr}}},
           {"contractions", contractions_json(compiled)},
           {"vertices", std::move(vertices)}};
 }

@@ -226,7 +226,8 @@ class Submission {
         graph_(state.graph),
         codelet_(make_codelet()),
         arrays_(graph_.arrays.size()),
-        is_sent_(sent_arrays(graph_)) {}
+        is_sent_(sent_arrays(graph_)),
+        in_place_(parts_in_place(graph_, layouts_of(state.bindings.inputs))) {}
 
   /// Returns when all is done.
   TaskReport run() {
@@ -278,9 +279,9 @@ class Submission {
   std::optional<Tensor> read_in_place(const ReadInput& read, std::size_t t) {
     const InputSource& source = state_.bindings.inputs[read.input];
     const TaskArray& array = graph_[graph_.tasks[t].makes.front()];
-    if (const auto* const whole = std::get_if<Tensor>(&source)) {
-      if (const std::optional<PartInPlace> part = part_in_place(read, layout_of(*whole), array.bound))
-        return Tensor(array.dtype, array.bound, part->layout.strides, whole->data() + part->place, whole->owner());
+    if (const std::optional<PartInPlace>& part = in_place_[t]) {
+      const auto& whole = std::get<Tensor>(source);
+      return Tensor(array.dtype, array.bound, part->layout.strides, whole.data() + part->place, whole.owner());
     }
     if (state_.bindings.kept == nullptr) return std::nullopt;
     return kept_part(read, source, array, (*state_.bindings.kept)[t]);
@@ -397,7 +398,8 @@ class Submission {
   starpu_codelet codelet_;
   std::vector<Array> arrays_;
   std::vector<bool> is_sent_;
-  std::deque<TaskCall> calls_;  // so that tasks can point to them
+  std::vector<std::optional<PartInPlace>> in_place_;  // by task
+  std::deque<TaskCall> calls_;                        // so that tasks can point to them
   std::deque<Transfer> transfers_;
   TaskReport report_;
 };
