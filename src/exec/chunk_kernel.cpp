@@ -16,7 +16,6 @@ EinGraph program_of(const TaskKernel& kernel, const std::vector<Shape>& argument
   for (const std::string& name : scalars_read(vertices)) program.scalars.push_back({name, {}, {}});
   for (std::size_t s = 0; s < vertices.size(); ++s) {
     for (const std::size_t read : kernel.steps.steps[s].reads) vertices[s].inputs.push_back(VertexId{read});
-    vertices[s].name = "a chunk of " + vertices[s].name;  // positions in messages are the chunk's
     program.vertices.push_back(std::move(vertices[s]));
   }
   for (const std::size_t result : kernel.results) program.outputs.push_back(VertexId{arguments.size() + result});

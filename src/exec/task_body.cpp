@@ -81,7 +81,9 @@ const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<co
   std::vector<ArrayLayout> layouts(arguments.begin(), arguments.end());
   std::vector<ArrayLayout> all = layouts;
   all.resize(all.size() + call.numbers.size(), row_major_layout(DType::i64, {}));
-  ChunkKernel kernel(graph_.kernels[call.kernel], all, scalars_, call.onto);
+  TaskKernel named = graph_.kernels[call.kernel];
+  if (graph_.sites > 1) named.steps.name = "a chunk of " + named.steps.name;  // positions in messages are the chunk's
+  ChunkKernel kernel(named, all, scalars_, call.onto);
   return same.ready.emplace_back(Ready{call.onto, std::move(layouts), std::move(kernel)}).kernel;
 }
 
@@ -103,13 +105,16 @@ bool has_views(const Kernel& kernel) {
                      [](const KernelStep& step) { return view_of(step) != nullptr; });
 }
 
-/// Whether every view of that argument, and every view of such a view, lies in its memory.
-bool views_share(const Kernel& kernel, const std::vector<Shape>& bounds, std::size_t argument, const Strides& strides) {
-  const std::vector<Vertex> vertices = vertices_of(kernel, bounds);
+/// Whether every view of that argument, and every view of such a view, lies in its memory, but for results, which are
+/// copies.
+bool views_share(const TaskKernel& kernel, const std::vector<Shape>& bounds, std::size_t argument,
+                 const Strides& strides) {
+  const std::vector<Vertex> vertices = vertices_of(kernel.steps, bounds);
   std::map<std::size_t, Strides> seen{{argument, strides}};  // values that lie there
   for (std::size_t s = 0; s < vertices.size(); ++s) {
-    const View* const view = view_of(vertices[s]);
-    const auto of = view == nullptr ? seen.end() : seen.find(kernel.steps[s].reads.front());
+    const bool is_result = std::find(kernel.results.begin(), kernel.results.end(), s) != kernel.results.end();
+    const View* const view = is_result ? nullptr : view_of(vertices[s]);
+    const auto of = view == nullptr ? seen.end() : seen.find(kernel.steps.steps[s].reads.front());
     if (of == seen.end()) continue;
     std::optional<Strides> shared = view_strides(*view, of->second);
     if (!shared) return false;
@@ -143,7 +148,7 @@ std::vector<std::optional<PartInPlace>> parts_in_place(const TaskGraph& graph,
       const auto found = scattered.find(task.reads[a]);
       if (found == scattered.end()) continue;
       std::optional<PartInPlace>& part = parts[found->second];
-      if (part && !views_share(graph.kernels[call->kernel].steps, bounds, a, part->layout.strides)) part.reset();
+      if (part && !views_share(graph.kernels[call->kernel], bounds, a, part->layout.strides)) part.reset();
     }
   }
   return parts;

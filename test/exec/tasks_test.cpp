@@ -469,6 +469,25 @@ TEST(Tasks, ViewInKernelsAndMakeAViewForOthersOnly) {
   expect_reference(wanted, counted_inputs(wanted), run_on(tasks_of_whole(wanted), counted_inputs(wanted), 2));
 }
 
+TEST(Tasks, GiveTheSameBitsOfAViewThatMovesAsAWhole) {
+  // Of two parts of c the last one is the last of three, on another site.
+  const std::string text =
+      "dims a=3 c=3 e=64 m=1000\ninput X[a,c,e,m], y[m]\nQ[a,c,e,m] = X[a,c,e,m] * 1.0001 + 0.1\n"
+      "V[a,c,m,e] = view Q[a,c,e,m]\nR[a,c,e] = sum[m] V[a,c,m,e] * y[m]\noutput R\n";
+  const EinGraph graph = einrel::graph_of(text);
+  Plan plan{"by hand", 3, {}};
+  for (const Vertex& vertex : graph.vertices) {
+    PartitionVector parts(label_extents(vertex).size(), 1);
+    if (parts.size() > 1) parts[1] = vertex.name == "R" ? 3 : 2;
+    plan.vertices.push_back(one_part_per_site(parts));
+  }
+  const TensorBindings inputs = counted_inputs(graph);
+  const Case each{graph, lower(graph, plan), inputs, text};
+  const Outputs shared = run_on(tasks_for(each, SiteMemory::shared), inputs, 1);
+  const Outputs apart = run_on(tasks_for(each, SiteMemory::apart), inputs, 1);
+  EXPECT_TRUE(same_bits(shared.at("R"), apart.at("R")));
+}
+
 TEST(Tasks, AreMoreThanMayBeUnderWayAtATime) {
   // 512 at a time: a wide program, whose tasks wait for nothing, and a long one, where each waits.
   std::string text = "dims i=6\ninput X0[i], Y[i]\n";
