@@ -90,7 +90,9 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
   if (arguments.explain && !arguments.json) print(explain_text(compiled, source, Detail::folded) + "\n");
   const InputSources inputs = input_sources(program, files, seed);
   const PlannedTasks tasks = whole_tasks(compiled);
-  const auto in_place = [&](const StoredRelation& input) { return is_in_place(files, input.name, input.dtype); };
+  const auto in_place = [&](const StoredRelation& input) {
+    return is_in_place(prepared.files, input.name, input.dtype);
+  };
   check_memory(tasks, layouts_of(inputs), in_place, memory_option);
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
   PlanResources resources{parse_threads(arguments.threads), {}, {}};
