@@ -135,17 +135,17 @@ class TogetherKernels {
 }  // namespace
 
 std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const PlannedTasks& whole,
-                                                        const LayoutBindings& given) {
+                                                        const LayoutBindings& layouts) {
   const EinGraph& graph = compiled.graph;
-  const std::vector<ArrayLayout> layouts = layouts_of_tensors(graph, given);
+  const std::vector<ArrayLayout> tensors = layouts_of_tensors(graph, layouts);
   const ScalarBindings scalars = some_scalars(graph);
   const std::set<std::size_t> made = vertices_with_tasks(whole);
   std::vector<std::optional<VertexKernel>> kernels(graph.vertices.size());
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (is_input(vertex) || (lies_in_operand(vertex, layouts) && made.count(v) == 0)) continue;
+    if (is_input(vertex) || (lies_in_operand(vertex, tensors) && made.count(v) == 0)) continue;
     std::vector<ArrayLayout> operands;
-    for (const VertexId input : vertex.inputs) operands.push_back(layouts[input.index]);
+    for (const VertexId input : vertex.inputs) operands.push_back(tensors[input.index]);
     std::optional<Choice> choice = choice_of(vertex, operands, scalars);
     if (!choice) continue;
     kernels[v] = {std::string(choice->kernel),
@@ -157,7 +157,7 @@ std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled
                   {},
                   false};
   }
-  TogetherKernels together(compiled, whole, layouts, kernels);
+  TogetherKernels together(compiled, whole, tensors, kernels);
   for (const Task& task : whole.graph.tasks) together.add(task);
   return kernels;
 }
