@@ -397,13 +397,25 @@ std::optional<std::size_t> TaskBuilder::number_without_positions(std::size_t k, 
 }
 
 ArrayId TaskBuilder::stored(ArrayId array) {
-  if (const auto view = views_.find(array); view != views_.end()) {
-    Viewed& viewed = view->second;
-    const IaId reader = std::exchange(node_, viewed.node);
-    if (!viewed.stored) viewed.stored = make_by_one_call(viewed.kernel, {{viewed.of}, {}}, {}, graph_[array].site);
-    node_ = reader;
-    return *viewed.stored;
+  const auto view = views_.find(array);
+  return view == views_.end() ? stored_positions(array) : stored_view(array, view->second);
+}
+
+ArrayId TaskBuilder::stored_view(ArrayId array, Viewed& viewed) {
+  if (viewed.stored) return *viewed.stored;
+  std::size_t k = viewed.kernel;
+  ArrayId of = viewed.of;
+  for (auto before = views_.find(of); before != views_.end(); before = views_.find(of)) {
+    k = number_with_view(k, 0, before->second.kernel);
+    of = before->second.of;
   }
+  const IaId reader = std::exchange(node_, viewed.node);
+  viewed.stored = add(CallKernel{k, 0, false, {}}, {stored_positions(of)}, {graph_[array]}).front();
+  node_ = reader;
+  return *viewed.stored;
+}
+
+ArrayId TaskBuilder::stored_positions(ArrayId array) {
   const auto made = positions_.find(array);
   if (made == positions_.end()) return array;
   const Extent extent = graph_[array].bound.front();

@@ -179,8 +179,18 @@ class TaskBuilder {
   /// Of the kernel that works out the positions that it would get as this argument.
   std::optional<std::size_t> number_without_positions(std::size_t k, std::size_t argument, Extent extent);
 
+  /// What kernels that read it view in place of an array that nobody makes.
+  struct Viewed {
+    std::size_t kernel = 0;
+    ArrayId of;
+    Strides strides;  ///< over the elements of the array that it is a view of at last, which is row-major as a rule
+    IaId node;
+    std::optional<ArrayId> stored;  ///< once somebody needs it
+  };
   /// The array itself, or one that holds its positions, or what it is a view of in this order.
   ArrayId stored(ArrayId array);
+  ArrayId stored_view(ArrayId array, Viewed& viewed);
+  ArrayId stored_positions(ArrayId array);
   /// The result of a kernel that is a view of its argument, if it is one that needs no copy.
   std::optional<ArrayId> seen_through(std::size_t k, const Arguments& arguments, Site site);
   /// The number of a kernel of one result that views its argument by itself.
@@ -242,14 +252,6 @@ class TaskBuilder {
   std::map<std::pair<std::size_t, std::vector<Arguments>>, ArrayId> called_onto_;
   std::map<std::pair<std::size_t, Arguments>, std::vector<ArrayId>> called_together_;
   std::optional<Group> group_;
-  /// What kernels that read it view in place of an array that nobody makes.
-  struct Viewed {
-    std::size_t kernel = 0;
-    ArrayId of;
-    Strides strides;  ///< over the elements of the array that it is a view of at last, which is row-major as a rule
-    IaId node;
-    std::optional<ArrayId> stored;  ///< once somebody needs it
-  };
   std::map<ArrayId, Viewed> views_;
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::size_t> with_view_;  // kernel, argument, view
   std::map<ArrayId, std::int64_t> positions_;  // arrays that nobody makes, by their first number
