@@ -327,8 +327,8 @@ std::vector<TaskBuilder::PutOff> TaskBuilder::with_views(const std::vector<PutOf
   return all;
 }
 
-void TaskBuilder::make_together(const std::vector<PutOff>& put_off, std::map<ArrayId, ArrayId>& made) {
-  const std::vector<PutOff> calls = with_views(put_off);
+void TaskBuilder::make_together(const std::vector<PutOff>& readers, std::map<ArrayId, ArrayId>& made) {
+  const std::vector<PutOff> calls = with_views(readers);
   Arguments arguments;
   std::vector<DType> types;
   std::map<ArrayId, std::size_t> values;  // of arrays read and results

@@ -147,7 +147,7 @@ class TaskBuilder {
   };
   ArrayId put_off(std::size_t k, const Arguments& arguments, Site site);
   /// Calls of one site, in order, as one where there is memory for that. Adds what to read in place of their results.
-  void make_together(const std::vector<PutOff>& calls, std::map<ArrayId, ArrayId>& made);
+  void make_together(const std::vector<PutOff>& readers, std::map<ArrayId, ArrayId>& made);
   /// The same, one by one.
   void make_apart(const std::vector<PutOff>& calls, std::map<ArrayId, ArrayId>& made);
   std::vector<ArrayId> make_results(std::size_t k, Arguments arguments, std::optional<ArrayId> onto, Site site);
