@@ -66,13 +66,17 @@ std::int64_t Version::peak_bytes(std::string_view limit) {
 }
 
 std::unique_ptr<Session> Version::session_of(std::size_t threads) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto found =
       std::find_if(idle_.begin(), idle_.end(), [&](const IdleSession& idle) { return idle.threads == threads; });
-  if (found == idle_.end()) return std::make_unique<Session>(whole_tasks(), PlanResources{threads, {}, {}});
-  std::unique_ptr<Session> session = std::move(found->session);
-  idle_.erase(found);
-  return session;
+  if (found != idle_.end()) {
+    std::unique_ptr<Session> session = std::move(found->session);
+    idle_.erase(found);
+    return session;
+  }
+  const PlannedTasks& tasks = whole_tasks();
+  lock.unlock();  // threads take a while to start
+  return std::make_unique<Session>(tasks, PlanResources{threads, {}, {}});
 }
 
 std::vector<einrel::Tensor> Version::run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,

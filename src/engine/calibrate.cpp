@@ -142,7 +142,7 @@ double seconds_of_vertex(int elements, PlanOf&& plan_of, const RunTasks& run, co
   std::string text = fmt::format("dims i={}\ninput A0[i]\n", elements);
   std::vector<VertexPlan> of_vertex{one_part_per_site({1})};
   for (int v = 1; v <= vertices; ++v) {
-    text += fmt::format("A{}[i] = A{}[i] + 1\n", v, v - 1);
+    text += fmt::format("A{}[i] = A{}[{}-i] + 1\n", v, v - 1, elements - 1);  // reversed: none runs within the next
     of_vertex.push_back(plan_of(v));
   }
   return seconds_on_sites(text, of_vertex, run, job) / vertices;

@@ -6,8 +6,12 @@
 
 namespace einrel {
 
-LiveArrays::LiveArrays(const TaskGraph& graph, const std::vector<std::uint32_t>& uses)
-    : graph_(graph), uses_(uses.begin(), uses.end()) {}
+LiveArrays::LiveArrays(const TaskGraph& graph) : graph_(graph), uses_(graph.arrays.size()) {
+  for (const Task& task : graph.tasks) {
+    for (const ArrayId made : task.makes) ++uses_[made.index];
+    for (const ArrayId read : task.reads) ++uses_[read.index];
+  }
+}
 
 void LiveArrays::begin(ArrayId array) { bytes_ += bytes_of(graph_[array]); }
 
@@ -107,7 +111,7 @@ void ArrayStore::run(std::size_t task, Workers& workers) {
 }
 
 TimedArrays::TimedArrays(const PreparedTasks& tasks, const TaskBindings& bindings)
-    : graph_(tasks.graph()), progress_(bindings.progress), arrays_(tasks, bindings), live_(graph_, uses_of(graph_)) {}
+    : graph_(tasks.graph()), progress_(bindings.progress), arrays_(tasks, bindings), live_(graph_) {}
 
 TaskSpan TimedArrays::run(std::size_t t, int thread, Workers& workers) {
   const Task& task = graph_.tasks[t];

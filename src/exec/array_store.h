@@ -15,8 +15,7 @@ namespace einrel {
 /// those that read it is done. Any thread.
 class LiveArrays {
  public:
-  /// `uses`: how often each array is made and read.
-  LiveArrays(const TaskGraph& graph, const std::vector<std::uint32_t>& uses);
+  explicit LiveArrays(const TaskGraph& graph);
   /// From now on it is alive.
   void begin(ArrayId array);
   /// So is what the task makes in memory of its own.

@@ -22,25 +22,31 @@ EinGraph program_of(const TaskKernel& kernel, const std::vector<Shape>& argument
   return program;
 }
 
+std::vector<bool> place_values(const TaskKernel& kernel, const EinGraph& program, std::vector<ArrayLayout>& layouts) {
+  const std::size_t arguments = layouts.size();
+  std::vector<bool> shares(program.vertices.size(), false);
+  for (std::size_t v = arguments; v < program.vertices.size(); ++v) {
+    const Vertex& vertex = program.vertices[v];
+    const View* const view = view_of(vertex);
+    const bool is_result =
+        std::find(kernel.results.begin(), kernel.results.end(), v - arguments) != kernel.results.end();
+    ArrayLayout& layout = layouts.emplace_back(row_major_layout(vertex.dtype, vertex.bound));
+    if (view == nullptr || is_result) continue;
+    const ArrayLayout& operand = layouts[vertex.inputs.front().index];
+    if (const auto shared = view_strides(*view, operand.strides)) {
+      layout.strides = *shared;
+      layout.aligned = operand.aligned;
+      shares[v] = true;
+    }
+  }
+  return shares;
+}
+
 ChunkProgram chunk_program(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, bool onto) {
   std::vector<Shape> bounds;
   for (const ArrayLayout& argument : arguments) bounds.push_back(argument.shape);
   ChunkProgram program{program_of(kernel, bounds), arguments, {}, {}};
-  program.shares.assign(program.graph.vertices.size(), false);
-  for (std::size_t v = arguments.size(); v < program.graph.vertices.size(); ++v) {
-    const Vertex& vertex = program.graph.vertices[v];
-    const View* const view = view_of(vertex);
-    const bool is_result =
-        std::find(kernel.results.begin(), kernel.results.end(), v - arguments.size()) != kernel.results.end();
-    ArrayLayout& layout = program.layouts.emplace_back(row_major_layout(vertex.dtype, vertex.bound));
-    if (view == nullptr || is_result) continue;
-    const ArrayLayout& operand = program.layouts[vertex.inputs.front().index];
-    if (const auto shared = view_strides(*view, operand.strides)) {
-      layout.strides = *shared;
-      layout.aligned = operand.aligned;
-      program.shares[v] = true;
-    }
-  }
+  program.shares = place_values(kernel, program.graph, program.layouts);
   if (kernel.steps.steps.size() > 1 && !onto) program.fusions = find_fusions(program.graph);
   return program;
 }

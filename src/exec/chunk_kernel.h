@@ -19,6 +19,9 @@ struct ChunkProgram {
   std::vector<bool> shares;          ///< by vertex: a view that lies in the memory of what it reads
   std::vector<Fusion> fusions;       ///< steps that run together, slab by slab
 };
+/// Adds the layouts of the values of a program_of a kernel to those of its arguments. By vertex, whether it is a view
+/// that lies in the memory of what it reads; results are copies.
+std::vector<bool> place_values(const TaskKernel& kernel, const EinGraph& program, std::vector<ArrayLayout>& layouts);
 /// `onto` as of ChunkKernel. Throws UserError when the arguments do not fit the kernel.
 ChunkProgram chunk_program(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, bool onto);
 

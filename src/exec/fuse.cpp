@@ -303,7 +303,7 @@ class Fusing {
     std::optional<Kernel> together = with_part(part.kernel, own.kernel, argument);
     if (!together) {
       emit(id, part, program);
-      own.arguments[argument] = program.values.at(id);
+      own.arguments[argument] = value(own.members.front(), argument, program);  // its own, or one of what does not fit
       return;
     }
     own.kernel = *std::move(together);

@@ -7,13 +7,9 @@
 
 namespace einrel {
 PreparedTasks::PreparedTasks(const TaskGraph& graph, const TaskBindings& bindings)
-    : PreparedTasks(graph, layouts_of(bindings.inputs),
-                    bindings.kernels ? bindings.kernels : std::make_shared<ChunkKernels>(graph, bindings.scalars)) {}
-
-PreparedTasks::PreparedTasks(const TaskGraph& graph, InputLayouts inputs, std::shared_ptr<ChunkKernels> kernels)
     : graph_(graph),
-      inputs_(std::move(inputs)),
-      kernels_(std::move(kernels)),
+      inputs_(layouts_of(bindings.inputs)),
+      kernels_(bindings.kernels ? bindings.kernels : std::make_shared<ChunkKernels>(graph, bindings.scalars)),
       part_of_(graph.arrays.size(), 0),
       called_(graph.tasks.size(), nullptr) {
   invariant(inputs_.size() == graph.inputs.size(), "every input of a task graph is bound");

@@ -15,13 +15,8 @@ namespace einrel {
 /// it, at once, too.
 class PreparedTasks {
  public:
-  /// How each of TaskGraph::inputs lies; nothing of one that is made piece by piece.
-  using InputLayouts = std::vector<std::optional<ArrayLayout>>;
-
-  /// `graph` must outlive it. Tens of microseconds per kernel that `kernels` has not made ready yet. Throws as
-  /// ChunkKernel does.
-  PreparedTasks(const TaskGraph& graph, InputLayouts inputs, std::shared_ptr<ChunkKernels> kernels);
-  /// For the inputs and scalars of a run.
+  /// For the inputs and scalars of a run. `graph` must outlive it. Tens of microseconds per kernel that
+  /// `bindings.kernels` has not made ready yet. Throws as ChunkKernel does.
   PreparedTasks(const TaskGraph& graph, const TaskBindings& bindings);
 
   const TaskGraph& graph() const { return graph_; }
@@ -39,7 +34,7 @@ class PreparedTasks {
   void prepare(std::size_t task, std::optional<PartInPlace> part);
 
   const TaskGraph& graph_;
-  InputLayouts inputs_;
+  std::vector<std::optional<ArrayLayout>> inputs_;
   std::shared_ptr<ChunkKernels> kernels_;
   std::vector<PartInPlace> parts_;
   std::vector<std::uint32_t> part_of_;      // by array: its number in parts_, from 1, or 0

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "einsum/vertex_facts.h"
-#include "kernel/view.h"
 
 namespace einrel {
 namespace {
@@ -105,22 +104,16 @@ bool has_views(const Kernel& kernel) {
                      [](const KernelStep& step) { return view_of(step) != nullptr; });
 }
 
-/// Whether every view of that argument, and every view of such a view, lies in its memory, but for results, which are
-/// copies.
+/// Whether as many views lie in the memory of what they read if that argument lies so as if it were row-major.
 bool views_share(const TaskKernel& kernel, const std::vector<Shape>& bounds, std::size_t argument,
                  const Strides& strides) {
-  const std::vector<Vertex> vertices = vertices_of(kernel.steps, bounds);
-  std::map<std::size_t, Strides> seen{{argument, strides}};  // values that lie there
-  for (std::size_t s = 0; s < vertices.size(); ++s) {
-    const bool is_result = std::find(kernel.results.begin(), kernel.results.end(), s) != kernel.results.end();
-    const View* const view = is_result ? nullptr : view_of(vertices[s]);
-    const auto of = view == nullptr ? seen.end() : seen.find(kernel.steps.steps[s].reads.front());
-    if (of == seen.end()) continue;
-    std::optional<Strides> shared = view_strides(*view, of->second);
-    if (!shared) return false;
-    seen.emplace(bounds.size() + s, *std::move(shared));
-  }
-  return true;
+  const EinGraph program = program_of(kernel, bounds);
+  std::vector<ArrayLayout> row_major;
+  for (std::size_t a = 0; a < bounds.size(); ++a)
+    row_major.push_back(row_major_layout(kernel.steps.arguments[a], bounds[a]));
+  std::vector<ArrayLayout> layouts = row_major;
+  layouts[argument].strides = strides;
+  return place_values(kernel, program, layouts) == place_values(kernel, program, row_major);
 }
 
 }  // namespace

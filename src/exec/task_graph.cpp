@@ -50,15 +50,6 @@ std::int64_t bytes_needed(const TaskGraph& graph, const Task& task) {
   return bytes;
 }
 
-std::vector<std::uint32_t> uses_of(const TaskGraph& graph) {
-  std::vector<std::uint32_t> uses(graph.arrays.size(), 0);
-  for (const Task& task : graph.tasks) {
-    for (const ArrayId made : task.makes) ++uses[made.index];
-    for (const ArrayId read : task.reads) ++uses[read.index];
-  }
-  return uses;
-}
-
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {
   std::vector<std::size_t> last(graph.arrays.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {

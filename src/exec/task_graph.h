@@ -124,9 +124,6 @@ std::int64_t bytes_needed(const TaskGraph& graph, const Task& task);
 /// The array whose memory that which the task makes takes over, if any.
 std::optional<ArrayId> overwritten(const Task& task);
 
-/// Per array, how often tasks make and read it.
-std::vector<std::uint32_t> uses_of(const TaskGraph& graph);
-
 /// Per task, the arrays that no later task reads: their memory can be had again once it is done.
 std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph);
 

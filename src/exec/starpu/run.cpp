@@ -74,7 +74,7 @@ struct RunState {
         session(run_session),
         kernels(run_bindings.kernels ? run_bindings.kernels
                                      : std::make_shared<ChunkKernels>(run_graph, run_bindings.scalars)),
-        live(run_graph, uses_of(run_graph)),
+        live(run_graph),
         sent(most_in_transit(run_session)),
         received(most_in_transit(run_session)) {}
 
