@@ -72,17 +72,6 @@ void write_outputs(const OutputFiles& files, const std::map<std::string, Tensor>
   write_tensors(tensors);
 }
 
-void print_outputs(const OutputFiles& files, const std::map<std::string, Tensor>& outputs, const TaskGraph& graph) {
-  for (const TaskOutput& output : graph.outputs) {
-    if (files.empty()) print(fmt::format("{}\n", summary_line(output.name, outputs.at(output.name))));
-  }
-  for (const auto& [name, file] : files) {
-    const Tensor& tensor = outputs.at(name);
-    print(fmt::format("wrote {} {} {} to {}\n", name, name_of(tensor.dtype()), to_string(tensor.shape()),
-                      to_string(file)));
-  }
-}
-
 /// On all threads of this process, each tensor whole.
 void run_here(const ExecutionArguments& arguments, const Prepared& prepared, const SourceText& source) {
   const auto& [files, paths, written, seed, program, scalars] = prepared;
@@ -102,13 +91,17 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
       session.step(inputs, writers_to(outputs, tasks.graph), scalars, progress_listener(arguments.progress));
   const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
   write_outputs(written, outputs);
+  std::map<std::string, Summary> summaries;
+  if (arguments.json || written.empty()) {
+    for (const auto& [name, tensor] : outputs) summaries.emplace(name, summarize(tensor));
+  }
   if (arguments.json) {
-    WholeRun run{tasks, report, outputs, layouts_of(inputs), peak_bytes, {}};
+    WholeRun run{tasks, report, summaries, layouts_of(inputs), peak_bytes, {}};
     for (const auto& [name, file] : files) run.sources[name] = file.name;
     print(run_json(compiled, run) + "\n");
     return;
   }
-  print_outputs(written, outputs, tasks.graph);
+  print_results(written, summaries, tasks.graph);
   if (report.runs.size() > 1) print(runs_line(report.runs) + "\n");
 }
 

@@ -108,12 +108,14 @@ class Reports {
   const Chosen& chosen_;
 };
 
-void print_results(const PlannedRun& run, const std::map<std::string, Summary>& summaries, const TaskGraph& graph) {
+}  // namespace
+
+void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries, const TaskGraph& graph) {
   for (const TaskOutput& output : graph.outputs) {
-    if (run.outputs.empty())
+    if (files.empty())
       print(fmt::format("{}\n", summary_line(output.name, output.dtype, output.bound, summaries.at(output.name))));
   }
-  for (const auto& [name, file] : run.outputs) {
+  for (const auto& [name, file] : files) {
     for (const TaskOutput& output : graph.outputs) {
       if (output.name != name) continue;
       print(
@@ -121,8 +123,6 @@ void print_results(const PlannedRun& run, const std::map<std::string, Summary>& 
     }
   }
 }
-
-}  // namespace
 
 void run_by_plan(const PlannedRun& run, const Job& job) {
   Chosen chosen;
@@ -152,7 +152,7 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
     const std::string json = run.json || run.html ? reports.json(report, summaries) : "";
     if (run.html) write_text(*run.html, plans_html(json));
     if (run.json) return print(json + "\n");
-    print_results(run, summaries, tasks.graph);
+    print_results(run.outputs, summaries, tasks.graph);
     if (run.repeats > 1) print(runs_line(report.runs) + "\n");
     if (run.analyze) print(reports.analysis(report));
   });

@@ -8,6 +8,7 @@
 
 #include "base/source.h"
 #include "engine/compile.h"
+#include "engine/report/summary.h"
 #include "engine/session.h"
 #include "exec/starpu/job.h"
 #include "plan_arguments.h"
@@ -39,6 +40,9 @@ struct PlannedRun {
   bool analyze = false;
   bool json = false;
 };
+
+/// What was computed: of each output what it is like or, where files were wanted, into which it went.
+void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries, const TaskGraph& graph);
 
 /// Plans, runs, writes outputs and prints, on rank 0. Throws as the parts do, FailedElsewhere where the error is that
 /// of another rank.

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -112,8 +113,8 @@ void measure_sharing(Machine& machine, std::size_t threads, const Job& job) {
   machine.memory_alone = times(measured_memory_bandwidth(threads, Computing::first, job), machine.memory_bandwidth);
 }
 
-/// An executor of tasks, on all ranks.
-using RunTasks = std::function<void(const TaskGraph&, const TaskBindings&)>;
+/// Makes what runs tasks, again and again, on all ranks.
+using RunTasks = std::function<std::function<void()>(const TaskGraph&, const TaskBindings&)>;
 
 /// Seconds of a program whose vertices are planned so.
 double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& vertices, const RunTasks& run,
@@ -131,19 +132,26 @@ double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& 
     }
   }
   const std::vector<OutputWriter> writers(tasks.graph.outputs.size(), [](const auto&, const Tensor&) {});
-  const TaskBindings bindings = task_bindings(tasks.graph, sources, writers, {});
-  return seconds_of_round(job.ranks > 1, job, [&] { run(tasks.graph, bindings); });
+  TaskBindings bindings = task_bindings(tasks.graph, sources, writers, {});
+  bindings.kernels = std::make_shared<ChunkKernels>(tasks.graph, bindings.scalars);
+  return seconds_of_round(job.ranks > 1, job, run(tasks.graph, bindings));
 }
 
-/// What each vertex of a chain of many costs that have so many elements, vertex v planned so.
+/// What each vertex of a chain of many costs that have so many elements, vertex v planned so: products with a small
+/// matrix, since element-wise ones would run together.
 template <class PlanOf>
 double seconds_of_vertex(int elements, PlanOf&& plan_of, const RunTasks& run, const Job& job) {
   constexpr int vertices = 200;
-  std::string text = fmt::format("dims i={}\ninput A0[i]\n", elements);
-  std::vector<VertexPlan> of_vertex{one_part_per_site({1})};
+  constexpr int columns = 4;
+  std::string text = fmt::format("dims i={0} j={1} k={1}\ninput A0[i,j], B[j,k]\n", elements / columns, columns);
+  std::vector<VertexPlan> of_vertex{one_part_per_site({1, 1}), one_part_per_site({1, 1})};
   for (int v = 1; v <= vertices; ++v) {
-    text += fmt::format("A{}[i] = A{}[{}-i] + 1\n", v, v - 1, elements - 1);  // reversed: none runs within the next
-    of_vertex.push_back(plan_of(v));
+    text += fmt::format("A{}[i,k] = sum[j] A{}[i,j] * B[j,k]\n", v, v - 1);
+    VertexPlan plan = plan_of(v);
+    plan.parts.resize(3, 1);
+    plan.grid.resize(3, 1);
+    plan.strides.resize(3, 0);
+    of_vertex.push_back(plan);
   }
   return seconds_on_sites(text, of_vertex, run, job) / vertices;
 }
@@ -269,13 +277,16 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   machine.processor.second_cache = second_cache(job);
   if (job.ranks == 1) {
     TaskThreads side_by_side(threads);
-    measure_tasks(
-        machine,
-        [&](const auto& graph, const auto& bindings) { side_by_side.run(PreparedTasks(graph, bindings), bindings); },
-        job);
+    const RunTasks run = [&](const auto& graph, const auto& bindings) {
+      const auto tasks = std::make_shared<PreparedTasks>(graph, bindings);
+      return [&, tasks] { side_by_side.run(*tasks, bindings); };
+    };
+    measure_tasks(machine, run, job);
   } else {
     StarpuSession session({threads, {}, {}}, job);
-    const RunTasks run = [&](const auto& graph, const auto& bindings) { run_starpu(graph, bindings, session, job); };
+    const RunTasks run = [&](const auto& graph, const auto& bindings) {
+      return [&] { run_starpu(graph, bindings, session, job); };
+    };
     measure_tasks(machine, run, job);
     measure_network(machine, run, job);
   }

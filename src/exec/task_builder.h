@@ -110,10 +110,10 @@ class TaskBuilder {
   /// The array itself; of a view, one that holds it in this order: what goes to several sites is the same on each.
   ArrayId unviewed(ArrayId array) { return views_.count(array) == 0 ? array : stored(array); }
 
-  /// The array on another site.
-  ArrayId send(ArrayId array, Site to) {
+  /// The array on another site; a view row-major, as it arrives.
+  ArrayId send(ArrayId sends, Site to) {
+    const ArrayId array = unviewed(sends);
     share(array);
-    if (views_.count(array) != 0) return send(unviewed(array), to);  // row-major, as it arrives
     if (is_shared()) return array;
     if (const auto made = positions_.find(array); made != positions_.end())
       return positions(made->second, graph_[array].bound.front(), to);

@@ -66,7 +66,7 @@ class ProgramTest(unittest.TestCase):
         return result
 
     def refuse(self, code, *arguments, mentions=(), **options):
-        """The program must end with `code`, print nothing on stdout, and say each of `mentions` on stderr."""
+        """The program must end with `code`, print nothing on stdout, and say each of `mentions` on stderr: what it said."""
         result = einrel(*arguments, **options)
         self.assertEqual(result.code, code, f"{arguments}\n{result}")
         self.assertEqual(result.out, "", f"{arguments}\n{result}")

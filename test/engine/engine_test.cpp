@@ -170,6 +170,10 @@ TEST(Scalars, AreCheckedTogether) {
   EXPECT_THAT(scalar_error(program, {{"a", std::numeric_limits<double>::infinity()}}), HasSubstr("is no i64"));
 }
 
+std::string line_of(const std::string& name, const Tensor& tensor) {
+  return summary_line(name, tensor.dtype(), tensor.shape(), summarize(tensor));
+}
+
 TEST(Summary, OfValuesNanAndNothing) {
   const Summary summary = summarize(tensor_of(DType::i32, make_shape({4}), {3, -1, 2, 4}));
   EXPECT_EQ(summary.min, -1);
@@ -179,10 +183,10 @@ TEST(Summary, OfValuesNanAndNothing) {
   const Summary broken = summarize(tensor_of(DType::f32, make_shape({3}), {1, std::nan(""), 2}));
   EXPECT_TRUE(std::isnan(broken.min) && std::isnan(broken.max) && std::isnan(broken.sum));
   EXPECT_TRUE(std::isnan(summarize(Tensor(DType::f32, make_shape({0}))).max));
-  EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, {}, {-std::nan("")})), "Z  f32  nan");
-  EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, {}, {-1.5})), "Z  f32  -1.5");
-  EXPECT_EQ(summary_line("n", tensor_of(DType::i64, {}, {12345678})), "n  i64  12345678");
-  EXPECT_EQ(summary_line("Z", tensor_of(DType::f32, make_shape({1}), {std::nan("")})),
+  EXPECT_EQ(line_of("Z", tensor_of(DType::f32, {}, {-std::nan("")})), "Z  f32  nan");
+  EXPECT_EQ(line_of("Z", tensor_of(DType::f32, {}, {-1.5})), "Z  f32  -1.5");
+  EXPECT_EQ(line_of("n", tensor_of(DType::i64, {}, {12345678})), "n  i64  12345678");
+  EXPECT_EQ(line_of("Z", tensor_of(DType::f32, make_shape({1}), {std::nan("")})),
             "Z  f32 (1,)  min nan  max nan  mean nan  sum nan");
 }
 

@@ -440,9 +440,7 @@ std::string run_json(const Compiled& compiled, const WholeRun& run) {
     if (const auto found = run.sources.find(input.key()); found != run.sources.end())
       input.value()["source"] = found->second;
   }
-  std::map<std::string, Summary> summaries;
-  for (const auto& [name, tensor] : run.outputs) summaries.emplace(name, summarize(tensor));
-  add_summaries(json["outputs"], compiled.graph, summaries);
+  add_summaries(json["outputs"], compiled.graph, run.outputs);
   json["peak_memory"]["measured"] = run.peak_bytes.value_or(0);
   std::size_t next = 0;
   for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {

@@ -18,7 +18,7 @@ namespace einrel {
 struct WholeRun {
   const PlannedTasks& tasks;
   const PlanRunReport& report;
-  const std::map<std::string, Tensor>& outputs;
+  const std::map<std::string, Summary>& outputs;
   LayoutBindings layouts;                      ///< of the inputs
   std::optional<std::int64_t> peak_bytes;      ///< peak_resident_bytes after it
   std::map<std::string, std::string> sources;  ///< for each input, where it came from

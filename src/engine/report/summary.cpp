@@ -117,10 +117,6 @@ std::string scalar_text(DType dtype, const Summary& scalar) {
   return with_stored_type(dtype, [&]<class Stored>() { return shortest<Stored>(value); });
 }
 
-std::string summary_line(const std::string& name, const Tensor& tensor) {
-  return summary_line(name, tensor.dtype(), tensor.shape(), summarize(tensor));
-}
-
 std::string summary_line(const std::string& name, DType dtype, const Shape& shape, const Summary& summary) {
   if (shape.empty()) return fmt::format("{}  {}  {}", name, name_of(dtype), scalar_text(dtype, summary));
   return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(dtype),

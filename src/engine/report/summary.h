@@ -24,8 +24,6 @@ Summary summarize(const Tensor& tensor);
 std::string scalar_text(DType dtype, const Summary& scalar);
 
 /// "Z  f32 (2, 3)  min -1  max 2  mean 0.5  sum 3"; of a scalar "loss  f32  0.5".
-std::string summary_line(const std::string& name, const Tensor& tensor);
-/// The same of a tensor whose summary is known.
 std::string summary_line(const std::string& name, DType dtype, const Shape& shape, const Summary& summary);
 
 /// "2 runs: 912 ms, 310 ms": how long each took.
