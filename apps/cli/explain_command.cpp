@@ -9,6 +9,8 @@
 #include "base/atomic_file.h"
 #include "base/text.h"
 #include "commands.h"
+#include "einsum/expand.h"
+#include "einsum/text/print_program.h"
 #include "engine/compile.h"
 #include "engine/plan_memory.h"
 #include "engine/report/algebra_text.h"
@@ -24,12 +26,15 @@
 namespace einrel::cli {
 namespace {
 
-struct CheckArguments {
+struct ProgramArguments {
   std::string program;
   std::vector<std::string> inputs;
   std::vector<std::string> dims;
 };
-struct ExplainArguments : CheckArguments {
+struct CheckArguments : ProgramArguments {
+  bool expand = false;
+};
+struct ExplainArguments : ProgramArguments {
   bool json = false;
   bool algebra = false;
   bool verbose = false;
@@ -41,20 +46,20 @@ struct ExplainArguments : CheckArguments {
 
 Detail detail_of(const ExplainArguments& arguments) { return arguments.verbose ? Detail::full : Detail::folded; }
 
-CheckedProgram check_program(const CheckArguments& arguments, const SourceText& source) {
+CheckedProgram check_program(const ProgramArguments& arguments, const SourceText& source) {
   Environment environment{parse_dims(arguments.dims), {}};
   for (const auto& [name, file] : open_inputs(arguments.inputs, source)) environment.inputs[name] = describe(file);
   return parse_and_check(source, environment);
 }
 
 /// All that can be said of options without a program.
-void check_options(const CheckArguments& arguments) {
+void check_options(const ProgramArguments& arguments) {
   check_inputs(arguments.inputs);
   parse_dims(arguments.dims);
 }
 
 void check_options(const ExplainArguments& arguments) {
-  check_options(static_cast<const CheckArguments&>(arguments));
+  check_options(static_cast<const ProgramArguments&>(arguments));
   request_of(arguments.plan);
   for (const std::vector<std::string>& names : {arguments.planners, arguments.difference}) {
     for (const std::string& name : names) check_planner(name);
@@ -78,7 +83,7 @@ void refuse_plan_options(const ExplainArguments& arguments) {
   }
 }
 
-void refuse_extents(const CheckArguments& arguments) {
+void refuse_extents(const ProgramArguments& arguments) {
   if (!arguments.inputs.empty() || !arguments.dims.empty())
     throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
 }
@@ -158,11 +163,19 @@ void check_only(const CheckArguments& arguments) {
   const SourceText source = read_program(arguments.program);
   if (is_tra(arguments.program)) {
     refuse_extents(arguments);
+    if (arguments.expand) throw UserError("--expand is for programs in .ein files: a .tra file has nothing to expand");
     parse_tra(source);
     return print(fmt::format("{}: no errors\n", printable(source.name())));
   }
   check_options(arguments);
   const CheckedProgram checked = check_program(arguments, source);
+  if (arguments.expand) {
+    if (!checked.graph)
+      throw UserError(fmt::format("--expand needs all extents, but nothing gives: {}; add --dim or --in",
+                                  join_some(checked.unknown_extents, ", ")));
+    build::Program program = expanded(checked);
+    return print(einrel::print(program));
+  }
   const std::size_t open = checked.unknown_extents.size();
   std::string hint;
   if (open > 0)
@@ -206,6 +219,7 @@ void add_check_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("check", "report every error of a program");
   auto arguments =
       add_arguments<CheckArguments>(*command, "a .ein file, a .tra file, or - for a .ein on standard input");
+  command->add_flag("--expand", arguments->expand, "print the program without macros and gradients: what they come to");
   command->callback([arguments] { check_only(*arguments); });
 }
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "einsum/check_state.h"
 #include "einsum/text/parse.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel {
 namespace {
@@ -147,6 +148,11 @@ void note_reads(CheckState& state, const build::Statement& statement) {
       const auto* access = std::get_if<build::Access>(&node.op);
       if (access != nullptr) state.reads[definition->name.text].push_back(access->tensor.text);
     }
+  } else if (const auto* gradient = std::get_if<build::Gradient>(&statement.what)) {
+    for (const build::Name& result : gradient->results) {
+      state.reads[result.text].push_back(gradient->loss.text);
+      if (gradient->seed) state.reads[result.text].push_back(gradient->seed->text);
+    }
   }
 }
 
@@ -196,17 +202,6 @@ void define_input(CheckState& state, const build::InputDecl& input, CheckedProgr
   result.inputs.push_back(std::move(declared));
 }
 
-void refuse_gradient(CheckState& state, const build::Gradient& gradient, Span where) {
-  state.error("'gradient' is not supported yet", {where},
-              "write the derivatives out as statements; the rest of the program has been checked");
-  for (const build::Name& name : gradient.results) {
-    TensorInfo info;
-    info.where = name.span;
-    info.broken = true;
-    state.tensors.insert({name.text, info});
-  }
-}
-
 /// A broken tensor of unknown rank: reading it any way is fine, since the error has been reported.
 void check_outputs(CheckState& state, const std::vector<build::Name>& names, EinGraph& graph) {
   std::set<std::string> seen;
@@ -249,7 +244,7 @@ void check_statement(CheckState& state, const build::Statement& statement, Check
   } else if (const auto* view = std::get_if<build::ViewDefinition>(&statement.what)) {
     check_view(state, *view, statement.span);
   } else if (const auto* gradient = std::get_if<build::Gradient>(&statement.what)) {
-    refuse_gradient(state, *gradient, statement.span);
+    check_gradient(state, *gradient, statement.span);
   } else if (const auto* names = std::get_if<build::Outputs>(&statement.what)) {
     outputs.insert(outputs.end(), names->names.begin(), names->names.end());
   }
@@ -279,6 +274,18 @@ void sort_and_unite(std::vector<Diagnostic>& errors) {
   errors.erase(std::unique(errors.begin(), errors.end(), same), errors.end());
 }
 
+/// What only gradients look at.
+void leave_out_stops(EinGraph& graph) {
+  for (Vertex& vertex : graph.vertices) {
+    EinSum* const einsum = einsum_of(vertex);
+    if (einsum == nullptr) continue;
+    std::erase_if(einsum->body.steps, [](const ScalarStep& step) {
+      const auto* const unary = std::get_if<ApplyUnary>(&step.op);
+      return unary != nullptr && unary->function == UnaryFunction::stop_gradient;
+    });
+  }
+}
+
 /// Makes the graph of `state`.
 void check_statements(CheckState& state, const build::Program& program, bool parsed_well, CheckedProgram& result) {
   std::vector<build::Name> outputs;
@@ -288,6 +295,7 @@ void check_statements(CheckState& state, const build::Program& program, bool par
   EinGraph& graph = state.builder.graph();
   check_outputs(state, outputs, graph);
   if (outputs.empty()) default_outputs(state, program, graph);
+  leave_out_stops(graph);
 }
 
 }  // namespace

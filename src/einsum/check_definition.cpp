@@ -205,7 +205,10 @@ class DefinitionChecker {
     info.dtype = typed_.top().dtype;
     Vertex vertex = finish();
     vertex.name = definition_.name.text;
-    info.vertex = state_.builder.add(std::move(vertex));
+    const bool may_be_another = state_.made != nullptr && !state_.made->is_named;
+    info.vertex = may_be_another
+                      ? state_.builder.find_or_add(std::move(vertex), definition_.name.text, state_.tensor_names)
+                      : state_.builder.add(std::move(vertex));
     for (const auto& [name, type] : typed_.integer_scalars()) {
       ScalarDeclaration& scalar = state_.scalars.at(name);
       if (!scalar.integer_type || type == DType::i32) scalar.integer_type = type;
@@ -578,6 +581,15 @@ class DefinitionChecker {
 };
 
 }  // namespace
+
+VertexId check_made(CheckState& state, const build::Definition& definition, Span where, const MadeDefinition& made) {
+  state.made = &made;
+  build::Definition placed = definition;
+  for (build::Node& node : placed.value.nodes) node.span = where;
+  const TensorInfo info = DefinitionChecker(state, placed, where).run();
+  state.made = nullptr;
+  return info.vertex;
+}
 
 void check_definition(CheckState& state, const build::Definition& definition, Span where) {
   state.current = definition.name.text;

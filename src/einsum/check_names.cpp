@@ -47,7 +47,22 @@ void check_distinct(CheckState& state, const std::vector<build::Name>& labels) {
   }
 }
 
+namespace {
+
+/// A vertex as a tensor that can be read.
+TensorInfo* find_vertex(CheckState& state, const std::string& name) {
+  const std::optional<VertexId> id = state.builder.find(name);
+  invariant(id.has_value(), "what gradients read has been computed");
+  const Vertex& vertex = state.builder.graph()[*id];
+  TensorInfo info{*id, {}, vertex.dtype, vertex.where};
+  for (const Extent extent : vertex.bound) info.extents.push_back(extent.value());
+  return &state.made_reads.insert({name, std::move(info)}).first->second;
+}
+
+}  // namespace
+
 TensorInfo* find_tensor(CheckState& state, const build::Name& name) {
+  if (state.made != nullptr) return find_vertex(state, name.text);
   if (const auto found = state.tensors.find(name.text); found != state.tensors.end()) {
     found->second.read = true;
     return &found->second;

@@ -43,15 +43,23 @@ class GraphBuilder {
  public:
   VertexId add(Vertex vertex);
   /// An existing vertex that computes the same tensor, whatever it and its labels are called; else `vertex`, under
-  /// the name base_1, base_2, ...: the first that no tensor has.
+  /// the name base, base_1, base_2, ...: the first that no tensor has.
   VertexId find_or_add(Vertex vertex, const std::string& base, const std::set<std::string>& taken);
   EinGraph& graph() { return graph_; }
+  /// The vertex of this name, also one inside of a statement.
+  std::optional<VertexId> find(const std::string& name) const;
 
  private:
   EinGraph graph_;
   std::unordered_map<std::string, VertexId> by_key_;
-  std::set<std::string> given_;
+  std::unordered_map<std::string, VertexId> by_name_;
   std::unordered_map<std::string, std::size_t> last_number_;
+};
+
+/// A definition that a gradient needs: it reads vertices inside of statements, too.
+struct MadeDefinition {
+  const std::map<std::string, Extent>& extents;  ///< of its labels, whatever others of the same names have
+  bool is_named = false;                         ///< else an equal vertex may stand for it
 };
 
 struct CheckState {
@@ -71,8 +79,10 @@ struct CheckState {
   MacroTable macros;
   GraphBuilder builder;
   std::set<std::string> unknown_extents;
-  std::set<std::string> seen_labels;  ///< every label that some statement uses
-  bool arrays_give_extents = false;   ///< see check_kernel
+  std::set<std::string> seen_labels;             ///< every label that some statement uses
+  bool arrays_give_extents = false;              ///< see check_kernel
+  const MadeDefinition* made = nullptr;          ///< that is being checked, if it is one
+  std::map<std::string, TensorInfo> made_reads;  ///< what such definitions read
 
   bool is_suspect(const std::string& name) const { return suspects.count(name) != 0; }
   /// "did you mean ...?" for a name among those that `known()` returns. Only for the first hundred errors: comparing
@@ -92,6 +102,12 @@ TensorInfo* find_tensor(CheckState& state, const build::Name& name);
 /// Z[...] = expression, and Z[...] = view X[...]. Both define Z in `state`, broken if need be.
 void check_definition(CheckState& state, const build::Definition& definition, Span where);
 void check_view(CheckState& state, const build::ViewDefinition& view, Span where);
+
+/// A definition that nobody wrote. `where`: whose it is.
+VertexId check_made(CheckState& state, const build::Definition& definition, Span where, const MadeDefinition& made);
+
+/// gradient G = loss wrt W. Defines its results, broken if need be.
+void check_gradient(CheckState& state, const build::Gradient& gradient, Span where);
 
 /// Reports labels that stand twice on a left side.
 void check_distinct(CheckState& state, const std::vector<build::Name>& labels);

@@ -32,8 +32,9 @@ constexpr std::array unary_rows{
     FunctionInfo{"sin", "sin(x)", "the sine of x in radians"},
     FunctionInfo{"cos", "cos(x)", "the cosine of x in radians"},
     FunctionInfo{"floor", "floor(x)", "the largest integer not above x"},
+    FunctionInfo{"stop_gradient", "stop_gradient(x)", "x, which gradients take for a constant"},
 };
-static_assert(unary_rows.size() == static_cast<std::size_t>(UnaryFunction::floor) + 1);
+static_assert(unary_rows.size() == static_cast<std::size_t>(UnaryFunction::stop_gradient) + 1);
 
 constexpr std::array binary_rows{
     FunctionInfo{"+", "a + b", "the sum"},
@@ -193,6 +194,7 @@ double apply(UnaryFunction function, double x) {
     case UnaryFunction::sin: return std::sin(x);
     case UnaryFunction::cos: return std::cos(x);
     case UnaryFunction::floor: return std::floor(x);
+    case UnaryFunction::stop_gradient: return x;
   }
   throw Bug("a unary function outside its enumeration");
 }
@@ -223,7 +225,8 @@ std::int64_t apply(UnaryFunction function, std::int64_t x) {
     case UnaryFunction::sq: return apply(BinaryFunction::multiply, x, x);
     case UnaryFunction::relu: return std::max<std::int64_t>(x, 0);
     case UnaryFunction::step: return static_cast<std::int64_t>(x > 0);
-    case UnaryFunction::floor: return x;
+    case UnaryFunction::floor:
+    case UnaryFunction::stop_gradient: return x;
     default: throw Bug("a function of floats applied to an integer");
   }
 }

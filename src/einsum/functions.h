@@ -30,7 +30,8 @@ enum class UnaryFunction : std::uint8_t {
   erf,
   sin,
   cos,
-  floor
+  floor,
+  stop_gradient  // in no graph: check() leaves it out
 };
 
 enum class BinaryFunction : std::uint8_t {
@@ -78,7 +79,7 @@ constexpr bool is_comparison(BinaryFunction f) { return f >= BinaryFunction::les
 /// True when an integer argument stays an integer: the others compute in a float type.
 constexpr bool keeps_integers(UnaryFunction f) {
   return f == UnaryFunction::negate || f == UnaryFunction::abs || f == UnaryFunction::sq || f == UnaryFunction::relu ||
-         f == UnaryFunction::step || f == UnaryFunction::floor;
+         f == UnaryFunction::step || f == UnaryFunction::floor || f == UnaryFunction::stop_gradient;
 }
 
 /// The type of a reduction over values of type `operand`: bool is counted as i64 by sum and prod,

@@ -20,6 +20,7 @@ std::string key_of(const Vertex& vertex) {
 VertexId GraphBuilder::add(Vertex vertex) {
   const VertexId id{graph_.vertices.size()};
   if (!is_input(vertex)) by_key_.insert({key_of(vertex), id});  // inputs are alike, and not the same
+  by_name_.insert({vertex.name, id});
   graph_.vertices.push_back(std::move(vertex));
   return id;
 }
@@ -28,11 +29,16 @@ VertexId GraphBuilder::find_or_add(Vertex vertex, const std::string& base, const
   const VertexId next{graph_.vertices.size()};
   const auto [found, is_new] = by_key_.insert({key_of(vertex), next});
   if (!is_new) return found->second;
-  do {
+  vertex.name = base;
+  while (taken.count(vertex.name) != 0 || !by_name_.insert({vertex.name, next}).second)
     vertex.name = fmt::format("{}_{}", base, ++last_number_[base]);
-  } while (taken.count(vertex.name) != 0 || !given_.insert(vertex.name).second);
   graph_.vertices.push_back(std::move(vertex));
   return next;
+}
+
+std::optional<VertexId> GraphBuilder::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace einrel::checking

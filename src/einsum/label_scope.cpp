@@ -44,9 +44,12 @@ std::size_t LabelScope::add(const build::Name& label) {
   LabelInfo info;
   info.name = label.text;
   info.mark = label.span;
-  state_.seen_labels.insert(label.text);
+  if (state_.made == nullptr) state_.seen_labels.insert(label.text);
   const auto given = state_.environment.dims.find(label.text);
-  if (const auto declared = state_.labels.find(label.text); declared != state_.labels.end()) {
+  if (state_.made != nullptr) {
+    info.extent = state_.made->extents.at(label.text).value();
+    info.determined = true;
+  } else if (const auto declared = state_.labels.find(label.text); declared != state_.labels.end()) {
     info.extent = declared->second.extent;
     info.source = declared->second.source;
     info.determined = true;

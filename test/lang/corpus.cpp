@@ -74,8 +74,12 @@ const std::map<std::string, Dims>& small_examples() {
 
 }  // namespace
 
+CheckedProgram check_document(const Document& document, const Dims& dims) {
+  return parse_and_check(document.source, environment_of(document, dims));
+}
+
 Runnable prepare(const Document& document, const Dims& dims) {
-  CheckedProgram checked = parse_and_check(document.source, environment_of(document, dims));
+  CheckedProgram checked = check_document(document, dims);
   if (!checked.graph) {
     throw DocumentError(fmt::format("these extents are open: {}", fmt::join(checked.unknown_extents, ", ")));
   }

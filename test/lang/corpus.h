@@ -16,6 +16,9 @@ struct Runnable {
   ScalarBindings scalars;
 };
 
+/// Throws ProgramError.
+CheckedProgram check_document(const Document& document, const Dims& dims);
+
 /// Throws ProgramError and UserError of the program, DocumentError.
 Runnable prepare(const Document& document, const Dims& dims);
 

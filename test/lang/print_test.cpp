@@ -1,10 +1,14 @@
+#include "einsum/text/print.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "einsum/expand.h"
 #include "einsum/text/parse.h"
 #include "einsum/text/print_program.h"
+#include "einsum/vertex_facts.h"
 #include "lang/corpus.h"
 
 namespace einrel::test {
@@ -97,10 +101,63 @@ TEST_P(PrintedProgram, ReadsAsTheSameAndSaysWhereItsPartsStand) {
   EXPECT_EQ(print(last), text.text());
 }
 
+/// A vertex without what is only for people.
+Vertex bare(Vertex vertex) {
+  vertex.where = {};
+  if (EinSum* const einsum = einsum_of(vertex)) {  // f32(x) of what is f32
+    for (std::size_t s = einsum->body.steps.size(); s-- > 1;) {
+      const auto step = einsum->body.steps.begin() + static_cast<std::ptrdiff_t>(s);
+      if (std::holds_alternative<Convert>(step->op) && step->type == (step - 1)->type) einsum->body.steps.erase(step);
+    }
+    const auto* const last = std::get_if<Round>(&einsum->body.steps.back().op);  // storing rounds, too
+    if (last != nullptr && last->to == vertex.dtype && !einsum->reducer) einsum->body.steps.pop_back();
+  }
+  const auto strip = [](auto& op) {
+    if constexpr (requires { op.labels; }) {
+      for (Label& label : op.labels) label.name.clear();
+    }
+  };
+  std::visit(strip, vertex.op);
+  return vertex;
+}
+
+class ExpandedProgram : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(ExpandedProgram, IsAProgramOfTheSameVertices) {
+  const bool is_example = GetParam().parent_path() != std::filesystem::path(EINREL_LANG_DOCUMENTS);
+  const Document document = is_example ? Document{read_source(GetParam()), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}}
+                                       : read_document(read_source(GetParam()));
+  if (!document.errors.empty()) return;
+  const CheckedProgram checked = check_document(document, is_example ? small_extents(GetParam()) : document.dims);
+  build::Program program = expanded(checked);
+  const SourceText text("expanded", print(program));
+  const EinGraph again = *parse_and_check(text, {}).graph;
+  const EinGraph& graph = *checked.graph;
+  ASSERT_EQ(again.vertices.size(), graph.vertices.size()) << text.text();
+  // Inputs come first in it.
+  std::map<std::string, const Vertex*> by_name;
+  for (const Vertex& vertex : again.vertices) by_name[vertex.name] = &vertex;
+  for (const Vertex& vertex : graph.vertices) {
+    ASSERT_EQ(by_name.count(vertex.name), 1) << text.text();
+    Vertex found = bare(*by_name.at(vertex.name));
+    Vertex wanted = bare(vertex);
+    ASSERT_EQ(found.inputs.size(), wanted.inputs.size()) << formula(vertex, graph) << "\n" << text.text();
+    for (std::size_t i = 0; i < wanted.inputs.size(); ++i)
+      EXPECT_EQ(again[found.inputs[i]].name, graph[wanted.inputs[i]].name);
+    found.inputs = wanted.inputs;
+    EXPECT_TRUE(found == wanted) << formula(vertex, graph) << "\n"
+                                 << formula(*by_name.at(vertex.name), again) << "\n"
+                                 << name_of(wanted.dtype) << " " << name_of(found.dtype) << "\n"
+                                 << text.text();
+  }
+}
+
 std::string name_of_file(const testing::TestParamInfo<std::filesystem::path>& info) { return info.param.stem(); }
 
 INSTANTIATE_TEST_SUITE_P(Documents, PrintedProgram, testing::ValuesIn(ein_files(EINREL_LANG_DOCUMENTS)), name_of_file);
 INSTANTIATE_TEST_SUITE_P(Examples, PrintedProgram, testing::ValuesIn(examples()), name_of_file);
+INSTANTIATE_TEST_SUITE_P(Documents, ExpandedProgram, testing::ValuesIn(ein_files(EINREL_LANG_DOCUMENTS)), name_of_file);
+INSTANTIATE_TEST_SUITE_P(Examples, ExpandedProgram, testing::ValuesIn(examples()), name_of_file);
 
 }  // namespace
 }  // namespace einrel::test

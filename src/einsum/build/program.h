@@ -145,11 +145,12 @@ struct ViewDefinition {
   Name source;
   std::vector<Group> from;
 };
-/// gradient G1, G2 = loss wrt W1, W2
+/// gradient G1, G2 = loss wrt W1, W2; with `seed` of what is no scalar: gradient D = Z wrt X given S
 struct Gradient {
   std::vector<Name> results;
   Name loss;
   std::vector<Name> variables;
+  std::optional<Name> seed;
 };
 /// output V1, V2
 struct Outputs {

@@ -17,8 +17,9 @@ constexpr std::size_t max_statement_nodes = 200'000;
 /// Nodes that all statements of a program together may grow to.
 constexpr std::size_t max_program_nodes = 5'000'000;
 
-const std::string prelude = R"(def softmax[j](x) = exp(x - max[j] x) / sum[j] exp(x - max[j] x)
-def logsoftmax[j](x) = x - max[j] x - log(sum[j] exp(x - max[j] x))
+const std::string prelude =
+    R"(def softmax[j](x) = exp(x - stop_gradient(max[j] x)) / sum[j] exp(x - stop_gradient(max[j] x))
+def logsoftmax[j](x) = x - stop_gradient(max[j] x) - log(sum[j] exp(x - stop_gradient(max[j] x)))
 def norm[j](x) = sqrt(sum[j] sq(x))
 def variance[j](x) = mean[j] sq(x - mean[j] x)
 def layernorm[j](x, eps) = (x - mean[j] x) * rsqrt(variance[j](x) + eps)

@@ -112,6 +112,10 @@ build::Gradient parse_gradient(Cursor& cursor) {
   if (wrt.text != "wrt")
     throw SyntaxError{{"'wrt' is missing", {wrt.span}, "as in `gradient G1, G2 = loss wrt W1, W2`"}};
   gradient.variables = parse_names(cursor, "a tensor");
+  if (cursor.at_word("given")) {
+    cursor.next();
+    gradient.seed = cursor.expect_name("a tensor");
+  }
   return gradient;
 }
 

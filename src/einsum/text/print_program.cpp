@@ -93,6 +93,9 @@ class ProgramPrinter {
     print(gradient.loss);
     text_ += " wrt ";
     list(gradient.variables, ", ", [&](build::Name& name) { print(name); });
+    if (!gradient.seed) return;
+    text_ += " given ";
+    print(*gradient.seed);
   }
   void print(build::Outputs& outputs) {
     text_ += "output ";

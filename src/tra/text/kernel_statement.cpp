@@ -12,6 +12,7 @@ namespace einrel::calls {
 namespace {
 
 using parsing::Cursor;
+using parsing::describe;
 using parsing::SyntaxError;
 
 /// Reads one definition.

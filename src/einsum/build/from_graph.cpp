@@ -1,0 +1,151 @@
+#include "einsum/build/from_graph.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "einsum/build/formula_type.h"
+#include "einsum/typing.h"
+#include "einsum/vertex_facts.h"
+
+namespace einrel::build {
+namespace {
+
+/// Turns the steps of a body into formulas.
+struct StepFormula {
+  const Vertex& vertex;
+  const EinSum& einsum;
+  const EinGraph& graph;
+  const std::vector<std::string>& labels;
+  const ScalarStep& step;
+  std::vector<Formula> arguments;
+  /// The type that its argument has but the language would not give it: it is made of numbers, labels and scalars.
+  std::optional<DType> weak;
+
+  Formula operator()(const OperandValue& value) const {
+    const einrel::Access& access = einsum.operands[value.operand];
+    const Vertex& operand = graph[vertex.inputs[value.operand]];
+    std::vector<Index> indices;
+    for (const einrel::Index& index : access.indices) indices.push_back(index_of(index, labels));
+    return element(operand.name, std::move(indices), access.pad);
+  }
+  Formula operator()(const Constant& constant) const {
+    if (const auto* const integer = std::get_if<std::int64_t>(&constant.value))
+      return step.type == DType::boolean ? cast(DType::boolean, whole_number(*integer)) : whole_number(*integer);
+    return number(std::get<double>(constant.value));
+  }
+  Formula operator()(const LabelValue& value) const { return name(labels[value.label]); }
+  Formula operator()(const ScalarValue& value) const { return name(value.name); }
+  Formula operator()(const ApplyUnary& unary) const { return apply(unary.function, arguments[0]); }
+  Formula operator()(const ApplyBinary& binary) const { return apply(binary.function, arguments[0], arguments[1]); }
+  Formula operator()(const ApplyWhere&) const { return where(arguments[0], arguments[1], arguments[2]); }
+  Formula operator()(const Convert&) const { return cast(step.type, converted()); }
+  Formula operator()(const Round& round) const { return cast(round.to, converted()); }
+
+ private:
+  Formula converted() const { return weak ? cast(*weak, arguments[0]) : arguments[0]; }
+};
+
+std::vector<std::string> names_at(const std::vector<std::size_t>& positions, const std::vector<std::string>& labels) {
+  std::vector<std::string> names;
+  for (const std::size_t position : positions) names.push_back(labels[position]);
+  return names;
+}
+
+/// Whether the language gives a step no type of its own: it is made of numbers, labels and scalars.
+std::vector<bool> weak_steps(const ScalarExpr& body) {
+  std::vector<bool> weak;
+  const std::vector<std::size_t> starts = subexpression_starts(body);
+  for (std::size_t s = 0; s < body.steps.size(); ++s) {
+    const ScalarStep& step = body.steps[s];
+    bool is_weak = !std::holds_alternative<OperandValue>(step.op) && !std::holds_alternative<Convert>(step.op) &&
+                   !std::holds_alternative<Round>(step.op);
+    for (std::size_t before = starts[s]; before < s; ++before) is_weak = is_weak && weak[before];
+    weak.push_back(is_weak);
+  }
+  return weak;
+}
+
+struct VertexStatement {
+  const Vertex& vertex;
+  const EinGraph& graph;
+  const std::vector<std::string>& labels;
+  using What = decltype(Statement::what);
+
+  What operator()(const Input&) const { throw Bug("an input has no formula"); }
+  What operator()(const EinSum& einsum) const {
+    Formula value = formulas_of(vertex, graph, labels).back();
+    if (weak_steps(einsum.body).back()) value = cast(einsum.body.type(), value);
+    if (einsum.reducer) {
+      // What is reduced in f32 is of that type, unless the result is of its own.
+      const bool is_narrow = reduced_type(*einsum.reducer, type(value)) == vertex.dtype;
+      if (!is_narrow && compute_type(type(value)) != type(value)) value = cast(DType::f32, value);
+      value = reduce(*einsum.reducer, names_at(einsum.reduced, labels), value);
+    }
+    if (type(value) != vertex.dtype) value = cast(vertex.dtype, value);
+    return definition(names_at(einsum.output, labels), value);
+  }
+  What operator()(const View& view) const {
+    return ViewDefinition{{vertex.name, {}}, groups(view.to), {graph[vertex.inputs[0]].name, {}}, groups(view.from)};
+  }
+  What operator()(const Opaque& opaque) const {
+    std::vector<Index> indices;
+    for (const std::size_t label : opaque.operand) indices.push_back(index(labels[label]));
+    const std::vector<std::string> matrix(labels.end() - 2, labels.end());
+    return definition(labels, call(opaque.function, matrix, element(graph[vertex.inputs[0]].name, std::move(indices))));
+  }
+
+ private:
+  DType type(const Formula& value) const {
+    const auto of_tensor = [&](const std::string& name) {
+      const auto read = std::find_if(vertex.inputs.begin(), vertex.inputs.end(),
+                                     [&](VertexId input) { return graph[input].name == name; });
+      return graph[*read].dtype;
+    };
+    return type_of(value, of_tensor).value_or(DType::f32);
+  }
+  What definition(const std::vector<std::string>& left, const Formula& value) const {
+    return Definition{{vertex.name, {}}, names(left), expr_of(value)};
+  }
+  std::vector<Group> groups(const std::vector<std::vector<std::size_t>>& positions) const {
+    std::vector<Group> groups;
+    for (const std::vector<std::size_t>& group : positions) groups.push_back(names(names_at(group, labels)));
+    return groups;
+  }
+};
+
+}  // namespace
+
+Index index_of(const einrel::Index& index, const std::vector<std::string>& labels) {
+  Index written;
+  written.offset = index.offset;
+  for (const einrel::IndexTerm& term : index.terms)
+    written.terms.push_back({term.coefficient, {labels[term.label], {}}});
+  return written;
+}
+
+std::vector<Formula> formulas_of(const Vertex& vertex, const EinGraph& graph, const std::vector<std::string>& labels) {
+  const EinSum& einsum = *einsum_of(vertex);
+  const std::vector<bool> weak = weak_steps(einsum.body);
+  std::vector<Formula> formulas;
+  std::vector<std::size_t> stack;
+  for (const ScalarStep& step : einsum.body.steps) {
+    const std::size_t s = formulas.size();
+    const std::optional<DType> weak_type =
+        s > 0 && weak[s - 1] ? std::optional(einsum.body.steps[s - 1].type) : std::nullopt;
+    std::vector<Formula> arguments;
+    const std::size_t first = stack.size() - arity(step);
+    for (std::size_t i = first; i < stack.size(); ++i) arguments.push_back(formulas[stack[i]]);
+    stack.resize(first);
+    stack.push_back(formulas.size());
+    formulas.push_back(
+        std::visit(StepFormula{vertex, einsum, graph, labels, step, std::move(arguments), weak_type}, step.op));
+  }
+  return formulas;
+}
+
+Statement statement_of(const Vertex& vertex, const EinGraph& graph, const std::vector<std::string>& labels) {
+  return {vertex.where, std::visit(VertexStatement{vertex, graph, labels}, vertex.op)};
+}
+
+}  // namespace einrel::build

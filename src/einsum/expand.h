@@ -1,0 +1,13 @@
+#pragma once
+
+#include "einsum/build/program.h"
+#include "einsum/check.h"
+
+namespace einrel {
+
+/// The program that a checked one comes to: no macros and no gradients are left, and each statement is one vertex.
+/// Checking it gives the same graph, but for the names of labels that have several extents, whose number is added.
+/// All extents must be known. O(size of the graph).
+build::Program expanded(const CheckedProgram& program);
+
+}  // namespace einrel

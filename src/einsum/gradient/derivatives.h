@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "einsum/build/formula.h"
+#include "einsum/scalar_expr.h"
+
+namespace einrel::gradient {
+
+/// A condition of a where() and the side of it.
+struct Side {
+  build::Formula condition;
+  bool holds = true;
+};
+
+/// What flows back from a value: the derivative of what is differentiated by this value. Conditions, the outermost
+/// first, stay around it until the end, so that nothing is computed on a side that is not taken: 0 * inf would be NaN.
+struct Flow {
+  build::Formula value;
+  std::vector<Side> sides;
+};
+
+/// A flow as one formula.
+build::Formula formula_of(const Flow& flow);
+
+/// One step of a scalar expression, as formulas of its arguments and of its value.
+struct StepFormulas {
+  const ScalarStep& step;
+  std::vector<build::Formula> arguments;
+  build::Formula value;
+  /// The argument is a sum of squares: the derivative of its root at 0 is 0, so that of a norm.
+  bool is_of_squares = false;
+  /// The last argument is a sum of exponentials, no zero.
+  bool is_positive = false;
+};
+
+/// What flows back from a step to each of its arguments; nothing where the derivative is 0 everywhere. The table of
+/// docs/language.md, "Gradients", says what it is at kinks.
+std::vector<std::optional<Flow>> flows_to_arguments(const StepFormulas& of, const Flow& flow);
+
+}  // namespace einrel::gradient

@@ -1,0 +1,257 @@
+#include "einsum/gradient/gradient.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "einsum/build/formula_type.h"
+#include "einsum/build/substitute.h"
+#include "einsum/gradient/arithmetic.h"
+#include "einsum/gradient/projection.h"
+#include "einsum/gradient/vertex_flows.h"
+#include "einsum/typing.h"
+#include "einsum/vertex_facts.h"
+
+namespace einrel::gradient {
+
+using build::Formula;
+
+namespace {
+
+Formula read(const std::string& tensor, const std::vector<std::string>& labels) {
+  std::vector<build::Index> indices;
+  for (const std::string& label : labels) indices.push_back(build::index(label));
+  return build::element(tensor, std::move(indices));
+}
+
+/// Whether a formula is as cheap to compute as to read again: a few sums and products of numbers and one element.
+bool is_cheap(const Formula& formula) {
+  constexpr std::size_t most_parts = 5;
+  std::size_t parts = 0;
+  std::size_t elements = 0;
+  bool is_simple = true;
+  build::for_each_part(formula, [&](const Formula& part) {
+    ++parts;
+    elements += std::holds_alternative<build::Access>(part.op()) ? 1U : 0U;
+    const auto* const unary = std::get_if<build::Unary>(&part.op());
+    const auto* const binary = std::get_if<build::Binary>(&part.op());
+    const bool is_leaf = part.arguments().empty();
+    const bool negates = unary != nullptr && unary->function == UnaryFunction::negate;
+    const bool counts = binary != nullptr && binary->function <= BinaryFunction::divide;
+    is_simple = is_simple && (is_leaf || negates || counts);
+  });
+  return is_simple && parts <= most_parts && elements <= 1;
+}
+
+/// The view that undoes another one, with its labels in the order of its result.
+View back_of(const View& view) {
+  View back;
+  std::vector<std::size_t> moved(view.labels.size());
+  for (const std::vector<std::size_t>& group : view.from) {
+    for (const std::size_t label : group) {
+      moved[label] = back.labels.size();
+      back.labels.push_back(view.labels[label]);
+    }
+  }
+  const auto groups = [&](std::vector<std::vector<std::size_t>> of) {
+    for (std::vector<std::size_t>& group : of) {
+      for (std::size_t& label : group) label = moved[label];
+    }
+    return of;
+  };
+  back.from = groups(view.to);
+  back.to = groups(view.from);
+  return back;
+}
+
+/// Going back from one vertex to all that it is computed from.
+class Sweep {
+ public:
+  Sweep(const Request& request, const GrowingGraph& growing)
+      : request_(request),
+        growing_(growing),
+        depends_(depend_on(growing.graph, request.variables)),
+        adjoints_(growing.graph.vertices.size()) {
+    learn_names();
+  }
+
+  Adjoints run() {
+    const VertexId of = request_.of;
+    Adjoint& first = at(of, {});
+    first.value = request_.seed ? read(growing_.graph[*request_.seed].name, first.labels) : build::number(1);
+    for (std::size_t v = of.index + 1; v-- > 0;) {
+      const bool is_done = is_input(growing_.graph.vertices[v]) || !depends_[v] || !adjoints_[v];
+      if (!is_done && number_of(adjoints_[v]->value) != 0) go_back(VertexId{v});
+    }
+    Adjoints result;
+    for (const VertexId variable : request_.variables) {
+      std::optional<Adjoint> adjoint = adjoints_[variable.index];
+      if (adjoint && number_of(adjoint->value) == 0) adjoint.reset();
+      if (adjoint) adjoint->value = typed(adjoint->value, growing_.graph[variable].dtype);
+      result.of_variables.push_back(std::move(adjoint));
+    }
+    result.blocked = std::move(blocked_);
+    return result;
+  }
+
+ private:
+  /// The adjoint of a vertex, 0 at first. Its dimensions are called as the labels of the vertex, or as `wishes` say.
+  Adjoint& at(VertexId id, std::vector<std::string> wishes) {
+    std::optional<Adjoint>& adjoint = adjoints_[id.index];
+    if (adjoint) return *adjoint;
+    const Vertex& vertex = growing_.graph[id];
+    wishes.resize(vertex.bound.size());
+    if (!is_input(vertex)) {
+      const std::vector<std::string> labels = label_names(vertex);
+      const LabelGroups groups = result_groups(vertex);
+      for (std::size_t d = 0; d < groups.size(); ++d) {
+        if (groups[d].size() == 1) wishes[d] = labels[groups[d].front()];
+      }
+    }
+    adjoint = Adjoint{{}, build::number(0), {}};
+    for (std::size_t d = 0; d < wishes.size(); ++d) {
+      const std::string wish = wishes[d].empty() ? "d" + std::to_string(d + 1) : wishes[d];
+      std::string name = wish;
+      for (int n = 2; growing_.reserved.count(name) != 0 || !adjoint->extents.insert({name, vertex.bound[d]}).second;
+           ++n)
+        name = wish + std::to_string(n);
+      adjoint->labels.push_back(std::move(name));
+    }
+    return *adjoint;
+  }
+
+  void go_back(VertexId id) {
+    const Vertex vertex = growing_.graph[id];  // the graph grows
+    Adjoint& adjoint = *adjoints_[id.index];
+    if (!is_cheap(adjoint.value)) store(vertex, adjoint);
+    std::visit([&](const auto& op) { back_through(id, vertex, op); }, vertex.op);
+  }
+
+  void learn_names() {
+    for (std::size_t v = ids_.size(); v < growing_.graph.vertices.size(); ++v)
+      ids_[growing_.graph.vertices[v].name] = VertexId{v};
+  }
+
+  VertexId tensor_read(const Formula& element) const {
+    return ids_.at(std::get<build::Access>(element.op()).tensor.text);
+  }
+
+  /// The formula as a value of a type.
+  Formula typed(const Formula& value, DType dtype) const {
+    const auto of_tensor = [&](const std::string& name) { return growing_.graph[ids_.at(name)].dtype; };
+    return type_of(value, of_tensor).value_or(DType::f32) == dtype ? value : build::cast(dtype, value);
+  }
+
+  /// From now on the adjoint is a tensor.
+  void store(const Vertex& vertex, Adjoint& adjoint) {
+    build::Definition definition{
+        {"grad_" + vertex.name, {}}, build::names(adjoint.labels), build::expr_of(typed(adjoint.value, vertex.dtype))};
+    const VertexId id = growing_.define({vertex.where, std::move(definition), adjoint.extents});
+    learn_names();
+    adjoint.value = read(growing_.graph[id].name, adjoint.labels);
+  }
+
+  void back_through(VertexId, const Vertex&, const Input&) {}
+
+  void back_through(VertexId id, const Vertex& vertex, const EinSum& einsum) {
+    std::vector<bool> wanted;
+    for (const VertexId input : vertex.inputs)
+      wanted.push_back(depends_[input.index] && is_float(growing_.graph[input].dtype));
+    std::map<std::size_t, Formula> flows;
+    for (const auto& [operand, value] : flows_to_operands(id, adjoints_[id.index]->value, wanted, growing_)) {
+      const auto [known, is_new] = flows.insert({operand, value});
+      if (!is_new) known->second = sum(value, known->second);
+    }
+    learn_names();
+    const std::vector<std::string> names = label_names(vertex);
+    for (const auto& [operand, value] : flows) {
+      const Access& access = einsum.operands[operand];
+      std::vector<std::string> wishes;
+      for (const Index& index : access.indices) {
+        const std::optional<std::size_t> label = plain_label(index);
+        wishes.push_back(label ? names[*label] : "");
+      }
+      Adjoint& adjoint = at(vertex.inputs[operand], std::move(wishes));
+      const Shape bound = growing_.graph[vertex.inputs[operand]].bound;
+      const Formula part = projected({einsum.labels, names, value}, access.indices, bound, adjoint.labels,
+                                     adjoint.extents, growing_.reserved);
+      adjoint.value = sum(adjoint.value, part);
+    }
+    if (flows.size() < static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true))) blocked_.push_back(id);
+  }
+
+  /// The view back.
+  void back_through(VertexId id, const Vertex& vertex, const View& view) {
+    Adjoint& adjoint = *adjoints_[id.index];
+    const auto* access = std::get_if<build::Access>(&adjoint.value.op());
+    if (access == nullptr || names_in(adjoint.value).size() < adjoint.labels.size()) store(vertex, adjoint);
+    const VertexId source = tensor_read(adjoint.value);
+    const VertexId operand = vertex.inputs[0];
+    const Vertex& of = growing_.graph[operand];
+    const VertexId back =
+        growing_.add({"grad_" + of.name, vertex.dtype, of.bound, {source}, back_of(view), vertex.where});
+    learn_names();
+    const std::vector<std::string> names = label_names(vertex);
+    std::vector<std::string> wishes;
+    for (const std::vector<std::size_t>& group : view.from)
+      wishes.push_back(group.size() == 1 ? names[group.front()] : "");
+    Adjoint& to = at(operand, std::move(wishes));
+    to.value = sum(to.value, read(growing_.graph[back].name, to.labels));
+  }
+
+  /// Of Y = X^-1: -Y^T G Y^T.
+  void back_through(VertexId id, const Vertex& vertex, const Opaque& opaque) {
+    const Adjoint& adjoint = *adjoints_[id.index];
+    const std::vector<std::string> names = label_names(vertex);
+    std::vector<std::string> wishes;
+    for (const std::size_t label : opaque.operand) wishes.push_back(names[label]);
+    Adjoint& to = at(vertex.inputs[0], wishes);
+    std::vector<std::string> labels(names.size());  // as the dimensions of X are called
+    for (std::size_t d = 0; d < opaque.operand.size(); ++d) labels[opaque.operand[d]] = to.labels[d];
+    const auto unused = [&](const std::string& wish, Extent extent) {
+      std::string name = wish;
+      for (int n = 2; growing_.reserved.count(name) != 0 || !to.extents.insert({name, extent}).second; ++n)
+        name = wish + std::to_string(n);
+      return name;
+    };
+    const std::size_t rows = labels.size() - 2;
+    const std::vector<std::string> matrix{unused("p", opaque.labels.back().extent),
+                                          unused("q", opaque.labels.back().extent)};
+    std::vector<std::string> before = labels;
+    before[rows] = matrix[0];
+    before[rows + 1] = labels[rows];
+    std::vector<std::string> after = labels;
+    after[rows] = labels[rows + 1];
+    after[rows + 1] = matrix[1];
+    build::LabelForms forms;
+    for (std::size_t l = 0; l < rows; ++l) forms[adjoint.labels[l]] = build::index(labels[l]);
+    for (std::size_t l = rows; l < labels.size(); ++l) forms[adjoint.labels[l]] = build::index(matrix[l - rows]);
+    const Formula inner =
+        product(product(read(vertex.name, before), with_labels(adjoint.value, forms)), read(vertex.name, after));
+    to.value = sum(to.value, negative(reduce(Reducer::sum, matrix, inner)));
+  }
+
+  const Request& request_;
+  const GrowingGraph& growing_;
+  std::vector<bool> depends_;
+  std::vector<std::optional<Adjoint>> adjoints_;  ///< per vertex
+  std::map<std::string, VertexId> ids_;           ///< of all tensors
+  std::vector<VertexId> blocked_;
+};
+
+}  // namespace
+
+Adjoints adjoints(const Request& request, const GrowingGraph& growing) { return Sweep(request, growing).run(); }
+
+std::vector<bool> depend_on(const EinGraph& graph, const std::vector<VertexId>& variables) {
+  std::vector<bool> depends(graph.vertices.size());
+  for (const VertexId variable : variables) depends[variable.index] = true;
+  for (std::size_t v = 0; v < depends.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    for (const std::size_t operand : operands_read(vertex))
+      depends[v] = depends[v] || depends[vertex.inputs[operand].index];
+  }
+  return depends;
+}
+
+}  // namespace einrel::gradient
