@@ -69,21 +69,21 @@ function(einrel_library name)
   target_link_libraries(einrel_${name} PUBLIC ${ARGN})
 endfunction()
 
-function(einrel_has_numpy result candidate)
-  execute_process(COMMAND "${candidate}" -c "import numpy" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+function(einrel_has_modules result candidate)
+  execute_process(COMMAND "${candidate}" -c "import numpy, torch" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
   if(NOT status EQUAL 0)
     set(${result} FALSE PARENT_SCOPE)
   endif()
 endfunction()
 
-# einrel_find_python() sets EINREL_PYTHON to an interpreter that has NumPy: the first one on the PATH, or the system's.
-# The tests compare files with what NumPy reads and writes.
+# einrel_find_python() sets EINREL_PYTHON to an interpreter that has NumPy and PyTorch: the first one on the PATH, or the
+# system's. The tests compare files with what NumPy reads and writes, and gradients with PyTorch's.
 function(einrel_find_python)
-  find_program(EINREL_PYTHON NAMES python3 python VALIDATOR einrel_has_numpy DOC "Python interpreter that has NumPy")
+  find_program(EINREL_PYTHON NAMES python3 python VALIDATOR einrel_has_modules DOC "Python interpreter that has NumPy and PyTorch")
   if(NOT EINREL_PYTHON)
-    message(FATAL_ERROR "No Python interpreter with NumPy was found; the tests need one. Install it "
-                        "(apt-get install python3-numpy), name it (-DEINREL_PYTHON=/path/to/python3) or build without "
+    message(FATAL_ERROR "No Python interpreter with NumPy and PyTorch was found; the tests need one. Install them "
+                        "(apt-get install python3-numpy python3-torch), name it (-DEINREL_PYTHON=/path/to/python3) or build without "
                         "tests (-DEINREL_TESTS=OFF).")
   endif()
-  message(STATUS "Python with NumPy: ${EINREL_PYTHON}")
+  message(STATUS "Python with NumPy and PyTorch: ${EINREL_PYTHON}")
 endfunction()

@@ -194,6 +194,35 @@ Variable view(const std::string& name, const std::vector<LabelGroup>& to, const 
   return ExpressionAccess::variable(std::move(statement));
 }
 
+std::vector<Variable> gradient(const std::vector<std::string>& names, const Variable& of,
+                               const std::vector<Variable>& by, const std::optional<Variable>& given) {
+  at_border([&] {
+    for (const std::string& name : names) check_name(name);
+    if (names.empty() || names.size() != by.size())
+      throw UserError(fmt::format("a gradient needs a name for each variable that it is taken by: {} for {}",
+                                  counted(names.size(), "name"), counted(by.size(), "variable")));
+  });
+  build::Gradient gradient{build::names(names), {of.name(), {}}, {}, std::nullopt};
+  std::vector<std::shared_ptr<Statement>> reads{ExpressionAccess::statement(of)};
+  for (const Variable& variable : by) {
+    gradient.variables.push_back({variable.name(), {}});
+    reads.push_back(ExpressionAccess::statement(variable));
+  }
+  if (given) {
+    gradient.seed = build::Name{given->name(), {}};
+    reads.push_back(ExpressionAccess::statement(*given));
+  }
+  const auto all = std::make_shared<Statement>(names.front(), build::Statement{{}, std::move(gradient)});
+  all->reads = std::move(reads);
+  std::vector<Variable> results;
+  for (const std::string& name : names) {
+    auto result = std::make_shared<Statement>(name, std::monostate{});
+    result->reads = {all};
+    results.push_back(ExpressionAccess::variable(std::move(result)));
+  }
+  return results;
+}
+
 build::Program program_of(const std::vector<Variable>& outputs) {
   if (outputs.empty()) throw UserError("a program needs a variable to compute: none is given");
   std::vector<const Statement*> ordered;  // those that are read first
@@ -228,7 +257,10 @@ build::Program program_of(const std::vector<Variable>& outputs) {
   }
   std::vector<std::variant<build::Statement, build::Equation>> statements;
   if (!dims.dims.empty()) statements.emplace_back(build::Statement{{}, std::move(dims)});
-  for (const Statement* statement : ordered) statements.push_back(statement->what);
+  for (const Statement* statement : ordered) {
+    if (const auto* const given = std::get_if<build::Statement>(&statement->what)) statements.emplace_back(*given);
+    if (const auto* const equation = std::get_if<build::Equation>(&statement->what)) statements.emplace_back(*equation);
+  }
   build::Outputs names;
   for (const Variable& output : outputs) names.names.push_back({output.name(), {}});
   statements.emplace_back(build::Statement{{}, std::move(names)});
@@ -267,6 +299,7 @@ Expression erf(const Expression& x) { return apply(UnaryFunction::erf, x); }
 Expression sin(const Expression& x) { return apply(UnaryFunction::sin, x); }
 Expression cos(const Expression& x) { return apply(UnaryFunction::cos, x); }
 Expression floor(const Expression& x) { return apply(UnaryFunction::floor, x); }
+Expression stop_gradient(const Expression& x) { return apply(UnaryFunction::stop_gradient, x); }
 Expression cast(DType dtype, const Expression& x) { return made(build::cast(inside(dtype), formula_of(x)), {x}); }
 
 Expression maximum(const Expression& a, const Expression& b) { return apply(BinaryFunction::maximum, a, b); }

@@ -14,12 +14,11 @@ namespace einrel::api {
 /// One statement of a program, and those that it reads.
 struct Variable::Statement {
   std::string name;
-  std::variant<build::Statement, build::Equation> what;
+  std::variant<build::Statement, build::Equation, std::monostate> what;  ///< nothing where one that it reads defines it
   Labels labels;
   std::vector<std::shared_ptr<Statement>> reads;
 
-  Statement(std::string own_name, std::variant<build::Statement, build::Equation> own_what)
-      : name(std::move(own_name)), what(std::move(own_what)) {}
+  Statement(std::string own_name, decltype(what) own_what) : name(std::move(own_name)), what(std::move(own_what)) {}
   /// Loops where chains of statements would go down one call each.
   ~Statement();
   Statement(const Statement&) = delete;

@@ -250,6 +250,26 @@ TEST_F(ApiExpression, InvertsMatrices) {
   EXPECT_THAT(message_of([&] { inverse({r}, m(i, r, c)); }), HasSubstr("2 of them, not 1"));
 }
 
+TEST_F(ApiExpression, IsDifferentiated) {
+  const Variable loss = define("loss", {}, sum({i, j}, sq(x(i, j)) * stop_gradient(x(i, j))));
+  const Variable z = define("Z", {i, k}, sum({j}, x(i, j) * y(j, k)));
+  const Variable s = input("S", {i, k});
+  const std::vector<Variable> by_x = gradient({"G"}, loss, {x});
+  const std::vector<Variable> both = gradient({"GX", "GY"}, z, {x, y}, s);
+  const Variable step = define("V", {i, j}, x(i, j) - by_x[0](i, j));
+  const Program program = Program::build({step, both[0], both[1]});
+  EXPECT_THAT(program.text(), HasSubstr("gradient G = loss wrt X\n"));
+  EXPECT_THAT(program.text(), HasSubstr("gradient GX, GY = Z wrt X, Y given S\n"));
+  const Tensor one({2, 4}, std::vector<float>(8, 1));
+  const Tensor ones({3, 4}, std::vector<float>(12, 1));
+  const RunResult result =
+      program.run({{"X", Tensor({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6})}, {"Y", ones}, {"S", one}});
+  EXPECT_THAT(result["V"].values<float>(), ElementsAre(-1, -6, -15, -28, -45, -66));  // x - 2 x * x
+  EXPECT_THAT(result["GX"].values<float>(), ElementsAre(4, 4, 4, 4, 4, 4));
+  EXPECT_THAT(result["GY"].values<float>(), ElementsAre(5, 5, 5, 5, 7, 7, 7, 7, 9, 9, 9, 9));
+  EXPECT_THAT(message_of<UserError>([&] { gradient({"A", "B"}, loss, {x}); }), HasSubstr("2 names for 1 variable"));
+}
+
 TEST_F(ApiExpression, MayBeALongChainOfVariables) {
   Variable last = input("V0", {i});
   for (int n = 1; n < 20000; ++n) last = define("V" + std::to_string(n), {i}, last(i) + 1);

@@ -59,7 +59,7 @@ TEST(Data, AllReducesGradientsAndKeepsWeightsOnAllSites) {
   const EinGraph graph = two_layer();
   const Plan plan = plan_of_scheme("data", graph, 4);
   const auto grids = grids_of(graph, plan);
-  for (const std::string name : {"A1", "A2", "D1", "D2", "G1", "G2"})
+  for (const std::string name : {"A1", "A2", "grad_A1", "grad_A2", "G1", "G2"})
     EXPECT_EQ(grids.at(name), (Grid{{"b", 4}})) << name;
   for (const std::string name : {"W1", "W2", "V1", "V2"}) EXPECT_EQ(grids.at(name), (Grid{{"alike", 4}})) << name;
   const PlanCosts costs = costs_of(graph, plan, {});
@@ -74,7 +74,7 @@ TEST(Fsdp, GathersWeightsAndReducesGradientsToWhereTheyLie) {
   const EinGraph graph = two_layer();
   const Plan plan = plan_of_scheme("fsdp", graph, 4);
   const auto grids = grids_of(graph, plan);
-  for (const std::string name : {"A1", "A2", "D1", "D2", "G1", "G2"})
+  for (const std::string name : {"A1", "A2", "grad_A1", "grad_A2", "G1", "G2"})
     EXPECT_EQ(grids.at(name), (Grid{{"b", 4}})) << name;
   for (const std::string name : {"V1", "V2"}) EXPECT_EQ(grids.at(name), (Grid{{"h", 4}})) << name;
   const std::int64_t loss = 3 * float_bytes + 3 * float_bytes;
@@ -85,9 +85,9 @@ TEST(Tensor, CutsAColumnThenARowOfEveryTwoProductsWithWeights) {
   const EinGraph graph = two_layer();
   const Plan plan = plan_of_scheme("tensor", graph, 4);
   const auto grids = grids_of(graph, plan);
-  for (const std::string name : {"A1", "D1", "G1", "G2", "V1", "V2"})
+  for (const std::string name : {"A1", "grad_A1", "G1", "G2", "V1", "V2"})
     EXPECT_EQ(grids.at(name), (Grid{{"h", 4}})) << name;
-  for (const std::string name : {"A2", "D2", "loss"}) EXPECT_EQ(grids.at(name), (Grid{{"alike", 4}})) << name;
+  for (const std::string name : {"A2", "grad_A2", "loss"}) EXPECT_EQ(grids.at(name), (Grid{{"alike", 4}})) << name;
   // X to all, Y to all, and one all-reduce.
   EXPECT_EQ(costs_of(graph, plan, {}).bytes, 3 * (x_elements + y_elements + 2 * y_elements) * float_bytes);
 }
@@ -120,11 +120,12 @@ TEST(Products, CutByTheirFactorsEachOverItsDigit) {
   const EinGraph graph = two_layer();
   const Plan plan = plan_of_scheme("data:2 x tensor:4", graph, 8);
   const auto grids = grids_of(graph, plan);
-  for (const std::string name : {"A1", "D1", "G1", "G2"}) EXPECT_EQ(grids.at(name), (Grid{{"b", 2}, {"h", 4}})) << name;
+  for (const std::string name : {"A1", "grad_A1", "G1", "G2"})
+    EXPECT_EQ(grids.at(name), (Grid{{"b", 2}, {"h", 4}})) << name;
   for (const std::string name : {"V1", "V2"}) EXPECT_EQ(grids.at(name), (Grid{{"h", 4}, {"alike", 2}})) << name;
   EXPECT_EQ(grids.at("W1"), (Grid{{"1", 4}, {"alike", 2}}));  // of an input: dimensions
   EXPECT_EQ(grids.at("W2"), (Grid{{"0", 4}, {"alike", 2}}));
-  for (const std::string name : {"A2", "D2"}) EXPECT_EQ(grids.at(name), (Grid{{"b", 2}, {"alike", 4}})) << name;
+  for (const std::string name : {"A2", "grad_A2"}) EXPECT_EQ(grids.at(name), (Grid{{"b", 2}, {"alike", 4}})) << name;
   // Within each half of the batch as `tensor`; then gradients of a quarter of the weights between two sites each. Two
   // sites have parts of the loss, which goes to all.
   const std::int64_t loss = 1 * float_bytes + 7 * float_bytes;

@@ -66,6 +66,7 @@ using api::TensorInfo;
 
 using api::define;
 using api::Expression;
+using api::gradient;
 using api::input;
 using api::Label;
 using api::LabelGroup;
@@ -111,6 +112,7 @@ using api::softmax;
 using api::sq;
 using api::sqrt;
 using api::step;
+using api::stop_gradient;
 using api::sum;
 using api::tanh;
 using api::variance;

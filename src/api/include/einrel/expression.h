@@ -139,6 +139,13 @@ class LabelGroup {
 Variable view(const std::string& name, const std::vector<LabelGroup>& to, const Variable& source,
               const std::vector<LabelGroup>& from);
 
+/// How `of` changes with each element of each of `by`: `gradient NAMES = of wrt BY`. They have the labels and the types
+/// of `by`, and are variables like others. `of` is one number; or of any shape, and `given` of the same shape is what
+/// flows back into it. Gradients of one number are best taken at once: what they share is computed once. Throws
+/// UserError unless there is one name for each of `by`; Program::build says what cannot be differentiated.
+std::vector<Variable> gradient(const std::vector<std::string>& names, const Variable& of,
+                               const std::vector<Variable>& by, const std::optional<Variable>& given = std::nullopt);
+
 /// @name Arithmetic
 /// Division of integers is an error: cast first.
 /// @{
@@ -163,24 +170,25 @@ Expression operator!=(const Expression& a, const Expression& b);  ///< a != b
 
 /// @name Functions of one value
 /// @{
-Expression abs(const Expression& x);      ///< the absolute value
-Expression exp(const Expression& x);      ///< e to the x
-Expression log(const Expression& x);      ///< the natural logarithm
-Expression log1p(const Expression& x);    ///< log(1 + x), exact near 0
-Expression expm1(const Expression& x);    ///< exp(x) - 1, exact near 0
-Expression sqrt(const Expression& x);     ///< the square root
-Expression rsqrt(const Expression& x);    ///< 1 / sqrt(x)
-Expression sq(const Expression& x);       ///< x * x
-Expression tanh(const Expression& x);     ///< the hyperbolic tangent
-Expression sigmoid(const Expression& x);  ///< 1 / (1 + exp(-x))
-Expression relu(const Expression& x);     ///< the larger of x and 0
-Expression step(const Expression& x);     ///< 1 where x > 0, else 0
-Expression gelu(const Expression& x);     ///< x times the share of a normal distribution below x
-Expression silu(const Expression& x);     ///< x * sigmoid(x)
-Expression erf(const Expression& x);      ///< the error function
-Expression sin(const Expression& x);      ///< the sine
-Expression cos(const Expression& x);      ///< the cosine
-Expression floor(const Expression& x);    ///< the largest whole number up to x
+Expression abs(const Expression& x);            ///< the absolute value
+Expression exp(const Expression& x);            ///< e to the x
+Expression log(const Expression& x);            ///< the natural logarithm
+Expression log1p(const Expression& x);          ///< log(1 + x), exact near 0
+Expression expm1(const Expression& x);          ///< exp(x) - 1, exact near 0
+Expression sqrt(const Expression& x);           ///< the square root
+Expression rsqrt(const Expression& x);          ///< 1 / sqrt(x)
+Expression sq(const Expression& x);             ///< x * x
+Expression tanh(const Expression& x);           ///< the hyperbolic tangent
+Expression sigmoid(const Expression& x);        ///< 1 / (1 + exp(-x))
+Expression relu(const Expression& x);           ///< the larger of x and 0
+Expression step(const Expression& x);           ///< 1 where x > 0, else 0
+Expression gelu(const Expression& x);           ///< x times the share of a normal distribution below x
+Expression silu(const Expression& x);           ///< x * sigmoid(x)
+Expression erf(const Expression& x);            ///< the error function
+Expression sin(const Expression& x);            ///< the sine
+Expression cos(const Expression& x);            ///< the cosine
+Expression floor(const Expression& x);          ///< the largest whole number up to x
+Expression stop_gradient(const Expression& x);  ///< x, which gradients take for a constant
 /// Another type: towards zero and saturating from floats to integers; NaN becomes 0.
 Expression cast(DType dtype, const Expression& x);
 /// @}
