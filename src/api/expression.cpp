@@ -300,6 +300,12 @@ Expression sin(const Expression& x) { return apply(UnaryFunction::sin, x); }
 Expression cos(const Expression& x) { return apply(UnaryFunction::cos, x); }
 Expression floor(const Expression& x) { return apply(UnaryFunction::floor, x); }
 Expression stop_gradient(const Expression& x) { return apply(UnaryFunction::stop_gradient, x); }
+Expression uniform(const Expression& seed) {
+  return made(build::random(RandomFunction::uniform, formula_of(seed)), {seed});
+}
+Expression normal(const Expression& seed) {
+  return made(build::random(RandomFunction::normal, formula_of(seed)), {seed});
+}
 Expression cast(DType dtype, const Expression& x) { return made(build::cast(inside(dtype), formula_of(x)), {x}); }
 
 Expression maximum(const Expression& a, const Expression& b) { return apply(BinaryFunction::maximum, a, b); }

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "einsum/check_state.h"
 #include "einsum/text/parse.h"
-#include "einsum/vertex_facts.h"
 
 namespace einrel {
 namespace {
@@ -187,6 +186,7 @@ void define_input(CheckState& state, const build::InputDecl& input, CheckedProgr
     const MaybeExtent extent = state.labels.at(label.text).extent;
     if (!extent) state.unknown_extents.insert(label.text);
     declared.labels.push_back(label.text);
+    info.labels.push_back(label.text);
     declared.extents.push_back(extent ? std::optional(Extent(*extent)) : std::nullopt);
     info.extents.push_back(extent);
     bound.push_back(extent_or_open(extent));
@@ -274,18 +274,6 @@ void sort_and_unite(std::vector<Diagnostic>& errors) {
   errors.erase(std::unique(errors.begin(), errors.end(), same), errors.end());
 }
 
-/// What only gradients look at.
-void leave_out_stops(EinGraph& graph) {
-  for (Vertex& vertex : graph.vertices) {
-    EinSum* const einsum = einsum_of(vertex);
-    if (einsum == nullptr) continue;
-    std::erase_if(einsum->body.steps, [](const ScalarStep& step) {
-      const auto* const unary = std::get_if<ApplyUnary>(&step.op);
-      return unary != nullptr && unary->function == UnaryFunction::stop_gradient;
-    });
-  }
-}
-
 /// Makes the graph of `state`.
 void check_statements(CheckState& state, const build::Program& program, bool parsed_well, CheckedProgram& result) {
   std::vector<build::Name> outputs;
@@ -295,7 +283,7 @@ void check_statements(CheckState& state, const build::Program& program, bool par
   EinGraph& graph = state.builder.graph();
   check_outputs(state, outputs, graph);
   if (outputs.empty()) default_outputs(state, program, graph);
-  leave_out_stops(graph);
+  state.builder.leave_out_stops(state.tensor_names);
 }
 
 }  // namespace

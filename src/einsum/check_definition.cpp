@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "einsum/check_state.h"
 #include "einsum/label_scope.h"
+#include "einsum/random_number.h"
 #include "einsum/text/other_notations.h"
 #include "einsum/typing.h"
 #include "einsum/vertex_facts.h"
@@ -234,6 +235,7 @@ class DefinitionChecker {
       void operator()(const build::Where&) const { self.typed_.where(span); }
       void operator()(const build::Cast& cast) const { self.typed_.cast(cast.type, span); }
       void operator()(const build::Reduce& reduce) const { self.type_reduction(reduce, i); }
+      void operator()(const build::Random& random) const { self.type_random(random, i); }
       void operator()(const build::OpaqueCall& call) const { self.type_opaque(call, i); }
       void operator()(const build::MacroCall&) const { throw Bug("macro calls are expanded before typing"); }
     };
@@ -339,6 +341,34 @@ class DefinitionChecker {
     const auto* const cast = std::get_if<build::Cast>(&expr_.nodes.back().op);
     const bool rounds = cast != nullptr && cast->type != DType::f32 && compute_type(cast->type) == reduced;
     return rounds ? std::optional(cast->type) : std::nullopt;
+  }
+
+  /// uniform(seed): the number at the position that the labels on the left give. The seed is on the stack.
+  void type_random(const build::Random& random, std::size_t i) {
+    const Span span = expr_.nodes[i].span;
+    if (random.stream) return typed_.random({random.function, *random.stream}, span);
+    if (enclosing_[i] != build::no_reduction) {
+      state_.error(fmt::format("{}(...) stands in a reduction, but it is one number for each element of a tensor",
+                               name_of(random.function)),
+                   {span},
+                   fmt::format("give the numbers a tensor of their own: R[i,j] = {}(1)", name_of(random.function)));
+    }
+    push_position(span);
+    typed_.push_number(whole(0));
+    typed_.random({random.function, stream_of(definition_.name.text)}, span);
+  }
+
+  static build::Number whole(std::int64_t number) { return {static_cast<double>(number), number}; }
+
+  /// Of the element on the left, in row-major order.
+  void push_position(Span span) {
+    typed_.push_number(whole(0));
+    for (const std::size_t label : left_) {
+      typed_.push_number(whole(scope_.extent(label).value_or(1)));
+      typed_.binary(BinaryFunction::multiply, span);
+      typed_.push_label(label);
+      typed_.binary(BinaryFunction::add, span);
+    }
   }
 
   /// inverse[i,j](x): a vertex over the batches and the matrices of x, which reads x.
@@ -583,12 +613,17 @@ class DefinitionChecker {
 }  // namespace
 
 VertexId check_made(CheckState& state, const build::Definition& definition, Span where, const MadeDefinition& made) {
-  state.made = &made;
+  struct BeingMade {
+    CheckState& state;
+    BeingMade(CheckState& all, const MadeDefinition& it) : state(all) { state.made = &it; }
+    ~BeingMade() { state.made = nullptr; }
+    BeingMade(const BeingMade&) = delete;
+    BeingMade& operator=(const BeingMade&) = delete;
+  };
+  const BeingMade being_made(state, made);
   build::Definition placed = definition;
   for (build::Node& node : placed.value.nodes) node.span = where;
-  const TensorInfo info = DefinitionChecker(state, placed, where).run();
-  state.made = nullptr;
-  return info.vertex;
+  return DefinitionChecker(state, placed, where).run().vertex;
 }
 
 void check_definition(CheckState& state, const build::Definition& definition, Span where) {

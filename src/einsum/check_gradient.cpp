@@ -18,14 +18,14 @@ class GradientChecker {
       : state_(state), gradient_(gradient), where_(where) {}
 
   void run() {
-    const std::size_t errors_before = state_.errors.size();
     check_count();
     of_ = differentiable(gradient_.loss, "what is differentiated");
     for (const build::Name& variable : gradient_.variables) variables_.push_back(checked_variable(variable));
     check_twice();
     if (of_) check_seed();
-    if (state_.errors.size() == errors_before && are_extents_known()) return differentiate();
-    for (std::size_t r = 0; r < gradient_.results.size(); ++r) define_unknown(r, state_.errors.size() > errors_before);
+    const bool is_right = state_.errors.size() == state_.gradients_of_nothing;
+    if (is_right && is_known() && are_extents_known()) return differentiate();
+    for (std::size_t r = 0; r < gradient_.results.size(); ++r) define_unknown(r);
   }
 
  private:
@@ -54,24 +54,23 @@ class GradientChecker {
     TensorInfo* const tensor = find_tensor(state_, name);
     if (tensor == nullptr) return nullptr;
     tensor->read = was_read;
-    if (tensor->broken) {
-      is_broken_ = true;
-      return nullptr;
-    }
+    if (tensor->broken) return nullptr;
     if (is_float(tensor->dtype)) return tensor;
     state_.error(fmt::format("'{}' is {}, but {} has to be of a float type", name.text, name_of(tensor->dtype), what),
                  {name.span, tensor->where}, "nothing grows by small steps there; convert first, for example f32(...)");
     return nullptr;
   }
 
+  bool is_scalar(const build::Name& name) {
+    if (state_.tensor_names.count(name.text) != 0 || state_.scalars.count(name.text) == 0) return false;
+    state_.error(
+        fmt::format("'{}' is a scalar, and gradients are taken of tensors, with respect to tensors", name.text),
+        {name.span}, fmt::format("declare it as a tensor without labels: input {0}[], read as {0}[]", name.text));
+    return true;
+  }
+
   TensorInfo* checked_variable(const build::Name& name) {
-    if (state_.tensor_names.count(name.text) == 0 && state_.scalars.count(name.text) != 0) {
-      state_.error(fmt::format("'{}' is a scalar, and gradients are taken with respect to tensors", name.text),
-                   {name.span},
-                   fmt::format("declare it as a tensor without labels: input {0}[], read as {0}[]", name.text));
-      return nullptr;
-    }
-    return differentiable(name, "what it is differentiated by");
+    return is_scalar(name) ? nullptr : differentiable(name, "what it is differentiated by");
   }
 
   void check_seed() {
@@ -85,7 +84,7 @@ class GradientChecker {
                                gradient_.loss.text));
       return;
     }
-    seed_ = differentiable(*gradient_.seed, "what flows back");
+    seed_ = is_scalar(*gradient_.seed) ? nullptr : differentiable(*gradient_.seed, "what flows back");
     if (seed_ == nullptr) return;
     seed_->read = true;
     bool fits = seed_->extents.size() == of_->extents.size();
@@ -96,9 +95,14 @@ class GradientChecker {
                  {gradient_.seed->span, seed_->where}, "what flows back into a tensor has its shape");
   }
 
+  /// Whether everything that is named has been defined.
+  bool is_known() const {
+    const bool has_seed = !gradient_.seed || seed_ != nullptr;
+    return of_ != nullptr && has_seed && std::find(variables_.begin(), variables_.end(), nullptr) == variables_.end();
+  }
+
   /// The extents of everything that the gradient is computed from; an unknown one has been said to be so.
   bool are_extents_known() const {
-    if (is_broken_) return false;
     const EinGraph& graph = state_.builder.graph();
     return std::all_of(graph.vertices.begin(), graph.vertices.end(), [](const Vertex& vertex) {
       const std::vector<Extent> extents = label_extents(vertex);
@@ -108,11 +112,11 @@ class GradientChecker {
     });
   }
 
-  /// A gradient whose formula cannot be found, or not yet.
-  void define_unknown(std::size_t r, bool is_wrong) {
+  /// A gradient whose formula cannot be found, or not yet. Those who read it are not blamed for that.
+  void define_unknown(std::size_t r) {
     TensorInfo info;
     info.where = gradient_.results[r].span;
-    info.broken = is_wrong || is_broken_ || r >= variables_.size() || variables_[r] == nullptr;
+    info.broken = r >= variables_.size() || variables_[r] == nullptr;
     if (!info.broken) {
       info.extents = variables_[r]->extents;
       info.dtype = variables_[r]->dtype;
@@ -124,22 +128,28 @@ class GradientChecker {
   }
 
   void differentiate() {
-    gradient::Request request{of_->vertex, std::nullopt, {}};
+    gradient::Request request;
+    request.of = of_->vertex;
     if (seed_ != nullptr) request.seed = seed_->vertex;
-    for (const TensorInfo* const variable : variables_) request.variables.push_back(variable->vertex);
+    for (const TensorInfo* const variable : variables_) {
+      request.variables.push_back(variable->vertex);
+      request.labels.push_back(variable->labels);
+      request.labels.back().resize(variable->extents.size());
+    }
     const gradient::Adjoints found = adjoints(request, growing_graph());
     for (std::size_t r = 0; r < gradient_.results.size(); ++r) {
       if (found.of_variables[r]) {
         define(r, *found.of_variables[r]);
       } else {
-        report_nothing(gradient_.variables[r], request, found.blocked);
-        define_unknown(r, true);
+        report_nothing(r, request, found);
+        define_unknown(r);
       }
     }
   }
 
   gradient::GrowingGraph growing_graph() {
-    gradient::GrowingGraph growing{state_.builder.graph(), {}, {}, {}};
+    gradient::GrowingGraph growing{state_.builder.graph(), {}, {}, {}, {}};
+    growing.find = [&](const std::string& name) { return *state_.builder.find(name); };
     growing.define = [&](const gradient::Definition& made) {
       return check_made(state_, made.formula, where_, {made.extents});
     };
@@ -163,24 +173,26 @@ class GradientChecker {
   }
 
   /// Why a gradient is 0 everywhere: the loss is not computed from the variable, or nothing flows back through what is.
-  void report_nothing(const build::Name& name, const gradient::Request& request, const std::vector<VertexId>& blocked) {
+  void report_nothing(std::size_t variable, const gradient::Request& request, const gradient::Adjoints& found) {
+    ++state_.gradients_of_nothing;
     const EinGraph& graph = state_.builder.graph();
-    const auto variable = static_cast<std::size_t>(&name - gradient_.variables.data());
+    const build::Name& name = gradient_.variables[variable];
     const std::vector<bool> depends = gradient::depend_on(graph, {request.variables[variable]});
     if (!depends[request.of.index]) {
       state_.error(fmt::format("'{}' does not depend on '{}'", gradient_.loss.text, name.text), {name.span},
                    "a gradient needs a way from one to the other");
       return;
     }
-    std::vector<Span> marks{name.span};
-    for (const VertexId id : blocked) {
-      if (depends[id.index] && marks.size() == 1) marks.push_back(graph[id].where);
-    }
+    const auto blocked = std::find_if(found.blocked.begin(), found.blocked.end(),
+                                      [&](const auto& way) { return depends[way.second.index]; });
+    std::string through;
+    if (blocked != found.blocked.end()) through = fmt::format(" through '{}'", graph[blocked->first].name);
     state_.error(
-        fmt::format("the gradient of '{}' is 0 everywhere: nothing flows back to '{}'", gradient_.loss.text, name.text),
-        marks,
-        "comparisons, argmax, step, floor and integers change by jumps alone; compute the way from one to the other "
-        "without them");
+        fmt::format("the gradient of '{}' is 0 everywhere: nothing flows back to '{}'{}", gradient_.loss.text,
+                    name.text, through),
+        {name.span},
+        "comparisons, argmax, step, floor and integers change by jumps alone, and what stop_gradient or a factor "
+        "of 0 holds back does not change; compute the way from one to the other without them");
   }
 
   CheckState& state_;
@@ -189,7 +201,6 @@ class GradientChecker {
   TensorInfo* of_ = nullptr;
   TensorInfo* seed_ = nullptr;
   std::vector<TensorInfo*> variables_;
-  bool is_broken_ = false;  ///< something that it is made of has an error of its own
 };
 
 }  // namespace

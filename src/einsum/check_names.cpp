@@ -54,7 +54,7 @@ TensorInfo* find_vertex(CheckState& state, const std::string& name) {
   const std::optional<VertexId> id = state.builder.find(name);
   invariant(id.has_value(), "what gradients read has been computed");
   const Vertex& vertex = state.builder.graph()[*id];
-  TensorInfo info{*id, {}, vertex.dtype, vertex.where};
+  TensorInfo info{*id, {}, {}, vertex.dtype, vertex.where};
   for (const Extent extent : vertex.bound) info.extents.push_back(extent.value());
   return &state.made_reads.insert({name, std::move(info)}).first->second;
 }

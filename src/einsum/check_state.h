@@ -32,6 +32,7 @@ struct DeclaredLabel {
 struct TensorInfo {
   VertexId vertex;
   std::vector<MaybeExtent> extents;
+  std::vector<std::string> labels;  ///< that an input declares
   DType dtype = DType::f32;
   Span where;
   bool broken = false;  ///< its definition has an error: readers check what they can and stay silent
@@ -46,6 +47,9 @@ class GraphBuilder {
   /// the name base, base_1, base_2, ...: the first that no tensor has.
   VertexId find_or_add(Vertex vertex, const std::string& base, const std::set<std::string>& taken);
   EinGraph& graph() { return graph_; }
+  /// Leaves out what only gradients look at. Of vertices that become equal by that, all readers read the first; those
+  /// of `named` stay what they are.
+  void leave_out_stops(const std::set<std::string>& named);
   /// The vertex of this name, also one inside of a statement.
   std::optional<VertexId> find(const std::string& name) const;
 
@@ -81,6 +85,7 @@ struct CheckState {
   std::set<std::string> unknown_extents;
   std::set<std::string> seen_labels;             ///< every label that some statement uses
   bool arrays_give_extents = false;              ///< see check_kernel
+  std::size_t gradients_of_nothing = 0;          ///< errors after which all vertices are what the program says
   const MadeDefinition* made = nullptr;          ///< that is being checked, if it is one
   std::map<std::string, TensorInfo> made_reads;  ///< what such definitions read
 

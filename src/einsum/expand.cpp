@@ -1,7 +1,5 @@
 #include "einsum/expand.h"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "einsum/build/fresh_name.h"
 #include "einsum/build/from_graph.h"
 #include "einsum/vertex_facts.h"
 
@@ -28,10 +27,8 @@ class LabelNames {
     std::vector<std::string> names;
     std::set<std::string> here;
     for (const Label& label : labels) {
-      std::string name = label.name;
-      for (int n = 2; !fits(name, label.extent) || !here.insert(name).second; ++n)
-        name = fmt::format("{}{}", label.name, n);
-      names.push_back(std::move(name));
+      names.push_back(build::fresh_name(
+          label.name, [&](const std::string& name) { return fits(name, label.extent) && here.insert(name).second; }));
     }
     return names;
   }

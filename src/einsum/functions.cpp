@@ -61,6 +61,20 @@ constexpr std::array other_rows{
     FunctionInfo{"bool", "bool(x)", "x != 0"},
 };
 
+constexpr std::array random_rows{
+    FunctionInfo{"uniform", "uniform(seed)", "a random number from 0 up to, but not including, 1"},
+    FunctionInfo{"normal", "normal(seed)", "a random number of mean 0 and deviation 1"},
+};
+static_assert(random_rows.size() == static_cast<std::size_t>(RandomFunction::normal) + 1);
+
+constexpr std::array random_at_rows{
+    FunctionInfo{"uniform_at", "uniform_at(seed, position, iteration, stream)",
+                 "uniform(seed) at a position of a tensor with that stream"},
+    FunctionInfo{"normal_at", "normal_at(seed, position, iteration, stream)",
+                 "normal(seed) at a position of a tensor with that stream"},
+};
+static_assert(random_at_rows.size() == random_rows.size());
+
 constexpr std::array reducer_rows{
     FunctionInfo{"sum", "sum[j] x", "the sum of x over j; 0 over nothing"},
     FunctionInfo{"prod", "prod[j] x", "the product of x over j; 1 over nothing"},
@@ -134,6 +148,14 @@ std::optional<BinaryFunction> binary_named(std::string_view name) {
 
 std::optional<Reducer> reducer_named(std::string_view name) { return named<Reducer>(reducer_rows, 0, name); }
 
+std::optional<RandomFunction> random_named(std::string_view name) {
+  return named<RandomFunction>(random_rows, 0, name);
+}
+
+std::optional<RandomFunction> random_at_named(std::string_view name) {
+  return named<RandomFunction>(random_at_rows, 0, name);
+}
+
 std::optional<OpaqueFunction> opaque_named(std::string_view name) {
   return named<OpaqueFunction>(opaque_rows, 0, name);
 }
@@ -142,6 +164,7 @@ std::string_view name_of(UnaryFunction function) { return unary_rows[static_cast
 std::string_view name_of(BinaryFunction function) { return binary_rows[static_cast<std::size_t>(function)].name; }
 std::string_view name_of(Reducer reducer) { return reducer_rows[static_cast<std::size_t>(reducer)].name; }
 
+std::string_view name_of(RandomFunction function) { return random_rows[static_cast<std::size_t>(function)].name; }
 std::string_view name_of(OpaqueFunction function) { return opaque_rows[static_cast<std::size_t>(function)].name; }
 
 std::optional<BinaryFunction> continuation(std::optional<Reducer> reducer) {
@@ -259,6 +282,8 @@ const std::vector<FunctionInfo>& all_functions() {
     append(unary_rows);
     append(binary_rows);
     append(other_rows);
+    append(random_rows);
+    append(random_at_rows);
     append(reducer_rows);
     append(opaque_rows);
     return all;

@@ -31,7 +31,7 @@ enum class UnaryFunction : std::uint8_t {
   sin,
   cos,
   floor,
-  stop_gradient  // in no graph: check() leaves it out
+  stop_gradient  // in no graph that check() returns: only gradients look at it
 };
 
 enum class BinaryFunction : std::uint8_t {
@@ -56,6 +56,9 @@ enum class Reducer : std::uint8_t { sum, prod, max, min, mean, any, all, argmax,
 /// Linear algebra on whole matrices that no EinSum expresses.
 enum class OpaqueFunction : std::uint8_t { inverse };
 
+/// Random numbers that are functions of where they stand (random_number.h).
+enum class RandomFunction : std::uint8_t { uniform, normal };
+
 /// One row of `einrel list functions`.
 struct FunctionInfo {
   std::string_view name;
@@ -67,12 +70,17 @@ std::optional<UnaryFunction> unary_named(std::string_view name);    // by name; 
 std::optional<BinaryFunction> binary_named(std::string_view name);  // max and min only; the rest are operators
 std::optional<Reducer> reducer_named(std::string_view name);
 std::optional<OpaqueFunction> opaque_named(std::string_view name);
+/// By the name under which it takes a seed: "uniform".
+std::optional<RandomFunction> random_named(std::string_view name);
+/// By the name under which it takes a place: "uniform_at".
+std::optional<RandomFunction> random_at_named(std::string_view name);
 
 std::string_view name_of(UnaryFunction function);
 /// The operator sign ("+", "<=", ...), or "max" and "min".
 std::string_view name_of(BinaryFunction function);
 std::string_view name_of(Reducer reducer);
 std::string_view name_of(OpaqueFunction function);
+std::string_view name_of(RandomFunction function);
 
 constexpr bool is_comparison(BinaryFunction f) { return f >= BinaryFunction::less && f <= BinaryFunction::not_equal; }
 

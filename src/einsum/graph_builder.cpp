@@ -36,6 +36,27 @@ VertexId GraphBuilder::find_or_add(Vertex vertex, const std::string& base, const
   return next;
 }
 
+void GraphBuilder::leave_out_stops(const std::set<std::string>& named) {
+  const auto is_stop = [](const ScalarStep& step) {
+    const auto* const unary = std::get_if<ApplyUnary>(&step.op);
+    return unary != nullptr && unary->function == UnaryFunction::stop_gradient;
+  };
+  std::size_t left_out = 0;
+  for (Vertex& vertex : graph_.vertices) {
+    if (EinSum* const einsum = einsum_of(vertex)) left_out += std::erase_if(einsum->body.steps, is_stop);
+  }
+  if (left_out == 0) return;
+  std::unordered_map<std::string, VertexId> first;
+  std::vector<VertexId> read_instead;
+  for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+    Vertex& vertex = graph_.vertices[v];
+    for (VertexId& input : vertex.inputs) input = read_instead[input.index];
+    VertexId read{v};
+    if (!is_input(vertex)) read = first.insert({key_of(vertex), read}).first->second;
+    read_instead.push_back(named.count(vertex.name) != 0 ? VertexId{v} : read);
+  }
+}
+
 std::optional<VertexId> GraphBuilder::find(const std::string& name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? std::nullopt : std::optional(found->second);

@@ -15,8 +15,23 @@ std::size_t arity(const ScalarStep& step) {
     std::size_t operator()(const ApplyWhere&) const { return 3; }
     std::size_t operator()(const Convert&) const { return 1; }
     std::size_t operator()(const Round&) const { return 1; }
+    std::size_t operator()(const ApplyRandom&) const { return 3; }
   };
   return std::visit(Arity{}, step.op);
+}
+
+std::vector<std::vector<std::size_t>> arguments_of_steps(const ScalarExpr& expr) {
+  std::vector<std::vector<std::size_t>> arguments;
+  std::vector<std::size_t> stack;
+  for (const ScalarStep& step : expr.steps) {
+    const std::size_t popped = arity(step);
+    invariant(popped <= stack.size(), "a step pops more than was pushed");
+    const auto first = stack.end() - static_cast<std::ptrdiff_t>(popped);
+    arguments.emplace_back(first, stack.end());
+    stack.erase(first, stack.end());
+    stack.push_back(arguments.size() - 1);
+  }
+  return arguments;
 }
 
 std::vector<std::size_t> subexpression_starts(const ScalarExpr& expr) {

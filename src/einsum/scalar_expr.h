@@ -55,11 +55,21 @@ struct Round {
   bool operator==(const Round&) const = default;
 };
 
+/// Pops an iteration, a position and a seed, all i64; pushes the random number that stands there (random_number.h), as
+/// f32 or f64.
+struct ApplyRandom {
+  RandomFunction function{};
+  std::uint32_t stream = 0;
+  bool operator==(const ApplyRandom&) const = default;
+};
+
 /// One step of a scalar expression, and the type of the value it leaves on the stack.
 /// bf16 and f16 are no types of steps: operands of those types arrive as f32, and casts to them leave f32.
 struct ScalarStep {
   DType type = DType::f32;
-  std::variant<OperandValue, Constant, LabelValue, ScalarValue, ApplyUnary, ApplyBinary, ApplyWhere, Convert, Round> op;
+  std::variant<OperandValue, Constant, LabelValue, ScalarValue, ApplyUnary, ApplyBinary, ApplyWhere, Convert, Round,
+               ApplyRandom>
+      op;
   bool operator==(const ScalarStep&) const = default;
 };
 
@@ -72,6 +82,8 @@ struct ScalarExpr {
   bool operator==(const ScalarExpr&) const = default;
 };
 
+/// For each step, the steps that compute what it pops. O(steps).
+std::vector<std::vector<std::size_t>> arguments_of_steps(const ScalarExpr& expr);
 /// How many values a step pops.
 std::size_t arity(const ScalarStep& step);
 /// For each step, the first step of the subexpression that ends there. O(steps).

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "einsum/random_number.h"
 #include "einsum/scalar_expr.h"
 
 namespace einrel {
@@ -28,6 +29,7 @@ class StackMachine {
   Number operator()(const ScalarExpr& expr) {
     stack_.clear();
     for (const ScalarStep& step : expr.steps) {
+      is_single_ = step.type == DType::f32;
       const Number value = std::visit([&](const auto& op) { return compute(op); }, step.op);
       stack_.push_back(as_type(step.type, value));
     }
@@ -66,9 +68,16 @@ class StackMachine {
   }
   Number compute(const Convert&) { return pop(); }
   Number compute(const Round& op) { return as_type(op.to, pop()); }
+  Number compute(const ApplyRandom& op) {
+    const auto iteration = std::get<std::int64_t>(pop());
+    const auto position = std::get<std::int64_t>(pop());
+    const auto seed = std::get<std::int64_t>(pop());
+    return random_number(op.function, {seed, position, iteration, op.stream}, is_single_);
+  }
 
   const LeafValues& leaves_;
   std::vector<Number> stack_;
+  bool is_single_ = false;  // the step that is being computed leaves an f32
 };
 
 /// The value of an expression: each step is computed in double (floats) or int64 (integers, bool) and rounded to its

@@ -289,6 +289,24 @@ void TypedBuilder::cast(DType dtype, Span where) {
   is_narrow ? round(dtype) : convert(value, dtype);
 }
 
+void TypedBuilder::random(ApplyRandom function, Span where) {
+  if (any_poison(3)) return;
+  for (std::size_t value = stack_.size() - 3; value < stack_.size(); ++value) {
+    const bool is_integer =
+        stack_[value].kind == Kind::strong ? !is_float(stack_[value].dtype) : is_whole(stack_[value]);
+    if (!is_integer) {
+      errors_.push_back({"a random number is found by whole numbers: its seed, say",
+                         {where},
+                         "give a whole number, a scalar whose value is one, or an element of an integer tensor"});
+      merge(3, {Kind::poison, DType::f32, 0, false});
+      return;
+    }
+    make(value, DType::i64, where);
+  }
+  emit({DType::f32, function}, true);
+  merge(3, {Kind::weak_float, DType::f32, 0, false});
+}
+
 /// Rounds the strong top value to bf16 or f16, unless it is such a number as it stands.
 void TypedBuilder::round(DType dtype) {
   Value& it = stack_.back();

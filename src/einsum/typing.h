@@ -39,6 +39,8 @@ class TypedBuilder {
   void binary(BinaryFunction function, Span where);
   void where(Span where);
   void cast(DType dtype, Span where);
+  /// Of seed, position and iteration, which are the three on top.
+  void random(ApplyRandom function, Span where);
 
   /// Gives the top value its own type if it is weak.
   void settle(Span where);

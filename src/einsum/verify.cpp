@@ -68,6 +68,10 @@ void verify_body(const EinSum& einsum, const Vertex& vertex, const EinGraph& gra
     } else if (const auto* unary = std::get_if<ApplyUnary>(&step.op)) {
       invariant(stack.back() == step.type, "a unary step keeps the type");
       invariant(keeps_integers(unary->function) || is_float(step.type), "only some functions are of integers");
+    } else if (std::holds_alternative<ApplyRandom>(step.op)) {
+      invariant(std::all_of(stack.end() - 3, stack.end(), [](DType type) { return type == DType::i64; }),
+                "a random number is found by whole numbers");
+      invariant(step.type == DType::f32 || step.type == DType::f64, "a random number is a float");
     } else if (const auto* round = std::get_if<Round>(&step.op)) {
       invariant(round->to == DType::bf16 || round->to == DType::f16, "values are rounded to narrow types");
       invariant(step.type == DType::f32, "what is rounded to a narrow type is computed with in f32");

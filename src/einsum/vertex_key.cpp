@@ -20,6 +20,10 @@ struct PutStep {
   void operator()(const ApplyWhere&) const {}
   void operator()(const Convert&) const {}
   void operator()(const Round& v) const { key.put(v.to); }
+  void operator()(const ApplyRandom& v) const {
+    key.put(v.function);
+    key.put(v.stream);
+  }
 };
 
 bool is_read_plainly(const EinSum& einsum, std::size_t label) {

@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "einsum/expand.h"
+#include "einsum/text/print_program.h"
 #include "support/gradient_check.h"
+#include "support/program.h"
 #include "support/random_gradient_program.h"
 
 namespace einrel {
@@ -152,6 +155,18 @@ std::vector<std::string> constructs() {
       "loss[] = sum[i] (prod[j] X[i,j]) * S[i]",
       "loss[] = prod[i,j] X[i,j]",
       "loss[] = sum[i] (max[j] X[i,j]) * S[i] + sum[j] (min[i] X[i,j])",
+      // What flows back into a view is read otherwise than the view lies.
+      "Y[a,i,c] = view X[i,(a c)]\nloss[] = sum[a,i,c] Y[a,i,c] * X[i,a+c] * S[2-i]",
+      "Y[i,a,c] = view X[i,(a c)]\nloss[] = sum[i,a,c] Y[i,a,c] * K[1-a] * M[c+1,i]",
+      "Y[a,c,i] = view X[i,(a c)]\nZ[c,a,i] = Y[a,c,i]\nloss[] = sum[c,a,i] sin(Z[c,a,i]) * (c + 1) * (a + 2) * S[i]",
+      "V[l,i] = view M[i,l]\nloss[] = sum[i,l] V[l,i] * M[l,i]",
+      // One index decides a label after another one had to be equal to it.
+      "loss[] = sum[k] X[2*k,1-k]",
+      "loss[] = sum[k] X[1-k,2*k] * K[k]",
+      "loss[] = sum[z,k] sq(pad(X[z,2*k-z+1], 0.5)) * K[k]",
+      // Squares that are written otherwise.
+      "loss[] = sqrt((sum[i,j] X[i,j] ** 2) + 0.5)",
+      "loss[] = sqrt(0.5 * sum[i] S[i] ** 2)",
   };
 }
 
@@ -211,7 +226,10 @@ TEST(Gradient, OfReductionsAtKinks) {
   EXPECT_THAT(gradient_of("loss[] = norm[i](X[i])", {0, 0}), ElementsAre(0, 0));
   EXPECT_THAT(gradient_of("loss[] = norm[i](X[i])", {3, 4}),
               ElementsAre(DoubleNear(0.6, 1e-15), DoubleNear(0.8, 1e-15)));
-  EXPECT_THAT(gradient_of("loss[] = sqrt(X[0] * X[0] + sq(X[1]))", {0, 0}), ElementsAre(0, 0));
+  for (const std::string squares :
+       {"X[0] * X[0] + sq(X[1])", "sum[i] X[i] ** 2", "0.5 * sum[i] sq(X[i])", "sum[i] sq(X[i]) / 2",
+        "f64(f32(sum[i] sq(X[i])))", "sum[i] where(i < 1, sq(X[i]), 0)", "mean[i] X[i] ** 4"})
+    EXPECT_THAT(gradient_of("loss[] = sqrt(" + squares + ")", {0, 0}), ElementsAre(0, 0)) << squares;
 }
 
 TEST(Gradient, OfSidesNotTakenIsNoNaN) {
@@ -271,6 +289,67 @@ TEST(Gradient, OfRandomPrograms) {
     uncertain += check.uncertain();
   }
   EXPECT_LT(uncertain, measured / 50);
+}
+
+TEST(Gradient, HasTheTypeOfWhatItIsTakenBy) {
+  const std::string program = "dims i=3\ninput X[i] : f32\ninput Y[i] : f64\ninput H[i] : f16\n";
+  for (const std::string loss : {"sum[i] X[i] * i", "sum[i] X[i]", "sum[i] X[i] * Y[i]", "sum[i] X[i] * H[i]"}) {
+    const EinGraph graph =
+        graph_of(program + "loss[] = " + loss + "\ngradient G = loss wrt X\nZ[i] = G[i] * 2\noutput G, Z\n");
+    for (const VertexId output : graph.outputs) EXPECT_EQ(graph[output].dtype, DType::f32) << loss;
+  }
+}
+
+TEST(Gradient, OfNothingIsZero) {
+  EXPECT_THAT(GradientCheck("dims b=0 i=2\ninput X[b,i], W[i] : f64\nY[i] = W[i] * 2\n"
+                            "loss[] = sum[b,i] (X[b,i] + Y[i])\n",
+                            {{"X", {}}, {"W", {1, 2}}})
+                  .value("gradient G = loss wrt W", "G"),
+              ElementsAre(0, 0));
+}
+
+TEST(Gradient, IsNotTakenOfWhatIsWrong) {
+  using Errors = std::vector<std::string>;
+  // Each program has one error, and nothing is said besides.
+  for (const auto& [program, error] : std::vector<std::pair<std::string, std::string>>{
+           {"loss[] = sum[i] X[i] X[i]\ngradient A = loss wrt X\n", "3:"},
+           {"input wrt[i] : f64\nloss[] = sum[i] X[i]\ngradient A = loss wrt wrt\n", "3:"},
+           {"C[i] = X[i] * Q[i]\nM[i] = C[i] * 2\nloss[] = sum[i] exp(M[i]) * X[i]\ngradient G = loss wrt X\n",
+            "3:15"}}) {
+    const Errors errors = errors_of("dims i=3\ninput X[i] : f64\n" + program);
+    ASSERT_EQ(errors.size(), 1) << program << ::testing::PrintToString(errors);
+    EXPECT_EQ(errors.front().rfind(error, 0), 0) << errors.front();
+  }
+}
+
+/// The text that a program expands to.
+std::string expanded_text(const std::string& text) {
+  build::Program program = expanded(check_text(text));
+  return print(program);
+}
+
+TEST(Gradient, StaysOfTheSizeOfTheProgram) {
+  // Nested, and long: the formulas of gradients hold each other's.
+  std::string extreme = "X[i]";
+  std::string logarithm = "X[i]";
+  std::string squares;
+  for (int n = 1; n <= 40; ++n) {
+    extreme = "max(" + std::to_string(n) + ", " + extreme + ")";
+    logarithm = "log(" + logarithm + " + 3)";
+  }
+  for (int n = 0; n < 300; ++n) squares += (n == 0 ? "" : " + ") + ("X[i] * " + std::to_string(n));
+  for (const std::string& body : {extreme, logarithm, "sq(" + squares + ")", "sqrt(1 + sq(" + squares + "))"}) {
+    const std::string program = "dims i=2\ninput X[i]\nloss[] = sum[i] " + body + "\n";
+    const std::size_t before = expanded_text(program).size();
+    EXPECT_LT(expanded_text(program + "gradient G = loss wrt X\n").size(), 60 * before) << body.substr(0, 20);
+  }
+}
+
+TEST(Expanded, HasNoWordsOfTheLanguageForLabels) {
+  const std::string text = expanded_text(
+      "dims p=3 q=5\ninput X[p], Y[q] : f64\nA[] = sum[f3] sq(X[f3])\n"
+      "B[] = sum[f3] sq(Y[f3])\noutput A, B\n");
+  EXPECT_THAT(errors_of(text), ::testing::IsEmpty()) << text;
 }
 
 }  // namespace

@@ -46,6 +46,10 @@ struct Said {
   std::string operator()(const build::Reduce& reduce) const {
     return fmt::format("{} {}", name_of(reduce.reducer), text_of(reduce.labels));
   }
+  std::string operator()(const build::Random& random) const {
+    return fmt::format("{} of stream {}", name_of(random.function),
+                       random.stream ? std::to_string(*random.stream) : "");
+  }
   std::string operator()(const build::OpaqueCall& call) const {
     return fmt::format("{} {}", name_of(call.function), text_of(call.matrix));
   }

@@ -82,6 +82,11 @@ Formula name(const std::string& name) { return Formula(NameUse{name}); }
 Formula element(const std::string& tensor, std::vector<Index> indices, std::optional<double> pad) {
   return Formula(Access{{tensor, {}}, std::move(indices), pad});
 }
+Formula element(const std::string& tensor, const std::vector<std::string>& labels) {
+  std::vector<Index> indices;
+  for (const std::string& label : labels) indices.push_back(index(label));
+  return element(tensor, std::move(indices));
+}
 Formula apply(UnaryFunction function, const Formula& x) { return Formula(Unary{function}, {x}); }
 Formula apply(BinaryFunction function, const Formula& a, const Formula& b) { return Formula(Binary{function}, {a, b}); }
 Formula where(const Formula& condition, const Formula& a, const Formula& b) {
@@ -91,6 +96,7 @@ Formula cast(DType type, const Formula& x) { return Formula(Cast{type}, {x}); }
 Formula reduce(Reducer reducer, const std::vector<std::string>& labels, const Formula& x) {
   return Formula(Reduce{reducer, names(labels)}, {x});
 }
+Formula random(RandomFunction function, const Formula& seed) { return Formula(Random{function, std::nullopt}, {seed}); }
 Formula call(OpaqueFunction function, const std::vector<std::string>& matrix, const Formula& x) {
   return Formula(OpaqueCall{function, names(matrix)}, {x});
 }

@@ -50,11 +50,15 @@ Formula whole_number(std::int64_t value);
 /// A scalar, or a label's value.
 Formula name(const std::string& name);
 Formula element(const std::string& tensor, std::vector<Index> indices, std::optional<double> pad = std::nullopt);
+/// Read with labels alone: X[i,j].
+Formula element(const std::string& tensor, const std::vector<std::string>& labels);
 Formula apply(UnaryFunction function, const Formula& x);
 Formula apply(BinaryFunction function, const Formula& a, const Formula& b);
 Formula where(const Formula& condition, const Formula& a, const Formula& b);
 Formula cast(DType type, const Formula& x);
 Formula reduce(Reducer reducer, const std::vector<std::string>& labels, const Formula& x);
+/// uniform(seed), or of normal.
+Formula random(RandomFunction function, const Formula& seed);
 Formula call(OpaqueFunction function, const std::vector<std::string>& matrix, const Formula& x);
 /// Of a macro: softmax[j](x).
 Formula call(const std::string& macro, const std::vector<std::string>& labels, std::vector<Formula> arguments);

@@ -46,6 +46,7 @@ struct TypeOfPart {
     const DType type = arguments[0].type.value_or(arguments[0].is_whole ? DType::i64 : DType::f32);
     return {reduced_type(reduce.reducer, type)};
   }
+  Type operator()(const Random&) const { return {std::nullopt, false}; }
   Type operator()(const OpaqueCall&) const { return arguments[0]; }
   Type operator()(const MacroCall&) const { throw Bug("macros have been expanded"); }
 };

@@ -41,6 +41,9 @@ struct StepFormula {
   Formula operator()(const ApplyWhere&) const { return where(arguments[0], arguments[1], arguments[2]); }
   Formula operator()(const Convert&) const { return cast(step.type, converted()); }
   Formula operator()(const Round& round) const { return cast(round.to, converted()); }
+  Formula operator()(const ApplyRandom& random) const {
+    return Formula(Random{random.function, random.stream}, arguments);
+  }
 
  private:
   Formula converted() const { return weak ? cast(*weak, arguments[0]) : arguments[0]; }
@@ -55,12 +58,12 @@ std::vector<std::string> names_at(const std::vector<std::size_t>& positions, con
 /// Whether the language gives a step no type of its own: it is made of numbers, labels and scalars.
 std::vector<bool> weak_steps(const ScalarExpr& body) {
   std::vector<bool> weak;
-  const std::vector<std::size_t> starts = subexpression_starts(body);
+  const std::vector<std::vector<std::size_t>> arguments = arguments_of_steps(body);
   for (std::size_t s = 0; s < body.steps.size(); ++s) {
     const ScalarStep& step = body.steps[s];
     bool is_weak = !std::holds_alternative<OperandValue>(step.op) && !std::holds_alternative<Convert>(step.op) &&
                    !std::holds_alternative<Round>(step.op);
-    for (std::size_t before = starts[s]; before < s; ++before) is_weak = is_weak && weak[before];
+    for (const std::size_t argument : arguments[s]) is_weak = is_weak && weak[argument];
     weak.push_back(is_weak);
   }
   return weak;
@@ -78,31 +81,31 @@ struct VertexStatement {
     if (weak_steps(einsum.body).back()) value = cast(einsum.body.type(), value);
     if (einsum.reducer) {
       // What is reduced in f32 is of that type, unless the result is of its own.
-      const bool is_narrow = reduced_type(*einsum.reducer, type(value)) == vertex.dtype;
-      if (!is_narrow && compute_type(type(value)) != type(value)) value = cast(DType::f32, value);
+      const DType type = language_type(value).value_or(einsum.body.type());
+      const bool is_narrow = reduced_type(*einsum.reducer, type) == vertex.dtype;
+      if (!is_narrow && compute_type(type) != type) value = cast(DType::f32, value);
       value = reduce(*einsum.reducer, names_at(einsum.reduced, labels), value);
     }
-    if (type(value) != vertex.dtype) value = cast(vertex.dtype, value);
+    if (language_type(value) != vertex.dtype) value = cast(vertex.dtype, value);
     return definition(names_at(einsum.output, labels), value);
   }
   What operator()(const View& view) const {
     return ViewDefinition{{vertex.name, {}}, groups(view.to), {graph[vertex.inputs[0]].name, {}}, groups(view.from)};
   }
   What operator()(const Opaque& opaque) const {
-    std::vector<Index> indices;
-    for (const std::size_t label : opaque.operand) indices.push_back(index(labels[label]));
     const std::vector<std::string> matrix(labels.end() - 2, labels.end());
-    return definition(labels, call(opaque.function, matrix, element(graph[vertex.inputs[0]].name, std::move(indices))));
+    return definition(
+        labels, call(opaque.function, matrix, element(graph[vertex.inputs[0]].name, names_at(opaque.operand, labels))));
   }
 
  private:
-  DType type(const Formula& value) const {
+  std::optional<DType> language_type(const Formula& value) const {
     const auto of_tensor = [&](const std::string& name) {
       const auto read = std::find_if(vertex.inputs.begin(), vertex.inputs.end(),
                                      [&](VertexId input) { return graph[input].name == name; });
       return graph[*read].dtype;
     };
-    return type_of(value, of_tensor).value_or(DType::f32);
+    return type_of(value, of_tensor);
   }
   What definition(const std::vector<std::string>& left, const Formula& value) const {
     return Definition{{vertex.name, {}}, names(left), expr_of(value)};
@@ -127,17 +130,14 @@ Index index_of(const einrel::Index& index, const std::vector<std::string>& label
 std::vector<Formula> formulas_of(const Vertex& vertex, const EinGraph& graph, const std::vector<std::string>& labels) {
   const EinSum& einsum = *einsum_of(vertex);
   const std::vector<bool> weak = weak_steps(einsum.body);
+  const std::vector<std::vector<std::size_t>> taken = arguments_of_steps(einsum.body);
   std::vector<Formula> formulas;
-  std::vector<std::size_t> stack;
-  for (const ScalarStep& step : einsum.body.steps) {
-    const std::size_t s = formulas.size();
-    const std::optional<DType> weak_type =
-        s > 0 && weak[s - 1] ? std::optional(einsum.body.steps[s - 1].type) : std::nullopt;
+  for (std::size_t s = 0; s < taken.size(); ++s) {
+    const ScalarStep& step = einsum.body.steps[s];
     std::vector<Formula> arguments;
-    const std::size_t first = stack.size() - arity(step);
-    for (std::size_t i = first; i < stack.size(); ++i) arguments.push_back(formulas[stack[i]]);
-    stack.resize(first);
-    stack.push_back(formulas.size());
+    for (const std::size_t argument : taken[s]) arguments.push_back(formulas[argument]);
+    std::optional<DType> weak_type;
+    if (!taken[s].empty() && weak[taken[s].back()]) weak_type = einsum.body.steps[taken[s].back()].type;
     formulas.push_back(
         std::visit(StepFormula{vertex, einsum, graph, labels, step, std::move(arguments), weak_type}, step.op));
   }

@@ -12,6 +12,7 @@ std::size_t arity(const Node& node) {
     std::size_t operator()(const Where&) const { return 3; }
     std::size_t operator()(const Cast&) const { return 1; }
     std::size_t operator()(const Reduce&) const { return 1; }
+    std::size_t operator()(const Random& random) const { return random.stream ? 3 : 1; }
     std::size_t operator()(const OpaqueCall&) const { return 1; }
     std::size_t operator()(const MacroCall& call) const { return call.arguments; }
   };

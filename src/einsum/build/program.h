@@ -71,13 +71,21 @@ struct MacroCall {
   std::size_t arguments = 0;
 };
 
+/// uniform(seed), where the node before this one is the seed; or, with a stream, uniform_at(seed, position, iteration,
+/// stream), where the three before it are the others.
+struct Random {
+  RandomFunction function{};
+  std::optional<std::uint32_t> stream;
+};
+
 /// inverse[i,j](argument); the argument is the node before this one. The brackets name rows and columns.
 struct OpaqueCall {
   OpaqueFunction function{};
   std::vector<Name> matrix;
 };
 
-using Operation = std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, OpaqueCall, MacroCall>;
+using Operation =
+    std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, Random, OpaqueCall, MacroCall>;
 
 struct Node {
   Span span;  ///< the whole subexpression as written; for a node out of a macro, the call

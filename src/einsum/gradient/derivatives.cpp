@@ -51,21 +51,26 @@ Formula sign(const Formula& x) {
 }
 
 /// One row for each function: its derivative at x, where its value is y. Nothing where it is 0 everywhere.
-std::optional<Derivative> derivative(UnaryFunction function, const Formula& x, const Formula& y, bool is_of_squares) {
+std::optional<Derivative> derivative(UnaryFunction function, const Formula& x, const Formula& y, bool is_of_squares,
+                                     bool is_positive_argument) {
   const Formula one = number(1);
   const Formula is_positive = is_greater(x, number(0));
   const Formula positive_part = apply(UnaryFunction::relu, x);
+  const auto unless_positive = [&](const Formula& zero) {
+    return is_positive_argument ? std::nullopt : std::optional(zero);
+  };
   switch (function) {
     case UnaryFunction::negate: return Derivative{number(-1)};
     case UnaryFunction::abs: return Derivative{sign(x)};
     case UnaryFunction::exp: return Derivative{y};
     case UnaryFunction::expm1: return Derivative{apply(UnaryFunction::exp, x)};
-    case UnaryFunction::log: return Derivative{quotient(one, x), {}, x};
-    case UnaryFunction::log1p: return Derivative{quotient(one, sum(one, x)), {}, sum(one, x)};
+    case UnaryFunction::log: return Derivative{quotient(one, x), {}, unless_positive(x)};
+    case UnaryFunction::log1p: return Derivative{quotient(one, sum(one, x)), {}, unless_positive(sum(one, x))};
     case UnaryFunction::sqrt:
       if (is_of_squares) return Derivative{quotient(one, product(number(2), y)), is_positive};
-      return Derivative{quotient(one, product(number(2), y)), {}, positive_part};
-    case UnaryFunction::rsqrt: return Derivative{quotient(product(number(-0.5), y), x), {}, positive_part};
+      return Derivative{quotient(one, product(number(2), y)), {}, unless_positive(positive_part)};
+    case UnaryFunction::rsqrt:
+      return Derivative{quotient(product(number(-0.5), y), x), {}, unless_positive(positive_part)};
     case UnaryFunction::sq: return Derivative{product(number(2), x)};
     case UnaryFunction::tanh: return Derivative{difference(one, apply(UnaryFunction::sq, y))};
     case UnaryFunction::sigmoid: return Derivative{product(y, difference(one, y))};
@@ -115,14 +120,9 @@ TwoFlows flows_of_power(const Formula& a, const Formula& b, const Formula& y, co
 }
 
 /// max and min: half to each of two that are equal.
-TwoFlows flows_of_extreme(BinaryFunction wins, const Formula& a, const Formula& b, const Flow& flow) {
-  const auto to = [&](const Formula& x, const Formula& other) {
-    Flow result = flow;
-    result.value =
-        where(apply(wins, x, other), flow.value, only_where(is_equal(x, other), product(number(0.5), flow.value)));
-    return result;
-  };
-  return {to(a, b), to(b, a)};
+TwoFlows flows_of_extreme(BinaryFunction is_kept, const Formula& a, const Formula& b, const Flow& flow) {
+  const Formula share = where(is_equal(a, b), number(0.5), number(1));
+  return {times(flow, {share, apply(is_kept, a, b)}), times(flow, {share, apply(is_kept, b, a)})};
 }
 
 /// y = a / b by a and by b.
@@ -145,8 +145,8 @@ TwoFlows flows_of(BinaryFunction function, const StepFormulas& of, const Flow& f
     case BinaryFunction::multiply: return {times(flow, {b}), times(flow, {a})};
     case BinaryFunction::divide: return flows_of_quotient(of, flow);
     case BinaryFunction::power: return flows_of_power(a, b, of.value, flow);
-    case BinaryFunction::maximum: return flows_of_extreme(BinaryFunction::greater, a, b, flow);
-    case BinaryFunction::minimum: return flows_of_extreme(BinaryFunction::less, a, b, flow);
+    case BinaryFunction::maximum: return flows_of_extreme(BinaryFunction::greater_equal, a, b, flow);
+    case BinaryFunction::minimum: return flows_of_extreme(BinaryFunction::less_equal, a, b, flow);
     case BinaryFunction::less:
     case BinaryFunction::less_equal:
     case BinaryFunction::greater:
@@ -164,7 +164,8 @@ struct StepRule {
   const Flow& flow;
 
   Flows operator()(const ApplyUnary& unary) const {
-    const std::optional<Derivative> by_x = derivative(unary.function, of.arguments.front(), of.value, of.is_of_squares);
+    const std::optional<Derivative> by_x =
+        derivative(unary.function, of.arguments.front(), of.value, of.is_of_squares, of.is_positive);
     return {by_x ? std::optional(times(flow, *by_x)) : std::nullopt};
   }
   Flows operator()(const ApplyBinary& binary) const {

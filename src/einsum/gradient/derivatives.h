@@ -31,7 +31,7 @@ struct StepFormulas {
   build::Formula value;
   /// The argument is a sum of squares: the derivative of its root at 0 is 0, so that of a norm.
   bool is_of_squares = false;
-  /// The last argument is a sum of exponentials, no zero.
+  /// The last argument is above 0: a sum of squares and of a positive number, or the divisor of a softmax.
   bool is_positive = false;
 };
 

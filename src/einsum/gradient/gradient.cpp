@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "einsum/build/formula_type.h"
+#include "einsum/build/fresh_name.h"
 #include "einsum/build/substitute.h"
 #include "einsum/gradient/arithmetic.h"
 #include "einsum/gradient/projection.h"
@@ -17,12 +18,6 @@ namespace einrel::gradient {
 using build::Formula;
 
 namespace {
-
-Formula read(const std::string& tensor, const std::vector<std::string>& labels) {
-  std::vector<build::Index> indices;
-  for (const std::string& label : labels) indices.push_back(build::index(label));
-  return build::element(tensor, std::move(indices));
-}
 
 /// Whether a formula is as cheap to compute as to read again: a few sums and products of numbers and one element.
 bool is_cheap(const Formula& formula) {
@@ -72,21 +67,21 @@ class Sweep {
         growing_(growing),
         depends_(depend_on(growing.graph, request.variables)),
         adjoints_(growing.graph.vertices.size()) {
-    learn_names();
+    for (std::size_t v = 0; v < request.variables.size(); ++v) at(request.variables[v], request.labels[v]);
   }
 
   Adjoints run() {
     const VertexId of = request_.of;
     Adjoint& first = at(of, {});
-    first.value = request_.seed ? read(growing_.graph[*request_.seed].name, first.labels) : build::number(1);
+    reached_.insert(of.index);
+    first.value = request_.seed ? build::element(growing_.graph[*request_.seed].name, first.labels) : build::number(1);
     for (std::size_t v = of.index + 1; v-- > 0;) {
-      const bool is_done = is_input(growing_.graph.vertices[v]) || !depends_[v] || !adjoints_[v];
-      if (!is_done && number_of(adjoints_[v]->value) != 0) go_back(VertexId{v});
+      if (depends_[v] && reached_.count(v) != 0 && !is_input(growing_.graph.vertices[v])) go_back(VertexId{v});
     }
     Adjoints result;
     for (const VertexId variable : request_.variables) {
       std::optional<Adjoint> adjoint = adjoints_[variable.index];
-      if (adjoint && number_of(adjoint->value) == 0) adjoint.reset();
+      if (reached_.count(variable.index) == 0) adjoint.reset();
       if (adjoint) adjoint->value = typed(adjoint->value, growing_.graph[variable].dtype);
       result.of_variables.push_back(std::move(adjoint));
     }
@@ -111,13 +106,22 @@ class Sweep {
     adjoint = Adjoint{{}, build::number(0), {}};
     for (std::size_t d = 0; d < wishes.size(); ++d) {
       const std::string wish = wishes[d].empty() ? "d" + std::to_string(d + 1) : wishes[d];
-      std::string name = wish;
-      for (int n = 2; growing_.reserved.count(name) != 0 || !adjoint->extents.insert({name, vertex.bound[d]}).second;
-           ++n)
-        name = wish + std::to_string(n);
-      adjoint->labels.push_back(std::move(name));
+      adjoint->labels.push_back(new_label(wish, vertex.bound[d], adjoint->extents));
     }
     return *adjoint;
+  }
+
+  std::string new_label(const std::string& wish, Extent extent, std::map<std::string, Extent>& extents) const {
+    return build::fresh_name(wish, [&](const std::string& name) {
+      return growing_.reserved.count(name) == 0 && extents.insert({name, extent}).second;
+    });
+  }
+
+  /// Adds a part of what flows back to a vertex.
+  void add(VertexId to, const Formula& part) {
+    Formula& value = adjoints_[to.index]->value;
+    value = sum(value, part);
+    reached_.insert(to.index);
   }
 
   void go_back(VertexId id) {
@@ -127,19 +131,10 @@ class Sweep {
     std::visit([&](const auto& op) { back_through(id, vertex, op); }, vertex.op);
   }
 
-  void learn_names() {
-    for (std::size_t v = ids_.size(); v < growing_.graph.vertices.size(); ++v)
-      ids_[growing_.graph.vertices[v].name] = VertexId{v};
-  }
-
-  VertexId tensor_read(const Formula& element) const {
-    return ids_.at(std::get<build::Access>(element.op()).tensor.text);
-  }
-
   /// The formula as a value of a type.
   Formula typed(const Formula& value, DType dtype) const {
-    const auto of_tensor = [&](const std::string& name) { return growing_.graph[ids_.at(name)].dtype; };
-    return type_of(value, of_tensor).value_or(DType::f32) == dtype ? value : build::cast(dtype, value);
+    const auto of_tensor = [&](const std::string& name) { return growing_.graph[growing_.find(name)].dtype; };
+    return type_of(value, of_tensor) == dtype ? value : build::cast(dtype, value);
   }
 
   /// From now on the adjoint is a tensor.
@@ -147,8 +142,7 @@ class Sweep {
     build::Definition definition{
         {"grad_" + vertex.name, {}}, build::names(adjoint.labels), build::expr_of(typed(adjoint.value, vertex.dtype))};
     const VertexId id = growing_.define({vertex.where, std::move(definition), adjoint.extents});
-    learn_names();
-    adjoint.value = read(growing_.graph[id].name, adjoint.labels);
+    adjoint.value = build::element(growing_.graph[id].name, adjoint.labels);
   }
 
   void back_through(VertexId, const Vertex&, const Input&) {}
@@ -158,11 +152,15 @@ class Sweep {
     for (const VertexId input : vertex.inputs)
       wanted.push_back(depends_[input.index] && is_float(growing_.graph[input].dtype));
     std::map<std::size_t, Formula> flows;
+    if (number_of(adjoints_[id.index]->value) == 0) {  // of no elements
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (wanted[i]) flows.insert({i, build::number(0)});
+      }
+    }
     for (const auto& [operand, value] : flows_to_operands(id, adjoints_[id.index]->value, wanted, growing_)) {
       const auto [known, is_new] = flows.insert({operand, value});
       if (!is_new) known->second = sum(value, known->second);
     }
-    learn_names();
     const std::vector<std::string> names = label_names(vertex);
     for (const auto& [operand, value] : flows) {
       const Access& access = einsum.operands[operand];
@@ -175,28 +173,41 @@ class Sweep {
       const Shape bound = growing_.graph[vertex.inputs[operand]].bound;
       const Formula part = projected({einsum.labels, names, value}, access.indices, bound, adjoint.labels,
                                      adjoint.extents, growing_.reserved);
-      adjoint.value = sum(adjoint.value, part);
+      add(vertex.inputs[operand], part);
     }
-    if (flows.size() < static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true))) blocked_.push_back(id);
+    for (std::size_t i = 0; i < vertex.inputs.size(); ++i) {
+      if (depends_[vertex.inputs[i].index] && flows.count(i) == 0) blocked_.emplace_back(id, vertex.inputs[i]);
+    }
+  }
+
+  /// Whether an adjoint is a tensor of the vertex's type, read as it lies.
+  bool is_stored(const Vertex& vertex, const Adjoint& adjoint) const {
+    const auto* const access = std::get_if<build::Access>(&adjoint.value.op());
+    if (access == nullptr || access->pad || access->indices.size() != adjoint.labels.size()) return false;
+    for (std::size_t d = 0; d < adjoint.labels.size(); ++d) {
+      const build::Index& index = access->indices[d];
+      const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms[0].coefficient == 1;
+      if (!is_plain || index.terms[0].label.text != adjoint.labels[d]) return false;
+    }
+    const Vertex& tensor = growing_.graph[growing_.find(access->tensor.text)];
+    return tensor.dtype == vertex.dtype && tensor.bound == vertex.bound;
   }
 
   /// The view back.
   void back_through(VertexId id, const Vertex& vertex, const View& view) {
     Adjoint& adjoint = *adjoints_[id.index];
-    const auto* access = std::get_if<build::Access>(&adjoint.value.op());
-    if (access == nullptr || names_in(adjoint.value).size() < adjoint.labels.size()) store(vertex, adjoint);
-    const VertexId source = tensor_read(adjoint.value);
+    if (!is_stored(vertex, adjoint)) store(vertex, adjoint);
+    const VertexId source = growing_.find(std::get<build::Access>(adjoint.value.op()).tensor.text);
     const VertexId operand = vertex.inputs[0];
     const Vertex& of = growing_.graph[operand];
     const VertexId back =
         growing_.add({"grad_" + of.name, vertex.dtype, of.bound, {source}, back_of(view), vertex.where});
-    learn_names();
     const std::vector<std::string> names = label_names(vertex);
     std::vector<std::string> wishes;
     for (const std::vector<std::size_t>& group : view.from)
       wishes.push_back(group.size() == 1 ? names[group.front()] : "");
-    Adjoint& to = at(operand, std::move(wishes));
-    to.value = sum(to.value, read(growing_.graph[back].name, to.labels));
+    const std::vector<std::string> labels = at(operand, std::move(wishes)).labels;
+    add(operand, build::element(growing_.graph[back].name, labels));
   }
 
   /// Of Y = X^-1: -Y^T G Y^T.
@@ -208,15 +219,9 @@ class Sweep {
     Adjoint& to = at(vertex.inputs[0], wishes);
     std::vector<std::string> labels(names.size());  // as the dimensions of X are called
     for (std::size_t d = 0; d < opaque.operand.size(); ++d) labels[opaque.operand[d]] = to.labels[d];
-    const auto unused = [&](const std::string& wish, Extent extent) {
-      std::string name = wish;
-      for (int n = 2; growing_.reserved.count(name) != 0 || !to.extents.insert({name, extent}).second; ++n)
-        name = wish + std::to_string(n);
-      return name;
-    };
     const std::size_t rows = labels.size() - 2;
-    const std::vector<std::string> matrix{unused("p", opaque.labels.back().extent),
-                                          unused("q", opaque.labels.back().extent)};
+    const Extent extent = opaque.labels.back().extent;
+    const std::vector<std::string> matrix{new_label("p", extent, to.extents), new_label("q", extent, to.extents)};
     std::vector<std::string> before = labels;
     before[rows] = matrix[0];
     before[rows + 1] = labels[rows];
@@ -226,17 +231,17 @@ class Sweep {
     build::LabelForms forms;
     for (std::size_t l = 0; l < rows; ++l) forms[adjoint.labels[l]] = build::index(labels[l]);
     for (std::size_t l = rows; l < labels.size(); ++l) forms[adjoint.labels[l]] = build::index(matrix[l - rows]);
-    const Formula inner =
-        product(product(read(vertex.name, before), with_labels(adjoint.value, forms)), read(vertex.name, after));
-    to.value = sum(to.value, negative(reduce(Reducer::sum, matrix, inner)));
+    const Formula inner = product(product(build::element(vertex.name, before), with_labels(adjoint.value, forms)),
+                                  build::element(vertex.name, after));
+    add(vertex.inputs[0], negative(reduce(Reducer::sum, matrix, inner)));
   }
 
   const Request& request_;
   const GrowingGraph& growing_;
   std::vector<bool> depends_;
-  std::vector<std::optional<Adjoint>> adjoints_;  ///< per vertex
-  std::map<std::string, VertexId> ids_;           ///< of all tensors
-  std::vector<VertexId> blocked_;
+  std::vector<std::optional<Adjoint>> adjoints_;        ///< per vertex
+  std::set<std::size_t> reached_;                       ///< vertices that something flows back to
+  std::vector<std::pair<VertexId, VertexId>> blocked_;  ///< as in Adjoints
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "einsum/build/formula.h"
@@ -28,7 +29,8 @@ struct GrowingGraph {
   const EinGraph& graph;
   std::function<VertexId(const Definition&)> define;
   std::function<VertexId(Vertex)> add;
-  std::set<std::string> reserved;  ///< names that no label can have
+  std::function<VertexId(const std::string&)> find;  ///< by the name of a vertex
+  std::set<std::string> reserved;                    ///< names that no label can have
 };
 
 /// What is to be differentiated, and by what.
@@ -37,6 +39,8 @@ struct Request {
   /// What flows back into it, of its shape; 1 without.
   std::optional<VertexId> seed;
   std::vector<VertexId> variables;
+  /// For each variable names for its dimensions; "" where any will do.
+  std::vector<std::vector<std::string>> labels;
 };
 
 /// An adjoint: a formula over these labels, one for each dimension of the variable.
@@ -49,8 +53,8 @@ struct Adjoint {
 struct Adjoints {
   /// For each variable; nothing where it is 0 everywhere.
   std::vector<std::optional<Adjoint>> of_variables;
-  /// The vertices through which nothing flows back to what depends on a variable.
-  std::vector<VertexId> blocked;
+  /// Vertices and operands of theirs that depend on a variable, but to which nothing flows back.
+  std::vector<std::pair<VertexId, VertexId>> blocked;
 };
 
 /// O(vertices up to `of`, each with its formula). All extents are known.

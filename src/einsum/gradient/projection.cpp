@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
-#include "einsum/build/from_graph.h"
+#include "einsum/build/fresh_name.h"
 #include "einsum/build/substitute.h"
 #include "einsum/gradient/arithmetic.h"
 #include "einsum/vertex_facts.h"
@@ -61,12 +62,10 @@ class Projection {
     taken.insert(dimensions_.begin(), dimensions_.end());
     for (std::size_t l = 0; l < from_.names.size(); ++l) {
       const Extent extent = from_.labels[l].extent;
-      std::string name = from_.names[l];
-      const auto is_free = [&] {
-        const auto known = extents.find(name);
-        return (known == extents.end() || known->second == extent) && taken.insert(name).second;
-      };
-      for (int n = 2; !is_free(); ++n) name = from_.names[l] + std::to_string(n);
+      std::string name = build::fresh_name(from_.names[l], [&](const std::string& each) {
+        const auto known = extents.find(each);
+        return (known == extents.end() || known->second == extent) && taken.insert(each).second;
+      });
       extents.insert({name, extent});
       renamed_.push_back(std::move(name));
     }
@@ -79,7 +78,10 @@ class Projection {
       }
     }
     Formula value = substituted();
-    for (const Formula& condition : conditions_) value = only_where(condition, value);
+    for (const auto& [position, form] : equal_) {
+      value = only_where(apply(BinaryFunction::equal, value_of(position), value_of(form)), value);
+    }
+    for (const Formula& condition : in_range_) value = only_where(condition, value);
     return summed(value);
   }
 
@@ -111,13 +113,13 @@ class Projection {
     const build::Index form = form_of(indices_[d]);
     const std::optional<std::size_t> label = decided_by(indices_[d]);
     if (!label) {
-      conditions_.push_back(apply(BinaryFunction::equal, value_of(position), value_of(form)));
+      equal_.emplace_back(position, form);
       return;
     }
     const auto term = std::find_if(form.terms.begin(), form.terms.end(),
                                    [&](const build::IndexTerm& each) { return each.label.text == renamed_[*label]; });
     if (term == form.terms.end() || std::abs(term->coefficient) != 1) {  // others that were solved have it, too
-      conditions_.push_back(apply(BinaryFunction::equal, value_of(position), value_of(form)));
+      equal_.emplace_back(position, form);
       return;
     }
     // position = rest + c * label, so label = c * (position - rest), where c is 1 or -1.
@@ -127,6 +129,7 @@ class Projection {
     for (std::optional<build::Index>& other : solved_) {
       if (other) other = with_labels(*other, {{renamed_[*label], found}});
     }
+    for (auto& [there, other] : equal_) other = with_labels(other, {{renamed_[*label], found}});
     solved_[*label] = found;
     const bool is_whole = plain_label(indices_[d]) && from_.labels[*label].extent == bound_[d];
     if (!is_whole) partial_.push_back(*label);
@@ -143,8 +146,8 @@ class Projection {
       if (vanishes_outside(from_.value, from_.names[label])) continue;
       const Formula at = value_of(*solved_[label]);
       const Formula extent = build::whole_number(from_.labels[label].extent.value());
-      conditions_.push_back(apply(BinaryFunction::greater_equal, at, build::whole_number(0)));
-      conditions_.push_back(apply(BinaryFunction::less, at, extent));
+      in_range_.push_back(apply(BinaryFunction::greater_equal, at, build::whole_number(0)));
+      in_range_.push_back(apply(BinaryFunction::less, at, extent));
     }
     return with_labels(from_.value, forms, padded);
   }
@@ -173,10 +176,11 @@ class Projection {
   const std::vector<Index>& indices_;
   const Shape& bound_;
   const std::vector<std::string>& dimensions_;
-  std::vector<std::string> renamed_;                 ///< labels, where they are left
-  std::vector<std::optional<build::Index>> solved_;  ///< per label
-  std::vector<std::size_t> partial_;                 ///< solved labels that may be out of range
-  std::vector<Formula> conditions_;
+  std::vector<std::string> renamed_;                          ///< labels, where they are left
+  std::vector<std::optional<build::Index>> solved_;           ///< per label
+  std::vector<std::size_t> partial_;                          ///< solved labels that may be out of range
+  std::vector<std::pair<build::Index, build::Index>> equal_;  ///< positions, and what they have to be
+  std::vector<Formula> in_range_;                             ///< labels that the positions decide
 };
 
 }  // namespace

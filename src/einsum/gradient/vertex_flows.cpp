@@ -1,8 +1,12 @@
 #include "einsum/gradient/vertex_flows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <set>
+#include <utility>
 
+#include "einsum/build/fresh_name.h"
 #include "einsum/build/from_graph.h"
 #include "einsum/build/substitute.h"
 #include "einsum/gradient/arithmetic.h"
@@ -15,59 +19,105 @@ using build::Formula;
 
 namespace {
 
-/// Whether two steps compute the same.
-bool is_same(const ScalarExpr& body, const std::vector<std::size_t>& starts, std::size_t a, std::size_t b) {
-  const auto at = [&](std::size_t step) { return body.steps.begin() + static_cast<std::ptrdiff_t>(step); };
-  return std::equal(at(starts[a]), at(a) + 1, at(starts[b]), at(b) + 1);
-}
-
-/// Whether a step of a vertex is, or adds up, nothing but terms for which is_term(body, step) holds: sq(x) + sq(y), or
-/// sum[i] sq(X[i]), also in a vertex of its own.
-template <class IsTerm>
-bool adds_up(const EinGraph& graph, const Vertex& vertex, std::size_t step, const IsTerm& is_term) {
-  struct Part {
-    const Vertex* vertex;
-    std::size_t step;
-    int depth;
-  };
-  constexpr int most_depth = 8;  // programs add up no sums of sums of sums
-  std::vector<Part> waiting{{&vertex, step, 0}};
-  while (!waiting.empty()) {
-    const auto [of, at, depth] = waiting.back();
-    waiting.pop_back();
-    const ScalarExpr& body = einsum_of(*of)->body;
-    if (is_term(body, at)) continue;
-    if (const auto* const value = std::get_if<OperandValue>(&body.steps[at].op)) {
-      const Vertex& operand = graph[of->inputs[value->operand]];
-      const EinSum* const einsum = einsum_of(operand);
-      if (einsum == nullptr || depth == most_depth) return false;
-      if (einsum->reducer && *einsum->reducer != Reducer::sum && *einsum->reducer != Reducer::mean) return false;
-      waiting.push_back({&operand, einsum->body.steps.size() - 1, depth + 1});
-      continue;
-    }
-    const auto* const binary = std::get_if<ApplyBinary>(&body.steps[at].op);
-    if (binary == nullptr || binary->function != BinaryFunction::add) return false;
-    const std::size_t left = subexpression_starts(body)[at - 1] - 1;
-    waiting.insert(waiting.end(), {{of, left, depth}, {of, at - 1, depth}});
-  }
-  return true;
-}
-
 bool is_unary(const ScalarStep& step, UnaryFunction function) {
   const auto* const unary = std::get_if<ApplyUnary>(&step.op);
   return unary != nullptr && unary->function == function;
 }
 
-/// sq(x) or x * x
-bool is_square(const ScalarExpr& body, std::size_t at) {
-  if (is_unary(body.steps[at], UnaryFunction::sq)) return true;
-  const auto* const binary = std::get_if<ApplyBinary>(&body.steps[at].op);
-  if (binary == nullptr || binary->function != BinaryFunction::multiply) return false;
-  const std::vector<std::size_t> starts = subexpression_starts(body);
-  return is_same(body, starts, starts[at - 1] - 1, at - 1);
+bool is_binary(const ScalarStep& step, BinaryFunction function) {
+  const auto* const binary = std::get_if<ApplyBinary>(&step.op);
+  return binary != nullptr && binary->function == function;
 }
 
-bool is_exponential(const ScalarExpr& body, std::size_t at) { return is_unary(body.steps[at], UnaryFunction::exp); }
+std::optional<double> number_of(const ScalarStep& step) {
+  const auto* const constant = std::get_if<Constant>(&step.op);
+  if (constant == nullptr) return std::nullopt;
+  return std::visit([](auto number) { return static_cast<double>(number); }, constant->value);
+}
+
+/// A body with the arguments of its steps.
+struct Body {
+  const Vertex* vertex;
+  const std::vector<ScalarStep>& steps;
+  std::vector<std::vector<std::size_t>> arguments;
+
+  explicit Body(const Vertex& of)
+      : vertex(&of), steps(einsum_of(of)->body.steps), arguments(arguments_of_steps(einsum_of(of)->body)) {}
+};
+
+/// sq(x), x * x, x ** 2 and the like: 0 at most where x is, and never below.
+bool is_square(const Body& body, std::size_t at) {
+  if (is_unary(body.steps[at], UnaryFunction::sq)) return true;
+  const std::vector<std::size_t>& taken = body.arguments[at];
+  if (is_binary(body.steps[at], BinaryFunction::power)) {
+    const std::optional<double> exponent = number_of(body.steps[taken[1]]);
+    return exponent && *exponent > 0 && std::fmod(*exponent, 2) == 0;
+  }
+  if (!is_binary(body.steps[at], BinaryFunction::multiply)) return false;
+  // The steps of one factor, then as many of the other.
+  const std::size_t length = at - 1 - taken[0];
+  const auto end_of = [&](std::size_t step) { return body.steps.begin() + static_cast<std::ptrdiff_t>(step) + 1; };
+  const auto back = static_cast<std::ptrdiff_t>(length);
+  return taken[0] + 1 >= length && std::equal(end_of(taken[0]) - back, end_of(taken[0]), end_of(taken[1]) - back);
+}
+
+bool is_exponential(const Body& body, std::size_t at) { return is_unary(body.steps[at], UnaryFunction::exp); }
+
+/// Whether a step of a vertex is, or adds up, nothing but terms for which is_term(body, step) holds, with factors and
+/// in shares that are not negative: sq(x) + 2 * sq(y), or mean[i] sq(X[i]), also in vertices of their own.
+template <class IsTerm>
+bool adds_up(const EinGraph& graph, const Vertex& vertex, std::size_t step, const IsTerm& is_term) {
+  std::map<const Vertex*, Body> bodies;
+  std::set<std::pair<const Vertex*, std::size_t>> seen;
+  std::vector<std::pair<const Vertex*, std::size_t>> waiting{{&vertex, step}};
+  const auto is_share = [](const ScalarStep& factor) { return number_of(factor).value_or(-1) >= 0; };
+  while (!waiting.empty()) {
+    const auto [of, at] = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert({of, at}).second) continue;
+    const Body& body = bodies.try_emplace(of, *of).first->second;
+    const std::vector<std::size_t>& taken = body.arguments[at];
+    const ScalarStep& computed = body.steps[at];
+    const auto go_on = [&, of = of](std::size_t argument) { waiting.emplace_back(of, argument); };
+    if (is_term(body, at) || number_of(computed) == 0) continue;
+    if (const auto* const value = std::get_if<OperandValue>(&computed.op)) {
+      const Vertex& operand = graph[of->inputs[value->operand]];
+      const EinSum* const einsum = einsum_of(operand);
+      if (einsum == nullptr) return false;
+      if (einsum->reducer && *einsum->reducer != Reducer::sum && *einsum->reducer != Reducer::mean) return false;
+      waiting.emplace_back(&operand, einsum->body.steps.size() - 1);
+    } else if (is_binary(computed, BinaryFunction::add)) {
+      go_on(taken[0]);
+      go_on(taken[1]);
+    } else if (is_binary(computed, BinaryFunction::multiply) && is_share(body.steps[taken[0]])) {
+      go_on(taken[1]);
+    } else if ((is_binary(computed, BinaryFunction::multiply) || is_binary(computed, BinaryFunction::divide)) &&
+               is_share(body.steps[taken[1]])) {
+      go_on(taken[0]);
+    } else if (std::holds_alternative<ApplyWhere>(computed.op)) {
+      go_on(taken[1]);
+      go_on(taken[2]);
+    } else if (std::holds_alternative<Convert>(computed.op) || std::holds_alternative<Round>(computed.op)) {
+      go_on(taken[0]);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether a step is above 0, as far as that is easily seen: squares and a positive number, or a tensor that sums
+/// exponentials, as the divisor of a softmax.
+bool is_positive(const EinGraph& graph, const Vertex& vertex, std::size_t step) {
+  const Body body(vertex);
+  if (std::holds_alternative<OperandValue>(body.steps[step].op)) return adds_up(graph, vertex, step, is_exponential);
+  if (!is_binary(body.steps[step], BinaryFunction::add)) return false;
+  for (const std::size_t side : {0U, 1U}) {
+    const double number = number_of(body.steps[body.arguments[step][side]]).value_or(0);
+    if (number > 0 && adds_up(graph, vertex, body.arguments[step][1 - side], is_square)) return true;
+  }
+  return false;
+}
 
 /// What flows back through one EinSum.
 class EinSumFlows {
@@ -82,7 +132,7 @@ class EinSumFlows {
   }
 
   std::vector<OperandFlow> run(const Formula& adjoint, const std::vector<bool>& wanted) {
-    const std::vector<std::vector<std::size_t>> arguments = arguments_of_steps();
+    const std::vector<std::vector<std::size_t>> arguments = arguments_of_steps(einsum_.body);
     const std::vector<bool> reaches = steps_that_reach(arguments, wanted);
     std::vector<std::optional<Flow>> flows(values_.size());
     if (reaches.back()) flows.back() = through_reduction(adjoint);
@@ -91,9 +141,10 @@ class EinSumFlows {
       if (!flows[s] || !reaches[s]) continue;
       if (const auto* const value = std::get_if<OperandValue>(&einsum_.body.steps[s].op)) {
         const Formula formula = formula_of(*flows[s]);
-        if (number_of(formula) != 0) found.push_back({value->operand, formula});
+        if (gradient::number_of(formula) != 0) found.push_back({value->operand, formula});
         continue;
       }
+      if (is_large(*flows[s])) flows[s] = Flow{stored("_flow", all_names(), formula_of(*flows[s]), extents()), {}};
       const std::vector<std::optional<Flow>> to = flows_to_arguments(step_of(s, arguments[s]), *flows[s]);
       for (std::size_t a = 0; a < to.size(); ++a) {
         flows[arguments[s][a]] = to[a];
@@ -104,16 +155,14 @@ class EinSumFlows {
   }
 
  private:
-  std::vector<std::vector<std::size_t>> arguments_of_steps() const {
-    std::vector<std::vector<std::size_t>> arguments;
-    std::vector<std::size_t> stack;
-    for (const ScalarStep& step : einsum_.body.steps) {
-      const auto first = stack.end() - static_cast<std::ptrdiff_t>(arity(step));
-      arguments.emplace_back(first, stack.end());
-      stack.erase(first, stack.end());
-      stack.push_back(arguments.size() - 1);
-    }
-    return arguments;
+  /// Whether a flow takes longer to compute for each argument again than to keep: it is multiplied with in each.
+  bool is_large(const Flow& flow) {
+    constexpr std::size_t most_parts = 64;
+    if (flow.value == small_ && flow.sides.empty()) return false;
+    std::size_t parts = 0;
+    build::for_each_part(formula_of(flow), [&](const Formula&) { ++parts; });
+    if (parts <= most_parts) small_ = flow.value;
+    return parts > most_parts;
   }
 
   std::vector<bool> steps_that_reach(const std::vector<std::vector<std::size_t>>& arguments,
@@ -132,25 +181,26 @@ class EinSumFlows {
   StepFormulas step_of(std::size_t s, const std::vector<std::size_t>& arguments) const {
     StepFormulas step{einsum_.body.steps[s], {}, values_[s]};
     for (const std::size_t argument : arguments) step.arguments.push_back(values_[argument]);
-    const auto* const binary = std::get_if<ApplyBinary>(&step.step.op);
+    const EinGraph& graph = growing_.graph;
     step.is_of_squares =
-        is_unary(step.step, UnaryFunction::sqrt) && adds_up(growing_.graph, vertex_, arguments.front(), is_square);
-    step.is_positive = binary != nullptr && binary->function == BinaryFunction::divide &&
-                       adds_up(growing_.graph, vertex_, arguments.back(), is_exponential);
+        is_unary(step.step, UnaryFunction::sqrt) && adds_up(graph, vertex_, arguments.front(), is_square);
+    const bool may_be_infinite =
+        std::holds_alternative<ApplyUnary>(step.step.op) || is_binary(step.step, BinaryFunction::divide);
+    step.is_positive = may_be_infinite && is_positive(graph, vertex_, arguments.back());
     return step;
   }
 
   /// g / b * a, where the result z is a / b, is g * z: of a softmax, say.
   Formula with_result(const Formula& flow) const {
-    if (!computed_ || !is_binary(*computed_, BinaryFunction::divide) || !is_binary(flow, BinaryFunction::multiply))
+    if (!computed_ || !is_formula(*computed_, BinaryFunction::divide) || !is_formula(flow, BinaryFunction::multiply))
       return flow;
     const Formula& quotient = flow.arguments().front();
-    const bool is_result = is_binary(quotient, BinaryFunction::divide) &&
+    const bool is_result = is_formula(quotient, BinaryFunction::divide) &&
                            quotient.arguments().back() == computed_->arguments().back() &&
                            flow.arguments().back() == computed_->arguments().front();
     return is_result ? product(quotient.arguments().front(), values_.back()) : flow;
   }
-  static bool is_binary(const Formula& formula, BinaryFunction function) {
+  static bool is_formula(const Formula& formula, BinaryFunction function) {
     const auto* const binary = std::get_if<build::Binary>(&formula.op());
     return binary != nullptr && binary->function == function;
   }
@@ -197,22 +247,16 @@ class EinSumFlows {
     return extents;
   }
 
-  static Formula read(const std::string& tensor, const std::vector<std::string>& labels) {
-    std::vector<build::Index> indices;
-    for (const std::string& label : labels) indices.push_back(build::index(label));
-    return build::element(tensor, std::move(indices));
-  }
-
   /// A tensor of what a formula is, over these labels.
   Formula stored(const std::string& what, const std::vector<std::string>& labels, const Formula& value,
                  std::map<std::string, Extent> extents) {
     build::Definition formula{{vertex_.name + what, {}}, build::names(labels), build::expr_of(value)};
     const VertexId id = growing_.define({vertex_.where, std::move(formula), std::move(extents)});
-    return read(growing_.graph[id].name, labels);
+    return build::element(growing_.graph[id].name, labels);
   }
 
   /// The result, which is what is read of it.
-  Formula result() const { return read(vertex_.name, output_names()); }
+  Formula result() const { return build::element(vertex_.name, output_names()); }
 
   /// max and min: evenly to all positions that attain it. Computed values are stored, so that what is compared is what
   /// was reduced, to the last bit.
@@ -238,8 +282,9 @@ class EinSumFlows {
     std::vector<std::string> reduced;
     std::optional<Formula> is_itself;
     for (const std::size_t label : einsum_.reduced) {
-      std::string name = names_[label] + "_other";
-      while (all.count(name) != 0 || growing_.reserved.count(name) != 0) name += "_";
+      std::string name = build::fresh_name(names_[label] + "_other", [&](const std::string& each) {
+        return all.count(each) == 0 && growing_.reserved.count(each) == 0;
+      });
       all[name] = einsum_.labels[label].extent;
       others[names_[label]] = build::index(name);
       const Formula equal = apply(BinaryFunction::equal, build::name(name), build::name(names_[label]));
@@ -263,6 +308,7 @@ class EinSumFlows {
   std::vector<std::string> names_;
   std::vector<Formula> values_;      ///< of each step; the result itself, where that is stored as it is
   std::optional<Formula> computed_;  ///< how it was computed then
+  std::optional<Formula> small_;     ///< a flow that is not large
 };
 
 }  // namespace

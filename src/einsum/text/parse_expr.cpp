@@ -260,6 +260,13 @@ class ExprParser {
     } else if (const auto binary = binary_named(token.text)) {
       check_count(token, count, 2);
       emit(token.span.begin, build::Binary{*binary});
+    } else if (const auto random = random_named(token.text)) {
+      check_count(token, count, 1);
+      emit(token.span.begin, build::Random{*random, std::nullopt});
+    } else if (const auto random_at = random_at_named(token.text)) {
+      check_count(token, count, 4);
+      const std::uint32_t stream = take_stream(token);
+      emit(token.span.begin, build::Random{*random_at, stream});
     } else if (const auto dtype = dtype_named(token.text)) {
       check_count(token, count, 1);
       emit(token.span.begin, build::Cast{*dtype});
@@ -268,6 +275,19 @@ class ExprParser {
     } else {
       emit(token.span.begin, build::MacroCall{{token.text, token.span}, {}, count});
     }
+  }
+
+  /// The last argument of uniform_at.
+  std::uint32_t take_stream(const Token& function) {
+    const auto* const number = std::get_if<build::Number>(&expr_.nodes.back().op);
+    if (number == nullptr || number->integer.value_or(-1) < 0 || *number->integer > 0xffffffff) {
+      throw SyntaxError{{fmt::format("the stream of {} is a whole number up to 4294967295", function.text),
+                         {expr_.nodes.back().span},
+                         "as in uniform_at(seed, position, 0, 1)"}};
+    }
+    const auto stream = static_cast<std::uint32_t>(*number->integer);
+    expr_.nodes.pop_back();
+    return stream;
   }
 
   void access_or_macro(const Token& token) {

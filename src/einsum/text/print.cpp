@@ -98,6 +98,13 @@ class BodyPrinter {
     push(fmt::format("where({}, {}, {})", c.text, a.text, b.text));
   }
   void print(const Convert&, const ScalarStep& step) { push(fmt::format("{}({})", name_of(step.type), pop().text)); }
+  void print(const ApplyRandom& random, const ScalarStep&) {
+    const Text iteration = pop();
+    const Text position = pop();
+    const Text seed = pop();
+    push(fmt::format("{}_at({}, {}, {}, {})", name_of(random.function), seed.text, position.text, iteration.text,
+                     random.stream));
+  }
   void print(const Round& round, const ScalarStep&) { push(fmt::format("{}({})", name_of(round.to), pop().text)); }
 
   const Vertex& vertex_;

@@ -211,6 +211,13 @@ class ProgramPrinter {
     const bool is_product = precedence_of(expr.nodes[arguments[0]]) == Precedence::product;
     return {{arguments[0], is_product ? Precedence::product : Precedence::power}};
   }
+  std::vector<Rest> parts_of(const build::Random& random, const Arguments& arguments, const build::Expr&) {
+    const std::string name(name_of(random.function));
+    if (!random.stream) return call(name, arguments);
+    std::vector<Rest> parts = call(name + "_at", arguments);
+    parts.back() = {fmt::format(", {})", *random.stream)};
+    return parts;
+  }
   std::vector<Rest> parts_of(build::OpaqueCall& opaque, const Arguments& arguments, const build::Expr&) {
     text_ += name_of(opaque.function);
     labels(opaque.matrix);

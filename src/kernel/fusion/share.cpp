@@ -12,6 +12,7 @@ namespace {
 
 /// Functions that take longer than storing and loading their value once more.
 bool is_costly(const ScalarStep& step) {
+  if (std::holds_alternative<ApplyRandom>(step.op)) return true;
   if (const auto* const binary = std::get_if<ApplyBinary>(&step.op)) return binary->function == BinaryFunction::power;
   const auto* const unary = std::get_if<ApplyUnary>(&step.op);
   if (unary == nullptr) return false;

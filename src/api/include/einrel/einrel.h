@@ -99,6 +99,7 @@ using api::mean;
 using api::min;
 using api::minimum;
 using api::norm;
+using api::normal;
 using api::pad;
 using api::pow;
 using api::prod;
@@ -115,6 +116,7 @@ using api::step;
 using api::stop_gradient;
 using api::sum;
 using api::tanh;
+using api::uniform;
 using api::variance;
 using api::where;
 

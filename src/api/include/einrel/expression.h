@@ -189,6 +189,11 @@ Expression sin(const Expression& x);            ///< the sine
 Expression cos(const Expression& x);            ///< the cosine
 Expression floor(const Expression& x);          ///< the largest whole number up to x
 Expression stop_gradient(const Expression& x);  ///< x, which gradients take for a constant
+/// A random number from 0 up to, but not including, 1: of the seed, a whole number, of the variable's name, and of the
+/// element's position. The same in every run, however it is computed. In no reduction.
+Expression uniform(const Expression& seed);
+/// A random number of mean 0 and deviation 1, of the same.
+Expression normal(const Expression& seed);
 /// Another type: towards zero and saturating from floats to integers; NaN becomes 0.
 Expression cast(DType dtype, const Expression& x);
 /// @}

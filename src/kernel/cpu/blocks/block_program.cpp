@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "einsum/random_number.h"
 #include "kernel/cpu/blocks/block_math.h"
 #include "kernel/cpu/blocks/reading.h"
 #include "kernel/kernel.h"
@@ -165,6 +166,13 @@ class BlockProgram::Compiler {
   }
   Typed compile_step(const Convert&, DType) { return pop(); }
   Typed compile_step(const Round& op, DType type) { return {emit(op, kind_of(type), {pop().value}), type}; }
+
+  Typed compile_step(const ApplyRandom& op, DType type) {
+    const Typed iteration = pop();
+    const Typed position = pop();
+    const Typed seed = pop();
+    return {emit(op, kind_of(type), {seed.value, position.value, iteration.value}), type};
+  }
 
   static DType after_arithmetic(DType type, bool may_leave) {
     return may_leave && kind_of(type) == Kind::integer ? DType::i64 : type;
@@ -404,6 +412,19 @@ struct BlockRun::Executor {
     BlockProgram::with_type(argument_kind(0), [&]<class From>() {
       BlockProgram::with_type(result_kind(),
                               [&]<class To>() { convert_block(convert.type, argument<From>(0), result<To>(), count); });
+    });
+  }
+  void operator()(const ApplyRandom& random) const {
+    const auto* const seed = argument<std::int64_t>(0);
+    const auto* const position = argument<std::int64_t>(1);
+    const auto* const iteration = argument<std::int64_t>(2);
+    BlockProgram::with_type(result_kind(), [&]<class T>() {
+      constexpr bool is_single = std::is_same_v<T, float>;
+      T* const z = result<T>();
+      for (std::size_t i = 0; i < count; ++i) {
+        const RandomPlace place{seed[i], position[i], iteration[i], random.stream};
+        z[i] = static_cast<T>(random_number(random.function, place, is_single));
+      }
     });
   }
   void operator()(const Round& round) const {
