@@ -79,11 +79,12 @@ endfunction()
 # einrel_find_python() sets EINREL_PYTHON to an interpreter that has NumPy and PyTorch: the first one on the PATH, or the
 # system's. The tests compare files with what NumPy reads and writes, and gradients with PyTorch's.
 function(einrel_find_python)
-  find_program(EINREL_PYTHON NAMES python3 python VALIDATOR einrel_has_modules DOC "Python interpreter that has NumPy and PyTorch")
+  find_program(EINREL_PYTHON NAMES python3 python VALIDATOR einrel_has_modules
+               DOC "Python interpreter that has NumPy and PyTorch")
   if(NOT EINREL_PYTHON)
     message(FATAL_ERROR "No Python interpreter with NumPy and PyTorch was found; the tests need one. Install them "
-                        "(apt-get install python3-numpy python3-torch), name it (-DEINREL_PYTHON=/path/to/python3) or build without "
-                        "tests (-DEINREL_TESTS=OFF).")
+                        "(apt-get install python3-numpy python3-torch), name it (-DEINREL_PYTHON=/path/to/python3) or "
+                        "build without tests (-DEINREL_TESTS=OFF).")
   endif()
   message(STATUS "Python with NumPy and PyTorch: ${EINREL_PYTHON}")
 endfunction()

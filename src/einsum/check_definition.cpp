@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -10,7 +9,6 @@
 #include "einsum/check_state.h"
 #include "einsum/label_scope.h"
 #include "einsum/random_number.h"
-#include "einsum/text/other_notations.h"
 #include "einsum/typing.h"
 #include "einsum/vertex_facts.h"
 
@@ -137,22 +135,10 @@ class DefinitionChecker {
       return std::nullopt;
     }
     scope_.note_access(access, pooled.access, tensor->extents);
-    if (tensor->broken || !check_pad(access, tensor->dtype, node)) return std::nullopt;
+    if (tensor->broken || !check_pad(state_, access, tensor->dtype, expr_.nodes[node].span)) return std::nullopt;
     pooled.vertex = tensor->vertex;
     pooled.dtype = tensor->dtype;
     return pooled;
-  }
-
-  /// Integers and bools are padded with their like.
-  bool check_pad(const build::Access& access, DType dtype, std::size_t node) {
-    if (!access.pad || is_float(dtype)) return true;
-    const double limit = dtype == DType::i32 ? 0x1p31 : dtype == DType::i64 ? 0x1p63 : 2;
-    const double least = dtype == DType::boolean ? 0 : -limit;
-    if (*access.pad == std::floor(*access.pad) && *access.pad >= least && *access.pad < limit) return true;
-    state_.error(
-        fmt::format("the pad value {} is no {}, which '{}' holds", *access.pad, name_of(dtype), access.tensor.text),
-        {expr_.nodes[node].span}, "pad with a value of that type");
-    return false;
   }
 
   static void add_term(Index& index, IndexTerm term) {
@@ -262,35 +248,11 @@ class DefinitionChecker {
     } else if (scalar != state_.scalars.end()) {
       typed_.push_scalar(use.name);
     } else {
-      unknown_name(use.name, span);
+      std::vector<std::string> left;
+      for (const std::size_t known : left_) left.push_back(scope_.name(known));
+      report_unknown_name(state_, use.name, span, left);
       typed_.push_poison();
     }
-  }
-
-  void unknown_name(const std::string& name, Span span) {
-    if (state_.is_suspect(name)) return;
-    if (state_.tensor_names.count(name) != 0) {
-      state_.error(fmt::format("tensor '{}' is read without its labels", name), {span},
-                   fmt::format("write {0}[...] with one label per dimension, {0}[] for a single number", name));
-      return;
-    }
-    if (state_.labels.count(name) != 0) {
-      state_.error(
-          fmt::format("label '{}' has no value here: it is neither on the left nor reduced", display_label(name)),
-          {span}, fmt::format("add it to the left side, or reduce it by name: sum[{}] ...", display_label(name)));
-      return;
-    }
-    std::string near = other_notations::help_for_name(name);
-    if (near.empty()) {
-      near = state_.suggest(name, [&] {
-        std::vector<std::string> known(state_.tensor_names.begin(), state_.tensor_names.end());
-        for (const auto& [scalar, declaration] : state_.scalars) known.push_back(scalar);
-        for (const std::size_t label : left_) known.push_back(scope_.name(label));
-        return known;
-      });
-    }
-    state_.error(fmt::format("unknown name '{}'", display_label(name)), {span},
-                 !near.empty() ? near : "a bare name is a scalar or a label's value; tensors carry labels: X[i,j]");
   }
 
   void type_reduction(const build::Reduce& reduce, std::size_t i) {

@@ -2,8 +2,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "einsum/check_state.h"
+#include "einsum/text/other_notations.h"
 
 namespace einrel::checking {
 namespace {
@@ -85,6 +87,42 @@ TensorInfo* find_tensor(CheckState& state, const build::Name& name) {
               : near.empty() ? fmt::format("declare it: input {}[...], or define it first", name.text)
                              : near);
   return nullptr;
+}
+
+void report_unknown_name(CheckState& state, const std::string& name, Span span, const std::vector<std::string>& left) {
+  if (state.is_suspect(name)) return;
+  if (state.tensor_names.count(name) != 0) {
+    state.error(fmt::format("tensor '{}' is read without its labels", name), {span},
+                fmt::format("write {0}[...] with one label per dimension, {0}[] for a single number", name));
+    return;
+  }
+  if (state.labels.count(name) != 0) {
+    state.error(fmt::format("label '{}' has no value here: it is neither on the left nor reduced", display_label(name)),
+                {span}, fmt::format("add it to the left side, or reduce it by name: sum[{}] ...", display_label(name)));
+    return;
+  }
+  std::string near = other_notations::help_for_name(name);
+  if (near.empty()) {
+    near = state.suggest(name, [&] {
+      std::vector<std::string> known(state.tensor_names.begin(), state.tensor_names.end());
+      for (const auto& [scalar, declaration] : state.scalars) known.push_back(scalar);
+      known.insert(known.end(), left.begin(), left.end());
+      return known;
+    });
+  }
+  state.error(fmt::format("unknown name '{}'", display_label(name)), {span},
+              !near.empty() ? near : "a bare name is a scalar or a label's value; tensors carry labels: X[i,j]");
+}
+
+bool check_pad(CheckState& state, const build::Access& access, DType dtype, Span span) {
+  if (!access.pad || is_float(dtype)) return true;
+  const double limit = dtype == DType::i32 ? 0x1p31 : dtype == DType::i64 ? 0x1p63 : 2;
+  const double least = dtype == DType::boolean ? 0 : -limit;
+  if (*access.pad == std::floor(*access.pad) && *access.pad >= least && *access.pad < limit) return true;
+  state.error(
+      fmt::format("the pad value {} is no {}, which '{}' holds", *access.pad, name_of(dtype), access.tensor.text),
+      {span}, "pad with a value of that type");
+  return false;
 }
 
 }  // namespace einrel::checking

@@ -104,6 +104,13 @@ struct CheckState {
 /// The tensor that `name` reads, marked as read; nullptr with an error added when there is none.
 TensorInfo* find_tensor(CheckState& state, const build::Name& name);
 
+/// Reports a bare name that is nothing: no scalar, and no label whose value is known there. `left`: the labels on the
+/// left side.
+void report_unknown_name(CheckState& state, const std::string& name, Span span, const std::vector<std::string>& left);
+
+/// Whether a tensor of that type can hold what it is padded with: integers and bools are padded with their like.
+bool check_pad(CheckState& state, const build::Access& access, DType dtype, Span span);
+
 /// Z[...] = expression, and Z[...] = view X[...]. Both define Z in `state`, broken if need be.
 void check_definition(CheckState& state, const build::Definition& definition, Span where);
 void check_view(CheckState& state, const build::ViewDefinition& view, Span where);
