@@ -57,7 +57,7 @@ TensorInfo* find_vertex(CheckState& state, const std::string& name) {
   invariant(id.has_value(), "what gradients read has been computed");
   const Vertex& vertex = state.builder.graph()[*id];
   TensorInfo info{*id, {}, {}, vertex.dtype, vertex.where};
-  for (const Extent extent : vertex.bound) info.extents.push_back(extent.value());
+  for (const Extent extent : vertex.bound) info.extents.emplace_back(extent.value());
   return &state.made_reads.insert({name, std::move(info)}).first->second;
 }
 

@@ -41,12 +41,12 @@ Index plus(const Index& a, const Index& b, std::int64_t factor) {
   return sum;
 }
 
-Index with_labels(const Index& written, const LabelForms& forms) {
+Index with_labels(const Index& index, const LabelForms& forms) {
   Index result;
-  result.offset = written.offset;
-  for (const IndexTerm& term : written.terms) {
+  result.offset = index.offset;
+  for (const IndexTerm& term : index.terms) {
     const auto form = forms.find(term.label.text);
-    result = plus(result, form == forms.end() ? index(term.label.text) : form->second, term.coefficient);
+    result = plus(result, form == forms.end() ? build::index(term.label.text) : form->second, term.coefficient);
   }
   return result;
 }

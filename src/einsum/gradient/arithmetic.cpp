@@ -48,26 +48,48 @@ Formula difference(const Formula& a, const Formula& b) {
   return apply(BinaryFunction::subtract, a, b);
 }
 
-Formula product(const Formula& a, const Formula& b) {
+namespace {
+
+/// A formula without a sign in front of it.
+struct Unsigned {
+  Formula value;
+  bool was_negative = false;
+};
+Unsigned without_sign(const Formula& formula) {
+  const std::optional<Formula> x = negated(formula);
+  return x ? Unsigned{*x, true} : Unsigned{formula};
+}
+Formula with_sign(const Formula& formula, bool is_negative) { return is_negative ? negative(formula) : formula; }
+
+Formula unsigned_quotient(const Formula& a, const Formula& b) {
+  if (is(a, 0) || is(b, 1)) return a;
+  if (number_of(a) && number_of(b)) return build::number(*number_of(a) / *number_of(b));
+  return apply(BinaryFunction::divide, a, b);
+}
+
+Formula unsigned_product(const Formula& a, const Formula& b) {
   if (is(a, 0) || is(b, 0)) return build::number(0);
   if (is(a, 1)) return b;
   if (is(b, 1)) return a;
   if (is(a, -1)) return negative(b);
   if (is(b, -1)) return negative(a);
   if (number_of(a) && number_of(b)) return build::number(*number_of(a) * *number_of(b));
-  if (const std::optional<Formula> x = negated(a)) return negative(product(*x, b));
-  if (const std::optional<Formula> x = negated(b)) return negative(product(a, *x));
   if (const auto* const parts = arguments_of(BinaryFunction::divide, b); parts != nullptr && is(parts->front(), 1))
-    return quotient(a, parts->back());
+    return unsigned_quotient(a, parts->back());
   return apply(BinaryFunction::multiply, a, b);
 }
 
+}  // namespace
+
+Formula product(const Formula& a, const Formula& b) {
+  const Unsigned x = without_sign(a);
+  const Unsigned y = without_sign(b);
+  return with_sign(unsigned_product(x.value, y.value), x.was_negative != y.was_negative);
+}
+
 Formula quotient(const Formula& a, const Formula& b) {
-  if (is(a, 0)) return a;
-  if (is(b, 1)) return a;
-  if (number_of(a) && number_of(b)) return build::number(*number_of(a) / *number_of(b));
-  if (const std::optional<Formula> x = negated(a)) return negative(quotient(*x, b));
-  return apply(BinaryFunction::divide, a, b);
+  const Unsigned x = without_sign(a);
+  return with_sign(unsigned_quotient(x.value, b), x.was_negative);
 }
 
 Formula only_where(const Formula& condition, const Formula& value) {

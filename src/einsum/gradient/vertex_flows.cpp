@@ -63,45 +63,44 @@ bool is_square(const Body& body, std::size_t at) {
 
 bool is_exponential(const Body& body, std::size_t at) { return is_unary(body.steps[at], UnaryFunction::exp); }
 
-/// Whether a step of a vertex is, or adds up, nothing but terms for which is_term(body, step) holds, with factors and
-/// in shares that are not negative: sq(x) + 2 * sq(y), or mean[i] sq(X[i]), also in vertices of their own.
+/// The steps whose sum, with factors and in shares that are not negative, a step is; nothing where it is none.
+std::optional<std::vector<std::size_t>> terms_of(const Body& body, std::size_t at) {
+  const ScalarStep& step = body.steps[at];
+  const std::vector<std::size_t>& taken = body.arguments[at];
+  const auto is_share = [&](std::size_t argument) { return number_of(body.steps[argument]).value_or(-1) >= 0; };
+  const bool multiplies = is_binary(step, BinaryFunction::multiply);
+  if (is_binary(step, BinaryFunction::add)) return taken;
+  if (std::holds_alternative<ApplyWhere>(step.op)) return std::vector{taken[1], taken[2]};
+  if (std::holds_alternative<Convert>(step.op) || std::holds_alternative<Round>(step.op)) return taken;
+  if (multiplies && is_share(taken[0])) return std::vector{taken[1]};
+  if ((multiplies || is_binary(step, BinaryFunction::divide)) && is_share(taken[1])) return std::vector{taken[0]};
+  return std::nullopt;
+}
+
+/// Whether a step of a vertex is, or adds up, nothing but terms for which is_term(body, step) holds: sq(x) + 2 * sq(y),
+/// or mean[i] sq(X[i]), also in vertices of their own.
 template <class IsTerm>
 bool adds_up(const EinGraph& graph, const Vertex& vertex, std::size_t step, const IsTerm& is_term) {
   std::map<const Vertex*, Body> bodies;
   std::set<std::pair<const Vertex*, std::size_t>> seen;
   std::vector<std::pair<const Vertex*, std::size_t>> waiting{{&vertex, step}};
-  const auto is_share = [](const ScalarStep& factor) { return number_of(factor).value_or(-1) >= 0; };
   while (!waiting.empty()) {
     const auto [of, at] = waiting.back();
     waiting.pop_back();
     if (!seen.insert({of, at}).second) continue;
     const Body& body = bodies.try_emplace(of, *of).first->second;
-    const std::vector<std::size_t>& taken = body.arguments[at];
-    const ScalarStep& computed = body.steps[at];
-    const auto go_on = [&, of = of](std::size_t argument) { waiting.emplace_back(of, argument); };
-    if (is_term(body, at) || number_of(computed) == 0) continue;
-    if (const auto* const value = std::get_if<OperandValue>(&computed.op)) {
+    if (is_term(body, at) || number_of(body.steps[at]) == 0) continue;
+    if (const auto* const value = std::get_if<OperandValue>(&body.steps[at].op)) {
       const Vertex& operand = graph[of->inputs[value->operand]];
       const EinSum* const einsum = einsum_of(operand);
       if (einsum == nullptr) return false;
       if (einsum->reducer && *einsum->reducer != Reducer::sum && *einsum->reducer != Reducer::mean) return false;
       waiting.emplace_back(&operand, einsum->body.steps.size() - 1);
-    } else if (is_binary(computed, BinaryFunction::add)) {
-      go_on(taken[0]);
-      go_on(taken[1]);
-    } else if (is_binary(computed, BinaryFunction::multiply) && is_share(body.steps[taken[0]])) {
-      go_on(taken[1]);
-    } else if ((is_binary(computed, BinaryFunction::multiply) || is_binary(computed, BinaryFunction::divide)) &&
-               is_share(body.steps[taken[1]])) {
-      go_on(taken[0]);
-    } else if (std::holds_alternative<ApplyWhere>(computed.op)) {
-      go_on(taken[1]);
-      go_on(taken[2]);
-    } else if (std::holds_alternative<Convert>(computed.op) || std::holds_alternative<Round>(computed.op)) {
-      go_on(taken[0]);
-    } else {
-      return false;
+      continue;
     }
+    const std::optional<std::vector<std::size_t>> terms = terms_of(body, at);
+    if (!terms) return false;
+    for (const std::size_t term : *terms) waiting.emplace_back(of, term);
   }
   return true;
 }
@@ -122,8 +121,8 @@ bool is_positive(const EinGraph& graph, const Vertex& vertex, std::size_t step) 
 /// What flows back through one EinSum.
 class EinSumFlows {
  public:
-  EinSumFlows(const Vertex& vertex, const GrowingGraph& growing)
-      : vertex_(vertex), einsum_(*einsum_of(vertex_)), growing_(growing), names_(label_names(vertex_)) {
+  EinSumFlows(Vertex vertex, const GrowingGraph& growing)
+      : vertex_(std::move(vertex)), einsum_(*einsum_of(vertex_)), growing_(growing), names_(label_names(vertex_)) {
     values_ = build::formulas_of(vertex_, growing.graph, names_);
     const bool is_stored = !einsum_.reducer && vertex_.dtype == einsum_.body.type() && values_.size() > 1;
     if (!is_stored) return;
