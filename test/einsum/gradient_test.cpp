@@ -6,6 +6,7 @@
 #include "support/gradient_check.h"
 #include "support/program.h"
 #include "support/random_gradient_program.h"
+#include "support/rounds.h"
 
 namespace einrel {
 namespace {
@@ -274,7 +275,7 @@ TEST(Gradient, GivenWhatFlowsBack) {
 TEST(Gradient, OfRandomPrograms) {
   std::size_t measured = 0;
   std::size_t uncertain = 0;
-  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(test::rounds(2000)); ++seed) {
     const test::RandomGradientProgram program(seed);
     std::map<std::string, std::vector<double>> inputs;
     std::vector<std::string> variables;
