@@ -21,6 +21,10 @@ Formula::Data::~Data() {
 
 Index index(const std::string& label) { return {{{1, {label, {}}}}, 0, {}}; }
 
+bool is_plain(const Index& index) {
+  return index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
+}
+
 namespace {
 
 /// a + sign * b, where no number overflows.

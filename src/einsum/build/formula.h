@@ -40,6 +40,8 @@ class Formula {
 
 /// The index that is a label.
 Index index(const std::string& label);
+/// Whether an index is nothing but a label.
+bool is_plain(const Index& index);
 /// The index that a sum of labels with whole coefficients and whole numbers is; nothing for other formulas.
 std::optional<Index> index_of(const Formula& formula);
 

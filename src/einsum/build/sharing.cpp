@@ -32,10 +32,6 @@ void visit_after_arguments(const Formula& root, const Known& known, Visit visit)
   }
 }
 
-bool is_plain(const Index& index) {
-  return index.offset == 0 && index.terms.size() == 1 && index.terms.front().coefficient == 1;
-}
-
 /// Labels of a formula.
 struct Labels {
   std::vector<std::string> free;  ///< not reduced in it, as they first stand there

@@ -186,8 +186,7 @@ class Sweep {
     if (access == nullptr || access->pad || access->indices.size() != adjoint.labels.size()) return false;
     for (std::size_t d = 0; d < adjoint.labels.size(); ++d) {
       const build::Index& index = access->indices[d];
-      const bool is_plain = index.offset == 0 && index.terms.size() == 1 && index.terms[0].coefficient == 1;
-      if (!is_plain || index.terms[0].label.text != adjoint.labels[d]) return false;
+      if (!is_plain(index) || index.terms[0].label.text != adjoint.labels[d]) return false;
     }
     const Vertex& tensor = growing_.graph[growing_.find(access->tensor.text)];
     return tensor.dtype == vertex.dtype && tensor.bound == vertex.bound;

@@ -34,8 +34,7 @@ bool vanishes_outside(const Formula& value, const std::string& label) {
     factors.pop_back();
     if (const auto* const access = std::get_if<build::Access>(&factor.op())) {
       const auto is_label = [&](const build::Index& index) {
-        return index.offset == 0 && index.terms.size() == 1 && index.terms[0].coefficient == 1 &&
-               index.terms[0].label.text == label;
+        return is_plain(index) && index.terms[0].label.text == label;
       };
       if (!access->pad && std::any_of(access->indices.begin(), access->indices.end(), is_label)) return true;
     }

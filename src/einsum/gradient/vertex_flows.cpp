@@ -37,12 +37,11 @@ std::optional<double> number_of(const ScalarStep& step) {
 
 /// A body with the arguments of its steps.
 struct Body {
-  const Vertex* vertex;
   const std::vector<ScalarStep>& steps;
   std::vector<std::vector<std::size_t>> arguments;
 
   explicit Body(const Vertex& of)
-      : vertex(&of), steps(einsum_of(of)->body.steps), arguments(arguments_of_steps(einsum_of(of)->body)) {}
+      : steps(einsum_of(of)->body.steps), arguments(arguments_of_steps(einsum_of(of)->body)) {}
 };
 
 /// sq(x), x * x, x ** 2 and the like: 0 at most where x is, and never below.
