@@ -152,11 +152,11 @@ std::size_t threads_of(const std::string& given, const Job& job) {
   return std::clamp<std::size_t>(static_cast<std::size_t>(job.cores + rounding), 1, threads);
 }
 
-std::size_t parse_repeats(const std::string& given) {
+std::size_t parse_times(const std::string& option, const std::string& given) {
   const char* const wanted = "a whole number of 1 or more";
-  const auto repeats = parse_number<std::size_t>("--repeat ", given, wanted);
-  if (repeats < 1) throw UserError(fmt::format("--repeat {0}: '{0}' is not {1}", printable(given), wanted));
-  return repeats;
+  const auto times = parse_number<std::size_t>(option + " ", given, wanted);
+  if (times < 1) throw UserError(fmt::format("{0} {1}: '{1}' is not {2}", option, printable(given), wanted));
+  return times;
 }
 
 double parse_timeout(const std::string& given) {

@@ -40,8 +40,8 @@ std::size_t parse_threads(const std::string& given);
 /// The same in a job: without --threads, the ranks of a machine share its cores.
 std::size_t threads_of(const std::string& given, const Job& job);
 
-/// --repeat N; throws UserError unless it is a whole number of 1 or more.
-std::size_t parse_repeats(const std::string& given);
+/// The N of an option, --repeat say; throws UserError unless it is a whole number of 1 or more.
+std::size_t parse_times(const std::string& option, const std::string& given);
 
 /// --timeout SECONDS; throws UserError unless it is a number above 0.
 double parse_timeout(const std::string& given);

@@ -13,10 +13,12 @@
 #include "base/guard.h"
 #include "base/text.h"
 #include "base/unnamed_file.h"
+#include "engine/initial_states.h"
 #include "engine/memory.h"
 #include "engine/report/explain.h"
 #include "engine/report/report_json.h"
 #include "engine/report/summary.h"
+#include "engine/saved_states.h"
 #include "engine/session.h"
 #include "output.h"
 #include "progress.h"
@@ -25,10 +27,28 @@
 namespace einrel::cli {
 namespace {
 
+/// How often all is computed.
+std::size_t times_of(const ExecutionArguments& arguments) {
+  if (arguments.steps.steps) return parse_times("--steps", *arguments.steps.steps);
+  return arguments.repeats ? parse_times("--repeat", *arguments.repeats) : 1;
+}
+
+/// What only a program with state can do, or one without.
+void check_steps(const ExecutionArguments& arguments, const AnyProgram& program) {
+  const auto* const compiled = std::get_if<Compiled>(&program);
+  const bool has_state = compiled != nullptr && !compiled->graph.steps.states.empty();
+  if (!has_state && arguments.steps.any())
+    throw UserError(
+        "--steps, --save and --load are for programs with state, which this one has not\n"
+        "  help: say what goes on from step to step: state X[i] = ... and next X[i] = ...");
+  if (has_state && arguments.repeats)
+    throw UserError("--repeat computes the same several times, but a state goes on\n  help: use --steps N");
+}
+
 /// Refuses files that could not be written before any work is done.
-void check_outputs(const OutputFiles& files, const AnyProgram& program) {
-  if (files.empty()) return;
+void check_outputs(const OutputFiles& files, const std::optional<std::string>& save, const AnyProgram& program) {
   std::vector<std::pair<FileRef, DType>> planned;
+  if (save) planned = files_of_states(std::get<Compiled>(program).graph, *save);
   const std::vector<TaskOutput> outputs = outputs_of(program);
   for (const auto& [name, file] : files) {
     for (const TaskOutput& output : outputs) {
@@ -49,6 +69,7 @@ std::filesystem::path place_of(const std::string& path) {
 void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& prepared) {
   std::vector<std::string> written;
   for (const auto& [name, file] : prepared.outputs) written.push_back(file.path);
+  if (arguments.steps.save) written.push_back(*arguments.steps.save);
   std::vector<std::string> options;
   if (arguments.plan.plan_file) options.push_back(*arguments.plan.plan_file);
   if (arguments.plan.machine) options.push_back(*arguments.plan.machine);
@@ -74,7 +95,7 @@ void write_outputs(const OutputFiles& files, const std::map<std::string, Tensor>
 
 /// On all threads of this process, each tensor whole.
 void run_here(const ExecutionArguments& arguments, const Prepared& prepared, const SourceText& source) {
-  const auto& [files, paths, written, seed, program, scalars] = prepared;
+  const auto& [files, paths, written, seed, program, scalars, loaded] = prepared;
   const auto& compiled = std::get<Compiled>(program);
   if (arguments.explain && !arguments.json) print(explain_text(compiled, source, Detail::folded) + "\n");
   const InputSources inputs = input_sources(program, files, seed);
@@ -85,15 +106,23 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
   check_memory(tasks, layouts_of(inputs), in_place, memory_option);
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
   PlanResources resources{parse_threads(arguments.threads), {}, {}};
-  resources.repeats = parse_repeats(arguments.repeats);
+  resources.steps = times_of(arguments);
+  KeptStates states(tasks, {}, std::nullopt);
+  if (loaded) {
+    states.begin(tasks, loaded->sources(), loaded->steps_done);
+  } else if (!tasks.states.empty()) {
+    begin_states(compiled, inputs, scalars, resources.threads, states);
+  }
   Session session(tasks, std::move(resources));
   const PlanRunReport report =
-      session.step(inputs, writers_to(outputs, tasks.graph), scalars, progress_listener(arguments.progress));
+      session.step(inputs, writers_to(outputs, tasks.graph), scalars, progress_listener(arguments.progress), &states);
   const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
   write_outputs(written, outputs);
+  if (arguments.steps.save) save_states(states, tasks, *arguments.steps.save, {});
   std::map<std::string, Summary> summaries;
   if (arguments.json || written.empty()) {
-    for (const auto& [name, tensor] : outputs) summaries.emplace(name, summarize(tensor));
+    for (const TaskOutput& output : said_outputs(tasks))
+      summaries.emplace(output.name, summarize(outputs.at(output.name)));
   }
   if (arguments.json) {
     WholeRun run{tasks, report, summaries, layouts_of(inputs), peak_bytes, {}};
@@ -101,8 +130,8 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
     print(run_json(compiled, run) + "\n");
     return;
   }
-  print_results(written, summaries, tasks.graph);
-  if (report.runs.size() > 1) print(runs_line(report.runs) + "\n");
+  print_results(written, summaries, tasks);
+  print_steps(report, tasks, states, arguments.steps.save);
 }
 
 bool is_by_plan(const ExecutionArguments& arguments, const Prepared& prepared, const Job& job) {
@@ -113,7 +142,7 @@ bool is_by_plan(const ExecutionArguments& arguments, const Prepared& prepared, c
 /// All that can be said of them without a program.
 void check_options(const ExecutionArguments& arguments) {
   parse_timeout(arguments.timeout);
-  parse_repeats(arguments.repeats);
+  times_of(arguments);
   parse_threads(arguments.threads);
   progress_listener(arguments.progress);
   check_plan_options(arguments.plan, arguments.planner, arguments.spill);
@@ -127,7 +156,8 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
   agree(job, [&] {
     prepared = execution.prepare(source);
     refuse_overwriting(arguments, prepared);
-    check_outputs(prepared.outputs, prepared.program);
+    check_steps(arguments, prepared.program);
+    check_outputs(prepared.outputs, arguments.steps.save, prepared.program);
   });
   if (!is_by_plan(arguments, prepared, job)) return run_here(arguments, prepared, source);
   run_by_plan({.program = prepared.program,
@@ -142,7 +172,9 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
                .spill = arguments.spill,
                .trace = arguments.trace,
                .html = arguments.html,
-               .repeats = parse_repeats(arguments.repeats),
+               .steps = times_of(arguments),
+               .loaded = prepared.loaded,
+               .save = arguments.steps.save,
                .progress = progress_listener(arguments.progress),
                .explain = arguments.explain,
                .analyze = arguments.analyze,

@@ -9,12 +9,21 @@
 
 #include "base/source.h"
 #include "engine/compile.h"
+#include "engine/saved_states.h"
 #include "exec/starpu/job.h"
 #include "plan_arguments.h"
 #include "planned_run.h"
 #include "program_input.h"
 
 namespace einrel::cli {
+
+/// What is said of a program with state.
+struct StepArguments {
+  std::optional<std::string> steps;
+  std::optional<std::string> save;
+  std::optional<std::string> load;
+  bool any() const { return steps || save || load; }
+};
 
 /// How something is to be computed and shown, as given: the same for a program and for one einsum.
 struct ExecutionArguments {
@@ -24,7 +33,8 @@ struct ExecutionArguments {
   std::optional<std::string> spill;
   std::optional<std::string> trace;
   std::optional<std::string> html;
-  std::string repeats = "1";
+  std::optional<std::string> repeats;
+  StepArguments steps;
   std::string timeout = "60";
   bool overwrite = false;
   bool explain = false;
@@ -50,6 +60,7 @@ struct Prepared {
   std::optional<std::uint64_t> seed;
   AnyProgram program;
   ScalarBindings scalars;
+  std::optional<LoadedStates> loaded = {};
 };
 
 /// What a command brings to an execution, in the order in which it is asked for.

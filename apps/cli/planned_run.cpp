@@ -12,6 +12,7 @@
 #include "engine/algebra.h"
 #include "engine/choose_plan.h"
 #include "engine/chunked_outputs.h"
+#include "engine/initial_states.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
 #include "engine/report/algebra_text.h"
@@ -20,6 +21,7 @@
 #include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
 #include "engine/report/trace.h"
+#include "engine/saved_states.h"
 #include "engine/session.h"
 #include "output.h"
 #include "viz/plan_html.h"
@@ -65,7 +67,12 @@ Chosen choose(const PlannedRun& run, const Job& job) {
     const auto& [program, layouts] = std::get<ParsedTra>(run.program);
     return plan_algebra(program, request.sites, layouts, search);
   };
-  return choose_algebra(planned(), {limit_of(run, request, job), run.threads, run.spill.has_value()}, job);
+  ChosenAlgebra chosen =
+      choose_algebra(planned(), {limit_of(run, request, job), run.threads, run.spill.has_value()}, job);
+  if (compiled != nullptr) add_steps(compiled->graph, chosen.tasks);
+  if (job.ranks > 1 && !chosen.tasks.states.empty())
+    throw UserError(fmt::format("the planner '{}' does not keep states on ranks; use another one", *run.planner));
+  return chosen;
 }
 
 const ChosenTasks& tasks_of(const Chosen& chosen) {
@@ -110,19 +117,50 @@ class Reports {
 
 }  // namespace
 
-void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries, const TaskGraph& graph) {
-  for (const TaskOutput& output : graph.outputs) {
+void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries,
+                   const PlannedTasks& tasks) {
+  for (const TaskOutput& output : said_outputs(tasks)) {
     if (files.empty())
       print(fmt::format("{}\n", summary_line(output.name, output.dtype, output.bound, summaries.at(output.name))));
   }
   for (const auto& [name, file] : files) {
-    for (const TaskOutput& output : graph.outputs) {
+    for (const TaskOutput& output : said_outputs(tasks)) {
       if (output.name != name) continue;
       print(
           fmt::format("wrote {} {} {} to {}\n", name, name_of(output.dtype), to_string(output.bound), to_string(file)));
     }
   }
 }
+
+void print_steps(const PlanRunReport& report, const PlannedTasks& tasks, const KeptStates& states,
+                 const std::optional<std::string>& save) {
+  if (!tasks.states.empty() && report.runs.size() > 1) {
+    print(steps_line(report.runs) + "\n");
+  } else if (report.runs.size() > 1) {
+    print(runs_line(report.runs) + "\n");
+  }
+  if (save)
+    print(fmt::format("saved {} after {} to {}\n", counted(tasks.states.size(), "state"),
+                      counted(static_cast<std::size_t>(states.steps_done), "step"), printable(*save)));
+}
+
+namespace {
+
+/// The values before the first step.
+void begin(const PlannedRun& run, const Chosen& chosen, const PlanResources& resources, const Job& job,
+           const InputSources& sources, KeptStates& states) {
+  const PlannedTasks& tasks = tasks_of(chosen).tasks;
+  if (tasks.states.empty()) return;
+  if (run.loaded) return states.begin(tasks, run.loaded->sources(), run.loaded->steps_done);
+  const auto& compiled = std::get<Compiled>(run.program);
+  const auto* const plan = std::get_if<ChosenPlan>(&chosen);
+  if (plan == nullptr || (job.ranks == 1 && !plan->limit))
+    return begin_states(compiled, sources, run.scalars, run.threads, states);
+  begin_states(compiled, *plan, requested(run, compiled, job), run.source, resources, job, sources, run.scalars,
+               states);
+}
+
+}  // namespace
 
 void run_by_plan(const PlannedRun& run, const Job& job) {
   Chosen chosen;
@@ -138,22 +176,26 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
   const PlannedTasks& tasks = tasks_of(chosen).tasks;
   const Reports reports(run, chosen);
   if (job.rank == 0 && run.explain && !run.json) print(reports.explained());
-  ChunkedOutputs outputs(tasks.graph, {run.outputs.begin(), run.outputs.end()}, run.outputs.empty() || run.json, job);
+  ChunkedOutputs outputs(said_outputs(tasks), {run.outputs.begin(), run.outputs.end()}, run.outputs.empty() || run.json,
+                         job);
   PlanResources resources =
       resources_of(tasks_of(chosen), run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
-  resources.repeats = run.repeats;
+  resources.steps = run.steps;
+  KeptStates states(tasks, job, resources.is_limited ? std::optional(resources.spill.folder) : std::nullopt);
+  begin(run, chosen, resources, job, sources, states);
   Session session(tasks, std::move(resources), job);
   const PlanRunReport report =
-      session.step(sources, outputs.writers(), run.scalars, job.rank == 0 ? run.progress : ProgressListener{});
+      session.step(sources, outputs.writers(), run.scalars, job.rank == 0 ? run.progress : ProgressListener{}, &states);
   const std::map<std::string, Summary> summaries = outputs.finish();
+  if (run.save) save_states(states, tasks, *run.save, job);
   agree(job, [&] {
     if (job.rank != 0) return;
     if (run.trace) write_text(*run.trace, trace_json(tasks, report));
     const std::string json = run.json || run.html ? reports.json(report, summaries) : "";
     if (run.html) write_text(*run.html, plans_html(json));
     if (run.json) return print(json + "\n");
-    print_results(run.outputs, summaries, tasks.graph);
-    if (run.repeats > 1) print(runs_line(report.runs) + "\n");
+    print_results(run.outputs, summaries, tasks);
+    print_steps(report, tasks, states, run.save);
     if (run.analyze) print(reports.analysis(report));
   });
 }

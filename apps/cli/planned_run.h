@@ -8,7 +8,9 @@
 
 #include "base/source.h"
 #include "engine/compile.h"
+#include "engine/kept_states.h"
 #include "engine/report/summary.h"
+#include "engine/saved_states.h"
 #include "engine/session.h"
 #include "exec/starpu/job.h"
 #include "plan_arguments.h"
@@ -34,7 +36,9 @@ struct PlannedRun {
   std::optional<std::string> spill;
   std::optional<std::string> trace;
   std::optional<std::string> html;
-  std::size_t repeats = 1;
+  std::size_t steps = 1;
+  const std::optional<LoadedStates>& loaded;
+  std::optional<std::string> save;
   ProgressListener progress;
   bool explain = false;
   bool analyze = false;
@@ -42,7 +46,11 @@ struct PlannedRun {
 };
 
 /// What was computed: of each output what it is like or, where files were wanted, into which it went.
-void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries, const TaskGraph& graph);
+void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries,
+                   const PlannedTasks& tasks);
+/// How long steps took, where there were several, and where states went.
+void print_steps(const PlanRunReport& report, const PlannedTasks& tasks, const KeptStates& states,
+                 const std::optional<std::string>& save);
 
 /// Plans, runs, writes outputs and prints, on rank 0. Throws as the parts do, FailedElsewhere where the error is that
 /// of another rank.

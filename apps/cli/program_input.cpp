@@ -21,6 +21,7 @@
 #include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
+#include "engine/saved_states.h"
 #include "engine/tra_program.h"
 #include "exec/starpu/job.h"
 #include "output.h"
@@ -101,10 +102,17 @@ std::vector<ProgramInput> inputs_of(const AnyProgram& program) {
       inputs.push_back({input.name, input.dtype, input.bound, "input " + declaration_of(input)});
     return inputs;
   }
-  const EinGraph& graph = std::get<Compiled>(program).graph;
-  for (const Vertex& vertex : graph.vertices) {
-    if (is_input(vertex)) inputs.push_back({vertex.name, vertex.dtype, vertex.bound, formula(vertex, graph)});
-  }
+  const auto& compiled = std::get<Compiled>(program);
+  std::set<std::string> known;
+  for (const State& state : compiled.graph.steps.states) known.insert(compiled.graph[state.now].name);
+  const auto add = [&](const EinGraph& graph) {
+    for (const Vertex& vertex : graph.vertices) {
+      if (is_input(vertex) && known.insert(vertex.name).second)
+        inputs.push_back({vertex.name, vertex.dtype, vertex.bound, formula(vertex, graph)});
+    }
+  };
+  add(compiled.graph);
+  if (compiled.initial) add(compiled.initial->graph);
   return inputs;
 }
 
@@ -117,7 +125,7 @@ std::vector<TaskOutput> outputs_of(const AnyProgram& program) {
     return outputs;
   }
   const EinGraph& graph = std::get<Compiled>(program).graph;
-  for (const VertexId output : graph.outputs)
+  for (const VertexId output : said_outputs(graph))
     outputs.push_back({graph[output].name, graph[output].dtype, graph[output].bound});
   return outputs;
 }
@@ -236,13 +244,8 @@ InputSources input_sources(const AnyProgram& program, const OpenInputs& files,
   InputSources sources;
   for (const ProgramInput& input : inputs_of(program)) {
     const auto file = files.find(input.name);
-    if (is_in_place(files, input.name, input.dtype)) {
-      sources[input.name] = read(file->second, input.dtype);
-    } else if (file != files.end()) {
-      sources[input.name] = [&stored = file->second, dtype = input.dtype](const std::vector<std::int64_t>& begin,
-                                                                          const Shape& bound, std::byte* to) {
-        read_box(stored, dtype, begin, bound, to);
-      };
+    if (file != files.end()) {
+      sources[input.name] = source_of(file->second, input.dtype);
     } else {
       sources[input.name] = [input, seed = *seed](const std::vector<std::int64_t>& begin, const Shape& bound,
                                                   std::byte* to) {

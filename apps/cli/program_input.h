@@ -33,7 +33,7 @@ struct ProgramInput {
   Shape bound;
   std::string declaration;  ///< "input A[i,j] : f32"
 };
-std::vector<ProgramInput> inputs_of(const AnyProgram& program);
+std::vector<ProgramInput> inputs_of(const AnyProgram& program);  // those of initial values, too, but no states
 /// What is put out, in the order in which it is told.
 std::vector<TaskOutput> outputs_of(const AnyProgram& program);
 

@@ -9,6 +9,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "engine/compile.h"
+#include "engine/saved_states.h"
 #include "engine/scalars.h"
 #include "engine/session.h"
 #include "engine/tra_program.h"
@@ -63,7 +64,13 @@ void read_ein(const RunArguments& arguments, const SourceText& source, const std
     const std::vector<std::string> unknown = unknown_scalars(scalars, checked.scalars);
     if (!unknown.empty()) throw UserError(fmt::format("{}", fmt::join(unknown, "\n")));
   }
-  Compiled compiled = compile(arguments.program, require_graph(checked, source, prepared.seed), wanted);
+  Compiled compiled =
+      compile(arguments.program, require_graph(checked, source, prepared.seed), wanted, checked.initial);
+  if (const std::optional<std::string>& file = arguments.execution.steps.load) {
+    prepared.loaded = load_states(compiled.graph, *file, inflate_folder(arguments.execution));
+    prepared.paths.push_back(*file);
+    compiled.initial.reset();
+  }
   prepared.scalars = bind_scalars(compiled.graph.scalars, scalars);
   prepared.program = std::move(compiled);
 }
@@ -120,6 +127,10 @@ void add_run_command(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--dim", arguments->dims, "LABEL=N: set the extent of a label")->allow_extra_args(false);
   command->add_option("--scalar", arguments->scalars, "NAME=X: set a scalar")->allow_extra_args(false);
+  StepArguments& steps = arguments->execution.steps;
+  command->add_option("--steps", steps.steps, "N: of a program with state, do N steps, or fewer if `until` says so");
+  command->add_option("--save", steps.save, "FILE.safetensors: write the state after the last step");
+  command->add_option("--load", steps.load, "FILE.safetensors: begin with the state that --save wrote");
   add_execution_options(*command, arguments->execution);
   command->callback([arguments] {
     execute(arguments->execution, {.check_options = [&] { check_options(*arguments); },

@@ -199,7 +199,7 @@ std::vector<TensorInfo> Program::outputs() const {
   const EinGraph& graph =
       require_extents(data_->declared, data_->given.source, data_->inputs, "what a run gives").graph;
   std::vector<TensorInfo> outputs;
-  for (const VertexId output : graph.outputs) outputs.push_back(info_of(graph[output], data_->inputs));
+  for (const VertexId output : said_outputs(graph)) outputs.push_back(info_of(graph[output], data_->inputs));
   return outputs;
 }
 

@@ -42,6 +42,13 @@ std::vector<build::Name> defined_names(const build::Statement& statement) {
     names.push_back(view->name);
   } else if (const auto* gradient = std::get_if<build::Gradient>(&statement.what)) {
     names = gradient->results;
+  } else if (const auto* state = std::get_if<build::State>(&statement.what)) {
+    const build::Name& name = state->initial.name;
+    names = {name, {initial_name(name.text), name.span}};
+  } else if (const auto* next = std::get_if<build::Next>(&statement.what)) {
+    names = {{next_name(next->value.name.text), next->value.name.span}};
+  } else if (std::holds_alternative<build::Until>(statement.what)) {
+    names = {{until_name, statement.span}};
   }
   return names;
 }
@@ -64,9 +71,14 @@ void declare_dims(CheckState& state, const build::Dims& dims) {
 
 void declare_scalars(CheckState& state, const build::Scalars& scalars) {
   for (const build::ScalarDecl& scalar : scalars.scalars) {
-    ScalarDeclaration declaration{scalar.name.text, std::nullopt, std::nullopt};
+    ScalarDeclaration declaration{.name = scalar.name.text, .value = std::nullopt, .integer_type = std::nullopt};
     if (scalar.value) declaration.value = scalar.value->value;
-    if (!state.scalars.insert({scalar.name.text, declaration}).second) {
+    const auto [known, is_new] = state.scalars.insert({scalar.name.text, declaration});
+    if (is_new) continue;
+    if (known->second.is_iteration) {
+      state.error(fmt::format("'{}' is the number of steps that a program with state has done", scalar.name.text),
+                  {scalar.name.span}, "give the scalar another name");
+    } else {
       state.error(fmt::format("scalar '{}' is declared twice", scalar.name.text), {scalar.name.span}, "remove one");
     }
   }
@@ -139,14 +151,20 @@ void check_inputs_bound(CheckState& state, const build::Program& program) {
   }
 }
 
+void note_reads(CheckState& state, const std::string& name, const build::Expr& value) {
+  for (const build::Node& node : value.nodes) {
+    const auto* access = std::get_if<build::Access>(&node.op);
+    if (access != nullptr) state.reads[name].push_back(access->tensor.text);
+  }
+}
+
 void note_reads(CheckState& state, const build::Statement& statement) {
   if (const auto* view = std::get_if<build::ViewDefinition>(&statement.what)) {
     state.reads[view->name.text] = {view->source.text};
   } else if (const auto* definition = std::get_if<build::Definition>(&statement.what)) {
-    for (const build::Node& node : definition->value.nodes) {
-      const auto* access = std::get_if<build::Access>(&node.op);
-      if (access != nullptr) state.reads[definition->name.text].push_back(access->tensor.text);
-    }
+    note_reads(state, definition->name.text, definition->value);
+  } else if (const auto* next = std::get_if<build::Next>(&statement.what)) {
+    note_reads(state, next_name(next->value.name.text), next->value.value);
   } else if (const auto* gradient = std::get_if<build::Gradient>(&statement.what)) {
     for (const build::Name& result : gradient->results) {
       state.reads[result.text].push_back(gradient->loss.text);
@@ -157,6 +175,12 @@ void note_reads(CheckState& state, const build::Statement& statement) {
 
 /// Everything that statements may use before it stands: dims, scalars, the labels of inputs, all names.
 void collect_declarations(CheckState& state, const build::Program& program) {
+  const bool has_state = std::any_of(
+      program.statements.begin(), program.statements.end(),
+      [](const build::Statement& statement) { return std::holds_alternative<build::State>(statement.what); });
+  if (has_state)
+    state.scalars.insert(
+        {iteration_name, {.name = iteration_name, .value = 0, .integer_type = {}, .is_iteration = true}});
   for (const build::Statement& statement : program.statements) {
     if (const auto* dims = std::get_if<build::Dims>(&statement.what)) declare_dims(state, *dims);
     if (const auto* scalars = std::get_if<build::Scalars>(&statement.what)) declare_scalars(state, *scalars);
@@ -218,7 +242,9 @@ void check_outputs(CheckState& state, const std::vector<build::Name>& names, Ein
 /// Without an `output` statement: every tensor that no other one reads.
 void default_outputs(CheckState& state, const build::Program& program, EinGraph& graph) {
   for (const build::Statement& statement : program.statements) {
-    if (std::holds_alternative<build::Inputs>(statement.what)) continue;
+    const bool comes_in =
+        std::holds_alternative<build::Inputs>(statement.what) || std::holds_alternative<build::State>(statement.what);
+    if (comes_in) continue;
     for (const build::Name& name : defined_names(statement)) {
       const auto found = state.tensors.find(name.text);
       if (found == state.tensors.end() || found->second.broken || found->second.read) continue;
@@ -245,6 +271,12 @@ void check_statement(CheckState& state, const build::Statement& statement, Check
     check_view(state, *view, statement.span);
   } else if (const auto* gradient = std::get_if<build::Gradient>(&statement.what)) {
     check_gradient(state, *gradient, statement.span);
+  } else if (const auto* declared = std::get_if<build::State>(&statement.what)) {
+    check_state_statement(state, *declared, statement.span);
+  } else if (const auto* next = std::get_if<build::Next>(&statement.what)) {
+    check_next(state, *next, statement.span);
+  } else if (const auto* until = std::get_if<build::Until>(&statement.what)) {
+    check_until(state, *until, statement.span);
   } else if (const auto* names = std::get_if<build::Outputs>(&statement.what)) {
     outputs.insert(outputs.end(), names->names.begin(), names->names.end());
   }
@@ -284,6 +316,7 @@ void check_statements(CheckState& state, const build::Program& program, bool par
   check_outputs(state, outputs, graph);
   if (outputs.empty()) default_outputs(state, program, graph);
   state.builder.leave_out_stops(state.tensor_names);
+  if (state.errors.empty()) result.initial = take_steps(state, graph);
 }
 
 }  // namespace
@@ -312,13 +345,17 @@ CheckedProgram check(const build::Program& program, const SourceText& source, co
   }
   for (auto& [name, scalar] : state.scalars) {
     graph.scalars.push_back(scalar);
-    result.scalars.push_back(name);
+    if (!scalar.is_iteration) result.scalars.push_back(name);
   }
+  if (result.initial) result.initial->scalars = graph.scalars;
   for (const Vertex& vertex : graph.vertices) result.tensors.push_back(vertex.name);
   result.unknown_extents.assign(state.unknown_extents.begin(), state.unknown_extents.end());
   if (result.unknown_extents.empty()) {
     verify(graph);
     result.graph = std::move(graph);
+    if (result.initial) verify(*result.initial);
+  } else {
+    result.initial.reset();
   }
   return result;
 }

@@ -43,6 +43,9 @@ struct CheckedProgram {
   std::vector<std::string> scalars;
   /// The whole program as a graph, every statement included; missing while an extent is unknown.
   std::optional<EinGraph> graph;
+  /// Of a program with state: a step without what goes out, after which every state has its value before the first
+  /// step.
+  std::optional<EinGraph> initial;
 };
 
 /// Resolves names, labels, extents and types of a program, expands its macros and turns its statements into

@@ -316,8 +316,13 @@ class DefinitionChecker {
                    fmt::format("give the numbers a tensor of their own: R[i,j] = {}(1)", name_of(random.function)));
     }
     push_position(span);
-    typed_.push_number(whole(0));
-    typed_.random({random.function, stream_of(definition_.name.text)}, span);
+    const auto iteration = state_.scalars.find(iteration_name);
+    if (iteration != state_.scalars.end() && iteration->second.is_iteration) {
+      typed_.push_scalar(iteration_name);
+    } else {
+      typed_.push_number(whole(0));
+    }
+    typed_.random({random.function, stream_of(state_.current)}, span);
   }
 
   static build::Number whole(std::int64_t number) { return {static_cast<double>(number), number}; }
@@ -588,9 +593,13 @@ VertexId check_made(CheckState& state, const build::Definition& definition, Span
   return DefinitionChecker(state, placed, where).run().vertex;
 }
 
+TensorInfo checked_definition(CheckState& state, const build::Definition& definition, Span where) {
+  return DefinitionChecker(state, definition, where).run();
+}
+
 void check_definition(CheckState& state, const build::Definition& definition, Span where) {
   state.current = definition.name.text;
-  TensorInfo info = DefinitionChecker(state, definition, where).run();
+  TensorInfo info = checked_definition(state, definition, where);
   state.tensors.insert({definition.name.text, std::move(info)});
 }
 

@@ -60,6 +60,15 @@ class GraphBuilder {
   std::unordered_map<std::string, std::size_t> last_number_;
 };
 
+/// A state while its program is checked.
+struct CheckedState {
+  std::string name;
+  Span where;
+  VertexId now;
+  VertexId initial;
+  std::optional<VertexId> next;
+};
+
 /// A definition that a gradient needs: it reads vertices inside of statements, too.
 struct MadeDefinition {
   const std::map<std::string, Extent>& extents;  ///< of its labels, whatever others of the same names have
@@ -82,6 +91,8 @@ struct CheckState {
   std::map<std::string, ScalarDeclaration> scalars;
   MacroTable macros;
   GraphBuilder builder;
+  std::vector<CheckedState> states;
+  std::optional<VertexId> until;
   std::set<std::string> unknown_extents;
   std::set<std::string> seen_labels;             ///< every label that some statement uses
   bool arrays_give_extents = false;              ///< see check_kernel
@@ -114,6 +125,17 @@ bool check_pad(CheckState& state, const build::Access& access, DType dtype, Span
 /// Z[...] = expression, and Z[...] = view X[...]. Both define Z in `state`, broken if need be.
 void check_definition(CheckState& state, const build::Definition& definition, Span where);
 void check_view(CheckState& state, const build::ViewDefinition& view, Span where);
+
+/// state W[...] = expression, next W[...] = expression, until expression.
+void check_state_statement(CheckState& state, const build::State& declared, Span where);
+void check_next(CheckState& state, const build::Next& next, Span where);
+void check_until(CheckState& state, const build::Until& until, Span where);
+/// What of `graph`, whose outputs are known, goes on from step to step; and the graph of a step that makes the values
+/// before the first one, if there are states.
+std::optional<EinGraph> take_steps(const CheckState& state, EinGraph& graph);
+
+/// The tensor that a definition defines, which nobody can read yet.
+TensorInfo checked_definition(CheckState& state, const build::Definition& definition, Span where);
 
 /// A definition that nobody wrote. `where`: whose it is.
 VertexId check_made(CheckState& state, const build::Definition& definition, Span where, const MadeDefinition& made);

@@ -11,15 +11,29 @@ bool is_exact(double value, DType integer) {
   return value == std::floor(value) && value >= -limit && value < limit;
 }
 
+std::string initial_name(const std::string& state) { return "initial_" + state; }
+std::string next_name(const std::string& state) { return "next_" + state; }
+
+std::vector<VertexId> said_outputs(const EinGraph& graph) {
+  return {graph.outputs.begin(), graph.outputs.end() - static_cast<std::ptrdiff_t>(graph.steps.carried)};
+}
+
+void take_ends(const EinGraph& from, const std::vector<VertexId>& moved, EinGraph& to) {
+  to.scalars = from.scalars;
+  to.steps = from.steps;
+  for (State& state : to.steps.states) state.now = moved[state.now.index];
+  for (const VertexId output : from.outputs) to.outputs.push_back(moved[output.index]);
+}
+
 EinGraph needed_for_outputs(const EinGraph& graph) {
   std::vector<bool> needed(graph.vertices.size(), false);
   for (const VertexId output : graph.outputs) needed[output.index] = true;
+  for (const State& state : graph.steps.states) needed[state.now.index] = true;  // handed on, whoever reads it
   for (std::size_t v = graph.vertices.size(); v-- > 0;) {
     if (!needed[v]) continue;
     for (const VertexId input : graph.vertices[v].inputs) needed[input.index] = true;
   }
   EinGraph result;
-  result.scalars = graph.scalars;
   std::vector<VertexId> moved(graph.vertices.size());
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (!needed[v]) continue;
@@ -28,7 +42,7 @@ EinGraph needed_for_outputs(const EinGraph& graph) {
     for (VertexId& input : vertex.inputs) input = moved[input.index];
     result.vertices.push_back(std::move(vertex));
   }
-  for (const VertexId output : graph.outputs) result.outputs.push_back(moved[output.index]);
+  take_ends(graph, moved, result);
   return result;
 }
 

@@ -108,17 +108,48 @@ struct ScalarDeclaration {
   std::string name;
   std::optional<double> value;
   std::optional<DType> integer_type;  ///< it is used as this integer type, so its value must be one
+  bool is_iteration = false;          ///< it counts the steps that were done before, whatever anyone gives
   bool operator==(const ScalarDeclaration&) const = default;
 };
+
+/// An input that a step hands to the next one.
+struct State {
+  VertexId now;                     ///< the input
+  std::optional<std::size_t> next;  ///< the output that is its value in the next step; without, it never changes
+  bool operator==(const State&) const = default;
+};
+
+/// What makes a graph one step of many.
+struct Steps {
+  std::vector<State> states;
+  std::optional<std::size_t> until;  ///< the output that says whether this step is the last
+  std::size_t carried = 0;           ///< so many of the last outputs are none of the program's: only steps need them
+  bool operator==(const Steps&) const = default;
+};
+
+/// The tensors by which a program says what a state is before the first step, and what it will be in the next one.
+std::string initial_name(const std::string& state);
+std::string next_name(const std::string& state);
+/// The tensor that is the condition of `until`, and the scalar that counts steps.
+inline constexpr const char* until_name = "until";
+inline constexpr const char* iteration_name = "iteration";
 
 /// The program as a DAG (EinDecomp, section 3): vertices in an order in which inputs come first.
 struct EinGraph {
   std::vector<Vertex> vertices;
   std::vector<VertexId> outputs;
+  Steps steps;
   std::vector<ScalarDeclaration> scalars;
   const Vertex& operator[](VertexId id) const { return vertices[id.index]; }
   bool operator==(const EinGraph&) const = default;
 };
+
+/// Gives a graph made of the vertices of another the same outputs, steps and scalars: `moved` are its vertices, by
+/// those of the other.
+void take_ends(const EinGraph& from, const std::vector<VertexId>& moved, EinGraph& to);
+
+/// The outputs that the program says, without those that only steps need.
+std::vector<VertexId> said_outputs(const EinGraph& graph);
 
 /// Values of the program's scalars by name.
 using ScalarBindings = std::map<std::string, double>;

@@ -61,10 +61,44 @@ build::Inputs inputs_of(const CheckedProgram& program, LabelNames& labels) {
 build::Scalars scalars_of(const EinGraph& graph) {
   build::Scalars scalars;
   for (const ScalarDeclaration& scalar : graph.scalars) {
+    if (scalar.is_iteration) continue;
     scalars.scalars.push_back({{scalar.name, {}}, std::nullopt});
     if (scalar.value) scalars.scalars.back().value = build::Number{*scalar.value, std::nullopt};
   }
   return scalars;
+}
+
+/// States by the names of their initial and of their next values.
+struct StepNames {
+  std::map<std::string, std::string> initial;
+  std::map<std::string, std::string> next;
+  bool has_until = false;
+};
+StepNames names_of(const EinGraph& graph) {
+  StepNames names;
+  for (const State& state : graph.steps.states) {
+    const std::string& name = graph[state.now].name;
+    names.initial[initial_name(name)] = name;
+    if (state.next) names.next[next_name(name)] = name;
+  }
+  names.has_until = graph.steps.until.has_value();
+  return names;
+}
+
+/// The definition of a tensor that has a statement of its own among those about steps, as that.
+build::Statement as_step(build::Statement statement, const std::string& name, const StepNames& names) {
+  auto* const definition = std::get_if<build::Definition>(&statement.what);
+  if (definition == nullptr) return statement;
+  if (const auto state = names.initial.find(name); state != names.initial.end()) {
+    definition->name.text = state->second;
+    return {statement.span, build::State{std::move(*definition)}};
+  }
+  if (const auto state = names.next.find(name); state != names.next.end()) {
+    definition->name.text = state->second;
+    return {statement.span, build::Next{std::move(*definition)}};
+  }
+  if (names.has_until && name == until_name) return {statement.span, build::Until{std::move(definition->value)}};
+  return statement;
 }
 
 }  // namespace
@@ -75,12 +109,15 @@ build::Program expanded(const CheckedProgram& program) {
   LabelNames labels(graph);
   std::vector<build::Statement> statements;
   if (!program.inputs.empty()) statements.push_back({{}, inputs_of(program, labels)});
-  if (!graph.scalars.empty()) statements.push_back({{}, scalars_of(graph)});
+  if (const build::Scalars scalars = scalars_of(graph); !scalars.scalars.empty()) statements.push_back({{}, scalars});
+  const StepNames names = names_of(graph);
   for (const Vertex& vertex : graph.vertices) {
-    if (!is_input(vertex)) statements.push_back(build::statement_of(vertex, graph, labels.names_of(labels_of(vertex))));
+    if (is_input(vertex)) continue;
+    build::Statement statement = build::statement_of(vertex, graph, labels.names_of(labels_of(vertex)));
+    statements.push_back(as_step(std::move(statement), vertex.name, names));
   }
   build::Outputs outputs;
-  for (const VertexId output : graph.outputs) outputs.names.push_back({graph[output].name, {}});
+  for (const VertexId output : said_outputs(graph)) outputs.names.push_back({graph[output].name, {}});
   statements.push_back({{}, std::move(outputs)});
   build::Program result;
   if (const build::Dims dims = labels.dims(); !dims.dims.empty()) result.statements.push_back({{}, dims});

@@ -154,6 +154,28 @@ struct VerifyOp {
   void operator()(const Opaque& opaque) const { verify_opaque(opaque, vertex, graph); }
 };
 
+void verify_steps(const EinGraph& graph) {
+  const Steps& steps = graph.steps;
+  invariant(steps.carried <= graph.outputs.size(), "what only steps need are outputs");
+  const auto output = [&](std::size_t position) -> const Vertex& {
+    invariant(position < graph.outputs.size(), "what goes to the next step is an output");
+    return graph[graph.outputs[position]];
+  };
+  for (const State& state : steps.states) {
+    invariant(state.now.index < graph.vertices.size() && is_input(graph[state.now]), "a state is an input");
+    if (!state.next) continue;
+    const Vertex& next = output(*state.next);
+    const Vertex& now = graph[state.now];
+    invariant(next.dtype == now.dtype, "a state keeps its type");
+    const auto same = [](Extent a, Extent b) { return a.is_open() || b.is_open() || a == b; };
+    invariant(std::equal(next.bound.begin(), next.bound.end(), now.bound.begin(), now.bound.end(), same),
+              "a state keeps its shape");
+  }
+  if (!steps.until) return;
+  const Vertex& until = output(*steps.until);
+  invariant(until.dtype == DType::boolean && until.bound.empty(), "a condition is one bool");
+}
+
 }  // namespace
 
 void verify(const EinGraph& graph) {
@@ -163,6 +185,7 @@ void verify(const EinGraph& graph) {
     std::visit(VerifyOp{vertex, graph}, vertex.op);
   }
   for (const VertexId output : graph.outputs) invariant(output.index < graph.vertices.size(), "an output is a vertex");
+  verify_steps(graph);
 }
 
 }  // namespace einrel

@@ -84,7 +84,6 @@ class VertexSplitter {
 template <class Split>
 EinGraph replace_vertices(const EinGraph& graph, const Split& split) {
   EinGraph result;
-  result.scalars = graph.scalars;
   std::set<std::string> names;
   for (const Vertex& vertex : graph.vertices) names.insert(vertex.name);
   std::vector<VertexId> moved;
@@ -96,7 +95,7 @@ EinGraph replace_vertices(const EinGraph& graph, const Split& split) {
     if (!is_replaced) result.vertices.push_back(std::move(vertex));
     moved.push_back(VertexId{result.vertices.size() - 1});
   }
-  for (const VertexId output : graph.outputs) result.outputs.push_back(moved[output.index]);
+  take_ends(graph, moved, result);
   return result;
 }
 

@@ -83,7 +83,7 @@ struct ChunkedOutputs::Output {
   std::uint64_t header = 0;
   bool is_summarised = true;
   std::mutex mutex;
-  std::vector<std::vector<double>> chunks;  ///< numbers_of each
+  std::map<std::vector<std::int64_t>, std::vector<double>> chunks;  ///< by where they begin, numbers_of each
 
   void write(const std::vector<std::int64_t>& begin, const Tensor& chunk) {
     if (file) {
@@ -106,14 +106,14 @@ struct ChunkedOutputs::Output {
     if (!is_summarised) return;
     std::vector<double> numbers = numbers_of(begin, chunk);
     const std::lock_guard lock(mutex);
-    chunks.push_back(std::move(numbers));
+    chunks[begin] = std::move(numbers);
   }
 };
 
-ChunkedOutputs::ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, FileRef>& files, bool summarise,
-                               const Job& job)
+ChunkedOutputs::ChunkedOutputs(const std::vector<TaskOutput>& outputs, const std::map<std::string, FileRef>& files,
+                               bool summarise, const Job& job)
     : job_(job) {
-  for (const TaskOutput& tensor : graph.outputs) {
+  for (const TaskOutput& tensor : outputs) {
     outputs_.push_back(std::make_unique<Output>());
     Output& output = *outputs_.back();
     output.tensor = tensor;
@@ -146,11 +146,11 @@ std::vector<OutputWriter> ChunkedOutputs::writers() {
   return writers;
 }
 
-std::map<std::string, Summary> ChunkedOutputs::finish() {
+std::map<std::string, Summary> ChunkedOutputs::finish(const std::vector<std::pair<FileRef, Tensor>>& more) {
   std::map<std::string, Summary> summaries;
   for (const std::unique_ptr<Output>& output : outputs_) {
     std::vector<double> own;
-    for (const std::vector<double>& chunk : output->chunks) own.insert(own.end(), chunk.begin(), chunk.end());
+    for (const auto& [begin, numbers] : output->chunks) own.insert(own.end(), numbers.begin(), numbers.end());
     const std::size_t rank = output->tensor.bound.size();
     std::vector<std::vector<double>> chunks;
     for (const std::vector<double>& numbers : gather(job_, own)) {
@@ -161,13 +161,12 @@ std::map<std::string, Summary> ChunkedOutputs::finish() {
     }
     if (job_.rank == 0 && output->is_summarised) summaries[output->tensor.name] = combined(std::move(chunks), rank);
   }
-  agree(job_, [&] { name_files(); });
+  agree(job_, [&] { name_files(job_.rank == 0 ? more : std::vector<std::pair<FileRef, Tensor>>()); });
   return summaries;
 }
 
-void ChunkedOutputs::name_files() const {
+void ChunkedOutputs::name_files(std::vector<std::pair<FileRef, Tensor>> others) const {
   const auto is_npy = [](const Output& output) { return output.target.path.ends_with(".npy"); };
-  std::vector<std::pair<FileRef, Tensor>> others;
   for (const std::unique_ptr<Output>& output : outputs_) {
     if (!output->made || is_npy(*output)) continue;
     output->made->close();

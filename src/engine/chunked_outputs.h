@@ -17,22 +17,24 @@ namespace einrel {
 /// to make and finish it together.
 class ChunkedOutputs {
  public:
-  /// `files`: of each output that is to be written. Rank 0 makes them, under temporary names and with room for all
-  /// elements. Throws UserError and RunError as AtomicFile does.
-  ChunkedOutputs(const TaskGraph& graph, const std::map<std::string, FileRef>& files, bool summarise, const Job& job);
+  /// `files`: of each of `outputs` that is to be written. Rank 0 makes them, under temporary names and with room for
+  /// all elements. Throws UserError and RunError as AtomicFile does.
+  ChunkedOutputs(const std::vector<TaskOutput>& outputs, const std::map<std::string, FileRef>& files, bool summarise,
+                 const Job& job);
   ~ChunkedOutputs();
   ChunkedOutputs(const ChunkedOutputs&) = delete;
   ChunkedOutputs& operator=(const ChunkedOutputs&) = delete;
 
-  /// This must outlive them. They throw RunError when the disk refuses.
+  /// This must outlive them. A chunk that comes again takes the place of the first one. They throw RunError when the
+  /// disk refuses.
   std::vector<OutputWriter> writers();
-  /// When all chunks are written: the files get their names. Returns the summaries on rank 0, if they were wanted.
-  /// Throws as write_tensors does.
-  std::map<std::string, Summary> finish();
+  /// When all chunks are written: the files get their names; with `more` in them, which rank 0 has. Returns the
+  /// summaries on rank 0, if they were wanted. Throws as write_tensors does.
+  std::map<std::string, Summary> finish(const std::vector<std::pair<FileRef, Tensor>>& more = {});
 
  private:
   struct Output;
-  void name_files() const;
+  void name_files(std::vector<std::pair<FileRef, Tensor>> others) const;
 
   const Job& job_;
   std::vector<std::unique_ptr<Output>> outputs_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -29,6 +30,7 @@ std::string some_of(const std::vector<std::string>& names) {
 
 /// Adds tensors asked for by name to the outputs.
 EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
+  std::vector<VertexId> said = said_outputs(graph);
   for (const std::string& name : names) {
     const auto found = std::find_if(graph.vertices.begin(), graph.vertices.end(),
                                     [&](const Vertex& vertex) { return vertex.name == name; });
@@ -38,8 +40,20 @@ EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
       refuse_output(name, known);
     }
     const VertexId id{static_cast<std::size_t>(found - graph.vertices.begin())};
-    if (std::find(graph.outputs.begin(), graph.outputs.end(), id) == graph.outputs.end()) graph.outputs.push_back(id);
+    if (std::find(said.begin(), said.end(), id) == said.end()) said.push_back(id);
   }
+  const std::vector<VertexId> before = std::exchange(graph.outputs, said);
+  const auto still_carried = [&](std::size_t position) {
+    const auto known = std::find(graph.outputs.begin(), graph.outputs.end(), before[position]);
+    const auto now = static_cast<std::size_t>(known - graph.outputs.begin());
+    if (known == graph.outputs.end()) graph.outputs.push_back(before[position]);
+    return now;
+  };
+  for (State& state : graph.steps.states) {
+    if (state.next) state.next = still_carried(*state.next);
+  }
+  if (graph.steps.until) graph.steps.until = still_carried(*graph.steps.until);
+  graph.steps.carried = graph.outputs.size() - said.size();
   return graph;
 }
 
@@ -51,9 +65,11 @@ void check_output_names(const std::vector<std::string>& outputs, const std::vect
   }
 }
 
-Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs) {
+Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs,
+                 const std::optional<EinGraph>& initial) {
   const auto start = std::chrono::steady_clock::now();
   Compiled compiled;
+  if (initial) compiled.initial = std::make_shared<const Compiled>(compile(name, *initial));
   compiled.name = std::move(name);
   graph = with_outputs(std::move(graph), outputs);
   graph = needed_for_outputs(graph);

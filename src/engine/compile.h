@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +17,17 @@ struct Compiled {
   std::string name;
   EinGraph graph;  ///< only what the outputs need, products ordered
   std::vector<OrderedContraction> contractions;
-  double seconds = 0;  ///< that compiling took
+  std::shared_ptr<const Compiled> initial;  ///< of a program with state: what gives it its first values
+  double seconds = 0;                       ///< that compiling took
 };
 
 /// Throws UserError when one of the tensors that are wanted as outputs is none of `tensors`.
 void check_output_names(const std::vector<std::string>& outputs, const std::vector<std::string>& tensors);
 
 /// Brings a checked graph into the form that runs: the visible list of passes, each verified.
-/// `outputs` are tensors wanted besides the program's own outputs. Throws UserError when one is unknown.
-Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs = {});
+/// `outputs` are tensors wanted besides the program's own outputs; `initial` as of CheckedProgram. Throws UserError
+/// when one is unknown.
+Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs = {},
+                 const std::optional<EinGraph>& initial = std::nullopt);
 
 }  // namespace einrel

@@ -43,6 +43,7 @@ PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job
   PlannedTasks tasks = tasks_of(lowered.ia, job, most_bytes);
   tasks.vertices = std::move(lowered.vertices);
   for (const Vertex& vertex : compiled.graph.vertices) tasks.names.push_back(vertex.name);
+  add_steps(compiled.graph, tasks);
   return tasks;
 }
 
@@ -61,7 +62,24 @@ PlannedTasks tasks_of(const AlgebraPlan& plan, const Job& job, std::optional<std
   return tasks;
 }
 
-void check_type(const StoredRelation& input, const Tensor& tensor) {
+void add_steps(const EinGraph& graph, PlannedTasks& tasks) {
+  for (const State& state : graph.steps.states) {
+    const Vertex& now = graph[state.now];
+    TaskState& added = tasks.states.emplace_back(TaskState{{now.name, now.dtype, now.bound}, std::nullopt, state.next});
+    for (std::size_t i = 0; i < tasks.graph.inputs.size(); ++i) {
+      if (tasks.graph.inputs[i].name == now.name) added.input = i;
+    }
+  }
+  tasks.until = graph.steps.until;
+  tasks.carried = graph.steps.carried;
+}
+
+std::vector<TaskOutput> said_outputs(const PlannedTasks& tasks) {
+  const std::vector<TaskOutput>& all = tasks.graph.outputs;
+  return {all.begin(), all.end() - static_cast<std::ptrdiff_t>(tasks.carried)};
+}
+
+void check_type(const TaskOutput& input, const Tensor& tensor) {
   if (tensor.dtype() == input.dtype && tensor.shape() == input.bound) return;
   throw UserError(fmt::format("input '{}' is {} {}, but {} {} is given", input.name, name_of(input.dtype),
                               to_string(input.bound), name_of(tensor.dtype()), to_string(tensor.shape())));
@@ -73,7 +91,8 @@ TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, 
   for (const StoredRelation& input : graph.inputs) {
     const auto source = sources.find(input.name);
     if (source == sources.end()) throw UserError(fmt::format("input '{}' is not bound to a tensor", input.name));
-    if (const auto* const tensor = std::get_if<Tensor>(&source->second)) check_type(input, *tensor);
+    if (const auto* const tensor = std::get_if<Tensor>(&source->second))
+      check_type({input.name, input.dtype, input.bound}, *tensor);
     bindings.inputs.push_back(source->second);
   }
   return bindings;

@@ -15,13 +15,26 @@
 
 namespace einrel {
 
+/// A state of a program (EinGraph::steps).
+struct TaskState {
+  TaskOutput type;
+  std::optional<std::size_t> input;  ///< of TaskGraph::inputs; none where no task reads it
+  std::optional<std::size_t> next;   ///< of TaskGraph::outputs
+};
+
 /// A plan as tasks, for this process or for a job of several.
 struct PlannedTasks {
   TaskGraph graph;
   std::vector<std::optional<std::size_t>> vertices;  ///< per operation (Task::node), its vertex, or where it stands
   std::vector<std::string> names;                    ///< of the vertices, or of the operations' results
   Traffic traffic;                                   ///< that the plan has between sites
+  std::vector<TaskState> states = {};
+  std::optional<std::size_t> until = std::nullopt;  ///< of TaskGraph::outputs: whether this step is the last
+  std::size_t carried = 0;                          ///< of the last outputs, that only the next step needs
 };
+
+/// What the program puts out, without what only the next step needs.
+std::vector<TaskOutput> said_outputs(const PlannedTasks& tasks);
 
 /// The vertex that a task is a part of.
 std::string name_of(const PlannedTasks& tasks, std::size_t task);
@@ -38,12 +51,15 @@ PlannedTasks whole_tasks(const Compiled& compiled);
 /// names them. Its outputs are tensors (tra/relation.h).
 PlannedTasks tasks_of(const AlgebraPlan& plan, const Job& job, std::optional<std::int64_t> most_bytes = std::nullopt);
 
+/// Adds what goes on from step to step, of a program whose outputs are those of the tasks.
+void add_steps(const EinGraph& graph, PlannedTasks& tasks);
+
 /// Where inputs come from, by name.
 using InputSources = std::map<std::string, InputSource>;
 InputSources sources_of(const TensorBindings& inputs);
 
-/// Throws UserError when a tensor is not of the input's type.
-void check_type(const StoredRelation& input, const Tensor& tensor);
+/// Throws UserError when a tensor is not of the type of what it is given for.
+void check_type(const TaskOutput& input, const Tensor& tensor);
 
 /// What the tasks of a graph meet: `sources` by the names of their inputs. Throws UserError when one is missing or of
 /// another type.

@@ -29,6 +29,10 @@ ScalarBindings bind_scalars(const std::vector<ScalarDeclaration>& scalars, const
   for (const ScalarDeclaration& scalar : scalars) {
     known.push_back(scalar.name);
     const auto found = given.find(scalar.name);
+    if (scalar.is_iteration && found != given.end()) {
+      problems.push_back(fmt::format("scalar '{}' cannot be given: it counts the steps of the program", scalar.name));
+      continue;
+    }
     if (found == given.end() && !scalar.value) {
       problems.push_back(
           fmt::format("scalar '{}' has no value: give it with --scalar {}=...", scalar.name, scalar.name));

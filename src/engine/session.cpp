@@ -4,10 +4,12 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <iterator>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -29,7 +31,9 @@ bool is_better_serial(const TaskGraph& graph, const PlanResources& resources) {
 /// Tells a listener how far a run is while this lives, and at the end.
 class Ticker {
  public:
-  Ticker(const PlannedTasks& tasks, const TaskProgress& progress, const ProgressListener& listener, const Job& job)
+  /// Of so many steps.
+  Ticker(const PlannedTasks& tasks, const TaskProgress& progress, const ProgressListener& listener, const Job& job,
+         std::size_t steps)
       : tasks_(tasks), progress_(progress), listener_(listener) {
     for (const Task& task : tasks.graph.tasks) {
       const bool is_here = job.ranks == 1 || site_of(tasks.graph, task) == job.rank;
@@ -37,6 +41,8 @@ class Ticker {
       ++total_.total;
       total_.flops_total += flops_of(task);
     }
+    total_.total *= steps;
+    total_.flops_total *= static_cast<double>(steps);
     thread_ = std::jthread([this](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
         tell();
@@ -48,7 +54,8 @@ class Ticker {
   ~Ticker() {
     thread_.request_stop();
     thread_.join();
-    total_.total = progress_.done;  // inputs in memory were no tasks
+    total_.total = progress_.done;  // inputs in memory were no tasks, and not all steps may have been needed
+    total_.flops_total = progress_.flops;
     tell();
   }
   Ticker(const Ticker&) = delete;
@@ -106,6 +113,24 @@ std::vector<double> numbers_of(const std::vector<MessageSpan>& messages) {
   for (const MessageSpan& message : messages)
     numbers.insert(numbers.end(), {static_cast<double>(message.task), message.start, message.end});
   return numbers;
+}
+
+/// Whether a rank says so.
+bool is_true_somewhere(const Job& job, bool here) {
+  if (job.ranks == 1) return here;
+  bool is_true = false;
+  for (const std::vector<double>& rank : gather(job, {here ? 1.0 : 0.0})) is_true = is_true || rank.front() != 0;
+  return !from_rank_0(job, is_true ? "true" : "").empty();
+}
+
+/// Whether a kernel computes with the number of the step.
+bool counts_steps(const TaskGraph& graph) {
+  std::set<std::string> counters;
+  for (const ScalarDeclaration& scalar : graph.scalars) {
+    if (scalar.is_iteration) counters.insert(scalar.name);
+  }
+  return std::any_of(graph.kernels.begin(), graph.kernels.end(),
+                     [&](const TaskKernel& kernel) { return reads_scalar(kernel, counters); });
 }
 
 /// What rank 0 makes of what every rank did.
@@ -234,6 +259,7 @@ const PreparedTasks& Session::ready_for(const TaskBindings& bindings) {
   const auto found =
       std::find_if(ready_.begin(), ready_.end(), [&](const PreparedTasks& tasks) { return tasks.is_for(bindings); });
   if (found != ready_.end()) {
+    found->rebind(bindings);
     ready_.splice(ready_.begin(), ready_, found);
   } else {
     ready_.emplace_front(tasks_.graph, bindings);
@@ -246,8 +272,11 @@ const PreparedTasks& Session::ready_for(const TaskBindings& bindings) {
 }
 
 void Session::bind_kernels(TaskBindings& bindings) {
-  if (!kernels_ || !have_same_bits(kernels_->scalars(), bindings.scalars))
+  if (!kernels_) {
     kernels_ = std::make_shared<ChunkKernels>(tasks_.graph, bindings.scalars);
+  } else if (!have_same_bits(kernels_->scalars(), bindings.scalars)) {
+    kernels_->rebind(bindings.scalars);
+  }
   bindings.kernels = kernels_;
 }
 
@@ -256,7 +285,8 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBin
   if (inputs.size() != graph.inputs.size()) {
     throw UserError(fmt::format("the program has {} inputs, but {} are given", graph.inputs.size(), inputs.size()));
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) check_type(graph.inputs[i], inputs[i]);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    check_type({graph.inputs[i].name, graph.inputs[i].dtype, graph.inputs[i].bound}, inputs[i]);
   invariant(workers_ || threads_, "runs without a report are those of one process without a limit");
   if (!outside_) outside_ = std::make_unique<Outside>(graph);
   const Forgetting forgetting(*outside_);
@@ -275,28 +305,113 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBin
   return {std::make_move_iterator(outside_->outputs.begin()), std::make_move_iterator(outside_->outputs.end())};
 }
 
+/// What changes from step to step of what tasks meet.
+class Session::Stepping {
+ public:
+  Stepping(Session& session, std::vector<OutputWriter> writers, KeptStates* states, TaskBindings& bindings)
+      : session_(session),
+        tasks_(session.tasks_),
+        states_(states),
+        bindings_(bindings),
+        kept_(tasks_.graph.tasks.size()),
+        said_(std::move(writers)),
+        is_counted_(counts_steps(tasks_.graph)) {
+    invariant(states_ != nullptr || tasks_.states.empty(), "states are kept between steps");
+    said_.resize(tasks_.graph.outputs.size(), nobody);
+    if (session.resources_.steps > 1 && !session.resources_.is_limited) bindings_.kept = &kept_;
+  }
+
+  void begin(bool is_last) {
+    bindings_.outputs.assign(said_.size(), nobody);
+    if (is_last || tasks_.until) bindings_.outputs = said_;
+    if (tasks_.until)
+      also(*tasks_.until, [this](const auto&, const Tensor& chunk) { holds_ = values_of(chunk)[0] != 0; });
+    for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
+      const TaskState& state = tasks_.states[s];
+      if (state.input) bindings_.inputs[*state.input] = (*states_)[s].now();
+      if (state.next) also(*state.next, (*states_)[s].next());
+    }
+    forget_states();
+    if (is_counted_) count();
+    session_.bind_kernels(bindings_);
+  }
+
+  /// Whether that was the last one.
+  bool end() {
+    if (states_ == nullptr) return false;
+    for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
+      if (tasks_.states[s].next) (*states_)[s].advance();
+    }
+    ++states_->steps_done;
+    return tasks_.until && is_true_somewhere(session_.job_, holds_);
+  }
+
+ private:
+  static void nobody(const std::vector<std::int64_t>& /*begin*/, const Tensor& /*chunk*/) {}
+
+  void also(std::size_t output, OutputWriter writer) {
+    OutputWriter& known = bindings_.outputs[output];
+    known = [first = std::move(known), second = std::move(writer)](const auto& begin, const Tensor& chunk) {
+      first(begin, chunk);
+      second(begin, chunk);
+    };
+  }
+
+  /// Parts of states that the last step read.
+  void forget_states() {
+    if (bindings_.kept == nullptr || tasks_.states.empty()) return;
+    for (std::size_t t = 0; t < kept_.size(); ++t) {
+      const auto* const read = std::get_if<ReadInput>(&tasks_.graph.tasks[t].op);
+      const auto is_read = [&](const TaskState& state) { return read != nullptr && state.input == read->input; };
+      if (std::any_of(tasks_.states.begin(), tasks_.states.end(), is_read)) kept_[t].reset();
+    }
+  }
+
+  void count() {
+    const auto done = static_cast<double>(states_->steps_done);
+    for (const ScalarDeclaration& scalar : tasks_.graph.scalars) {
+      if (!scalar.is_iteration) continue;
+      if (scalar.integer_type && !is_exact(done, *scalar.integer_type))
+        throw RunError(fmt::format("'{}' is {}, which is no {}", scalar.name, done, name_of(*scalar.integer_type)));
+      bindings_.scalars[scalar.name] = done;
+    }
+  }
+
+  Session& session_;
+  const PlannedTasks& tasks_;
+  KeptStates* states_;
+  TaskBindings& bindings_;
+  KeptInputs kept_;
+  std::vector<OutputWriter> said_;  // by output; of those that are not, nobody
+  bool is_counted_;
+  std::atomic<bool> holds_ = false;
+};
+
 PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWriter> writers,
-                            const ScalarBindings& scalars, const ProgressListener& listener) {
-  TaskBindings bindings = task_bindings(tasks_.graph, sources, std::move(writers), scalars);
-  bind_kernels(bindings);
-  KeptInputs kept(tasks_.graph.tasks.size());
-  if (resources_.repeats > 1 && !resources_.is_limited) bindings.kept = &kept;
-  std::vector<OutputWriter> to_outputs(bindings.outputs.size(), [](const auto&, const Tensor&) {});
-  std::swap(bindings.outputs, to_outputs);
+                            const ScalarBindings& scalars, const ProgressListener& listener, KeptStates* states) {
+  InputSources all = sources;
+  for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
+    if (tasks_.states[s].input) all[tasks_.states[s].type.name] = (*states)[s].now();
+  }
+  TaskBindings bindings = task_bindings(tasks_.graph, all, {}, scalars);
+  Stepping stepping(*this, std::move(writers), states, bindings);
   std::optional<Executor> executor(std::in_place, *this);
+  TaskProgress progress;
+  std::optional<Ticker> ticker;
+  if (listener) {
+    bindings.progress = &progress;
+    ticker.emplace(tasks_, progress, listener, job_, resources_.steps);
+  }
   TaskReport own;
   std::vector<double> runs;
-  for (std::size_t i = 1; i <= resources_.repeats; ++i) {
-    if (i == resources_.repeats) std::swap(bindings.outputs, to_outputs);
-    TaskProgress progress;
-    std::optional<Ticker> ticker;
-    if (listener) {
-      bindings.progress = &progress;
-      ticker.emplace(tasks_, progress, listener, job_);
-    }
+  bool is_done = false;
+  while (!is_done) {
+    stepping.begin(runs.size() + 1 == resources_.steps);
     own = executor->run(bindings);
     runs.push_back(own.seconds);
+    is_done = stepping.end() || runs.size() == resources_.steps;
   }
+  ticker.reset();
   executor.reset();
   return gathered(tasks_, own, runs, job_);
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/kept_states.h"
 #include "engine/planned_tasks.h"
 #include "exec/executor.h"
 #include "exec/prepared_tasks.h"
@@ -39,13 +40,13 @@ struct PlanResources {
   Spill spill;                         ///< where those go
   bool in_order = false;               ///< one task after the other: most_live_bytes counts what is alive then
   bool is_limited = false;             ///< the process keeps to a limit, whether chunks go to disk or not
-  std::size_t repeats = 1;             ///< times that all is computed; outputs are written by the last one
+  std::size_t steps = 1;               ///< times that all is computed, at most; outputs are those of the last one
 };
 
 /// What running a plan took, all processes together.
 struct PlanRunReport {
   double seconds = 0;        ///< of the last run, as all below
-  std::vector<double> runs;  ///< seconds of each of PlanResources::repeats, on the rank that took longest
+  std::vector<double> runs;  ///< seconds of each step, on the rank that took longest
   std::size_t tasks = 0;
   std::vector<std::int64_t> received;        ///< bytes, per site; where sites share memory, those that the plan counts
   bool is_counted = false;                   ///< `received` are bytes that went from process to process
@@ -63,9 +64,10 @@ struct PlanRunReport {
   std::int64_t most_live() const;  ///< bytes, of all vertices
 };
 
-/// Tasks that run again and again. From step to step stay the threads of this process, the kernels that were made ready
-/// for inputs that lie alike and, where all repeats of a step read the same, what they read. In a job of several ranks,
-/// and under a limit of memory, StarPU runs them, and starts for each step: a process has one at a time.
+/// Tasks that run again and again, with states that each step hands to the next. From step to step stay the threads of
+/// this process, the kernels that were made ready for inputs that lie alike and, where all repeats of a step read the
+/// same, what they read. In a job of several ranks, and under a limit of memory, StarPU runs them, and starts for each
+/// step: a process has one at a time.
 class Session {
  public:
   /// `tasks` must outlive it. Without ranks and a limit, tasks run side by side, one on each thread, or one after the
@@ -76,12 +78,15 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// `sources` has every input, `writers` one for each output. On all ranks of a job; the report is rank 0's. Throws
-  /// UserError when an input is missing or of another type, RunError when memory runs out; in a job of several ranks,
-  /// what fails on one of them goes to Job::on_failure. `listener` is told of this rank's tasks every tenth of a
-  /// second, on a thread of its own, and at the end of each run.
+  /// Does PlanResources::steps steps, fewer if `until` holds after one. `sources` has every input but states, `writers`
+  /// one for each output that is said (said_outputs), which may come again in each step: what counts comes last.
+  /// `states` has those of the tasks, if there are any, and has moved on when this returns. On all ranks of a job; the
+  /// report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out or
+  /// the number of the step is none of the integer type that it is used as; in a job of several ranks, what fails on
+  /// one of them goes to Job::on_failure. `listener` is told of this rank's tasks every tenth of a second, on a thread
+  /// of its own, and at the end.
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
-                     const ProgressListener& listener = {});
+                     const ProgressListener& listener = {}, KeptStates* states = nullptr);
 
   /// The outputs as TaskGraph::outputs, of inputs as TaskGraph::inputs, without a report, which would take longer than
   /// a small run. In one process without a limit. Throws what step throws.
@@ -91,6 +96,7 @@ class Session {
   class Executor;
   struct Outside;
   class Forgetting;
+  class Stepping;
   const PreparedTasks& ready_for(const TaskBindings& bindings);
   void bind_kernels(TaskBindings& bindings);
 

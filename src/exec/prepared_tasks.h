@@ -20,7 +20,10 @@ class PreparedTasks {
   PreparedTasks(const TaskGraph& graph, const TaskBindings& bindings);
 
   const TaskGraph& graph() const { return graph_; }
+  /// Whether inputs lie as those.
   bool is_for(const TaskBindings& bindings) const;
+  /// For other values of scalars; `bindings` are such that it is for, with the same kernels, bound to these values.
+  void rebind(const TaskBindings& bindings);
   ArrayLayout layout(ArrayId array) const;
   /// That a task calls.
   const ChunkKernel& kernel(std::size_t task) const { return *called_[task]; }
@@ -32,10 +35,12 @@ class PreparedTasks {
 
  private:
   void prepare(std::size_t task, std::optional<PartInPlace> part);
+  void find_kernel(std::size_t task);
 
   const TaskGraph& graph_;
   std::vector<std::optional<ArrayLayout>> inputs_;
   std::shared_ptr<ChunkKernels> kernels_;
+  ScalarBindings scalars_;
   std::vector<PartInPlace> parts_;
   std::vector<std::uint32_t> part_of_;      // by array: its number in parts_, from 1, or 0
   std::vector<const ChunkKernel*> called_;  // by task; of most kinds none

@@ -59,6 +59,34 @@ ChunkKernels::Alike& ChunkKernels::alike(std::size_t kernel) {
   return known->second;
 }
 
+bool reads_scalar(const TaskKernel& kernel, const std::set<std::string>& names) {
+  const auto reads_one = [&](const ScalarStep& step) {
+    const auto* const scalar = std::get_if<ScalarValue>(&step.op);
+    return scalar != nullptr && names.count(scalar->name) != 0;
+  };
+  return std::any_of(kernel.steps.steps.begin(), kernel.steps.steps.end(), [&](const KernelStep& step) {
+    const auto* const einsum = std::get_if<EinSum>(&step.op);
+    return einsum != nullptr && std::any_of(einsum->body.steps.begin(), einsum->body.steps.end(), reads_one);
+  });
+}
+
+std::set<std::string> changed_scalars(const ScalarBindings& before, const ScalarBindings& now) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : now) {
+    const auto known = before.find(name);
+    if (known == before.end() || !have_same_bits({*known}, {{name, value}})) names.insert(name);
+  }
+  return names;
+}
+
+void ChunkKernels::rebind(ScalarBindings scalars) {
+  const std::set<std::string> changed = changed_scalars(scalars_, scalars);
+  for (auto& [hash, same] : by_hash_) {
+    if (reads_scalar(same.first, changed)) same.ready.clear();
+  }
+  scalars_ = std::move(scalars);
+}
+
 const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const ArrayLayout> arguments) const {
   if (alike_[call.kernel] == nullptr) return nullptr;
   for (const Ready& ready : alike_[call.kernel]->ready) {

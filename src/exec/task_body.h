@@ -3,6 +3,7 @@
 #include <chrono>
 #include <list>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <span>
 #include <unordered_map>
@@ -20,6 +21,8 @@ class ChunkKernels {
   ChunkKernels(const TaskGraph& graph, ScalarBindings scalars)
       : graph_(graph), scalars_(std::move(scalars)), alike_(graph.kernels.size(), nullptr) {}
   const ScalarBindings& scalars() const { return scalars_; }
+  /// Values for the scalars from now on: kernels that read none that changes stay. While nobody calls one.
+  void rebind(ScalarBindings scalars);
   /// For a task whose arguments, numbers apart, are arrays that lie as these; lives as long as this. Throws as
   /// ChunkKernel does.
   const ChunkKernel& operator()(const CallKernel& call, std::span<const ArrayLayout> arguments);
@@ -44,6 +47,11 @@ class ChunkKernels {
   std::unordered_multimap<std::size_t, Alike> by_hash_;
   std::vector<Alike*> alike_;  // per kernel, once it was called
 };
+
+/// Whether a kernel reads one of these scalars.
+bool reads_scalar(const TaskKernel& kernel, const std::set<std::string>& names);
+/// The scalars whose values differ by a bit.
+std::set<std::string> changed_scalars(const ScalarBindings& before, const ScalarBindings& now);
 
 /// A part of an input where it lies.
 struct PartInPlace {

@@ -37,10 +37,28 @@ class Lowering {
     }
     IaPlan outputs;
     for (const TraOutput& output : made_.program.outputs) outputs.push_back({output.name, ids_[output.id.index]});
+    for (std::size_t s = 0; s < graph_.steps.states.size(); ++s) carry(s, outputs);
     return outputs;
   }
 
  private:
+  /// Lets the next value of a state go out where that lies, for the next step.
+  void carry(std::size_t s, IaPlan& outputs) {
+    const std::optional<std::size_t> number = routes_.route_of_state(s);
+    if (!number) return;
+    const State& state = graph_.steps.states[s];
+    const std::size_t tensor = graph_.outputs[*state.next].index;
+    IaId& output = outputs[*state.next].id;
+    const Route& route = routes_.route(tensor, *number);
+    const auto [brought, is_new] = brought_.try_emplace({tensor, *number}, output);
+    if (is_new) {
+      const IaId there = route.source ? brought_.at({tensor, *route.source}) : output;
+      brought->second = moved(there, grid_of(route.need), recutting(routes_.source(tensor, *number), route.need));
+      vertices_.resize(store_.size(), state.now.index);
+    }
+    output = brought->second;
+  }
+
   const TraNode& node(std::size_t n) const { return made_.program.nodes[n]; }
 
   /// What no vertex owns: a new cut is made where it is used.
@@ -121,10 +139,8 @@ class Lowering {
     if (!route.source) {
       brought->second = moved(at, where, recut == nullptr ? std::nullopt : std::optional(*recut));
     } else {
-      const std::vector<DimensionCut> from = cuts_of(routes_.route(tensor, *route.source).need);
-      const std::vector<DimensionCut> to = cuts_of(route.need);
       const IaId there = brought_.at({tensor, *route.source});
-      brought->second = moved(there, where, from == to ? std::nullopt : std::optional(Repartition{from, to}));
+      brought->second = moved(there, where, recutting(routes_.source(tensor, *number), route.need));
     }
     return brought->second;
   }
@@ -151,6 +167,13 @@ class Lowering {
     std::vector<DimensionCut> cuts;
     for (const LayoutAxis& axis : layout.axes) cuts.push_back(axis.cut);
     return cuts;
+  }
+  /// What cuts one into the chunks of the other, if that takes anything.
+  static std::optional<Repartition> recutting(const Layout& have, const Layout& need) {
+    std::vector<DimensionCut> from = cuts_of(have);
+    std::vector<DimensionCut> to = cuts_of(need);
+    if (from == to) return std::nullopt;
+    return Repartition{std::move(from), std::move(to)};
   }
   static SiteGrid grid_of(const Layout& layout) {
     SiteGrid grid;

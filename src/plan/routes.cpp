@@ -36,18 +36,29 @@ Routes::Routes(const EinGraph& graph, const Plan& plan, Transfers& transfers) : 
     if (computes_nothing(vertex)) continue;
     for (const std::size_t operand : operands_read(vertex)) {
       const std::size_t tensor = vertex.inputs[operand].index;
-      const Layout need = needed_layout(vertex, operand, plan.vertices[v]);
-      if (need == stored_[tensor]) continue;
-      std::vector<Route>& known = of_tensor_[tensor];
-      const auto same =
-          std::find_if(known.begin(), known.end(), [&](const Route& route) { return route.need == need; });
-      routes[operand] = static_cast<std::size_t>(same - known.begin());
-      if (same == known.end()) {
-        const auto source = best_source(tensor, need, graph.vertices[tensor].bound, before[operand], transfers);
-        known.push_back({need, source});
-      }
+      routes[operand] = find_or_add(tensor, needed_layout(vertex, operand, plan.vertices[v]),
+                                    graph.vertices[tensor].bound, before[operand], transfers);
     }
   }
+  for (const State& state : graph.steps.states) {
+    std::optional<std::size_t>& route = of_state_.emplace_back();
+    if (!state.next) continue;
+    const std::size_t next = graph.outputs[*state.next].index;
+    route = find_or_add(next, stored_[state.now.index], graph.vertices[next].bound, of_tensor_[next].size(), transfers);
+  }
+}
+
+std::optional<std::size_t> Routes::find_or_add(std::size_t tensor, Layout need, const Shape& bound, std::size_t sources,
+                                               Transfers& transfers) {
+  if (need == stored_[tensor]) return std::nullopt;
+  std::vector<Route>& known = of_tensor_[tensor];
+  const auto same = std::find_if(known.begin(), known.end(), [&](const Route& route) { return route.need == need; });
+  const auto number = static_cast<std::size_t>(same - known.begin());
+  if (same == known.end()) {
+    const auto source = best_source(tensor, need, bound, sources, transfers);
+    known.push_back({std::move(need), source});
+  }
+  return number;
 }
 
 std::optional<std::size_t> Routes::best_source(std::size_t tensor, const Layout& need, const Shape& bound,

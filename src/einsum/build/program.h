@@ -160,6 +160,18 @@ struct Gradient {
   std::vector<Name> variables;
   std::optional<Name> seed;
 };
+/// state W[f,h] = expression: its value before the first step
+struct State {
+  Definition initial;
+};
+/// next W[f,h] = expression: its value in the next step
+struct Next {
+  Definition value;
+};
+/// until condition: the last step is the first after which it holds
+struct Until {
+  Expr condition;
+};
 /// output V1, V2
 struct Outputs {
   std::vector<Name> names;
@@ -167,7 +179,7 @@ struct Outputs {
 
 struct Statement {
   Span span;
-  std::variant<Dims, Inputs, Scalars, MacroDef, Definition, ViewDefinition, Gradient, Outputs> what;
+  std::variant<Dims, Inputs, Scalars, MacroDef, State, Definition, ViewDefinition, Gradient, Next, Until, Outputs> what;
 };
 
 struct Program {

@@ -119,6 +119,21 @@ build::Gradient parse_gradient(Cursor& cursor) {
   return gradient;
 }
 
+/// W[f,h] = expression
+build::Definition parse_state_value(Cursor& cursor, std::string_view statement) {
+  build::Definition definition;
+  definition.name = cursor.expect_new_name("a tensor");
+  definition.labels = parse_labels(cursor);
+  cursor.expect("=", fmt::format("as in `{} {}[i] = ...`", statement, definition.name.text));
+  if (cursor.at_word("view") && cursor.peek(1).kind == TokenKind::name) {
+    throw SyntaxError{{fmt::format("a view cannot be the value of `{}`", statement),
+                       {cursor.peek().span},
+                       "give the view a tensor of its own, and read that here"}};
+  }
+  definition.value = parse_expr(cursor);
+  return definition;
+}
+
 }  // namespace
 
 build::Group parsing::parse_group(Cursor& cursor) {
@@ -179,7 +194,7 @@ namespace {
 /// The remedy for a word that does not start a statement.
 std::string help_for_start(const std::string& word) {
   if (std::string help = other_notations::help_for_word(word); !help.empty()) return help;
-  std::string near = did_you_mean(word, {"dims", "input", "scalar", "def", "gradient", "output"});
+  std::string near = did_you_mean(word, statement_words());
   if (!near.empty()) return near;
   return fmt::format("a tensor is defined with its labels: {0}[i,j] = ..., or {0}[] for one number", word);
 }
@@ -205,6 +220,8 @@ build::Statement parse_statement(Cursor& cursor) {
     cursor.next();
     return true;
   };
+  // Words that are no reserved ones: state[i] = ... defines a tensor of that name.
+  const auto opens_statement = [&](std::string_view word) { return !cursor.at_symbol("[", 1) && keyword(word); };
   if (keyword("dims")) {
     statement.what = parse_dims(cursor);
   } else if (keyword("input")) {
@@ -215,6 +232,12 @@ build::Statement parse_statement(Cursor& cursor) {
     statement.what = parse_macro(cursor);
   } else if (keyword("gradient")) {
     statement.what = parse_gradient(cursor);
+  } else if (opens_statement("state")) {
+    statement.what = build::State{parse_state_value(cursor, "state")};
+  } else if (opens_statement("next")) {
+    statement.what = build::Next{parse_state_value(cursor, "next")};
+  } else if (opens_statement("until")) {
+    statement.what = build::Until{parse_expr(cursor)};
   } else if (keyword("output")) {
     statement.what = build::Outputs{parse_names(cursor, "a tensor")};
   } else {

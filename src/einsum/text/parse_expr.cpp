@@ -513,11 +513,17 @@ void Cursor::expect_end_of_statement() const {
       {fmt::format("expected the end of the statement before {}", describe(peek())), {peek().span}, std::move(help)}};
 }
 
+const std::vector<std::string>& statement_words() {
+  static const std::vector<std::string> words{"dims", "input",    "scalar", "def",   "state",
+                                              "next", "gradient", "until",  "output"};
+  return words;
+}
+
 std::vector<std::string> Cursor::skip_statement_from(std::size_t start) {
   std::vector<std::string> names;
   // A misspelt `input` would have declared all the names behind it.
-  const std::vector<std::string> keywords{"dims", "input", "scalar", "def", "gradient", "output"};
-  const bool has_keyword = is_reserved(tokens_[start].text) || !nearest_name(tokens_[start].text, keywords).empty();
+  const bool has_keyword =
+      is_reserved(tokens_[start].text) || !nearest_name(tokens_[start].text, statement_words()).empty();
   for (at_ = start; peek().kind != TokenKind::newline && peek().kind != TokenKind::end; ++at_) {
     if (peek().kind == TokenKind::name && (has_keyword || at_ == start)) names.push_back(peek().text);
   }

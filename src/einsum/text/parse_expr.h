@@ -13,6 +13,9 @@
 /// The parts of the parser that parse.cpp and parse_expr.cpp share.
 namespace einrel::parsing {
 
+/// What statements begin with, but for definitions.
+const std::vector<std::string>& statement_words();
+
 /// Ends the reading of one statement; parse() collects it.
 struct SyntaxError {
   Diagnostic diagnostic;

@@ -79,6 +79,18 @@ class ProgramPrinter {
     text_ += " = ";
     print(definition.value);
   }
+  void print(build::State& state) {
+    text_ += "state ";
+    print(state.initial);
+  }
+  void print(build::Next& next) {
+    text_ += "next ";
+    print(next.value);
+  }
+  void print(build::Until& until) {
+    text_ += "until ";
+    print(until.condition);
+  }
   void print(build::ViewDefinition& view) {
     print(view.name);
     groups(view.to);

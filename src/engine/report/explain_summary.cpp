@@ -23,7 +23,7 @@ std::string bytes_list(const std::vector<Amount>& amounts) {
 
 std::string outputs_line(const EinGraph& graph) {
   std::vector<std::string> names;
-  for (const VertexId output : graph.outputs) names.push_back(graph[output].name);
+  for (const VertexId output : said_outputs(graph)) names.push_back(graph[output].name);
   constexpr std::size_t most = 8;
   const std::size_t count = names.size();
   names.resize(std::min(most, count));

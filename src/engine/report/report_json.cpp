@@ -96,7 +96,7 @@ ordered_json base_json(const Compiled& compiled, const PlannedTasks& whole, cons
       vertices.push_back(vertex_json(vertex, graph, kernels[v]));
     }
   }
-  for (const VertexId output : graph.outputs)
+  for (const VertexId output : said_outputs(graph))
     outputs.push_back(tensor_json(graph[output].name, graph[output].bound, graph[output].dtype));
   // One site: nothing moves, so the modelled costs of moving are 0. There is no model of seconds yet.
   return {{"program", compiled.name},
@@ -281,7 +281,7 @@ ordered_json measured_json(const PlanRunReport& run, double plan_seconds) {
 /// `outputs` are told in the order of the graph.
 void add_summaries(ordered_json& outputs, const EinGraph& graph, const std::map<std::string, Summary>& summaries) {
   auto output = outputs.begin();
-  for (const VertexId id : graph.outputs) {
+  for (const VertexId id : said_outputs(graph)) {
     const Vertex& vertex = graph[id];
     const auto found = summaries.find(vertex.name);
     if (found != summaries.end()) output->update(summary_json(vertex.dtype, vertex.bound, found->second));
@@ -414,7 +414,7 @@ std::string run_algebra_json(const std::string& program, const ChosenAlgebra& ch
   ordered_json::object_t inputs;
   for (const StoredRelation& input : graph.inputs) inputs.push_back(tensor_json(input.name, input.bound, input.dtype));
   ordered_json::object_t results;
-  for (const TaskOutput& output : graph.outputs) {
+  for (const TaskOutput& output : said_outputs(chosen.tasks)) {
     results.push_back(tensor_json(output.name, output.bound, output.dtype));
     const auto summary = outputs.find(output.name);
     if (summary != outputs.end())

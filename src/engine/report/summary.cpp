@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 
 #include "base/text.h"
@@ -128,6 +129,14 @@ std::string runs_line(const std::vector<double>& seconds) {
   std::vector<std::string> texts;
   for (const double of_one : seconds) texts.push_back(seconds_text(of_one));
   return fmt::format("{}: {}", counted(seconds.size(), "run"), fmt::join(texts, ", "));
+}
+
+std::string steps_line(std::vector<double> seconds) {
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  const double all = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return fmt::format("{}: {}, {} each (median)", counted(seconds.size(), "step"), seconds_text(all),
+                     seconds_text(*middle));
 }
 
 }  // namespace einrel

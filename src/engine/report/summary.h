@@ -28,5 +28,7 @@ std::string summary_line(const std::string& name, DType dtype, const Shape& shap
 
 /// "2 runs: 912 ms, 310 ms": how long each took.
 std::string runs_line(const std::vector<double>& seconds);
+/// "100 steps: 310 ms, 3.1 ms each (median)": how long they took together, and one of them.
+std::string steps_line(std::vector<double> seconds);
 
 }  // namespace einrel

@@ -347,12 +347,12 @@ class Accounting {
     std::vector<PartitionVector> parts;
     for (const VertexPlan& vertex : plan_.vertices) parts.push_back(vertex.parts);
     costs_.bound = bound_of_plan(graph_, parts);
-    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      VertexCost cost = of(v);
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) costs_.vertices.push_back(of(v));
+    for (std::size_t s = 0; s < graph_.steps.states.size(); ++s) carry(s);
+    for (const VertexCost& cost : costs_.vertices) {
       costs_.floats += cost.floats;
       costs_.bytes = checked_add(costs_.bytes, cost.bytes());
       costs_.seconds += cost.seconds;
-      costs_.vertices.push_back(std::move(cost));
     }
     if (plan_.sites == 1) costs_.floats = 0;  // there is nowhere to move to
     return std::move(costs_);
@@ -383,36 +383,52 @@ class Accounting {
       cost.bound += bound_of_repartition(tensor.bound, result_parts(tensor, plan_.vertices[producer].parts),
                                          operand_parts(vertex, operand, plan_.vertices[v].parts));
     }
-    const std::optional<std::size_t> number = routes_.route_of(v, operand);
+    if (const std::optional<std::size_t> number = routes_.route_of(v, operand))
+      cost.operand_bytes[operand] = bring(producer, *number, cost);
+  }
+
+  /// The next value of a state to where that lies, for the next step.
+  void carry(std::size_t s) {
+    const State& state = graph_.steps.states[s];
+    const std::optional<std::size_t> number = routes_.route_of_state(s);
     if (!number) return;
-    if (!sent_.insert({producer, *number}).second) {
+    VertexCost& cost = costs_.vertices[state.now.index];
+    cost.carried_bytes = bring(graph_.outputs[*state.next].index, *number, cost);
+    cost.seconds += cost.moving;
+  }
+
+  /// Bytes received by a route, in `cost` but for these; 0 where somebody else has taken it.
+  std::int64_t bring(std::size_t producer, std::size_t number, VertexCost& cost) {
+    const Vertex& tensor = graph_.vertices[producer];
+    if (!sent_.insert({producer, number}).second) {
       cost.has_received_before = true;
-      return;
+      return 0;
     }
-    if (routes_.route(producer, *number).source) cost.has_received_before = true;
-    const Layout& have = routes_.source(producer, *number);
-    const Layout& need = routes_.route(producer, *number).need;
+    const Route& route = routes_.route(producer, number);
+    if (route.source) cost.has_received_before = true;
+    const Layout& have = routes_.source(producer, number);
+    const Layout& need = route.need;
     cost.floats += copies_of(need) * elements_of(tensor.bound);
     // What an earlier vertex took in pieces is put together as it mostly would have been when it came.
-    if (!routes_.route(producer, *number).source || cuts_parts_of(have, need)) {
-      cost.seconds += copying_seconds(tensor, have, need, machine_);
-    }
+    if (!route.source || cuts_parts_of(have, need)) cost.seconds += copying_seconds(tensor, have, need, machine_);
     const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
+    std::int64_t all = 0;
     std::int64_t most = 0;
     std::map<std::int64_t, double> receivers;  // by node
     const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
     for (std::size_t site = 0; site < elements.size(); ++site) {
       if (elements[site] > 0) ++receivers[static_cast<std::int64_t>(site) / machine_.sites_per_node];
       const std::int64_t bytes = checked_multiply(elements[site], size);
-      cost.operand_bytes[operand] = checked_add(cost.operand_bytes[operand], bytes);
+      all = checked_add(all, bytes);
       costs_.received[site] = checked_add(costs_.received[site], bytes);
       most = std::max(most, bytes);
     }
-    if (most == 0) return;
+    if (most == 0) return 0;
     const double part = static_cast<double>(most) * sites_of(need) / (bytes_of(tensor) * copies_of(need));
     double on_one_node = 0;
     for (const auto& [node, sites] : receivers) on_one_node = std::max(on_one_node, sites);
     cost.moving += receiving_seconds(static_cast<double>(most), messages_to(have, need, part), on_one_node, machine_);
+    return all;
   }
 
   /// The owners of results receive what the others of their groups have of these; an extreme goes back to them.
@@ -469,7 +485,8 @@ std::unique_ptr<CostModel> cost_model(CostKind kind, const Machine& machine) {
 }
 
 std::int64_t VertexCost::bytes() const {
-  return std::accumulate(operand_bytes.begin(), operand_bytes.end(), reduced_bytes, checked_add);
+  return std::accumulate(operand_bytes.begin(), operand_bytes.end(), checked_add(reduced_bytes, carried_bytes),
+                         checked_add);
 }
 
 std::int64_t PlanCosts::most_received() const { return *std::max_element(received.begin(), received.end()); }

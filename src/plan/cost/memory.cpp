@@ -72,6 +72,7 @@ class Holdings {
       reduce(v);
       join(v);
     }
+    for (std::size_t s = 0; s < graph_.steps.states.size(); ++s) carry(s);
     for (auto& [what, copy] : copies_) all_.push_back(copy);
     return std::move(all_);
   }
@@ -87,6 +88,7 @@ class Holdings {
       }
     }
     for (const VertexId output : graph_.outputs) last_[output.index] = count - 1;
+    for (const State& state : graph_.steps.states) last_[state.now.index] = count - 1;
   }
 
   void store(std::size_t v) {
@@ -98,12 +100,21 @@ class Holdings {
 
   void bring(std::size_t v, std::size_t operand) {
     const std::size_t producer = graph_.vertices[v].inputs[operand].index;
+    if (const std::optional<std::size_t> number = routes_.route_of(v, operand)) bring_by(producer, *number, v);
+  }
+
+  /// The next value of a state to where that lies, at the end of a step.
+  void carry(std::size_t s) {
+    const std::optional<std::size_t> number = routes_.route_of_state(s);
+    if (number) bring_by(graph_.outputs[*graph_.steps.states[s].next].index, *number, graph_.vertices.size() - 1);
+  }
+
+  /// For vertex v.
+  void bring_by(std::size_t producer, std::size_t number, std::size_t v) {
     const Vertex& tensor = graph_.vertices[producer];
-    const std::optional<std::size_t> number = routes_.route_of(v, operand);
-    if (!number) return;
-    const Layout& have = routes_.source(producer, *number);
-    const Layout& need = routes_.route(producer, *number).need;
-    const auto [copy, is_new] = copies_.try_emplace({producer, *number});
+    const Layout& have = routes_.source(producer, number);
+    const Layout& need = routes_.route(producer, number).need;
+    const auto [copy, is_new] = copies_.try_emplace({producer, number});
     if (is_new) {
       // Chunks that are cut alike are the same: a site that has one needs no other.
       const auto* const elements =
@@ -111,7 +122,7 @@ class Holdings {
       copy->second = {producer, HeldAs::copy, v, v, element_bytes(tensor), elements};
     }
     // What it is, or was, taken from is there, too, and may be it in part.
-    for (std::optional<std::size_t> part = number; part; part = routes_.route(producer, *part).source)
+    for (std::optional part(number); part; part = routes_.route(producer, *part).source)
       copies_.at({producer, *part}).to = v;
   }
 

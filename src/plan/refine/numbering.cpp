@@ -51,9 +51,16 @@ bool reads_plainly(const EinSum& einsum, std::size_t operand) {
                     [](const Index& index, std::size_t label) { return plain_label(index) == label; });
 }
 
-/// Per input, the output that is computed from it element by element, if any.
+/// Per input, what takes its place in the next step: of a state its next value; of another input, in a program that is
+/// a step of a loop outside of it, the output that is computed from it element by element, if any.
 std::vector<std::optional<std::size_t>> next_of_inputs(const EinGraph& graph) {
   std::vector<std::optional<std::size_t>> next(graph.vertices.size());
+  if (!graph.steps.states.empty()) {
+    for (const State& state : graph.steps.states) {
+      if (state.next) next[state.now.index] = graph.outputs[*state.next].index;
+    }
+    return next;
+  }
   for (const VertexId output : graph.outputs) {
     const EinSum* const einsum = einsum_of(graph[output]);
     if (einsum == nullptr || einsum->reducer) continue;
@@ -219,14 +226,21 @@ class Numbering {
     return needs;
   }
 
-  /// `next` takes its place after the program: where that is kept on several sites, it was so before.
+  /// `next` takes its place after the program: where that is kept on several sites, it was so before. A state lies
+  /// where moving it to who needs it, and its next value back to it, takes least.
   void lay_out_input(std::size_t v, const std::set<Layout>& needs, std::optional<std::size_t> next) {
     const Shape& bound = graph_.vertices[v].bound;
+    const bool is_state = next && !graph_.steps.states.empty();
     std::vector<VertexPlan> candidates;
-    if (next && !plan_.vertices[*next].copies.empty()) {
-      const Layout kept = result_layout(graph_.vertices[*next], plan_.vertices[*next]);
+    const auto consider_copies = [&](const Layout& kept) {
       candidates.push_back(plan_of_input(kept));
       candidates.back().copies = kept.copies;
+    };
+    std::optional<Layout> kept;
+    if (next) kept = result_layout(graph_.vertices[*next], plan_.vertices[*next]);
+    if (kept && (is_state || !kept->copies.empty())) consider_copies(*kept);
+    for (const Layout& need : needs) {
+      if (is_state && !need.copies.empty()) consider_copies(need);
     }
     for (const Layout& need : needs) {
       candidates.push_back(plan_of_input(need));
@@ -237,7 +251,7 @@ class Numbering {
     for (const VertexPlan& candidate : candidates) {
       if (least.all == 0) break;
       plan_.vertices[v] = candidate;
-      const Moved moved = moved_from(v, needs);
+      const Moved moved = moved_from(v, needs, is_state ? kept : std::nullopt);
       if (std::tie(moved.all, moved.most) >= std::tie(least.all, least.most)) continue;
       least = moved;
       best = candidate;
@@ -251,14 +265,17 @@ class Numbering {
     double most = 0;
   };
 
-  Moved moved_from(std::size_t producer, const std::set<Layout>& needs) {
+  /// To those who need it; of a state that of which the `next` value is made there, back to it, too.
+  Moved moved_from(std::size_t producer, const std::set<Layout>& needs, const std::optional<Layout>& next) {
     const Vertex& tensor = graph_.vertices[producer];
     const Layout have = result_layout(tensor, plan_.vertices[producer]);
     std::vector<double> received(static_cast<std::size_t>(plan_.sites), 0);
-    for (const Layout& need : needs) {
-      const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
+    const auto add = [&](const Layout& from, const Layout& to) {
+      const std::vector<std::int64_t>& elements = transfers_.received(from, to, tensor.bound);
       for (std::size_t site = 0; site < received.size(); ++site) received[site] += static_cast<double>(elements[site]);
-    }
+    };
+    for (const Layout& need : needs) add(have, need);
+    if (next) add(*next, have);
     return {std::accumulate(received.begin(), received.end(), 0.0),
             *std::max_element(received.begin(), received.end())};
   }

@@ -31,7 +31,7 @@ void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers);
 
 /// Lays out every input as one of its consumers needs it, each element once, so that the others receive least. An input
 /// in whose place a program leaves a result, as a training step leaves new weights (an output, computed from it element
-/// by element), lies on all sites on which that is kept.
+/// by element), lies on all sites on which that is kept. A state lies where steps move least, its next value counted.
 void lay_out_inputs(const EinGraph& graph, Plan& plan);
 
 }  // namespace einrel

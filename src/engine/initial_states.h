@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "engine/choose_plan.h"
+#include "engine/kept_states.h"
+
+namespace einrel {
+
+/// Computes what the states of a program are before its first step, in this process on so many threads. `sources` has
+/// the inputs that this takes. Throws as Session::step does.
+void begin_states(const Compiled& compiled, const InputSources& sources, const ScalarBindings& scalars,
+                  std::size_t threads, KeptStates& states);
+
+/// The same on all ranks of a job, or within a limit of memory: by a plan that leaves states where the steps', chosen
+/// for `request`, has them. Throws as choose_plan does, too.
+void begin_states(const Compiled& compiled, const ChosenPlan& steps, const RunRequest& request,
+                  const SourceText& source, const PlanResources& resources, const Job& job, const InputSources& sources,
+                  const ScalarBindings& scalars, KeptStates& states);
+
+}  // namespace einrel

@@ -1,0 +1,116 @@
+#include "engine/saved_states.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/chunked_outputs.h"
+
+namespace einrel {
+namespace {
+
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 12;
+  const std::vector<std::string> some(names.begin(),
+                                      names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), most)));
+  return fmt::format("{}{}", fmt::join(some, ", "), some.size() < names.size() ? ", ..." : "");
+}
+
+std::int64_t steps_in(const StoredTensor& file, const std::string& path) {
+  if (!file.shape.empty() || !fits(file.type, DType::i64))
+    throw UserError(fmt::format("'{}' of {} is no number of steps", iteration_name, printable(path)));
+  const std::int64_t steps = read(file, DType::i64).load<std::int64_t>(0);
+  if (steps < 0) throw UserError(fmt::format("{} says that {} steps were done", printable(path), steps));
+  return steps;
+}
+
+void check_fits(const Vertex& state, const StoredTensor& file) {
+  if (file.shape != state.bound)
+    throw UserError(fmt::format("the state '{}' has shape {}, but {} has {}", state.name, to_string(state.bound),
+                                file.name, to_string(file.shape)));
+  if (natural_dtype(file.type) != state.dtype && !fits(file.type, state.dtype))
+    throw UserError(fmt::format("the state '{}' is {}, but {} holds {}", state.name, name_of(state.dtype), file.name,
+                                name_of(file.type)));
+}
+
+}  // namespace
+
+InputSource source_of(const StoredTensor& file, DType dtype) {
+  if (is_read_in_place(file, dtype)) return read(file, dtype);
+  return [&file, dtype](const std::vector<std::int64_t>& begin, const Shape& bound, std::byte* to) {
+    read_box(file, dtype, begin, bound, to);
+  };
+}
+
+InputSources LoadedStates::sources() const {
+  InputSources sources;
+  for (const auto& [name, file] : files) sources[name] = source_of(file.first, file.second);
+  return sources;
+}
+
+LoadedStates load_states(const EinGraph& graph, const std::string& path, const InflateFolder& folder) {
+  if (!is_archive(path)) throw UserError(fmt::format("--load {}: give FILE.safetensors or FILE.npz", printable(path)));
+  std::set<std::string> wanted{iteration_name};
+  for (const State& state : graph.steps.states) wanted.insert(graph[state.now].name);
+  ArchiveContents found = open_archive(path, wanted, folder);
+  LoadedStates loaded;
+  std::vector<std::string> missing;
+  for (const State& state : graph.steps.states) {
+    const Vertex& now = graph[state.now];
+    const auto file = found.tensors.find(now.name);
+    if (file == found.tensors.end()) {
+      missing.push_back(now.name);
+      continue;
+    }
+    check_fits(now, file->second);
+    loaded.files.emplace(now.name, std::pair(std::move(file->second), now.dtype));
+  }
+  if (!missing.empty()) {
+    throw UserError(fmt::format("{} does not hold the {} {}{}", printable(path),
+                                missing.size() == 1 ? "state" : "states", list_of(missing),
+                                found.others.empty() ? "" : "; it holds " + list_of(found.others)));
+  }
+  const auto steps = found.tensors.find(iteration_name);
+  if (steps != found.tensors.end()) loaded.steps_done = steps_in(steps->second, path);
+  return loaded;
+}
+
+std::vector<std::pair<FileRef, DType>> files_of_states(const EinGraph& graph, const std::string& path) {
+  if (!is_archive(path)) throw UserError(fmt::format("--save {}: give FILE.safetensors or FILE.npz", printable(path)));
+  std::vector<std::pair<FileRef, DType>> files;
+  for (const State& state : graph.steps.states)
+    files.emplace_back(FileRef{path, graph[state.now].name}, graph[state.now].dtype);
+  files.emplace_back(FileRef{path, iteration_name}, DType::i64);
+  return files;
+}
+
+void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job) {
+  Tensor steps(DType::i64, {});
+  std::memcpy(steps.mutable_data(), &states.steps_done, sizeof(states.steps_done));
+  const std::pair<FileRef, Tensor> done{{path, iteration_name}, steps};
+  if (job.ranks == 1) {
+    std::vector<std::pair<FileRef, Tensor>> tensors{done};
+    for (std::size_t s = 0; s < tasks.states.size(); ++s)
+      tensors.emplace_back(FileRef{path, tasks.states[s].type.name}, std::get<Tensor>(states[s].now()));
+    return write_tensors(tensors);
+  }
+  std::vector<TaskOutput> outputs;
+  std::map<std::string, FileRef> files;
+  for (const TaskState& state : tasks.states) {
+    outputs.push_back(state.type);
+    files[state.type.name] = {path, state.type.name};
+  }
+  ChunkedOutputs saved(outputs, files, false, job);
+  const std::vector<OutputWriter> writers = saved.writers();
+  for (std::size_t s = 0; s < tasks.states.size(); ++s) {
+    for (const KeptState::Part& part : states[s].parts()) writers[s](part.begin, part.elements);
+  }
+  agree(job, [] {});  // all chunks are written
+  saved.finish({done});
+}
+
+}  // namespace einrel
