@@ -105,17 +105,16 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
   };
   check_memory(tasks, layouts_of(inputs), in_place, memory_option);
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
-  PlanResources resources{parse_threads(arguments.threads), {}, {}};
-  resources.steps = times_of(arguments);
+  const std::size_t threads = parse_threads(arguments.threads);
   KeptStates states(tasks, {}, std::nullopt);
   if (loaded) {
     states.begin(tasks, loaded->sources(), loaded->steps_done);
   } else if (!tasks.states.empty()) {
-    begin_states(compiled, inputs, scalars, resources.threads, states);
+    begin_states(compiled, inputs, scalars, threads, states);
   }
-  Session session(tasks, std::move(resources));
-  const PlanRunReport report =
-      session.step(inputs, writers_to(outputs, tasks.graph), scalars, progress_listener(arguments.progress), &states);
+  Session session(tasks, {threads, {}, {}});
+  const PlanRunReport report = session.step(inputs, writers_to(outputs, tasks.graph), scalars,
+                                            {times_of(arguments), &states, progress_listener(arguments.progress)});
   const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
   write_outputs(written, outputs);
   if (arguments.steps.save) save_states(states, tasks, *arguments.steps.save, {});

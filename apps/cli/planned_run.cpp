@@ -180,12 +180,11 @@ void run_by_plan(const PlannedRun& run, const Job& job) {
                          job);
   PlanResources resources =
       resources_of(tasks_of(chosen), run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
-  resources.steps = run.steps;
   KeptStates states(tasks, job, resources.is_limited ? std::optional(resources.spill.folder) : std::nullopt);
   begin(run, chosen, resources, job, sources, states);
   Session session(tasks, std::move(resources), job);
-  const PlanRunReport report =
-      session.step(sources, outputs.writers(), run.scalars, job.rank == 0 ? run.progress : ProgressListener{}, &states);
+  const PlanRunReport report = session.step(sources, outputs.writers(), run.scalars,
+                                            {run.steps, &states, job.rank == 0 ? run.progress : ProgressListener{}});
   const std::map<std::string, Summary> summaries = outputs.finish();
   if (run.save) save_states(states, tasks, *run.save, job);
   agree(job, [&] {

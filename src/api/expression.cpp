@@ -172,15 +172,38 @@ Expression scalar(const std::string& name, std::optional<double> value) {
   return ExpressionAccess::expression({build::name(name), {}, {std::move(statement)}});
 }
 
-Variable define(const std::string& name, const Labels& labels, const Expression& value) {
-  at_border([&] { check_name(name); });
+namespace {
+
+/// The variable `name` that an equation about `of` defines.
+std::shared_ptr<Statement> equation(const std::string& name, const std::string& of, const Labels& labels,
+                                    const Expression& value, build::Equation::Kind kind) {
   const Data& data = ExpressionAccess::data(value);
-  auto statement = std::make_shared<Statement>(name, build::Equation{name, names_of(labels), data.formula});
+  auto statement = std::make_shared<Statement>(name, build::Equation{of, names_of(labels), data.formula, kind});
   statement->labels = labels;
   add_labels(statement->labels, data.labels);
   statement->reads = data.reads;
-  return ExpressionAccess::variable(std::move(statement));
+  return statement;
 }
+
+}  // namespace
+
+Variable define(const std::string& name, const Labels& labels, const Expression& value) {
+  at_border([&] { check_name(name); });
+  return ExpressionAccess::variable(equation(name, name, labels, value, build::Equation::Kind::definition));
+}
+
+Variable state(const std::string& name, const Labels& labels, const Expression& value) {
+  at_border([&] { check_name(name); });
+  return ExpressionAccess::variable(equation(name, name, labels, value, build::Equation::Kind::state));
+}
+
+Variable next(const Variable& state, const Labels& labels, const Expression& value) {
+  const auto statement = equation(next_name(state.name()), state.name(), labels, value, build::Equation::Kind::next);
+  statement->reads.push_back(ExpressionAccess::statement(state));
+  return ExpressionAccess::variable(statement);
+}
+
+Expression iteration() { return ExpressionAccess::expression({build::name(iteration_name), {}, {}}); }
 
 Variable view(const std::string& name, const std::vector<LabelGroup>& to, const Variable& source,
               const std::vector<LabelGroup>& from) {
@@ -223,8 +246,46 @@ std::vector<Variable> gradient(const std::vector<std::string>& names, const Vari
   return results;
 }
 
-build::Program program_of(const std::vector<Variable>& outputs) {
+Optimiser sgd(const Expression& eta) { return {"sgd", {eta}}; }
+Optimiser momentum(const Expression& eta, const Expression& mu) { return {"momentum", {eta, mu}}; }
+Optimiser nesterov(const Expression& eta, const Expression& mu) { return {"nesterov", {eta, mu}}; }
+Optimiser adam(const Expression& eta, const Expression& b1, const Expression& b2, const Expression& eps) {
+  return {"adam", {eta, b1, b2, eps}};
+}
+Optimiser adamw(const Expression& eta, const Expression& decay, const Expression& b1, const Expression& b2,
+                const Expression& eps) {
+  return {"adamw", {eta, decay, b1, b2, eps}};
+}
+
+namespace {
+
+std::shared_ptr<Statement> statement_of(const Minimize& minimize) {
+  build::Minimize made{{minimize.loss.name(), {}}, {}, {minimize.by.name, {}}, {}};
+  std::vector<std::shared_ptr<Statement>> reads{ExpressionAccess::statement(minimize.loss)};
+  for (const Variable& variable : minimize.over) {
+    made.over.push_back({variable.name(), {}});
+    reads.push_back(ExpressionAccess::statement(variable));
+  }
+  for (const Expression& argument : minimize.by.arguments) {
+    const Data& data = ExpressionAccess::data(argument);
+    made.arguments.push_back(build::expr_of(data.formula));
+    reads.insert(reads.end(), data.reads.begin(), data.reads.end());
+  }
+  auto statement = std::make_shared<Statement>("minimize", build::Statement{{}, std::move(made)});
+  statement->reads = std::move(reads);
+  return statement;
+}
+
+}  // namespace
+
+build::Program program_of(const std::vector<Variable>& outputs, const Steps& steps) {
   if (outputs.empty()) throw UserError("a program needs a variable to compute: none is given");
+  std::vector<std::shared_ptr<Statement>> wanted;
+  for (const auto* const variables : {&outputs, &steps.next}) {
+    for (const Variable& variable : *variables) wanted.push_back(ExpressionAccess::statement(variable));
+  }
+  for (const Minimize& minimize : steps.minimize) wanted.push_back(statement_of(minimize));
+  if (steps.until) wanted.push_back(equation(until_name, until_name, {}, *steps.until, build::Equation::Kind::until));
   std::vector<const Statement*> ordered;  // those that are read first
   std::set<const Statement*> known;
   struct Visit {
@@ -235,8 +296,8 @@ build::Program program_of(const std::vector<Variable>& outputs) {
   const auto enter = [&](const Statement* statement) {
     if (known.insert(statement).second) path.push_back({statement});
   };
-  for (const Variable& output : outputs) {
-    enter(ExpressionAccess::statement(output).get());
+  for (const std::shared_ptr<Statement>& each : wanted) {
+    enter(each.get());
     while (!path.empty()) {
       Visit& visit = path.back();
       if (visit.next < visit.statement->reads.size()) {

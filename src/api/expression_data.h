@@ -41,7 +41,7 @@ struct ExpressionAccess {
   static Variable variable(std::shared_ptr<Statement> statement) { return Variable(std::move(statement)); }
 };
 
-/// The program that computes these.
-build::Program program_of(const std::vector<Variable>& outputs);
+/// The program that computes these, in these steps.
+build::Program program_of(const std::vector<Variable>& outputs, const Steps& steps);
 
 }  // namespace einrel::api

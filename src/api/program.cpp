@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <system_error>
 
@@ -75,7 +76,7 @@ std::string declaration(const TensorInfo& input) {
 
 Compiled compiled_for(const GivenProgram& given, const InputTypes& types) {
   CheckedProgram program = checked(given, types);
-  if (program.graph) return compile(given.source.name(), std::move(*program.graph));
+  if (program.graph) return compile(given.source.name(), std::move(*program.graph), {}, program.initial);
   std::vector<std::string> missing;
   for (const DeclaredInput& input : program.inputs) {
     if (types.count(input.name) == 0) missing.push_back(declaration(info_of(input)));
@@ -87,19 +88,27 @@ Compiled compiled_for(const GivenProgram& given, const InputTypes& types) {
                       : fmt::format(", or run it with the inputs that are missing: {}", fmt::join(missing, ", "))));
 }
 
-/// The inputs that a compiled program needs. Throws UserError that lists all that are missing.
-std::map<std::string, Tensor> needed_inputs(const EinGraph& graph, const std::map<std::string, Tensor>& given) {
+/// The inputs that a compiled program needs, those of initial values among them unless it has state already. Throws
+/// UserError that lists all that are missing.
+std::map<std::string, Tensor> needed_inputs(const Compiled& compiled, const std::map<std::string, Tensor>& given,
+                                            bool has_state) {
   std::map<std::string, Tensor> needed;
+  std::set<std::string> states;
+  for (const einrel::State& state : compiled.graph.steps.states) states.insert(compiled.graph[state.now].name);
   std::vector<std::string> missing;
-  for (const Vertex& vertex : graph.vertices) {
-    if (!is_input(vertex)) continue;
-    const auto found = given.find(vertex.name);
-    if (found == given.end()) {
-      missing.push_back(formula(vertex, graph));
-    } else {
-      needed.insert(*found);
+  const auto add = [&](const EinGraph& graph) {
+    for (const Vertex& vertex : graph.vertices) {
+      if (!is_input(vertex) || states.count(vertex.name) != 0) continue;
+      const auto found = given.find(vertex.name);
+      if (found == given.end()) {
+        missing.push_back(formula(vertex, graph));
+      } else {
+        needed.insert(*found);
+      }
     }
-  }
+  };
+  add(compiled.graph);
+  if (compiled.initial && !has_state) add(compiled.initial->graph);
   if (!missing.empty())
     throw UserError(fmt::format("missing {}: run the program with a tensor for it", fmt::join(missing, ", ")));
   return needed;
@@ -109,6 +118,7 @@ std::map<std::string, Tensor> needed_inputs(const EinGraph& graph, const std::ma
 ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, double>& given) {
   std::vector<std::string> known;
   for (const ScalarDeclaration& scalar : graph.scalars) {
+    if (scalar.is_iteration) continue;
     known.push_back(scalar.name);
     if (!scalar.value && given.count(scalar.name) == 0)
       throw UserError(fmt::format("scalar '{}' has no value: give it in RunOptions::scalars", scalar.name));
@@ -165,7 +175,8 @@ Program::Data::Data(GivenProgram program, std::vector<Diagnostic> errors) : give
     types[input.name] = {inputs.back().dtype, std::move(shape)};
   }
   if (known.graph)
-    declared = versions->get(types, [&] { return compile(given.source.name(), std::move(*known.graph)); });
+    declared =
+        versions->get(types, [&] { return compile(given.source.name(), std::move(*known.graph), {}, known.initial); });
 }
 
 Program::Program(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
@@ -183,9 +194,9 @@ Program Program::load(const std::filesystem::path& file, const Dims& dims) {
   return parse(at_border([&] { return text_of(file); }), dims, file.string());
 }
 
-Program Program::build(const std::vector<Variable>& outputs, const Dims& dims) {
+Program Program::build(const std::vector<Variable>& outputs, const Dims& dims, const Steps& steps) {
   return at_border([&] {
-    build::Program program = program_of(outputs);
+    build::Program program = program_of(outputs, steps);
     const SourceText source("<expressions>", print(program));
     return Program(std::make_shared<Data>(GivenProgram{std::move(program), source, dims}));
   });
@@ -209,9 +220,10 @@ RunResult Program::run(const std::map<std::string, Tensor>& inputs, const RunOpt
     for (const auto& [name, tensor] : inputs) types[name] = {tensor.dtype(), tensor.shape()};
     const std::shared_ptr<Version> version =
         data_->versions->get(types, [&] { return compiled_for(data_->given, types); });
-    const EinGraph& graph = version->compiled().graph;
-    return run_version(
-        {*version, data_->given.source, needed_inputs(graph, inputs), bound_scalars(graph, options.scalars)}, options);
+    const Compiled& compiled = version->compiled();
+    return run_version({*version, data_->given.source, needed_inputs(compiled, inputs, options.state.has_value()),
+                        bound_scalars(compiled.graph, options.scalars)},
+                       options);
   });
 }
 

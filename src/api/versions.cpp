@@ -9,9 +9,7 @@
 #include "engine/memory.h"
 
 namespace einrel::api {
-namespace {
 
-/// StarPU cannot go on without a chunk that it could not write, and has no way to stop.
 void end_process(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -22,7 +20,13 @@ void end_process(const std::exception_ptr& error) {
   std::_Exit(run_failed);
 }
 
-}  // namespace
+RunRequest request_of(const PlannedAs& asked) {
+  return {.plan = asked.plan,
+          .planner = asked.planner,
+          .given = std::nullopt,
+          .threads = asked.threads,
+          .may_spill = asked.spill.has_value()};
+}
 
 PlannedVersion::PlannedVersion(PlannedAs request, ChosenPlan plan)
     : asked(std::move(request)),
@@ -34,12 +38,7 @@ std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const 
   const auto found =
       std::find_if(planned_.begin(), planned_.end(), [&](const auto& version) { return version->asked == asked; });
   if (found != planned_.end()) return {**found, false};
-  RunRequest request{.plan = asked.plan,
-                     .planner = asked.planner,
-                     .given = std::nullopt,
-                     .threads = asked.threads,
-                     .may_spill = asked.spill.has_value()};
-  ChosenPlan chosen = choose_plan(compiled_, std::move(request), source, {});
+  ChosenPlan chosen = choose_plan(compiled_, request_of(asked), source, {});
   if (planned_.size() == most_kept) planned_.erase(planned_.begin());
   planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen)));
   return {*planned_.back(), true};
@@ -50,9 +49,9 @@ const PlannedTasks& Version::whole_tasks() {
   return *whole_;
 }
 
-const TaskGraph& Version::whole() {
+const PlannedTasks& Version::whole() {
   const std::lock_guard lock(mutex_);
-  return whole_tasks().graph;
+  return whole_tasks();
 }
 
 std::int64_t Version::peak_bytes(std::string_view limit) {
@@ -83,9 +82,21 @@ std::vector<einrel::Tensor> Version::run(std::span<const einrel::Tensor> inputs,
                                          std::size_t threads) {
   std::unique_ptr<Session> session = session_of(threads);
   std::vector<einrel::Tensor> outputs = session->run(inputs, scalars);
+  keep(threads, std::move(session));
+  return outputs;
+}
+
+PlanRunReport Version::step(const InputSources& sources, std::vector<OutputWriter> writers,
+                            const ScalarBindings& scalars, const StepsAsked& asked, std::size_t threads) {
+  std::unique_ptr<Session> session = session_of(threads);
+  PlanRunReport report = session->step(sources, std::move(writers), scalars, asked);
+  keep(threads, std::move(session));
+  return report;
+}
+
+void Version::keep(std::size_t threads, std::unique_ptr<Session> session) {
   const std::lock_guard lock(mutex_);
   idle_.push_back({threads, std::move(session)});
-  return outputs;
 }
 
 std::shared_ptr<Version> Versions::get(const InputTypes& types, const std::function<Compiled()>& compile) {

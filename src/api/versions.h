@@ -28,6 +28,10 @@ struct PlannedAs {
   std::optional<std::string> spill;  ///< a folder
   bool operator==(const PlannedAs&) const = default;
 };
+RunRequest request_of(const PlannedAs& asked);
+
+/// Ends the process: StarPU cannot go on without a chunk that it could not write, and has no way to stop.
+void end_process(const std::exception_ptr& error);
 
 /// A plan that was chosen, and what runs it.
 struct PlannedVersion {
@@ -49,13 +53,16 @@ class Version {
   /// time. Throws as choose_plan does; `source` is what messages quote.
   std::pair<PlannedVersion&, bool> planned(const PlannedAs& asked, const SourceText& source);
   /// Its tasks where it runs whole, made when they are first asked for.
-  const TaskGraph& whole();
+  const PlannedTasks& whole();
   /// What such a run needs at most, with its inputs. The first call throws as check_memory does; `limit` is how to
   /// limit memory.
   std::int64_t peak_bytes(std::string_view limit);
   /// As Session::run, of the whole program. 1 to most_threads threads.
   std::vector<einrel::Tensor> run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
                                   std::size_t threads);
+  /// As Session::step, likewise.
+  PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
+                     const StepsAsked& asked, std::size_t threads);
 
  private:
   struct IdleSession {
@@ -64,6 +71,7 @@ class Version {
   };
   const PlannedTasks& whole_tasks();
   std::unique_ptr<Session> session_of(std::size_t threads);
+  void keep(std::size_t threads, std::unique_ptr<Session> session);
 
   Compiled compiled_;
   std::mutex mutex_;

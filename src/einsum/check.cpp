@@ -275,6 +275,8 @@ void check_statement(CheckState& state, const build::Statement& statement, Check
     check_state_statement(state, *declared, statement.span);
   } else if (const auto* next = std::get_if<build::Next>(&statement.what)) {
     check_next(state, *next, statement.span);
+  } else if (const auto* minimize = std::get_if<build::Minimize>(&statement.what)) {
+    check_minimize(state, *minimize, statement.span);
   } else if (const auto* until = std::get_if<build::Until>(&statement.what)) {
     check_until(state, *until, statement.span);
   } else if (const auto* names = std::get_if<build::Outputs>(&statement.what)) {

@@ -544,15 +544,6 @@ class DefinitionChecker {
     return einsum.operands.size() - 1;
   }
 
-  /// A reduced label may carry the name of an outer one; inside one vertex names must differ for people.
-  static void make_names_unique(std::vector<Label>& labels) {
-    std::set<std::string> names;
-    for (Label& label : labels) {
-      const std::string base = label.name;
-      for (int n = 2; !names.insert(label.name).second; ++n) label.name = fmt::format("{}{}", base, n);
-    }
-  }
-
   void check_size(const Vertex& vertex) {
     try {
       check_bytes(vertex.bound, vertex.dtype);

@@ -49,6 +49,14 @@ void check_distinct(CheckState& state, const std::vector<build::Name>& labels) {
   }
 }
 
+void make_names_unique(std::vector<Label>& labels) {
+  std::set<std::string> names;
+  for (Label& label : labels) {
+    const std::string base = label.name;
+    for (int n = 2; !names.insert(label.name).second; ++n) label.name = fmt::format("{}{}", base, n);
+  }
+}
+
 namespace {
 
 /// A vertex as a tensor that can be read.
@@ -102,6 +110,7 @@ void report_unknown_name(CheckState& state, const std::string& name, Span span, 
     return;
   }
   std::string near = other_notations::help_for_name(name);
+  if (name == iteration_name) near = "it counts the steps of a program with state: state X[i] = ...";
   if (near.empty()) {
     near = state.suggest(name, [&] {
       std::vector<std::string> known(state.tensor_names.begin(), state.tensor_names.end());

@@ -126,9 +126,10 @@ bool check_pad(CheckState& state, const build::Access& access, DType dtype, Span
 void check_definition(CheckState& state, const build::Definition& definition, Span where);
 void check_view(CheckState& state, const build::ViewDefinition& view, Span where);
 
-/// state W[...] = expression, next W[...] = expression, until expression.
+/// What is said of states: state W[...] = expression, next W[...] = expression, minimize loss over W, until expression.
 void check_state_statement(CheckState& state, const build::State& declared, Span where);
 void check_next(CheckState& state, const build::Next& next, Span where);
+void check_minimize(CheckState& state, const build::Minimize& minimize, Span where);
 void check_until(CheckState& state, const build::Until& until, Span where);
 /// What of `graph`, whose outputs are known, goes on from step to step; and the graph of a step that makes the values
 /// before the first one, if there are states.
@@ -142,6 +143,9 @@ VertexId check_made(CheckState& state, const build::Definition& definition, Span
 
 /// gradient G = loss wrt W. Defines its results, broken if need be.
 void check_gradient(CheckState& state, const build::Gradient& gradient, Span where);
+
+/// A reduced label may carry the name of an outer one; inside one vertex names must differ for people.
+void make_names_unique(std::vector<Label>& labels);
 
 /// Reports labels that stand twice on a left side.
 void check_distinct(CheckState& state, const std::vector<build::Name>& labels);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "einsum/check_state.h"
 #include "einsum/vertex_facts.h"
 
@@ -34,8 +35,8 @@ void check_fits(CheckState& state, const build::Definition& next, const TensorIn
   if (value.broken || now.broken) return;
   const std::string& name = next.name.text;
   if (value.extents.size() != now.extents.size()) {
-    state.error(fmt::format("the next value of '{}' has {} dimensions, but '{}' has {}", name, value.extents.size(),
-                            name, now.extents.size()),
+    state.error(fmt::format("the next value of '{}' has {}, but '{}' has {}", name,
+                            counted(value.extents.size(), "dimension"), name, now.extents.size()),
                 {next.name.span, now.where}, "a state keeps its shape");
     return;
   }

@@ -1,5 +1,6 @@
 #include "einsum/ein_graph.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "einsum/check.h"
@@ -16,6 +17,11 @@ std::string next_name(const std::string& state) { return "next_" + state; }
 
 std::vector<VertexId> said_outputs(const EinGraph& graph) {
   return {graph.outputs.begin(), graph.outputs.end() - static_cast<std::ptrdiff_t>(graph.steps.carried)};
+}
+
+bool is_state(const EinGraph& graph, std::size_t vertex) {
+  return std::any_of(graph.steps.states.begin(), graph.steps.states.end(),
+                     [&](const State& state) { return state.now.index == vertex; });
 }
 
 void take_ends(const EinGraph& from, const std::vector<VertexId>& moved, EinGraph& to) {

@@ -144,6 +144,8 @@ struct EinGraph {
   bool operator==(const EinGraph&) const = default;
 };
 
+bool is_state(const EinGraph& graph, std::size_t vertex);
+
 /// Gives a graph made of the vertices of another the same outputs, steps and scalars: `moved` are its vertices, by
 /// those of the other.
 void take_ends(const EinGraph& from, const std::vector<VertexId>& moved, EinGraph& to);

@@ -28,7 +28,8 @@ std::string some_of(const std::vector<std::string>& names) {
                               near.empty() ? "its tensors are " + some_of(known) : near));
 }
 
-/// Adds tensors asked for by name to the outputs.
+}  // namespace
+
 EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
   std::vector<VertexId> said = said_outputs(graph);
   for (const std::string& name : names) {
@@ -56,8 +57,6 @@ EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
   graph.steps.carried = graph.outputs.size() - said.size();
   return graph;
 }
-
-}  // namespace
 
 void check_output_names(const std::vector<std::string>& outputs, const std::vector<std::string>& tensors) {
   for (const std::string& name : outputs) {

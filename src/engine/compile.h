@@ -24,6 +24,9 @@ struct Compiled {
 /// Throws UserError when one of the tensors that are wanted as outputs is none of `tensors`.
 void check_output_names(const std::vector<std::string>& outputs, const std::vector<std::string>& tensors);
 
+/// Adds tensors that are wanted as outputs, by name. Throws UserError when there is none of a name.
+EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names);
+
 /// Brings a checked graph into the form that runs: the visible list of passes, each verified.
 /// `outputs` are tensors wanted besides the program's own outputs; `initial` as of CheckedProgram. Throws UserError
 /// when one is unknown.

@@ -10,9 +10,8 @@ namespace {
 /// All values in one step, whose next ones are the first ones.
 void step_once(const PlannedTasks& tasks, PlanResources resources, const Job& job, const InputSources& sources,
                const ScalarBindings& scalars, KeptStates& states) {
-  resources.steps = 1;
   Session session(tasks, std::move(resources), job);
-  session.step(sources, {}, scalars, {}, &states);
+  session.step(sources, {}, scalars, {.states = &states});
   states.steps_done = 0;
 }
 

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "base/error.h"
 #include "exec/from_ia.h"
+#include "exec/task_body.h"
 #include "ia/print.h"
 #include "plan/lower.h"
 
@@ -69,6 +71,11 @@ void add_steps(const EinGraph& graph, PlannedTasks& tasks) {
     for (std::size_t i = 0; i < tasks.graph.inputs.size(); ++i) {
       if (tasks.graph.inputs[i].name == now.name) added.input = i;
     }
+  }
+  for (const ScalarDeclaration& scalar : graph.scalars) {
+    const auto reads_it = [&](const TaskKernel& kernel) { return reads_scalar(kernel, {scalar.name}); };
+    const std::vector<TaskKernel>& kernels = tasks.graph.kernels;
+    if (scalar.is_iteration && std::any_of(kernels.begin(), kernels.end(), reads_it)) tasks.iteration = scalar;
   }
   tasks.until = graph.steps.until;
   tasks.carried = graph.steps.carried;

@@ -29,8 +29,9 @@ struct PlannedTasks {
   std::vector<std::string> names;                    ///< of the vertices, or of the operations' results
   Traffic traffic;                                   ///< that the plan has between sites
   std::vector<TaskState> states = {};
-  std::optional<std::size_t> until = std::nullopt;  ///< of TaskGraph::outputs: whether this step is the last
-  std::size_t carried = 0;                          ///< of the last outputs, that only the next step needs
+  std::optional<std::size_t> until = std::nullopt;            ///< of TaskGraph::outputs: whether this step is the last
+  std::optional<ScalarDeclaration> iteration = std::nullopt;  ///< if a kernel reads it
+  std::size_t carried = 0;                                    ///< of the last outputs, that only the next step needs
 };
 
 /// What the program puts out, without what only the next step needs.

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <mutex>
 #include <numeric>
-#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -121,16 +120,6 @@ bool is_true_somewhere(const Job& job, bool here) {
   bool is_true = false;
   for (const std::vector<double>& rank : gather(job, {here ? 1.0 : 0.0})) is_true = is_true || rank.front() != 0;
   return !from_rank_0(job, is_true ? "true" : "").empty();
-}
-
-/// Whether a kernel computes with the number of the step.
-bool counts_steps(const TaskGraph& graph) {
-  std::set<std::string> counters;
-  for (const ScalarDeclaration& scalar : graph.scalars) {
-    if (scalar.is_iteration) counters.insert(scalar.name);
-  }
-  return std::any_of(graph.kernels.begin(), graph.kernels.end(),
-                     [&](const TaskKernel& kernel) { return reads_scalar(kernel, counters); });
 }
 
 /// What rank 0 makes of what every rank did.
@@ -308,17 +297,16 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBin
 /// What changes from step to step of what tasks meet.
 class Session::Stepping {
  public:
-  Stepping(Session& session, std::vector<OutputWriter> writers, KeptStates* states, TaskBindings& bindings)
+  Stepping(Session& session, std::vector<OutputWriter> writers, const StepsAsked& asked, TaskBindings& bindings)
       : session_(session),
         tasks_(session.tasks_),
-        states_(states),
+        states_(asked.states),
         bindings_(bindings),
         kept_(tasks_.graph.tasks.size()),
-        said_(std::move(writers)),
-        is_counted_(counts_steps(tasks_.graph)) {
+        said_(std::move(writers)) {
     invariant(states_ != nullptr || tasks_.states.empty(), "states are kept between steps");
     said_.resize(tasks_.graph.outputs.size(), nobody);
-    if (session.resources_.steps > 1 && !session.resources_.is_limited) bindings_.kept = &kept_;
+    if (asked.count > 1 && !session.resources_.is_limited) bindings_.kept = &kept_;
   }
 
   void begin(bool is_last) {
@@ -332,7 +320,7 @@ class Session::Stepping {
       if (state.next) also(*state.next, (*states_)[s].next());
     }
     forget_states();
-    if (is_counted_) count();
+    if (tasks_.iteration) count(*tasks_.iteration);
     session_.bind_kernels(bindings_);
   }
 
@@ -367,14 +355,11 @@ class Session::Stepping {
     }
   }
 
-  void count() {
+  void count(const ScalarDeclaration& scalar) {
     const auto done = static_cast<double>(states_->steps_done);
-    for (const ScalarDeclaration& scalar : tasks_.graph.scalars) {
-      if (!scalar.is_iteration) continue;
-      if (scalar.integer_type && !is_exact(done, *scalar.integer_type))
-        throw RunError(fmt::format("'{}' is {}, which is no {}", scalar.name, done, name_of(*scalar.integer_type)));
-      bindings_.scalars[scalar.name] = done;
-    }
+    if (scalar.integer_type && !is_exact(done, *scalar.integer_type))
+      throw RunError(fmt::format("'{}' is {}, which is no {}", scalar.name, done, name_of(*scalar.integer_type)));
+    bindings_.scalars[scalar.name] = done;
   }
 
   Session& session_;
@@ -383,33 +368,32 @@ class Session::Stepping {
   TaskBindings& bindings_;
   KeptInputs kept_;
   std::vector<OutputWriter> said_;  // by output; of those that are not, nobody
-  bool is_counted_;
   std::atomic<bool> holds_ = false;
 };
 
 PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWriter> writers,
-                            const ScalarBindings& scalars, const ProgressListener& listener, KeptStates* states) {
+                            const ScalarBindings& scalars, const StepsAsked& asked) {
   InputSources all = sources;
   for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
-    if (tasks_.states[s].input) all[tasks_.states[s].type.name] = (*states)[s].now();
+    if (tasks_.states[s].input) all[tasks_.states[s].type.name] = (*asked.states)[s].now();
   }
   TaskBindings bindings = task_bindings(tasks_.graph, all, {}, scalars);
-  Stepping stepping(*this, std::move(writers), states, bindings);
+  Stepping stepping(*this, std::move(writers), asked, bindings);
   std::optional<Executor> executor(std::in_place, *this);
   TaskProgress progress;
   std::optional<Ticker> ticker;
-  if (listener) {
+  if (asked.listener) {
     bindings.progress = &progress;
-    ticker.emplace(tasks_, progress, listener, job_, resources_.steps);
+    ticker.emplace(tasks_, progress, asked.listener, job_, asked.count);
   }
   TaskReport own;
   std::vector<double> runs;
   bool is_done = false;
   while (!is_done) {
-    stepping.begin(runs.size() + 1 == resources_.steps);
+    stepping.begin(runs.size() + 1 == asked.count);
     own = executor->run(bindings);
     runs.push_back(own.seconds);
-    is_done = stepping.end() || runs.size() == resources_.steps;
+    is_done = stepping.end() || runs.size() == asked.count;
   }
   ticker.reset();
   executor.reset();

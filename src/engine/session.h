@@ -40,7 +40,13 @@ struct PlanResources {
   Spill spill;                         ///< where those go
   bool in_order = false;               ///< one task after the other: most_live_bytes counts what is alive then
   bool is_limited = false;             ///< the process keeps to a limit, whether chunks go to disk or not
-  std::size_t steps = 1;               ///< times that all is computed, at most; outputs are those of the last one
+};
+
+/// How often tasks run.
+struct StepsAsked {
+  std::size_t count = 1;         ///< at most
+  KeptStates* states = nullptr;  ///< if the tasks have any
+  ProgressListener listener = {};
 };
 
 /// What running a plan took, all processes together.
@@ -78,15 +84,15 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Does PlanResources::steps steps, fewer if `until` holds after one. `sources` has every input but states, `writers`
-  /// one for each output that is said (said_outputs), which may come again in each step: what counts comes last.
-  /// `states` has those of the tasks, if there are any, and has moved on when this returns. On all ranks of a job; the
-  /// report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out or
-  /// the number of the step is none of the integer type that it is used as; in a job of several ranks, what fails on
-  /// one of them goes to Job::on_failure. `listener` is told of this rank's tasks every tenth of a second, on a thread
-  /// of its own, and at the end.
+  /// Does that many steps, fewer if `until` holds after one; outputs are those of the last. `sources` has every input
+  /// but states, `writers` one for each output that is said (said_outputs), which get all of it in each step if any may
+  /// be the last. States have moved on when this returns. On all ranks of a job; the report is rank 0's. Throws
+  /// UserError when an input is missing or of another type, RunError when memory runs out or the number of a step is
+  /// none of the integer type that it is used as; in a job of several ranks, what fails on one of them goes to
+  /// Job::on_failure. The listener is told of this rank's tasks every tenth of a second, on a thread of its own, and at
+  /// the end.
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
-                     const ProgressListener& listener = {}, KeptStates* states = nullptr);
+                     const StepsAsked& asked = {});
 
   /// The outputs as TaskGraph::outputs, of inputs as TaskGraph::inputs, without a report, which would take longer than
   /// a small run. In one process without a limit. Throws what step throws.

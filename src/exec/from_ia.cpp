@@ -514,7 +514,10 @@ class PlanTasks {
       }
     }
     builder_.begin(output.id);
-    builder_.write(output.name, store_[output.id].type.relation, once);
+    builder_.add_output(output.name, store_[output.id].type.relation);
+    if (!output.is_kept || builder_.is_shared()) return builder_.write(store_[output.id].type.relation, once);
+    for (const SiteArrays& site : relations_.at(output.id).arrays)
+      builder_.write(store_[output.id].type.relation, site);
   }
 
   const IaStore& store_;

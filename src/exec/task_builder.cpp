@@ -55,9 +55,12 @@ std::optional<CopyBoxes::Box> narrowed_box(CopyBoxes::Box box, const ConstantPos
 
 }  // namespace
 
-void TaskBuilder::write(const std::string& name, const RelationType& type, const SiteArrays& chunks) {
+void TaskBuilder::add_output(const std::string& name, const RelationType& type) {
   invariant(!why_no_tensor(type, name), "the keys of an output count its chunks");
   graph_.outputs.push_back({name, type.dtype, tensor_bound(type)});
+}
+
+void TaskBuilder::write(const RelationType& type, const SiteArrays& chunks) {
   std::vector<std::map<std::int64_t, std::int64_t>> begins;
   if (type.chunks.size() > 1) begins = begins_of(type);  // the key of one may be any
   for (const auto& [key, array] : chunks) {

@@ -64,7 +64,10 @@ class TaskBuilder {
     graph_.inputs.push_back(stored);
     return graph_.inputs.size() - 1;
   }
-  void write(const std::string& name, const RelationType& type, const SiteArrays& chunks);
+  /// Another output.
+  void add_output(const std::string& name, const RelationType& type);
+  /// Chunks go out to the last one.
+  void write(const RelationType& type, const SiteArrays& chunks);
 
   /// The result of a kernel for these arguments; the same array when sites share memory and it was called with them
   /// before. Views of arrays are left to the kernels that read them, in which they cost nothing; only for what is none,

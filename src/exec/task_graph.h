@@ -97,7 +97,6 @@ struct TaskGraph {
   std::vector<TaskArray> arrays;
   std::vector<Task> tasks;
   std::vector<TaskOutput> outputs;
-  std::vector<ScalarDeclaration> scalars;
   /// The operations whose kernels tasks call together, by the last of them, which is among them.
   std::map<IaId, std::set<IaId>> together;
 

@@ -128,6 +128,7 @@ struct IaNode {
 struct IaOutput {
   std::string name;
   IaId id;
+  bool is_kept = false;  ///< where it lies, for another run: where sites have a memory each, every copy goes out
   bool operator==(const IaOutput&) const = default;
 };
 

@@ -44,9 +44,11 @@ class Lowering {
  private:
   /// Lets the next value of a state go out where that lies, for the next step.
   void carry(std::size_t s, IaPlan& outputs) {
+    const State& state = graph_.steps.states[s];
+    if (!state.next) return;
+    outputs[*state.next].is_kept = true;
     const std::optional<std::size_t> number = routes_.route_of_state(s);
     if (!number) return;
-    const State& state = graph_.steps.states[s];
     const std::size_t tensor = graph_.outputs[*state.next].index;
     IaId& output = outputs[*state.next].id;
     const Route& route = routes_.route(tensor, *number);

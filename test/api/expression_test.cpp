@@ -286,6 +286,58 @@ TEST_F(ApiExpression, IsDifferentiated) {
   EXPECT_THAT(message_of<UserError>([&] { gradient({"A", "B"}, loss, {x}); }), HasSubstr("2 names for 1 variable"));
 }
 
+TEST_F(ApiExpression, GoesOnFromStepToStep) {
+  const Variable w = state("W", {i, j}, 2 * x(i, j));
+  const Variable n = state("n", {}, cast(DType::i64, 0));
+  const Expression half = w(i, j) / 2;
+  const Variable next_w = next(w, {i, j}, half * half + half);
+  const Variable next_n = next(n, {}, n() + iteration());
+  const Variable most = define("most", {}, max({i, j}, next_w(i, j)));
+  const Program program = Program::build({most, next_n}, {}, {.next = {next_w, next_n}, .until = most() > 1000});
+  EXPECT_THAT(program.text(), HasSubstr("state W[i,j] = 2 * X[i,j]\n"));
+  EXPECT_THAT(program.text(), HasSubstr("next n[] = n[] + iteration\n"));
+  EXPECT_THAT(program.text(), HasSubstr("until most[] > 1000\n"));
+  const std::map<std::string, Tensor> inputs{{"X", Tensor({2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5})}};
+  // From 2 x = w: w/2 (w/2 + 1) is 30 after 10, 240 after 30, 14520 after 240.
+  const RunResult two = program.run(inputs, {.steps = 2});
+  EXPECT_THAT(two["most"].values<float>(), ElementsAre(240));
+  EXPECT_THAT(two["next_n"].values<std::int64_t>(), ElementsAre(1));
+  EXPECT_EQ(two.state.steps_done, 2);
+  EXPECT_THAT(two.state.tensors.at("W").values<float>(), ElementsAre(0, 2, 12, 42, 110, 240));
+  const RunResult all = program.run(inputs, {.steps = 100, .state = two.state});
+  EXPECT_EQ(all.state.steps_done, 3) << "until ends it";
+  EXPECT_THAT(all["most"].values<float>(), ElementsAre(14520));
+  EXPECT_THAT(all["next_n"].values<std::int64_t>(), ElementsAre(3));
+  for (const std::int64_t sites : {1, 2, 3}) {
+    const RunResult planned = program.run(inputs, {.sites = sites, .steps = 3});
+    EXPECT_THAT(planned.state.tensors.at("W").values<float>(), ElementsAre(0, 2, 42, 462, 3080, 14520));
+  }
+}
+
+TEST_F(ApiExpression, SaysWhatIsWrongWithStepsAndStates) {
+  const Variable w = state("W", {i, j}, x(i, j));
+  const Variable next_w = next(w, {i, j}, w(i, j) + 1);
+  const Program program = Program::build({next_w}, {}, {.next = {next_w}});
+  const Program plain = Program::build({define("Z", {i, j}, x(i, j) * 2)});
+  const Tensor value({2, 3}, std::vector<float>(6, 1));
+  EXPECT_THAT(message_of([&] { plain.run({{"X", value}}, {.steps = 2}); }), HasSubstr("programs with state"));
+  EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.steps = 0}); }), HasSubstr("steps is 0"));
+  EXPECT_THAT(message_of([&] { program.run({}); }), HasSubstr("missing input X"));
+  EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.state = State{}}); }), HasSubstr("no first value"));
+  EXPECT_THAT(message_of([&] {
+                program.run({{"X", value}}, {.state = State{{{"V", value}}}});
+              }),
+              HasSubstr("no state 'V'"));
+  EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.state = State{{{"W", value}}, -1}}); }), HasSubstr("-1"));
+  const Tensor other({3}, std::vector<float>(3, 1));
+  EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.state = State{{{"W", other}}}}); }), HasSubstr("(3,)"));
+  EXPECT_THAT(message_of([&] {
+                program.run({{"X", value}}, {.scalars = {{"iteration", 2}}});
+              }),
+              HasSubstr("no scalar 'iteration'"));
+  EXPECT_EQ(program.run({{"X", value}}, {.state = State{{{"W", value}}, 7}}).state.steps_done, 8);
+}
+
 TEST_F(ApiExpression, MayBeALongChainOfVariables) {
   Variable last = input("V0", {i});
   for (int n = 1; n < 20000; ++n) last = define("V" + std::to_string(n), {i}, last(i) + 1);

@@ -105,7 +105,7 @@ TEST(Run, ComputesOutputsAndTellsProgress) {
   Session session(tasks, {1, {}, {}});
   RunProgress last;
   session.step({{"X", tensor_of(DType::f32, make_shape({3}), {1, 2, 3})}}, writers_to(outputs, tasks.graph), {},
-               [&](const RunProgress& progress) { last = progress; });
+               {.listener = [&](const RunProgress& progress) { last = progress; }});
   EXPECT_EQ(values_of(outputs.at("Z")), std::vector<double>{12});
   EXPECT_EQ(last.done, last.total);
   EXPECT_EQ(last.flops_done, 6);

@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "einsum/check.h"
+#include "einsum/reference.h"
+#include "engine/compile.h"
 #include "engine/scalars.h"
 
 namespace einrel::test {
@@ -24,23 +27,26 @@ Environment environment_of(const Document& document, const Dims& dims) {
 }
 
 /// Intermediate tensors that a document expects something of are outputs too.
-void add_expected_outputs(EinGraph& graph, const Document& document) {
-  std::vector<std::string> names;
-  for (const ExpectedValue& expected : document.values) names.push_back(expected.tensor);
-  for (const ExpectedType& expected : document.types) names.push_back(expected.tensor);
-  for (const ExpectedSame& expected : document.sames) names.insert(names.end(), {expected.first, expected.second});
-  for (const std::string& name : names) {
-    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-      const bool known = std::find(graph.outputs.begin(), graph.outputs.end(), VertexId{v}) != graph.outputs.end();
-      if (graph.vertices[v].name == name && !known) graph.outputs.push_back(VertexId{v});
-    }
+EinGraph with_expected_outputs(EinGraph graph, const Document& document) {
+  std::vector<std::string> expected;
+  for (const ExpectedValue& value : document.values) expected.push_back(value.tensor);
+  for (const ExpectedType& type : document.types) expected.push_back(type.tensor);
+  for (const ExpectedSame& same : document.sames) expected.insert(expected.end(), {same.first, same.second});
+  std::vector<std::string> known;  // others are said to be missing when values are looked at
+  for (const std::string& name : expected) {
+    const auto is_it = [&](const Vertex& vertex) { return vertex.name == name; };
+    if (std::any_of(graph.vertices.begin(), graph.vertices.end(), is_it)) known.push_back(name);
   }
+  return with_outputs(std::move(graph), known);
 }
 
+/// Of all inputs but states.
 TensorBindings bind_inputs(const EinGraph& graph, const Document& document) {
   TensorBindings inputs;
+  std::set<std::string> states;
+  for (const State& state : graph.steps.states) states.insert(graph[state.now].name);
   for (const Vertex& vertex : graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op)) continue;
+    if (!std::holds_alternative<Input>(vertex.op) || states.count(vertex.name) != 0) continue;
     if (const auto literal = document.inputs.find(vertex.name); literal != document.inputs.end()) {
       inputs[vertex.name] = tensor_from_literal(literal->second, vertex.dtype);
     } else if (document.seed) {
@@ -53,19 +59,37 @@ TensorBindings bind_inputs(const EinGraph& graph, const Document& document) {
   return inputs;
 }
 
+/// Binds states to their initial values.
+void bind_states(Runnable& runnable) {
+  const EinGraph& initial = *runnable.initial;
+  TensorBindings inputs = runnable.inputs;
+  for (const State& state : initial.steps.states)  // nobody reads them
+    inputs[initial[state.now].name] = Tensor(initial[state.now].dtype, initial[state.now].bound);
+  const std::vector<Tensor> values = evaluate_reference(initial, inputs, runnable.scalars);
+  for (const State& state : initial.steps.states) runnable.inputs[initial[state.now].name] = values[*state.next];
+}
+
 /// Extents that keep the reference quick, by example.
 const std::map<std::string, Dims>& small_examples() {
   static const std::map<std::string, Dims> table{
       {"attention", {{"s", 7}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
+      {"attention_gradient", {{"b", 2}, {"s", 5}, {"t", 5}, {"a", 6}, {"h", 2}, {"d", 3}}},
       {"chain_skewed", {{"i", 10}, {"j", 1}, {"k", 10}, {"l", 1}, {"m", 100}}},
       {"chain_uniform", {{"i", 5}, {"j", 5}, {"k", 5}, {"l", 5}, {"m", 5}}},
+      {"cnn", {{"b", 2}, {"height", 16}, {"width", 20}, {"c", 2}, {"k", 3}, {"p", 1}, {"q", 2}, {"h", 5}}},
       {"convolution", {{"n", 2}, {"c", 3}, {"k", 4}, {"height", 8}, {"width", 10}}},
+      {"crf", {{"j", 3}, {"k", 3}}},
       {"ffnn", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
+      {"hmm", {{"t", 5}, {"j", 3}, {"k", 3}}},
+      {"kmeans", {{"n", 9}, {"k", 3}, {"d", 2}}},
       {"layers", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
       {"llama_layer", {{"b", 2}, {"s", 5}, {"e", 6}, {"h", 3}, {"d", 4}, {"c", 2}, {"m", 7}}},
+      {"logistic_regression", {{"b", 7}, {"f", 5}, {"l", 4}}},
       {"matmul", {{"i", 7}, {"j", 9}, {"k", 5}}},
+      {"mlp", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
       {"multi_head_attention", {{"s", 5}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
       {"nearest_neighbour", {{"q", 4}, {"n", 9}, {"d", 5}}},
+      {"power_iteration", {{"n", 9}, {"i", 4}, {"j", 4}}},
       {"ridge_regression", {{"g", 5}, {"n", 8}, {"f", 3}}},
       {"two_layer", {{"b", 5}, {"f", 6}, {"h", 7}, {"l", 3}}},
   };
@@ -83,15 +107,21 @@ Runnable prepare(const Document& document, const Dims& dims) {
   if (!checked.graph) {
     throw DocumentError(fmt::format("these extents are open: {}", fmt::join(checked.unknown_extents, ", ")));
   }
-  Runnable runnable{std::move(*checked.graph), {}, {}};
+  Runnable runnable{std::move(*checked.graph), {}, {}, std::move(checked.initial), document.steps};
   runnable.scalars = bind_scalars(runnable.graph.scalars, document.scalars);
   if (document.outputs) {
     std::vector<std::string> names;
-    for (const VertexId id : runnable.graph.outputs) names.push_back(runnable.graph[id].name);
+    for (const VertexId id : said_outputs(runnable.graph)) names.push_back(runnable.graph[id].name);
     if (names != *document.outputs) throw DocumentError(fmt::format("the outputs are {}", fmt::join(names, " ")));
   }
-  add_expected_outputs(runnable.graph, document);
   runnable.inputs = bind_inputs(runnable.graph, document);
+  if (runnable.initial) {
+    TensorBindings inputs = bind_inputs(*runnable.initial, document);
+    inputs.merge(runnable.inputs);
+    runnable.inputs = std::move(inputs);
+    bind_states(runnable);
+  }
+  runnable.graph = with_expected_outputs(std::move(runnable.graph), document);
   return runnable;
 }
 

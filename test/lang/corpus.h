@@ -12,8 +12,10 @@ namespace einrel::test {
 /// A program with everything that a run needs.
 struct Runnable {
   EinGraph graph;
-  TensorBindings inputs;
+  TensorBindings inputs;  ///< with the states before the first step, as the reference has them
   ScalarBindings scalars;
+  std::optional<EinGraph> initial = {};  ///< see CheckedProgram
+  std::size_t steps = 1;
 };
 
 /// Throws ProgramError.

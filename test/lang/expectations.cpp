@@ -146,6 +146,8 @@ void read_directive(Document& document, const std::string& word, const std::stri
     document.inputs[match[1]] = parse_literal(match[2]);
   } else if (word == "random") {
     document.seed = std::stoull(rest);
+  } else if (word == "steps") {
+    document.steps = std::stoull(rest);
   } else if (word == "scalar") {
     document.scalars.merge(assignments<double>(rest));
   } else if (word == "dim") {

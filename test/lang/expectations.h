@@ -62,6 +62,7 @@ struct Document {
   std::vector<ExpectedSame> sames;
   std::vector<ExpectedError> errors;
   std::optional<std::vector<std::string>> outputs;
+  std::size_t steps = 1;  ///< #! steps 5
 };
 
 /// Reads the directives of a program text. Throws DocumentError, also when the text expects nothing.

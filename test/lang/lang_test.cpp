@@ -235,13 +235,35 @@ void append(std::vector<std::string>& problems, const std::string& where, const 
   for (const std::string& problem : more) problems.push_back(fmt::format("{}: {}", where, problem));
 }
 
+/// The steps of a program by one configuration: each evaluates a graph, and what is its next value becomes a state.
+std::optional<Outputs> run_by(const Configuration& configuration, const Runnable& runnable) {
+  if (!runnable.initial) return configuration.run(runnable.graph, runnable.inputs, runnable.scalars);
+  TensorBindings inputs = runnable.inputs;
+  ScalarBindings scalars = runnable.scalars;
+  const auto step = [&](const EinGraph& graph) {
+    std::optional<Outputs> outputs = configuration.run(graph, inputs, scalars);
+    if (!outputs) return outputs;
+    for (const State& state : graph.steps.states) {
+      if (state.next) inputs[graph[state.now].name] = outputs->at(graph[graph.outputs[*state.next]].name);
+    }
+    return outputs;
+  };
+  std::optional<Outputs> outputs = step(*runnable.initial);
+  for (std::size_t done = 0; outputs && done < runnable.steps; ++done) {
+    scalars[iteration_name] = static_cast<double>(done);
+    outputs = step(runnable.graph);
+    if (outputs && runnable.graph.steps.until && values_of(outputs->at(until_name)).front() != 0) break;
+  }
+  return outputs;
+}
+
 /// `document` under every configuration with the given extents; values are compared only where they hold for these.
 std::vector<std::string> broken_run(const Document& document, const Dims& dims, bool compare_values) {
   const Runnable runnable = prepare(document, dims);
   std::vector<std::string> problems;
   std::optional<Outputs> first;
   for (const Configuration& configuration : configurations()) {
-    const std::optional<Outputs> run = configuration.run(runnable.graph, runnable.inputs, runnable.scalars);
+    const std::optional<Outputs> run = run_by(configuration, runnable);
     if (!run) continue;
     const Outputs& outputs = *run;
     const std::string where = fmt::format("{} ({})", configuration.name, fmt::join(dims, ", "));

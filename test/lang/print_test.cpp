@@ -68,6 +68,9 @@ std::string said(const build::Expr& expr) { return said(expr, 0, expr.nodes.size
 const build::Expr* right_side(const build::Statement& statement) {
   if (const auto* const definition = std::get_if<build::Definition>(&statement.what)) return &definition->value;
   if (const auto* const macro = std::get_if<build::MacroDef>(&statement.what)) return &macro->body;
+  if (const auto* const state = std::get_if<build::State>(&statement.what)) return &state->initial.value;
+  if (const auto* const next = std::get_if<build::Next>(&statement.what)) return &next->value.value;
+  if (const auto* const until = std::get_if<build::Until>(&statement.what)) return &until->condition;
   return nullptr;
 }
 
@@ -135,8 +138,16 @@ TEST_P(ExpandedProgram, IsAProgramOfTheSameVertices) {
   const CheckedProgram checked = check_document(document, is_example ? small_extents(GetParam()) : document.dims);
   build::Program program = expanded(checked);
   const SourceText text("expanded", print(program));
-  const EinGraph again = *parse_and_check(text, {}).graph;
+  const CheckedProgram reread = parse_and_check(text, {});
+  const EinGraph& again = *reread.graph;
   const EinGraph& graph = *checked.graph;
+  ASSERT_EQ(again.steps.states.size(), graph.steps.states.size()) << text.text();
+  EXPECT_EQ(again.steps.until.has_value(), graph.steps.until.has_value()) << text.text();
+  EXPECT_EQ(reread.initial.has_value(), checked.initial.has_value()) << text.text();
+  for (std::size_t s = 0; s < graph.steps.states.size(); ++s) {
+    EXPECT_EQ(again[again.steps.states[s].now].name, graph[graph.steps.states[s].now].name) << text.text();
+    EXPECT_EQ(again.steps.states[s].next.has_value(), graph.steps.states[s].next.has_value()) << text.text();
+  }
   ASSERT_EQ(again.vertices.size(), graph.vertices.size()) << text.text();
   // Inputs come first in it.
   std::map<std::string, const Vertex*> by_name;

@@ -115,4 +115,15 @@ std::vector<Name> names(const std::vector<std::string>& texts) {
   return result;
 }
 
+Formula formula_of(const Expr& expr) {
+  std::vector<Formula> open;
+  for (const Node& node : expr.nodes) {
+    const auto first = open.end() - static_cast<std::ptrdiff_t>(arity(node));
+    Formula formula(node.op, {first, open.end()});
+    open.erase(first, open.end());
+    open.push_back(std::move(formula));
+  }
+  return open.back();
+}
+
 }  // namespace einrel::build

@@ -71,11 +71,16 @@ std::vector<Name> names(const std::vector<std::string>& texts);
 /// In postorder; what stands in several places is there as often. O(nodes of the result).
 Expr expr_of(const Formula& formula);
 
-/// Z[i,k] = value
+/// The formula that an expression is, without its places in a text. O(nodes).
+Formula formula_of(const Expr& expr);
+
+/// Z[i,k] = value, or what else a statement says of a value.
 struct Equation {
-  std::string name;
+  enum class Kind : std::uint8_t { definition, state, next, until };
+  std::string name;  ///< of the state whose next value it is
   std::vector<std::string> labels;
   Formula value;
+  Kind kind = Kind::definition;
 };
 
 /// The program of these statements, in which a formula that stands in several places is computed once: it becomes a

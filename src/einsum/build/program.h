@@ -168,6 +168,13 @@ struct State {
 struct Next {
   Definition value;
 };
+/// minimize loss over W1, W2 by adam(0.001): a gradient, the states that the optimiser needs, and next values
+struct Minimize {
+  Name loss;
+  std::vector<Name> over;
+  Name optimiser;
+  std::vector<Expr> arguments;
+};
 /// until condition: the last step is the first after which it holds
 struct Until {
   Expr condition;
@@ -179,7 +186,9 @@ struct Outputs {
 
 struct Statement {
   Span span;
-  std::variant<Dims, Inputs, Scalars, MacroDef, State, Definition, ViewDefinition, Gradient, Next, Until, Outputs> what;
+  std::variant<Dims, Inputs, Scalars, MacroDef, State, Definition, ViewDefinition, Gradient, Next, Minimize, Until,
+               Outputs>
+      what;
 };
 
 struct Program {

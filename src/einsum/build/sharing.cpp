@@ -82,7 +82,8 @@ class Sharing {
   }
 
   void note(const Equation& equation) {
-    taken_.insert(equation.name);
+    if (equation.kind == Equation::Kind::state) taken_.insert(initial_name(equation.name));
+    taken_.insert(equation.kind == Equation::Kind::next ? next_name(equation.name) : equation.name);
     ++uses_[equation.value];
     const auto known = [&](const Formula& formula) { return is_counted_.count(formula) != 0; };
     visit_after_arguments(equation.value, known, [&](const Formula& formula) {
@@ -116,10 +117,21 @@ class Sharing {
                       "what it repeats",
                       equation.name, facts_.at(equation.value).nodes));
     }
-    program.statements.push_back({{}, Definition{{equation.name, {}}, names(equation.labels), flat(equation.value)}});
+    program.statements.push_back({{}, statement_of(equation)});
   }
 
  private:
+  decltype(Statement::what) statement_of(const Equation& equation) const {
+    Definition definition{{equation.name, {}}, names(equation.labels), flat(equation.value)};
+    switch (equation.kind) {
+      case Equation::Kind::state: return State{std::move(definition)};
+      case Equation::Kind::next: return Next{std::move(definition)};
+      case Equation::Kind::until: return Until{std::move(definition.value)};
+      case Equation::Kind::definition: break;
+    }
+    return definition;
+  }
+
   struct Facts {
     double nodes = 1;
     double work = 1;

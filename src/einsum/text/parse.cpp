@@ -119,6 +119,27 @@ build::Gradient parse_gradient(Cursor& cursor) {
   return gradient;
 }
 
+void expect_word(Cursor& cursor, std::string_view word) {
+  constexpr const char* usage = "as in `minimize loss over W1, W2 by adam(0.001)`";
+  if (!cursor.at_word(word)) throw SyntaxError{{fmt::format("'{}' is missing", word), {cursor.peek().span}, usage}};
+  cursor.next();
+}
+
+build::Minimize parse_minimize(Cursor& cursor) {
+  build::Minimize minimize;
+  minimize.loss = cursor.expect_name("the loss");
+  expect_word(cursor, "over");
+  minimize.over = parse_names(cursor, "a state");
+  expect_word(cursor, "by");
+  minimize.optimiser = cursor.expect_name("an optimiser");
+  cursor.expect("(", "an optimiser has its numbers in parentheses: adam(0.001)");
+  while (!cursor.accept(")")) {
+    if (!minimize.arguments.empty()) cursor.expect(",", "between the numbers of an optimiser");
+    minimize.arguments.push_back(parse_expr(cursor));
+  }
+  return minimize;
+}
+
 /// W[f,h] = expression
 build::Definition parse_state_value(Cursor& cursor, std::string_view statement) {
   build::Definition definition;
@@ -194,7 +215,7 @@ namespace {
 /// The remedy for a word that does not start a statement.
 std::string help_for_start(const std::string& word) {
   if (std::string help = other_notations::help_for_word(word); !help.empty()) return help;
-  std::string near = did_you_mean(word, statement_words());
+  std::string near = did_you_mean(word, statement_starts());
   if (!near.empty()) return near;
   return fmt::format("a tensor is defined with its labels: {0}[i,j] = ..., or {0}[] for one number", word);
 }
@@ -236,6 +257,8 @@ build::Statement parse_statement(Cursor& cursor) {
     statement.what = build::State{parse_state_value(cursor, "state")};
   } else if (opens_statement("next")) {
     statement.what = build::Next{parse_state_value(cursor, "next")};
+  } else if (opens_statement("minimize")) {
+    statement.what = parse_minimize(cursor);
   } else if (opens_statement("until")) {
     statement.what = build::Until{parse_expr(cursor)};
   } else if (keyword("output")) {

@@ -513,9 +513,9 @@ void Cursor::expect_end_of_statement() const {
       {fmt::format("expected the end of the statement before {}", describe(peek())), {peek().span}, std::move(help)}};
 }
 
-const std::vector<std::string>& statement_words() {
-  static const std::vector<std::string> words{"dims", "input",    "scalar", "def",   "state",
-                                              "next", "gradient", "until",  "output"};
+const std::vector<std::string>& statement_starts() {
+  static const std::vector<std::string> words{"dims", "input",    "scalar",   "def",   "state",
+                                              "next", "gradient", "minimize", "until", "output"};
   return words;
 }
 
@@ -523,7 +523,7 @@ std::vector<std::string> Cursor::skip_statement_from(std::size_t start) {
   std::vector<std::string> names;
   // A misspelt `input` would have declared all the names behind it.
   const bool has_keyword =
-      is_reserved(tokens_[start].text) || !nearest_name(tokens_[start].text, statement_words()).empty();
+      is_reserved(tokens_[start].text) || !nearest_name(tokens_[start].text, statement_starts()).empty();
   for (at_ = start; peek().kind != TokenKind::newline && peek().kind != TokenKind::end; ++at_) {
     if (peek().kind == TokenKind::name && (has_keyword || at_ == start)) names.push_back(peek().text);
   }

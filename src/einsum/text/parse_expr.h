@@ -14,7 +14,7 @@
 namespace einrel::parsing {
 
 /// What statements begin with, but for definitions.
-const std::vector<std::string>& statement_words();
+const std::vector<std::string>& statement_starts();
 
 /// Ends the reading of one statement; parse() collects it.
 struct SyntaxError {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "einsum/text/precedence.h"
@@ -138,7 +139,10 @@ struct Formula {
   std::string operator()(const Input&) const {
     std::vector<std::int64_t> extents;
     for (const Extent extent : vertex.bound) extents.push_back(extent.value());
-    return fmt::format("input {}[{}] : {}", vertex.name, fmt::join(extents, ","), name_of(vertex.dtype));
+    const auto is_it = [&](const State& state) { return graph[state.now].name == vertex.name; };
+    const bool is_state = std::any_of(graph.steps.states.begin(), graph.steps.states.end(), is_it);
+    return fmt::format("{} {}[{}] : {}", is_state ? "state" : "input", vertex.name, fmt::join(extents, ","),
+                       name_of(vertex.dtype));
   }
   std::string operator()(const EinSum& einsum) const {
     Text body = BodyPrinter(vertex, einsum, graph).run();

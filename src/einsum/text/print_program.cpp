@@ -87,6 +87,17 @@ class ProgramPrinter {
     text_ += "next ";
     print(next.value);
   }
+  void print(build::Minimize& minimize) {
+    text_ += "minimize ";
+    print(minimize.loss);
+    text_ += " over ";
+    list(minimize.over, ", ", [&](build::Name& name) { print(name); });
+    text_ += " by ";
+    print(minimize.optimiser);
+    text_ += "(";
+    list(minimize.arguments, ", ", [&](build::Expr& argument) { print(argument); });
+    text_ += ")";
+  }
   void print(build::Until& until) {
     text_ += "until ";
     print(until.condition);

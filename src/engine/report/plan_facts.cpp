@@ -73,6 +73,7 @@ std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& 
     for (std::size_t o = 0; o < other.operand_bytes.size(); ++o)
       together[shown].operand_bytes[o] += other.operand_bytes[o];
     together[shown].reduced_bytes += other.reduced_bytes;
+    together[shown].carried_bytes += other.carried_bytes;
     together[shown].seconds += other.seconds;
   }
   return together;
@@ -88,6 +89,7 @@ std::vector<Amount> most_moved(const EinGraph& graph, const Folding& folding, co
                          static_cast<double>(together[v].operand_bytes[o])});
     }
     amounts.push_back({fmt::format("partial results of {}", name), static_cast<double>(together[v].reduced_bytes)});
+    amounts.push_back({fmt::format("{} between steps", name), static_cast<double>(together[v].carried_bytes)});
   }
   return largest(std::move(amounts));
 }

@@ -79,7 +79,8 @@ std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& 
                      seconds_text(cost.seconds), share, moves_text(moves_of(graph, v, plan, cost), cut));
 }
 
-std::string inputs_text(const EinGraph& graph, const Plan& plan, const Folding& folding) {
+std::string inputs_text(const EinGraph& graph, const Plan& plan, const std::vector<VertexCost>& costs,
+                        const Folding& folding) {
   std::string text;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
@@ -91,6 +92,9 @@ std::string inputs_text(const EinGraph& graph, const Plan& plan, const Folding& 
     if (copies > 1)
       where = sites > 1 ? fmt::format("{}, each on {}", where, copies) : fmt::format("on {} sites", copies);
     if (const std::size_t times = folding.alike[v].size(); times > 1) where = fmt::format("{:<28} x {}", where, times);
+    if (is_state(graph, v))
+      where += fmt::format("; between steps {} move",
+                           costs[v].carried_bytes == 0 ? "no bytes" : bytes_text(costs[v].carried_bytes));
     text += fmt::format("  {:<44} {}\n", formula(vertex, graph), where);
   }
   return text;
@@ -135,7 +139,7 @@ std::string plans_text(const Compiled& compiled, const PlanComparison& compariso
   const std::vector<VertexCost> costs = costs_together(first, folding);
   std::string text = summary_text(compiled, first, costs, request, folding, source);
   if (full) text += vertices_text(compiled, chosen_kernels(compiled, whole_tasks(compiled)));
-  text += fmt::format("\ninputs, and where they lie\n{}", inputs_text(graph, first.plan, folding));
+  text += fmt::format("\ninputs, and where they lie\n{}", inputs_text(graph, first.plan, costs, folding));
   text += fmt::format("\nvertices (sites along each label; bytes received; seconds and their share; what moves){}\n",
                       full ? "" : "; more with --verbose");
   std::vector<std::optional<RunnerUpFacts>> others(graph.vertices.size());

@@ -198,6 +198,7 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
                     {"reduced_bytes", cost.reduced_bytes},
                     {"least_bytes", report.least[v] ? ordered_json(*report.least[v]) : ordered_json()},
                     {"seconds", cost.seconds}};
+  if (is_state(graph, v)) json["carried_bytes"] = cost.carried_bytes;
   if (plan.scatter) json["scatter"] = names[*plan.scatter];
   for (const SiteCopies& copies : plan.copies)
     json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});

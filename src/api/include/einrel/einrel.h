@@ -62,16 +62,28 @@ using api::Program;
 using api::RunOptions;
 using api::RunReport;
 using api::RunResult;
+using api::State;
 using api::TensorInfo;
 
+using api::adam;
+using api::adamw;
 using api::define;
 using api::Expression;
 using api::gradient;
 using api::input;
+using api::iteration;
 using api::Label;
 using api::LabelGroup;
 using api::Labels;
+using api::Minimize;
+using api::momentum;
+using api::nesterov;
+using api::next;
+using api::Optimiser;
 using api::scalar;
+using api::sgd;
+using api::state;
+using api::Steps;
 using api::Variable;
 using api::view;
 

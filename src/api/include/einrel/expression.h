@@ -146,6 +146,48 @@ Variable view(const std::string& name, const std::vector<LabelGroup>& to, const 
 std::vector<Variable> gradient(const std::vector<std::string>& names, const Variable& of,
                                const std::vector<Variable>& by, const std::optional<Variable>& given = std::nullopt);
 
+/// A tensor that goes on from step to step, and its value before the first one: `state NAME[labels] = value`. Read, it
+/// is the value before the step. Programs with state run in steps (Steps, RunOptions::steps).
+Variable state(const std::string& name, const Labels& labels, const Expression& value);
+/// The value of a state in the next step, `next NAME[labels] = value`: a variable `next_NAME`. It has the shape and the
+/// type of the state.
+Variable next(const Variable& state, const Labels& labels, const Expression& value);
+/// How many steps were done before this one, in a program with state: it takes the type of what it meets.
+Expression iteration();
+
+/// A way to make a number small, as in `minimize loss over W by adam(0.001)`; formulas and defaults are PyTorch's.
+struct Optimiser {
+  std::string name;                   ///< in the language
+  std::vector<Expression> arguments;  ///< numbers and scalars, in order
+};
+/// @name Optimisers
+/// `eta` is the rate: a number, a scalar, or what is computed of those and of iteration().
+/// @{
+Optimiser sgd(const Expression& eta);                                   ///< W - eta G
+Optimiser momentum(const Expression& eta, const Expression& mu = 0.9);  ///< W - eta V, V = mu V + G
+Optimiser nesterov(const Expression& eta, const Expression& mu = 0.9);  ///< W - eta (G + mu V)
+/// Steps as long as eta, about, whatever the size of gradients.
+Optimiser adam(const Expression& eta, const Expression& b1 = 0.9, const Expression& b2 = 0.999,
+               const Expression& eps = 1e-8);
+/// The same, of weights that decay by themselves.
+Optimiser adamw(const Expression& eta, const Expression& decay = 0.01, const Expression& b1 = 0.9,
+                const Expression& b2 = 0.999, const Expression& eps = 1e-8);
+/// @}
+
+/// `minimize loss over STATES by OPTIMISER`.
+struct Minimize {
+  Variable loss;               ///< one number
+  std::vector<Variable> over;  ///< states
+  Optimiser by;                ///< how
+};
+
+/// What makes a program a step of many.
+struct Steps {
+  std::vector<Minimize> minimize = {};   ///< what changes states, too
+  std::vector<Variable> next = {};       ///< next values of states
+  std::optional<Expression> until = {};  ///< a condition: the last step is the first after which it holds
+};
+
 /// @name Arithmetic
 /// Division of integers is an error: cast first.
 /// @{

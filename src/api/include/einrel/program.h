@@ -35,6 +35,12 @@ enum class Cost : std::uint8_t {
   seconds  ///< time, by the model of a machine
 };
 
+/// What goes on from step to step of a program with state, between two steps.
+struct State {
+  std::map<std::string, Tensor> tensors = {};  ///< by name
+  std::int64_t steps_done = 0;                 ///< `iteration` in the next step
+};
+
 /// How to run. With any of `sites`, `planner`, `cost`, `machine` and `memory`, a run follows a plan that cuts every
 /// tensor into chunks; without, each tensor is computed whole, on all threads. The results are those of the program
 /// either way; a plan may add up floats in another order.
@@ -47,11 +53,13 @@ struct RunOptions {
   std::optional<std::string> machine = {};     ///< to plan for: see `einrel list machines`, or FILE.json
   std::optional<std::int64_t> memory = {};     ///< bytes besides inputs and outputs, 8 MiB or more; the rest is on disk
   std::optional<std::filesystem::path> spill = {};  ///< the folder they go to; else the system's temporary one
+  std::optional<std::size_t> steps = {};            ///< of a program with state, at most; else one
+  std::optional<State> state = {};                  ///< to go on from; else the initial values are computed
 };
 
 /// What a run took.
 struct RunReport {
-  double seconds = 0;                        ///< of computing, without planning
+  double seconds = 0;                        ///< of computing, without planning; of the last step, if there are several
   std::optional<std::string> planner;        ///< whose plan it was, if it followed one
   std::int64_t sites = 1;                    ///< that the plan has
   double plan_seconds = 0;                   ///< that planning took; 0 where a plan was kept from an earlier run
@@ -66,6 +74,7 @@ struct RunReport {
 struct RunResult {
   std::map<std::string, Tensor> outputs;  ///< by name
   RunReport report;                       ///< what it took
+  State state;                            ///< after the last step, of a program with state
 
   /// The output of that name. Throws UserError, naming the nearest, when there is none.
   const Tensor& operator[](std::string_view name) const&;
@@ -102,9 +111,9 @@ class Program {
   static Program parse(std::string_view text, const Dims& dims = {}, std::string_view name = "<string>");
   /// The program in a file. Throws as parse does, UserError when the file cannot be read.
   static Program load(const std::filesystem::path& file, const Dims& dims = {});
-  /// The program that computes these variables, with all that they depend on (expression.h). Throws as parse does, also
-  /// when two variables have one name.
-  static Program build(const std::vector<Variable>& outputs, const Dims& dims = {});
+  /// The program that computes these variables, with all that they depend on (expression.h), in steps if it has state.
+  /// Throws as parse does, also when two variables have one name.
+  static Program build(const std::vector<Variable>& outputs, const Dims& dims = {}, const Steps& steps = {});
 
   /// The program as text, in the language.
   const std::string& text() const;
@@ -121,8 +130,9 @@ class Program {
   /// planner has no plan, or when a plan holds more than `memory` allows.
   std::string explain(const ExplainOptions& options = {}) const;
 
-  /// Computes the outputs from inputs by name. Each must have the declared type, and extents that agree; inputs that no
-  /// output needs may be left out. The first run with inputs of certain shapes takes milliseconds more than later ones.
+  /// Computes the outputs from inputs by name; of a program with state those of RunOptions::steps steps. Each must have
+  /// the declared type, and extents that agree; inputs that no output needs may be left out. The first run with inputs
+  /// of certain shapes takes milliseconds more than later ones.
   ///
   /// Throws UserError when an input or a scalar is missing, unknown or does not fit, when no plan fits into `memory`,
   /// or when options make no sense; RunError when memory or the disk do not suffice. Only if the disk fills up while

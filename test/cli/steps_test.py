@@ -1,0 +1,171 @@
+"""Programs with state: --steps, --save and --load, in one process, on sites, on ranks and within a limit of memory."""
+
+import json
+import os
+import sys
+
+import numpy as np
+
+from einrel_process import ProgramTest, job, main
+
+if "--sanitized" in sys.argv:
+    sys.argv.remove("--sanitized")
+os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # hwloc, below StarPU, loads plugins that keep memory until the end
+
+# One step of training of two layers, with momentum, and numbers that are new in each step.
+TRAINING = """dims b=40 f=30 h=20 l=10
+input X[b,f], Y[b,l]
+scalar eta = 0.05
+state W1[f,h] = 0.3 * normal(1)
+state W2[h,l] = 0.3 * normal(2)
+state V1[f,h] = 0
+A[b,h] = max(sum[f] X[b,f] * W1[f,h], 0) * (uniform(3) < 0.8)
+loss[] = sum[b,l] sq(sum[h] (A[b,h] * W2[h,l]) - Y[b,l]) / 40
+gradient G1, G2 = loss wrt W1, W2
+next V1[f,h] = 0.9 * V1[f,h] + G1[f,h]
+next W1[f,h] = W1[f,h] - eta * next_V1[f,h]
+next W2[h,l] = W2[h,l] - eta * G2[h,l]
+output loss
+"""
+POWER = """dims i=60 j=60
+input A[i,j] : f64  # not near 0, so that one eigenvalue is far from the others
+state x[i] = f64(1)
+y[i] = sum[j] (A[i,j] + A[j,i] + 3) * x[j]
+norm[] = sqrt(sum[i] sq(y[i]))
+next x[i] = y[i] / norm[]
+change[] = sum[i] abs(next_x[i] - x[i])
+until change[] < 1e-10
+output norm, change
+"""
+
+
+class Steps(ProgramTest):
+    def states(self, name):
+        with np.load(self.path(name)) as file:
+            return dict(file)
+
+    def assert_close(self, got, expected, tolerance=2e-5):
+        self.assertEqual(set(got), set(expected))
+        for name, values in expected.items():
+            self.assertEqual(got[name].shape, values.shape)
+            np.testing.assert_allclose(got[name], values, rtol=tolerance, atol=tolerance, err_msg=name)
+
+    def trained(self, run, name, *arguments):
+        """The states after training, and what a JSON report says."""
+        program = self.text_file("training.ein", TRAINING)
+        result = run("run", program, "--random", "5", "--json", "--save", self.path(name), "--overwrite", *arguments)
+        self.assertEqual(result.code, 0, result)
+        return self.states(name), json.loads(result.out)
+
+    def test_ranks_and_sites_do_what_one_process_does(self):
+        alone, report = self.trained(self.succeed, "alone.npz", "--steps", "6")
+        self.assertEqual(alone["iteration"], 6)
+        self.assertEqual(len(report["measured"]["seconds_of_runs"]), 6)
+        loss = report["outputs"]["loss"]["value"]
+        for ranks in (1, 2, 3, 4, 6):
+            for more in ([], ["--cost", "bytes"], ["--planner", "data"], ["--planner", "tensor"]):
+                with self.subTest(ranks=ranks, more=more):
+                    states, report = self.trained(lambda *arguments, n=ranks: job(n, *arguments), "job.npz", "--steps",
+                                                  "6", "--threads", "1", *more)
+                    self.assert_close(states, alone)
+                    self.assertAlmostEqual(report["outputs"]["loss"]["value"], loss, delta=1e-4 * loss)
+                    measured = report["measured"]["bytes_moved"] if ranks > 1 else 0
+                    self.assertEqual(measured, report["cost"]["bytes"], "bytes of a step, as they were predicted")
+                    sites, _ = self.trained(self.succeed, "sites.npz", "--steps", "6", "--sites", str(ranks), *more)
+                    self.assert_close(sites, alone)
+
+    def test_state_that_is_cut_stays_on_its_rank(self):
+        program = self.text_file("decay.ein", "dims i=1000 j=1000\ninput X[i,j]\nstate s[i,j] = X[i,j]\n"
+                                              "next s[i,j] = tanh(s[i,j]) * 0.999 + exp(-sq(s[i,j]))\n"
+                                              "level[] = sum[i,j] s[i,j]\noutput level\n")
+        result = job(4, "run", program, "--random", "1", "--steps", "3", "--json", "--cost", "bytes")
+        self.assertEqual(result.code, 0, result)
+        report = json.loads(result.out)
+        planned = report["plans"][0]["vertices"]
+        state = next(vertex for vertex in planned if vertex["name"] == "s")
+        self.assertEqual(state["carried_bytes"], 0, "nothing of it moves between steps")
+        self.assertLess(report["measured"]["bytes_moved"], 100, "only partial sums of the level move")
+
+    def test_bytes_between_steps_are_charged_and_counted(self):
+        # What is made of the rows becomes the columns: on ranks, most of the state has to move.
+        program = self.text_file("turn.ein", "dims i=64 j=64\ninput X[i,j]\nstate s[i,j] = X[i,j]\n"
+                                             "next s[i,j] = exp(-s[j,i])\n")
+        whole = self.succeed("run", program, "--random", "1", "--steps", "5", "--out", f"next_s={self.path('w.npy')}")
+        self.assertIn("5 steps", whole.out)
+        result = job(4, "run", program, "--random", "1", "--steps", "5", "--json", "--planner", "sqrt",
+                     "--out", f"next_s={self.path('j.npy')}")
+        self.assertEqual(result.code, 0, result)
+        report = json.loads(result.out)
+        self.assertGreater(report["cost"]["bytes"], 0)
+        self.assertEqual(report["measured"]["bytes_moved"], report["cost"]["bytes"])
+        np.testing.assert_array_equal(np.load(self.path("j.npy")), np.load(self.path("w.npy")))
+
+    def test_a_run_that_was_stopped_goes_on_to_the_bit(self):
+        for run, more in ((self.succeed, []), (self.succeed, ["--sites", "3"]),
+                          (lambda *arguments: job(3, *arguments), ["--threads", "1"])):
+            with self.subTest(more=more):
+                alone, _ = self.trained(run, "alone.npz", "--steps", "7", *more)
+                self.trained(run, "half.npz", "--steps", "3", *more)
+                rest, _ = self.trained(run, "rest.npz", "--steps", "4", "--load", self.path("half.npz"), *more)
+                for name, values in alone.items():
+                    np.testing.assert_array_equal(rest[name], values, err_msg=name)
+
+    def test_a_limit_of_memory_is_kept(self):
+        program = self.text_file("large.ein", "dims i=1500 j=1500 k=1500\ninput A[i,k]\nstate s[i,j] = normal(1)\n"
+                                              "next s[i,j] = tanh(0.01 * sum[k] A[i,k] * s[k,j])\n")
+        save = ["--random", "2", "--steps", "3", "--save"]
+        self.succeed("run", program, *save, self.path("free.npz"))
+        limited = self.succeed("run", program, *save, self.path("limited.npz"), "--memory", "20MB", "--json")
+        self.assert_close(self.states("limited.npz"), self.states("free.npz"))
+        self.assertGreater(len(json.loads(limited.out)["vertices"]), 0)
+        result = job(2, "run", program, *save, self.path("job.npz"), "--memory", "40MB", "--threads", "1")
+        self.assertEqual(result.code, 0, result)
+        self.assert_close(self.states("job.npz"), self.states("free.npz"))
+
+    def test_steps_end_where_the_condition_holds(self):
+        program = self.text_file("power.ein", POWER)
+        alone = self.succeed("run", program, "--random", "3", "--steps", "5000", "--json", "--save", self.path("a.npz"))
+        steps = len(json.loads(alone.out)["measured"]["seconds_of_runs"])
+        self.assertLess(steps, 5000)
+        self.assertEqual(self.states("a.npz")["iteration"], steps)
+        for ranks in (2, 3):
+            with self.subTest(ranks=ranks):
+                result = job(ranks, "run", program, "--random", "3", "--steps", "5000", "--planner", "sqrt", "--save",
+                             self.path("b.npz"), "--overwrite")
+                self.assertEqual(result.code, 0, result)
+                self.assertLessEqual(abs(int(self.states("b.npz")["iteration"]) - steps), 1, "but for rounding")
+
+    def test_wrong_options_are_refused(self):
+        program = self.text_file("power.ein", POWER)
+        stateless = self.text_file("plain.ein", "input X[i]\nZ[i] = X[i] * 2\ndims i=3\n")
+        random = ["--random", "1"]
+        for option in (["--steps", "2"], ["--save", self.path("s.npz")], ["--load", self.path("s.npz")]):
+            self.refuse(1, "run", stateless, *random, *option)
+        self.refuse(1, "run", stateless, *random, "--steps", "2", mentions=["programs with state", "next X[i]"])
+        self.refuse(1, "run", program, *random, "--repeat", "2", mentions=["--steps"])
+        for wrong in ("0", "-1", "1.5", "many", ""):
+            self.refuse(1, "run", program, *random, "--steps", wrong, mentions=["--steps"])
+        self.refuse(1, "run", program, *random, "--save", self.path("s.npy"), mentions=["FILE.safetensors"])
+        self.refuse(1, "run", program, *random, "--load", self.path("s.npy"), mentions=["FILE.safetensors"])
+        self.refuse(1, "run", program, *random, "--load", self.path("none.npz"), mentions=["none.npz"])
+        self.refuse(1, "run", program, *random, "--scalar", "iteration=3", mentions=["iteration"])
+        self.refuse(1, "run", program, *random, "--in", f"x={self.path('none.npy')}", mentions=["none.npy"])
+        np.savez(self.path("other.npz"), y=np.zeros(60))
+        self.refuse(1, "run", program, *random, "--load", self.path("other.npz"), mentions=["state x", "other.npz"])
+        np.savez(self.path("short.npz"), x=np.zeros(59))
+        self.refuse(1, "run", program, *random, "--load", self.path("short.npz"), mentions=["(60,)", "(59,)"])
+        np.savez(self.path("good.npz"), x=np.ones(60))
+        self.refuse(1, "run", program, *random, "--load", self.path("good.npz"), "--save", self.path("good.npz"),
+                    mentions=["--overwrite"])
+        self.succeed("run", program, *random, "--load", self.path("good.npz"), "--save", self.path("good.npz"),
+                     "--overwrite")
+        self.assertEqual(self.states("good.npz")["iteration"], 1)
+
+    def test_a_state_is_no_input(self):
+        program = self.text_file("power.ein", POWER)
+        np.save(self.path("x.npy"), np.ones(60))
+        self.refuse(1, "run", program, "--random", "1", "--in", f"x={self.path('x.npy')}", mentions=["no input 'x'"])
+
+
+if __name__ == "__main__":
+    main()
