@@ -13,6 +13,7 @@
 #include "einsum/text/print_program.h"
 #include "engine/compile.h"
 #include "engine/plan_memory.h"
+#include "engine/recompute.h"
 #include "engine/report/algebra_text.h"
 #include "engine/report/explain.h"
 #include "engine/report/plan_text.h"
@@ -113,7 +114,7 @@ void explain_relations(const ExplainArguments& arguments, const Compiled& compil
     print(fmt::format("{}{}", explain_text(compiled, source, detail_of(arguments)), algebra_text(facts)));
 }
 
-void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
+void explain_plans(const ExplainArguments& arguments, Compiled compiled, const SourceText& source) {
   std::vector<std::string> planners = arguments.planners;
   if (planners.empty()) planners = arguments.difference;
   if (planners.empty() && !arguments.plan.plan_file) planners = {"eindecomp"};
@@ -121,6 +122,7 @@ void explain_plans(const ExplainArguments& arguments, const Compiled& compiled, 
     throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
   std::optional<Plan> given = plan_from_file(arguments.plan, compiled);
   const PlanRequest request = request_of(arguments.plan, given ? std::optional(given->sites) : std::nullopt);
+  if (!given && arguments.plan.memory) compiled = recomputed_on_sites(compiled, request);
   const PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
   check_fits(compiled, comparison.plans.front(), request, source);
   if (arguments.html || arguments.json) {

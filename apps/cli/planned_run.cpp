@@ -15,6 +15,7 @@
 #include "engine/initial_states.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
+#include "engine/recompute.h"
 #include "engine/report/algebra_text.h"
 #include "engine/report/explain.h"
 #include "engine/report/plan_analysis.h"
@@ -146,6 +147,19 @@ void print_steps(const PlanRunReport& report, const PlannedTasks& tasks, const K
 
 namespace {
 
+/// Lets a program compute tensors again that its limit of memory has no room for.
+void recompute_within_memory(PlannedRun& run, const Job& job) {
+  auto* const compiled = std::get_if<Compiled>(&run.program);
+  if (compiled == nullptr || run.plan.plan_file || (run.planner && plans_relations(*run.planner))) return;
+  const RunRequest request = requested(run, *compiled, job);
+  if (!request.plan.memory) return;
+  if (job.is_started) {
+    *compiled = recomputed_on_sites(*compiled, request.plan);
+  } else if (request.plan.sites == 1) {
+    *compiled = recomputed_in_process(*compiled, *request.plan.memory, request.threads);
+  }
+}
+
 /// The values before the first step.
 void begin(const PlannedRun& run, const Chosen& chosen, const PlanResources& resources, const Job& job,
            const InputSources& sources, KeptStates& states) {
@@ -162,10 +176,11 @@ void begin(const PlannedRun& run, const Chosen& chosen, const PlanResources& res
 
 }  // namespace
 
-void run_by_plan(const PlannedRun& run, const Job& job) {
+void run_by_plan(PlannedRun run, const Job& job) {
   Chosen chosen;
   InputSources sources;
   agree(job, [&] {
+    recompute_within_memory(run, job);
     if (run.trace) check_replaceable(*run.trace);
     if (run.html) check_replaceable(*run.html);
     sources = input_sources(run.program, run.inputs, run.seed);

@@ -24,7 +24,7 @@ using OutputFiles = std::vector<std::pair<std::string, FileRef>>;
 
 /// A run by a plan, of vertices or of relations: on sites, the ranks of a job or threads of this process.
 struct PlannedRun {
-  const AnyProgram& program;
+  AnyProgram program;
   const SourceText& source;
   const OpenInputs& inputs;
   std::optional<std::uint64_t> seed;
@@ -54,6 +54,6 @@ void print_steps(const PlanRunReport& report, const PlannedTasks& tasks, const K
 
 /// Plans, runs, writes outputs and prints, on rank 0. Throws as the parts do, FailedElsewhere where the error is that
 /// of another rank.
-void run_by_plan(const PlannedRun& run, const Job& job);
+void run_by_plan(PlannedRun run, const Job& job);
 
 }  // namespace einrel::cli

@@ -24,9 +24,14 @@ std::string declaration_text(const build::InputDecl& input) {
 }
 
 /// A tensor's name must be new. A second definition is checked all the same; readers see the first.
-void claim_name(CheckState& state, const build::Name& name) {
+void claim_name(CheckState& state, const build::Statement& statement, const build::Name& name) {
   const auto [known, is_new] = state.defined.insert({name.text, name.span});
   if (is_new) return;
+  if (std::holds_alternative<build::Until>(statement.what)) {
+    state.error("the steps of a program end by one condition", {name.span, known->second},
+                "make one of both, for example until (a[] < 1e-3) + (b[] > 5) > 0");
+    return;
+  }
   state.error(fmt::format("'{}' is defined twice", name.text), {name.span, known->second},
               "a tensor has one definition; give the new value another name");
 }
@@ -258,7 +263,7 @@ void default_outputs(CheckState& state, const build::Program& program, EinGraph&
 
 void check_statement(CheckState& state, const build::Statement& statement, CheckedProgram& result,
                      std::vector<build::Name>& outputs) {
-  for (const build::Name& name : defined_names(statement)) claim_name(state, name);
+  for (const build::Name& name : defined_names(statement)) claim_name(state, statement, name);
   if (const auto* inputs = std::get_if<build::Inputs>(&statement.what)) {
     for (const build::InputDecl& input : inputs->inputs) define_input(state, input, result);
   } else if (const auto* macro = std::get_if<build::MacroDef>(&statement.what)) {

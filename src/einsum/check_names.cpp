@@ -90,8 +90,10 @@ TensorInfo* find_tensor(CheckState& state, const build::Name& name) {
   const std::string near = state.suggest(
       name.text, [&] { return std::vector<std::string>(state.tensor_names.begin(), state.tensor_names.end()); });
   const bool macro = state.macros.contains(name.text);
+  const bool scalar = state.scalars.count(name.text) != 0;
   state.error(fmt::format("unknown tensor '{}'", name.text), {name.span},
-              macro          ? fmt::format("'{}' is a macro: give it arguments in parentheses", name.text)
+              scalar         ? fmt::format("'{0}' is a scalar: write {0}, without brackets", name.text)
+              : macro        ? fmt::format("'{}' is a macro: give it arguments in parentheses", name.text)
               : near.empty() ? fmt::format("declare it: input {}[...], or define it first", name.text)
                              : near);
   return nullptr;

@@ -48,10 +48,9 @@ std::int64_t limit_in_order(const PlannedTasks& tasks, std::size_t threads) {
 /// Whether everything fits into a process on its own when one task runs after the other, which is noted. Throws
 /// UserError where not even what is kept of the tasks does.
 bool runs_in_order(ChosenTasks& chosen) {
+  chosen.in_order = fits_in_order(chosen.tasks, *chosen.limit, chosen.threads);
   const Bookkeeping bookkeeping = bookkeeping_in_order(chosen.tasks);
-  const std::int64_t left = left_for_arrays(*chosen.limit, bookkeeping);
-  chosen.in_order = left > 0 && most_live_bytes(chosen.tasks.graph) <= chunk_memory(left, chosen.threads);
-  if (left > 0) return chosen.in_order;
+  if (left_for_arrays(*chosen.limit, bookkeeping) > 0) return chosen.in_order;
   throw UserError(fmt::format("--memory {} is too little: {}\n  help: give at least {}", bytes_text(*chosen.limit),
                               bookkeeping_text(chosen.tasks, bookkeeping),  // nor does what has more tasks fit
                               bytes_text(rounded_up(limit_in_order(chosen.tasks, chosen.threads)))));
@@ -149,6 +148,11 @@ ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& 
 }
 
 }  // namespace
+
+bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
+  const std::int64_t left = left_for_arrays(limit, bookkeeping_in_order(tasks));
+  return left > 0 && most_live_bytes(tasks.graph) <= chunk_memory(left, threads);
+}
 
 ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
   const bool is_given = request.given.has_value();

@@ -37,6 +37,9 @@ struct ChosenPlan : ChosenTasks {
   PlanReport plan;
 };
 
+/// Whether tasks that run one after the other stay within so many bytes of a process.
+bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads);
+
 /// A plan that runs within the limit: in one process, where not everything fits at once, one that is so fine that
 /// chunks can come and go; in a job one whose ranks hold less, or, where they may spill, work on less at a time. Throws
 /// UserError where there is none, naming the vertex, its need and the limit; `source` is what messages quote.

@@ -12,13 +12,20 @@
 
 namespace einrel {
 
+/// A tensor that is computed again instead of being kept, and what that takes.
+struct RecomputedTensor {
+  std::string tensor;
+  double flops = 0;  ///< scalar operations
+};
+
 /// A program ready to run or to be explained.
 struct Compiled {
   std::string name;
   EinGraph graph;  ///< only what the outputs need, products ordered
   std::vector<OrderedContraction> contractions;
-  std::shared_ptr<const Compiled> initial;  ///< of a program with state: what gives it its first values
-  double seconds = 0;                       ///< that compiling took
+  std::vector<RecomputedTensor> recomputed;  ///< see recompute.h
+  std::shared_ptr<const Compiled> initial;   ///< of a program with state: what gives it its first values
+  double seconds = 0;                        ///< that compiling took
 };
 
 /// Throws UserError when one of the tensors that are wanted as outputs is none of `tensors`.

@@ -59,15 +59,25 @@ ChunkKernels::Alike& ChunkKernels::alike(std::size_t kernel) {
   return known->second;
 }
 
+namespace {
+
+struct ReadsScalar {
+  const std::set<std::string>& names;
+  bool operator()(const EinSum& einsum) const {
+    return std::any_of(einsum.body.steps.begin(), einsum.body.steps.end(), [&](const ScalarStep& step) {
+      const auto* const scalar = std::get_if<ScalarValue>(&step.op);
+      return scalar != nullptr && names.count(scalar->name) != 0;
+    });
+  }
+  bool operator()(const View& /*view*/) const { return false; }
+  bool operator()(const Opaque& /*opaque*/) const { return false; }
+};
+
+}  // namespace
+
 bool reads_scalar(const TaskKernel& kernel, const std::set<std::string>& names) {
-  const auto reads_one = [&](const ScalarStep& step) {
-    const auto* const scalar = std::get_if<ScalarValue>(&step.op);
-    return scalar != nullptr && names.count(scalar->name) != 0;
-  };
-  return std::any_of(kernel.steps.steps.begin(), kernel.steps.steps.end(), [&](const KernelStep& step) {
-    const auto* const einsum = std::get_if<EinSum>(&step.op);
-    return einsum != nullptr && std::any_of(einsum->body.steps.begin(), einsum->body.steps.end(), reads_one);
-  });
+  return std::any_of(kernel.steps.steps.begin(), kernel.steps.steps.end(),
+                     [&](const KernelStep& step) { return std::visit(ReadsScalar{names}, step.op); });
 }
 
 std::set<std::string> changed_scalars(const ScalarBindings& before, const ScalarBindings& now) {

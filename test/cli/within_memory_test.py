@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from einrel_process import ProgramTest, einrel, main
+from einrel_process import ProgramTest, einrel, job, main
 
 
 class WithinMemory(ProgramTest):
@@ -72,6 +72,34 @@ class WithinMemory(ProgramTest):
             with self.subTest(memory=memory, threads=threads):
                 ran = self.run_within(memory, text, "--dim", "r=4000", "--dim", "c=8000", "--threads", threads)
                 self.assertLess(ran["measured"]["tasks"], 3000)
+
+    def test_tensors_are_computed_again_where_there_is_no_room_to_keep_them(self):
+        layers = 24
+        lines = ["dims b=2000 h=500 k=500", "input X[b,h], W[h,k]", "A0[b,h] = X[b,h] * 2"]
+        lines += [f"A{n}[b,k] = tanh(sum[h] A{n - 1}[b,h] * W[h,k] * 0.05) * (uniform({n}) < 0.9)"
+                  for n in range(1, layers + 1)]
+        lines += [f"loss[] = sum[b,k] sq(A{layers}[b,k])", "gradient G = loss wrt W", "output loss, G"]
+        program = self.text_file("deep.ein", "\n".join(lines))
+        given = ("run", program, "--random", "1", "--json", "--out", f"G={self.path('g.npy')}")
+        free = json.loads(self.succeed(*given).out)
+        expected = np.load(self.path("g.npy"))
+        self.assertEqual(free["recomputed"], [])
+        for memory in (220e6, 190e6):
+            with self.subTest(memory=memory):
+                limited = json.loads(self.succeed(*given, "--memory", f"{memory:.0f}").out)
+                self.assertGreater(len(limited["recomputed"]), 0)
+                self.assertEqual(limited["measured"]["bytes_spilled"], 0, "nothing has to go to disk")
+                again = sum(tensor["flops"] for tensor in limited["recomputed"])
+                flops = sum(vertex["flops"] for vertex in free["vertices"])
+                self.assertLess(again, flops, "at most once more")
+                anonymous = limited["peak_memory"]["measured"] - limited["measured"]["file_pages_per_rank"][0]
+                self.assertLess(anonymous, memory + 24e6)
+                np.testing.assert_allclose(np.load(self.path("g.npy")), expected, rtol=1e-4, atol=1e-3)
+        text = self.succeed("explain", program, "--memory", "190MB", "--sites", "1").out
+        self.assertRegex(text, r"recomputed +A\d.* instead of being kept: .*flop, .* % of all")
+        result = job(2, *given[:-2], "--memory", "95MB", "--out", f"G={self.path('j.npy')}", "--threads", "1")
+        self.assertEqual(result.code, 0, result)
+        np.testing.assert_allclose(np.load(self.path("j.npy")), expected, rtol=1e-4, atol=1e-3)
 
     def test_a_refusal_says_why_and_what_is_enough(self):
         chain = [f"Y{t + 1}[i,j] = sum[k] Y{t}[i,k] * X[k,j]" for t in range(300)]

@@ -31,6 +31,23 @@ std::string outputs_line(const EinGraph& graph) {
                                      count > most ? fmt::format(" and {} more", count - most) : ""));
 }
 
+/// "A, B instead of being kept: 12 Mflop, 3.1 % of all"
+std::string recomputed_line(const Compiled& compiled, double all) {
+  if (compiled.recomputed.empty()) return "";
+  std::vector<std::string> names;
+  double more = 0;
+  for (const auto& [tensor, flops] : compiled.recomputed) {
+    more += flops;
+    if (std::find(names.begin(), names.end(), tensor) == names.end()) names.push_back(tensor);
+  }
+  constexpr std::size_t most = 8;
+  const std::size_t count = names.size();
+  names.resize(std::min(most, count));
+  return line("recomputed", fmt::format("{}{} instead of being kept: {}, {:.1f} % of all", fmt::join(names, ", "),
+                                        count > most ? fmt::format(" and {} more", count - most) : "", flops_text(more),
+                                        all > 0 ? 100 * more / all : 0));
+}
+
 std::string head_lines(const Compiled& compiled, const Folding& folding) {
   const ProgramFacts facts = facts_of(compiled, folding);
   std::string inputs = "none";
@@ -41,7 +58,8 @@ std::string head_lines(const Compiled& compiled, const Folding& folding) {
     operations += fmt::format("; products multiplied as they are written, {}", flops_text(facts.flops_as_written));
   return fmt::format("{}: {}, {}\n", printable(compiled.name), counted(facts.inputs, "input"),
                      counted(facts.vertices, "vertex", "vertices")) +
-         line("inputs", inputs) + outputs_line(compiled.graph) + line("operations", operations);
+         line("inputs", inputs) + outputs_line(compiled.graph) + line("operations", operations) +
+         recomputed_line(compiled, facts.flops);
 }
 
 std::string moved_lines(const EinGraph& graph, const PlanReport& report, const std::vector<VertexCost>& costs,

@@ -64,6 +64,12 @@ ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph, const std:
           {"bytes", 0}};
 }
 
+ordered_json recomputed_json(const Compiled& compiled) {
+  ordered_json list = ordered_json::array();
+  for (const auto& [tensor, flops] : compiled.recomputed) list.push_back({{"tensor", tensor}, {"flops", flops}});
+  return list;
+}
+
 ordered_json contractions_json(const Compiled& compiled) {
   ordered_json list = ordered_json::array();
   for (const OrderedContraction& contraction : compiled.contractions) {
@@ -107,6 +113,7 @@ ordered_json base_json(const Compiled& compiled, const PlannedTasks& whole, cons
           {"cost", {{"bound", 0}, {"floats", 0}, {"bytes", 0}, {"seconds", nullptr}}},
           {"peak_memory", {{"predicted", forecast_memory(whole, layouts).peak_bytes}, {"measured", nullptr}}},
           {"contractions", contractions_json(compiled)},
+          {"recomputed", recomputed_json(compiled)},
           {"vertices", std::move(vertices)}};
 }
 
