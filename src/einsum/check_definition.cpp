@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "einsum/check_pick.h"
 #include "einsum/check_state.h"
+#include "einsum/check_vertex.h"
 #include "einsum/label_scope.h"
 #include "einsum/random_number.h"
 #include "einsum/typing.h"
@@ -15,18 +17,16 @@
 namespace einrel::checking {
 namespace {
 
-/// X[...] as the steps of one statement read it; labels are ids of its LabelScope.
-struct PooledAccess {
-  VertexId vertex;
-  DType dtype = DType::f32;
-  Access access;
-};
-
 /// Checks one definition and turns it into vertices.
 class DefinitionChecker {
  public:
   DefinitionChecker(CheckState& state, const build::Definition& definition, Span where)
-      : state_(state), definition_(definition), where_(where), scope_(state), typed_(state.errors) {}
+      : state_(state),
+        definition_(definition),
+        where_(where),
+        scope_(state),
+        typed_(state.errors),
+        maker_(state, definition.name.text, where, scope_) {}
 
   TensorInfo run() {
     const std::size_t errors_before = state_.errors.size();
@@ -81,12 +81,14 @@ class DefinitionChecker {
       scope_.note_use(*found);
       return *found;
     }
-    if (const auto known = loose_.find(label.text); known != loose_.end()) return known->second;
+    if (const auto known = maker_.find_loose(label.text)) return *known;
     const std::string shown = display_label(label.text);
     state_.error(
         fmt::format("label '{}' is not reduced: it stands in {} but not on the left", shown, access_text(reader)),
         {label.span}, reduce_it(shown));
-    return loose_[label.text] = scope_.add(label);
+    const std::size_t added = scope_.add(label);
+    maker_.add_loose(label.text, added);
+    return added;
   }
 
   /// The remedy for a label that nothing binds.
@@ -120,6 +122,9 @@ class DefinitionChecker {
       for (const build::IndexTerm& term : index.terms) {
         add_term(resolved, {term.coefficient, resolve_label(term.label, node, access)});
       }
+      const std::size_t dimension = pooled.access.indices.size();
+      if (index.is_computed && tensor != nullptr && dimension < tensor->extents.size())
+        resolved.terms.push_back({1, add_positions(*tensor, dimension)});
       pooled.access.indices.push_back(std::move(resolved));
     }
     if (tensor == nullptr || (tensor->broken && tensor->extents.size() != access.indices.size())) {
@@ -149,6 +154,19 @@ class DefinitionChecker {
       }
     }
     index.terms.push_back(term);
+  }
+
+  /// A label for the dimension that a computed index picks from, called as the tensor calls it.
+  std::size_t add_positions(const TensorInfo& tensor, std::size_t dimension) {
+    std::string name = "v";
+    if (dimension < tensor.labels.size()) {
+      name = tensor.labels[dimension];
+    } else if (!tensor.broken) {
+      const Vertex& vertex = state_.builder.graph()[tensor.vertex];
+      const std::vector<std::optional<std::size_t>> labels = result_labels(vertex);
+      if (!is_input(vertex) && labels[dimension]) name = label_names(vertex)[*labels[dimension]];
+    }
+    return scope_.add_positions(name, tensor.extents[dimension]);
   }
 
   void resolve_extents() {
@@ -215,13 +233,16 @@ class DefinitionChecker {
       Span span;
       void operator()(const build::Number& number) const { self.typed_.push_number(number); }
       void operator()(const build::NameUse& use) const { self.type_name(use, i); }
-      void operator()(const build::Access&) const { self.type_access(i); }
+      void operator()(const build::Access& access) const {
+        build::arity(self.expr_.nodes[i]) == 0 ? self.type_access(i) : self.type_pick(access, i);
+      }
       void operator()(const build::Unary& unary) const { self.typed_.unary(unary.function, span); }
       void operator()(const build::Binary& binary) const { self.typed_.binary(binary.function, span); }
       void operator()(const build::Where&) const { self.typed_.where(span); }
       void operator()(const build::Cast& cast) const { self.typed_.cast(cast.type, span); }
       void operator()(const build::Reduce& reduce) const { self.type_reduction(reduce, i); }
       void operator()(const build::Random& random) const { self.type_random(random, i); }
+      void operator()(const build::InRange& range) const { self.typed_.in_range(check_of(range), span); }
       void operator()(const build::OpaqueCall& call) const { self.type_opaque(call, i); }
       void operator()(const build::MacroCall&) const { throw Bug("macro calls are expanded before typing"); }
     };
@@ -233,8 +254,65 @@ class DefinitionChecker {
       typed_.push_poison();
       return;
     }
-    typed_.push_operand(pool_.size(), accesses_[i]->dtype);
-    pool_.push_back(*accesses_[i]);
+    const DType dtype = accesses_[i]->dtype;
+    typed_.push_operand(maker_.add(*accesses_[i]), dtype);
+  }
+
+  /// E[T[s],d]: a vertex of its own, which is read in this place.
+  void type_pick(const build::Access& access, std::size_t i) {
+    const std::vector<ComputedIndex> indices = pop_indices(access);
+    if (!accesses_[i] || indices.empty() || !may_be_picked(access, expr_.nodes[i].span)) {
+      typed_.push_poison();
+      return;
+    }
+    const auto [label, body, reducer] = pick_element(maker_, scope_, *accesses_[i], indices);
+    std::vector<std::size_t> output = maker_.labels_of(body);
+    std::erase(output, label);
+    std::vector<std::size_t> left = left_;
+    std::sort(left.begin(), left.end());
+    const bool is_whole = i + 1 == expr_.nodes.size() && output == left;
+    if (is_whole) output = left_;
+    push_result(maker_.make(body, output, {label}, reducer, accesses_[i]->dtype), output, is_whole);
+  }
+
+  bool may_be_picked(const build::Access& access, Span span) {
+    if (state_.arrays_give_extents) {
+      state_.error("a kernel reads its arrays by labels, not by elements of other arrays", {span},
+                   "select by a comparison: sum[v] where(v == T[s], E[v,d], 0)");
+    } else if (access.pad.value_or(0) != 0) {
+      state_.error("what an element of a tensor picks is padded with 0 only", {span},
+                   "pad(E[T[s],d], 0), with where(...) around it");
+    } else {
+      return true;
+    }
+    return false;
+  }
+
+  /// Takes the computed indices of an access off the stack; none, with an error, where one is no whole number.
+  std::vector<ComputedIndex> pop_indices(const build::Access& access) {
+    std::vector<ComputedIndex> indices;
+    bool is_good = true;
+    for (std::size_t d = access.indices.size(); d-- > 0;) {
+      const build::Index& index = access.indices[d];
+      if (!index.is_computed) continue;
+      typed_.settle(index.span);
+      const TypedBuilder::Value value = typed_.top();
+      const bool is_value = value.kind == TypedBuilder::Value::Kind::strong;
+      if (is_value && !is_integer(value.dtype)) {
+        state_.error(
+            fmt::format("'{}' is indexed by {}, not by whole numbers", access.tensor.text, name_of(value.dtype)),
+            {index.span}, "an index is an element of a tensor of i32 or i64; convert others: i64(...)");
+      }
+      is_good = is_good && is_value && is_integer(value.dtype);
+      indices.insert(indices.begin(), {d, typed_.pop(), value.dtype});
+    }
+    return is_good ? indices : std::vector<ComputedIndex>{};
+  }
+
+  static CheckRange check_of(const build::InRange& range) {
+    CheckRange check{range.extent, range.tensor, {}};
+    for (const std::int64_t extent : range.shape) check.shape.emplace_back(extent);
+    return check;
   }
 
   void type_name(const build::NameUse& use, std::size_t i) {
@@ -262,7 +340,7 @@ class DefinitionChecker {
     const auto value = typed_.top();
     if (value.kind == TypedBuilder::Value::Kind::poison) return;
     const ScalarExpr body = typed_.pop();
-    const std::vector<std::size_t> used = labels_of(body);
+    const std::vector<std::size_t> used = maker_.labels_of(body);
     bool good = true;
     for (std::size_t k = 0; k < bound_[i].size(); ++k) {
       const auto same = [&](std::size_t label) { return scope_.name(label) == scope_.name(bound_[i][k]); };
@@ -293,7 +371,7 @@ class DefinitionChecker {
     const bool is_whole = (i + 1 == expr_.nodes.size() || cast) && free == left;
     const std::vector<std::size_t>& output = is_whole ? left_ : free;
     const DType dtype = is_whole ? cast.value_or(reduced) : reduced;
-    Vertex vertex = make_vertex(body, output, bound_[i], reduce.reducer, dtype);
+    Vertex vertex = maker_.make(body, output, bound_[i], reduce.reducer, dtype);
     push_result(std::move(vertex), output, is_whole);
   }
 
@@ -345,7 +423,7 @@ class DefinitionChecker {
     const auto value = typed_.top();
     if (value.kind == TypedBuilder::Value::Kind::poison) return;
     const ScalarExpr body = typed_.pop();
-    const std::vector<std::size_t> labels = labels_of_opaque(call, i, labels_of(body));
+    const std::vector<std::size_t> labels = labels_of_opaque(call, i, maker_.labels_of(body));
     if (labels.empty() || !is_square(call, labels, span) || !has_opaque_type(call, value.dtype, span)) {
       typed_.push_poison();
       return;
@@ -360,7 +438,7 @@ class DefinitionChecker {
       vertex.bound.push_back(opaque.labels.back().extent);
     }
     make_names_unique(opaque.labels);
-    check_size(vertex);
+    maker_.check_size(vertex);
     vertex.op = std::move(opaque);
     push_result(std::move(vertex), labels, i + 1 == expr_.nodes.size() && labels == left_);
   }
@@ -418,7 +496,7 @@ class DefinitionChecker {
                              Opaque& opaque) {
     const auto* const value = std::get_if<OperandValue>(&body.steps.front().op);
     if (body.steps.size() == 1 && value != nullptr) {
-      const PooledAccess& read = pool_[value->operand];
+      const PooledAccess& read = maker_[value->operand];
       const Shape& bound = state_.builder.graph()[read.vertex].bound;
       std::set<std::size_t> seen;
       for (const Index& index : read.access.indices) {
@@ -432,8 +510,8 @@ class DefinitionChecker {
     }
     opaque.operand.resize(labels.size());
     std::iota(opaque.operand.begin(), opaque.operand.end(), std::size_t{0});
-    Vertex vertex = make_vertex(body, labels, {}, std::nullopt, dtype);
-    return state_.builder.find_or_add(std::move(vertex), definition_.name.text, state_.tensor_names);
+    Vertex vertex = maker_.make(body, labels, {}, std::nullopt, dtype);
+    return maker_.find_or_add(std::move(vertex));
   }
 
   void report_absent(const build::Name& label) {
@@ -467,90 +545,17 @@ class DefinitionChecker {
     if (is_whole) {
       whole_ = std::move(vertex);
     } else {
-      result.vertex = state_.builder.find_or_add(std::move(vertex), definition_.name.text, state_.tensor_names);
+      result.vertex = maker_.find_or_add(std::move(vertex));
     }
-    typed_.push_operand(pool_.size(), result.dtype);
-    pool_.push_back(std::move(result));
+    const DType dtype = result.dtype;
+    typed_.push_operand(maker_.add(std::move(result)), dtype);
   }
 
   Vertex finish() {
     const DType dtype = typed_.top().dtype;
     if (whole_) return std::move(*whole_);
     const ScalarExpr body = typed_.pop();
-    return make_vertex(body, left_, {}, std::nullopt, dtype);
-  }
-
-  /// The labels that operands and label values in `body` use, ascending.
-  std::vector<std::size_t> labels_of(const ScalarExpr& body) const {
-    std::set<std::size_t> labels;
-    for (const ScalarStep& step : body.steps) {
-      if (const auto* value = std::get_if<LabelValue>(&step.op)) labels.insert(value->label);
-      if (const auto* operand = std::get_if<OperandValue>(&step.op)) {
-        for (const Index& index : pool_[operand->operand].access.indices) {
-          for (const IndexTerm& term : index.terms) labels.insert(term.label);
-        }
-      }
-    }
-    return {labels.begin(), labels.end()};
-  }
-
-  Vertex make_vertex(ScalarExpr body, const std::vector<std::size_t>& output, const std::vector<std::size_t>& reduced,
-                     std::optional<Reducer> reducer, DType dtype) {
-    EinSum einsum;
-    std::map<std::size_t, std::size_t> position;
-    for (const auto* labels : {&output, &reduced}) {
-      for (const std::size_t label : *labels) {
-        position[label] = einsum.labels.size();
-        (labels == &output ? einsum.output : einsum.reduced).push_back(einsum.labels.size());
-        einsum.labels.push_back({display_label(scope_.name(label)), extent_or_open(scope_.extent(label))});
-      }
-    }
-    for (const auto& [name, label] : loose_) {  // reported already; here they only must not be missing
-      position.insert({label, einsum.labels.size()});
-      einsum.labels.push_back({name, Extent::open()});
-    }
-    Vertex vertex;
-    vertex.dtype = dtype;
-    vertex.where = where_;
-    for (ScalarStep& step : body.steps) {
-      if (auto* value = std::get_if<LabelValue>(&step.op)) value->label = position.at(value->label);
-      if (auto* operand = std::get_if<OperandValue>(&step.op)) {
-        operand->operand = add_operand(vertex, einsum, pool_[operand->operand], position);
-      }
-    }
-    einsum.body = std::move(body);
-    einsum.reducer = reducer;
-    for (const std::size_t label : output) vertex.bound.push_back(extent_or_open(scope_.extent(label)));
-    make_names_unique(einsum.labels);
-    check_size(vertex);
-    vertex.op = std::move(einsum);
-    return vertex;
-  }
-
-  /// The operand of `einsum` that reads `pooled`; the same read twice is one operand.
-  static std::size_t add_operand(Vertex& vertex, EinSum& einsum, const PooledAccess& pooled,
-                                 const std::map<std::size_t, std::size_t>& position) {
-    Access access = pooled.access;
-    for (Index& index : access.indices) {
-      for (IndexTerm& term : index.terms) term.label = position.at(term.label);
-    }
-    // Statements with very many operands would make this search quadratic; they need no sharing.
-    const std::size_t searched = std::min<std::size_t>(einsum.operands.size(), 64);
-    for (std::size_t i = 0; i < searched; ++i) {
-      if (vertex.inputs[i] == pooled.vertex && einsum.operands[i] == access) return i;
-    }
-    vertex.inputs.push_back(pooled.vertex);
-    einsum.operands.push_back(std::move(access));
-    return einsum.operands.size() - 1;
-  }
-
-  void check_size(const Vertex& vertex) {
-    try {
-      check_bytes(vertex.bound, vertex.dtype);
-    } catch (const UserError& overflow) {
-      state_.error(fmt::format("'{}' is too large: {}", definition_.name.text, overflow.what()), {where_},
-                   "use smaller extents");
-    }
+    return maker_.make(body, left_, {}, std::nullopt, dtype);
   }
 
   CheckState& state_;
@@ -558,13 +563,12 @@ class DefinitionChecker {
   Span where_;
   LabelScope scope_;
   TypedBuilder typed_;
+  VertexMaker maker_;  // whose pool says what OperandValue means in typed_
   build::Expr expr_;
   std::vector<std::size_t> left_;                      // labels of the left side
   std::vector<std::size_t> enclosing_;                 // per node
   std::vector<std::vector<std::size_t>> bound_;        // per Reduce node, its labels
-  std::map<std::string, std::size_t> loose_;           // labels that were reported
   std::vector<std::optional<PooledAccess>> accesses_;  // per Access node that is right
-  std::vector<PooledAccess> pool_;                     // what OperandValue means in typed_
   std::optional<Vertex> whole_;                        // the statement is one reduction
 };
 

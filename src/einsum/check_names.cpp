@@ -49,14 +49,6 @@ void check_distinct(CheckState& state, const std::vector<build::Name>& labels) {
   }
 }
 
-void make_names_unique(std::vector<Label>& labels) {
-  std::set<std::string> names;
-  for (Label& label : labels) {
-    const std::string base = label.name;
-    for (int n = 2; !names.insert(label.name).second; ++n) label.name = fmt::format("{}{}", base, n);
-  }
-}
-
 namespace {
 
 /// A vertex as a tensor that can be read.

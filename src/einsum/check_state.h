@@ -144,9 +144,6 @@ VertexId check_made(CheckState& state, const build::Definition& definition, Span
 /// gradient G = loss wrt W. Defines its results, broken if need be.
 void check_gradient(CheckState& state, const build::Gradient& gradient, Span where);
 
-/// A reduced label may carry the name of an outer one; inside one vertex names must differ for people.
-void make_names_unique(std::vector<Label>& labels);
-
 /// Reports labels that stand twice on a left side.
 void check_distinct(CheckState& state, const std::vector<build::Name>& labels);
 

@@ -15,6 +15,7 @@ bool is_plain(const Index& index) {
 }
 
 std::string index_text(const build::Index& index) {
+  if (index.is_computed) return "...";
   std::string text;
   for (const build::IndexTerm& term : index.terms) {
     if (term.coefficient < 0)
@@ -58,6 +59,15 @@ std::size_t LabelScope::add(const build::Name& label) {
     info.source = "--dim";
     info.determined = true;
   }
+  labels_.push_back(std::move(info));
+  return labels_.size() - 1;
+}
+
+std::size_t LabelScope::add_positions(const std::string& name, const MaybeExtent& extent) {
+  LabelInfo info;
+  info.name = name;
+  info.extent = extent;
+  info.determined = true;
   labels_.push_back(std::move(info));
   return labels_.size() - 1;
 }

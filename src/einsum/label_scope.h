@@ -15,6 +15,8 @@ class LabelScope {
   explicit LabelScope(CheckState& state) : state_(state) {}
 
   std::size_t add(const build::Name& label);
+  /// One that no text names: it runs over a dimension of this extent, from which a computed index picks positions.
+  std::size_t add_positions(const std::string& name, const MaybeExtent& extent);
   const std::string& name(std::size_t id) const { return labels_[id].name; }
   Span mark(std::size_t id) const { return labels_[id].mark; }
   /// After unify(): the extent, if the data that gives it is known.

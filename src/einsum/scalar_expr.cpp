@@ -16,6 +16,7 @@ std::size_t arity(const ScalarStep& step) {
     std::size_t operator()(const Convert&) const { return 1; }
     std::size_t operator()(const Round&) const { return 1; }
     std::size_t operator()(const ApplyRandom&) const { return 3; }
+    std::size_t operator()(const CheckRange&) const { return 2; }
   };
   return std::visit(Arity{}, step.op);
 }

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/extent.h"
 #include "einsum/functions.h"
 #include "tensor/dtype.h"
 
@@ -63,12 +64,21 @@ struct ApplyRandom {
   bool operator==(const ApplyRandom&) const = default;
 };
 
+/// Pops a position, then a value, both i64; pushes the value. One below 0 or not below `extent` ends the run with an
+/// error that says which element of `tensor` it is: the one at this position, in row-major order of `shape`.
+struct CheckRange {
+  std::int64_t extent = 0;
+  std::string tensor;
+  Shape shape;
+  bool operator==(const CheckRange&) const = default;
+};
+
 /// One step of a scalar expression, and the type of the value it leaves on the stack.
 /// bf16 and f16 are no types of steps: operands of those types arrive as f32, and casts to them leave f32.
 struct ScalarStep {
   DType type = DType::f32;
   std::variant<OperandValue, Constant, LabelValue, ScalarValue, ApplyUnary, ApplyBinary, ApplyWhere, Convert, Round,
-               ApplyRandom>
+               ApplyRandom, CheckRange>
       op;
   bool operator==(const ScalarStep&) const = default;
 };

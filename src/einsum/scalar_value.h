@@ -19,6 +19,10 @@ Number as_type(DType type, Number value);
 /// Whether it is anything but 0.
 bool is_true(Number value);
 
+/// The value, if it is from 0 up to, but not including, op.extent. Else throws RunError, which names it and where it
+/// stands.
+std::int64_t checked_range(const CheckRange& op, std::int64_t value, std::int64_t position);
+
 /// Takes what a step pops off the stack and gives what it pushes. `LeafValues` has the values of operands, labels and
 /// scalars.
 template <class LeafValues>
@@ -73,6 +77,11 @@ class StackMachine {
     const auto position = std::get<std::int64_t>(pop());
     const auto seed = std::get<std::int64_t>(pop());
     return random_number(op.function, {seed, position, iteration, op.stream}, is_single_);
+  }
+  Number compute(const CheckRange& op) {
+    const auto position = std::get<std::int64_t>(pop());
+    const auto value = std::get<std::int64_t>(pop());
+    return checked_range(op, value, position);
   }
 
   const LeafValues& leaves_;

@@ -289,22 +289,35 @@ void TypedBuilder::cast(DType dtype, Span where) {
   is_narrow ? round(dtype) : convert(value, dtype);
 }
 
-void TypedBuilder::random(ApplyRandom function, Span where) {
-  if (any_poison(3)) return;
-  for (std::size_t value = stack_.size() - 3; value < stack_.size(); ++value) {
+/// The values on top as i64; if one is no whole number, an error and one poison in their place.
+bool TypedBuilder::make_whole(std::size_t values, const std::string& message, const std::string& help, Span where) {
+  for (std::size_t value = stack_.size() - values; value < stack_.size(); ++value) {
     const bool is_integer =
         stack_[value].kind == Kind::strong ? !is_float(stack_[value].dtype) : is_whole(stack_[value]);
     if (!is_integer) {
-      errors_.push_back({"a random number is found by whole numbers: its seed, say",
-                         {where},
-                         "give a whole number, a scalar whose value is one, or an element of an integer tensor"});
-      merge(3, {Kind::poison, DType::f32, 0, false});
-      return;
+      errors_.push_back({message, {where}, help});
+      merge(values, {Kind::poison, DType::f32, 0, false});
+      return false;
     }
     make(value, DType::i64, where);
   }
+  return true;
+}
+
+void TypedBuilder::random(ApplyRandom function, Span where) {
+  if (any_poison(3)) return;
+  if (!make_whole(3, "a random number is found by whole numbers: its seed, say",
+                  "give a whole number, a scalar whose value is one, or an element of an integer tensor", where))
+    return;
   emit({DType::f32, function}, true);
   merge(3, {Kind::weak_float, DType::f32, 0, false});
+}
+
+void TypedBuilder::in_range(CheckRange check, Span where) {
+  if (any_poison(2)) return;
+  if (!make_whole(2, "only whole numbers index a tensor", "convert: i64(...)", where)) return;
+  emit({DType::i64, std::move(check)}, false);
+  merge(2, {Kind::strong, DType::i64, 0, false});
 }
 
 /// Rounds the strong top value to bf16 or f16, unless it is such a number as it stands.

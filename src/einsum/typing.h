@@ -42,6 +42,9 @@ class TypedBuilder {
   /// Of seed, position and iteration, which are the three on top.
   void random(ApplyRandom function, Span where);
 
+  /// Of a value and its position, which are the two on top: whole numbers, and so is what it leaves.
+  void in_range(CheckRange check, Span where);
+
   /// Gives the top value its own type if it is weak.
   void settle(Span where);
   /// Converts the settled top value to what `reducer` reduces over.
@@ -58,6 +61,7 @@ class TypedBuilder {
   void retag(std::size_t value, DType dtype, Span where);
   void retag_constant(Constant& constant, DType dtype, Span where);
   void convert(std::size_t value, DType dtype);
+  bool make_whole(std::size_t values, const std::string& message, const std::string& help, Span where);
   void round(DType dtype);
   bool check_exponent(std::size_t base, std::size_t exponent, Span where);
   bool unify(std::size_t a, std::size_t b, bool arithmetic, Span where);

@@ -72,6 +72,9 @@ void verify_body(const EinSum& einsum, const Vertex& vertex, const EinGraph& gra
       invariant(std::all_of(stack.end() - 3, stack.end(), [](DType type) { return type == DType::i64; }),
                 "a random number is found by whole numbers");
       invariant(step.type == DType::f32 || step.type == DType::f64, "a random number is a float");
+    } else if (std::holds_alternative<CheckRange>(step.op)) {
+      invariant(stack.back() == DType::i64 && stack[stack.size() - 2] == DType::i64 && step.type == DType::i64,
+                "what is in range and where it stands are whole numbers");
     } else if (const auto* round = std::get_if<Round>(&step.op)) {
       invariant(round->to == DType::bf16 || round->to == DType::f16, "values are rounded to narrow types");
       invariant(step.type == DType::f32, "what is rounded to a narrow type is computed with in f32");

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "einsum/selection.h"
 #include "einsum/text/print.h"
 
 namespace einrel {
@@ -136,7 +137,12 @@ struct Flops {
   double operator()(const EinSum& einsum) const {
     const auto computing = std::count_if(einsum.body.steps.begin(), einsum.body.steps.end(),
                                          [](const ScalarStep& step) { return arity(step) > 0; });
-    return bindings_of(einsum.labels) * static_cast<double>(computing + (einsum.reducer ? 1 : 0));
+    const std::vector<bool> is_selected = selected_labels(einsum);
+    double bindings = 1;
+    for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
+      if (!is_selected[l]) bindings *= static_cast<double>(einsum.labels[l].extent.value());
+    }
+    return bindings * static_cast<double>(computing + (einsum.reducer ? 1 : 0));
   }
 };
 

@@ -80,8 +80,9 @@ std::optional<std::size_t> plain_label(const Index& index);
 /// For each label, why a plan may not cut it; "" where it may.
 std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& graph);
 
-/// Scalar operations of a vertex: (steps of the body that compute + 1 if it reduces) per binding of its labels; 0 for
-/// inputs and views; 2 n^3 for the inverse of n x n. As a double, since it may exceed 63 bits.
+/// Scalar operations of a vertex: (steps of the body that compute + 1 if it reduces) per binding of its labels, but for
+/// those that are selected (selection.h); 0 for inputs and views; 2 n^3 for the inverse of n x n. As a double, since it
+/// may exceed 63 bits.
 double flops(const Vertex& vertex);
 
 }  // namespace einrel

@@ -24,6 +24,11 @@ struct PutStep {
     key.put(v.function);
     key.put(v.stream);
   }
+  void operator()(const CheckRange& v) const {
+    key.put(v.extent);
+    key.put(v.tensor);
+    key.put(v.shape);
+  }
 };
 
 bool is_read_plainly(const EinSum& einsum, std::size_t label) {

@@ -44,12 +44,12 @@ std::pair<VertexId, Access> VertexSplitter::operand(std::size_t position) const 
   return extra_operands_[position - einsum_.operands.size()];
 }
 
-bool VertexSplitter::keep_what_fits() {
+bool VertexSplitter::keep_what_fits(double most_bytes) {
   const bool fits = std::all_of(graph_.vertices.begin() + static_cast<std::ptrdiff_t>(first_), graph_.vertices.end(),
-                                [](const Vertex& vertex) {
+                                [&](const Vertex& vertex) {
                                   double bytes = static_cast<double>(size_of(vertex.dtype));
                                   for (const Extent extent : vertex.bound) bytes *= static_cast<double>(extent.value());
-                                  return bytes < 0x1p62;
+                                  return bytes < 0x1p62 && bytes <= most_bytes;
                                 });
   if (!fits) graph_.vertices.resize(first_);
   return fits;

@@ -53,9 +53,9 @@ class VertexSplitter {
   /// The vertex that takes the place of the original one: `body` over `all`, reduced to its output.
   void finish(const ScalarExpr& body, const LabelSet& all, std::optional<Reducer> reducer);
 
-  /// Takes back what was added, unless each new vertex has a size that can be counted: one can be larger than all that
-  /// the program stores.
-  bool keep_what_fits();
+  /// Takes back what was added, unless each new vertex has a size that can be counted, or is no larger than that: one
+  /// can be larger than all that the program stores.
+  bool keep_what_fits(double most_bytes = 0x1p62);
   std::size_t first_added() const { return first_; }
 
  private:

@@ -11,6 +11,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/factor_split.h"
+#include "einsum/selection_split.h"
 
 namespace einrel {
 namespace {
@@ -72,6 +73,8 @@ Compiled compile(std::string name, EinGraph graph, const std::vector<std::string
   compiled.name = std::move(name);
   graph = with_outputs(std::move(graph), outputs);
   graph = needed_for_outputs(graph);
+  verify(graph);
+  graph = split_selections(graph);
   verify(graph);
   graph = order_contractions(graph, compiled.contractions);
   verify(graph);

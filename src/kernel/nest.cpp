@@ -136,12 +136,16 @@ bool merge_one(std::vector<Loop>& loops, bool keep_order) {
 
 }  // namespace
 
+void merge_loops(std::vector<Loop>& loops, bool keep_order) {
+  while (merge_one(loops, keep_order)) {
+  }
+}
+
 LoopNest make_nest(const KernelSpec& spec) {
   LoopNest nest = NestBuilder(spec).build();
   const std::optional<Reducer> reducer = spec.einsum.reducer;
   const bool keep_order = reducer == Reducer::argmax || reducer == Reducer::argmin;
-  while (merge_one(nest.loops, keep_order)) {
-  }
+  merge_loops(nest.loops, keep_order);
   return nest;
 }
 

@@ -50,6 +50,10 @@ inline bool is_read(const Reading& reading) { return reading.quantity != output_
 /// Whether no loop repeats what is read, and none of it is padding.
 bool is_read_once(const Reading& reading, const std::vector<Loop>& loops);
 
+/// Makes one loop of every two of which one leads on to the other. With `keep_order`, positions stay in row-major
+/// order.
+void merge_loops(std::vector<Loop>& loops, bool keep_order);
+
 /// The loops of an EinSum without empty labels, merged where strides allow. O(labels^2 * quantities) per merge.
 /// Throws UserError when an index or the number of positions leaves 63 bits.
 LoopNest make_nest(const KernelSpec& spec);

@@ -4,11 +4,12 @@
 #include "kernel/cpu/blocks/interpreter.h"
 #include "kernel/cpu/contraction/contraction.h"
 #include "kernel/cpu/copy.h"
+#include "kernel/cpu/selection/select.h"
 
 namespace einrel {
 
 const std::vector<KernelInfo>& all_kernels() {
-  static const std::vector<KernelInfo> kernels{copy_kernel(),    direct_kernel(), dot_kernel(),
+  static const std::vector<KernelInfo> kernels{copy_kernel(),    select_kernel(), direct_kernel(), dot_kernel(),
                                                windows_kernel(), packed_kernel(), blocks_kernel()};
   return kernels;
 }

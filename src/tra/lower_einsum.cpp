@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "einsum/selection.h"
 #include "einsum/typing.h"
 #include "einsum/vertex_facts.h"
 #include "tra/body_split.h"
@@ -71,15 +72,17 @@ class EinSumLowering {
 
   /// Every reducer but argmax and argmin over labels that are cut.
   Source reduce(ChunkedEinSum e, const std::string& name) {
+    const std::vector<std::size_t> output = e.output;
+    const std::optional<Scatter> scatter = scatter_of(e);
+    if (scatter) count_within_chunks(e, *scatter);
     std::vector<std::size_t> extents = take_extents(e);
     split(e, extents);
     if (!reduces_cut_labels(e)) {
       const Source source = apply(e, joined(operands_read(e.body), extents), name);
-      return arranged(source, e.output);
+      return arranged(scatter ? cut_to_chunks(source, output, e.dtype, *scatter) : source, output);
     }
     const DType dtype = e.dtype;
     const Reducer reducer = *e.reducer;
-    const std::vector<std::size_t> output = e.output;
     PartialReduction partial = partial_reduction(reducer, std::move(e.body), e.output.size());
     e.body = std::move(partial.body);
     e.dtype = partial.dtype;
@@ -91,7 +94,96 @@ class EinSumLowering {
       e.body = std::move(*finish);
       source = finished(std::move(e), reducer, dtype);
     }
+    if (scatter) source = cut_to_chunks(std::move(source), output, dtype, *scatter);
     return arranged(std::move(source), output);
+  }
+
+  /// sum[s] where(v == T[s], X[s,d], 0), where v is cut: the chunks of v are a third relation beside T and X.
+  struct Scatter {
+    std::size_t label = 0;     ///< v
+    std::size_t position = 0;  ///< the operand T
+  };
+
+  /// Nothing where v is also something else than the label of the result that is compared once.
+  std::optional<Scatter> scatter_of(const ChunkedEinSum& e) const {
+    EinSum whole{cuts_.labels, e.output, e.reduced, e.reducer, {}, e.body};
+    for (const Operand& operand : e.operands) whole.operands.push_back(operand.access);
+    const std::optional<Selected> found = selected(whole);
+    if (!found || found->selections.size() != 1) return std::nullopt;
+    const auto& [label, form] = found->selections.front();
+    const bool is_element = form.elements.size() == 1 && form.elements.front().coefficient == 1 &&
+                            form.labels.terms.empty() && form.labels.offset == 0;
+    if (!is_element || !cuts_.is_cut(label) || is_read_plainly(e, operands_read(e.body), label)) return std::nullopt;
+    const Scatter scatter{label, form.elements.front().operand};
+    const auto count = [&](auto is_it) { return std::count_if(e.body.steps.begin(), e.body.steps.end(), is_it); };
+    const auto compared = count([&](const ScalarStep& step) { return is_label(step, scatter.label); });
+    const auto read = count([&](const ScalarStep& step) { return is_operand(step, scatter.position); });
+    return compared == 1 && read == 1 ? std::optional(scatter) : std::nullopt;
+  }
+
+  static bool is_label(const ScalarStep& step, std::size_t label) {
+    const auto* const value = std::get_if<LabelValue>(&step.op);
+    return value != nullptr && value->label == label;
+  }
+  static bool is_operand(const ScalarStep& step, std::size_t operand) {
+    const auto* const value = std::get_if<OperandValue>(&step.op);
+    return value != nullptr && value->operand == operand;
+  }
+
+  /// In the place of T, T - begin for each chunk of v; in the place of v, a label of all chunks, which are as large as
+  /// the first one then. Two relations are left.
+  void count_within_chunks(ChunkedEinSum& e, const Scatter& scatter) {
+    const std::int64_t largest = chunk_begin(cuts_.labels[scatter.label].extent, {cuts_.parts[scatter.label], 1}, 1);
+    const std::size_t within = cuts_.labels.size();
+    cuts_.labels.push_back({cuts_.labels[scatter.label].name, Extent(largest)});
+    cuts_.parts.push_back(1);
+    std::replace(e.output.begin(), e.output.end(), scatter.label, within);
+    for (ScalarStep& step : e.body.steps) {
+      if (is_label(step, scatter.label)) std::get<LabelValue>(step.op).label = within;
+      if (!is_operand(step, scatter.position)) continue;
+      e.operands.push_back(relative_to_chunks(e, scatter, step.type));
+      step = operand_step(e.operands.size() - 1, DType::i64);
+    }
+    // What is compared keeps its type.
+    for (std::size_t s = 0; s + 1 < e.body.steps.size(); ++s) {
+      if (is_label(e.body.steps[s], within)) e.body.steps[s].type = DType::i64;
+    }
+  }
+
+  /// T - begin as an operand: i64, over the labels of T, with chunks along v.
+  Operand relative_to_chunks(ChunkedEinSum& e, const Scatter& scatter, DType type) {
+    const LabelPositions positions{cuts_.labels[scatter.label].extent, {cuts_.parts[scatter.label], 1}};
+    const Operand& position = e.operands[scatter.position];
+    ChunkedEinSum relative{
+        {e.sources[position.source], {builder_.find_or_add(positions, {}), DType::i64, {scatter.label}}},
+        {{0, position.access}, {1, {{Index{}}, std::nullopt}}},
+        {},
+        {},
+        std::nullopt,
+        {{{type, OperandValue{0}}}},
+        DType::i64};
+    if (type != DType::i64) relative.body.steps.push_back({DType::i64, Convert{}});
+    relative.body.steps.push_back(operand_step(1, DType::i64));
+    relative.body.steps.push_back({DType::i64, ApplyBinary{BinaryFunction::subtract}});
+    relative.output = labels_of(e, {{operand_step(scatter.position, type)}}, {scatter.position});
+    e.sources.push_back(apply(relative, {0, 1}, part_name()));
+    return {e.sources.size() - 1, plain_access(relative.output)};
+  }
+
+  /// Chunks along v as large as they are, out of chunks as large as the first one.
+  Source cut_to_chunks(Source source, const std::vector<std::size_t>& output, DType dtype, const Scatter& scatter) {
+    const std::int64_t extent = cuts_.labels[scatter.label].extent.value();
+    if (extent % cuts_.parts[scatter.label] == 0) return source;
+    ChunkedEinSum whole{{std::move(source)},
+                        {{0, plain_access(output)}},
+                        output,
+                        {},
+                        std::nullopt,
+                        {{operand_step(0, compute_type(dtype))}},
+                        dtype};
+    whole.operands.front().access.pad = 0;  // it does not say how large the chunks of v are
+    const std::size_t positions = positions_operand(whole, scatter.label);
+    return apply(whole, {0, positions}, part_name());
   }
 
   /// Folds all chunks that agree on the output labels.
@@ -429,9 +521,9 @@ class EinSumLowering {
       bool gives = false;
       for (const Index& index : e.operands[operand].access.indices) {
         const std::optional<std::size_t> label = plain_label(index);
-        const bool is_cut = label && cuts_.is_cut(*label);
-        plain.access.indices.push_back(is_cut ? index : Index{});
-        gives = (is_cut && given.insert(*label).second) || gives;
+        const bool is_new = label && cuts_.is_cut(*label) && given.insert(*label).second;
+        plain.access.indices.push_back(is_new ? index : Index{});
+        gives = is_new || gives;
       }
       if (gives) added.push_back(std::move(plain));
     }

@@ -10,6 +10,7 @@
 #include "kernel/evaluate.h"
 #include "support/kernel_check.h"
 #include "support/random_join.h"
+#include "support/random_selection.h"
 
 namespace einrel::test {
 namespace {
@@ -51,7 +52,20 @@ TEST_P(RandomSpecs, OfLargeExtentsAgreeWithTheReference) {
     ASSERT_TRUE(every_kernel_agrees(
         random_join(static_cast<std::uint64_t>(GetParam() * per_instance + i), most_positions), taken));
   }
-  for (const KernelInfo& kernel : all_kernels()) EXPECT_GT(taken[kernel.name], 0) << kernel.name;
+  for (const KernelInfo& kernel : all_kernels()) {
+    const bool is_for_joins = kernel.name != "select";
+    EXPECT_EQ(taken[kernel.name] > 0, is_for_joins) << kernel.name;
+  }
+}
+
+TEST_P(RandomSpecs, OfSelectionsAgreeWithTheReference) {
+  constexpr int per_instance = 500;
+  std::map<std::string_view, int> taken;
+  for (int i = 0; i < per_instance; ++i) {
+    const auto seed = static_cast<std::uint64_t>(GetParam() * per_instance + i);
+    ASSERT_TRUE(every_kernel_agrees(random_selection(seed, i % 10 == 0 ? 50000 : 2000), taken));
+  }
+  EXPECT_GT(taken["select"], per_instance / 2);
 }
 
 /// Z[i,j] or a reduction over i of X[i,j] + 0.5 + 1.5 + ..., each constant another one; or, `nested`, of

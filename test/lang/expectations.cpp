@@ -165,6 +165,8 @@ void read_directive(Document& document, const std::string& word, const std::stri
     document.outputs.emplace(std::istream_iterator<std::string>(names), std::istream_iterator<std::string>());
   } else if (word == "error") {
     read_error(document, rest);
+  } else if (word == "fails") {
+    document.failure.push_back(rest);
   } else if (word == "help") {
     if (document.errors.empty()) throw DocumentError("help stands after the error that it belongs to");
     document.errors.back().help = rest;
@@ -209,7 +211,7 @@ SourceText read_source(const std::filesystem::path& path) {
 }
 
 Document read_document(SourceText source) {
-  Document document{std::move(source), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  Document document{std::move(source), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   for (const Directive& directive : directives_of(document.source.text())) {
     try {
       read_directive(document, directive.word, directive.rest);
@@ -218,8 +220,9 @@ Document read_document(SourceText source) {
     }
   }
   const bool expects_values = !document.values.empty() || !document.types.empty() || !document.sames.empty();
-  if (expects_values == !document.errors.empty()) {
-    throw DocumentError(fmt::format("{} must have values (#! expect, #! same) or errors (#! error), and not both",
+  const int kinds = (expects_values ? 1 : 0) + (document.errors.empty() ? 0 : 1) + (document.failure.empty() ? 0 : 1);
+  if (kinds != 1) {
+    throw DocumentError(fmt::format("{} must have values (#! expect, #! same) or errors (#! error) or fail (#! fails)",
                                     document.source.name()));
   }
   return document;

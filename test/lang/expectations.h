@@ -61,6 +61,7 @@ struct Document {
   std::vector<ExpectedType> types;
   std::vector<ExpectedSame> sames;
   std::vector<ExpectedError> errors;
+  std::vector<std::string> failure;  ///< #! fails words: what is said when the data stop the run, whatever computes
   std::optional<std::vector<std::string>> outputs;
   std::size_t steps = 1;  ///< #! steps 5
 };

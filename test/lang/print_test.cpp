@@ -1,6 +1,7 @@
 #include "einsum/text/print.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -29,7 +30,7 @@ struct Said {
   std::string operator()(const build::Access& access) const {
     std::string text = access.tensor.text;
     for (const build::Index& index : access.indices) {
-      text += "[";
+      text += index.is_computed ? "[computed" : "[";
       for (const build::IndexTerm& term : index.terms) text += fmt::format("{} {} ", term.coefficient, term.label.text);
       text += fmt::format("{}]", index.offset);
     }
@@ -49,6 +50,9 @@ struct Said {
   std::string operator()(const build::Random& random) const {
     return fmt::format("{} of stream {}", name_of(random.function),
                        random.stream ? std::to_string(*random.stream) : "");
+  }
+  std::string operator()(const build::InRange& range) const {
+    return fmt::format("in range {} {}[{}]", range.extent, range.tensor, fmt::join(range.shape, ","));
   }
   std::string operator()(const build::OpaqueCall& call) const {
     return fmt::format("{} {}", name_of(call.function), text_of(call.matrix));
@@ -132,7 +136,7 @@ class ExpandedProgram : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(ExpandedProgram, IsAProgramOfTheSameVertices) {
   const bool is_example = GetParam().parent_path() != std::filesystem::path(EINREL_LANG_DOCUMENTS);
-  const Document document = is_example ? Document{read_source(GetParam()), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}}
+  const Document document = is_example ? Document{read_source(GetParam()), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}, {}}
                                        : read_document(read_source(GetParam()));
   if (!document.errors.empty()) return;
   const CheckedProgram checked = check_document(document, is_example ? small_extents(GetParam()) : document.dims);

@@ -100,6 +100,7 @@ class BodyError {
   }
   std::optional<Steps> error(const Round&) const { return errors_[last_argument()] ? refuse() : std::nullopt; }
   static std::optional<Steps> error(const ApplyRandom&) { return std::nullopt; }  // of exact numbers, the same
+  static std::optional<Steps> error(const CheckRange&) { return std::nullopt; }
   /// The slopes hold for the arguments that random smooth bodies give (1 and above for logarithms and rsqrt).
   std::optional<Steps> error(const ApplyUnary& op) const {
     using U = UnaryFunction;

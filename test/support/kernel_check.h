@@ -20,7 +20,9 @@
 namespace einrel::test {
 
 /// The type that a kernel adds and multiplies the values of f32 bodies in.
-inline DType reduces_in(std::string_view kernel) { return kernel == "blocks" ? DType::f64 : DType::f32; }
+inline DType reduces_in(std::string_view kernel) {
+  return kernel == "blocks" || kernel == "select" ? DType::f64 : DType::f32;
+}
 
 /// A row-major tensor of these values, rounded or wrapped to the dtype.
 template <class Number>

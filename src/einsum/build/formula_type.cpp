@@ -47,6 +47,7 @@ struct TypeOfPart {
     return {reduced_type(reduce.reducer, type)};
   }
   Type operator()(const Random&) const { return {std::nullopt, false}; }
+  Type operator()(const InRange&) const { return {DType::i64}; }
   Type operator()(const OpaqueCall&) const { return arguments[0]; }
   Type operator()(const MacroCall&) const { throw Bug("macros have been expanded"); }
 };

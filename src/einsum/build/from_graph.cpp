@@ -44,6 +44,11 @@ struct StepFormula {
   Formula operator()(const ApplyRandom& random) const {
     return Formula(Random{random.function, random.stream}, arguments);
   }
+  Formula operator()(const CheckRange& check) const {
+    InRange range{check.extent, check.tensor, {}};
+    for (const Extent extent : check.shape) range.shape.push_back(extent.value());
+    return Formula(std::move(range), arguments);
+  }
 
  private:
   Formula converted() const { return weak ? cast(*weak, arguments[0]) : arguments[0]; }
@@ -62,7 +67,7 @@ std::vector<bool> weak_steps(const ScalarExpr& body) {
   for (std::size_t s = 0; s < body.steps.size(); ++s) {
     const ScalarStep& step = body.steps[s];
     bool is_weak = !std::holds_alternative<OperandValue>(step.op) && !std::holds_alternative<Convert>(step.op) &&
-                   !std::holds_alternative<Round>(step.op);
+                   !std::holds_alternative<Round>(step.op) && !std::holds_alternative<CheckRange>(step.op);
     for (const std::size_t argument : arguments[s]) is_weak = is_weak && weak[argument];
     weak.push_back(is_weak);
   }

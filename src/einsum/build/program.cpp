@@ -1,22 +1,40 @@
 #include "einsum/build/program.h"
 
+#include <algorithm>
+
 namespace einrel::build {
 
 std::size_t arity(const Node& node) {
   struct Visitor {
     std::size_t operator()(const Number&) const { return 0; }
     std::size_t operator()(const NameUse&) const { return 0; }
-    std::size_t operator()(const Access&) const { return 0; }
+    std::size_t operator()(const Access& access) const {
+      return static_cast<std::size_t>(std::count_if(access.indices.begin(), access.indices.end(),
+                                                    [](const Index& index) { return index.is_computed; }));
+    }
     std::size_t operator()(const Unary&) const { return 1; }
     std::size_t operator()(const Binary&) const { return 2; }
     std::size_t operator()(const Where&) const { return 3; }
     std::size_t operator()(const Cast&) const { return 1; }
     std::size_t operator()(const Reduce&) const { return 1; }
     std::size_t operator()(const Random& random) const { return random.stream ? 3 : 1; }
+    std::size_t operator()(const InRange&) const { return 2; }
     std::size_t operator()(const OpaqueCall&) const { return 1; }
     std::size_t operator()(const MacroCall& call) const { return call.arguments; }
   };
   return std::visit(Visitor{}, node.op);
+}
+
+std::optional<InRange> range_of(const Node& extent, const Node& tensor) {
+  const auto* const number = std::get_if<Number>(&extent.op);
+  const auto* const access = std::get_if<Access>(&tensor.op);
+  if (number == nullptr || !number->integer || access == nullptr || access->pad) return std::nullopt;
+  InRange range{*number->integer, access->tensor.text, {}};
+  for (const Index& index : access->indices) {
+    if (!index.terms.empty() || index.is_computed || index.offset < 0) return std::nullopt;
+    range.shape.push_back(index.offset);
+  }
+  return range;
 }
 
 std::vector<std::size_t> subexpression_starts(const Expr& expr) {

@@ -33,6 +33,8 @@ struct Index {
   std::vector<IndexTerm> terms;
   std::int64_t offset = 0;
   Span span;
+  /// It is instead the value of a formula, one of the nodes before the access: E[T[s],d]. All others are affine.
+  bool is_computed = false;
 };
 
 struct Number {
@@ -43,7 +45,7 @@ struct Number {
 struct NameUse {
   std::string name;
 };
-/// X[i,j], or pad(X[i+di], 0) when `pad` is set.
+/// X[i,j], or pad(X[i+di], 0) when `pad` is set. The formulas of computed indices, in order, are the nodes before it.
 struct Access {
   Name tensor;
   std::vector<Index> indices;
@@ -78,6 +80,13 @@ struct Random {
   std::optional<std::uint32_t> stream;
 };
 
+/// in_range_at(x, position, extent, tensor[shape]): the nodes before it are x and the position. See CheckRange.
+struct InRange {
+  std::int64_t extent = 0;
+  std::string tensor;
+  std::vector<std::int64_t> shape;
+};
+
 /// inverse[i,j](argument); the argument is the node before this one. The brackets name rows and columns.
 struct OpaqueCall {
   OpaqueFunction function{};
@@ -85,7 +94,7 @@ struct OpaqueCall {
 };
 
 using Operation =
-    std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, Random, OpaqueCall, MacroCall>;
+    std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, Random, InRange, OpaqueCall, MacroCall>;
 
 struct Node {
   Span span;  ///< the whole subexpression as written; for a node out of a macro, the call
@@ -95,6 +104,9 @@ struct Node {
 struct Expr {
   std::vector<Node> nodes;
 };
+
+/// An InRange of the nodes that its last two arguments were read as: 5, T[8]. Nothing where they are no such thing.
+std::optional<InRange> range_of(const Node& extent, const Node& tensor);
 
 /// How many of the subexpressions before it a node takes.
 std::size_t arity(const Node& node);

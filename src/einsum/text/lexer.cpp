@@ -15,7 +15,7 @@ namespace einrel {
 namespace {
 
 constexpr std::array<std::string_view, 6> statement_words{"dims", "input", "scalar", "def", "gradient", "output"};
-constexpr std::array<std::string_view, 5> other_words{"view", "pad", "where", "wrt", "inf"};
+constexpr std::array<std::string_view, 6> other_words{"view", "pad", "where", "in_range_at", "wrt", "inf"};
 constexpr std::array<std::string_view, 18> symbols{"**", "==", "!=", "<=", ">=", "+", "-", "*", "/",
                                                    "=",  "<",  ">",  "(",  ")",  "[", "]", ",", ":"};
 

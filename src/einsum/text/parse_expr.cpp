@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -267,6 +268,10 @@ class ExprParser {
       check_count(token, count, 4);
       const std::uint32_t stream = take_stream(token);
       emit(token.span.begin, build::Random{*random_at, stream});
+    } else if (token.text == "in_range_at") {
+      check_count(token, count, 4);
+      build::InRange range = take_range(token);
+      emit(token.span.begin, std::move(range));
     } else if (const auto dtype = dtype_named(token.text)) {
       check_count(token, count, 1);
       emit(token.span.begin, build::Cast{*dtype});
@@ -288,6 +293,18 @@ class ExprParser {
     const auto stream = static_cast<std::uint32_t>(*number->integer);
     expr_.nodes.pop_back();
     return stream;
+  }
+
+  /// The last two arguments of in_range_at.
+  build::InRange take_range(const Token& function) {
+    std::optional<build::InRange> range = build::range_of(expr_.nodes[expr_.nodes.size() - 2], expr_.nodes.back());
+    if (!range) {
+      throw SyntaxError{{"in_range_at ends with a whole number and a tensor's name and shape",
+                         {function.span},
+                         "as in in_range_at(T[s], s, 5, T[8])"}};
+    }
+    expr_.nodes.resize(expr_.nodes.size() - 2);
+    return *std::move(range);
   }
 
   void access_or_macro(const Token& token) {
@@ -351,9 +368,35 @@ class ExprParser {
     cursor_.expect("[", "indices stand in brackets");
     while (!cursor_.accept("]")) {
       if (!indices.empty() && !cursor_.at_symbol(":")) cursor_.expect(",", "between indices");
-      indices.push_back(index());
+      indices.push_back(is_element_ahead() ? computed_index() : index());
     }
     return indices;
+  }
+
+  /// Whether the index at hand reads a tensor or calls a function.
+  bool is_element_ahead() const {
+    std::size_t depth = 0;
+    for (std::size_t ahead = 0; !cursor_.at_end_of_statement(ahead); ++ahead) {
+      const Token& token = cursor_.peek(ahead);
+      const bool opens = token.text == "[" || token.text == "(";
+      if (opens && ahead > 0 && cursor_.peek(ahead - 1).kind == TokenKind::name) return true;
+      if (opens) ++depth;
+      const bool closes = token.text == "]" || token.text == ")";
+      if (depth == 0 && (closes || token.text == ",")) return false;
+      if (closes) --depth;
+    }
+    return false;
+  }
+
+  /// T[s] of E[T[s],d]
+  build::Index computed_index() {
+    const Level level(depth_, cursor_.peek());
+    build::Index index;
+    index.is_computed = true;
+    index.span.begin = here();
+    additive();
+    index.span.end = cursor_.previous_end();
+    return index;
   }
 
   void index_part(build::Index& index, std::int64_t sign) {
@@ -380,13 +423,6 @@ class ExprParser {
       }
     };
     take(first);
-    if (label && (cursor_.at_symbol("[") || cursor_.at_symbol("("))) {
-      throw SyntaxError{{fmt::format("'{}' cannot be read inside an index", first.text),
-                         {first.span},
-                         fmt::format("an index is made of labels and numbers; select by a comparison: sum[v] (v == "
-                                     "{}[...]) * X[v,...]",
-                                     first.text)}};
-    }
     if (cursor_.accept("*")) {
       const Token second = cursor_.next();
       if (second.kind == first.kind) {

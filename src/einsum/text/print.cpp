@@ -106,6 +106,14 @@ class BodyPrinter {
     push(fmt::format("{}_at({}, {}, {}, {})", name_of(random.function), seed.text, position.text, iteration.text,
                      random.stream));
   }
+  void print(const CheckRange& check, const ScalarStep&) {
+    const Text position = pop();
+    const Text value = pop();
+    std::vector<std::int64_t> shape;
+    for (const Extent extent : check.shape) shape.push_back(extent.value());
+    push(fmt::format("in_range_at({}, {}, {}, {}[{}])", value.text, position.text, check.extent, check.tensor,
+                     fmt::join(shape, ",")));
+  }
   void print(const Round& round, const ScalarStep&) { push(fmt::format("{}({})", name_of(round.to), pop().text)); }
 
   const Vertex& vertex_;

@@ -1,6 +1,7 @@
 #include "einsum/text/print_program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <variant>
@@ -141,9 +142,9 @@ class ProgramPrinter {
     index.span.end = text_.size();
   }
 
-  /// What is left to write of an expression: text, or a subexpression in a place that asks for this much.
+  /// What is left to write of an expression: text, an index, or a subexpression in a place that asks for this much.
   struct Rest {
-    std::variant<std::string, std::size_t> what;
+    std::variant<std::string, std::size_t, build::Index*> what;
     Precedence place = Precedence::comparison;
   };
   /// Where the subexpression that ends in a node ends in the text.
@@ -164,6 +165,10 @@ class ProgramPrinter {
       const auto& [what, place] = std::get<Rest>(next);
       if (const auto* const text = std::get_if<std::string>(&what)) {
         text_ += *text;
+        continue;
+      }
+      if (auto* const* const index = std::get_if<build::Index*>(&what)) {
+        print(**index);
         continue;
       }
       const std::size_t n = std::get<std::size_t>(what);
@@ -193,14 +198,22 @@ class ProgramPrinter {
     text_ += use.name;
     return {};
   }
-  std::vector<Rest> parts_of(build::Access& access, const Arguments&, const build::Expr&) {
+  std::vector<Rest> parts_of(build::Access& access, const Arguments& arguments, const build::Expr&) {
     if (access.pad) text_ += "pad(";
     print(access.tensor);
-    text_ += "[";
-    list(access.indices, ",", [&](build::Index& index) { print(index); });
-    text_ += "]";
-    if (access.pad) text_ += fmt::format(", {})", number_text(*access.pad));
-    return {};
+    std::vector<Rest> parts;
+    std::size_t computed = 0;
+    for (build::Index& index : access.indices) {
+      parts.push_back({&index == &access.indices.front() ? "[" : ","});
+      if (index.is_computed) {
+        parts.push_back({arguments[computed++], Precedence::sum});
+      } else {
+        parts.push_back({&index});
+      }
+    }
+    parts.push_back({access.indices.empty() ? "[]" : "]"});
+    if (access.pad) parts.push_back({fmt::format(", {})", number_text(*access.pad))});
+    return parts;
   }
   std::vector<Rest> parts_of(const build::Unary& unary, const Arguments& arguments, const build::Expr&) {
     if (unary.function != UnaryFunction::negate) return call(std::string(name_of(unary.function)), arguments);
@@ -239,6 +252,11 @@ class ProgramPrinter {
     if (!random.stream) return call(name, arguments);
     std::vector<Rest> parts = call(name + "_at", arguments);
     parts.back() = {fmt::format(", {})", *random.stream)};
+    return parts;
+  }
+  std::vector<Rest> parts_of(const build::InRange& range, const Arguments& arguments, const build::Expr&) {
+    std::vector<Rest> parts = call("in_range_at", arguments);
+    parts.back() = {fmt::format(", {}, {}[{}])", range.extent, range.tensor, fmt::join(range.shape, ","))};
     return parts;
   }
   std::vector<Rest> parts_of(build::OpaqueCall& opaque, const Arguments& arguments, const build::Expr&) {

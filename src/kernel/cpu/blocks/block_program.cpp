@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "einsum/random_number.h"
+#include "einsum/scalar_value.h"
 #include "kernel/cpu/blocks/block_math.h"
 #include "kernel/cpu/blocks/reading.h"
 #include "kernel/kernel.h"
@@ -172,6 +173,12 @@ class BlockProgram::Compiler {
     const Typed position = pop();
     const Typed seed = pop();
     return {emit(op, kind_of(type), {seed.value, position.value, iteration.value}), type};
+  }
+
+  Typed compile_step(const CheckRange& op, DType type) {
+    const Typed position = pop();
+    const Typed value = pop();
+    return {emit(op, kind_of(type), {value.value, position.value}), type};
   }
 
   static DType after_arithmetic(DType type, bool may_leave) {
@@ -426,6 +433,12 @@ struct BlockRun::Executor {
         z[i] = static_cast<T>(random_number(random.function, place, is_single));
       }
     });
+  }
+  void operator()(const CheckRange& check) const {
+    const auto* const value = argument<std::int64_t>(0);
+    const auto* const position = argument<std::int64_t>(1);
+    auto* const z = result<std::int64_t>();
+    for (std::size_t i = 0; i < count; ++i) z[i] = checked_range(check, value[i], position[i]);
   }
   void operator()(const Round& round) const {
     BlockProgram::with_type(argument_kind(0),

@@ -46,7 +46,7 @@ class BlockProgram {
     DType type = DType::f32;
   };
   struct Instruction {
-    std::variant<Load, Ramp, ApplyUnary, ApplyBinary, ApplyWhere, ConvertTo, Round, ApplyRandom> op;
+    std::variant<Load, Ramp, ApplyUnary, ApplyBinary, ApplyWhere, ConvertTo, Round, ApplyRandom, CheckRange> op;
     std::size_t result = 0;
     std::array<std::size_t, 3> arguments{};
     std::size_t argument_count = 0;

@@ -149,6 +149,7 @@ class Matcher {
   /// Products are of operands as they are stored.
   static std::optional<Term> apply(const Round&, DType) { return std::nullopt; }
   static std::optional<Term> apply(const ApplyRandom&, DType) { return std::nullopt; }
+  static std::optional<Term> apply(const CheckRange&, DType) { return std::nullopt; }
 
   const ScalarBindings& scalars_;
   std::vector<Term> stack_;

@@ -1,0 +1,314 @@
+#include "einsum/selection.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+
+namespace einrel {
+namespace {
+
+constexpr std::size_t most_steps = 64;
+
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
+/// Adds factor * coefficient to the term that `is_same` finds, or makes it.
+template <class Term, class IsSame>
+void add_term(std::vector<Term>& terms, Term term, std::int64_t factor, const IsSame& is_same) {
+  const auto known = std::find_if(terms.begin(), terms.end(), is_same);
+  term.coefficient = times(factor, term.coefficient);
+  if (known == terms.end()) {
+    terms.push_back(term);
+  } else {
+    known->coefficient = plus(known->coefficient, term.coefficient);
+  }
+  std::erase_if(terms, [](const Term& each) { return each.coefficient == 0; });
+}
+
+/// a + factor * b
+SelectingForm sum_of(SelectingForm a, const SelectingForm& b, std::int64_t factor) {
+  a.labels.offset = plus(a.labels.offset, times(factor, b.labels.offset));
+  for (const IndexTerm& term : b.labels.terms)
+    add_term(a.labels.terms, term, factor, [&](const IndexTerm& each) { return each.label == term.label; });
+  for (const ElementTerm& term : b.elements)
+    add_term(a.elements, term, factor, [&](const ElementTerm& each) { return each.operand == term.operand; });
+  return a;
+}
+
+std::int64_t coefficient_of(const SelectingForm& form, std::size_t label) {
+  for (const IndexTerm& term : form.labels.terms) {
+    if (term.label == label) return term.coefficient;
+  }
+  return 0;
+}
+
+bool reads(const Access& access, std::size_t label) {
+  return std::any_of(access.indices.begin(), access.indices.end(), [&](const Index& index) {
+    return std::any_of(index.terms.begin(), index.terms.end(),
+                       [&](const IndexTerm& term) { return term.label == label; });
+  });
+}
+
+/// form == 0, and the steps that say so.
+struct Equation {
+  SelectingForm form;
+  ScalarExpr steps;
+};
+
+/// What a step leaves on the stack: `value` where all equations hold, else 0.
+struct Part {
+  ScalarExpr steps;  ///< as they stand in the body
+  std::vector<Equation> equations;
+  ScalarExpr value;
+  bool is_one = false;                ///< the value is 1
+  std::optional<SelectingForm> form;  ///< of a whole number
+};
+
+bool is_number(const ScalarExpr& expr, double value) {
+  const auto* const constant = std::get_if<Constant>(&expr.steps.back().op);
+  return expr.steps.size() == 1 && constant != nullptr &&
+         std::visit([&](auto number) { return static_cast<double>(number) == value; }, constant->value);
+}
+
+ScalarExpr joined(std::initializer_list<const ScalarExpr*> parts, const ScalarStep& last) {
+  ScalarExpr all;
+  for (const ScalarExpr* const part : parts) all.steps.insert(all.steps.end(), part->steps.begin(), part->steps.end());
+  all.steps.push_back(last);
+  return all;
+}
+
+std::vector<Equation> united(std::vector<Equation> a, const std::vector<Equation>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// Goes over the steps of a body and keeps what their stack would hold.
+class Reader {
+ public:
+  Part run(const ScalarExpr& body) {
+    for (const ScalarStep& step : body.steps) {
+      taken_.assign(stack_.end() - static_cast<std::ptrdiff_t>(arity(step)), stack_.end());
+      stack_.resize(stack_.size() - taken_.size());
+      Part part;
+      for (const Part& each : taken_)
+        part.steps.steps.insert(part.steps.steps.end(), each.steps.steps.begin(), each.steps.steps.end());
+      part.steps.steps.push_back(step);
+      part.value = part.steps;
+      std::visit([&](const auto& op) { read(op, step, part); }, step.op);
+      stack_.push_back(std::move(part));
+    }
+    return std::move(stack_.back());
+  }
+
+ private:
+  static bool is_whole(DType type) { return type == DType::i64 || type == DType::i32; }
+
+  static void read(const OperandValue& op, const ScalarStep& step, Part& part) {
+    if (is_whole(step.type)) part.form = SelectingForm{{}, {{1, op.operand}}};
+  }
+  static void read(const LabelValue& op, const ScalarStep& step, Part& part) {
+    if (is_whole(step.type)) part.form = SelectingForm{{0, {{1, op.label}}}, {}};
+  }
+  static void read(const Constant& op, const ScalarStep& step, Part& part) {
+    if (is_whole(step.type)) part.form = SelectingForm{{std::get<std::int64_t>(op.value), {}}, {}};
+    part.is_one = std::visit([](auto number) { return number == 1; }, op.value);
+  }
+  void read(const ApplyUnary& op, const ScalarStep& step, Part& part) const {
+    if (op.function != UnaryFunction::negate) return;
+    if (may_add(step.type)) part.form = sum_of({}, *taken_[0].form, -1);
+    part.equations = taken_[0].equations;
+    part.value = joined({&taken_[0].value}, step);
+  }
+  /// Conversions of labels to i32 change nothing, since a dimension that i32 indexes has no more positions.
+  void read(const Convert&, const ScalarStep& step, Part& part) const {
+    const Part& x = taken_[0];
+    const bool widens = x.form && (step.type == DType::i64 || x.form->elements.empty() || is_begin(*x.form));
+    if (is_whole(step.type) && is_whole(x.steps.type()) && widens) part.form = x.form;
+    part.equations = x.equations;
+    part.value = joined({&x.value}, step);
+    part.is_one = x.is_one;
+    if (part.is_one) part.value = {{number(1, step.type)}};
+  }
+  void read(const Round&, const ScalarStep& step, Part& part) const {
+    part.equations = taken_[0].equations;
+    part.value = joined({&taken_[0].value}, step);
+  }
+  void read(const ApplyBinary& op, const ScalarStep& step, Part& part) const {
+    const Part& a = taken_[0];
+    const Part& b = taken_[1];
+    switch (op.function) {
+      case BinaryFunction::add:
+      case BinaryFunction::subtract:
+        if (may_add(step.type)) part.form = sum_of(*a.form, *b.form, op.function == BinaryFunction::add ? 1 : -1);
+        return;
+      case BinaryFunction::equal: return read_equation(part);
+      case BinaryFunction::multiply: return read_product(step, part);
+      case BinaryFunction::minimum:
+        if (step.type == DType::boolean) read_product({step.type, ApplyBinary{op.function}}, part);
+        return;
+      case BinaryFunction::divide:
+        if (!b.equations.empty()) return;
+        part.equations = a.equations;
+        part.value = joined({&a.value, &b.value}, step);
+        return;
+      default: return;
+    }
+  }
+  void read(const ApplyWhere&, const ScalarStep& step, Part& part) const {
+    const auto& [condition, value, other] = std::tie(taken_[0], taken_[1], taken_[2]);
+    if (!is_number(other.steps, 0)) return;
+    part.equations = united(condition.equations, value.equations);
+    part.is_one = condition.is_one && value.is_one;
+    part.value = condition.is_one ? value.value : joined({&condition.value, &value.value, &other.value}, step);
+  }
+  template <class Other>
+  static void read(const Other&, const ScalarStep&, Part&) {}
+
+  /// Sums of elements in i32 could leave it.
+  bool may_add(DType type) const {
+    return is_whole(type) && std::all_of(taken_.begin(), taken_.end(), [&](const Part& part) {
+             return part.form && (type == DType::i64 || part.form->elements.empty());
+           });
+  }
+  /// v + B[], made where a kernel is cut out.
+  bool is_begin(const SelectingForm& form) const { return form.labels.terms.size() == 1 && form.elements.size() == 1; }
+
+  void read_equation(Part& part) const {
+    if (!taken_[0].form || !taken_[1].form) return;
+    SelectingForm form = sum_of(*taken_[0].form, *taken_[1].form, -1);
+    if (form.labels.terms.empty()) return;
+    part.equations.push_back({std::move(form), part.steps});
+    part.is_one = true;
+    part.value = {{number(1, DType::boolean)}};
+  }
+
+  void read_product(const ScalarStep& step, Part& part) const {
+    const Part& a = taken_[0];
+    const Part& b = taken_[1];
+    if (a.form && b.form && step.type == DType::i64) {
+      const auto scale = [&](const Part& number, const Part& of) {
+        const SelectingForm& form = *number.form;
+        if (form.labels.terms.empty() && form.elements.empty()) part.form = sum_of({}, *of.form, form.labels.offset);
+      };
+      scale(a, b);
+      scale(b, a);
+    }
+    part.equations = united(a.equations, b.equations);
+    if (part.equations.empty()) return;
+    part.is_one = a.is_one && b.is_one;
+    part.value = a.is_one ? b.value : b.is_one ? a.value : joined({&a.value, &b.value}, step);
+  }
+
+  static ScalarStep number(std::int64_t value, DType type) {
+    return {type, is_float(type) ? Constant{static_cast<double>(value)} : Constant{value}};
+  }
+
+  std::vector<Part> stack_;
+  std::vector<Part> taken_;
+};
+
+/// Finds a label for each equation.
+class Solver {
+ public:
+  Solver(const EinSum& einsum, Part part) : einsum_(einsum), part_(std::move(part)) {}
+
+  std::optional<Selected> run() {
+    std::vector<Equation> left = part_.equations;
+    for (Equation& equation : left) {
+      const std::optional<std::size_t> label = decided_by(equation.form);
+      if (label) {
+        solve(*label, equation.form, left);
+      } else {
+        unsolved_.push_back(equation.steps);
+      }
+    }
+    if (selections_.empty()) return std::nullopt;
+    for (const ScalarExpr& condition : unsolved_) {
+      const DType type = part_.value.type();
+      const ScalarStep zero{type, is_float(type) ? Constant{0.0} : Constant{std::int64_t{0}}};
+      const ScalarExpr nothing{{zero}};
+      part_.value = joined({&condition, &part_.value, &nothing}, {type, ApplyWhere{}});
+    }
+    return Selected{std::move(selections_), std::move(part_.value)};
+  }
+
+ private:
+  bool is_reduced(std::size_t label) const {
+    return std::find(einsum_.reduced.begin(), einsum_.reduced.end(), label) != einsum_.reduced.end();
+  }
+
+  /// The label of most positions, so that fewest are left, and rather one that is reduced.
+  std::optional<std::size_t> decided_by(const SelectingForm& form) const {
+    std::optional<std::size_t> best;
+    const auto rank = [&](std::size_t label) {
+      const Extent extent = einsum_.labels[label].extent;
+      return std::pair(extent.is_open() ? std::numeric_limits<std::int64_t>::max() : extent.value(), is_reduced(label));
+    };
+    for (const IndexTerm& term : form.labels.terms) {
+      if ((term.coefficient != 1 && term.coefficient != -1) || is_read_by_elements(term.label)) continue;
+      if (!best || rank(*best) < rank(term.label)) best = term.label;
+    }
+    return best;
+  }
+
+  bool is_read_by_elements(std::size_t label) const {
+    return std::any_of(part_.equations.begin(), part_.equations.end(), [&](const Equation& equation) {
+      return std::any_of(equation.form.elements.begin(), equation.form.elements.end(),
+                         [&](const ElementTerm& term) { return reads(einsum_.operands[term.operand], label); });
+    });
+  }
+
+  /// 0 = form = c * label + rest, so label = -c * rest, where c is 1 or -1.
+  void solve(std::size_t label, const SelectingForm& form, std::vector<Equation>& equations) {
+    const std::int64_t c = coefficient_of(form, label);
+    const SelectingForm itself{{0, {{1, label}}}, {}};
+    const SelectingForm position = sum_of({}, sum_of(form, itself, -c), -c);
+    const auto substitute = [&](SelectingForm& other) {
+      const std::int64_t factor = coefficient_of(other, label);
+      other = sum_of(sum_of(other, itself, -factor), position, factor);
+    };
+    for (Equation& equation : equations) substitute(equation.form);
+    for (Selection& selection : selections_) substitute(selection.position);
+    selections_.push_back({label, position});
+  }
+
+  const EinSum& einsum_;
+  Part part_;
+  std::vector<Selection> selections_;
+  std::vector<ScalarExpr> unsolved_;
+};
+
+bool begins_with_zero(const EinSum& einsum) { return einsum.reducer == Reducer::sum || einsum.reducer == Reducer::any; }
+
+bool compares(const ScalarStep& step) {
+  const auto* const binary = std::get_if<ApplyBinary>(&step.op);
+  return binary != nullptr && binary->function == BinaryFunction::equal;
+}
+
+}  // namespace
+
+std::optional<Selected> selected(const EinSum& einsum) {
+  const std::vector<ScalarStep>& steps = einsum.body.steps;
+  if (steps.size() > most_steps || !begins_with_zero(einsum) || std::none_of(steps.begin(), steps.end(), compares))
+    return std::nullopt;
+  Part part = Reader().run(einsum.body);
+  if (part.equations.empty()) return std::nullopt;
+  return Solver(einsum, std::move(part)).run();
+}
+
+std::vector<bool> selected_labels(const EinSum& einsum) {
+  std::vector<bool> labels(einsum.labels.size(), false);
+  if (const std::optional<Selected> found = selected(einsum)) {
+    for (const Selection& selection : found->selections) labels[selection.label] = true;
+  }
+  return labels;
+}
+
+}  // namespace einrel

@@ -1,0 +1,218 @@
+#include "einsum/selection_split.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "einsum/selection.h"
+#include "einsum/vertex_splitter.h"
+
+namespace einrel {
+namespace {
+
+/// What lies between may be so many times as much as what the vertex reads and writes: each value of a window takes
+/// part in as many products as the window has positions.
+constexpr double most_growth = 64;
+
+ScalarStep whole(std::int64_t value) { return {DType::i64, Constant{value}}; }
+ScalarStep binary(DType type, BinaryFunction function) { return {type, ApplyBinary{function}}; }
+ScalarStep zero_of(DType type) { return {type, is_float(type) ? Constant{0.0} : Constant{std::int64_t{0}}}; }
+
+void append(ScalarExpr& expr, const std::vector<ScalarStep>& steps) {
+  expr.steps.insert(expr.steps.end(), steps.begin(), steps.end());
+}
+
+/// where(condition, value, 0)
+ScalarExpr only_where(ScalarExpr condition, const ScalarExpr& value) {
+  append(condition, value.steps);
+  append(condition, {zero_of(value.type()), {value.type(), ApplyWhere{}}});
+  return condition;
+}
+
+/// A leaf, which a kernel reads as it is.
+bool is_leaf(const ScalarExpr& value) { return value.steps.size() == 1; }
+
+class SelectionSplit {
+ public:
+  SelectionSplit(VertexSplitter splitter, const EinGraph& graph)
+      : splitter_(std::move(splitter)), einsum_(splitter_.einsum()), graph_(graph) {}
+
+  /// True when it appended the vertices that replace the original one.
+  bool run() {
+    if (einsum_.reducer != Reducer::sum || splitter_.has_no_bindings()) return false;
+    std::optional<Selected> found = selected(einsum_);
+    if (!found) return false;
+    selections_ = std::move(found->selections);
+    is_selected_ = selected_labels(einsum_);
+    if (is_leaf(found->value)) {
+      const ScalarExpr body = only_selected(selections_, found->value);
+      if (body == einsum_.body) return false;
+      splitter_.finish(body, splitter_.all_labels(), Reducer::sum);
+    } else {
+      append_parts(found->value);
+    }
+    return splitter_.keep_what_fits(most_bytes());
+  }
+
+ private:
+  using Selections = std::vector<Selection>;
+
+  /// The position of a selection, as a value.
+  ScalarExpr position_of(const Selection& selection) const {
+    ScalarExpr sum;
+    const auto add = [&](std::vector<ScalarStep> steps, std::int64_t coefficient) {
+      if (coefficient != 1)
+        steps.insert(steps.end(), {whole(coefficient), binary(DType::i64, BinaryFunction::multiply)});
+      const bool is_first = sum.steps.empty();
+      append(sum, steps);
+      if (!is_first) sum.steps.push_back(binary(DType::i64, BinaryFunction::add));
+    };
+    for (const IndexTerm& term : selection.position.labels.terms)
+      add({{DType::i64, LabelValue{term.label}}}, term.coefficient);
+    for (const ElementTerm& term : selection.position.elements) add(element(term.operand), term.coefficient);
+    const std::int64_t offset = selection.position.labels.offset;
+    if (offset != 0 || sum.steps.empty()) add({whole(offset)}, 1);
+    return sum;
+  }
+
+  /// Of an integer tensor, as an i64.
+  std::vector<ScalarStep> element(std::size_t operand) const {
+    const DType type = graph_[splitter_.operand(operand).first].dtype;
+    std::vector<ScalarStep> steps{{type, OperandValue{operand}}};
+    if (type != DType::i64) steps.push_back({DType::i64, Convert{}});
+    return steps;
+  }
+
+  /// where(label == position, ..., 0) for each selection.
+  ScalarExpr only_selected(const Selections& selections, ScalarExpr value) const {
+    for (auto selection = selections.rbegin(); selection != selections.rend(); ++selection) {
+      ScalarExpr condition{{{DType::i64, LabelValue{selection->label}}}};
+      append(condition, position_of(*selection).steps);
+      condition.steps.push_back(binary(DType::boolean, BinaryFunction::equal));
+      value = only_where(std::move(condition), value);
+    }
+    return value;
+  }
+
+  LabelSet without_selected(LabelSet labels) const {
+    for (std::size_t l = 0; l < labels.size(); ++l) labels[l] = labels[l] && !is_selected_[l];
+    return labels;
+  }
+
+  bool is_output(std::size_t label) const {
+    return std::find(einsum_.output.begin(), einsum_.output.end(), label) != einsum_.output.end();
+  }
+
+  void append_parts(const ScalarExpr& value) {
+    ScalarExpr gathered = gather(value);
+    Selections scattered;
+    for (const Selection& selection : selections_) {
+      if (is_output(selection.label)) scattered.push_back(selection);
+    }
+    const LabelSet rest = without_selected(splitter_.all_labels());
+    if (scattered.empty()) return splitter_.finish(gathered, rest, Reducer::sum);
+    LabelSet needed = splitter_.output_labels();
+    for (const Selection& selection : scattered) unite(needed, splitter_.labels_of(position_of(selection)));
+    gathered = splitter_.intermediate(gathered, rest, without_selected(needed)).expr;
+    const ScalarExpr body = only_selected(scattered, gathered);
+    LabelSet all = splitter_.output_labels();
+    unite(all, splitter_.labels_of(body));
+    splitter_.finish(body, all, Reducer::sum);
+  }
+
+  static void unite(LabelSet& all, const LabelSet& more) {
+    for (std::size_t l = 0; l < all.size(); ++l) all[l] = all[l] || more[l];
+  }
+
+  /// The value without selected labels: what reads them becomes a gather, and they themselves become their positions.
+  ScalarExpr gather(const ScalarExpr& value) {
+    ScalarExpr result;
+    for (const ScalarStep& step : value.steps) {
+      const auto* const label = std::get_if<LabelValue>(&step.op);
+      const Selections read = selections_read_by(splitter_.labels_of({{step}}));
+      if (read.empty()) {
+        result.steps.push_back(step);
+      } else if (label != nullptr) {
+        append(result, position_of(read.front()).steps);
+        if (step.type != DType::i64) result.steps.push_back({step.type, Convert{}});
+      } else {
+        const ScalarExpr body = only_selected(read, {{step}});
+        const LabelSet all = splitter_.labels_of(body);
+        append(result, splitter_.intermediate(body, all, without_selected(all)).expr.steps);
+      }
+    }
+    // Where no position is, nothing counts, whatever the value makes of 0.
+    for (const Selection& selection : selections_) {
+      if (!is_output(selection.label)) result = only_in_range(selection, result);
+    }
+    return result;
+  }
+
+  Selections selections_read_by(const LabelSet& labels) const {
+    Selections read;
+    for (const Selection& selection : selections_) {
+      if (labels[selection.label]) read.push_back(selection);
+    }
+    return read;
+  }
+
+  ScalarExpr only_in_range(const Selection& selection, const ScalarExpr& value) const {
+    const std::int64_t extent = einsum_.labels[selection.label].extent.value();
+    if (stays_in_range(selection, extent)) return value;
+    ScalarExpr not_negative = position_of(selection);
+    append(not_negative, {whole(0), binary(DType::boolean, BinaryFunction::greater_equal)});
+    ScalarExpr inside = position_of(selection);
+    append(inside, {whole(extent), binary(DType::boolean, BinaryFunction::less)});
+    return only_where(std::move(not_negative), only_where(std::move(inside), value));
+  }
+
+  /// Of labels alone, or one element that has been checked.
+  bool stays_in_range(const Selection& selection, std::int64_t extent) const {
+    const auto& [labels, elements] = selection.position;
+    if (elements.size() == 1 && labels.terms.empty() && labels.offset == 0 && elements.front().coefficient == 1)
+      return is_checked(splitter_.operand(elements.front().operand).first, extent);
+    if (!elements.empty()) return false;
+    std::int64_t low = labels.offset;
+    std::int64_t high = low;
+    for (const IndexTerm& term : labels.terms) {
+      const std::int64_t reach = checked_multiply(term.coefficient, einsum_.labels[term.label].extent.value() - 1);
+      std::int64_t& end = term.coefficient < 0 ? low : high;
+      end = checked_add(end, reach);
+    }
+    return low >= 0 && high < extent;
+  }
+
+  bool is_checked(VertexId id, std::int64_t extent) const {
+    const EinSum* const einsum = einsum_of(graph_[id]);
+    if (einsum == nullptr || einsum->reducer) return false;
+    const auto* const check = std::get_if<CheckRange>(&einsum->body.steps.back().op);
+    return check != nullptr && check->extent <= extent;
+  }
+
+  /// That a vertex between may take: not much more than the program needs as it is written.
+  double most_bytes() const {
+    double bytes = 0;
+    const auto bytes_of = [](const Vertex& vertex) {
+      double own = static_cast<double>(size_of(vertex.dtype));
+      for (const Extent extent : vertex.bound) own *= static_cast<double>(extent.value());
+      return own;
+    };
+    for (const VertexId input : splitter_.vertex().inputs) bytes += bytes_of(graph_[input]);
+    return most_growth * (bytes + bytes_of(splitter_.vertex()));
+  }
+
+  VertexSplitter splitter_;
+  const EinSum& einsum_;
+  const EinGraph& graph_;
+  std::vector<Selection> selections_;
+  std::vector<bool> is_selected_;
+};
+
+}  // namespace
+
+EinGraph split_selections(const EinGraph& graph) {
+  return replace_vertices(graph, [](const Vertex&, VertexSplitter splitter, const EinGraph& result) {
+    return SelectionSplit(std::move(splitter), result).run();
+  });
+}
+
+}  // namespace einrel

@@ -1,0 +1,283 @@
+#include "kernel/cpu/selection/select_nest.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "einsum/selection.h"
+
+namespace einrel::selecting {
+namespace {
+
+/// base + sum of coefficient * position over labels.
+struct Affine {
+  std::int64_t base = 0;
+  std::vector<std::int64_t> coefficients;
+};
+
+class Builder {
+ public:
+  Builder(const KernelSpec& spec, const Selected& found)
+      : spec_(spec),
+        einsum_(spec.einsum),
+        found_(found),
+        is_selected_(einsum_.labels.size(), false),
+        is_fixed_(einsum_.labels.size(), false) {
+    for (const Selection& selection : found.selections) is_selected_[selection.label] = true;
+  }
+
+  std::variant<SelectNest, std::string> run() {
+    if (std::string reason = take_source(); !reason.empty()) return reason;
+    add_result();
+    add_source();
+    add(zero());  // keys, which are counted when all labels are known that they have
+    for (const Selection& selection : found_.selections) {
+      if (!add_selector(selection)) return "an element that is padded selects";
+    }
+    if (!refusal_.empty()) return refusal_;
+    add_keys();
+    add_loops();
+    return std::move(nest_);
+  }
+
+ private:
+  Affine zero() const { return {0, std::vector<std::int64_t>(einsum_.labels.size(), 0)}; }
+
+  std::size_t add(Affine form) {
+    forms_.push_back(std::move(form));
+    return forms_.size() - 1;
+  }
+
+  std::string take_source() {
+    const std::vector<ScalarStep>& steps = found_.value.steps;
+    nest_.source.dtype = spec_.result.dtype;
+    if (steps.size() != 1) return "what is selected is computed";
+    if (const auto* const value = std::get_if<OperandValue>(&steps.front().op)) {
+      nest_.source.operand = value->operand;
+      if (spec_.operands[value->operand].dtype != spec_.result.dtype) return "it changes the dtype";
+      return "";
+    }
+    const bool is_narrow = spec_.result.dtype == DType::bf16 || spec_.result.dtype == DType::f16;
+    if (is_narrow) return "it adds up numbers in a narrow type";
+    if (const auto* const constant = std::get_if<Constant>(&steps.front().op)) {
+      nest_.source.number = std::visit([](auto number) { return static_cast<double>(number); }, constant->value);
+    } else if (const auto* const scalar = std::get_if<ScalarValue>(&steps.front().op)) {
+      nest_.source.number = spec_.scalars.at(scalar->name);
+    } else {
+      return "what is selected is the value of a label";
+    }
+    const bool is_exact_there = is_float(spec_.result.dtype) || is_exact(nest_.source.number, spec_.result.dtype);
+    return is_exact_there ? "" : "it adds up a number of another type";
+  }
+
+  void add_result() {
+    Affine form = zero();
+    for (std::size_t d = 0; d < einsum_.output.size(); ++d)
+      form.coefficients[einsum_.output[d]] = spec_.result.strides[d];
+    add(std::move(form));
+  }
+
+  Affine coordinate(const Index& index) const {
+    Affine form = zero();
+    form.base = index.offset;
+    for (const IndexTerm& term : index.terms)
+      form.coefficients[term.label] = checked_add(form.coefficients[term.label], term.coefficient);
+    return form;
+  }
+
+  bool may_leave(const Affine& form, std::int64_t extent) const {
+    std::int64_t lowest = form.base;
+    std::int64_t highest = form.base;
+    for (std::size_t l = 0; l < form.coefficients.size(); ++l) {
+      const std::int64_t reach = checked_multiply(form.coefficients[l], einsum_.labels[l].extent.value() - 1);
+      std::int64_t& end = reach < 0 ? lowest : highest;
+      end = checked_add(end, reach);
+    }
+    return lowest < 0 || highest >= extent;
+  }
+
+  static void add_scaled(Affine& sum, const Affine& form, std::int64_t factor) {
+    sum.base = add_wrapping(sum.base, multiply_wrapping(form.base, factor));
+    for (std::size_t l = 0; l < sum.coefficients.size(); ++l)
+      sum.coefficients[l] = add_wrapping(sum.coefficients[l], multiply_wrapping(form.coefficients[l], factor));
+  }
+
+  void add_source() {
+    Affine offset = zero();
+    if (const std::optional<std::size_t> operand = nest_.source.operand) {
+      const ArrayLayout& layout = spec_.operands[*operand];
+      const Access& access = einsum_.operands[*operand];
+      for (std::size_t d = 0; d < layout.shape.size(); ++d) {
+        const Affine at = coordinate(access.indices[d]);
+        add_scaled(offset, at, layout.strides[d]);
+        if (!may_leave(at, layout.shape[d].value())) continue;
+        invariant(access.pad.has_value(), "an access without pad reads outside its operand");
+        if (*access.pad != 0) refusal_ = "what is selected is padded with another number than 0";
+        guards_.push_back({at, layout.shape[d].value()});
+        fix(at);
+      }
+    }
+    add(std::move(offset));
+  }
+
+  void fix(const Affine& form) {
+    for (std::size_t l = 0; l < form.coefficients.size(); ++l) {
+      if (form.coefficients[l] != 0 && !is_selected_[l]) is_fixed_[l] = true;
+    }
+  }
+
+  bool add_selector(const Selection& selection) {
+    Selector selector;
+    selector.extent = einsum_.labels[selection.label].extent.value();
+    const Affine form = coordinate(selection.position.labels);
+    fix(form);
+    selector.quantity = add(form);
+    for (const ElementTerm& term : selection.position.elements) {
+      const ArrayLayout& layout = spec_.operands[term.operand];
+      Affine offset = zero();
+      for (std::size_t d = 0; d < layout.shape.size(); ++d) {
+        const Affine at = coordinate(einsum_.operands[term.operand].indices[d]);
+        if (may_leave(at, layout.shape[d].value())) return false;
+        add_scaled(offset, at, layout.strides[d]);
+      }
+      fix(offset);
+      selector.elements.push_back({term.operand, layout.dtype, add(std::move(offset)), term.coefficient});
+    }
+    selected_.push_back(selection.label);
+    nest_.selectors.push_back(std::move(selector));
+    return true;
+  }
+
+  /// Numbers the labels of the result that positions decide, and gives selectors their steps.
+  void add_keys() {
+    for (const auto& [form, extent] : guards_) nest_.guards.push_back({add(form), extent});
+    const bool has_free = std::any_of(einsum_.reduced.begin(), einsum_.reduced.end(),
+                                      [&](std::size_t label) { return !is_selected_[label]; });
+    const bool scatters =
+        std::any_of(einsum_.output.begin(), einsum_.output.end(), [&](std::size_t l) { return is_selected_[l]; });
+    nest_.picks = !has_free && !scatters;
+    std::int64_t stride = 1;
+    for (std::size_t d = einsum_.output.size(); d-- > 0;) {
+      const std::size_t label = einsum_.output[d];
+      if (!is_selected_[label] && !is_fixed_[label]) continue;
+      const std::int64_t extent = einsum_.labels[label].extent.value();
+      forms_[key_quantity].coefficients[label] = stride;
+      stride = checked_multiply(stride, extent);
+      if (extent > 1) nest_.keys.insert(nest_.keys.begin(), Loop{extent, false, {forms_[0].coefficients[label]}});
+    }
+    merge_loops(nest_.keys, true);
+    for (std::size_t s = 0; s < selected_.size(); ++s) {
+      Selector& selector = nest_.selectors[s];
+      for (std::size_t q = 0; q < selector.steps.size(); ++q)
+        selector.steps[q] = std::exchange(forms_[q].coefficients[selected_[s]], 0);
+      for (const Guard& guard : nest_.guards)
+        selector.guard_steps.push_back(std::exchange(forms_[guard.quantity].coefficients[selected_[s]], 0));
+    }
+    for (const Affine& form : forms_) nest_.bases.push_back(form.base);
+  }
+
+  void add_loops() {
+    for (const std::size_t label : einsum_.output) {
+      if (!is_selected_[label]) add_loop(is_fixed_[label] ? nest_.positions : nest_.batches, label);
+    }
+    for (const std::size_t label : einsum_.reduced) {
+      if (!is_selected_[label]) add_loop(nest_.positions, label);
+    }
+    merge_loops(nest_.batches, true);
+    merge_loops(nest_.positions, true);
+    nest_.row = Loop{1, false, std::vector<std::int64_t>(nest_.bases.size(), 0)};
+    const auto row = std::find_if(nest_.batches.begin(), nest_.batches.end(),
+                                  [](const Loop& loop) { return loop.steps[result_quantity] == 1; });
+    if (row == nest_.batches.end()) return;
+    nest_.row = *row;
+    nest_.batches.erase(row);
+  }
+
+  void add_loop(std::vector<Loop>& loops, std::size_t label) const {
+    const std::int64_t extent = einsum_.labels[label].extent.value();
+    if (extent == 1) return;
+    Loop loop{extent, false, {}};
+    for (const Affine& form : forms_) loop.steps.push_back(form.coefficients[label]);
+    loops.push_back(std::move(loop));
+  }
+
+  const KernelSpec& spec_;
+  const EinSum& einsum_;
+  const Selected& found_;
+  std::vector<bool> is_selected_;
+  std::vector<bool> is_fixed_;  ///< labels that decide what is selected
+  std::vector<std::size_t> selected_;
+  std::vector<Affine> forms_;
+  std::vector<std::pair<Affine, std::int64_t>> guards_;
+  std::string refusal_;
+  SelectNest nest_;
+};
+
+template <class T>
+void add_elements(const std::byte* data, std::int64_t offset, std::int64_t step, std::int64_t coefficient,
+                  std::int64_t count, std::int64_t* sums) {
+  const std::byte* at = data + offset * static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t i = 0; i < count; ++i, at += step * static_cast<std::int64_t>(sizeof(T))) {
+    T element;
+    std::memcpy(&element, at, sizeof(T));
+    sums[i] = add_wrapping(sums[i], multiply_wrapping(coefficient, static_cast<std::int64_t>(element)));
+  }
+}
+
+void fill_linear(std::array<std::int64_t, Run::longest>& values, std::int64_t first, std::int64_t step,
+                 std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    values[static_cast<std::size_t>(i)] = add_wrapping(first, multiply_wrapping(step, i));
+}
+
+bool is_inside(std::int64_t position, std::int64_t extent) {
+  return static_cast<std::uint64_t>(position) < static_cast<std::uint64_t>(extent);
+}
+
+}  // namespace
+
+std::variant<SelectNest, std::string> select_nest(const KernelSpec& spec) {
+  const std::optional<Selected> found = selected(spec.einsum);
+  if (!found) return "it selects no label";
+  return Builder(spec, *found).run();
+}
+
+void find_offsets(const SelectNest& nest, const std::byte* const* operands, const std::int64_t* quantities,
+                  const Loop& inner, Run& run) {
+  const auto count = static_cast<std::size_t>(run.count);
+  fill_linear(run.result, quantities[result_quantity], inner.steps[result_quantity], run.count);
+  fill_linear(run.source, quantities[source_quantity], inner.steps[source_quantity], run.count);
+  fill_linear(run.key, quantities[key_quantity], inner.steps[key_quantity], run.count);
+  std::array<std::int64_t, Run::longest> position;
+  std::array<bool, Run::longest> is_outside{};
+  std::vector<std::array<std::int64_t, Run::longest>> guards(nest.guards.size());
+  for (std::size_t g = 0; g < guards.size(); ++g) {
+    const std::size_t q = nest.guards[g].quantity;
+    fill_linear(guards[g], quantities[q], inner.steps[q], run.count);
+  }
+  for (const Selector& selector : nest.selectors) {
+    fill_linear(position, quantities[selector.quantity], inner.steps[selector.quantity], run.count);
+    for (const Element& element : selector.elements) {
+      const auto add = element.dtype == DType::i32 ? add_elements<std::int32_t> : add_elements<std::int64_t>;
+      add(operands[element.operand], quantities[element.quantity], inner.steps[element.quantity], element.coefficient,
+          run.count, position.data());
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool inside = is_inside(position[i], selector.extent);
+      const std::int64_t at = inside ? position[i] : 0;
+      is_outside[i] = is_outside[i] || !inside;
+      run.result[i] += at * selector.steps[result_quantity];
+      run.source[i] += at * selector.steps[source_quantity];
+      run.key[i] += at * selector.steps[key_quantity];
+      for (std::size_t g = 0; g < guards.size(); ++g) guards[g][i] += at * selector.guard_steps[g];
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t g = 0; g < guards.size(); ++g)
+      is_outside[i] = is_outside[i] || !is_inside(guards[g][i], nest.guards[g].extent);
+    if (is_outside[i]) run.key[i] = -1;
+  }
+}
+
+}  // namespace einrel::selecting

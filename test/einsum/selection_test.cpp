@@ -1,0 +1,135 @@
+#include "einsum/selection.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "einsum/selection_split.h"
+#include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
+#include "support/program.h"
+
+namespace einrel {
+namespace {
+
+const std::string declarations =
+    "dims v=90 s=7 t=5 d=4 x=21 y=9 k=3\ninput T[s] : i32\ninput U[s,t], B[] : i64\n"
+    "input E[v,d], X[s,d], Y[s,t], G[y], K[k], N[v], W[x], R[s], D[d]\n";
+
+std::string form_text(const SelectingForm& form, const EinSum& einsum, const Vertex& vertex, const EinGraph& graph) {
+  std::string text = index_text(form.labels, einsum.labels);
+  for (const ElementTerm& term : form.elements) {
+    text +=
+        fmt::format("{:+}*{}", term.coefficient,
+                    access_text(einsum.operands[term.operand], graph[vertex.inputs[term.operand]].name, einsum.labels));
+  }
+  return text;
+}
+
+/// "v at 0+1*T[s]", for each label that the last vertex of a program selects, and what is left of its body.
+std::vector<std::string> selections_of(const std::string& statement) {
+  const EinGraph graph = graph_of(declarations + statement);
+  Vertex vertex = graph.vertices.back();
+  EinSum& einsum = std::get<EinSum>(vertex.op);
+  const std::optional<Selected> found = selected(einsum);
+  std::vector<std::string> texts;
+  if (!found) return texts;
+  for (const Selection& selection : found->selections) {
+    texts.push_back(fmt::format("{} at {}", einsum.labels[selection.label].name,
+                                form_text(selection.position, einsum, vertex, graph)));
+  }
+  einsum.body = found->value;
+  const std::string text = formula(vertex, graph);
+  texts.push_back(text.substr(text.find("] ", text.find("] = ") + 4) + 2));
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Selected, FindsLabelsThatElementsDecide) {
+  EXPECT_EQ(selections_of("Z[s,d] = sum[v] where(v == T[s], E[v,d], 0)\n"), (Texts{"v at 0+1*T[s]", "E[v,d]"}));
+  EXPECT_EQ(selections_of("Z[s,d] = sum[v] where(T[s] == v, E[v,d], 0)\n"), (Texts{"v at 0+1*T[s]", "E[v,d]"}));
+  EXPECT_EQ(selections_of("Z[v,d] = sum[s] where(v == T[s], X[s,d], 0)\n"), (Texts{"v at 0+1*T[s]", "X[s,d]"}));
+  EXPECT_EQ(selections_of("Z[s] = sum[v] where(v - 3 == 2 * U[s,0] - s, N[v], 0)\n"),
+            (Texts{"v at -s+3+2*U[s,0]", "N[v]"}));
+}
+
+TEST(Selected, FindsConditionsInFactors) {
+  EXPECT_EQ(selections_of("Z[s,d] = sum[v] f32(v == T[s]) * E[v,d]\n"), (Texts{"v at 0+1*T[s]", "E[v,d]"}));
+  EXPECT_EQ(selections_of("Z[s,d] = sum[v] E[v,d] * (v == T[s])\n"), (Texts{"v at 0+1*T[s]", "E[v,d]"}));
+  EXPECT_EQ(selections_of("Z[s,d] = sum[v] -(N[v] * (v == T[s]) * E[v,d]) / D[d]\n"),
+            (Texts{"v at 0+1*T[s]", "-(N[v] * E[v,d]) / D[d]"}));
+  EXPECT_EQ(selections_of("Z[v] = sum[s] (v == T[s])\n"), (Texts{"v at 0+1*T[s]", "1"}));
+  EXPECT_EQ(selections_of("Z[v,x] = sum[s,t] where((v == T[s]) * (x == U[s,t]) * (t < 2), Y[s,t], 0)\n").size(), 3U);
+}
+
+TEST(Selected, FindsWindows) {
+  EXPECT_EQ(selections_of("Z[x] = sum[y,k] where(x == 2 * y + k, G[y] * K[k], 0)\n"),
+            (Texts{"x at 2*y+k", "G[y] * K[k]"}));
+  EXPECT_EQ(selections_of("Z[y] = sum[x] where(2 * y + 1 == x, W[x], 0)\n"), (Texts{"x at 2*y+1", "W[x]"}));
+}
+
+/// As where a kernel is cut out: positions begin somewhere.
+TEST(Selected, FindsPositionsOfChunks) {
+  EXPECT_EQ(selections_of("Z[s,d] = sum[v] where(i32(v + B[]) == T[s], E[v,d], 0)\n"),
+            (Texts{"v at 0-1*B[]+1*T[s]", "E[v,d]"}));
+}
+
+TEST(Selected, FindsNothingWhereEveryPositionCounts) {
+  for (const char* const statement :
+       {"Z[s,d] = sum[v] where(v < T[s], E[v,d], 0)\n", "Z[s,d] = sum[v] where(v == T[s], E[v,d], 1)\n",
+        "Z[s,d] = max[v] where(v == T[s], E[v,d], 0)\n", "Z[s,d] = sum[v] where(2 * v == T[s], E[v,d], 0)\n",
+        "Z[s,d] = sum[v] where(v == T[s], 0, E[v,d])\n", "Z[s,d] = sum[v] ((v == T[s]) + E[v,d])\n",
+        "Z[s,v] = where(v == T[s], 1, 0)\n", "Z[s] = sum[t] where(t == U[s,t], Y[s,t], 0)\n",
+        "Z[s,d] = sum[v] where(f32(v) == X[s,0], E[v,d], 0)\n", "Z[s,d] = mean[v] where(v == T[s], E[v,d], 0)\n"}) {
+    EXPECT_EQ(selections_of(statement), Texts{}) << statement;
+  }
+}
+
+TEST(Selected, CountsNoOperationsForPositionsThatDoNotCount) {
+  const EinGraph gather = graph_of(declarations + "Z[s,d] = sum[v] where(v == T[s], E[v,d], 0)\n");
+  EXPECT_EQ(flops(gather.vertices.back()), 7 * 4 * 3);  // ==, where, +
+  const EinGraph window = graph_of(declarations + "Z[x] = sum[y,k] where(x == 2 * y + k, G[y] * K[k], 0)\n");
+  EXPECT_EQ(flops(window.vertices.back()), 9 * 3 * 6);
+}
+
+std::vector<std::string> split_formulas(const std::string& statement) {
+  const EinGraph graph = split_selections(graph_of(declarations + statement));
+  verify(graph);
+  std::vector<std::string> all;
+  for (const Vertex& vertex : graph.vertices) {
+    if (!is_input(vertex)) all.push_back(formula(vertex, graph));
+  }
+  return all;
+}
+
+TEST(SplitSelections, ComputesWhatIsScatteredFirst) {
+  EXPECT_EQ(split_formulas("Z[v,d] = sum[s] where(v == T[s], X[s,d] * R[s], 0)\n"),
+            (Texts{"Z_1[s,d] = X[s,d] * R[s]", "Z[v,d] = sum[s] where(v == i64(T[s]), Z_1[s,d], 0)"}));
+  EXPECT_EQ(split_formulas("Z[x] = sum[y,k] where(x == 2 * y + k, G[y] * K[k], 0)\n"),
+            (Texts{"Z_1[y,k] = G[y] * K[k]", "Z[x] = sum[y,k] where(x == y * 2 + k, Z_1[y,k], 0)"}));
+  EXPECT_EQ(split_formulas("Z[v] = sum[s,d] where(v == T[s], X[s,d] * D[d], 0)\n"),
+            (Texts{"Z_1[s] = sum[d] X[s,d] * D[d]", "Z[v] = sum[s] where(v == i64(T[s]), Z_1[s], 0)"}));
+}
+
+TEST(SplitSelections, GathersFirst) {
+  EXPECT_EQ(split_formulas("Z[s] = sum[v,d] f32(v == T[s]) * E[v,d] * X[s,d]\n"),
+            (Texts{"Z_1[s,d] = sum[v] where(v == i64(T[s]), E[v,d], 0)",
+                   "Z[s] = sum[d] where(i64(T[s]) >= 0, where(i64(T[s]) < 90, Z_1[s,d] * X[s,d], 0), 0)"}));
+  // What has been checked is in range.
+  EXPECT_EQ(split_formulas("C[s] = in_range_at(T[s], s, 90, T[7])\nZ[s] = sum[v,d] where(v == C[s], exp(E[v,d]), 0)\n"),
+            (Texts{"C[s] = in_range_at(i64(T[s]), s, 90, T[7])", "Z_1[s,d] = sum[v] where(v == C[s], E[v,d], 0)",
+                   "Z[s] = sum[d] exp(Z_1[s,d])"}));
+}
+
+TEST(SplitSelections, LeavesOthersAsTheyAre) {
+  for (const char* const statement :
+       {"Z[s,d] = sum[v] where(v < T[s], E[v,d], 0)", "Z[s,d] = X[s,d] * 2", "Z[v] = sum[d] E[v,d] * E[v,d]"}) {
+    EXPECT_EQ(split_formulas(std::string(statement) + "\n"), Texts{statement});
+  }
+}
+
+}  // namespace
+}  // namespace einrel
