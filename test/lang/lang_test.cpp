@@ -212,7 +212,6 @@ const std::vector<Configuration>& configurations() {
                        }});
     }
     for (const std::int64_t sites : {1, 2, 3, 6}) add("serial", "eindecomp", sites, {});
-    for (const Planner& planner : all_planners()) add("serial", planner.name, 4, {});
 #ifdef __SANITIZE_ADDRESS__
     const std::vector<Planner> planners{planner_named("eindecomp")};  // others ask the same of executors
     const std::vector<std::size_t> numbers_of_threads{2};
@@ -220,6 +219,7 @@ const std::vector<Configuration>& configurations() {
     const std::vector<Planner>& planners = all_planners();
     const std::vector<std::size_t> numbers_of_threads{1, 2};
 #endif
+    for (const Planner& planner : planners) add("serial", planner.name, 4, {});
     for (const bool spills : {false, true}) {
       for (const std::size_t threads : numbers_of_threads) {
         const std::string how = fmt::format("side by side on {} threads{}", threads, spills ? ", spilling" : "");

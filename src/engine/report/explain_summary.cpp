@@ -21,14 +21,18 @@ std::string bytes_list(const std::vector<Amount>& amounts) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string outputs_line(const EinGraph& graph) {
-  std::vector<std::string> names;
-  for (const VertexId output : said_outputs(graph)) names.push_back(graph[output].name);
+/// "A, B, ... and 5 more"
+std::string some_of(std::vector<std::string> names) {
   constexpr std::size_t most = 8;
   const std::size_t count = names.size();
   names.resize(std::min(most, count));
-  return line("outputs", fmt::format("{}{}", fmt::join(names, ", "),
-                                     count > most ? fmt::format(" and {} more", count - most) : ""));
+  return fmt::format("{}{}", fmt::join(names, ", "), count > most ? fmt::format(" and {} more", count - most) : "");
+}
+
+std::string outputs_line(const EinGraph& graph) {
+  std::vector<std::string> names;
+  for (const VertexId output : said_outputs(graph)) names.push_back(graph[output].name);
+  return line("outputs", some_of(std::move(names)));
 }
 
 /// "A, B instead of being kept: 12 Mflop, 3.1 % of all"
@@ -40,12 +44,20 @@ std::string recomputed_line(const Compiled& compiled, double all) {
     more += flops;
     if (std::find(names.begin(), names.end(), tensor) == names.end()) names.push_back(tensor);
   }
-  constexpr std::size_t most = 8;
-  const std::size_t count = names.size();
-  names.resize(std::min(most, count));
-  return line("recomputed", fmt::format("{}{} instead of being kept: {}, {:.1f} % of all", fmt::join(names, ", "),
-                                        count > most ? fmt::format(" and {} more", count - most) : "", flops_text(more),
-                                        all > 0 ? 100 * more / all : 0));
+  return line("recomputed", fmt::format("{} instead of being kept: {}, {:.1f} % of all", some_of(std::move(names)),
+                                        flops_text(more), all > 0 ? 100 * more / all : 0));
+}
+
+/// "W, V; their initial values take 12 kflop, once"
+std::string states_line(const Compiled& compiled) {
+  if (compiled.graph.steps.states.empty()) return "";
+  std::vector<std::string> names;
+  for (const State& state : compiled.graph.steps.states) names.push_back(compiled.graph[state.now].name);
+  double once = 0;
+  if (compiled.initial) {
+    for (const Vertex& vertex : compiled.initial->graph.vertices) once += flops(vertex);
+  }
+  return line("states", fmt::format("{}; their initial values take {}, once", some_of(names), flops_text(once)));
 }
 
 std::string head_lines(const Compiled& compiled, const Folding& folding) {
@@ -58,8 +70,8 @@ std::string head_lines(const Compiled& compiled, const Folding& folding) {
     operations += fmt::format("; products multiplied as they are written, {}", flops_text(facts.flops_as_written));
   return fmt::format("{}: {}, {}\n", printable(compiled.name), counted(facts.inputs, "input"),
                      counted(facts.vertices, "vertex", "vertices")) +
-         line("inputs", inputs) + outputs_line(compiled.graph) + line("operations", operations) +
-         recomputed_line(compiled, facts.flops);
+         line("inputs", inputs) + states_line(compiled) + outputs_line(compiled.graph) +
+         line("operations", operations) + recomputed_line(compiled, facts.flops);
 }
 
 std::string moved_lines(const EinGraph& graph, const PlanReport& report, const std::vector<VertexCost>& costs,
