@@ -97,14 +97,19 @@ class Projection {
   }
 
   /// The label that the position along a dimension decides, once the others are known: that of most positions, so that
-  /// few are left to add up.
+  /// few are left to add up. Nothing where that one has a stride: then the equation selects a position (selection.h).
   std::optional<std::size_t> decided_by(const Index& index) const {
-    std::optional<std::size_t> best;
-    for (const IndexTerm& term : index.terms) {
-      if (solved_[term.label] || std::abs(term.coefficient) != 1) continue;
-      if (!best || from_.labels[term.label].extent.value() > from_.labels[*best].extent.value()) best = term.label;
-    }
-    return best;
+    const auto most = std::max_element(index.terms.begin(), index.terms.end(), [&](const auto& a, const auto& b) {
+      return positions_left(a.label) < positions_left(b.label);
+    });
+    const bool is_decided =
+        most != index.terms.end() && positions_left(most->label) >= 0 && std::abs(most->coefficient) == 1;
+    return is_decided ? std::optional(most->label) : std::nullopt;
+  }
+
+  /// -1 for a label that is solved.
+  std::int64_t positions_left(std::size_t label) const {
+    return solved_[label] ? -1 : from_.labels[label].extent.value();
   }
 
   void solve(std::size_t d) {

@@ -438,7 +438,10 @@ struct BlockRun::Executor {
     const auto* const value = argument<std::int64_t>(0);
     const auto* const position = argument<std::int64_t>(1);
     auto* const z = result<std::int64_t>();
-    for (std::size_t i = 0; i < count; ++i) z[i] = checked_range(check, value[i], position[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool is_in_range = value[i] >= 0 && value[i] < check.extent;
+      z[i] = is_in_range ? value[i] : checked_range(check, value[i], position[i]);
+    }
   }
   void operator()(const Round& round) const {
     BlockProgram::with_type(argument_kind(0),

@@ -87,16 +87,13 @@ void put_row(const Selecting& it, const std::byte* from, std::byte* to) {
   }
 }
 
-/// Asks for the rows that come soon.
-void look_ahead(const Selecting& it, const Run& run, std::int64_t at, const std::byte* source) {
-  constexpr std::int64_t rows_ahead = 8;
+/// Asks for a row that comes soon.
+void look_ahead(const Selecting& it, const std::byte* row) {
   constexpr std::int64_t most_lines = 8;
-  const auto ahead = static_cast<std::size_t>(std::min(at + rows_ahead, run.count - 1));
-  if (run.key[ahead] < 0) return;
-  const std::byte* const row = source + run.source[ahead] * it.size;
   const std::int64_t bytes = std::min(it.nest.row.extent * it.size, most_lines * nominal_processor.line_bytes);
   for (std::int64_t line = 0; line < bytes; line += nominal_processor.line_bytes) __builtin_prefetch(row + line);
 }
+constexpr std::int64_t rows_ahead = 8;
 
 /// Rows that are copied as they are.
 void copy_rows(const Selecting& it, const Run& run, const std::byte* source, std::byte* result) {
@@ -104,7 +101,8 @@ void copy_rows(const Selecting& it, const Run& run, const std::byte* source, std
   for (std::int64_t i = 0; i < run.count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     std::byte* const to = result + run.result[at] * it.size;
-    look_ahead(it, run, i, source);
+    const auto ahead = static_cast<std::size_t>(std::min(i + rows_ahead, run.count - 1));
+    look_ahead(it, source + run.source[ahead] * it.size);
     if (run.key[at] < 0) {
       std::memset(to, 0, bytes);
     } else if (it.streams) {
@@ -112,6 +110,26 @@ void copy_rows(const Selecting& it, const Run& run, const std::byte* source, std
     } else {
       std::memcpy(to, source + run.source[at] * it.size, bytes);
     }
+  }
+}
+
+/// Rows of one element.
+template <class Bits>
+void copy_elements(const Run& run, const std::byte* source, std::byte* result) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Bits));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(run.count); ++i) {
+    Bits value{};
+    if (run.key[i] >= 0) std::memcpy(&value, source + run.source[i] * size, sizeof(Bits));
+    std::memcpy(result + run.result[i] * size, &value, sizeof(Bits));
+  }
+}
+
+void copy(const Selecting& it, const Run& run, const std::byte* source, std::byte* result) {
+  if (it.nest.row.extent > 1) return copy_rows(it, run, source, result);
+  switch (it.size) {
+    case 2: return copy_elements<std::uint16_t>(run, source, result);
+    case 4: return copy_elements<std::uint32_t>(run, source, result);
+    default: return copy_elements<std::uint64_t>(run, source, result);
   }
 }
 
@@ -144,7 +162,7 @@ void gather_part(const Selecting& it, const Arrays& arrays, std::int64_t part) {
     const std::int64_t begin = unit % positions;
     const std::int64_t count = std::min(positions - begin, end - unit);
     walk(it.nest, arrays.operands, begin, begin + count, [&](const Run& run) {
-      if (copies) return copy_rows(it, run, source, result);
+      if (copies) return copy(it, run, source, result);
       with_stored_type(it.dtype, [&]<class Stored>() { put_rows<Stored>(it, run, source, result); });
     });
     unit += count;
@@ -235,6 +253,17 @@ void store_elements(const Sum* sums, std::int64_t count, std::byte* to) {
   }
 }
 
+/// As add_up, of rows of one element.
+template <class Stored, class Sum>
+void add_up_element(std::span<const std::int64_t> sources, const std::byte* source, bool goes_on, std::byte* to) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
+  Sum sum = 0;
+  if (goes_on) add_elements<Stored>(to, 0, 1, &sum);
+  for (const std::int64_t offset : sources) add_elements<Stored>(source + offset * size, 0, 1, &sum);
+  const auto value = narrow<Stored>(sum);
+  std::memcpy(to, &value, sizeof(Stored));
+}
+
 /// The row of a key: the sum of the rows at `sources`, and of what is there before if `goes_on`.
 template <class Stored>
 void add_up(const Selecting& it, std::span<const std::int64_t> sources, const std::byte* source, bool goes_on,
@@ -243,6 +272,7 @@ void add_up(const Selecting& it, std::span<const std::int64_t> sources, const st
   constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
   auto* const sums = reinterpret_cast<Sum*>(workspace);
   const std::int64_t length = it.nest.row.extent;
+  if (length == 1) return add_up_element<Stored, Sum>(sources, source, goes_on, to);
   for (std::int64_t begin = 0; begin < length; begin += row_piece) {
     const std::int64_t count = std::min(row_piece, length - begin);
     std::fill_n(sums, count, Sum{0});
@@ -253,36 +283,80 @@ void add_up(const Selecting& it, std::span<const std::int64_t> sources, const st
   }
 }
 
+/// Adds up what was sorted, one key after the other.
 template <class Stored>
-void add_up_keys(const Selecting& it, const Piece& piece, const Arrays& arrays, Workspace workspace, std::int64_t begin,
-                 std::int64_t end) {
-  const Sorted sorted(workspace.shared, piece);
-  const bool goes_on = it.accumulates || piece.first_position > 0;
-  const auto bytes = static_cast<std::size_t>(it.nest.row.extent * it.size);
+class KeyAdder {
+ public:
+  KeyAdder(const Selecting& it, const Piece& piece, const Arrays& arrays, Workspace workspace)
+      : it_(it),
+        sorted_(workspace.shared, piece),
+        workspace_(workspace.own),
+        source_(it.source(arrays)),
+        result_(arrays.result),
+        first_key_(piece.first_key),
+        end_of_sources_(sorted_.begins[piece.keys()]),
+        goes_on_(it.accumulates || piece.first_position > 0) {}
+
+  /// Keys [begin, end) of a piece, for the batch that these offsets lead to.
+  void run(std::int64_t begin, std::int64_t end, std::int64_t source_offset, std::int64_t result_offset) {
+    const Loop none{1, false, {0}};
+    std::vector<Loop> outer = it_.nest.keys;
+    const Loop inner = outer.empty() ? none : outer.back();
+    if (!outer.empty()) outer.pop_back();
+    Odometer place(std::move(outer), {0});
+    place.seek((first_key_ + begin) / inner.extent);
+    std::int64_t at = (first_key_ + begin) % inner.extent;
+    for (std::int64_t key = begin; key < end; ++key) {
+      const std::int64_t offset = result_offset + place.quantities().front() + at * inner.steps.front();
+      add(key, source_ + source_offset * it_.size, result_ + offset * it_.size);
+      if (++at < inner.extent) continue;
+      at = 0;
+      place.advance();
+    }
+  }
+
+ private:
+  void add(std::int64_t key, const std::byte* source, std::byte* to) {
+    const std::int64_t first = sorted_.begins[key];
+    const std::int64_t last = sorted_.begins[key + 1];
+    const auto bytes = static_cast<std::size_t>(it_.nest.row.extent * it_.size);
+    if (first == last) {
+      if (!goes_on_) std::memset(to, 0, bytes);
+      return;
+    }
+    if (it_.nest.row.extent > 1) {
+      for (std::int64_t ahead = first + rows_ahead; ahead < std::min(last + rows_ahead, end_of_sources_); ++ahead)
+        look_ahead(it_, source + sorted_.sources[ahead] * it_.size);
+    }
+    if (last == first + 1 && !goes_on_ && it_.has_contiguous_rows()) {
+      std::memcpy(to, source + sorted_.sources[first] * it_.size, bytes);
+    } else {
+      add_up<Stored>(it_, {sorted_.sources + first, sorted_.sources + last}, source, goes_on_, to, workspace_);
+    }
+  }
+
+  const Selecting& it_;
+  Sorted sorted_;
+  std::byte* workspace_;
+  const std::byte* source_;
+  std::byte* result_;
+  std::int64_t first_key_;
+  std::int64_t end_of_sources_;
+  bool goes_on_;
+};
+
+/// Units [begin, end) of keys of batches.
+template <class Stored>
+void add_up_units(const Selecting& it, const Piece& piece, const Arrays& arrays, Workspace workspace,
+                  std::int64_t begin, std::int64_t end) {
+  KeyAdder<Stored> adder(it, piece, arrays, workspace);
   Odometer batch(it.nest.batches, std::vector<std::int64_t>(it.nest.bases.size(), 0));
   batch.seek(begin / piece.keys());
-  Odometer keys(it.nest.keys, {0});
-  keys.seek(piece.first_key + begin % piece.keys());
-  std::int64_t key = begin % piece.keys();
-  for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::byte* const source = it.source(arrays) + batch.quantities()[source_quantity] * it.size;
-    std::byte* const to =
-        arrays.result +
-        (it.nest.bases[result_quantity] + batch.quantities()[result_quantity] + keys.quantities()[0]) * it.size;
-    const std::span<const std::int64_t> sources(sorted.sources + sorted.begins[key],
-                                                sorted.sources + sorted.begins[key + 1]);
-    if (!sources.empty()) {
-      const bool is_copy = sources.size() == 1 && !goes_on && it.has_contiguous_rows();
-      if (is_copy) std::memcpy(to, source + sources.front() * it.size, bytes);
-      if (!is_copy) add_up<Stored>(it, sources, source, goes_on, to, workspace.own);
-    } else if (!goes_on) {
-      std::memset(to, 0, bytes);
-    }
-    keys.advance();
-    if (++key < piece.keys()) continue;
-    key = 0;
-    keys.seek(piece.first_key);
-    batch.advance();
+  for (std::int64_t unit = begin; unit < end; batch.advance()) {
+    const std::int64_t first = unit % piece.keys();
+    const std::int64_t count = std::min(piece.keys() - first, end - unit);
+    adder.run(first, first + count, batch.quantities()[source_quantity], batch.quantities()[result_quantity]);
+    unit += count;
   }
 }
 
@@ -292,7 +366,7 @@ void scatter_part(const Selecting& it, const Piece& piece, const Arrays& arrays,
   const std::int64_t parts = std::min(it.parts, units);
   with_stored_type(it.dtype, [&]<class Stored>() {
     if constexpr (!std::is_same_v<Stored, Bool8>)
-      add_up_keys<Stored>(it, piece, arrays, workspace, units * part / parts, units * (part + 1) / parts);
+      add_up_units<Stored>(it, piece, arrays, workspace, units * part / parts, units * (part + 1) / parts);
   });
 }
 

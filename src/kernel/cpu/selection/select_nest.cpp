@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "einsum/selection.h"
+#include "kernel/cpu/blocks/vector_clones.h"
 
 namespace einrel::selecting {
 namespace {
@@ -186,12 +187,23 @@ class Builder {
     }
     merge_loops(nest_.batches, true);
     merge_loops(nest_.positions, true);
+    lengthen_runs();
     nest_.row = Loop{1, false, std::vector<std::int64_t>(nest_.bases.size(), 0)};
     const auto row = std::find_if(nest_.batches.begin(), nest_.batches.end(),
                                   [](const Loop& loop) { return loop.steps[result_quantity] == 1; });
     if (row == nest_.batches.end()) return;
     nest_.row = *row;
     nest_.batches.erase(row);
+  }
+
+  /// Offsets are found along the innermost loop: the longest, where that is short.
+  void lengthen_runs() {
+    constexpr std::int64_t long_enough = 32;
+    std::vector<Loop>& loops = nest_.positions;
+    if (loops.empty() || loops.back().extent >= long_enough) return;
+    const auto longest =
+        std::max_element(loops.begin(), loops.end(), [](const Loop& a, const Loop& b) { return a.extent < b.extent; });
+    std::rotate(longest, longest + 1, loops.end());
   }
 
   void add_loop(std::vector<Loop>& loops, std::size_t label) const {
@@ -225,14 +237,30 @@ void add_elements(const std::byte* data, std::int64_t offset, std::int64_t step,
   }
 }
 
-void fill_linear(std::array<std::int64_t, Run::longest>& values, std::int64_t first, std::int64_t step,
-                 std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i)
-    values[static_cast<std::size_t>(i)] = add_wrapping(first, multiply_wrapping(step, i));
+using Values = std::array<std::int64_t, Run::longest>;
+
+EINREL_VECTOR_CLONES void fill_linear(std::int64_t first, std::int64_t step, std::int64_t count, std::int64_t* values) {
+  auto value = static_cast<std::uint64_t>(first);
+  for (std::int64_t i = 0; i < count; ++i, value += static_cast<std::uint64_t>(step))
+    values[i] = static_cast<std::int64_t>(value);
 }
 
-bool is_inside(std::int64_t position, std::int64_t extent) {
-  return static_cast<std::uint64_t>(position) < static_cast<std::uint64_t>(extent);
+EINREL_VECTOR_CLONES void add_scaled(const std::int64_t* values, std::int64_t factor, std::int64_t count,
+                                     std::int64_t* sums) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    sums[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[i]) +
+                                        static_cast<std::uint64_t>(values[i]) * static_cast<std::uint64_t>(factor));
+  }
+}
+
+/// is_outside[i] = -1 where a position is not from 0 up to, but not including, the extent; there it becomes 0.
+EINREL_VECTOR_CLONES void note_outside(const std::int64_t* positions, std::int64_t extent, std::int64_t count,
+                                       std::int64_t* is_outside, std::int64_t* inside) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t outside = positions[i] < 0 || positions[i] >= extent ? -1 : 0;
+    is_outside[i] |= outside;
+    inside[i] = positions[i] & ~outside;
+  }
 }
 
 }  // namespace
@@ -245,39 +273,35 @@ std::variant<SelectNest, std::string> select_nest(const KernelSpec& spec) {
 
 void find_offsets(const SelectNest& nest, const std::byte* const* operands, const std::int64_t* quantities,
                   const Loop& inner, Run& run) {
-  const auto count = static_cast<std::size_t>(run.count);
-  fill_linear(run.result, quantities[result_quantity], inner.steps[result_quantity], run.count);
-  fill_linear(run.source, quantities[source_quantity], inner.steps[source_quantity], run.count);
-  fill_linear(run.key, quantities[key_quantity], inner.steps[key_quantity], run.count);
-  std::array<std::int64_t, Run::longest> position;
-  std::array<bool, Run::longest> is_outside{};
-  std::vector<std::array<std::int64_t, Run::longest>> guards(nest.guards.size());
-  for (std::size_t g = 0; g < guards.size(); ++g) {
-    const std::size_t q = nest.guards[g].quantity;
-    fill_linear(guards[g], quantities[q], inner.steps[q], run.count);
-  }
+  Values is_outside{};
+  Values position;
+  std::vector<Values> guards(nest.guards.size());
+  const auto fill = [&](std::size_t quantity, Values& values) {
+    fill_linear(quantities[quantity], inner.steps[quantity], run.count, values.data());
+  };
+  fill(result_quantity, run.result);
+  fill(source_quantity, run.source);
+  fill(key_quantity, run.key);
+  for (std::size_t g = 0; g < guards.size(); ++g) fill(nest.guards[g].quantity, guards[g]);
   for (const Selector& selector : nest.selectors) {
-    fill_linear(position, quantities[selector.quantity], inner.steps[selector.quantity], run.count);
+    fill(selector.quantity, position);
     for (const Element& element : selector.elements) {
       const auto add = element.dtype == DType::i32 ? add_elements<std::int32_t> : add_elements<std::int64_t>;
       add(operands[element.operand], quantities[element.quantity], inner.steps[element.quantity], element.coefficient,
           run.count, position.data());
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool inside = is_inside(position[i], selector.extent);
-      const std::int64_t at = inside ? position[i] : 0;
-      is_outside[i] = is_outside[i] || !inside;
-      run.result[i] += at * selector.steps[result_quantity];
-      run.source[i] += at * selector.steps[source_quantity];
-      run.key[i] += at * selector.steps[key_quantity];
-      for (std::size_t g = 0; g < guards.size(); ++g) guards[g][i] += at * selector.guard_steps[g];
+    note_outside(position.data(), selector.extent, run.count, is_outside.data(), position.data());
+    for (const auto& [values, step] :
+         {std::pair(&run.result, selector.steps[result_quantity]),
+          std::pair(&run.source, selector.steps[source_quantity]), std::pair(&run.key, selector.steps[key_quantity])}) {
+      if (step != 0) add_scaled(position.data(), step, run.count, values->data());
     }
-  }
-  for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t g = 0; g < guards.size(); ++g)
-      is_outside[i] = is_outside[i] || !is_inside(guards[g][i], nest.guards[g].extent);
-    if (is_outside[i]) run.key[i] = -1;
+      add_scaled(position.data(), selector.guard_steps[g], run.count, guards[g].data());
   }
+  for (std::size_t g = 0; g < guards.size(); ++g)
+    note_outside(guards[g].data(), nest.guards[g].extent, run.count, is_outside.data(), guards[g].data());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(run.count); ++i) run.key[i] |= is_outside[i];
 }
 
 }  // namespace einrel::selecting

@@ -61,7 +61,7 @@ struct SelectNest {
 std::variant<SelectNest, std::string> select_nest(const KernelSpec& spec);
 
 /// The part of positions [begin, end) that one step of `walk` is about: for each, offsets from the arrays' first
-/// elements; -1 for a key where nothing is selected.
+/// elements; below 0 for a key where nothing is selected.
 struct Run {
   static constexpr std::int64_t longest = 256;
   std::int64_t count = 0;
