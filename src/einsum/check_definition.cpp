@@ -265,14 +265,11 @@ class DefinitionChecker {
       typed_.push_poison();
       return;
     }
-    const auto [label, body, reducer] = pick_element(maker_, scope_, *accesses_[i], indices);
-    std::vector<std::size_t> output = maker_.labels_of(body);
-    std::erase(output, label);
-    std::vector<std::size_t> left = left_;
-    std::sort(left.begin(), left.end());
-    const bool is_whole = i + 1 == expr_.nodes.size() && output == left;
-    if (is_whole) output = left_;
-    push_result(maker_.make(body, output, {label}, reducer, accesses_[i]->dtype), output, is_whole);
+    const Pick pick = pick_element(maker_, scope_, *accesses_[i], indices);
+    const bool is_whole = i + 1 == expr_.nodes.size() &&
+                          std::is_permutation(left_.begin(), left_.end(), pick.output.begin(), pick.output.end());
+    const std::vector<std::size_t>& output = is_whole ? left_ : pick.output;
+    push_result(maker_.make(pick.body, output, {pick.label}, pick.reducer, accesses_[i]->dtype), output, is_whole);
   }
 
   bool may_be_picked(const build::Access& access, Span span) {

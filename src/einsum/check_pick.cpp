@@ -151,6 +151,12 @@ void merge_dimensions(VertexMaker& maker, LabelScope& scope, PooledAccess& tenso
   tensor.access.indices[first] = {0, {{1, label}}};
 }
 
+void add_labels(const Index& index, std::vector<std::size_t>& labels) {
+  for (const IndexTerm& term : index.terms) {
+    if (std::find(labels.begin(), labels.end(), term.label) == labels.end()) labels.push_back(term.label);
+  }
+}
+
 bool reads_whole_dimensions(const Access& access, const LabelScope& scope, const Shape& bound) {
   for (std::size_t d = 0; d < bound.size(); ++d) {
     const std::optional<std::size_t> label = plain_label(access.indices[d]);
@@ -169,6 +175,13 @@ Pick pick_element(VertexMaker& maker, LabelScope& scope, PooledAccess tensor,
   if (indices.size() > 1) merge_dimensions(maker, scope, tensor, indices);
   Pick pick;
   pick.label = tensor.access.indices[indices.front().dimension].terms.front().label;
+  for (const Index& index : tensor.access.indices) {
+    if (plain_label(index) == pick.label) {
+      for (const Index& each : maker[position].access.indices) add_labels(each, pick.output);
+    } else {
+      add_labels(index, pick.output);
+    }
+  }
   const DType type = compute_type(tensor.dtype);
   const std::size_t element = maker.add(std::move(tensor));
   pick.body.steps = {{DType::i64, LabelValue{pick.label}},

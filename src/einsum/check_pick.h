@@ -16,6 +16,8 @@ struct ComputedIndex {
 /// The element that computed indices pick, as what is to be reduced over `label`.
 struct Pick {
   std::size_t label = 0;
+  /// All others as they stand in the access, those of an index in its place: rows that are picked lie as they lay.
+  std::vector<std::size_t> output;
   ScalarExpr body;
   Reducer reducer = Reducer::sum;
 };

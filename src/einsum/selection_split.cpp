@@ -110,13 +110,37 @@ class SelectionSplit {
     }
     const LabelSet rest = without_selected(splitter_.all_labels());
     if (scattered.empty()) return splitter_.finish(gathered, rest, Reducer::sum);
-    LabelSet needed = splitter_.output_labels();
-    for (const Selection& selection : scattered) unite(needed, splitter_.labels_of(position_of(selection)));
-    gathered = splitter_.intermediate(gathered, rest, without_selected(needed)).expr;
+    gathered = scattered_values(gathered, rest, scattered);
     const ScalarExpr body = only_selected(scattered, gathered);
     LabelSet all = splitter_.output_labels();
     unite(all, splitter_.labels_of(body));
     splitter_.finish(body, all, Reducer::sum);
+  }
+
+  /// A tensor of what is scattered. Where elements say where to, its rows lie as those of the result.
+  ScalarExpr scattered_values(const ScalarExpr& value, const LabelSet& all, const Selections& scattered) {
+    LabelSet needed = splitter_.output_labels();
+    std::vector<std::size_t> order;
+    const auto add = [&](std::size_t label) {
+      if (!is_selected_[label] && std::find(order.begin(), order.end(), label) == order.end()) order.push_back(label);
+    };
+    bool has_elements = false;
+    for (const Selection& selection : scattered) {
+      const ScalarExpr position = position_of(selection);
+      unite(needed, splitter_.labels_of(position));
+      has_elements = has_elements || !selection.position.elements.empty();
+      for (const ElementTerm& element : selection.position.elements) {
+        for (const Index& index : splitter_.operand(element.operand).second.indices) {
+          for (const IndexTerm& term : index.terms) add(term.label);
+        }
+      }
+    }
+    if (!has_elements) return splitter_.intermediate(value, all, without_selected(needed)).expr;
+    for (const std::size_t label : einsum_.output) add(label);
+    for (std::size_t l = 0; l < needed.size(); ++l) {
+      if (needed[l]) add(l);
+    }
+    return splitter_.intermediate(value, all, order, Reducer::sum).expr;
   }
 
   static void unite(LabelSet& all, const LabelSet& more) {

@@ -59,13 +59,17 @@ BodyPart VertexSplitter::intermediate(const ScalarExpr& body, const LabelSet& al
                                       Reducer reducer) {
   LabelSet labels(all.size(), false);
   for (std::size_t l = 0; l < all.size(); ++l) labels[l] = all[l] && needed[l];
-  const std::vector<std::size_t> output = order_of(body, labels);
+  return intermediate(body, all, order_of(body, labels), reducer);
+}
+
+BodyPart VertexSplitter::intermediate(const ScalarExpr& body, const LabelSet& all,
+                                      const std::vector<std::size_t>& order, Reducer reducer) {
   Vertex vertex;
   vertex.name = unused_name();
   vertex.dtype = body.type();
-  const VertexId id = add_vertex(body, all, output, reducer, std::move(vertex));
+  const VertexId id = add_vertex(body, all, order, reducer, std::move(vertex));
   Access access;
-  for (const std::size_t label : output) access.indices.push_back({0, {{1, label}}});
+  for (const std::size_t label : order) access.indices.push_back({0, {{1, label}}});
   return read(id, body.type(), std::move(access));
 }
 
