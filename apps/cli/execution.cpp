@@ -159,7 +159,7 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
     check_outputs(prepared.outputs, arguments.steps.save, prepared.program);
   });
   if (!is_by_plan(arguments, prepared, job)) return run_here(arguments, prepared, source);
-  run_by_plan({.program = prepared.program,
+  run_by_plan({.program = std::move(prepared.program),
                .source = source,
                .inputs = prepared.files,
                .seed = prepared.seed,

@@ -122,7 +122,9 @@ void explain_plans(const ExplainArguments& arguments, Compiled compiled, const S
     throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
   std::optional<Plan> given = plan_from_file(arguments.plan, compiled);
   const PlanRequest request = request_of(arguments.plan, given ? std::optional(given->sites) : std::nullopt);
-  if (!given && arguments.plan.memory) compiled = recomputed_on_sites(compiled, request);
+  if (!given && arguments.plan.memory) {
+    if (std::optional<Compiled> recomputed = recomputed_on_sites(compiled, request)) compiled = *std::move(recomputed);
+  }
   const PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
   check_fits(compiled, comparison.plans.front(), request, source);
   if (arguments.html || arguments.json) {

@@ -153,11 +153,13 @@ void recompute_within_memory(PlannedRun& run, const Job& job) {
   if (compiled == nullptr || run.plan.plan_file || (run.planner && plans_relations(*run.planner))) return;
   const RunRequest request = requested(run, *compiled, job);
   if (!request.plan.memory) return;
+  std::optional<Compiled> recomputed;
   if (job.is_started) {
-    *compiled = recomputed_on_sites(*compiled, request.plan);
+    recomputed = recomputed_on_sites(*compiled, request.plan);
   } else if (request.plan.sites == 1) {
-    *compiled = recomputed_in_process(*compiled, *request.plan.memory, request.threads);
+    recomputed = recomputed_in_process(*compiled, *request.plan.memory, request.threads);
   }
+  if (recomputed) *compiled = *std::move(recomputed);
 }
 
 /// The values before the first step.

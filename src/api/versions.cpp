@@ -39,10 +39,10 @@ std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const 
   const auto found =
       std::find_if(planned_.begin(), planned_.end(), [&](const auto& version) { return version->asked == asked; });
   if (found != planned_.end()) return {**found, false};
-  const bool may_recompute = asked.plan.memory && asked.plan.sites == 1;
-  ChosenPlan chosen =
-      choose_plan(may_recompute ? recomputed_in_process(compiled_, *asked.plan.memory, asked.threads) : compiled_,
-                  request_of(asked), source, {});
+  std::optional<Compiled> recomputed;
+  if (asked.plan.memory && asked.plan.sites == 1)
+    recomputed = recomputed_in_process(compiled_, *asked.plan.memory, asked.threads);
+  ChosenPlan chosen = choose_plan(recomputed ? *recomputed : compiled_, request_of(asked), source, {});
   if (planned_.size() == most_kept) planned_.erase(planned_.begin());
   planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen)));
   return {*planned_.back(), true};

@@ -26,8 +26,8 @@ Compiled compiled_as(const Compiled& compiled, Recomputed recomputed) {
 
 /// Keeps less and less until `fits` says that it is little enough, from where `too_much` is that many times more than
 /// there may be.
-Compiled recomputed_until(const Compiled& compiled, double too_much,
-                          const std::function<bool(const Compiled&, const Recomputed&)>& fits) {
+std::optional<Compiled> recomputed_until(const Compiled& compiled, double too_much,
+                                         const std::function<bool(const Compiled&, const Recomputed&)>& fits) {
   double all = 0;
   for (const Vertex& vertex : compiled.graph.vertices) all += flops(vertex);
   double target = static_cast<double>(most_kept_bytes(compiled.graph)) / too_much;
@@ -35,38 +35,41 @@ Compiled recomputed_until(const Compiled& compiled, double too_much,
   constexpr double less = 0.88;
   for (int attempt = 0; attempt < most_attempts; ++attempt, target *= less) {
     std::optional<Recomputed> found = recompute_within(compiled.graph, static_cast<std::int64_t>(target), all);
-    if (!found) return compiled;
+    if (!found) return std::nullopt;
     Compiled made = compiled_as(compiled, *found);
     if (fits(made, *found)) return made;
   }
-  return compiled;
+  return std::nullopt;
 }
 
 }  // namespace
 
-Compiled recomputed_in_process(const Compiled& compiled, std::int64_t limit, std::size_t threads) {
+std::optional<Compiled> recomputed_in_process(const Compiled& compiled, std::int64_t limit, std::size_t threads) {
   const auto tasks_in_order = [](const Compiled& program) {
     PlannedTasks tasks = whole_tasks(program);
     read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
     return tasks;
   };
-  const PlannedTasks tasks = tasks_in_order(compiled);
-  if (fits_in_order(tasks, limit, threads)) return compiled;
-  const double too_much = static_cast<double>(most_live_bytes(tasks.graph)) / static_cast<double>(limit);
+  double too_much = 1;
+  {
+    const PlannedTasks tasks = tasks_in_order(compiled);
+    if (fits_in_order(tasks, limit, threads)) return std::nullopt;
+    too_much = static_cast<double>(most_live_bytes(tasks.graph)) / static_cast<double>(limit);
+  }
   return recomputed_until(compiled, std::max(too_much, 1.0), [&](const Compiled& made, const Recomputed&) {
     return fits_in_order(tasks_in_order(made), limit, threads);
   });
 }
 
-Compiled recomputed_on_sites(const Compiled& compiled, const PlanRequest& request) {
-  if (!request.memory) return compiled;
+std::optional<Compiled> recomputed_on_sites(const Compiled& compiled, const PlanRequest& request) {
+  if (!request.memory) return std::nullopt;
   double all = 0;  // bytes
   for (const Vertex& vertex : compiled.graph.vertices)
     all += static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
-  if (2 * all <= static_cast<double>(*request.memory)) return compiled;  // copies and partial results come on top
+  if (2 * all <= static_cast<double>(*request.memory)) return std::nullopt;  // copies and partial results come on top
   const std::variant<PlanReport, PlanRefusal> within = try_plan(compiled, "eindecomp", request);
   const auto* const report = std::get_if<PlanReport>(&within);
-  if (report != nullptr && report->peak.bytes <= *request.memory) return compiled;
+  if (report != nullptr && report->peak.bytes <= *request.memory) return std::nullopt;
   PlanRequest without_limit = request;
   without_limit.memory.reset();
   const PlanReport free = plan_with(compiled, "eindecomp", without_limit);

@@ -157,6 +157,12 @@ build::Definition parse_state_value(Cursor& cursor, std::string_view statement) 
 
 }  // namespace
 
+const std::vector<std::string>& parsing::statement_starts() {
+  static const std::vector<std::string> words{"dims", "input",    "scalar",   "def",   "state",
+                                              "next", "gradient", "minimize", "until", "output"};
+  return words;
+}
+
 build::Group parsing::parse_group(Cursor& cursor) {
   build::Group group;
   if (cursor.peek().kind == TokenKind::number && cursor.peek().text == "1") {

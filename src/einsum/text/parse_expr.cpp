@@ -549,12 +549,6 @@ void Cursor::expect_end_of_statement() const {
       {fmt::format("expected the end of the statement before {}", describe(peek())), {peek().span}, std::move(help)}};
 }
 
-const std::vector<std::string>& statement_starts() {
-  static const std::vector<std::string> words{"dims", "input",    "scalar",   "def",   "state",
-                                              "next", "gradient", "minimize", "until", "output"};
-  return words;
-}
-
 std::vector<std::string> Cursor::skip_statement_from(std::size_t start) {
   std::vector<std::string> names;
   // A misspelt `input` would have declared all the names behind it.

@@ -253,14 +253,17 @@ Recomputed in_lean_order(const EinGraph& graph) {
 std::optional<Recomputed> recompute_within(const EinGraph& graph, std::int64_t most_bytes, double most_flops) {
   const bool fits = most_kept_bytes(graph) <= most_bytes;
   Recomputation recomputation(fits ? as_it_is(graph) : in_lean_order(graph));
+  constexpr double most_work = 5e6;  // vertices looked at: about a second
   double more = 0;
+  double work = 0;
   for (;;) {
     const Tightest tightest = tightest_of(recomputation.now().graph);
     if (tightest.bytes <= static_cast<double>(most_bytes)) return recomputation.now();
     const std::optional<double> flops = recomputation.drop_at(tightest.vertex);
     if (!flops) return std::nullopt;
     more += *flops;
-    if (more > most_flops) return std::nullopt;
+    work += static_cast<double>(recomputation.now().graph.vertices.size());
+    if (more > most_flops || work > most_work) return std::nullopt;
   }
 }
 
