@@ -12,6 +12,7 @@
 #include "api/tensor_data.h"
 #include "base/source.h"
 #include "base/text.h"
+#include "einsum/build/substitute.h"
 #include "einsum/text/lexer.h"
 
 namespace einrel::api {
@@ -102,6 +103,13 @@ std::optional<double> number_of(const build::Formula& formula) {
   return is_negated ? -number->value : number->value;
 }
 
+bool reads_tensor(const build::Formula& formula) {
+  bool reads = false;
+  build::for_each_part(
+      formula, [&](const build::Formula& part) { reads = reads || std::holds_alternative<build::Access>(part.op()); });
+  return reads;
+}
+
 std::vector<build::Group> groups_of(const std::vector<LabelGroup>& groups) {
   std::vector<build::Group> result;
   for (const LabelGroup& group : groups) result.push_back(build::names(names_of(group.labels())));
@@ -139,18 +147,23 @@ const std::string& Variable::name() const { return statement_->name; }
 Expression Variable::element(const std::vector<Expression>& indices) const {
   Data data{build::name(name()), {}, {}};
   std::vector<build::Index> positions;
+  std::vector<build::Formula> computed;
   for (const Expression& index : indices) {
     std::optional<build::Index> position = build::index_of(formula_of(index));
+    if (!position && reads_tensor(formula_of(index))) {
+      position = build::Index{{}, 0, {}, true};
+      computed.push_back(formula_of(index));
+    }
     if (!position) {
       throw UserError(
           fmt::format("index {} of an element of {} is no sum of labels with whole coefficients and a whole "
-                      "number, as in x(2 * y + dy - 1)",
+                      "number, as in x(2 * y + dy - 1), and no element of another variable",
                       positions.size(), name()));
     }
     positions.push_back(std::move(*position));
     add_needs(data, ExpressionAccess::data(index));
   }
-  data.formula = build::element(name(), std::move(positions));
+  data.formula = build::Formula(build::Access{{name(), {}}, std::move(positions), std::nullopt}, std::move(computed));
   data.reads.push_back(statement_);
   return ExpressionAccess::expression(std::move(data));
 }
@@ -379,7 +392,9 @@ Expression pad(const Expression& element, const Expression& value) {
   const std::optional<double> number = number_of(formula_of(value));
   if (read == nullptr || !number)
     throw UserError("pad takes an element of a variable and a number, as in pad(x(y + dy), 0)");
-  return made(build::element(read->tensor.text, read->indices, *number), {element});
+  build::Access padded = *read;
+  padded.pad = *number;
+  return made(build::Formula(std::move(padded), formula_of(element).arguments()), {element});
 }
 
 Expression sum(const Labels& over, const Expression& x) { return reduce(Reducer::sum, over, x); }

@@ -95,8 +95,8 @@ class Variable {
   /// Its name.
   const std::string& name() const;
 
-  /// One element of it, with one index per dimension: a label, a number, or a sum of labels with whole coefficients and
-  /// a number, as in `x(n, 2 * y + dy - 1)`.
+  /// One element of it, with one index per dimension: a label, a number, a sum of labels with whole coefficients and a
+  /// number, as in `x(n, 2 * y + dy - 1)`, or a whole number made of elements of other variables, as in `e(t(s), d)`.
   template <std::convertible_to<Expression>... Index>
   Expression operator()(const Index&... indices) const {
     return element({Expression(indices)...});
