@@ -165,6 +165,12 @@ std::vector<std::string> constructs() {
       "loss[] = sum[k] X[2*k,1-k]",
       "loss[] = sum[k] X[1-k,2*k] * K[k]",
       "loss[] = sum[z,k] sq(pad(X[z,2*k-z+1], 0.5)) * K[k]",
+      // Elements that elements of others pick, and sums that add up where they say.
+      "T[i] = abs(2 * i - 2)\nloss[] = sum[i,j] sq(M[T[i],i]) * X[T[i],j]",
+      "T[i] = 2 - i\nY[i,j] = X[T[i],j] * S[i]\nloss[] = sum[i,j] sq(Y[i,j]) * X[i,T[i]]",
+      "T[i] = 3 * i - 2\nloss[] = sum[i,j] sq(pad(X[T[i],j], 0)) * S[i]",
+      "T[i] = i * i\nY[l,j] = sum[i] where(l == T[i], X[i,j] * S[i], 0)\nloss[] = sum[l,j] sq(Y[l,j]) * (l + 1)",
+      "loss[] = sum[i,j] sq(X[abs(i - 1),3 - abs(j - 2)]) * S[i]",
       // Squares that are written otherwise.
       "loss[] = sqrt((sum[i,j] X[i,j] ** 2) + 0.5)",
       "loss[] = sqrt(0.5 * sum[i] S[i] ** 2)",
