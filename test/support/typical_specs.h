@@ -127,6 +127,13 @@ inline const std::vector<TypicalProgram>& typical_programs() {
           m[] = max[i,j] abs(X[i,j])
           w[] = argmax[i,j] (X[i,j] - K[j,i])
           p[] = any[i,j] (X[i,j] > 0.5))"},
+      {"gathers, scatters and a transposed window", R"(dims v=3000 s=4000 d=50 x=2001 y=1000 k=2
+          input E[v,d], X[s,d], G[y,k]
+          input T[s] : i64
+          H[s,d] = sum[v] where(v == T[s], E[v,d], 0)
+          D[v,d] = sum[s] where(v == T[s], X[s,d], 0)
+          C[v] = sum[s] (v == T[s])
+          W[x] = sum[y,k] where(x == 2 * y + k, G[y,k], 0))"},
   };
   return programs;
 }

@@ -382,9 +382,12 @@ std::vector<Piece> pieces_of(const SelectNest& nest) {
   return pieces;
 }
 
+std::int64_t quotient_upwards(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 double pieces_count(const SelectNest& nest) {
-  const auto count = [](std::int64_t all, std::int64_t most) { return static_cast<double>((all + most - 1) / most); };
-  return count(position_count(nest.positions), most_sorted) * count(position_count(nest.keys), most_keys);
+  const std::int64_t of_positions = quotient_upwards(position_count(nest.positions), most_sorted);
+  const std::int64_t of_keys = quotient_upwards(position_count(nest.keys), most_keys);
+  return static_cast<double>(of_positions) * static_cast<double>(of_keys);
 }
 
 PreparedKernel prepared_gather(const std::shared_ptr<const Selecting>& it) {
@@ -430,8 +433,9 @@ Offer offer_scatter(const KernelSpec& spec, Selecting it) {
   const auto length = static_cast<double>(it.nest.row.extent);
   const double rows = batches * static_cast<double>(positions + keys);
   Offer offer;
-  offer.seconds = seconds_of_rows(spec, rows, length) + 2 * seconds_per_position * static_cast<double>(positions) *
-                                                            static_cast<double>((keys + most_keys - 1) / most_keys);
+  const std::int64_t passes = 2 * quotient_upwards(keys, most_keys);
+  offer.seconds = seconds_of_rows(spec, rows, length) +
+                  seconds_per_position * static_cast<double>(positions) * static_cast<double>(passes);
   offer.path = fmt::format("adds up rows of {} elements, sorted by {} positions", it.nest.row.extent, keys);
   const auto word = static_cast<std::int64_t>(sizeof(std::int64_t));
   offer.own_bytes = row_piece * word;

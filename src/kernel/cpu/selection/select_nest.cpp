@@ -115,7 +115,7 @@ class Builder {
         if (!may_leave(at, layout.shape[d].value())) continue;
         invariant(access.pad.has_value(), "an access without pad reads outside its operand");
         if (*access.pad != 0) refusal_ = "what is selected is padded with another number than 0";
-        guards_.push_back({at, layout.shape[d].value()});
+        guards_.emplace_back(at, layout.shape[d].value());
         fix(at);
       }
     }
