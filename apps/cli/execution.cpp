@@ -69,7 +69,13 @@ std::filesystem::path place_of(const std::string& path) {
 void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& prepared) {
   std::vector<std::string> written;
   for (const auto& [name, file] : prepared.outputs) written.push_back(file.path);
-  if (arguments.steps.save) written.push_back(*arguments.steps.save);
+  if (const std::optional<std::string>& save = arguments.steps.save) {
+    for (const std::string& other : written) {
+      if (place_of(other) == place_of(*save))
+        throw UserError(fmt::format("'{}' is to hold outputs and the state; name another file", printable(*save)));
+    }
+    written.push_back(*save);
+  }
   std::vector<std::string> options;
   if (arguments.plan.plan_file) options.push_back(*arguments.plan.plan_file);
   if (arguments.plan.machine) options.push_back(*arguments.plan.machine);

@@ -152,7 +152,8 @@ void explain_program(const ExplainArguments& arguments) {
   if (is_tra(arguments.program)) return explain_tra(arguments);
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = check_program(arguments, source);
-  const Compiled compiled = compile(arguments.program, require_graph(checked, source, std::nullopt));
+  const Compiled compiled =
+      compile(arguments.program, require_graph(checked, source, std::nullopt), {}, checked.initial);
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
   PlanArguments without_sites = arguments.plan;
   without_sites.sites.reset();

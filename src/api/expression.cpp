@@ -273,6 +273,7 @@ Optimiser adamw(const Expression& eta, const Expression& decay, const Expression
 namespace {
 
 std::shared_ptr<Statement> statement_of(const Minimize& minimize) {
+  if (minimize.over.empty()) throw UserError("Minimize::over is empty: name the states that are to change");
   build::Minimize made{{minimize.loss.name(), {}}, {}, {minimize.by.name, {}}, {}};
   std::vector<std::shared_ptr<Statement>> reads{ExpressionAccess::statement(minimize.loss)};
   for (const Variable& variable : minimize.over) {

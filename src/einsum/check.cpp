@@ -256,6 +256,11 @@ void default_outputs(CheckState& state, const build::Program& program, EinGraph&
       graph.outputs.push_back(found->second.vertex);
     }
   }
+  if (graph.outputs.empty()) {  // states are what such a program is for
+    for (const CheckedState& declared : state.states) {
+      if (declared.next) graph.outputs.push_back(*declared.next);
+    }
+  }
   if (graph.outputs.empty() && state.errors.empty()) {
     state.error("the program computes nothing", {}, first_definition);
   }

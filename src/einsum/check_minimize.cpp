@@ -23,13 +23,24 @@ class Minimizer {
     optimiser_ = find_optimiser();
     bool is_good = optimiser_ != nullptr && check_arguments();
     for (const build::Name& weight : minimize_.over) is_good = check_weight(weight) && is_good;
-    if (!is_good) return;
+    if (!is_good) return define_unknown();
     const std::vector<std::string> gradients = differentiate();
     add_numbers();
     for (std::size_t w = 0; w < minimize_.over.size(); ++w) update(minimize_.over[w], gradients[w]);
   }
 
  private:
+  /// Next values that nobody is blamed for reading.
+  void define_unknown() {
+    for (const build::Name& weight : minimize_.over) {
+      const auto known = state_.tensors.find(weight.text);
+      if (known == state_.tensors.end()) continue;
+      TensorInfo broken = known->second;
+      broken.broken = true;
+      state_.tensors.insert({next_name(weight.text), std::move(broken)});
+    }
+  }
+
   const Optimiser* find_optimiser() {
     std::vector<std::string> names;
     for (const Optimiser& optimiser : optimisers()) {
@@ -104,14 +115,26 @@ class Minimizer {
     return false;
   }
 
-  /// A tensor that the program does not have.
-  std::string fresh(const std::string& wish) {
-    std::string name =
-        build::fresh_name(wish, [&](const std::string& free) { return state_.tensor_names.count(free) == 0; });
+  void claim(const std::string& name) {
     state_.tensor_names.insert(name);
     state_.defined.insert({name, where_});
+  }
+
+  /// A tensor that the program does not have.
+  std::string fresh(const std::string& wish) {
+    std::string name = build::fresh_name(wish, [&](const std::string& free) { return is_free(free); });
+    claim(name);
     return name;
   }
+  /// The same, with its initial and its next value.
+  std::string fresh_state(const std::string& wish) {
+    std::string name = build::fresh_name(wish, [&](const std::string& free) {
+      return is_free(free) && is_free(initial_name(free)) && is_free(next_name(free));
+    });
+    for (const std::string& each : {name, initial_name(name), next_name(name)}) claim(each);
+    return name;
+  }
+  bool is_free(const std::string& name) const { return state_.tensor_names.count(name) == 0; }
 
   std::vector<std::string> differentiate() {
     std::vector<std::string> names;
@@ -145,6 +168,20 @@ class Minimizer {
     }
   }
 
+  /// A state of a weight's extents, whatever labels of the same names have elsewhere.
+  void begin_with_zero(const std::string& tensor, const TensorInfo& weight) {
+    const Formula zero = build::cast(weight.dtype, build::whole_number(0));
+    std::map<std::string, Extent> extents;
+    for (std::size_t d = 0; d < weight.extents.size(); ++d) {
+      if (!weight.extents[d])  // said by data that is still to come
+        return check_state_statement(state_, {definition(tensor, weight.labels, zero)}, where_);
+      extents.insert({weight.labels[d], Extent(*weight.extents[d])});
+    }
+    TensorInfo initial = weight;
+    initial.vertex = check_made(state_, definition(initial_name(tensor), weight.labels, zero), where_, {extents, true});
+    declare_state(state_, {tensor, where_}, std::move(initial), where_);
+  }
+
   void update(const build::Name& weight, const std::string& gradient) {
     const TensorInfo info = state_.tensors.at(weight.text);
     const auto element = [&](const std::string& tensor) { return build::element(tensor, info.labels); };
@@ -153,10 +190,8 @@ class Minimizer {
       parts.numbers.emplace(name, build::cast(info.dtype, build::element(tensor, std::vector<std::string>{})));
     std::map<std::string, std::string> moments;
     for (const std::string& moment : optimiser_->moments) {
-      const std::string tensor = fresh(fmt::format("{}_{}", weight.text, moment));
-      for (const std::string& other : {initial_name(tensor), next_name(tensor)}) state_.tensor_names.insert(other);
-      const Formula zero = build::cast(info.dtype, build::whole_number(0));
-      check_state_statement(state_, {definition(tensor, info.labels, zero)}, where_);
+      const std::string tensor = fresh_state(fmt::format("{}_{}", weight.text, moment));
+      begin_with_zero(tensor, info);
       parts.moments.emplace(moment, element(tensor));
       moments[moment] = tensor;
     }

@@ -67,12 +67,17 @@ void check_state_statement(CheckState& state, const build::State& declared, Span
                   {where, read->where}, "compute it from inputs, scalars and random numbers");
     }
   }
+  for (std::size_t d = 0; d < info.extents.size(); ++d) info.labels.push_back(declared.initial.labels[d].text);
+  declare_state(state, name, std::move(info), where);
+}
+
+void declare_state(CheckState& state, const build::Name& name, TensorInfo initial, Span where) {
+  TensorInfo info = std::move(initial);
+  const VertexId first = info.vertex;
   Shape bound;
-  for (std::size_t d = 0; d < info.extents.size(); ++d) {
-    bound.push_back(extent_or_open(info.extents[d]));
-    info.labels.push_back(declared.initial.labels[d].text);
-  }
+  for (const MaybeExtent& extent : info.extents) bound.push_back(extent_or_open(extent));
   info.where = name.span;
+  info.read = false;
   info.vertex = state.builder.add({name.text, info.dtype, std::move(bound), {}, Input{}, where});
   state.states.push_back({name.text, name.span, info.vertex, first, std::nullopt});
   state.tensors.insert({name.text, std::move(info)});

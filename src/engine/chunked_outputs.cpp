@@ -55,10 +55,10 @@ Summary combined(std::vector<std::vector<double>> chunks, std::size_t rank) {
     const auto end = static_cast<std::ptrdiff_t>(rank);
     return std::lexicographical_compare(a.begin(), a.begin() + end, b.begin(), b.begin() + end);
   });
-  const auto last = std::unique(chunks.begin(), chunks.end(), [&](const auto& a, const auto& b) {  // copies on ranks
+  const auto is_copy = [&](const auto& a, const auto& b) {  // on another rank
     return std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(rank), b.begin());
-  });
-  if (rank > 0) chunks.erase(last, chunks.end());
+  };
+  chunks.erase(std::unique(chunks.begin(), chunks.end(), is_copy), chunks.end());
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   Summary all{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 0, 0, 0};
   double count = 0;

@@ -29,11 +29,24 @@ std::string some_of(const std::vector<std::string>& names) {
                               near.empty() ? "its tensors are " + some_of(known) : near));
 }
 
+/// Whether a tensor is what a state is before the first step: in the graph of a step, nobody reads it.
+bool is_initial_value(const EinGraph& graph, const std::string& name) {
+  return std::any_of(graph.steps.states.begin(), graph.steps.states.end(),
+                     [&](const State& state) { return initial_name(graph[state.now].name) == name; });
+}
+
+[[noreturn]] void refuse_initial_value(const std::string& name) {
+  throw UserError(
+      fmt::format("--out {0}=...: '{0}' is computed before the first step; write the state itself, with --steps 1",
+                  printable(name)));
+}
+
 }  // namespace
 
 EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names) {
   std::vector<VertexId> said = said_outputs(graph);
   for (const std::string& name : names) {
+    if (is_initial_value(graph, name)) refuse_initial_value(name);
     const auto found = std::find_if(graph.vertices.begin(), graph.vertices.end(),
                                     [&](const Vertex& vertex) { return vertex.name == name; });
     if (found == graph.vertices.end()) {

@@ -121,14 +121,16 @@ void KeptState::write(const Begin& begin, Tensor chunk) {
 }
 
 KeptState::Part& KeptState::part_for(const Begin& begin, const Shape& bound) {
-  std::erase_if(next_, [](const Part& part) { return part.writable == nullptr; });
   const auto known = std::find_if(next_.begin(), next_.end(), [&](const Part& part) {
     return part.begin == begin && part.elements.shape() == bound;
   });
   return known == next_.end() ? next_.emplace_back(make(begin, bound)) : *known;
 }
 
-void KeptState::advance() { std::swap(now_, next_); }
+void KeptState::advance() {
+  std::swap(now_, next_);
+  std::erase_if(next_, [](const Part& part) { return part.writable == nullptr; });  // nobody can write there
+}
 
 KeptStates::KeptStates(const PlannedTasks& tasks, const Job& job, const std::optional<std::string>& folder)
     : job_(job) {

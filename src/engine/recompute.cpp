@@ -12,14 +12,21 @@
 namespace einrel {
 namespace {
 
-Compiled compiled_as(const Compiled& compiled, Recomputed recomputed) {
+double bytes_of_all(const EinGraph& graph) {
+  double all = 0;
+  for (const Vertex& vertex : graph.vertices)
+    all += static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
+  return all;
+}
+
+Compiled compiled_as(const Compiled& compiled, const Recomputed& recomputed) {
   Compiled made = compiled;
   for (std::size_t v = 0; v < recomputed.graph.vertices.size(); ++v) {
     const Vertex& vertex = recomputed.graph.vertices[v];
     const std::string& name = compiled.graph.vertices[recomputed.origin[v]].name;
     if (vertex.name != name) made.recomputed.push_back({name, flops(vertex)});
   }
-  made.graph = std::move(recomputed.graph);
+  made.graph = recomputed.graph;
   verify(made.graph);
   return made;
 }
@@ -30,14 +37,19 @@ std::optional<Compiled> recomputed_until(const Compiled& compiled, double too_mu
                                          const std::function<bool(const Compiled&, const Recomputed&)>& fits) {
   double all = 0;
   for (const Vertex& vertex : compiled.graph.vertices) all += flops(vertex);
+  double left = all;
   double target = static_cast<double>(most_kept_bytes(compiled.graph)) / too_much;
+  Recomputed now = in_lean_order(compiled.graph);
   constexpr int most_attempts = 12;
   constexpr double less = 0.88;
   for (int attempt = 0; attempt < most_attempts; ++attempt, target *= less) {
-    std::optional<Recomputed> found = recompute_within(compiled.graph, static_cast<std::int64_t>(target), all);
+    std::optional<Recomputed> found = recompute_within(std::move(now), static_cast<std::int64_t>(target), left);
     if (!found) return std::nullopt;
-    Compiled made = compiled_as(compiled, *found);
-    if (fits(made, *found)) return made;
+    now = *std::move(found);
+    Compiled made = compiled_as(compiled, now);
+    if (fits(made, now)) return made;
+    left = all;
+    for (const RecomputedTensor& again : made.recomputed) left -= again.flops;
   }
   return std::nullopt;
 }
@@ -50,6 +62,8 @@ std::optional<Compiled> recomputed_in_process(const Compiled& compiled, std::int
     read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
     return tasks;
   };
+  constexpr double little = 8 << 20;  // chunks may always take as much
+  if (bytes_of_all(compiled.graph) <= little) return std::nullopt;
   double too_much = 1;
   {
     const PlannedTasks tasks = tasks_in_order(compiled);
@@ -63,10 +77,8 @@ std::optional<Compiled> recomputed_in_process(const Compiled& compiled, std::int
 
 std::optional<Compiled> recomputed_on_sites(const Compiled& compiled, const PlanRequest& request) {
   if (!request.memory) return std::nullopt;
-  double all = 0;  // bytes
-  for (const Vertex& vertex : compiled.graph.vertices)
-    all += static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
-  if (2 * all <= static_cast<double>(*request.memory)) return std::nullopt;  // copies and partial results come on top
+  if (2 * bytes_of_all(compiled.graph) <= static_cast<double>(*request.memory))
+    return std::nullopt;  // copies and partial results come on top
   const std::variant<PlanReport, PlanRefusal> within = try_plan(compiled, "eindecomp", request);
   const auto* const report = std::get_if<PlanReport>(&within);
   if (report != nullptr && report->peak.bytes <= *request.memory) return std::nullopt;

@@ -336,7 +336,16 @@ TEST_F(ApiExpression, SaysWhatIsWrongWithStepsAndStates) {
   const Variable next_w = next(w, {i, j}, w(i, j) + 1);
   const Program program = Program::build({next_w}, {}, {.next = {next_w}});
   const Program plain = Program::build({define("Z", {i, j}, x(i, j) * 2)});
+  const Variable loss = define("loss", {}, sum({i, j}, sq(w(i, j))));
+  EXPECT_THAT(message_of([&] {
+                Program::build({loss}, {}, {.minimize = {{loss, {}, sgd(1)}}});
+              }),
+              HasSubstr("over is empty"));
+  const Program trained = Program::build({loss}, {}, {.minimize = {{loss, {w}, sgd(0.25)}}});
+  EXPECT_THAT(trained.text(), HasSubstr("minimize loss over W by sgd(0.25)\n"));
   const Tensor value({2, 3}, std::vector<float>(6, 1));
+  EXPECT_THAT(trained.run({{"X", value}}, {.steps = 2}).state.tensors.at("W").values<float>(),
+              ElementsAre(0.25F, 0.25F, 0.25F, 0.25F, 0.25F, 0.25F));
   EXPECT_THAT(message_of([&] { plain.run({{"X", value}}, {.steps = 2}); }), HasSubstr("programs with state"));
   EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.steps = 0}); }), HasSubstr("steps is 0"));
   EXPECT_THAT(message_of([&] { program.run({}); }), HasSubstr("missing input X"));

@@ -138,6 +138,23 @@ class Steps(ProgramTest):
                 self.assertEqual(result.code, 0, result)
                 self.assertLessEqual(abs(int(self.states("b.npz")["iteration"]) - steps), 1, "but for rounding")
 
+    def test_outputs_that_ranks_keep_are_told_once(self):
+        program = self.text_file("kept.ein", "dims i=400 j=300 k=200\ninput A[i,j], B[j,k]\nstate t[] = f32(0)\n"
+                                             "Z[i,k] = (sum[j] A[i,j] * B[j,k]) + t[]\nnext t[] = t[] + 1\n"
+                                             "output next_t, Z\n")
+        result = job(3, "run", program, "--random", "1", "--steps", "3")
+        self.assertEqual(result.code, 0, result)
+        self.assertRegex(result.out, r"next_t +f32 +3\n")
+
+    def test_without_outputs_states_are_what_a_program_gives(self):
+        program = self.text_file("halve.ein", "state x[] = f64(64)\nnext x[] = x[] / 2\nuntil next_x[] < 3\n")
+        self.assertRegex(self.succeed("run", program, "--steps", "100").out, r"next_x +f64 +2\n5 steps")
+        refused = self.refuse(1, "run", program, "--out", f"initial_x={self.path('x.npy')}")
+        self.assertIn("before the first step", refused.err)
+        refused = self.refuse(1, "run", program, "--out", f"next_x={self.path('s.npz')}:next_x", "--save",
+                              self.path("s.npz"))
+        self.assertIn("name another file", refused.err)
+
     def test_wrong_options_are_refused(self):
         program = self.text_file("power.ein", POWER)
         stateless = self.text_file("plain.ein", "input X[i]\nZ[i] = X[i] * 2\ndims i=3\n")

@@ -98,6 +98,7 @@ ordered_json base_json(const Compiled& compiled, const PlannedTasks& whole, cons
     const Vertex& vertex = graph.vertices[v];
     if (is_input(vertex)) {
       inputs.push_back(tensor_json(vertex.name, vertex.bound, vertex.dtype));
+      if (is_state(graph, v)) inputs.back().second["state"] = true;
     } else {
       vertices.push_back(vertex_json(vertex, graph, kernels[v]));
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <string>
@@ -130,14 +131,17 @@ class Recomputation {
   }
 
   const Recomputed& now() const { return now_; }
+  Recomputed take() { return std::move(now_); }
 
   /// Drops something that is held while a vertex is computed; the operations that it costs. Nothing where there is
   /// nothing to drop.
-  std::optional<double> drop_at(std::size_t vertex) {
+  std::optional<double> drop_at(const Tightest& tightest) {
+    constexpr double worthwhile = 1e-4;  // of all that is kept there
+    const std::size_t vertex = tightest.vertex;
     find_readers();
     Drop best;
     for (std::size_t v = 0; v < vertex; ++v) {
-      if (!is_droppable(v, vertex)) continue;
+      if (!is_droppable(v, vertex, worthwhile * tightest.bytes)) continue;
       Drop drop = drop_of(v, vertex);
       if (drop.per_byte < best.per_byte) best = std::move(drop);
     }
@@ -161,11 +165,12 @@ class Recomputation {
     for (const VertexId output : now_.graph.outputs) is_output_[output.index] = true;
   }
 
-  bool is_droppable(std::size_t v, std::size_t at) const {
+  bool is_droppable(std::size_t v, std::size_t at, double least_bytes) const {
     const std::vector<std::size_t>& readers = readers_[v];
     const bool is_held = !readers.empty() && readers.back() > at;
     const bool is_read = std::binary_search(readers.begin(), readers.end(), at);
-    return is_held && !is_read && !is_output_[v] && einsum_of(vertices()[v]) != nullptr && bytes_of(vertices()[v]) > 0;
+    return is_held && !is_read && !is_output_[v] && einsum_of(vertices()[v]) != nullptr &&
+           bytes_of(vertices()[v]) > least_bytes;
   }
 
   bool stays_until(std::size_t v, std::size_t reader) const {
@@ -193,32 +198,37 @@ class Recomputation {
     return drop;
   }
 
+  /// Moves all vertices to a new graph: formulas are copied of what is computed again alone.
   void apply(const Drop& drop) {
-    const EinGraph before = std::move(now_.graph);
+    EinGraph before = std::move(now_.graph);
     const std::vector<std::size_t> origin = std::move(now_.origin);
     now_ = {};
     std::vector<VertexId> moved;
-    std::vector<VertexId> again(before.vertices.size());
-    std::vector<bool> is_again(before.vertices.size(), false);
-    const auto add = [&](std::size_t v, bool reads_again, std::string name) {
-      Vertex vertex = before.vertices[v];
-      vertex.name = std::move(name);
-      for (VertexId& input : vertex.inputs) {
-        const bool is_it = reads_again && is_again[input.index];
-        input = is_it ? again[input.index] : moved[input.index];
-      }
+    std::map<VertexId, VertexId> again;  // by what it is again
+    const auto add = [&](Vertex vertex, std::size_t v) {
       now_.graph.vertices.push_back(std::move(vertex));
       now_.origin.push_back(origin[v]);
       return VertexId{now_.graph.vertices.size() - 1};
     };
+    const auto read_again = [&](Vertex& vertex) {
+      for (VertexId& input : vertex.inputs) {
+        const auto known = again.find(input);
+        if (known != again.end()) input = known->second;
+      }
+    };
     for (std::size_t v = 0; v < before.vertices.size(); ++v) {
       if (v == drop.reader) {
         for (const std::size_t each : drop.computed) {
-          again[each] = add(each, true, unused_name(before.vertices[each].name));
-          is_again[each] = true;
+          Vertex copy = now_.graph[moved[each]];
+          copy.name = unused_name(copy.name);
+          read_again(copy);
+          again[moved[each]] = add(std::move(copy), each);
         }
       }
-      moved.push_back(add(v, v >= drop.reader, before.vertices[v].name));
+      Vertex vertex = std::move(before.vertices[v]);
+      for (VertexId& input : vertex.inputs) input = moved[input.index];
+      if (v >= drop.reader) read_again(vertex);
+      moved.push_back(add(std::move(vertex), v));
     }
     take_ends(before, moved, now_.graph);
   }
@@ -250,16 +260,15 @@ Recomputed in_lean_order(const EinGraph& graph) {
   return most_kept_bytes(ordered.graph) < most_kept_bytes(graph) ? ordered : as_it_is(graph);
 }
 
-std::optional<Recomputed> recompute_within(const EinGraph& graph, std::int64_t most_bytes, double most_flops) {
-  const bool fits = most_kept_bytes(graph) <= most_bytes;
-  Recomputation recomputation(fits ? as_it_is(graph) : in_lean_order(graph));
-  constexpr double most_work = 5e6;  // vertices looked at: about a second
+std::optional<Recomputed> recompute_within(Recomputed start, std::int64_t most_bytes, double most_flops) {
+  constexpr double most_work = 1e6;  // vertices looked at: a second
+  Recomputation recomputation(std::move(start));
   double more = 0;
   double work = 0;
   for (;;) {
     const Tightest tightest = tightest_of(recomputation.now().graph);
-    if (tightest.bytes <= static_cast<double>(most_bytes)) return recomputation.now();
-    const std::optional<double> flops = recomputation.drop_at(tightest.vertex);
+    if (tightest.bytes <= static_cast<double>(most_bytes)) return recomputation.take();
+    const std::optional<double> flops = recomputation.drop_at(tightest);
     if (!flops) return std::nullopt;
     more += *flops;
     work += static_cast<double>(recomputation.now().graph.vertices.size());

@@ -23,12 +23,12 @@ std::int64_t most_kept_bytes(const EinGraph& graph);
 /// are known, say. As it is where that keeps no less. O(vertices^2) at worst.
 Recomputed in_lean_order(const EinGraph& graph);
 
-/// Computes tensors again until no more than so many bytes are kept, from in_lean_order on if that is too much. Of
-/// those that are kept where most are, and needed only later, the one that costs the fewest scalar operations per byte
-/// is dropped, and computed again in front of its next reader, with what it is computed of as far as that is gone by
-/// then, too: segments of a chain between tensors that stay (Chen et al., Training deep nets with sublinear memory
-/// cost, 2016, section 4). Nothing where that takes more than `most_flops` more operations, or there is nothing left to
-/// drop. O(tensors dropped * vertices).
-std::optional<Recomputed> recompute_within(const EinGraph& graph, std::int64_t most_bytes, double most_flops);
+/// Computes tensors again until no more than so many bytes are kept, beginning with a program in lean order, or with
+/// what this has made of it. Of those that are kept where most are, and needed only later, the one that costs the
+/// fewest scalar operations per byte is dropped, and computed again in front of its next reader, with what it is
+/// computed of as far as that is gone by then, too: segments of a chain between tensors that stay (Chen et al.,
+/// Training deep nets with sublinear memory cost, 2016, section 4). Nothing where that takes more than `most_flops`
+/// more operations, there is nothing left to drop, or it takes seconds to find out. O(tensors dropped * vertices).
+std::optional<Recomputed> recompute_within(Recomputed start, std::int64_t most_bytes, double most_flops);
 
 }  // namespace einrel
