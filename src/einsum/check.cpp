@@ -32,6 +32,12 @@ void claim_name(CheckState& state, const build::Statement& statement, const buil
                 "make one of both, for example until (a[] < 1e-3) + (b[] > 5) > 0");
     return;
   }
+  if (const auto* const next = std::get_if<build::Next>(&statement.what)) {
+    const std::string& of = next->value.name.text;
+    state.error(fmt::format("'{}' has two next values", of), {name.span, known->second},
+                fmt::format("a state changes in one place; '{}' is the name of its value in the next step", name.text));
+    return;
+  }
   state.error(fmt::format("'{}' is defined twice", name.text), {name.span, known->second},
               "a tensor has one definition; give the new value another name");
 }

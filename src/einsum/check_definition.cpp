@@ -261,7 +261,8 @@ class DefinitionChecker {
   /// E[T[s],d]: a vertex of its own, which is read in this place.
   void type_pick(const build::Access& access, std::size_t i) {
     const std::vector<ComputedIndex> indices = pop_indices(access);
-    if (!accesses_[i] || indices.empty() || !may_be_picked(access, expr_.nodes[i].span)) {
+    const bool is_known = accesses_[i] && !indices.empty();
+    if (!is_known || !may_be_picked(state_, access, *accesses_[i], indices, expr_.nodes[i].span)) {
       typed_.push_poison();
       return;
     }
@@ -270,19 +271,6 @@ class DefinitionChecker {
                           std::is_permutation(left_.begin(), left_.end(), pick.output.begin(), pick.output.end());
     const std::vector<std::size_t>& output = is_whole ? left_ : pick.output;
     push_result(maker_.make(pick.body, output, {pick.label}, pick.reducer, accesses_[i]->dtype), output, is_whole);
-  }
-
-  bool may_be_picked(const build::Access& access, Span span) {
-    if (state_.arrays_give_extents) {
-      state_.error("a kernel reads its arrays by labels, not by elements of other arrays", {span},
-                   "select by a comparison: sum[v] where(v == T[s], E[v,d], 0)");
-    } else if (access.pad.value_or(0) != 0) {
-      state_.error("what an element of a tensor picks is padded with 0 only", {span},
-                   "pad(E[T[s],d], 0), with where(...) around it");
-    } else {
-      return true;
-    }
-    return false;
   }
 
   /// Takes the computed indices of an access off the stack; none, with an error, where one is no whole number.

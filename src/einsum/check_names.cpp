@@ -70,6 +70,13 @@ TensorInfo* find_tensor(CheckState& state, const build::Name& name) {
     return &found->second;
   }
   if (state.is_suspect(name.text)) return nullptr;
+  for (const CheckedState& declared : state.states) {
+    if (initial_name(declared.name) != name.text) continue;
+    state.error(fmt::format("'{}' is what the state '{}' begins with, which is computed before the first step",
+                            name.text, declared.name),
+                {name.span, declared.where}, "give that a tensor of its own, and read it here and there");
+    return nullptr;
+  }
   if (state.tensor_names.count(name.text) != 0) {
     const std::vector<std::string> cycle = find_cycle(state, name.text);
     state.error(

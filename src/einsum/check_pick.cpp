@@ -167,6 +167,29 @@ bool reads_whole_dimensions(const Access& access, const LabelScope& scope, const
 
 }  // namespace
 
+bool may_be_picked(CheckState& state, const build::Access& access, const PooledAccess& tensor,
+                   const std::vector<ComputedIndex>& indices, Span span) {
+  if (state.arrays_give_extents) {
+    state.error("a kernel reads its arrays by labels, not by elements of other arrays", {span},
+                "select by a comparison: sum[v] where(v == T[s], E[v,d], 0)");
+    return false;
+  }
+  if (access.pad.value_or(0) != 0) {
+    state.error("what an element of a tensor picks is padded with 0 only", {span},
+                "pad(E[T[s],d], 0), with where(...) around it");
+    return false;
+  }
+  const Shape& bound = state.builder.graph()[tensor.vertex].bound;
+  for (const ComputedIndex& index : indices) {
+    if (access.pad || bound[index.dimension] != Extent(0)) continue;
+    state.error(fmt::format("dimension {} of '{}' has extent 0, so that it has no position to read",
+                            index.dimension + 1, access.tensor.text),
+                {span}, "give it a positive extent, or read 0 there: pad(...[...], 0)");
+    return false;
+  }
+  return true;
+}
+
 Pick pick_element(VertexMaker& maker, LabelScope& scope, PooledAccess tensor,
                   const std::vector<ComputedIndex>& indices) {
   const Shape bound = maker.graph()[tensor.vertex].bound;

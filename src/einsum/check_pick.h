@@ -22,6 +22,10 @@ struct Pick {
   Reducer reducer = Reducer::sum;
 };
 
+/// Whether there may be something to pick; reports why not.
+bool may_be_picked(CheckState& state, const build::Access& access, const PooledAccess& tensor,
+                   const std::vector<ComputedIndex>& indices, Span span);
+
 /// E[T[s],d], where `tensor` reads E[v,d]: sum[v] where(v == T[s], E[v,d], 0); of bools any[v] min(v == T[s], E[v,d]).
 /// Several computed indices pick from their dimensions as one, a view of the tensor. A position outside of its
 /// dimension ends the run when it is looked at, in a tensor in front of this one; with a pad it picks 0.

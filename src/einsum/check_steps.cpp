@@ -56,6 +56,10 @@ void check_fits(CheckState& state, const build::Definition& next, const TensorIn
 
 void check_state_statement(CheckState& state, const build::State& declared, Span where) {
   const build::Name& name = declared.initial.name;
+  if (name.text == iteration_name) {
+    state.error(fmt::format("'{}' is the number of steps that a program with state has done", name.text), {name.span},
+                "give the state another name");
+  }
   state.current = name.text;  // whose stream random numbers are of
   build::Definition initial = declared.initial;
   initial.name.text = initial_name(name.text);

@@ -92,6 +92,8 @@ std::vector<Equation> united(std::vector<Equation> a, const std::vector<Equation
 /// Goes over the steps of a body and keeps what their stack would hold.
 class Reader {
  public:
+  explicit Reader(const EinSum& einsum) : einsum_(einsum) {}
+
   Part run(const ScalarExpr& body) {
     for (const ScalarStep& step : body.steps) {
       taken_.assign(stack_.end() - static_cast<std::ptrdiff_t>(arity(step)), stack_.end());
@@ -108,6 +110,10 @@ class Reader {
   }
 
  private:
+  static bool is_label(const SelectingForm& form) {
+    const std::vector<IndexTerm>& terms = form.labels.terms;
+    return form.elements.empty() && form.labels.offset == 0 && terms.size() == 1 && terms.front().coefficient == 1;
+  }
   static bool is_whole(DType type) { return type == DType::i64 || type == DType::i32; }
 
   static void read(const OperandValue& op, const ScalarStep& step, Part& part) {
@@ -126,11 +132,12 @@ class Reader {
     part.equations = taken_[0].equations;
     part.value = joined({&taken_[0].value}, step);
   }
-  /// Conversions of labels to i32 change nothing, since a dimension that i32 indexes has no more positions.
+  /// Conversions of labels to i32 change nothing, since a dimension that i32 indexes has no more positions; those of
+  /// what is computed of labels may.
   void read(const Convert&, const ScalarStep& step, Part& part) const {
     const Part& x = taken_[0];
-    const bool widens = x.form && (step.type == DType::i64 || x.form->elements.empty() || is_begin(*x.form));
-    if (is_whole(step.type) && is_whole(x.steps.type()) && widens) part.form = x.form;
+    const bool stays = x.form && (step.type == DType::i64 || is_label(*x.form) || is_begin(*x.form));
+    if (is_whole(step.type) && is_whole(x.steps.type()) && stays) part.form = x.form;
     part.equations = x.equations;
     part.value = joined({&x.value}, step);
     part.is_one = x.is_one;
@@ -178,7 +185,11 @@ class Reader {
            });
   }
   /// v + B[], made where a kernel is cut out.
-  bool is_begin(const SelectingForm& form) const { return form.labels.terms.size() == 1 && form.elements.size() == 1; }
+  /// A position in the whole tensor, in a kernel of a chunk: label + where the chunk begins.
+  bool is_begin(const SelectingForm& form) const {
+    const bool has_both = form.elements.size() == 1 && form.elements.front().coefficient == 1;
+    return has_both && einsum_.operands[form.elements.front().operand].indices.empty() && is_label({form.labels, {}});
+  }
 
   void read_equation(Part& part) const {
     if (!taken_[0].form || !taken_[1].form) return;
@@ -212,6 +223,7 @@ class Reader {
 
   std::vector<Part> stack_;
   std::vector<Part> taken_;
+  const EinSum& einsum_;
 };
 
 /// Finds a label for each equation.
@@ -298,7 +310,7 @@ std::optional<Selected> selected(const EinSum& einsum) {
   const std::vector<ScalarStep>& steps = einsum.body.steps;
   if (steps.size() > most_steps || !begins_with_zero(einsum) || std::none_of(steps.begin(), steps.end(), compares))
     return std::nullopt;
-  Part part = Reader().run(einsum.body);
+  Part part = Reader(einsum).run(einsum.body);
   if (part.equations.empty()) return std::nullopt;
   return Solver(einsum, std::move(part)).run();
 }

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -307,6 +308,7 @@ class Session::Stepping {
     invariant(states_ != nullptr || tasks_.states.empty(), "states are kept between steps");
     said_.resize(tasks_.graph.outputs.size(), nobody);
     if (asked.count > 1 && !session.resources_.is_limited) bindings_.kept = &kept_;
+    find_state_reads();
   }
 
   void begin(bool is_last) {
@@ -319,7 +321,7 @@ class Session::Stepping {
       if (state.input) bindings_.inputs[*state.input] = (*states_)[s].now();
       if (state.next) also(*state.next, (*states_)[s].next());
     }
-    forget_states();
+    for (const std::size_t task : state_reads_) kept_[task].reset();  // what the last step read
     if (tasks_.iteration) count(*tasks_.iteration);
     session_.bind_kernels(bindings_);
   }
@@ -345,13 +347,15 @@ class Session::Stepping {
     };
   }
 
-  /// Parts of states that the last step read.
-  void forget_states() {
-    if (bindings_.kept == nullptr || tasks_.states.empty()) return;
-    for (std::size_t t = 0; t < kept_.size(); ++t) {
+  /// The tasks that read states.
+  void find_state_reads() {
+    std::set<std::size_t> inputs;
+    for (const TaskState& state : tasks_.states) {
+      if (state.input) inputs.insert(*state.input);
+    }
+    for (std::size_t t = 0; t < tasks_.graph.tasks.size(); ++t) {
       const auto* const read = std::get_if<ReadInput>(&tasks_.graph.tasks[t].op);
-      const auto is_read = [&](const TaskState& state) { return read != nullptr && state.input == read->input; };
-      if (std::any_of(tasks_.states.begin(), tasks_.states.end(), is_read)) kept_[t].reset();
+      if (read != nullptr && inputs.count(read->input) != 0) state_reads_.push_back(t);
     }
   }
 
@@ -367,6 +371,7 @@ class Session::Stepping {
   KeptStates* states_;
   TaskBindings& bindings_;
   KeptInputs kept_;
+  std::vector<std::size_t> state_reads_;
   std::vector<OutputWriter> said_;  // by output; of those that are not, nobody
   std::atomic<bool> holds_ = false;
 };

@@ -143,6 +143,9 @@ std::vector<Formula> formulas_of(const Vertex& vertex, const EinGraph& graph, co
     for (const std::size_t argument : taken[s]) arguments.push_back(formulas[argument]);
     std::optional<DType> weak_type;
     if (!taken[s].empty() && weak[taken[s].back()]) weak_type = einsum.body.steps[taken[s].back()].type;
+    const bool is_where = std::holds_alternative<ApplyWhere>(step.op);
+    if (is_where && weak[taken[s][1]] && weak[taken[s][2]] && is_integer(step.type))
+      arguments[1] = cast(step.type, arguments[1]);  // else both sides would be f32
     formulas.push_back(
         std::visit(StepFormula{vertex, einsum, graph, labels, step, std::move(arguments), weak_type}, step.op));
   }

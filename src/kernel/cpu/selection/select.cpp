@@ -459,6 +459,8 @@ std::variant<Offer, Refusal> offer(const KernelSpec& spec, const LoopNest&) {
   const bool adds = !it.nest.picks || it.accumulates;
   if (adds && it.dtype == DType::boolean) return Refusal{"it adds up bools"};
   if (it.nest.picks) return offer_gather(spec, std::move(it));
+  const bool is_narrow = it.dtype == DType::bf16 || it.dtype == DType::f16;
+  if (is_narrow && position_count(it.nest.positions) > most_sorted) return Refusal{"it would round sums several times"};
   constexpr double most_pieces = 4096;
   if (pieces_count(it.nest) > most_pieces) return Refusal{"too much is to be sorted"};
   return offer_scatter(spec, std::move(it));

@@ -62,6 +62,9 @@ class Builder {
     const bool is_narrow = spec_.result.dtype == DType::bf16 || spec_.result.dtype == DType::f16;
     if (is_narrow) return "it adds up numbers in a narrow type";
     if (const auto* const constant = std::get_if<Constant>(&steps.front().op)) {
+      constexpr std::int64_t most_exact = std::int64_t{1} << 53;  // as a double
+      const auto* const whole = std::get_if<std::int64_t>(&constant->value);
+      if (whole != nullptr && (*whole > most_exact || *whole < -most_exact)) return "it adds up so large a number";
       nest_.source.number = std::visit([](auto number) { return static_cast<double>(number); }, constant->value);
     } else if (const auto* const scalar = std::get_if<ScalarValue>(&steps.front().op)) {
       nest_.source.number = spec_.scalars.at(scalar->name);
