@@ -142,7 +142,7 @@ void print_steps(const PlanRunReport& report, const PlannedTasks& tasks, const K
   }
   if (save)
     print(fmt::format("saved {} after {} to {}\n", counted(tasks.states.size(), "state"),
-                      counted(static_cast<std::size_t>(states.steps_done), "step"), printable(*save)));
+                      counted(static_cast<std::size_t>(states.steps_done()), "step"), printable(*save)));
 }
 
 namespace {

@@ -51,7 +51,7 @@ void add_results(const PlannedTasks& tasks, const std::map<std::string, einrel::
   for (std::size_t s = 0; s < tasks.states.size(); ++s)
     result.state.tensors.insert(
         {tasks.states[s].type.name, TensorAccess::outside(std::get<einrel::Tensor>(states[s].now()))});
-  result.state.steps_done = states.steps_done;
+  result.state.steps_done = states.steps_done();
 }
 
 /// The steps of a program with state, each tensor whole, on all threads.

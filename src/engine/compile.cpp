@@ -78,13 +78,13 @@ void check_output_names(const std::vector<std::string>& outputs, const std::vect
   }
 }
 
-Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs,
-                 const std::optional<EinGraph>& initial) {
+namespace {
+
+/// The visible list of passes, each verified.
+Compiled compile_graph(std::string name, EinGraph graph) {
   const auto start = std::chrono::steady_clock::now();
   Compiled compiled;
-  if (initial) compiled.initial = std::make_shared<const Compiled>(compile(name, *initial));
   compiled.name = std::move(name);
-  graph = with_outputs(std::move(graph), outputs);
   graph = needed_for_outputs(graph);
   verify(graph);
   graph = split_selections(graph);
@@ -95,6 +95,17 @@ Compiled compile(std::string name, EinGraph graph, const std::vector<std::string
   verify(graph);
   compiled.graph = std::move(graph);
   compiled.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return compiled;
+}
+
+}  // namespace
+
+Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs,
+                 const std::optional<EinGraph>& initial) {
+  std::shared_ptr<const Compiled> first;
+  if (initial) first = std::make_shared<const Compiled>(compile_graph(name, *initial));
+  Compiled compiled = compile_graph(std::move(name), with_outputs(std::move(graph), outputs));
+  compiled.initial = std::move(first);
   return compiled;
 }
 

@@ -12,7 +12,7 @@ void step_once(const PlannedTasks& tasks, PlanResources resources, const Job& jo
                const ScalarBindings& scalars, KeptStates& states) {
   Session session(tasks, std::move(resources), job);
   session.step(sources, {}, scalars, {.states = &states});
-  states.steps_done = 0;
+  states.begin_to_count();
 }
 
 /// A plan of the initial values that has states where another one has them.

@@ -138,7 +138,7 @@ KeptStates::KeptStates(const PlannedTasks& tasks, const Job& job, const std::opt
 }
 
 void KeptStates::begin(const PlannedTasks& tasks, const InputSources& sources, std::int64_t steps) {
-  steps_done = steps;
+  steps_done_ = steps;
   for (std::size_t s = 0; s < states_.size(); ++s) {
     const TaskState& state = tasks.states[s];
     const auto source = sources.find(state.type.name);

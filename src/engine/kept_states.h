@@ -62,11 +62,15 @@ class KeptStates {
   KeptState& operator[](std::size_t state) { return states_[state]; }
   const KeptState& operator[](std::size_t state) const { return states_[state]; }
 
-  std::int64_t steps_done = 0;
+  std::int64_t steps_done() const { return steps_done_; }
+  void count_step() { ++steps_done_; }
+  /// The step that made the values before all others is none.
+  void begin_to_count() { steps_done_ = 0; }
 
  private:
   Job job_;
   std::deque<KeptState> states_;  // as PlannedTasks::states
+  std::int64_t steps_done_ = 0;
 };
 
 }  // namespace einrel

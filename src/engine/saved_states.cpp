@@ -90,7 +90,8 @@ std::vector<std::pair<FileRef, DType>> files_of_states(const EinGraph& graph, co
 
 void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job) {
   Tensor steps(DType::i64, {});
-  std::memcpy(steps.mutable_data(), &states.steps_done, sizeof(states.steps_done));
+  const std::int64_t count = states.steps_done();
+  std::memcpy(steps.mutable_data(), &count, sizeof(count));
   const std::pair<FileRef, Tensor> done{{path, iteration_name}, steps};
   if (job.ranks == 1) {
     std::vector<std::pair<FileRef, Tensor>> tensors{done};

@@ -332,7 +332,7 @@ class Session::Stepping {
     for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
       if (tasks_.states[s].next) (*states_)[s].advance();
     }
-    ++states_->steps_done;
+    states_->count_step();
     return tasks_.until && is_true_somewhere(session_.job_, holds_);
   }
 
@@ -360,7 +360,7 @@ class Session::Stepping {
   }
 
   void count(const ScalarDeclaration& scalar) {
-    const auto done = static_cast<double>(states_->steps_done);
+    const auto done = static_cast<double>(states_->steps_done());
     if (scalar.integer_type && !is_exact(done, *scalar.integer_type))
       throw RunError(fmt::format("'{}' is {}, which is no {}", scalar.name, done, name_of(*scalar.integer_type)));
     bindings_.scalars[scalar.name] = done;

@@ -140,7 +140,7 @@ StepsRun by_session(const Program& program, const Way& way, std::size_t steps,
   run.report = session.step(sources, writers_to(run.outputs, tasks.graph), program.scalars, {steps, &states});
   for (std::size_t s = 0; s < tasks.states.size(); ++s)
     run.states[tasks.states[s].type.name] = std::get<Tensor>(states[s].now());
-  run.steps = states.steps_done;
+  run.steps = states.steps_done();
   return run;
 }
 
