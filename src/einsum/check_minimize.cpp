@@ -90,9 +90,8 @@ class Minimizer {
   }
 
   bool check_weight(const build::Name& weight) {
-    const auto declared = std::find_if(state_.states.begin(), state_.states.end(),
-                                       [&](const CheckedState& known) { return known.name == weight.text; });
-    if (declared == state_.states.end()) {
+    const CheckedState* const declared = find_state(state_, weight.text);
+    if (declared == nullptr) {
       if (state_.is_suspect(weight.text)) return false;
       state_.error(fmt::format("'{}' is no state, which `minimize` could change", weight.text), {weight.span},
                    fmt::format("say what it begins with: state {}[...] = ...", weight.text));

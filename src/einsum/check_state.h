@@ -128,6 +128,8 @@ void check_view(CheckState& state, const build::ViewDefinition& view, Span where
 
 /// What is said of states: state W[...] = expression, next W[...] = expression, minimize loss over W, until expression.
 void check_state_statement(CheckState& state, const build::State& declared, Span where);
+/// The state of that name; nullptr where none was declared.
+CheckedState* find_state(CheckState& state, const std::string& name);
 /// Adds a state whose `initial` value was computed.
 void declare_state(CheckState& state, const build::Name& name, TensorInfo initial, Span where);
 void check_next(CheckState& state, const build::Next& next, Span where);

@@ -9,12 +9,6 @@
 namespace einrel::checking {
 namespace {
 
-CheckedState* find_state(CheckState& state, const std::string& name) {
-  const auto found = std::find_if(state.states.begin(), state.states.end(),
-                                  [&](const CheckedState& declared) { return declared.name == name; });
-  return found == state.states.end() ? nullptr : &*found;
-}
-
 /// A state that what `vertex` is computed from reads, if it does.
 const CheckedState* state_behind(const CheckState& state, const EinGraph& graph, VertexId vertex) {
   std::vector<bool> is_needed(vertex.index + 1, false);
@@ -53,6 +47,12 @@ void check_fits(CheckState& state, const build::Definition& next, const TensorIn
 }
 
 }  // namespace
+
+CheckedState* find_state(CheckState& state, const std::string& name) {
+  const auto found = std::find_if(state.states.begin(), state.states.end(),
+                                  [&](const CheckedState& declared) { return declared.name == name; });
+  return found == state.states.end() ? nullptr : &*found;
+}
 
 void check_state_statement(CheckState& state, const build::State& declared, Span where) {
   const build::Name& name = declared.initial.name;
