@@ -19,7 +19,10 @@ endif()
 
 find_program(EINREL_CCACHE ccache)
 if(EINREL_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${EINREL_CCACHE}")
+  # Another clone or worktree finds what this one compiled: nothing that a compiler sees says in which folder it works.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=true
+      "${EINREL_CCACHE}")
+  add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
 endif()
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
