@@ -93,6 +93,7 @@ class DefinitionChecker {
 
   /// The remedy for a label that nothing binds.
   std::string reduce_it(const std::string& label) const {
+    if (state_.scalars.contains(label)) return fmt::format("to read at the value of the scalar, write i64({})", label);
     for (const build::Node& node : expr_.nodes) {
       const auto* reduce = std::get_if<build::Reduce>(&node.op);
       if (reduce == nullptr) continue;
@@ -295,7 +296,7 @@ class DefinitionChecker {
   }
 
   static CheckRange check_of(const build::InRange& range) {
-    CheckRange check{range.extent, range.tensor, {}};
+    CheckRange check{range.tensor, {}, range.indexed, range.extent};
     for (const std::int64_t extent : range.shape) check.shape.emplace_back(extent);
     return check;
   }

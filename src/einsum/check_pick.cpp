@@ -11,19 +11,12 @@
 namespace einrel::checking {
 namespace {
 
-ScalarStep whole(std::int64_t value) { return {DType::i64, Constant{value}}; }
-ScalarStep binary(DType type, BinaryFunction function) { return {type, ApplyBinary{function}}; }
-
-void append(ScalarExpr& expr, const ScalarExpr& other) {
-  expr.steps.insert(expr.steps.end(), other.steps.begin(), other.steps.end());
-}
-
 /// expr * factor + term, of whole numbers.
 void append_times_plus(ScalarExpr& expr, std::int64_t factor, const ScalarExpr& term) {
-  expr.steps.push_back(whole(factor));
-  expr.steps.push_back(binary(DType::i64, BinaryFunction::multiply));
+  expr.steps.push_back(whole_step(factor));
+  expr.steps.push_back(binary_step(DType::i64, BinaryFunction::multiply));
   append(expr, term);
-  expr.steps.push_back(binary(DType::i64, BinaryFunction::add));
+  expr.steps.push_back(binary_step(DType::i64, BinaryFunction::add));
 }
 
 /// While data is missing, an extent that nobody looks at.
@@ -34,19 +27,19 @@ ScalarExpr value_of(const Index& index) {
   for (const IndexTerm& term : index.terms) {
     value.steps.push_back({DType::i64, LabelValue{term.label}});
     if (term.coefficient != 1) {
-      value.steps.push_back(whole(term.coefficient));
-      value.steps.push_back(binary(DType::i64, BinaryFunction::multiply));
+      value.steps.push_back(whole_step(term.coefficient));
+      value.steps.push_back(binary_step(DType::i64, BinaryFunction::multiply));
     }
-    if (&term != &index.terms.front()) value.steps.push_back(binary(DType::i64, BinaryFunction::add));
+    if (&term != &index.terms.front()) value.steps.push_back(binary_step(DType::i64, BinaryFunction::add));
   }
-  if (index.terms.empty() || index.offset != 0) value.steps.push_back(whole(index.offset));
-  if (!index.terms.empty() && index.offset != 0) value.steps.push_back(binary(DType::i64, BinaryFunction::add));
+  if (index.terms.empty() || index.offset != 0) value.steps.push_back(whole_step(index.offset));
+  if (!index.terms.empty() && index.offset != 0) value.steps.push_back(binary_step(DType::i64, BinaryFunction::add));
   return value;
 }
 
 /// Where an access reads a tensor of this shape, in row-major order.
 ScalarExpr row_major_position(const Access& access, const Shape& shape) {
-  if (shape.empty()) return {{whole(0)}};
+  if (shape.empty()) return {{whole_step(0)}};
   ScalarExpr position = value_of(access.indices.front());
   for (std::size_t d = 1; d < shape.size(); ++d)
     append_times_plus(position, shape[d].value(), value_of(access.indices[d]));
@@ -56,14 +49,14 @@ ScalarExpr row_major_position(const Access& access, const Shape& shape) {
 /// where(position >= 0, where(position < extent, value, -1), -1)
 ScalarExpr only_in_range(const ScalarExpr& position, std::int64_t extent, const ScalarExpr& value) {
   ScalarExpr result = position;
-  result.steps.push_back(whole(0));
-  result.steps.push_back(binary(DType::boolean, BinaryFunction::greater_equal));
+  result.steps.push_back(whole_step(0));
+  result.steps.push_back(binary_step(DType::boolean, BinaryFunction::greater_equal));
   append(result, position);
-  result.steps.push_back(whole(extent));
-  result.steps.push_back(binary(DType::boolean, BinaryFunction::less));
+  result.steps.push_back(whole_step(extent));
+  result.steps.push_back(binary_step(DType::boolean, BinaryFunction::less));
   append(result, value);
   for (int condition = 0; condition < 2; ++condition) {
-    result.steps.push_back(whole(-1));
+    result.steps.push_back(whole_step(-1));
     result.steps.push_back({DType::i64, ApplyWhere{}});
   }
   return result;
@@ -72,7 +65,11 @@ ScalarExpr only_in_range(const ScalarExpr& position, std::int64_t extent, const 
 /// Finds the position that computed indices pick from the dimensions of a tensor as one.
 class Position {
  public:
-  Position(VertexMaker& maker, const Shape& bound, bool pad) : maker_(maker), bound_(bound), pad_(pad) {}
+  Position(VertexMaker& maker, const PooledAccess& tensor)
+      : maker_(maker),
+        name_(maker.graph()[tensor.vertex].name),
+        bound_(maker.graph()[tensor.vertex].bound),
+        pad_(tensor.access.pad.has_value()) {}
 
   /// An operand of i64 in the pool.
   std::size_t run(const std::vector<ComputedIndex>& indices) {
@@ -97,7 +94,7 @@ class Position {
     if (index.dtype != DType::i64) position.steps.push_back({DType::i64, Convert{}});
     if (pad_) return position;
     const Vertex& tensor = maker_.graph()[maker_[operand].vertex];
-    CheckRange check{extent(index), tensor.name, {}};
+    CheckRange check{tensor.name, {}, name_, extent(index)};
     for (const Extent each : tensor.bound) check.shape.emplace_back(known(each));
     append(position, row_major_position(maker_[operand].access, check.shape));
     position.steps.push_back({DType::i64, std::move(check)});
@@ -112,7 +109,8 @@ class Position {
   }
 
   VertexMaker& maker_;
-  const Shape& bound_;
+  std::string name_;
+  Shape bound_;
   bool pad_;
 };
 
@@ -193,7 +191,7 @@ bool may_be_picked(CheckState& state, const build::Access& access, const PooledA
 Pick pick_element(VertexMaker& maker, LabelScope& scope, PooledAccess tensor,
                   const std::vector<ComputedIndex>& indices) {
   const Shape bound = maker.graph()[tensor.vertex].bound;
-  const std::size_t position = Position(maker, bound, tensor.access.pad.has_value()).run(indices);
+  const std::size_t position = Position(maker, tensor).run(indices);
   if (tensor.access.pad && reads_whole_dimensions(tensor.access, scope, bound)) tensor.access.pad.reset();
   if (indices.size() > 1) merge_dimensions(maker, scope, tensor, indices);
   Pick pick;
@@ -209,14 +207,13 @@ Pick pick_element(VertexMaker& maker, LabelScope& scope, PooledAccess tensor,
   const std::size_t element = maker.add(std::move(tensor));
   pick.body.steps = {{DType::i64, LabelValue{pick.label}},
                      {DType::i64, OperandValue{position}},
-                     binary(DType::boolean, BinaryFunction::equal),
+                     binary_step(DType::boolean, BinaryFunction::equal),
                      {type, OperandValue{element}}};
   if (type == DType::boolean) {
     pick.reducer = Reducer::any;
-    pick.body.steps.push_back(binary(type, BinaryFunction::minimum));
+    pick.body.steps.push_back(binary_step(type, BinaryFunction::minimum));
   } else {
-    pick.body.steps.push_back({type, is_float(type) ? Constant{0.0} : Constant{std::int64_t{0}}});
-    pick.body.steps.push_back({type, ApplyWhere{}});
+    append(pick.body, {{whole_step(0, type), {type, ApplyWhere{}}}});
   }
   return pick;
 }

@@ -56,8 +56,9 @@ static_assert(binary_rows.size() == static_cast<std::size_t>(BinaryFunction::min
 constexpr std::array other_rows{
     FunctionInfo{"where", "where(c, a, b)", "a where c is not 0, else b"},
     FunctionInfo{"pad", "pad(X[i+1], v)", "X, with the number v where an index lies outside its bound"},
-    FunctionInfo{"in_range_at", "in_range_at(x, position, n, T[8])",
-                 "x, which is below n and not negative; else the run ends: it is that position of T, of shape 8"},
+    FunctionInfo{
+        "in_range_at", "in_range_at(x, position, T[8], E[5])",
+        "x, where it is a position of 5; else the run ends: it is that position of T, of shape 8, and indexes E"},
     FunctionInfo{"f32", "f32(x)", "x as f32, rounded to nearest; f64, bf16 and f16 likewise"},
     FunctionInfo{"i32", "i32(x)", "x as i32: floats truncate and saturate, i64 wraps; i64 likewise"},
     FunctionInfo{"bool", "bool(x)", "x != 0"},

@@ -21,6 +21,22 @@ std::size_t arity(const ScalarStep& step) {
   return std::visit(Arity{}, step.op);
 }
 
+ScalarStep whole_step(std::int64_t value, DType type) {
+  return {type, is_float(type) ? Constant{static_cast<double>(value)} : Constant{value}};
+}
+
+ScalarStep binary_step(DType type, BinaryFunction function) { return {type, ApplyBinary{function}}; }
+
+void append(ScalarExpr& expr, const ScalarExpr& more) {
+  expr.steps.insert(expr.steps.end(), more.steps.begin(), more.steps.end());
+}
+
+ScalarExpr only_where(ScalarExpr condition, const ScalarExpr& value) {
+  append(condition, value);
+  append(condition, {{whole_step(0, value.type()), {value.type(), ApplyWhere{}}}});
+  return condition;
+}
+
 std::vector<std::vector<std::size_t>> arguments_of_steps(const ScalarExpr& expr) {
   std::vector<std::vector<std::size_t>> arguments;
   std::vector<std::size_t> stack;

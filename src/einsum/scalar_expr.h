@@ -65,11 +65,13 @@ struct ApplyRandom {
 };
 
 /// Pops a position, then a value, both i64; pushes the value. One below 0 or not below `extent` ends the run with an
-/// error that says which element of `tensor` it is: the one at this position, in row-major order of `shape`.
+/// error that says which element of `tensor` it is: the one at this position, in row-major order of `shape`; and that
+/// it indexes a dimension of `indexed`.
 struct CheckRange {
-  std::int64_t extent = 0;
   std::string tensor;
   Shape shape;
+  std::string indexed;
+  std::int64_t extent = 0;
   bool operator==(const CheckRange&) const = default;
 };
 
@@ -91,6 +93,13 @@ struct ScalarExpr {
   DType type() const { return steps.back().type; }
   bool operator==(const ScalarExpr&) const = default;
 };
+
+/// A whole number that `type` can hold.
+ScalarStep whole_step(std::int64_t value, DType type = DType::i64);
+ScalarStep binary_step(DType type, BinaryFunction function);
+void append(ScalarExpr& expr, const ScalarExpr& more);
+/// where(condition, value, 0)
+ScalarExpr only_where(ScalarExpr condition, const ScalarExpr& value);
 
 /// For each step, the steps that compute what it pops. O(steps).
 std::vector<std::vector<std::size_t>> arguments_of_steps(const ScalarExpr& expr);

@@ -25,10 +25,10 @@ std::string element_text(const CheckRange& op, std::int64_t position) {
 
 std::int64_t checked_range(const CheckRange& op, std::int64_t value, std::int64_t position) {
   if (value >= 0 && value < op.extent) return value;
-  throw RunError(
-      fmt::format("{0} is {1}, but indexes a dimension of extent {2}: positions are from 0 up to {3}\n  help: mend the "
-                  "data of {4}; or read 0 there, pad(X[{4}[...],...], 0)",
-                  element_text(op, position), value, op.extent, op.extent - 1, op.tensor));
+  throw RunError(fmt::format(
+      "{0} is {1}, but indexes a dimension of {2} of extent {3}: positions are from 0 up to {4}\n  help: mend "
+      "the data of {5}; or read 0 there, pad({2}[{5}[...],...], 0)",
+      element_text(op, position), value, op.indexed, op.extent, op.extent - 1, op.tensor));
 }
 
 Number as_type(DType type, Number value) {

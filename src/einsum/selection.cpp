@@ -141,7 +141,7 @@ class Reader {
     part.equations = x.equations;
     part.value = joined({&x.value}, step);
     part.is_one = x.is_one;
-    if (part.is_one) part.value = {{number(1, step.type)}};
+    if (part.is_one) part.value = {{whole_step(1, step.type)}};
   }
   void read(const Round&, const ScalarStep& step, Part& part) const {
     part.equations = taken_[0].equations;
@@ -197,7 +197,7 @@ class Reader {
     if (form.labels.terms.empty()) return;
     part.equations.push_back({std::move(form), part.steps});
     part.is_one = true;
-    part.value = {{number(1, DType::boolean)}};
+    part.value = {{whole_step(1, DType::boolean)}};
   }
 
   void read_product(const ScalarStep& step, Part& part) const {
@@ -215,10 +215,6 @@ class Reader {
     if (part.equations.empty()) return;
     part.is_one = a.is_one && b.is_one;
     part.value = a.is_one ? b.value : b.is_one ? a.value : joined({&a.value, &b.value}, step);
-  }
-
-  static ScalarStep number(std::int64_t value, DType type) {
-    return {type, is_float(type) ? Constant{static_cast<double>(value)} : Constant{value}};
   }
 
   std::vector<Part> stack_;
@@ -242,12 +238,7 @@ class Solver {
       }
     }
     if (selections_.empty()) return std::nullopt;
-    for (const ScalarExpr& condition : unsolved_) {
-      const DType type = part_.value.type();
-      const ScalarStep zero{type, is_float(type) ? Constant{0.0} : Constant{std::int64_t{0}}};
-      const ScalarExpr nothing{{zero}};
-      part_.value = joined({&condition, &part_.value, &nothing}, {type, ApplyWhere{}});
-    }
+    for (const ScalarExpr& condition : unsolved_) part_.value = only_where(condition, part_.value);
     return Selected{std::move(selections_), std::move(part_.value)};
   }
 
@@ -304,7 +295,49 @@ bool compares(const ScalarStep& step) {
   return binary != nullptr && binary->function == BinaryFunction::equal;
 }
 
+/// Where every element of the result is one of the source, or nothing.
+bool adds_nothing_up(const EinSum& einsum, const Selected& found) {
+  const auto is_selected = [&](std::size_t label) {
+    return std::any_of(found.selections.begin(), found.selections.end(),
+                       [&](const Selection& selection) { return selection.label == label; });
+  };
+  return std::all_of(einsum.reduced.begin(), einsum.reduced.end(), is_selected) &&
+         std::none_of(einsum.output.begin(), einsum.output.end(), is_selected);
+}
+
+std::string not_a_source(const EinSum& einsum, const ScalarStep& value, const std::vector<DType>& dtypes,
+                         DType result) {
+  if (const auto* const element = std::get_if<OperandValue>(&value.op)) {
+    const DType type = dtypes[element->operand];
+    if (type != result && !(is_narrow(type) && result == DType::f32)) return "it changes the dtype";
+    const bool is_other = einsum.operands[element->operand].pad.value_or(0) != 0;
+    return is_other ? "what is selected is padded with another number than 0" : "";
+  }
+  constexpr std::int64_t most_exact = std::int64_t{1} << 53;  // as a double
+  const auto* const constant = std::get_if<Constant>(&value.op);
+  const bool is_small =
+      constant != nullptr && std::visit([](auto number) { return std::abs(number) <= most_exact; }, constant->value);
+  if (is_float(result) && std::holds_alternative<ScalarValue>(value.op)) return "";
+  if (constant != nullptr && (is_small || is_float(result))) return "";
+  return "what is selected is computed";
+}
+
 }  // namespace
+
+std::string not_selected_as_it_is(const EinSum& einsum, const Selected& found, const std::vector<DType>& dtypes,
+                                  DType result) {
+  if (found.value.steps.size() != 1) return "what is selected is computed";
+  if (std::string reason = not_a_source(einsum, found.value.steps.front(), dtypes, result); !reason.empty())
+    return reason;
+  for (const Selection& selection : found.selections) {
+    for (const ElementTerm& term : selection.position.elements) {
+      if (einsum.operands[term.operand].pad) return "an element that is padded selects";
+    }
+  }
+  const bool has_one = adds_nothing_up(einsum, found);
+  if (!has_one && is_narrow(result)) return "it adds up in a narrow type";
+  return !has_one && result == DType::boolean ? "it adds up bools" : "";
+}
 
 std::optional<Selected> selected(const EinSum& einsum) {
   const std::vector<ScalarStep>& steps = einsum.body.steps;

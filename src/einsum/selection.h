@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "einsum/ein_graph.h"
@@ -45,6 +46,12 @@ struct Selected {
 /// counts as 0 whatever it is multiplied with: infinity, too. Microseconds: bodies of more than 64 steps are not looked
 /// at.
 std::optional<Selected> selected(const EinSum& einsum);
+
+/// Why no kernel computes a vertex by loops over its other labels alone; "" where one does: of one element of the
+/// result's dtype (f32: of bf16 and f16, too), or of one number; sums are not of bools and not in a narrow dtype.
+/// Operands have these `dtypes`.
+std::string not_selected_as_it_is(const EinSum& einsum, const Selected& found, const std::vector<DType>& dtypes,
+                                  DType result);
 
 /// Per label, whether selected() gives its position.
 std::vector<bool> selected_labels(const EinSum& einsum);

@@ -13,24 +13,6 @@ namespace {
 /// part in as many products as the window has positions.
 constexpr double most_growth = 64;
 
-ScalarStep whole(std::int64_t value) { return {DType::i64, Constant{value}}; }
-ScalarStep binary(DType type, BinaryFunction function) { return {type, ApplyBinary{function}}; }
-ScalarStep zero_of(DType type) { return {type, is_float(type) ? Constant{0.0} : Constant{std::int64_t{0}}}; }
-
-void append(ScalarExpr& expr, const std::vector<ScalarStep>& steps) {
-  expr.steps.insert(expr.steps.end(), steps.begin(), steps.end());
-}
-
-/// where(condition, value, 0)
-ScalarExpr only_where(ScalarExpr condition, const ScalarExpr& value) {
-  append(condition, value.steps);
-  append(condition, {zero_of(value.type()), {value.type(), ApplyWhere{}}});
-  return condition;
-}
-
-/// A leaf, which a kernel reads as it is.
-bool is_leaf(const ScalarExpr& value) { return value.steps.size() == 1; }
-
 class SelectionSplit {
  public:
   SelectionSplit(VertexSplitter splitter, const EinGraph& graph)
@@ -38,16 +20,19 @@ class SelectionSplit {
 
   /// True when it appended the vertices that replace the original one.
   bool run() {
-    if (einsum_.reducer != Reducer::sum || splitter_.has_no_bindings()) return false;
+    const bool begins_with_zero = einsum_.reducer == Reducer::sum || einsum_.reducer == Reducer::any;
+    if (!begins_with_zero || splitter_.has_no_bindings()) return false;
     std::optional<Selected> found = selected(einsum_);
     if (!found) return false;
-    selections_ = std::move(found->selections);
     is_selected_ = selected_labels(einsum_);
-    if (is_leaf(found->value)) {
+    const bool stays = not_selected_as_it_is(einsum_, *found, dtypes(), splitter_.vertex().dtype).empty();
+    selections_ = std::move(found->selections);
+    if (stays) {
       const ScalarExpr body = only_selected(selections_, found->value);
-      if (body == einsum_.body) return false;
+      if (body == einsum_.body || einsum_.reducer == Reducer::any) return false;
       splitter_.finish(body, splitter_.all_labels(), Reducer::sum);
     } else {
+      append_elements_without_pad();
       append_parts(found->value);
     }
     return splitter_.keep_what_fits(most_bytes());
@@ -56,21 +41,47 @@ class SelectionSplit {
  private:
   using Selections = std::vector<Selection>;
 
+  std::vector<DType> dtypes() const {
+    std::vector<DType> all;
+    for (const VertexId input : splitter_.vertex().inputs) all.push_back(graph_[input].dtype);
+    return all;
+  }
+
+  /// Tensors of the elements that say positions and are padded.
+  void append_elements_without_pad() {
+    for (Selection& selection : selections_) {
+      for (ElementTerm& term : selection.position.elements) {
+        const auto [id, access] = splitter_.operand(term.operand);
+        if (!access.pad) continue;
+        const ScalarExpr element{{{graph_[id].dtype, OperandValue{term.operand}}}};
+        term.operand = operand_of(tensor_of(element));
+      }
+    }
+  }
+
+  BodyPart tensor_of(const ScalarExpr& element) {
+    const LabelSet labels = splitter_.labels_of(element);
+    return splitter_.intermediate(element, labels, labels);
+  }
+  static std::size_t operand_of(const BodyPart& part) {
+    return std::get<OperandValue>(part.expr.steps.front().op).operand;
+  }
+
   /// The position of a selection, as a value.
   ScalarExpr position_of(const Selection& selection) const {
     ScalarExpr sum;
     const auto add = [&](std::vector<ScalarStep> steps, std::int64_t coefficient) {
       if (coefficient != 1)
-        steps.insert(steps.end(), {whole(coefficient), binary(DType::i64, BinaryFunction::multiply)});
+        steps.insert(steps.end(), {whole_step(coefficient), binary_step(DType::i64, BinaryFunction::multiply)});
       const bool is_first = sum.steps.empty();
-      append(sum, steps);
-      if (!is_first) sum.steps.push_back(binary(DType::i64, BinaryFunction::add));
+      append(sum, {std::move(steps)});
+      if (!is_first) sum.steps.push_back(binary_step(DType::i64, BinaryFunction::add));
     };
     for (const IndexTerm& term : selection.position.labels.terms)
       add({{DType::i64, LabelValue{term.label}}}, term.coefficient);
     for (const ElementTerm& term : selection.position.elements) add(element(term.operand), term.coefficient);
     const std::int64_t offset = selection.position.labels.offset;
-    if (offset != 0 || sum.steps.empty()) add({whole(offset)}, 1);
+    if (offset != 0 || sum.steps.empty()) add({whole_step(offset)}, 1);
     return sum;
   }
 
@@ -86,8 +97,8 @@ class SelectionSplit {
   ScalarExpr only_selected(const Selections& selections, ScalarExpr value) const {
     for (auto selection = selections.rbegin(); selection != selections.rend(); ++selection) {
       ScalarExpr condition{{{DType::i64, LabelValue{selection->label}}}};
-      append(condition, position_of(*selection).steps);
-      condition.steps.push_back(binary(DType::boolean, BinaryFunction::equal));
+      append(condition, position_of(*selection));
+      condition.steps.push_back(binary_step(DType::boolean, BinaryFunction::equal));
       value = only_where(std::move(condition), value);
     }
     return value;
@@ -103,18 +114,38 @@ class SelectionSplit {
   }
 
   void append_parts(const ScalarExpr& value) {
-    ScalarExpr gathered = gather(value);
     Selections scattered;
     for (const Selection& selection : selections_) {
       if (is_output(selection.label)) scattered.push_back(selection);
     }
+    ScalarExpr gathered = gather(value);
+    const bool counts = gathered.type() == DType::boolean && (einsum_.reducer == Reducer::sum || !scattered.empty());
+    if (counts) gathered = as_count(std::move(gathered));
     const LabelSet rest = without_selected(splitter_.all_labels());
-    if (scattered.empty()) return splitter_.finish(gathered, rest, Reducer::sum);
-    gathered = scattered_values(gathered, rest, scattered);
-    const ScalarExpr body = only_selected(scattered, gathered);
+    if (scattered.empty()) return splitter_.finish(gathered, rest, einsum_.reducer);
+    scatter(gathered, rest, scattered);
+  }
+
+  /// 1 for true.
+  static ScalarExpr as_count(ScalarExpr value) {
+    if (std::holds_alternative<Constant>(value.steps.front().op) && value.steps.size() == 1) {
+      value.steps.front().type = DType::i64;
+    } else {
+      value.steps.push_back({DType::i64, Convert{}});
+    }
+    return value;
+  }
+
+  /// sum[rest] where(selected, value, 0), and what is left to do with sums.
+  void scatter(const ScalarExpr& value, const LabelSet& rest, const Selections& scattered) {
+    const ScalarExpr body = only_selected(scattered, scattered_values(value, rest, scattered));
     LabelSet all = splitter_.output_labels();
     unite(all, splitter_.labels_of(body));
-    splitter_.finish(body, all, Reducer::sum);
+    const bool counts = einsum_.reducer == Reducer::any;  // any are true where there are more than 0
+    if (!counts && !is_narrow(splitter_.vertex().dtype)) return splitter_.finish(body, all, Reducer::sum);
+    ScalarExpr sum = splitter_.intermediate(body, all, einsum_.output, Reducer::sum).expr;
+    if (counts) append(sum, {{whole_step(0), binary_step(DType::boolean, BinaryFunction::not_equal)}});
+    splitter_.finish(sum, splitter_.output_labels(), std::nullopt);
   }
 
   /// A tensor of what is scattered. Where elements say where to, its rows lie as those of the result.
@@ -156,12 +187,10 @@ class SelectionSplit {
       if (read.empty()) {
         result.steps.push_back(step);
       } else if (label != nullptr) {
-        append(result, position_of(read.front()).steps);
+        append(result, position_of(read.front()));
         if (step.type != DType::i64) result.steps.push_back({step.type, Convert{}});
       } else {
-        const ScalarExpr body = only_selected(read, {{step}});
-        const LabelSet all = splitter_.labels_of(body);
-        append(result, splitter_.intermediate(body, all, without_selected(all)).expr.steps);
+        append(result, gathered_element(step, read));
       }
     }
     // Where no position is, nothing counts, whatever the value makes of 0.
@@ -169,6 +198,18 @@ class SelectionSplit {
       if (!is_output(selection.label)) result = only_in_range(selection, result);
     }
     return result;
+  }
+
+  /// Of the dtype of the tensor: half as much to write for narrow ones.
+  ScalarExpr gathered_element(const ScalarStep& step, const Selections& read) {
+    const auto [id, access] = splitter_.operand(std::get<OperandValue>(step.op).operand);
+    const bool is_padded = access.pad.value_or(0) != 0;
+    const ScalarExpr element = is_padded ? tensor_of({{step}}).expr : ScalarExpr{{step}};
+    const DType stored = is_padded ? step.type : graph_[id].dtype;
+    const Reducer reducer = stored == DType::boolean ? Reducer::any : Reducer::sum;
+    const ScalarExpr body = only_selected(read, element);
+    const LabelSet all = splitter_.labels_of(body);
+    return splitter_.intermediate(body, all, without_selected(all), reducer, stored).expr;
   }
 
   Selections selections_read_by(const LabelSet& labels) const {
@@ -183,9 +224,9 @@ class SelectionSplit {
     const std::int64_t extent = einsum_.labels[selection.label].extent.value();
     if (stays_in_range(selection, extent)) return value;
     ScalarExpr not_negative = position_of(selection);
-    append(not_negative, {whole(0), binary(DType::boolean, BinaryFunction::greater_equal)});
+    append(not_negative, {{whole_step(0), binary_step(DType::boolean, BinaryFunction::greater_equal)}});
     ScalarExpr inside = position_of(selection);
-    append(inside, {whole(extent), binary(DType::boolean, BinaryFunction::less)});
+    append(inside, {{whole_step(extent), binary_step(DType::boolean, BinaryFunction::less)}});
     return only_where(std::move(not_negative), only_where(std::move(inside), value));
   }
 

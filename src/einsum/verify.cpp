@@ -76,7 +76,7 @@ void verify_body(const EinSum& einsum, const Vertex& vertex, const EinGraph& gra
       invariant(stack.back() == DType::i64 && stack[stack.size() - 2] == DType::i64 && step.type == DType::i64,
                 "what is in range and where it stands are whole numbers");
     } else if (const auto* round = std::get_if<Round>(&step.op)) {
-      invariant(round->to == DType::bf16 || round->to == DType::f16, "values are rounded to narrow types");
+      invariant(is_narrow(round->to), "values are rounded to narrow types");
       invariant(step.type == DType::f32, "what is rounded to a narrow type is computed with in f32");
     }
     stack.resize(stack.size() - taken);

@@ -25,9 +25,10 @@ struct PutStep {
     key.put(v.stream);
   }
   void operator()(const CheckRange& v) const {
-    key.put(v.extent);
     key.put(v.tensor);
     key.put(v.shape);
+    key.put(v.indexed);
+    key.put(v.extent);
   }
 };
 

@@ -56,17 +56,18 @@ bool VertexSplitter::keep_what_fits(double most_bytes) {
 }
 
 BodyPart VertexSplitter::intermediate(const ScalarExpr& body, const LabelSet& all, const LabelSet& needed,
-                                      Reducer reducer) {
+                                      Reducer reducer, std::optional<DType> stored) {
   LabelSet labels(all.size(), false);
   for (std::size_t l = 0; l < all.size(); ++l) labels[l] = all[l] && needed[l];
-  return intermediate(body, all, order_of(body, labels), reducer);
+  return intermediate(body, all, order_of(body, labels), reducer, stored);
 }
 
 BodyPart VertexSplitter::intermediate(const ScalarExpr& body, const LabelSet& all,
-                                      const std::vector<std::size_t>& order, Reducer reducer) {
+                                      const std::vector<std::size_t>& order, Reducer reducer,
+                                      std::optional<DType> stored) {
   Vertex vertex;
   vertex.name = unused_name();
-  vertex.dtype = body.type();
+  vertex.dtype = stored.value_or(body.type());
   const VertexId id = add_vertex(body, all, order, reducer, std::move(vertex));
   Access access;
   for (const std::size_t label : order) access.indices.push_back({0, {{1, label}}});

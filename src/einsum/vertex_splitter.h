@@ -44,11 +44,11 @@ class VertexSplitter {
   std::pair<VertexId, Access> operand(std::size_t position) const;
 
   /// A new vertex over the labels in `all` that `needed` has, reduced over the others, and how to read it. Its labels
-  /// lie as in the operands, or in this order.
+  /// lie as in the operands, or in this order. It has the body's type, or is `stored` as one that is computed in that.
   BodyPart intermediate(const ScalarExpr& body, const LabelSet& all, const LabelSet& needed,
-                        Reducer reducer = Reducer::sum);
+                        Reducer reducer = Reducer::sum, std::optional<DType> stored = std::nullopt);
   BodyPart intermediate(const ScalarExpr& body, const LabelSet& all, const std::vector<std::size_t>& order,
-                        Reducer reducer);
+                        Reducer reducer, std::optional<DType> stored = std::nullopt);
   /// A new vertex with the elements of the operand at `position`, one by one through `body`, which reads nothing else;
   /// read as that operand is, with `pad` for its pad.
   BodyPart mapped_operand(const ScalarExpr& body, std::size_t position, std::optional<double> pad);

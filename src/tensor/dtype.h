@@ -24,6 +24,9 @@ std::optional<DType> dtype_named(std::string_view name);
 /// Bytes per element.
 std::size_t size_of(DType dtype);
 
+/// What is computed in f32.
+constexpr bool is_narrow(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
+
 constexpr bool is_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16 || dtype == DType::f16;
 }

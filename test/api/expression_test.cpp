@@ -168,7 +168,7 @@ TEST_F(ApiExpression, ReadsAtElementsOfOthers) {
   EXPECT_THAT(message_of<RunError>([&] {
                 program.run({{"Y", y_values}, {"T", outside}});
               }),
-              HasSubstr("T[1] is 3, but indexes a dimension of extent 3"));
+              HasSubstr("T[1] is 3, but indexes a dimension of Y of extent 3"));
 }
 
 TEST_F(ApiExpression, RegroupsDimensions) {

@@ -1,15 +1,21 @@
 #include "einsum/selection.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "einsum/reference.h"
 #include "einsum/selection_split.h"
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
 #include "support/program.h"
+#include "support/random_integers.h"
+#include "tensor/convert.h"
 
 namespace einrel {
 namespace {
@@ -119,15 +125,99 @@ TEST(SplitSelections, GathersFirst) {
             (Texts{"Z_1[s,d] = sum[v] where(v == i64(T[s]), E[v,d], 0)",
                    "Z[s] = sum[d] where(i64(T[s]) >= 0, where(i64(T[s]) < 90, Z_1[s,d] * X[s,d], 0), 0)"}));
   // What has been checked is in range.
-  EXPECT_EQ(split_formulas("C[s] = in_range_at(T[s], s, 90, T[7])\nZ[s] = sum[v,d] where(v == C[s], exp(E[v,d]), 0)\n"),
-            (Texts{"C[s] = in_range_at(i64(T[s]), s, 90, T[7])", "Z_1[s,d] = sum[v] where(v == C[s], E[v,d], 0)",
-                   "Z[s] = sum[d] exp(Z_1[s,d])"}));
+  EXPECT_EQ(
+      split_formulas("C[s] = in_range_at(T[s], s, T[7], E[90])\nZ[s] = sum[v,d] where(v == C[s], exp(E[v,d]), 0)\n"),
+      (Texts{"C[s] = in_range_at(i64(T[s]), s, T[7], E[90])", "Z_1[s,d] = sum[v] where(v == C[s], E[v,d], 0)",
+             "Z[s] = sum[d] exp(Z_1[s,d])"}));
 }
 
 TEST(SplitSelections, LeavesOthersAsTheyAre) {
   for (const char* const statement :
        {"Z[s,d] = sum[v] where(v < T[s], E[v,d], 0)", "Z[s,d] = X[s,d] * 2", "Z[v] = sum[d] E[v,d] * E[v,d]"}) {
     EXPECT_EQ(split_formulas(std::string(statement) + "\n"), Texts{statement});
+  }
+}
+
+/// "Z: it changes the dtype", for each vertex that selects labels and that no kernel computes without their loops.
+std::string looped_in(const EinGraph& graph) {
+  for (const Vertex& vertex : graph.vertices) {
+    const EinSum* const einsum = einsum_of(vertex);
+    const std::optional<Selected> found = einsum == nullptr ? std::nullopt : selected(*einsum);
+    if (!found) continue;
+    std::vector<DType> dtypes;
+    for (const VertexId input : vertex.inputs) dtypes.push_back(graph[input].dtype);
+    const std::string reason = not_selected_as_it_is(*einsum, *found, dtypes, vertex.dtype);
+    if (!reason.empty()) return formula(vertex, graph) + ": " + reason;
+  }
+  return "";
+}
+
+/// A formula and the labels that stand in it.
+struct Part {
+  std::string text;
+  std::string labels;
+};
+
+const std::vector<Part> conditions{{"v == T[s]", "vs"},
+                                   {"v == T[s]", "vs"},
+                                   {"v == pad(T[s+2], 1)", "vs"},
+                                   {"v + 1 == T[s]", "vs"},
+                                   {"v == i64(T[s]) + t", "vst"}};
+const std::vector<Part> numbers{{"X[s,d]", "d"},
+                                {"X[s,d] * D[d]", "d"},
+                                {"i64(s)", ""},
+                                {"i64(v)", ""},
+                                {"1", ""},
+                                {"3 + t", "t"},
+                                {"pad(X[s+1,d], 5)", "d"},
+                                {"pad(E[v+1,d], 5)", "d"},
+                                {"E[v,d]", "d"},
+                                {"pad(E[v-1,d], 0)", "d"},
+                                {"c", ""},
+                                {"E[v,d] * X[s,d]", "d"}};
+const std::vector<Part> truths{{"X[s,d] > 0", "d"}, {"E[v,d] > D[d]", "d"}, {"B[v]", ""}, {"s < 2", ""}};
+
+/// A statement that selects v, whose sums are exact in any order.
+std::string random_statement(std::mt19937& random) {
+  const auto one_of = [&](const auto& all) { return all[random() % all.size()]; };
+  const Part condition = one_of(conditions);
+  const bool counts = random() % 3 == 0;
+  const Part value = random() % 5 == 0 ? Part{"", ""} : one_of(counts ? truths : numbers);
+  const auto occurs = [&](char label) { return (condition.labels + value.labels).find(label) != std::string::npos; };
+  std::vector<std::string> output;
+  std::vector<std::string> reduced;
+  for (const char label : {'v', 's', 'd', 't'}) {
+    if (occurs(label)) (random() % 2 == 0 ? output : reduced).emplace_back(1, label);
+  }
+  std::string formula = fmt::format("where({}, {}, 0)", condition.text, value.text);
+  if (counts) formula = fmt::format("min({}, {})", condition.text, value.text);
+  if (value.text.empty()) formula = fmt::format("({})", condition.text);
+  const std::string reducer = counts && random() % 2 == 0 ? "any" : "sum";
+  if (!reduced.empty()) formula = fmt::format("{}[{}] {}", reducer, fmt::join(reduced, ","), formula);
+  if (random() % 3 == 0)
+    formula = fmt::format("{}({})", one_of(std::vector<std::string>{"bf16", "f16", "f32", "i64"}), formula);
+  return fmt::format("Z[{}] = {}\n", fmt::join(output, ","), formula);
+}
+
+TEST(SplitSelections, LeavesWhatKernelsSelectAndKeepsTheValues) {
+  std::mt19937 random(11);
+  const std::array<std::string, 7> types{"f32", "f64", "i32", "i64", "bf16", "f16", "bool"};
+  for (int round = 0; round < 1500; ++round) {
+    const std::string& type = types.at(random() % 6);
+    const std::string text =
+        fmt::format("dims v=5 s=6 d=3 t=2\ninput T[s] : {}\ninput X[s,d] : {}\ninput E[v,d] : {}\ninput D[d] : {}\n",
+                    random() % 2 == 0 ? "i32" : "i64", type, random() % 4 == 0 ? types.at(random() % 6) : type, type) +
+        "input B[v] : bool\nscalar c = 2\n" + random_statement(random);
+    SCOPED_TRACE(text);
+    const EinGraph graph = graph_of(text);
+    const EinGraph split = split_selections(graph);
+    verify(split);
+    EXPECT_EQ(looped_in(split), "");
+    const TensorBindings inputs = test::random_integers(graph, random);
+    const Tensor expected = evaluate_reference(graph, inputs, {{"c", 2}}).front();
+    const Tensor found = evaluate_reference(split, inputs, {{"c", 2}}).front();
+    ASSERT_EQ(found.dtype(), expected.dtype());
+    ASSERT_EQ(values_of(found), values_of(expected));
   }
 }
 

@@ -161,7 +161,7 @@ class SelectionGenerator {
 
   void finish() {
     result_.vertex.name = "Z";
-    result_.vertex.dtype = compute_type(stored_) == type_ ? stored_ : type_;
+    result_.vertex.dtype = compute_type(stored_) == type_ && random_.chance(0.5) ? stored_ : type_;
     for (const std::size_t label : einsum_.output) result_.vertex.bound.push_back(einsum_.labels[label].extent);
     result_.vertex.op = einsum_;
   }

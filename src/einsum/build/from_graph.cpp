@@ -45,7 +45,7 @@ struct StepFormula {
     return Formula(Random{random.function, random.stream}, arguments);
   }
   Formula operator()(const CheckRange& check) const {
-    InRange range{check.extent, check.tensor, {}};
+    InRange range{check.tensor, {}, check.indexed, check.extent};
     for (const Extent extent : check.shape) range.shape.push_back(extent.value());
     return Formula(std::move(range), arguments);
   }

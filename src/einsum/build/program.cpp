@@ -25,16 +25,27 @@ std::size_t arity(const Node& node) {
   return std::visit(Visitor{}, node.op);
 }
 
-std::optional<InRange> range_of(const Node& extent, const Node& tensor) {
-  const auto* const number = std::get_if<Number>(&extent.op);
-  const auto* const access = std::get_if<Access>(&tensor.op);
-  if (number == nullptr || !number->integer || access == nullptr || access->pad) return std::nullopt;
-  InRange range{*number->integer, access->tensor.text, {}};
+namespace {
+
+/// The name and the numbers of T[8,3].
+std::optional<std::pair<std::string, std::vector<std::int64_t>>> name_and_shape(const Node& node) {
+  const auto* const access = std::get_if<Access>(&node.op);
+  if (access == nullptr || access->pad) return std::nullopt;
+  std::vector<std::int64_t> shape;
   for (const Index& index : access->indices) {
     if (!index.terms.empty() || index.is_computed || index.offset < 0) return std::nullopt;
-    range.shape.push_back(index.offset);
+    shape.push_back(index.offset);
   }
-  return range;
+  return std::pair(access->tensor.text, std::move(shape));
+}
+
+}  // namespace
+
+std::optional<InRange> range_of(const Node& tensor, const Node& indexed) {
+  const auto from = name_and_shape(tensor);
+  const auto into = name_and_shape(indexed);
+  if (!from || !into || into->second.size() != 1) return std::nullopt;
+  return InRange{from->first, from->second, into->first, into->second.front()};
 }
 
 std::vector<std::size_t> subexpression_starts(const Expr& expr) {

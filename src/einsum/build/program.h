@@ -80,11 +80,13 @@ struct Random {
   std::optional<std::uint32_t> stream;
 };
 
-/// in_range_at(x, position, extent, tensor[shape]): the nodes before it are x and the position. See CheckRange.
+/// in_range_at(x, position, tensor[shape], indexed[extent]): the nodes before it are x and the position. See
+/// CheckRange.
 struct InRange {
-  std::int64_t extent = 0;
   std::string tensor;
   std::vector<std::int64_t> shape;
+  std::string indexed;
+  std::int64_t extent = 0;
 };
 
 /// inverse[i,j](argument); the argument is the node before this one. The brackets name rows and columns.
@@ -105,8 +107,8 @@ struct Expr {
   std::vector<Node> nodes;
 };
 
-/// An InRange of the nodes that its last two arguments were read as: 5, T[8]. Nothing where they are no such thing.
-std::optional<InRange> range_of(const Node& extent, const Node& tensor);
+/// An InRange of the nodes that its last two arguments were read as: T[8], E[5]. Nothing where they are no such thing.
+std::optional<InRange> range_of(const Node& tensor, const Node& indexed);
 
 /// How many of the subexpressions before it a node takes.
 std::size_t arity(const Node& node);

@@ -299,9 +299,10 @@ class ExprParser {
   build::InRange take_range(const Token& function) {
     std::optional<build::InRange> range = build::range_of(expr_.nodes[expr_.nodes.size() - 2], expr_.nodes.back());
     if (!range) {
-      throw SyntaxError{{"in_range_at ends with a whole number and a tensor's name and shape",
-                         {function.span},
-                         "as in in_range_at(T[s], s, 5, T[8])"}};
+      throw SyntaxError{
+          {"in_range_at ends with the shape of the tensor that says positions and the extent that it indexes",
+           {function.span},
+           "as in in_range_at(T[s], s, T[8], E[5])"}};
     }
     expr_.nodes.resize(expr_.nodes.size() - 2);
     return *std::move(range);

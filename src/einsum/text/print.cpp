@@ -111,8 +111,8 @@ class BodyPrinter {
     const Text value = pop();
     std::vector<std::int64_t> shape;
     for (const Extent extent : check.shape) shape.push_back(extent.value());
-    push(fmt::format("in_range_at({}, {}, {}, {}[{}])", value.text, position.text, check.extent, check.tensor,
-                     fmt::join(shape, ",")));
+    push(fmt::format("in_range_at({}, {}, {}[{}], {}[{}])", value.text, position.text, check.tensor,
+                     fmt::join(shape, ","), check.indexed, check.extent));
   }
   void print(const Round& round, const ScalarStep&) { push(fmt::format("{}({})", name_of(round.to), pop().text)); }
 

@@ -256,7 +256,8 @@ class ProgramPrinter {
   }
   std::vector<Rest> parts_of(const build::InRange& range, const Arguments& arguments, const build::Expr&) {
     std::vector<Rest> parts = call("in_range_at", arguments);
-    parts.back() = {fmt::format(", {}, {}[{}])", range.extent, range.tensor, fmt::join(range.shape, ","))};
+    parts.back() = {
+        fmt::format(", {}[{}], {}[{}])", range.tensor, fmt::join(range.shape, ","), range.indexed, range.extent)};
     return parts;
   }
   std::vector<Rest> parts_of(build::OpaqueCall& opaque, const Arguments& arguments, const build::Expr&) {

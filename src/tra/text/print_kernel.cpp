@@ -131,7 +131,6 @@ class KernelPrinter {
     return text;
   }
 
-  static bool is_narrow(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
   static bool rounds_reduction(const Vertex& vertex) {
     const EinSum* const einsum = einsum_of(vertex);
     return einsum != nullptr && einsum->reducer && is_narrow(vertex.dtype);

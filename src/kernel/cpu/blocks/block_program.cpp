@@ -43,7 +43,7 @@ std::int64_t lanes_for(std::size_t slots, bool wide) {
 constexpr std::size_t few_lanes = nominal_processor.line_bytes / bytes_per_lane;
 
 /// The type that elements of an operand have once loaded.
-DType loaded_type(DType stored) { return stored == DType::bf16 || stored == DType::f16 ? DType::f32 : stored; }
+DType loaded_type(DType stored) { return is_narrow(stored) ? DType::f32 : stored; }
 
 }  // namespace
 

@@ -45,8 +45,8 @@ decltype(auto) with_types(const Product& product, Use&& use) {
 /// Why A cannot be used where it lies; "" if it can.
 std::string dot_obstacle(const Product& product) {
   const Reading& a = product.a.reading;
-  const bool is_narrow = product.match.type == DType::f32 && (a.dtype == DType::bf16 || a.dtype == DType::f16);
-  if (a.dtype != product.match.type && !(is_narrow && product.match.combination == Combination{})) {
+  const bool widens = product.match.type == DType::f32 && is_narrow(a.dtype);
+  if (a.dtype != product.match.type && !(widens && product.match.combination == Combination{})) {
     return "an operand is stored in another type";
   }
   if (!a.guards.empty()) return "an operand is padded";

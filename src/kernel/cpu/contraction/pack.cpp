@@ -18,8 +18,7 @@ namespace {
 constexpr std::int64_t most_lines = 64;
 
 bool can_copy_fast(const Reading& reading, DType type) {
-  const bool is_narrow = reading.dtype == DType::bf16 || reading.dtype == DType::f16;
-  return reading.aligned && (reading.dtype == type || (type == DType::f32 && is_narrow));
+  return reading.aligned && (reading.dtype == type || (type == DType::f32 && is_narrow(reading.dtype)));
 }
 
 template <class T>
@@ -67,8 +66,7 @@ void put(BFloat16 value, std::int64_t p, std::int64_t width, BFloat16Pair* line)
 
 template <class T>
 T pad_value(const Reading& reading) {
-  const bool is_narrow = reading.dtype == DType::bf16 || reading.dtype == DType::f16;
-  return with_stored_type(is_narrow ? DType::f32 : reading.dtype,
+  return with_stored_type(is_narrow(reading.dtype) ? DType::f32 : reading.dtype,
                           [&]<class Arriving>() { return narrow<T>(widen(narrow<Arriving>(reading.pad))); });
 }
 template float pad_value(const Reading&);

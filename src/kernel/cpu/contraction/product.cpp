@@ -13,9 +13,7 @@ bool depends_on(const Reading& reading, const Loop& loop) {
                      [&](const Guard& guard) { return loop.steps[guard.quantity] != 0; });
 }
 
-bool can_store(DType type, DType result) {
-  return result == type || (type == DType::f32 && (result == DType::bf16 || result == DType::f16));
-}
+bool can_store(DType type, DType result) { return result == type || (type == DType::f32 && is_narrow(result)); }
 
 }  // namespace
 

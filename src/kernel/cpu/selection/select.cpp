@@ -56,7 +56,8 @@ std::vector<std::byte> stored_number(const KernelSpec& spec, const Source& sourc
 struct Selecting {
   SelectNest nest;
   DType dtype = DType::f32;
-  std::int64_t size = 4;  ///< of an element
+  std::int64_t size = 4;         ///< of an element
+  std::int64_t source_size = 4;  ///< and of one of the source
   bool accumulates = false;
   bool streams = false;
   std::int64_t parts = 1;
@@ -65,19 +66,37 @@ struct Selecting {
   const std::byte* source(const Arrays& arrays) const {
     return nest.source.operand ? arrays.operands[*nest.source.operand] : number.data();
   }
+  bool widens() const { return nest.source.dtype != dtype; }
   std::int64_t row_step() const { return nest.row.steps[source_quantity]; }
   bool has_contiguous_rows() const { return nest.row.extent == 1 || row_step() == 1; }
 };
 
+/// Calls `function` with the types of elements of the result and of the source.
+template <class Function>
+void with_types(const Selecting& it, const Function& function) {
+  with_stored_type(it.dtype, [&]<class Stored>() {
+    if constexpr (std::is_same_v<Stored, float>) {
+      if (it.nest.source.dtype == DType::bf16) return function.template operator()<float, BFloat16>();
+      if (it.nest.source.dtype == DType::f16) return function.template operator()<float, Float16>();
+    }
+    function.template operator()<Stored, Stored>();
+  });
+}
+
 // --- gathers: every element of the result is one of the source, or 0 ------------------------------
 
-template <class Stored>
+template <class Stored, class From>
 void put_row(const Selecting& it, const std::byte* from, std::byte* to) {
-  constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
-  for (std::int64_t i = 0; i < it.nest.row.extent; ++i, from += it.row_step() * size, to += size) {
+  const auto step = it.row_step() * static_cast<std::int64_t>(sizeof(From));
+  for (std::int64_t i = 0; i < it.nest.row.extent; ++i, from += step, to += sizeof(Stored)) {
+    From element;
+    std::memcpy(&element, from, sizeof(From));
     Stored value;
-    std::memcpy(&value, from, sizeof(Stored));
-    if constexpr (std::is_same_v<Stored, Bool8>) value = narrow<Bool8>(widen(value));
+    if constexpr (std::is_same_v<Stored, From> && !std::is_same_v<Stored, Bool8>) {
+      value = element;
+    } else {
+      value = narrow<Stored>(widen(element));
+    }
     if (it.accumulates) {
       Stored before;
       std::memcpy(&before, to, sizeof(Stored));
@@ -90,7 +109,7 @@ void put_row(const Selecting& it, const std::byte* from, std::byte* to) {
 /// Asks for a row that comes soon.
 void look_ahead(const Selecting& it, const std::byte* row) {
   constexpr std::int64_t most_lines = 8;
-  const std::int64_t bytes = std::min(it.nest.row.extent * it.size, most_lines * nominal_processor.line_bytes);
+  const std::int64_t bytes = std::min(it.nest.row.extent * it.source_size, most_lines * nominal_processor.line_bytes);
   for (std::int64_t line = 0; line < bytes; line += nominal_processor.line_bytes) __builtin_prefetch(row + line);
 }
 constexpr std::int64_t rows_ahead = 8;
@@ -133,14 +152,14 @@ void copy(const Selecting& it, const Run& run, const std::byte* source, std::byt
   }
 }
 
-template <class Stored>
+template <class Stored, class From>
 void put_rows(const Selecting& it, const Run& run, const std::byte* source, std::byte* result) {
   const auto bytes = static_cast<std::size_t>(it.nest.row.extent * it.size);
   for (std::int64_t i = 0; i < run.count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     std::byte* const to = result + run.result[at] * it.size;
     if (run.key[at] >= 0) {
-      put_row<Stored>(it, source + run.source[at] * it.size, to);
+      put_row<Stored, From>(it, source + run.source[at] * it.source_size, to);
     } else if (!it.accumulates) {
       std::memset(to, 0, bytes);
     }
@@ -152,18 +171,18 @@ void gather_part(const Selecting& it, const Arrays& arrays, std::int64_t part) {
   const std::int64_t positions = position_count(it.nest.positions);
   const std::int64_t units = position_count(it.nest.batches) * positions;
   const std::int64_t end = units * (part + 1) / it.parts;
-  const bool copies = it.has_contiguous_rows() && !it.accumulates && it.dtype != DType::boolean;
+  const bool copies = it.has_contiguous_rows() && !it.accumulates && !it.widens() && it.dtype != DType::boolean;
   Odometer batch(it.nest.batches, std::vector<std::int64_t>(it.nest.bases.size(), 0));
   std::int64_t unit = units * part / it.parts;
   batch.seek(unit / positions);
   while (unit < end) {
-    const std::byte* const source = it.source(arrays) + batch.quantities()[source_quantity] * it.size;
+    const std::byte* const source = it.source(arrays) + batch.quantities()[source_quantity] * it.source_size;
     std::byte* const result = arrays.result + batch.quantities()[result_quantity] * it.size;
     const std::int64_t begin = unit % positions;
     const std::int64_t count = std::min(positions - begin, end - unit);
     walk(it.nest, arrays.operands, begin, begin + count, [&](const Run& run) {
       if (copies) return copy(it, run, source, result);
-      with_stored_type(it.dtype, [&]<class Stored>() { put_rows<Stored>(it, run, source, result); });
+      with_types(it, [&]<class Stored, class From>() { put_rows<Stored, From>(it, run, source, result); });
     });
     unit += count;
     batch.advance();
@@ -254,37 +273,38 @@ void store_elements(const Sum* sums, std::int64_t count, std::byte* to) {
 }
 
 /// As add_up, of rows of one element.
-template <class Stored, class Sum>
+template <class Stored, class From, class Sum>
 void add_up_element(std::span<const std::int64_t> sources, const std::byte* source, bool goes_on, std::byte* to) {
-  constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
+  constexpr auto size = static_cast<std::int64_t>(sizeof(From));
   Sum sum = 0;
   if (goes_on) add_elements<Stored>(to, 0, 1, &sum);
-  for (const std::int64_t offset : sources) add_elements<Stored>(source + offset * size, 0, 1, &sum);
+  for (const std::int64_t offset : sources) add_elements<From>(source + offset * size, 0, 1, &sum);
   const auto value = narrow<Stored>(sum);
   std::memcpy(to, &value, sizeof(Stored));
 }
 
 /// The row of a key: the sum of the rows at `sources`, and of what is there before if `goes_on`.
-template <class Stored>
+template <class Stored, class From>
 void add_up(const Selecting& it, std::span<const std::int64_t> sources, const std::byte* source, bool goes_on,
             std::byte* to, std::byte* workspace) {
   using Sum = std::conditional_t<std::is_integral_v<Stored>, std::int64_t, double>;
   constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
+  constexpr auto source_size = static_cast<std::int64_t>(sizeof(From));
   auto* const sums = reinterpret_cast<Sum*>(workspace);
   const std::int64_t length = it.nest.row.extent;
-  if (length == 1) return add_up_element<Stored, Sum>(sources, source, goes_on, to);
+  if (length == 1) return add_up_element<Stored, From, Sum>(sources, source, goes_on, to);
   for (std::int64_t begin = 0; begin < length; begin += row_piece) {
     const std::int64_t count = std::min(row_piece, length - begin);
     std::fill_n(sums, count, Sum{0});
     if (goes_on) add_elements<Stored>(to + begin * size, 1, count, sums);
     for (const std::int64_t offset : sources)
-      add_elements<Stored>(source + (offset + begin * it.row_step()) * size, it.row_step(), count, sums);
+      add_elements<From>(source + (offset + begin * it.row_step()) * source_size, it.row_step(), count, sums);
     store_elements<Stored>(sums, count, to + begin * size);
   }
 }
 
 /// Adds up what was sorted, one key after the other.
-template <class Stored>
+template <class Stored, class From>
 class KeyAdder {
  public:
   KeyAdder(const Selecting& it, const Piece& piece, const Arrays& arrays, Workspace workspace)
@@ -308,7 +328,7 @@ class KeyAdder {
     std::int64_t at = (first_key_ + begin) % inner.extent;
     for (std::int64_t key = begin; key < end; ++key) {
       const std::int64_t offset = result_offset + place.quantities().front() + at * inner.steps.front();
-      add(key, source_ + source_offset * it_.size, result_ + offset * it_.size);
+      add(key, source_ + source_offset * it_.source_size, result_ + offset * it_.size);
       if (++at < inner.extent) continue;
       at = 0;
       place.advance();
@@ -326,12 +346,12 @@ class KeyAdder {
     }
     if (it_.nest.row.extent > 1) {
       for (std::int64_t ahead = first + rows_ahead; ahead < std::min(last + rows_ahead, end_of_sources_); ++ahead)
-        look_ahead(it_, source + sorted_.sources[ahead] * it_.size);
+        look_ahead(it_, source + sorted_.sources[ahead] * it_.source_size);
     }
-    if (last == first + 1 && !goes_on_ && it_.has_contiguous_rows()) {
+    if (last == first + 1 && !goes_on_ && !it_.widens() && it_.has_contiguous_rows()) {
       std::memcpy(to, source + sorted_.sources[first] * it_.size, bytes);
     } else {
-      add_up<Stored>(it_, {sorted_.sources + first, sorted_.sources + last}, source, goes_on_, to, workspace_);
+      add_up<Stored, From>(it_, {sorted_.sources + first, sorted_.sources + last}, source, goes_on_, to, workspace_);
     }
   }
 
@@ -346,10 +366,10 @@ class KeyAdder {
 };
 
 /// Units [begin, end) of keys of batches.
-template <class Stored>
+template <class Stored, class From>
 void add_up_units(const Selecting& it, const Piece& piece, const Arrays& arrays, Workspace workspace,
                   std::int64_t begin, std::int64_t end) {
-  KeyAdder<Stored> adder(it, piece, arrays, workspace);
+  KeyAdder<Stored, From> adder(it, piece, arrays, workspace);
   Odometer batch(it.nest.batches, std::vector<std::int64_t>(it.nest.bases.size(), 0));
   batch.seek(begin / piece.keys());
   for (std::int64_t unit = begin; unit < end; batch.advance()) {
@@ -364,9 +384,9 @@ void scatter_part(const Selecting& it, const Piece& piece, const Arrays& arrays,
                   std::int64_t part) {
   const std::int64_t units = position_count(it.nest.batches) * piece.keys();
   const std::int64_t parts = std::min(it.parts, units);
-  with_stored_type(it.dtype, [&]<class Stored>() {
+  with_types(it, [&]<class Stored, class From>() {
     if constexpr (!std::is_same_v<Stored, Bool8>)
-      add_up_units<Stored>(it, piece, arrays, workspace, units * part / parts, units * (part + 1) / parts);
+      add_up_units<Stored, From>(it, piece, arrays, workspace, units * part / parts, units * (part + 1) / parts);
   });
 }
 
@@ -454,13 +474,11 @@ std::variant<Offer, Refusal> offer(const KernelSpec& spec, const LoopNest&) {
   it.nest = std::move(std::get<SelectNest>(found));
   it.dtype = spec.result.dtype;
   it.size = static_cast<std::int64_t>(size_of(spec.result.dtype));
+  it.source_size = static_cast<std::int64_t>(size_of(it.nest.source.dtype));
   it.accumulates = spec.accumulate;
   if (!it.nest.source.operand) it.number = stored_number(spec, it.nest.source);
-  const bool adds = !it.nest.picks || it.accumulates;
-  if (adds && it.dtype == DType::boolean) return Refusal{"it adds up bools"};
+  if (it.accumulates && it.dtype == DType::boolean) return Refusal{"it adds up bools"};
   if (it.nest.picks) return offer_gather(spec, std::move(it));
-  const bool is_narrow = it.dtype == DType::bf16 || it.dtype == DType::f16;
-  if (is_narrow && position_count(it.nest.positions) > most_sorted) return Refusal{"it would round sums several times"};
   constexpr double most_pieces = 4096;
   if (pieces_count(it.nest) > most_pieces) return Refusal{"too much is to be sorted"};
   return offer_scatter(spec, std::move(it));

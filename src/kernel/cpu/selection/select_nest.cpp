@@ -28,15 +28,12 @@ class Builder {
     for (const Selection& selection : found.selections) is_selected_[selection.label] = true;
   }
 
-  std::variant<SelectNest, std::string> run() {
-    if (std::string reason = take_source(); !reason.empty()) return reason;
+  SelectNest run() {
+    take_source();
     add_result();
     add_source();
     add(zero());  // keys, which are counted when all labels are known that they have
-    for (const Selection& selection : found_.selections) {
-      if (!add_selector(selection)) return "an element that is padded selects";
-    }
-    if (!refusal_.empty()) return refusal_;
+    for (const Selection& selection : found_.selections) add_selector(selection);
     add_keys();
     add_loops();
     return std::move(nest_);
@@ -50,29 +47,17 @@ class Builder {
     return forms_.size() - 1;
   }
 
-  std::string take_source() {
-    const std::vector<ScalarStep>& steps = found_.value.steps;
+  void take_source() {
+    const ScalarStep& step = found_.value.steps.front();
     nest_.source.dtype = spec_.result.dtype;
-    if (steps.size() != 1) return "what is selected is computed";
-    if (const auto* const value = std::get_if<OperandValue>(&steps.front().op)) {
+    if (const auto* const value = std::get_if<OperandValue>(&step.op)) {
       nest_.source.operand = value->operand;
-      if (spec_.operands[value->operand].dtype != spec_.result.dtype) return "it changes the dtype";
-      return "";
+      nest_.source.dtype = spec_.operands[value->operand].dtype;
     }
-    const bool is_narrow = spec_.result.dtype == DType::bf16 || spec_.result.dtype == DType::f16;
-    if (is_narrow) return "it adds up numbers in a narrow type";
-    if (const auto* const constant = std::get_if<Constant>(&steps.front().op)) {
-      constexpr std::int64_t most_exact = std::int64_t{1} << 53;  // as a double
-      const auto* const whole = std::get_if<std::int64_t>(&constant->value);
-      if (whole != nullptr && (*whole > most_exact || *whole < -most_exact)) return "it adds up so large a number";
-      nest_.source.number = std::visit([](auto number) { return static_cast<double>(number); }, constant->value);
-    } else if (const auto* const scalar = std::get_if<ScalarValue>(&steps.front().op)) {
+    if (const auto* const scalar = std::get_if<ScalarValue>(&step.op))
       nest_.source.number = spec_.scalars.at(scalar->name);
-    } else {
-      return "what is selected is the value of a label";
-    }
-    const bool is_exact_there = is_float(spec_.result.dtype) || is_exact(nest_.source.number, spec_.result.dtype);
-    return is_exact_there ? "" : "it adds up a number of another type";
+    if (const auto* const constant = std::get_if<Constant>(&step.op))
+      nest_.source.number = std::visit([](auto number) { return static_cast<double>(number); }, constant->value);
   }
 
   void add_result() {
@@ -117,7 +102,6 @@ class Builder {
         add_scaled(offset, at, layout.strides[d]);
         if (!may_leave(at, layout.shape[d].value())) continue;
         invariant(access.pad.has_value(), "an access without pad reads outside its operand");
-        if (*access.pad != 0) refusal_ = "what is selected is padded with another number than 0";
         guards_.emplace_back(at, layout.shape[d].value());
         fix(at);
       }
@@ -131,7 +115,7 @@ class Builder {
     }
   }
 
-  bool add_selector(const Selection& selection) {
+  void add_selector(const Selection& selection) {
     Selector selector;
     selector.extent = einsum_.labels[selection.label].extent.value();
     const Affine form = coordinate(selection.position.labels);
@@ -141,16 +125,13 @@ class Builder {
       const ArrayLayout& layout = spec_.operands[term.operand];
       Affine offset = zero();
       for (std::size_t d = 0; d < layout.shape.size(); ++d) {
-        const Affine at = coordinate(einsum_.operands[term.operand].indices[d]);
-        if (may_leave(at, layout.shape[d].value())) return false;
-        add_scaled(offset, at, layout.strides[d]);
+        add_scaled(offset, coordinate(einsum_.operands[term.operand].indices[d]), layout.strides[d]);
       }
       fix(offset);
       selector.elements.push_back({term.operand, layout.dtype, add(std::move(offset)), term.coefficient});
     }
     selected_.push_back(selection.label);
     nest_.selectors.push_back(std::move(selector));
-    return true;
   }
 
   /// Numbers the labels of the result that positions decide, and gives selectors their steps.
@@ -225,7 +206,6 @@ class Builder {
   std::vector<std::size_t> selected_;
   std::vector<Affine> forms_;
   std::vector<std::pair<Affine, std::int64_t>> guards_;
-  std::string refusal_;
   SelectNest nest_;
 };
 
@@ -271,6 +251,10 @@ EINREL_VECTOR_CLONES void note_outside(const std::int64_t* positions, std::int64
 std::variant<SelectNest, std::string> select_nest(const KernelSpec& spec) {
   const std::optional<Selected> found = selected(spec.einsum);
   if (!found) return "it selects no label";
+  std::vector<DType> dtypes;
+  for (const ArrayLayout& operand : spec.operands) dtypes.push_back(operand.dtype);
+  std::string reason = not_selected_as_it_is(spec.einsum, *found, dtypes, spec.result.dtype);
+  if (!reason.empty()) return reason;
   return Builder(spec, *found).run();
 }
 
