@@ -313,16 +313,18 @@ std::string not_a_source(const EinSum& einsum, const ScalarStep& value, const st
     const bool is_other = einsum.operands[element->operand].pad.value_or(0) != 0;
     return is_other ? "what is selected is padded with another number than 0" : "";
   }
-  constexpr std::int64_t most_exact = std::int64_t{1} << 53;  // as a double
   const auto* const constant = std::get_if<Constant>(&value.op);
-  const bool is_small =
-      constant != nullptr && std::visit([](auto number) { return std::abs(number) <= most_exact; }, constant->value);
-  if (is_float(result) && std::holds_alternative<ScalarValue>(value.op)) return "";
-  if (constant != nullptr && (is_small || is_float(result))) return "";
-  return "what is selected is computed";
+  const bool is_scalar = is_float(result) && std::holds_alternative<ScalarValue>(value.op);
+  return is_scalar || (constant != nullptr && is_addend(*constant)) ? "" : "what is selected is computed";
 }
 
 }  // namespace
+
+bool is_addend(const Constant& number) {
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  const auto* const whole = std::get_if<std::int64_t>(&number.value);
+  return whole == nullptr || (*whole >= -most && *whole <= most);
+}
 
 std::string not_selected_as_it_is(const EinSum& einsum, const Selected& found, const std::vector<DType>& dtypes,
                                   DType result) {

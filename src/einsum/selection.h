@@ -47,6 +47,9 @@ struct Selected {
 /// at.
 std::optional<Selected> selected(const EinSum& einsum);
 
+/// A number that kernels add up as it is: exact as a double.
+bool is_addend(const Constant& number);
+
 /// Why no kernel computes a vertex by loops over its other labels alone; "" where one does: of one element of the
 /// result's dtype (f32: of bf16 and f16, too), or of one number; sums are not of bools and not in a narrow dtype.
 /// Operands have these `dtypes`.

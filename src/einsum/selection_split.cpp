@@ -138,14 +138,23 @@ class SelectionSplit {
 
   /// sum[rest] where(selected, value, 0), and what is left to do with sums.
   void scatter(const ScalarExpr& value, const LabelSet& rest, const Selections& scattered) {
-    const ScalarExpr body = only_selected(scattered, scattered_values(value, rest, scattered));
+    const bool as_it_is = is_source(value);
+    const ScalarExpr body = only_selected(scattered, as_it_is ? value : scattered_values(value, rest, scattered));
     LabelSet all = splitter_.output_labels();
-    unite(all, splitter_.labels_of(body));
+    unite(all, as_it_is ? rest : splitter_.labels_of(body));
     const bool counts = einsum_.reducer == Reducer::any;  // any are true where there are more than 0
     if (!counts && !is_narrow(splitter_.vertex().dtype)) return splitter_.finish(body, all, Reducer::sum);
     ScalarExpr sum = splitter_.intermediate(body, all, einsum_.output, Reducer::sum).expr;
     if (counts) append(sum, {{whole_step(0), binary_step(DType::boolean, BinaryFunction::not_equal)}});
     splitter_.finish(sum, splitter_.output_labels(), std::nullopt);
+  }
+
+  /// What kernels scatter as it is.
+  bool is_source(const ScalarExpr& value) const {
+    if (value.steps.size() != 1) return false;
+    if (const auto* const number = std::get_if<Constant>(&value.steps.front().op)) return is_addend(*number);
+    const auto* const element = std::get_if<OperandValue>(&value.steps.front().op);
+    return element != nullptr && !splitter_.operand(element->operand).second.pad;
   }
 
   /// A tensor of what is scattered. Where elements say where to, its rows lie as those of the result.
