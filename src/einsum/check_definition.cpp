@@ -93,6 +93,7 @@ class DefinitionChecker {
 
   /// The remedy for a label that nothing binds.
   std::string reduce_it(const std::string& label) const {
+    if (state_.tensors.contains(label)) return fmt::format("'{0}' is a tensor: index by its elements, {0}[...]", label);
     if (state_.scalars.contains(label)) return fmt::format("to read at the value of the scalar, write i64({})", label);
     for (const build::Node& node : expr_.nodes) {
       const auto* reduce = std::get_if<build::Reduce>(&node.op);

@@ -10,7 +10,7 @@
 namespace einrel {
 namespace {
 
-constexpr std::size_t most_steps = 64;
+constexpr std::size_t most_steps = 256;
 
 std::int64_t times(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
@@ -71,10 +71,12 @@ struct Part {
   std::optional<SelectingForm> form;  ///< of a whole number
 };
 
-bool is_number(const ScalarExpr& expr, double value) {
-  const auto* const constant = std::get_if<Constant>(&expr.steps.back().op);
-  return expr.steps.size() == 1 && constant != nullptr &&
-         std::visit([&](auto number) { return static_cast<double>(number) == value; }, constant->value);
+/// 0, of whatever type it was made.
+bool is_zero(const ScalarExpr& expr) {
+  const auto* const constant = std::get_if<Constant>(&expr.steps.front().op);
+  const auto converts = [](const ScalarStep& step) { return std::holds_alternative<Convert>(step.op); };
+  return constant != nullptr && std::all_of(expr.steps.begin() + 1, expr.steps.end(), converts) &&
+         std::visit([&](auto number) { return number == 0; }, constant->value);
 }
 
 ScalarExpr joined(std::initializer_list<const ScalarExpr*> parts, const ScalarStep& last) {
@@ -128,7 +130,7 @@ class Reader {
   }
   void read(const ApplyUnary& op, const ScalarStep& step, Part& part) const {
     if (op.function != UnaryFunction::negate) return;
-    if (may_add(step.type)) part.form = sum_of({}, *taken_[0].form, -1);
+    if (may_add(step.type)) add(part, {}, *taken_[0].form, -1, step.type);
     part.equations = taken_[0].equations;
     part.value = joined({&taken_[0].value}, step);
   }
@@ -153,7 +155,7 @@ class Reader {
     switch (op.function) {
       case BinaryFunction::add:
       case BinaryFunction::subtract:
-        if (may_add(step.type)) part.form = sum_of(*a.form, *b.form, op.function == BinaryFunction::add ? 1 : -1);
+        if (may_add(step.type)) add(part, *a.form, *b.form, op.function == BinaryFunction::add ? 1 : -1, step.type);
         return;
       case BinaryFunction::equal: return read_equation(part);
       case BinaryFunction::multiply: return read_product(step, part);
@@ -170,7 +172,7 @@ class Reader {
   }
   void read(const ApplyWhere&, const ScalarStep& step, Part& part) const {
     const auto& [condition, value, other] = std::tie(taken_[0], taken_[1], taken_[2]);
-    if (!is_number(other.steps, 0)) return;
+    if (!is_zero(other.steps)) return;
     part.equations = united(condition.equations, value.equations);
     part.is_one = condition.is_one && value.is_one;
     part.value = condition.is_one ? value.value : joined({&condition.value, &value.value, &other.value}, step);
@@ -178,13 +180,28 @@ class Reader {
   template <class Other>
   static void read(const Other&, const ScalarStep&, Part&) {}
 
-  /// Sums of elements in i32 could leave it.
+  /// a + factor * b, unless it could leave the type, where it would wrap.
+  void add(Part& part, const SelectingForm& a, const SelectingForm& b, std::int64_t factor, DType type) const {
+    SelectingForm form = sum_of(a, b, factor);
+    if (type == DType::i64 || fits_i32(form.labels)) part.form = std::move(form);
+  }
+  bool fits_i32(const Index& index) const {
+    double low = static_cast<double>(index.offset);
+    double high = low;
+    for (const IndexTerm& term : index.terms) {
+      const Extent extent = einsum_.labels[term.label].extent;
+      if (extent.is_open()) return false;
+      (term.coefficient < 0 ? low : high) +=
+          static_cast<double>(term.coefficient) * static_cast<double>(extent.value() - 1);
+    }
+    return low >= std::numeric_limits<std::int32_t>::min() && high <= std::numeric_limits<std::int32_t>::max();
+  }
+  /// Sums of elements in i32 could leave it whatever they are.
   bool may_add(DType type) const {
     return is_whole(type) && std::all_of(taken_.begin(), taken_.end(), [&](const Part& part) {
              return part.form && (type == DType::i64 || part.form->elements.empty());
            });
   }
-  /// v + B[], made where a kernel is cut out.
   /// A position in the whole tensor, in a kernel of a chunk: label + where the chunk begins.
   bool is_begin(const SelectingForm& form) const {
     const bool has_both = form.elements.size() == 1 && form.elements.front().coefficient == 1;
@@ -348,14 +365,6 @@ std::optional<Selected> selected(const EinSum& einsum) {
   Part part = Reader(einsum).run(einsum.body);
   if (part.equations.empty()) return std::nullopt;
   return Solver(einsum, std::move(part)).run();
-}
-
-std::vector<bool> selected_labels(const EinSum& einsum) {
-  std::vector<bool> labels(einsum.labels.size(), false);
-  if (const std::optional<Selected> found = selected(einsum)) {
-    for (const Selection& selection : found->selections) labels[selection.label] = true;
-  }
-  return labels;
 }
 
 }  // namespace einrel

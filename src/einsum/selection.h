@@ -43,8 +43,8 @@ struct Selected {
 };
 
 /// Nothing where no label is selected, or unless the vertex reduces by what begins with 0: sum, or any. A factor of 0
-/// counts as 0 whatever it is multiplied with: infinity, too. Microseconds: bodies of more than 64 steps are not looked
-/// at.
+/// counts as 0 whatever it is multiplied with: infinity, too. Microseconds: bodies of more than 256 steps are not
+/// looked at.
 std::optional<Selected> selected(const EinSum& einsum);
 
 /// A number that kernels add up as it is: exact as a double.
@@ -55,8 +55,5 @@ bool is_addend(const Constant& number);
 /// Operands have these `dtypes`.
 std::string not_selected_as_it_is(const EinSum& einsum, const Selected& found, const std::vector<DType>& dtypes,
                                   DType result);
-
-/// Per label, whether selected() gives its position.
-std::vector<bool> selected_labels(const EinSum& einsum);
 
 }  // namespace einrel

@@ -9,9 +9,10 @@
 namespace einrel {
 namespace {
 
-/// What lies between may be so many times as much as what the vertex reads and writes: each value of a window takes
-/// part in as many products as the window has positions.
+/// What lies between may be so many times as much as what the vertex reads and writes, or so many bytes: each value of
+/// a window takes part in as many products as the window has positions.
 constexpr double most_growth = 64;
+constexpr double always_fits = 0x1p28;
 
 class SelectionSplit {
  public:
@@ -24,15 +25,16 @@ class SelectionSplit {
     if (!begins_with_zero || splitter_.has_no_bindings()) return false;
     std::optional<Selected> found = selected(einsum_);
     if (!found) return false;
-    is_selected_ = selected_labels(einsum_);
+    is_selected_.assign(einsum_.labels.size(), false);
+    for (const Selection& selection : found->selections) is_selected_[selection.label] = true;
     const bool stays = not_selected_as_it_is(einsum_, *found, dtypes(), splitter_.vertex().dtype).empty();
     selections_ = std::move(found->selections);
+    append_positions();
     if (stays) {
       const ScalarExpr body = only_selected(selections_, found->value);
       if (body == einsum_.body || einsum_.reducer == Reducer::any) return false;
       splitter_.finish(body, splitter_.all_labels(), Reducer::sum);
     } else {
-      append_elements_without_pad();
       append_parts(found->value);
     }
     return splitter_.keep_what_fits(most_bytes());
@@ -47,8 +49,9 @@ class SelectionSplit {
     return all;
   }
 
-  /// Tensors of the elements that say positions and are padded.
-  void append_elements_without_pad() {
+  /// Tensors of the elements that say positions and are padded, and of positions in the result that are computed of
+  /// elements: where the result is cut, chunks need one number for each.
+  void append_positions() {
     for (Selection& selection : selections_) {
       for (ElementTerm& term : selection.position.elements) {
         const auto [id, access] = splitter_.operand(term.operand);
@@ -56,7 +59,14 @@ class SelectionSplit {
         const ScalarExpr element{{{graph_[id].dtype, OperandValue{term.operand}}}};
         term.operand = operand_of(tensor_of(element));
       }
+      if (!is_output(selection.label) || selection.position.elements.empty() || is_element(selection.position))
+        continue;
+      selection.position = {{}, {{1, operand_of(tensor_of(position_of(selection)))}}};
     }
+  }
+  static bool is_element(const SelectingForm& form) {
+    return form.elements.size() == 1 && form.elements.front().coefficient == 1 && form.labels.terms.empty() &&
+           form.labels.offset == 0;
   }
 
   BodyPart tensor_of(const ScalarExpr& element) {
@@ -242,8 +252,7 @@ class SelectionSplit {
   /// Of labels alone, or one element that has been checked.
   bool stays_in_range(const Selection& selection, std::int64_t extent) const {
     const auto& [labels, elements] = selection.position;
-    if (elements.size() == 1 && labels.terms.empty() && labels.offset == 0 && elements.front().coefficient == 1)
-      return is_checked(splitter_.operand(elements.front().operand).first, extent);
+    if (is_element(selection.position)) return is_checked(splitter_.operand(elements.front().operand).first, extent);
     if (!elements.empty()) return false;
     std::int64_t low = labels.offset;
     std::int64_t high = low;
@@ -271,7 +280,7 @@ class SelectionSplit {
       return own;
     };
     for (const VertexId input : splitter_.vertex().inputs) bytes += bytes_of(graph_[input]);
-    return most_growth * (bytes + bytes_of(splitter_.vertex()));
+    return std::max(most_growth * (bytes + bytes_of(splitter_.vertex())), always_fits);
   }
 
   VertexSplitter splitter_;

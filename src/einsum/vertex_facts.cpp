@@ -95,7 +95,29 @@ struct CutReasons {
         }
       }
     }
+    add_windows_back(einsum, result);
     return result;
+  }
+
+  /// Of the labels of a result that others say, as in a transposed window over several dimensions, one: chunks of two
+  /// would be looped over.
+  static void add_windows_back(const EinSum& einsum, std::vector<std::string>& result) {
+    const std::optional<Selected> found = selected(einsum);
+    if (!found) return;
+    std::vector<std::size_t> said;
+    for (const Selection& selection : found->selections) {
+      const bool is_output =
+          std::find(einsum.output.begin(), einsum.output.end(), selection.label) != einsum.output.end();
+      if (is_output && selection.position.elements.empty()) said.push_back(selection.label);
+    }
+    const auto extent = [&](std::size_t label) { return einsum.labels[label].extent.value(); };
+    const auto largest =
+        std::max_element(said.begin(), said.end(), [&](std::size_t a, std::size_t b) { return extent(a) < extent(b); });
+    for (const std::size_t label : said) {
+      if (label == *largest || !result[label].empty()) continue;
+      result[label] =
+          fmt::format("it is where other labels say, as is {}, which may be cut", einsum.labels[*largest].name);
+    }
   }
 
   std::vector<std::string> operator()(const View& view) const {
@@ -137,10 +159,11 @@ struct Flops {
   double operator()(const EinSum& einsum) const {
     const auto computing = std::count_if(einsum.body.steps.begin(), einsum.body.steps.end(),
                                          [](const ScalarStep& step) { return arity(step) > 0; });
-    const std::vector<bool> is_selected = selected_labels(einsum);
-    double bindings = 1;
-    for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
-      if (!is_selected[l]) bindings *= static_cast<double>(einsum.labels[l].extent.value());
+    double bindings = bindings_of(einsum.labels);
+    const std::optional<Selected> found = selected(einsum);
+    if (found && found->value.steps.size() == 1) {  // what else is selected is looped over, unless it was split
+      for (const Selection& selection : found->selections)
+        bindings /= static_cast<double>(std::max<std::int64_t>(einsum.labels[selection.label].extent.value(), 1));
     }
     return bindings * static_cast<double>(computing + (einsum.reducer ? 1 : 0));
   }

@@ -113,7 +113,9 @@ class EinSumLowering {
     const auto& [label, form] = found->selections.front();
     const bool is_element = form.elements.size() == 1 && form.elements.front().coefficient == 1 &&
                             form.labels.terms.empty() && form.labels.offset == 0;
-    if (!is_element || !cuts_.is_cut(label) || is_read_plainly(e, operands_read(e.body), label)) return std::nullopt;
+    const bool is_output = std::find(e.output.begin(), e.output.end(), label) != e.output.end();
+    if (!is_output || !is_element || !cuts_.is_cut(label) || is_read_plainly(e, operands_read(e.body), label))
+      return std::nullopt;
     const Scatter scatter{label, form.elements.front().operand};
     const auto count = [&](auto is_it) { return std::count_if(e.body.steps.begin(), e.body.steps.end(), is_it); };
     const auto compared = count([&](const ScalarStep& step) { return is_label(step, scatter.label); });

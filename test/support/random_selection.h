@@ -18,6 +18,7 @@ class SelectionGenerator {
  public:
   SelectionGenerator(std::uint64_t seed, std::int64_t most_positions) : random_(seed), most_positions_(most_positions) {
     result_.seed = seed;
+    result_.scalars["s"] = 0;
   }
 
   RandomEinsum generate() && {

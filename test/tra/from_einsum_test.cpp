@@ -12,6 +12,7 @@
 #include "support/counted_inputs.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
+#include "support/random_selection.h"
 #include "tra/infer.h"
 #include "tra/interpret.h"
 
@@ -452,24 +453,40 @@ std::string describe(const GraphCuts& cuts) {
   return text;
 }
 
+/// A vertex under random cuts against the reference; `chunks`: how many partial results were folded.
+testing::AssertionResult is_the_same_in_chunks(const RandomEinsum& vertex, std::int64_t& chunks) {
+  const EinGraph graph = graph_of(vertex);
+  Random random(vertex.seed);
+  const GraphCuts cuts = random_cuts(random, graph, 24);
+  TensorBindings inputs;
+  for (std::size_t x = 0; x < vertex.operands.size(); ++x) inputs["X" + std::to_string(x)] = vertex.operands[x];
+  const Tensor want = evaluate_reference(vertex.vertex, vertex.operands, vertex.scalars);
+  chunks = folded_chunks(vertex.einsum(), cuts.parts.back());
+  return agree_where_known(run(graph, cuts, inputs, vertex.scalars).front(), want, allowed_errors(vertex, want, chunks))
+         << describe(vertex) << describe(cuts);
+}
+
 class RandomVertices : public testing::TestWithParam<int> {};
 
 TEST_P(RandomVertices, AreTheSameInChunks) {
   constexpr int per_instance = 300;
   int cut = 0;
   for (int i = 0; i < per_instance; ++i) {
+    std::int64_t chunks = 0;
+    ASSERT_TRUE(is_the_same_in_chunks(random_einsum(static_cast<std::uint64_t>(GetParam() * per_instance + i)), chunks));
+    if (chunks > 1) ++cut;
+  }
+  EXPECT_GT(cut, per_instance / 10);
+}
+
+/// Also where nothing reads the label that is selected.
+TEST_P(RandomVertices, SelectTheSameInChunks) {
+  constexpr int per_instance = 100;
+  int cut = 0;
+  for (int i = 0; i < per_instance; ++i) {
+    std::int64_t chunks = 0;
     const auto seed = static_cast<std::uint64_t>(GetParam() * per_instance + i);
-    const RandomEinsum vertex = random_einsum(seed);
-    const EinGraph graph = graph_of(vertex);
-    Random random(seed);
-    const GraphCuts cuts = random_cuts(random, graph, 24);
-    TensorBindings inputs;
-    for (std::size_t x = 0; x < vertex.operands.size(); ++x) inputs["X" + std::to_string(x)] = vertex.operands[x];
-    const Tensor want = evaluate_reference(vertex.vertex, vertex.operands, vertex.scalars);
-    const std::int64_t chunks = folded_chunks(vertex.einsum(), cuts.parts.back());
-    ASSERT_TRUE(
-        agree_where_known(run(graph, cuts, inputs, vertex.scalars).front(), want, allowed_errors(vertex, want, chunks)))
-        << describe(vertex) << describe(cuts);
+    ASSERT_TRUE(is_the_same_in_chunks(random_selection(seed, 500), chunks));
     if (chunks > 1) ++cut;
   }
   EXPECT_GT(cut, per_instance / 10);

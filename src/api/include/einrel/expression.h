@@ -10,7 +10,7 @@
 /// An expression stands for a formula; nothing is computed before the program runs. It means what docs/language.md says
 /// of the text that one would have written, which `Program::text` shows. Its mistakes are reported by Program::build,
 /// with the line of that text that they are in. The functions here throw UserError for what could not be written: a
-/// name that is none, NaN as a number, an index that is no sum of labels and whole numbers.
+/// name that is none, NaN as a number, an index that is no formula of whole numbers.
 ///
 /// An expression that is used twice is computed once, where that takes less than to compute it again.
 ///
