@@ -124,6 +124,7 @@ void bind_nodes(nb::module_& module) {
       }, nb::arg("buffer"), nb::arg("are_bf16") = false)
       .def_static("argument", [](const Type& type) { return std::make_shared<Node>(type, std::nullopt); })
       .def_prop_ro("type", &Node::type, nb::rv_policy::reference_internal)
+      .def_prop_ro("is_leaf", [](const Node& node) { return !node.definition(); })
       .def_prop_ro("is_computed", [](const Node& node) { return node.value().has_value(); })
       .def_prop_ro("elements", [](const Node& node) { return node.value().value(); });
 }
