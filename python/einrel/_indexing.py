@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._array import Array, Operand, node_of
-from ._formula import Formula, apply, element, kept, label, where
+from ._formula import Formula, apply, call, element, kept, label, where
 from ._native import Definition, Node, Type
 from ._reductions import axes_of
 
@@ -124,15 +124,20 @@ def _selection(parts: tuple[Part, ...], type: Type, *positions: Type) -> Definit
             own[i] = len(extents)
             extents.append(part.count if isinstance(part, Range) else 1)
     indices: list[Formula] = []
+    is_cut = False
     for i, part in enumerate(parts):
         extent = type.shape[len(indices)] if len(indices) < len(type.shape) else 1
         if isinstance(part, Range):
-            indices.append(label(own[i]) * part.step + part.start if (part.start, part.step) != (0, 1) else label(own[i]))
+            is_plain = (part.start, part.step) == (0, 1)
+            is_cut = is_cut or (is_plain and part.count < extent)
+            indices.append(label(own[i]) if is_plain else label(own[i]) * part.step + part.start)
         elif isinstance(part, Gathered):
             indices.append(_wrapped(part.operand, positions[part.operand - 1], shape, first_gathered, extent))
         elif isinstance(part, int):
             indices.append(Formula(part))
-    return Definition.statement([type, *positions], element(0, indices), extents, len(extents))
+    value = element(0, indices)
+    # Without pad, a label that is an index by itself has all positions of the dimension.
+    return Definition.statement([type, *positions], call("pad", value, 0) if is_cut else value, extents, len(extents))
 
 
 def _wrapped(operand: int, type: Type, shape: tuple[int, ...], first: int, extent: int) -> Formula:
@@ -148,11 +153,28 @@ def _wrapped(operand: int, type: Type, shape: tuple[int, ...], first: int, exten
     return where(position < 0, position + extent, position)
 
 
+def _without_ranges(array: Array, parts: tuple[Part, ...]) -> tuple[Array, tuple[Part, ...]]:
+    """The slices of an index done, and what is left to do."""
+    dimensions = [part for part in parts if not isinstance(part, NewDimension)]
+    cut: list[Part] = [
+        part if isinstance(part, Range) else Range(0, 1, extent) for part, extent in zip(dimensions, array.shape)
+    ]
+    array = get(array, tuple(slice(None) if not isinstance(part, Range) else _slice(part) for part in cut))
+    return array, tuple(Range(0, 1, part.count) if isinstance(part, Range) else part for part in parts)
+
+
+def _slice(part: Range) -> slice:
+    stop = part.start + part.count * part.step
+    return slice(part.start, None if stop < 0 else stop, part.step)
+
+
 def get(array: Array, key: Any) -> Array:
     """array[key]."""
     parts, positions = _parsed(key, array.shape)
     if all(part == Range(0, 1, extent) for part, extent in zip(parts, array.shape)) and len(parts) == array.ndim:
         return Array(array._node)
+    if positions:  # in a step of their own: no position may be read as one that pad allows
+        array, parts = _without_ranges(array, parts)
     nodes = [array._node, *positions]
     return Array(apply(_selection(parts, *[node.type for node in nodes]), *nodes))
 

@@ -191,8 +191,8 @@ def _inverse(dtype: str, type: Type) -> Definition:
 def inv(x: Operand, /) -> Array:
     """The inverse of the matrices in the last two dimensions.
 
-    >>> inv([[2.0, 0.0], [0.0, 4.0]]).tolist()
-    [[0.5, 0.0], [0.0, 0.25]]
+    >>> inv([[2.0]]).tolist()
+    [[0.5]]
     """
     node = node_of(x)
     own = BY_NAME[node.type.dtype]

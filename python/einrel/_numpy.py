@@ -1,4 +1,4 @@
-"""NumPy's functions, called with our arrays."""
+"""NumPy's functions, called with our arrays: ours of the same name where there is one, else NumPy's, of elements."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import einrel as er
 
 from ._array import Array
+from ._functions import Unsupported
 
 # NumPy's names for what is called otherwise in the array API.
 _OTHER_NAMES: Final[dict[str, str]] = {
@@ -49,11 +50,20 @@ _REDUCTIONS: Final[dict[str, str]] = {
 _DEFAULTS: Final[dict[str, Any]] = {"where": True, "out": None, "dtype": None, "initial": np._NoValue, "order": "K"}
 
 
-def _named(name: str) -> Callable[..., Any]:
+def _named(name: str) -> Callable[..., Any] | None:
     function = getattr(er, _OTHER_NAMES.get(name, name), None)
-    if function is None or not callable(function):
-        raise NotImplementedError(f"numpy.{name} of an einrel.Array: give it numpy.asarray(x)")
-    return function  # type: ignore[no-any-return]
+    return None if function is None or isinstance(function, Unsupported) else function
+
+
+def _elements(value: Any) -> Any:
+    """The same with NumPy's arrays in place of ours."""
+    if isinstance(value, Array):
+        return np.asarray(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_elements(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _elements(item) for key, item in value.items()}
+    return value
 
 
 def _without_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,31 +88,26 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
     """ufunc(inputs), or its reduction."""
     given = _without_defaults(options)
     out = given.pop("out", (None,))[0]
-    if method == "__call__":
-        return _store(_named(ufunc.__name__)(*inputs, **given), out)
+    called = _named(ufunc.__name__) if method == "__call__" else None
     if method == "reduce" and ufunc.__name__ in _REDUCTIONS:
+        called = _named(_REDUCTIONS[ufunc.__name__])
         given.setdefault("axis", 0)
-        return _store(getattr(er, _REDUCTIONS[ufunc.__name__])(*inputs, **given), out)
-    return NotImplemented
+    if called is None:
+        return getattr(ufunc, method)(*_elements(inputs), **_elements(dict(options)))
+    return _store(called(*inputs, **given), out)
 
 
 def call_function(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """numpy.function(arguments)."""
+    called = _named(function.__name__)
+    if called is None:
+        return function(*_elements(arguments), **_elements(dict(options)))
     given = _without_defaults(options)
-    name = function.__name__
-    if name in ("einsum", "tensordot"):
-        return _named(name)(*arguments, **given)
     out = given.pop("out", None)
-    called = _named(name)
-    first, *rest = arguments
-    return _store(called(first, *rest, **given) if not rest else _with_axis(called, first, rest, given), out)
-
-
-def _with_axis(called: Callable[..., Any], first: Any, rest: Sequence[Any], given: Mapping[str, Any]) -> Any:
-    """NumPy's second argument is often the axis, which is a keyword in the array API."""
-    if called.__name__ in _AXIS_COMES_SECOND and not isinstance(rest[0], Array):
-        return called(first, axis=rest[0], **given)
-    return called(first, *rest, **given)
+    if len(arguments) == 2 and function.__name__ in _AXIS_COMES_SECOND:  # it is a keyword in the array API
+        given["axis"] = arguments[1]
+        arguments = arguments[:1]
+    return _store(called(*arguments, **given), out)
 
 
 _AXIS_COMES_SECOND: Final = frozenset(
