@@ -61,7 +61,8 @@ from ._functions import (
 )
 from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, result_type
-from ._linalg import diagonal, einsum, matmul, outer, tensordot, trace, vecdot
+from ._einsum import einsum
+from ._linalg import diagonal, matmul, outer, tensordot, trace, vecdot
 from ._native import Bug, ProgramError, RunError
 from ._program import Program, Results, load_program, program
 from ._reductions import (

@@ -365,13 +365,9 @@ def _leaf(elements: NDArray) -> Node:
     if elements.dtype not in NAMES or not rows.flags.c_contiguous or not elements.flags.aligned:
         plain = np.ascontiguousarray(elements, dtype=computed_as(elements.dtype))
         return Node.leaf(plain.reshape(elements.shape))  # ascontiguousarray makes one dimension of none
-    leaf = Node.leaf(rows.view(NAMES_TO_LETTERS[elements.dtype]))
+    leaf = Node.leaf(rows)
     back = tuple(order.index(d) for d in range(elements.ndim))
     return apply(_permutation(leaf.type, back), leaf)
-
-
-# int64 has two letters in NumPy, of which the one that the language's i64 has is taken.
-NAMES_TO_LETTERS = {dtype: np.dtype(dtype.str[1:]) for dtype in NAMES if dtype != bfloat16}
 
 
 def node_of(value: Any) -> Node:

@@ -1,4 +1,4 @@
-"""Einsum, products of matrices, and linear algebra."""
+"""Products of matrices, and linear algebra."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
-from ._dtypes import BY_NAME, NAMES, computed_as, float64, is_floating, promoted
+from ._dtypes import BY_NAME, NAMES, float64, is_floating, promoted
 from ._elementwise import FUNCTIONS, together
 from ._formula import apply, call, cast, element, kept, label
+from ._einsum import einsum
 from ._functions import astype
 from ._native import Definition, Node, Type
 from ._reductions import Axis
@@ -20,64 +21,6 @@ from ._reductions import max as max_
 from ._reductions import min as min_
 from ._reductions import sum as sum_
 from ._shapes import expand_dims, moveaxis, reshape
-
-
-@kept
-def _einsum(subscripts: str, join: str | None, reduce: str | None, *types: Type) -> Definition:
-    return Definition.einsum(list(types), subscripts, join, reduce)
-
-
-def _letters(sublist: Sequence[Any]) -> str:
-    """Subscripts of the interleaved form: letters for numbers."""
-    return "".join("..." if label is Ellipsis else string.ascii_letters[label] for label in sublist)
-
-
-def _from_interleaved(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
-    """einsum(A, [0, 1], B, [1, 2], [0, 2]) as subscripts and operands."""
-    pairs = len(arguments) // 2
-    operands = list(arguments[: 2 * pairs : 2])
-    terms = ",".join(_letters(sublist) for sublist in arguments[1 : 2 * pairs : 2])
-    return terms + ("->" + _letters(arguments[-1]) if len(arguments) % 2 else ""), operands
-
-
-def einsum(
-    *arguments: Any,
-    out: npt.NDArray[Any] | None = None,
-    dtype: npt.DTypeLike | None = None,
-    order: str = "K",
-    casting: str = "safe",
-    optimize: Any = False,
-    join: str | None = None,
-    reduce: str | None = None,
-) -> Any:
-    """NumPy's einsum, with any formula in place of the product and any reduction in place of the sum.
-
-    `join` is a formula of the language in which the operands are x, y, z, or x1, x2, ... if there are more; `reduce` a
-    reduction of it. `optimize` is taken and not needed: the order of products is planned in any case. With `out`, the
-    result is computed, written there, and `out` returned.
-
-    >>> a, b = np.arange(6.0).reshape(2, 3), np.ones((3, 2))
-    >>> einsum("ij,jk->ik", a, b).tolist()
-    [[3.0, 3.0], [12.0, 12.0]]
-    >>> einsum("ik,jk->ij", a, a, join="sq(x-y)", reduce="max").tolist()
-    [[0.0, 9.0], [9.0, 0.0]]
-    """
-    if isinstance(arguments[0], str):
-        subscripts, operands = arguments[0], arguments[1:]
-    else:
-        subscripts, operands = _from_interleaved(arguments)
-    nodes = [node_of(operand) for operand in operands]
-    if dtype is not None:
-        wanted = computed_as(np.dtype(dtype))
-        for node in nodes:
-            if not np.can_cast(BY_NAME[node.type.dtype], wanted, casting):  # type: ignore[arg-type]
-                raise TypeError(f"einsum of {node.type.dtype} as {wanted} under the rule {casting!r}")
-        nodes = [astype(Array(node), wanted)._node for node in nodes]
-    result = Array(apply(_einsum(subscripts, join, reduce, *[node.type for node in nodes]), *nodes))
-    if out is None:
-        return result
-    np.copyto(out, np.asarray(result), casting=casting)  # type: ignore[arg-type]
-    return out
 
 
 def _product(subscripts: str, nodes: Sequence[Node]) -> Array:

@@ -28,6 +28,7 @@ const char* letter_of(api::DType dtype) {
 }
 
 api::DType dtype_of(std::string_view letter, bool is_bf16) {
+  if (letter == "q") letter = "l";  // long long, which is as long
   for (const Format& format : formats) {
     if (format.letter == letter && (format.dtype == api::DType::bf16) == is_bf16) return format.dtype;
   }
