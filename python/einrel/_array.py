@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -347,8 +347,8 @@ class Array:
     __hash__ = None  # type: ignore[assignment]
 
 
-Number = Union[bool, int, float]
-Operand = Union[Array, NDArray, Number]
+Number = bool | int | float
+Operand = Array | NDArray | Number
 
 
 @kept

@@ -6,13 +6,13 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Optional, Union, overload
+from typing import Any, overload
 
 from ._array import Array, node_of
 from ._native import Definition, ExplainOptions, Node, RunOptions, Traced, copy_graph
 from ._native import compute as compute_nodes
 
-Memory = Union[int, str, None]
+Memory = int | str | None
 
 
 def bytes_of(memory: Memory) -> int | None:
@@ -38,7 +38,7 @@ def run_options(
     cost: str | None = None,
     machine: str | None = None,
     memory: Memory = None,
-    spill: Union[str, Path, None] = None,
+    spill: str | Path | None = None,
     scalars: Mapping[str, float] | None = None,
     **state: Any,
 ) -> RunOptions:
@@ -77,7 +77,7 @@ def compute(*arrays: Array, **options: Any) -> tuple[Array, ...]:
 def grad(of: Array, wrt: Array) -> Array: ...
 @overload
 def grad(of: Array, wrt: Sequence[Array]) -> list[Array]: ...
-def grad(of: Array, wrt: Union[Array, Sequence[Array]]) -> Union[Array, list[Array]]:
+def grad(of: Array, wrt: Array | Sequence[Array]) -> Array | list[Array]:
     """How the number `of` changes with each element of `wrt`, which it was made of: one array, or several at once.
 
     `of` must not have been computed yet: what has been forgets how it was made.
@@ -163,11 +163,11 @@ def _identity(array: Array) -> Array:
     return Array(_permutation(tuple(range(array.ndim)), node.type)(node)) if node.is_leaf else array
 
 
-def jit(function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """A function that is traced once for arguments of some types and shapes, and then runs as one program.
 
-    Arguments and results are arrays, in nested lists, tuples and dicts if need be; strings, bools and None are part of the
-    program. Options are those of `compute`.
+    Arguments and results are arrays, in nested lists, tuples and dicts if need be; strings, bools and None are part of
+    the program. Options are those of `compute`.
 
     >>> import numpy as np
     >>> @jit

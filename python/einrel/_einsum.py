@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, node_of
-from ._dtypes import BY_NAME, computed_as
+from ._dtypes import computed_as
 from ._formula import apply, kept
 from ._functions import astype
 from ._native import Definition, Type

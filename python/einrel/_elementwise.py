@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -185,7 +185,8 @@ _ARITHMETIC: Final = [
     ("add", "number", _language("add"), "x + y.", ">>> add([1, 2], 3).tolist()\n[4, 5]"),
     ("subtract", "signed", _language("subtract"), "x - y.", ">>> subtract([1, 2], 3).tolist()\n[-2, -1]"),
     ("multiply", "number", _language("multiply"), "x * y.", ">>> multiply([1, 2], 3).tolist()\n[3, 6]"),
-    ("divide", "floating", _language("divide"), "x / y; of integers f64.", ">>> divide([1, 2], 4).tolist()\n[0.25, 0.5]"),
+    ("divide", "floating", _language("divide"), "x / y; of integers f64.",
+     ">>> divide([1, 2], 4).tolist()\n[0.25, 0.5]"),
     ("maximum", "number", _language("maximum"), "The larger one; NaN if either is.",
      ">>> maximum([1, 5], 3).tolist()\n[3, 5]"),
     ("minimum", "number", _language("minimum"), "The smaller one; NaN if either is.",
@@ -213,14 +214,16 @@ _COMPARISONS: Final = [
      ">>> greater_equal([1, 3], 3).tolist()\n[False, True]"),
     ("equal", "number", _language("equal"), "x == y.", ">>> equal([1, 3], 3).tolist()\n[False, True]"),
     ("not_equal", "number", _language("not_equal"), "x != y.", ">>> not_equal([1, 3], 3).tolist()\n[True, False]"),
-    ("isnan", "number", lambda x: x != x, "Whether it is NaN.", ">>> isnan([0.0, float('nan')]).tolist()\n[False, True]"),
+    ("isnan", "number", lambda x: x != x, "Whether it is NaN.",
+     ">>> isnan([0.0, float('nan')]).tolist()\n[False, True]"),
     ("logical_and", "number", lambda x, y: cast("bool", call("minimum", _truth(x), _truth(y))),
      "Whether neither is 0.", ">>> logical_and([True, True], [True, False]).tolist()\n[True, False]"),
     ("logical_or", "number", lambda x, y: cast("bool", call("maximum", _truth(x), _truth(y))),
      "Whether one is not 0.", ">>> logical_or([False, True], [False, False]).tolist()\n[False, True]"),
     ("logical_xor", "number", lambda x, y: _truth(x) != _truth(y), "Whether exactly one is not 0.",
      ">>> logical_xor([True, True], [True, False]).tolist()\n[False, True]"),
-    ("logical_not", "number", lambda x: x == 0, "Whether it is 0.", ">>> logical_not([True, False]).tolist()\n[False, True]"),
+    ("logical_not", "number", lambda x: x == 0, "Whether it is 0.",
+     ">>> logical_not([True, False]).tolist()\n[False, True]"),
     ("signbit", "floating", _signbit, "Whether it has a minus, as -0.0 has.",
      ">>> signbit([-0.0, 1.0]).tolist()\n[True, False]"),
 ]  # fmt: skip
@@ -231,7 +234,8 @@ _MATHEMATICS: Final = [
     ("log", _language("log"), "The natural logarithm.", ">>> log([1.0]).tolist()\n[0.0]"),
     ("log1p", _language("log1p"), "log(1 + x), exact near 0.", ">>> log1p([0.0]).tolist()\n[0.0]"),
     ("log2", lambda x: call("log", x) / math.log(2), "The logarithm to base 2.", ">>> log2([2.0]).tolist()\n[1.0]"),
-    ("log10", lambda x: call("log", x) / math.log(10), "The logarithm to base 10.", ">>> log10([10.0]).tolist()\n[1.0]"),
+    ("log10", lambda x: call("log", x) / math.log(10), "The logarithm to base 10.",
+     ">>> log10([10.0]).tolist()\n[1.0]"),
     ("sqrt", _language("sqrt"), "The square root.", ">>> sqrt([9.0]).tolist()\n[3.0]"),
     ("rsqrt", _language("rsqrt"), "1 / sqrt(x).", ">>> rsqrt([4.0]).tolist()\n[0.5]"),
     ("sin", _language("sin"), "The sine.", ">>> sin([0.0]).tolist()\n[0.0]"),
@@ -247,7 +251,8 @@ _MATHEMATICS: Final = [
     ("erf", _language("erf"), "The error function.", ">>> erf([0.0]).tolist()\n[0.0]"),
     ("sigmoid", _language("sigmoid"), "1 / (1 + exp(-x)).", ">>> sigmoid([0.0]).tolist()\n[0.5]"),
     ("relu", _language("relu"), "The larger of x and 0.", ">>> relu([-1.0, 2.0]).tolist()\n[0.0, 2.0]"),
-    ("gelu", _language("gelu"), "x times the share of a normal distribution below x.", ">>> gelu([0.0]).tolist()\n[0.0]"),
+    ("gelu", _language("gelu"), "x times the share of a normal distribution below x.",
+     ">>> gelu([0.0]).tolist()\n[0.0]"),
     ("silu", _language("silu"), "x * sigmoid(x).", ">>> silu([0.0]).tolist()\n[0.0]"),
     ("stop_gradient", _language("stop_gradient"), "x, which gradients take for a constant.",
      ">>> stop_gradient([2.0]).tolist()\n[2.0]"),

@@ -32,7 +32,7 @@ def where(condition: Formula, a: Formula | float, b: Formula | float) -> Formula
 
 
 def broadcast_element(operand: int, shape: Sequence[int], result: Sequence[int]) -> Formula:
-    """The element of an operand of this shape that stands beside the element (0, 1, ...) of the result, by NumPy's rules."""
+    """The element of an operand of this shape that stands beside the result's, by NumPy's rules."""
     missing = len(result) - len(shape)
     return element(
         operand,

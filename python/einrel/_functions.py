@@ -156,9 +156,7 @@ def _where(condition: Type, x: Type, y: Type) -> Definition:
     shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
     values = [broadcast_element(i, type.shape, shape) for i, type in enumerate((condition, x, y))]
     common = NAMES[promoted(BY_NAME[x.dtype], BY_NAME[y.dtype])]
-    of_common = [
-        value if type.dtype == common else cast(common, value) for value, type in zip(values[1:], (x, y))
-    ]
+    of_common = [value if type.dtype == common else cast(common, value) for value, type in zip(values[1:], (x, y))]
     value = cast(common, where_(values[0], *of_common))
     return Definition.statement([condition, x, y], value, list(shape), len(shape))
 

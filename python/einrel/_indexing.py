@@ -217,5 +217,3 @@ def take_along_axis(x: Operand, indices: Operand, /, *, axis: int = -1) -> Array
     if len(nodes[0].type.shape) != len(nodes[1].type.shape):
         raise ValueError("positions have as many dimensions as the array")
     return Array(apply(_along(d, *[node.type for node in nodes]), *nodes))
-
-

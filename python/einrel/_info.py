@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,11 @@ def result_type(*operands: Any) -> DType:
     >>> result_type(np.dtype("int32"), np.dtype("float32"))
     dtype('float64')
     """
-    like = [
-        np.zeros((), computed_as(np.dtype(x))) if isinstance(x, (np.dtype, type)) else x for x in operands
-    ]
+    like = [np.zeros((), computed_as(np.dtype(x))) if isinstance(x, (np.dtype, type)) else x for x in operands]
     return promoted(*[BY_NAME[node.type.dtype] for node in together(like)])
 
 
-def can_cast(from_: Union[Array, npt.DTypeLike], to: npt.DTypeLike, /) -> bool:
+def can_cast(from_: Array | npt.DTypeLike, to: npt.DTypeLike, /) -> bool:
     """Whether all values of one type are values of the other.
 
     >>> can_cast(np.int32, np.int64)
@@ -112,7 +110,9 @@ class _NamespaceInfo:
     def dtypes(self, *, device: str | None = None, kind: Any = None) -> dict[str, DType]:
         """Types by name, of a kind or all."""
         return {
-            dtype.name: dtype for dtype in BY_NAME.values() if dtype != bfloat16 and (kind is None or isdtype(dtype, kind))
+            dtype.name: dtype
+            for dtype in BY_NAME.values()
+            if dtype != bfloat16 and (kind is None or isdtype(dtype, kind))
         }
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, float64, is_floating, promoted
+from ._einsum import einsum
 from ._elementwise import FUNCTIONS, together
 from ._formula import apply, call, cast, element, kept, label
-from ._einsum import einsum
 from ._functions import astype
 from ._native import Definition, Node, Type
 from ._reductions import Axis
@@ -43,11 +43,13 @@ def matmul(x1: Operand, x2: Operand, /) -> Array:
     result = "..." * (max(ranks) > 1) + "i" * (ranks[0] > 1) + "k" * (ranks[1] > 1)
     inner = (nodes[0].type.shape[-1], nodes[1].type.shape[-1 if ranks[1] == 1 else -2])
     if inner[0] != inner[1]:
-        raise ValueError(f"matmul of shapes {nodes[0].type.shape} and {nodes[1].type.shape}: {inner[0]} is not {inner[1]}")
+        raise ValueError(
+            f"matmul of shapes {nodes[0].type.shape} and {nodes[1].type.shape}: {inner[0]} is not {inner[1]}"
+        )
     return _product(f"{left},{right}->{result}", nodes)
 
 
-def tensordot(x1: Operand, x2: Operand, /, axes: Union[int, Sequence[Any]] = 2) -> Array:
+def tensordot(x1: Operand, x2: Operand, /, axes: int | Sequence[Any] = 2) -> Array:
     """The sum over pairs of dimensions: the last ones of x1 with the first of x2, or those that are named.
 
     >>> tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]], axes=1).tolist()
@@ -206,5 +208,3 @@ def matrix_power(x: Operand, n: int, /) -> Array:
         square = matmul(square, square)
     assert power is not None
     return power
-
-

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Union
-
+from typing import Any
 
 from ._array import Array, node_of
 from ._compute import bytes_of, run_options
@@ -15,7 +14,7 @@ from ._native import Program as NativeProgram
 
 
 class Results(dict[str, Array]):
-    """The outputs of a run by name, which are attributes, too; `report` is what it took, `state` what goes on from it."""
+    """The outputs of a run by name, also as attributes; `report` is what it took, `state` what goes on from it."""
 
     def __init__(self, outputs: Mapping[str, Array], report: RunReport, state: State) -> None:
         super().__init__(outputs)
@@ -63,7 +62,7 @@ class Program:
         planners: Iterable[str] = (),
         cost: str | None = None,
         machine: str | None = None,
-        memory: Union[int, str, None] = None,
+        memory: int | str | None = None,
     ) -> str:
         """What is computed and how, as text; with options the plan for so many sites, or such a machine."""
         bytes_ = bytes_of(memory)
@@ -85,7 +84,7 @@ class Program:
 
         Of a program with state `steps` steps are done, beginning from `state`: that of an earlier run's results.
 
-        >>> p = program("input A[i]" + chr(10) + "Z[i] = A[i] + 1")
+        >>> p = program("input A[i]\\nZ[i] = A[i] + 1")
         >>> p.run(A=np.ones(2, "f")).Z.tolist()
         [2.0, 2.0]
         """
@@ -105,14 +104,18 @@ class Program:
         options: Mapping[str, Any] | None = None,
         **inputs: Any,
     ) -> Iterator[Results]:
-        """The results of step after step of a program with state. An input that is an iterator, as a generator is, gives
-        another value for each step, and ends the steps where it ends; other inputs stay.
+        """The results of step after step of a program with state.
 
-        >>> p = program("state x[] = 1.0" + chr(10) + "next x[] = 2 * x[]" + chr(10) + "y[] = x[] + 0" + chr(10) + "output y")
+        An input that is an iterator, as a generator is, gives another value for each step, and ends the steps where it
+        ends; other inputs stay.
+
+        >>> p = program("state x[] = 1.0\\nnext x[] = 2 * x[]\\ny[] = x[] + 0\\noutput y")
         >>> [float(step.y) for step, _ in zip(p.steps(), range(3))]
         [1.0, 2.0, 4.0]
         """
-        fed = {name: value if isinstance(value, Iterator) else itertools.repeat(value) for name, value in inputs.items()}
+        fed = {
+            name: value if isinstance(value, Iterator) else itertools.repeat(value) for name, value in inputs.items()
+        }
         batches = (dict(zip(fed, values)) for values in zip(*fed.values())) if fed else itertools.repeat({})
         for batch in batches:
             results = self.run(batch, scalars=scalars, steps=1, state=state, options=options)
@@ -123,12 +126,12 @@ class Program:
 def program(text: str, *, dims: Mapping[str, int] | None = None, name: str = "<string>") -> Program:
     """A program in the language of docs/language.md; `dims` override and complete the extents that it says.
 
-    >>> program("input A[i]" + chr(10) + "Z[] = sum[i] A[i]", dims={"i": 3}).outputs[0].dtype
+    >>> program("input A[i]\\nZ[] = sum[i] A[i]", dims={"i": 3}).outputs[0].dtype
     'f32'
     """
     return Program(text, dims or {}, name)
 
 
-def load_program(file: Union[str, Path], *, dims: Mapping[str, int] | None = None) -> Program:
+def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:
     """The program in a file."""
     return Program(Path(file).read_text(encoding="utf-8"), dims or {}, str(file))

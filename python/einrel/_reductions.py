@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import Union
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, 
 from ._formula import Formula, apply, call, cast, element, kept, label
 from ._native import Definition, Type
 
-Axis = Union[int, tuple[int, ...], None]
+Axis = int | tuple[int, ...] | None
 
 
 def axes_of(axis: Axis, rank: int) -> tuple[int, ...]:
@@ -87,9 +86,7 @@ def _averaged_as(x: Operand) -> DType:
     return own if is_floating(own) else float64
 
 
-def sum(
-    x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False
-) -> Array:
+def sum(x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The sum over dimensions; of integers i64.
 
     >>> sum([[1, 2], [3, 4]], axis=0).tolist()
@@ -98,9 +95,7 @@ def sum(
     return _reduce("sum", x, axis, keepdims, _summed_as(x, dtype))
 
 
-def prod(
-    x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False
-) -> Array:
+def prod(x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The product over dimensions; of integers i64.
 
     >>> prod([[1, 2], [3, 4]], axis=0).tolist()
@@ -268,4 +263,3 @@ def rms_norm(x: Operand, /, *, axis: Axis = -1, eps: float = 1e-5) -> Array:
     [1.0, -1.0]
     """
     return _normalise("rms_norm", x, axis, eps)
-

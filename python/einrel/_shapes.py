@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Union
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ._formula import Formula, apply, broadcast_element, call, cast, element, ke
 from ._native import Definition, Node, Type
 from ._reductions import axes_of
 
-Shape = Union[int, Sequence[int]]
+Shape = int | Sequence[int]
 
 
 def _axis_of(axis: int, rank: int) -> int:
@@ -215,9 +214,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 @kept
 def _flipping(axes: tuple[int, ...], type: Type) -> Definition:
-    indices = [
-        label(d) * -1 + (extent - 1) if d in axes else label(d) for d, extent in enumerate(type.shape)
-    ]
+    indices = [label(d) * -1 + (extent - 1) if d in axes else label(d) for d, extent in enumerate(type.shape)]
     return Definition.statement([type], element(0, indices), list(type.shape), len(type.shape))
 
 

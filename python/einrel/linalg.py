@@ -1,4 +1,4 @@
-"""Linear algebra, under the names of the array API standard; what the language cannot say raises NotImplementedError."""
+"""Linear algebra, under the names of the array API standard; what the language cannot say is an error."""
 
 from ._functions import Unsupported
 from ._linalg import (

@@ -1,7 +1,6 @@
 #include "compute.h"
 
 #include <einrel/error.h>
-#include <nanobind/nanobind.h>
 
 #include <algorithm>
 #include <functional>
@@ -91,12 +90,7 @@ Compiled::Compiled(const Walk& walk) {
 std::vector<Value> Compiled::run(const std::vector<Value>& leaves, const api::RunOptions& options) {
   std::map<std::string, api::Tensor> inputs;
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs.emplace(inputs_[i], leaves[i].tensor);
-  const api::Program& program = program_->get();
-  api::RunResult result;
-  {
-    const nanobind::gil_scoped_release release;
-    result = program.run(inputs, options);
-  }
+  const api::RunResult result = program_->run(inputs, options);
   std::vector<Value> values;
   for (const std::string& output : outputs_) values.push_back(output_value(result.outputs.at(output), leaves));
   return values;

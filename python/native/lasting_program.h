@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
+#include <string>
 
 namespace einrel::python {
 
@@ -14,11 +17,14 @@ class LastingProgram {
   /// `again` makes the same program.
   LastingProgram(api::Program program, std::function<api::Program()> again);
   const api::Program& get();
+  /// Runs it without Python's lock. A signal whose handler throws, as that of Ctrl-C does, ends the run.
+  api::RunResult run(const std::map<std::string, api::Tensor>& inputs, const api::RunOptions& options);
 
  private:
   std::function<api::Program()> again_;
   std::shared_ptr<const api::Program> program_;
   std::int64_t forks_;
+  double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that a run took
 };
 
 /// To be called in the child after a fork.

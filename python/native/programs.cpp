@@ -55,13 +55,7 @@ class TextProgram {
   const api::Program& get() { return program_.get(); }
 
   std::pair<api::RunResult, Nodes> run(const Nodes& inputs, const api::RunOptions& options) {
-    const std::map<std::string, api::Tensor> tensors = tensors_of(inputs);
-    const api::Program& program = get();
-    api::RunResult result;
-    {
-      const nb::gil_scoped_release release;
-      result = program.run(tensors, options);
-    }
+    api::RunResult result = program_.run(tensors_of(inputs), options);
     std::vector<Value> given;
     for (const auto& [name, node] : inputs) given.push_back(value_of(node));
     Nodes outputs;

@@ -30,8 +30,8 @@ def given_dtype(arguments: Any, dtype: Any = None, **options: Any) -> Any:
 
 @functools.wraps(np.einsum)
 def einsum(*arguments: Any, **options: Any) -> Any:
-    """Ours. Small integers are widened on the way in, so that the caller has to narrow the result; what the language has
-    no type for, objects and complex numbers for example, is left to NumPy."""
+    """Ours. Small integers are widened on the way in, so that the caller has to narrow the result; what the language
+    has no type for, objects and complex numbers for example, is left to NumPy."""
     try:
         result = er.einsum(*arguments, **options)
     except NotImplementedError:
