@@ -137,7 +137,7 @@ def arange(
 @kept
 def _spaced(start: float, stop: float, count: int, parts: int, dtype: str) -> Definition:
     position = cast("f64", label(0))
-    value = Formula(start) + position * (Formula(stop) - Formula(start)) / float(max(parts, 1))
+    value = Formula(start) + position * ((stop - start) / max(parts, 1))
     value = where(label(0) == parts, Formula(stop), value) if parts else value
     return Definition.statement([], cast(dtype, value), [count], 1)
 

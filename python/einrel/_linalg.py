@@ -104,7 +104,9 @@ def _diagonal(offset: int, type: Type) -> Definition:
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     along = label(len(batch))
     indices = [*[label(d) for d in range(len(batch))], along - min(offset, 0), along + max(offset, 0)]
-    return Definition.statement([type], element(0, indices), [*batch, count], len(batch) + 1)
+    # Without pad, a label that is an index by itself has all positions of the dimension.
+    value = call("pad", element(0, indices), 0)
+    return Definition.statement([type], value, [*batch, count], len(batch) + 1)
 
 
 def diagonal(x: Operand, /, *, offset: int = 0) -> Array:

@@ -169,7 +169,7 @@ def test_programs(rng: np.random.Generator) -> None:
     assert "relu" in er.program(TWO_LAYERS, dims={"b": 4, "f": 3, "h": 2}).explain()
     with pytest.raises(AttributeError, match="the outputs are: H, total"):
         results.Z
-    with pytest.raises(er.ProgramError, match="missing W"):
+    with pytest.raises(er.ProgramError, match="that are missing: W"):
         program.run(X=x)
     with pytest.raises(er.ProgramError, match="train.ein:2:"):
         er.program("input X[i]\nZ[i] = Y[i]", name="train.ein")

@@ -208,5 +208,5 @@ def test_layouts_of_numpy_come_in() -> None:
     readonly = X.copy()
     readonly.flags.writeable = False
     same(er.asarray(readonly) * 2, readonly * 2)
-    assert not np.asarray(er.reshape(readonly, (-1,))).flags.writeable
+    assert not np.asarray(er.asarray(readonly)).flags.writeable
     assert np.asarray(er.asarray(readonly) * 2).flags.writeable
