@@ -35,7 +35,8 @@ from ._creation import (
 )
 from ._dtypes import bfloat16, float16, float32, float64, int32, int64
 from ._dtypes import bool_ as bool
-from ._elementwise import FUNCTIONS as _FUNCTIONS
+from ._elementwise import BINARY as _BINARY
+from ._elementwise import UNARY as _UNARY
 from ._functions import (
     Unsupported as _Unsupported,
 )
@@ -110,56 +111,56 @@ __array_api_version__ = "2025.12"
 
 newaxis = None
 
-abs = _FUNCTIONS["abs"]
-acosh = _FUNCTIONS["acosh"]
-add = _FUNCTIONS["add"]
-asinh = _FUNCTIONS["asinh"]
-atanh = _FUNCTIONS["atanh"]
-copysign = _FUNCTIONS["copysign"]
-cos = _FUNCTIONS["cos"]
-cosh = _FUNCTIONS["cosh"]
-divide = _FUNCTIONS["divide"]
-equal = _FUNCTIONS["equal"]
-erf = _FUNCTIONS["erf"]
-exp = _FUNCTIONS["exp"]
-expm1 = _FUNCTIONS["expm1"]
-gelu = _FUNCTIONS["gelu"]
-greater = _FUNCTIONS["greater"]
-greater_equal = _FUNCTIONS["greater_equal"]
-hypot = _FUNCTIONS["hypot"]
-isnan = _FUNCTIONS["isnan"]
-less = _FUNCTIONS["less"]
-less_equal = _FUNCTIONS["less_equal"]
-log = _FUNCTIONS["log"]
-log10 = _FUNCTIONS["log10"]
-log1p = _FUNCTIONS["log1p"]
-log2 = _FUNCTIONS["log2"]
-logaddexp = _FUNCTIONS["logaddexp"]
-logical_and = _FUNCTIONS["logical_and"]
-logical_not = _FUNCTIONS["logical_not"]
-logical_or = _FUNCTIONS["logical_or"]
-logical_xor = _FUNCTIONS["logical_xor"]
-maximum = _FUNCTIONS["maximum"]
-minimum = _FUNCTIONS["minimum"]
-multiply = _FUNCTIONS["multiply"]
-negative = _FUNCTIONS["negative"]
-not_equal = _FUNCTIONS["not_equal"]
-positive = _FUNCTIONS["positive"]
-reciprocal = _FUNCTIONS["reciprocal"]
-relu = _FUNCTIONS["relu"]
-rsqrt = _FUNCTIONS["rsqrt"]
-sigmoid = _FUNCTIONS["sigmoid"]
-sign = _FUNCTIONS["sign"]
-signbit = _FUNCTIONS["signbit"]
-silu = _FUNCTIONS["silu"]
-sin = _FUNCTIONS["sin"]
-sinh = _FUNCTIONS["sinh"]
-sqrt = _FUNCTIONS["sqrt"]
-square = _FUNCTIONS["square"]
-stop_gradient = _FUNCTIONS["stop_gradient"]
-subtract = _FUNCTIONS["subtract"]
-tan = _FUNCTIONS["tan"]
-tanh = _FUNCTIONS["tanh"]
+abs = _UNARY["abs"]
+acosh = _UNARY["acosh"]
+add = _BINARY["add"]
+asinh = _UNARY["asinh"]
+atanh = _UNARY["atanh"]
+copysign = _BINARY["copysign"]
+cos = _UNARY["cos"]
+cosh = _UNARY["cosh"]
+divide = _BINARY["divide"]
+equal = _BINARY["equal"]
+erf = _UNARY["erf"]
+exp = _UNARY["exp"]
+expm1 = _UNARY["expm1"]
+gelu = _UNARY["gelu"]
+greater = _BINARY["greater"]
+greater_equal = _BINARY["greater_equal"]
+hypot = _BINARY["hypot"]
+isnan = _UNARY["isnan"]
+less = _BINARY["less"]
+less_equal = _BINARY["less_equal"]
+log = _UNARY["log"]
+log10 = _UNARY["log10"]
+log1p = _UNARY["log1p"]
+log2 = _UNARY["log2"]
+logaddexp = _BINARY["logaddexp"]
+logical_and = _BINARY["logical_and"]
+logical_not = _UNARY["logical_not"]
+logical_or = _BINARY["logical_or"]
+logical_xor = _BINARY["logical_xor"]
+maximum = _BINARY["maximum"]
+minimum = _BINARY["minimum"]
+multiply = _BINARY["multiply"]
+negative = _UNARY["negative"]
+not_equal = _BINARY["not_equal"]
+positive = _UNARY["positive"]
+reciprocal = _UNARY["reciprocal"]
+relu = _UNARY["relu"]
+rsqrt = _UNARY["rsqrt"]
+sigmoid = _UNARY["sigmoid"]
+sign = _UNARY["sign"]
+signbit = _UNARY["signbit"]
+silu = _UNARY["silu"]
+sin = _UNARY["sin"]
+sinh = _UNARY["sinh"]
+sqrt = _UNARY["sqrt"]
+square = _UNARY["square"]
+stop_gradient = _UNARY["stop_gradient"]
+subtract = _BINARY["subtract"]
+tan = _UNARY["tan"]
+tanh = _UNARY["tanh"]
 
 # What the language cannot say: no inverses of sine, cosine and tangent, no bits, no complex numbers, no order, no
 # running results, and no shapes that depend on elements.
@@ -184,3 +185,184 @@ unique_values = _Unsupported("unique_values")
 
 # Threads are not in the child of a fork, which makes its own.
 os.register_at_fork(after_in_child=_native.forked)
+
+__all__ = [
+    "Array",
+    "Bug",
+    "Program",
+    "ProgramError",
+    "Results",
+    "RunError",
+    "__array_api_version__",
+    "__array_namespace_info__",
+    "__version__",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "all",
+    "any",
+    "arange",
+    "argmax",
+    "argmin",
+    "argsort",
+    "asarray",
+    "asin",
+    "asinh",
+    "astype",
+    "atan",
+    "atan2",
+    "atanh",
+    "bfloat16",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "bool",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "bytes_of",
+    "can_cast",
+    "ceil",
+    "clip",
+    "compute",
+    "concat",
+    "conj",
+    "copysign",
+    "cos",
+    "cosh",
+    "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diagonal",
+    "divide",
+    "e",
+    "einsum",
+    "empty",
+    "empty_like",
+    "equal",
+    "erf",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "eye",
+    "finfo",
+    "flip",
+    "float16",
+    "float32",
+    "float64",
+    "floor",
+    "floor_divide",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "gelu",
+    "grad",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "iinfo",
+    "imag",
+    "inf",
+    "int32",
+    "int64",
+    "isdtype",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "jit",
+    "layer_norm",
+    "less",
+    "less_equal",
+    "linalg",
+    "linspace",
+    "load_program",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "log_softmax",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logsumexp",
+    "matmul",
+    "matrix_transpose",
+    "max",
+    "maximum",
+    "mean",
+    "meshgrid",
+    "min",
+    "minimum",
+    "moveaxis",
+    "multiply",
+    "nan",
+    "negative",
+    "newaxis",
+    "nextafter",
+    "nonzero",
+    "not_equal",
+    "ones",
+    "ones_like",
+    "outer",
+    "permute_dims",
+    "pi",
+    "positive",
+    "pow",
+    "prod",
+    "program",
+    "real",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "repeat",
+    "reshape",
+    "result_type",
+    "rms_norm",
+    "roll",
+    "round",
+    "rsqrt",
+    "searchsorted",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "silu",
+    "sin",
+    "sinh",
+    "softmax",
+    "sort",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "stop_gradient",
+    "subtract",
+    "sum",
+    "take",
+    "take_along_axis",
+    "tan",
+    "tanh",
+    "tensordot",
+    "tile",
+    "trace",
+    "transpose",
+    "tril",
+    "triu",
+    "trunc",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "unstack",
+    "var",
+    "vecdot",
+    "where",
+    "zeros",
+    "zeros_like",
+]

@@ -326,16 +326,16 @@ class Array:
     def __rrshift__(self, other: Operand) -> Array:
         return er.bitwise_right_shift(other, self)
 
-    def __lt__(self, other: Operand) -> Array:
+    def __lt__(self, other: Operand) -> Array:  # type: ignore[misc]
         return er.less(self, other)
 
-    def __le__(self, other: Operand) -> Array:
+    def __le__(self, other: Operand) -> Array:  # type: ignore[misc]
         return er.less_equal(self, other)
 
-    def __gt__(self, other: Operand) -> Array:
+    def __gt__(self, other: Operand) -> Array:  # type: ignore[misc]
         return er.greater(self, other)
 
-    def __ge__(self, other: Operand) -> Array:
+    def __ge__(self, other: Operand) -> Array:  # type: ignore[misc]
         return er.greater_equal(self, other)
 
     def __eq__(self, other: object) -> Array:  # type: ignore[override]

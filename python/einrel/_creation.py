@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ._array import Array, Operand, asarray, node_of
 from ._dtypes import NAMES, DType, computed_as, float64, int64, is_floating
-from ._formula import Formula, apply, cast, element, kept, label, where
-from ._native import Definition, Type
+from ._formula import apply, cast, element, kept, label, where
+from ._native import Definition, Formula, Type
 from ._shapes import Shape, broadcast_to, reshape, shape_of
 
 # The types that arrays get where none is given, as in NumPy.

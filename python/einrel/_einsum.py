@@ -74,7 +74,7 @@ def einsum(
     if not arguments:
         raise ValueError("einsum needs subscripts and operands")
     if isinstance(arguments[0], str):
-        subscripts, operands = arguments[0], arguments[1:]
+        subscripts, operands = arguments[0], list(arguments[1:])
     else:
         subscripts, operands = _from_interleaved(arguments)
     if not (out is None and dtype is None and order == "K" and casting == "safe"):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int32, int64, is_floating, number_dtype, promoted
-from ._formula import Formula, apply, broadcast_element, call, cast, kept, where
-from ._native import Definition, Node, Type
+from ._formula import apply, broadcast_element, call, cast, kept, where
+from ._native import Definition, Formula, Node, Type
 
 # Which operands a function takes, and in which type they are computed.
 #   number: any, as they are        signed: no bool          floating: as floats, integers as f64
@@ -46,13 +47,10 @@ class Elementwise:
     def __repr__(self) -> str:
         return f"<function einrel.{self.__name__}>"
 
-    def __call__(self, *operands: Operand, out: None = None) -> Array:
-        return Array(self.node(operands))
-
-    def node(self, operands: Sequence[Operand]) -> Node:
-        """What computes it of these."""
+    def of(self, *operands: Operand) -> Array:
+        """What it is of these."""
         nodes = together(operands)
-        return apply(_definition(self, *[node.type for node in nodes]), *nodes)
+        return Array(apply(_definition(self, *[node.type for node in nodes]), *nodes))
 
     def definition(self, types: Sequence[Type]) -> Definition:
         """What computes it of operands of these types."""
@@ -68,6 +66,20 @@ class Elementwise:
 
     def _of_bools(self, arguments: Sequence[Formula]) -> Formula:
         return _OF_BOOLS.get(self.__name__, self._formula)(*arguments)
+
+
+class Unary(Elementwise):
+    """A function of one operand."""
+
+    def __call__(self, x: Operand, /) -> Array:
+        return self.of(x)
+
+
+class Binary(Elementwise):
+    """A function of two operands."""
+
+    def __call__(self, x1: Operand, x2: Operand, /) -> Array:
+        return self.of(x1, x2)
 
 
 # Arithmetic of truth values, in which the language counts them as numbers.
@@ -101,8 +113,12 @@ def together(operands: Sequence[Operand]) -> list[Node]:
     ]
 
 
-def _language(function: str) -> Callable[..., Formula]:
-    return lambda *arguments: call(function, *arguments)
+def _unary(function: str) -> Callable[..., Formula]:
+    return lambda x: call(function, x)
+
+
+def _binary(function: str) -> Callable[..., Formula]:
+    return lambda x, y: call(function, x, y)
 
 
 def _truth(x: Formula) -> Formula:
@@ -182,14 +198,14 @@ def _remainder(x: Formula, y: Formula) -> Formula:
 
 
 _ARITHMETIC: Final = [
-    ("add", "number", _language("add"), "x + y.", ">>> add([1, 2], 3).tolist()\n[4, 5]"),
-    ("subtract", "signed", _language("subtract"), "x - y.", ">>> subtract([1, 2], 3).tolist()\n[-2, -1]"),
-    ("multiply", "number", _language("multiply"), "x * y.", ">>> multiply([1, 2], 3).tolist()\n[3, 6]"),
-    ("divide", "floating", _language("divide"), "x / y; of integers f64.",
+    ("add", "number", _binary("add"), "x + y.", ">>> add([1, 2], 3).tolist()\n[4, 5]"),
+    ("subtract", "signed", _binary("subtract"), "x - y.", ">>> subtract([1, 2], 3).tolist()\n[-2, -1]"),
+    ("multiply", "number", _binary("multiply"), "x * y.", ">>> multiply([1, 2], 3).tolist()\n[3, 6]"),
+    ("divide", "floating", _binary("divide"), "x / y; of integers f64.",
      ">>> divide([1, 2], 4).tolist()\n[0.25, 0.5]"),
-    ("maximum", "number", _language("maximum"), "The larger one; NaN if either is.",
+    ("maximum", "number", _binary("maximum"), "The larger one; NaN if either is.",
      ">>> maximum([1, 5], 3).tolist()\n[3, 5]"),
-    ("minimum", "number", _language("minimum"), "The smaller one; NaN if either is.",
+    ("minimum", "number", _binary("minimum"), "The smaller one; NaN if either is.",
      ">>> minimum([1, 5], 3).tolist()\n[1, 3]"),
     ("negative", "signed", lambda x: -x, "-x.", ">>> negative([1, -2]).tolist()\n[-1, 2]"),
     ("positive", "signed", lambda x: x, "x.", ">>> positive([1, -2]).tolist()\n[1, -2]"),
@@ -207,13 +223,13 @@ _ARITHMETIC: Final = [
 ]  # fmt: skip
 
 _COMPARISONS: Final = [
-    ("less", "number", _language("less"), "x < y.", ">>> less([1, 3], 2).tolist()\n[True, False]"),
-    ("less_equal", "number", _language("less_equal"), "x <= y.", ">>> less_equal([1, 3], 3).tolist()\n[True, True]"),
-    ("greater", "number", _language("greater"), "x > y.", ">>> greater([1, 3], 2).tolist()\n[False, True]"),
-    ("greater_equal", "number", _language("greater_equal"), "x >= y.",
+    ("less", "number", _binary("less"), "x < y.", ">>> less([1, 3], 2).tolist()\n[True, False]"),
+    ("less_equal", "number", _binary("less_equal"), "x <= y.", ">>> less_equal([1, 3], 3).tolist()\n[True, True]"),
+    ("greater", "number", _binary("greater"), "x > y.", ">>> greater([1, 3], 2).tolist()\n[False, True]"),
+    ("greater_equal", "number", _binary("greater_equal"), "x >= y.",
      ">>> greater_equal([1, 3], 3).tolist()\n[False, True]"),
-    ("equal", "number", _language("equal"), "x == y.", ">>> equal([1, 3], 3).tolist()\n[False, True]"),
-    ("not_equal", "number", _language("not_equal"), "x != y.", ">>> not_equal([1, 3], 3).tolist()\n[True, False]"),
+    ("equal", "number", _binary("equal"), "x == y.", ">>> equal([1, 3], 3).tolist()\n[False, True]"),
+    ("not_equal", "number", _binary("not_equal"), "x != y.", ">>> not_equal([1, 3], 3).tolist()\n[True, False]"),
     ("isnan", "number", lambda x: x != x, "Whether it is NaN.",
      ">>> isnan([0.0, float('nan')]).tolist()\n[False, True]"),
     ("logical_and", "number", lambda x, y: cast("bool", call("minimum", _truth(x), _truth(y))),
@@ -229,36 +245,44 @@ _COMPARISONS: Final = [
 ]  # fmt: skip
 
 _MATHEMATICS: Final = [
-    ("exp", _language("exp"), "e to the x.", ">>> exp([0.0]).tolist()\n[1.0]"),
-    ("expm1", _language("expm1"), "exp(x) - 1, exact near 0.", ">>> expm1([0.0]).tolist()\n[0.0]"),
-    ("log", _language("log"), "The natural logarithm.", ">>> log([1.0]).tolist()\n[0.0]"),
-    ("log1p", _language("log1p"), "log(1 + x), exact near 0.", ">>> log1p([0.0]).tolist()\n[0.0]"),
+    ("exp", _unary("exp"), "e to the x.", ">>> exp([0.0]).tolist()\n[1.0]"),
+    ("expm1", _unary("expm1"), "exp(x) - 1, exact near 0.", ">>> expm1([0.0]).tolist()\n[0.0]"),
+    ("log", _unary("log"), "The natural logarithm.", ">>> log([1.0]).tolist()\n[0.0]"),
+    ("log1p", _unary("log1p"), "log(1 + x), exact near 0.", ">>> log1p([0.0]).tolist()\n[0.0]"),
     ("log2", lambda x: call("log", x) / math.log(2), "The logarithm to base 2.", ">>> log2([2.0]).tolist()\n[1.0]"),
     ("log10", lambda x: call("log", x) / math.log(10), "The logarithm to base 10.",
      ">>> log10([10.0]).tolist()\n[1.0]"),
-    ("sqrt", _language("sqrt"), "The square root.", ">>> sqrt([9.0]).tolist()\n[3.0]"),
-    ("rsqrt", _language("rsqrt"), "1 / sqrt(x).", ">>> rsqrt([4.0]).tolist()\n[0.5]"),
-    ("sin", _language("sin"), "The sine.", ">>> sin([0.0]).tolist()\n[0.0]"),
-    ("cos", _language("cos"), "The cosine.", ">>> cos([0.0]).tolist()\n[1.0]"),
+    ("sqrt", _unary("sqrt"), "The square root.", ">>> sqrt([9.0]).tolist()\n[3.0]"),
+    ("rsqrt", _unary("rsqrt"), "1 / sqrt(x).", ">>> rsqrt([4.0]).tolist()\n[0.5]"),
+    ("sin", _unary("sin"), "The sine.", ">>> sin([0.0]).tolist()\n[0.0]"),
+    ("cos", _unary("cos"), "The cosine.", ">>> cos([0.0]).tolist()\n[1.0]"),
     ("tan", lambda x: call("sin", x) / call("cos", x), "The tangent.", ">>> tan([0.0]).tolist()\n[0.0]"),
     ("sinh", _sinh, "The hyperbolic sine.", ">>> sinh([0.0]).tolist()\n[0.0]"),
     ("cosh", _cosh, "The hyperbolic cosine.", ">>> cosh([0.0]).tolist()\n[1.0]"),
-    ("tanh", _language("tanh"), "The hyperbolic tangent.", ">>> tanh([0.0]).tolist()\n[0.0]"),
+    ("tanh", _unary("tanh"), "The hyperbolic tangent.", ">>> tanh([0.0]).tolist()\n[0.0]"),
     ("asinh", _asinh, "The inverse of sinh.", ">>> asinh([0.0]).tolist()\n[0.0]"),
     ("acosh", _acosh, "The inverse of cosh.", ">>> acosh([1.0]).tolist()\n[0.0]"),
     ("atanh", lambda x: where(x == 0, x, (call("log1p", x) - call("log1p", -x)) / 2), "The inverse of tanh.",
      ">>> atanh([0.0]).tolist()\n[0.0]"),
-    ("erf", _language("erf"), "The error function.", ">>> erf([0.0]).tolist()\n[0.0]"),
-    ("sigmoid", _language("sigmoid"), "1 / (1 + exp(-x)).", ">>> sigmoid([0.0]).tolist()\n[0.5]"),
-    ("relu", _language("relu"), "The larger of x and 0.", ">>> relu([-1.0, 2.0]).tolist()\n[0.0, 2.0]"),
-    ("gelu", _language("gelu"), "x times the share of a normal distribution below x.",
+    ("erf", _unary("erf"), "The error function.", ">>> erf([0.0]).tolist()\n[0.0]"),
+    ("sigmoid", _unary("sigmoid"), "1 / (1 + exp(-x)).", ">>> sigmoid([0.0]).tolist()\n[0.5]"),
+    ("relu", _unary("relu"), "The larger of x and 0.", ">>> relu([-1.0, 2.0]).tolist()\n[0.0, 2.0]"),
+    ("gelu", _unary("gelu"), "x times the share of a normal distribution below x.",
      ">>> gelu([0.0]).tolist()\n[0.0]"),
-    ("silu", _language("silu"), "x * sigmoid(x).", ">>> silu([0.0]).tolist()\n[0.0]"),
-    ("stop_gradient", _language("stop_gradient"), "x, which gradients take for a constant.",
+    ("silu", _unary("silu"), "x * sigmoid(x).", ">>> silu([0.0]).tolist()\n[0.0]"),
+    ("stop_gradient", _unary("stop_gradient"), "x, which gradients take for a constant.",
      ">>> stop_gradient([2.0]).tolist()\n[2.0]"),
 ]  # fmt: skip
 
-FUNCTIONS: Final[dict[str, Elementwise]] = {
-    **{row[0]: Elementwise(row[0], row[1], *row[2:]) for row in _ARITHMETIC + _COMPARISONS},  # type: ignore[arg-type]
-    **{row[0]: Elementwise(row[0], "floating", *row[1:]) for row in _MATHEMATICS},
-}
+
+def _arity(formula: Callable[..., Formula]) -> int:
+    return len(inspect.signature(formula).parameters)
+
+
+_ROWS: Final[list[tuple[Any, ...]]] = [
+    *_ARITHMETIC,
+    *_COMPARISONS,
+    *((name, "floating", *rest) for name, *rest in _MATHEMATICS),
+]
+UNARY: Final[dict[str, Unary]] = {row[0]: Unary(*row) for row in _ROWS if _arity(row[2]) == 1}
+BINARY: Final[dict[str, Binary]] = {row[0]: Binary(*row) for row in _ROWS if _arity(row[2]) == 2}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,10 @@ import numpy.typing as npt
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, bool_, computed_as, is_floating, promoted
 from ._elementwise import (
-    FUNCTIONS,
-    Elementwise,
+    BINARY,
+    UNARY,
+    Binary,
+    Unary,
     _ceil,
     _floor,
     _remainder,
@@ -24,16 +26,16 @@ from ._formula import where as where_
 from ._native import Definition, Type
 
 _ROUNDING: Final = {
-    "floor": Elementwise("floor", "floating", _floor, "The largest whole number up to x.", ""),
-    "ceil": Elementwise("ceil", "floating", _ceil, "The smallest whole number from x on.", ""),
-    "trunc": Elementwise("trunc", "floating", _trunc, "The whole number next to x on the side of 0.", ""),
-    "round": Elementwise("round", "floating", _round, "The nearest whole number, the even one of two.", ""),
+    "floor": Unary("floor", "floating", _floor, "The largest whole number up to x.", ""),
+    "ceil": Unary("ceil", "floating", _ceil, "The smallest whole number from x on.", ""),
+    "trunc": Unary("trunc", "floating", _trunc, "The whole number next to x on the side of 0.", ""),
+    "round": Unary("round", "floating", _round, "The nearest whole number, the even one of two.", ""),
 }
-_FINITE: Final = Elementwise("isfinite", "floating", lambda x: call("abs", x) < float("inf"), "", "")
-_INFINITE: Final = Elementwise("isinf", "floating", lambda x: call("abs", x) == float("inf"), "", "")
-_FLOOR_DIVIDE: Final = Elementwise("floor_divide", "real", lambda x, y: _floor(x / y), "", "")
-_REMAINDER: Final = Elementwise("remainder", "real", _remainder, "", "")
-_INVERT: Final = Elementwise("bitwise_invert", "number", lambda x: -1 - x, "", "")
+_FINITE: Final = Unary("isfinite", "floating", lambda x: call("abs", x) < float("inf"), "", "")
+_INFINITE: Final = Unary("isinf", "floating", lambda x: call("abs", x) == float("inf"), "", "")
+_FLOOR_DIVIDE: Final = Binary("floor_divide", "real", lambda x, y: _floor(x / y), "", "")
+_REMAINDER: Final = Binary("remainder", "real", _remainder, "", "")
+_INVERT: Final = Unary("bitwise_invert", "number", lambda x: -1 - x, "", "")
 
 
 def _rounded(name: str, x: Operand) -> Array:
@@ -97,7 +99,7 @@ def isinf(x: Operand, /) -> Array:
     return _INFINITE(x)
 
 
-def _whole(name: str, function: Elementwise, x: Operand, y: Operand) -> Array:
+def _whole(name: str, function: Binary, x: Operand, y: Operand) -> Array:
     """A function of division, whose result has the type that x and y are promoted to."""
     nodes = together([x, y])
     dtype = promoted(*[BY_NAME[node.type.dtype] for node in nodes])
@@ -133,7 +135,7 @@ def _power(exponent: float, type: Type) -> Definition:
     return Definition.statement([type], call("pow", base, exponent), list(type.shape), len(type.shape))
 
 
-_POW: Final = Elementwise("pow", "signed", lambda x, y: call("pow", x, y), "", "")
+_POW: Final = Binary("pow", "signed", lambda x, y: call("pow", x, y), "", "")
 
 
 def pow(x: Operand, y: Operand, /) -> Array:
@@ -180,9 +182,9 @@ def clip(x: Operand, /, min: Operand | None = None, max: Operand | None = None) 
     clipped = Array(node_of(x))
     dtype = clipped.dtype
     if min is not None:
-        clipped = FUNCTIONS["maximum"](clipped, min)
+        clipped = BINARY["maximum"](clipped, min)
     if max is not None:
-        clipped = FUNCTIONS["minimum"](clipped, max)
+        clipped = BINARY["minimum"](clipped, max)
     return astype(clipped, dtype)
 
 
@@ -209,7 +211,7 @@ def _bitwise(name: str, logical: str, x: Operand, y: Operand) -> Array:
     nodes = together([x, y])
     if any(node.type.dtype != "bool" for node in nodes):
         raise NotImplementedError(f"{name} of integers: the language has no operations on bits")
-    return FUNCTIONS[logical](*[Array(node) for node in nodes])
+    return BINARY[logical](*[Array(node) for node in nodes])
 
 
 def bitwise_and(x: Operand, y: Operand, /) -> Array:
@@ -247,7 +249,7 @@ def bitwise_invert(x: Operand, /) -> Array:
     """
     node = node_of(x)
     if node.type.dtype == "bool":
-        return FUNCTIONS["logical_not"](Array(node))
+        return UNARY["logical_not"](Array(node))
     if is_floating(BY_NAME[node.type.dtype]):
         raise TypeError(f"bitwise_invert of {node.type.dtype}: integers and bools have bits")
     return _INVERT(Array(node))
@@ -272,5 +274,5 @@ class Unsupported:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = "Not there: the language cannot say it."
 
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, *arguments: Any, **options: Any) -> NoReturn:
         raise NotImplementedError(f"einrel.{self.__name__}: the language cannot say it yet; NumPy's takes our arrays")

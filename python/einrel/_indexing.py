@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ._array import Array, Operand, node_of
-from ._formula import Formula, apply, call, element, kept, label, where
-from ._native import Definition, Node, Type
+from ._formula import apply, call, element, kept, label, where
+from ._native import Definition, Formula, Node, Type
 from ._reductions import axes_of
 
 

@@ -41,7 +41,7 @@ def can_cast(from_: Array | npt.DTypeLike, to: npt.DTypeLike, /) -> bool:
     own = from_.dtype if isinstance(from_, Array) else np.dtype(from_)
     wanted = np.dtype(to)
     if bfloat16 in (own, wanted):
-        return promoted(own, wanted) == wanted
+        return bool(promoted(own, wanted) == wanted)
     return bool(np.can_cast(own, wanted))
 
 
@@ -58,7 +58,7 @@ def isdtype(dtype: npt.DTypeLike, kind: Any) -> bool:
         if kind not in _KINDS:
             raise ValueError(f"there is no kind {kind!r} of types; kinds are {', '.join(_KINDS)}")
         return own.name in _KINDS[kind]
-    return own == np.dtype(kind)
+    return bool(own == np.dtype(kind))
 
 
 def finfo(type: Any, /) -> Any:
@@ -71,7 +71,7 @@ def finfo(type: Any, /) -> Any:
     if dtype == bfloat16:
         import ml_dtypes  # slow to import where nobody asks
 
-        return ml_dtypes.finfo(dtype)
+        return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return np.finfo(dtype)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, float64, is_floating, promoted
 from ._einsum import einsum
-from ._elementwise import FUNCTIONS, together
+from ._elementwise import BINARY, UNARY, together
 from ._formula import apply, call, cast, element, kept, label
 from ._functions import astype
 from ._native import Definition, Node, Type
@@ -95,7 +95,7 @@ def outer(x1: Operand, x2: Operand, /) -> Array:
     [[3, 4], [6, 8]]
     """
     left, right = together([x1, x2])
-    return FUNCTIONS["multiply"](expand_dims(Array(left), axis=1), Array(right))
+    return BINARY["multiply"](expand_dims(Array(left), axis=1), Array(right))
 
 
 @kept
@@ -163,7 +163,7 @@ def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord
     """
     own = Array(node_of(x))
     own = own if is_floating(own.dtype) else astype(own, float64)
-    size = FUNCTIONS["abs"](own)
+    size = UNARY["abs"](own)
     if ord == np.inf:
         return max_(size, axis=axis, keepdims=keepdims)
     if ord == -np.inf:
@@ -173,7 +173,7 @@ def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord
     if ord == 1:
         return sum_(size, axis=axis, keepdims=keepdims)
     if ord == 2:
-        return FUNCTIONS["sqrt"](sum_(size * size, axis=axis, keepdims=keepdims))
+        return UNARY["sqrt"](sum_(size * size, axis=axis, keepdims=keepdims))
     return sum_(size**ord, axis=axis, keepdims=keepdims) ** (1 / ord)
 
 
@@ -189,7 +189,7 @@ def matrix_norm(x: Operand, /, *, keepdims: bool = False, ord: Any = "fro") -> A
     if ord not in (1, -1, np.inf, -np.inf):
         raise NotImplementedError(f"einrel.linalg.matrix_norm of order {ord!r}: the language has no singular values")
     inner, outer_ = (-2, -1) if abs(ord) == 1 else (-1, -2)
-    sums = sum_(FUNCTIONS["abs"](own), axis=inner, keepdims=True)
+    sums = sum_(UNARY["abs"](own), axis=inner, keepdims=True)
     chosen = (max_ if ord > 0 else min_)(sums, axis=outer_, keepdims=True)
     return chosen if keepdims else reshape(chosen, own.shape[:-2])
 

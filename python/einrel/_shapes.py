@@ -9,8 +9,8 @@ import numpy as np
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, promoted
-from ._formula import Formula, apply, broadcast_element, call, cast, element, kept, label, permuted_view, where
-from ._native import Definition, Node, Type
+from ._formula import apply, broadcast_element, call, cast, element, kept, label, permuted_view, where
+from ._native import Definition, Formula, Node, Type
 from ._reductions import axes_of
 
 Shape = int | Sequence[int]
@@ -143,7 +143,7 @@ def reshape(x: Operand, /, shape: Shape, *, copy: bool | None = None) -> Array:
     return Array(apply(view, node))
 
 
-def expand_dims(x: Operand, /, *, axis: Shape = 0) -> Array:
+def expand_dims(x: Operand, /, axis: Shape = 0) -> Array:
     """With new dimensions of extent 1, which are `axis` of the result.
 
     >>> expand_dims([1, 2], axis=1).tolist()
