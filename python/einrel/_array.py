@@ -18,11 +18,13 @@ from ._native import explain as explain_nodes
 
 NDArray = npt.NDArray[Any]
 
+_BITS = np.dtype(np.uint16)  # as which elements of bfloat16 cross the border
+
 
 class Array:
     """An array that is computed when its elements are asked for; it does not change.
 
-    `numpy.asarray(x)`, `float(x)`, `print(x)` and `einrel.compute` compute; all else makes new arrays. Arrays that
+    `numpy.asarray(x)`, `float(x)`, `x.tolist()` and `einrel.compute` compute; all else makes new arrays. Arrays that
     NumPy made are read where they are: what is written there before an array is computed is seen by it.
 
     >>> import numpy as np
@@ -118,7 +120,7 @@ class Array:
         if not node.is_computed:
             compute_nodes([node])
         elements = np.asarray(node.elements)
-        return elements if elements.dtype != np.uint16 else elements.view(bfloat16)
+        return elements.view(bfloat16) if elements.dtype == _BITS else elements
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NDArray:
         elements = self._elements()
@@ -359,7 +361,7 @@ def _permutation(type: Type, order: tuple[int, ...]) -> Definition:
 def _leaf(elements: NDArray) -> Node:
     """A node that reads an array where it is if it can, else a copy."""
     if elements.dtype == bfloat16:
-        return Node.leaf(np.ascontiguousarray(elements).reshape(elements.shape).view(np.uint16), True)
+        return Node.leaf(np.ascontiguousarray(elements).reshape(elements.shape).view(_BITS), True)
     order = tuple(sorted(range(elements.ndim), key=lambda d: -elements.strides[d]))
     rows = elements.transpose(order)
     if elements.dtype not in NAMES or not rows.flags.c_contiguous or not elements.flags.aligned:
@@ -395,6 +397,8 @@ def asarray(
     if device not in (None, "cpu"):
         raise ValueError(f"there is no device {device!r}: the only one is 'cpu'")
     if not isinstance(value, Array):
+        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
+            value = np.from_dlpack(value)
         wanted = None if dtype is None else computed_as(np.dtype(dtype))
         plain = np.array(value, dtype=wanted) if copy else np.asarray(value, dtype=wanted)
         if copy is False and isinstance(value, (list, tuple, int, float)):

@@ -62,7 +62,8 @@ struct Kept {
 
 std::vector<NodePtr> without_values(const std::vector<NodePtr>& nodes) {
   std::vector<NodePtr> open;
-  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(open), [](const NodePtr& node) { return !node->value(); });
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(open),
+               [](const NodePtr& node) { return !node->value(); });
   return open;
 }
 

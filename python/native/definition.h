@@ -49,8 +49,8 @@ struct Gradient {
 
 using Meaning = std::variant<Statement, View, Einsum, Gradient>;
 
-/// What a node computes of its operands: a statement of the language without names. Does not change, and is shared by all
-/// nodes that compute the same of operands of the same types.
+/// What a node computes of its operands: a statement of the language without names. Does not change, and is shared by
+/// all nodes that compute the same of operands of the same types.
 class Definition {
  public:
   /// Asks the language for the type of the result. Throws UserError where it sees a mistake.

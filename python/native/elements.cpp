@@ -16,8 +16,9 @@ struct Format {
   api::DType dtype;
   const char* letter;  ///< of the buffer protocol
 };
-constexpr std::array formats{Format{api::DType::f32, "f"},  Format{api::DType::f64, "d"}, Format{api::DType::bf16, "H"},
-                             Format{api::DType::f16, "e"},  Format{api::DType::i32, "i"}, Format{api::DType::i64, "l"},
+constexpr std::array formats{Format{api::DType::f32, "f"},    Format{api::DType::f64, "d"},
+                             Format{api::DType::bf16, "H"},   Format{api::DType::f16, "e"},
+                             Format{api::DType::i32, "i"},    Format{api::DType::i64, "l"},
                              Format{api::DType::boolean, "?"}};
 
 const char* letter_of(api::DType dtype) {

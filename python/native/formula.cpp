@@ -3,6 +3,7 @@
 #include <einrel/error.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 namespace einrel::python {
@@ -22,6 +23,11 @@ Expression binary(const Labels&, const Arguments& x) {
   return function(x[0], x[1]);
 }
 
+template <class Operator>
+Expression operation(const Labels&, const Arguments& x) {
+  return Operator()(x[0], x[1]);
+}
+
 template <Expression (*function)(const Labels&, const Expression&)>
 Expression over(const Labels& labels, const Arguments& x) {
   return function(labels, x[0]);
@@ -32,26 +38,28 @@ Expression over_two(const Labels& labels, const Arguments& x) {
   return function(labels, x[0], x[1]);
 }
 
+Expression negative(const Labels&, const Arguments& x) { return -x[0]; }
+
 Expression where(const Labels&, const Arguments& x) { return api::where(x[0], x[1], x[2]); }
 
 const std::vector<Function>& functions() {
   static const std::vector<Function> all{
-      {"add", 2, false, binary<api::operator+>},
-      {"subtract", 2, false, binary<api::operator- >},
-      {"multiply", 2, false, binary<api::operator*>},
-      {"divide", 2, false, binary<api::operator/>},
+      {"add", 2, false, operation<std::plus<>>},
+      {"subtract", 2, false, operation<std::minus<>>},
+      {"multiply", 2, false, operation<std::multiplies<>>},
+      {"divide", 2, false, operation<std::divides<>>},
+      {"less", 2, false, operation<std::less<>>},
+      {"less_equal", 2, false, operation<std::less_equal<>>},
+      {"greater", 2, false, operation<std::greater<>>},
+      {"greater_equal", 2, false, operation<std::greater_equal<>>},
+      {"equal", 2, false, operation<std::equal_to<>>},
+      {"not_equal", 2, false, operation<std::not_equal_to<>>},
       {"pow", 2, false, binary<api::pow>},
-      {"less", 2, false, binary<api::operator<>},
-      {"less_equal", 2, false, binary<api::operator<= >},
-      {"greater", 2, false, binary<(api::operator>)>},
-      {"greater_equal", 2, false, binary<(api::operator>=)>},
-      {"equal", 2, false, binary<api::operator== >},
-      {"not_equal", 2, false, binary<api::operator!= >},
       {"maximum", 2, false, binary<api::maximum>},
       {"minimum", 2, false, binary<api::minimum>},
       {"pad", 2, false, binary<api::pad>},
       {"where", 3, false, where},
-      {"negative", 1, false, unary<api::operator- >},
+      {"negative", 1, false, negative},
       {"abs", 1, false, unary<api::abs>},
       {"exp", 1, false, unary<api::exp>},
       {"log", 1, false, unary<api::log>},
@@ -83,11 +91,9 @@ const std::vector<Function>& functions() {
       {"logsumexp", 1, true, over<api::logsumexp>},
       {"softmax", 1, true, over<api::softmax>},
       {"log_softmax", 1, true, over<api::logsoftmax>},
-      {"norm", 1, true, over<api::norm>},
-      {"var", 1, true, over<api::variance>},
+      {"inv", 1, true, over<api::inverse>},
       {"layer_norm", 2, true, over_two<api::layernorm>},
       {"rms_norm", 2, true, over_two<api::rmsnorm>},
-      {"inv", 1, true, over<api::inverse>},
   };
   return all;
 }

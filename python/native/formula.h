@@ -21,8 +21,8 @@ struct Function {
 /// All functions of the language, and its operators as "add", "less", ... Throws UserError for a name that is none.
 const Function& function_named(const std::string& name);
 
-/// The right side of a statement whose operands and labels have numbers instead of names. In postfix, so that no depth of
-/// nesting can exhaust the stack. Python puts it together with operators.
+/// The right side of a statement whose operands and labels have numbers instead of names. In postfix, so that no depth
+/// of nesting can exhaust the stack. Python puts it together with operators.
 class Formula {
  public:
   /// A number; takes the type of what it meets.

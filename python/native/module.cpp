@@ -38,14 +38,15 @@ std::vector<Type> types_of(const std::vector<const Type*>& types) {
 
 void bind_types(nb::module_& module) {
   nb::class_<Type>(module, "Type", nb::is_final())
-      .def("__init__", [](Type* self, const std::string& dtype,
-                          api::Shape shape) { new (self) Type{dtype_named(dtype), std::move(shape)}; })  // owned by Python
+      .def("__init__",
+           [](Type* self, const std::string& dtype, api::Shape shape) {
+             new (self) Type{dtype_named(dtype), std::move(shape)};
+           })  // owned by Python
       .def_prop_ro("dtype", [](const Type& type) { return std::string(api::name_of(type.dtype)); })
       .def_prop_ro("shape", [](const Type& type) { return tuple_of(type.shape); })
       .def("__eq__", [](const Type& a, const Type& b) { return a == b; })
       .def("__hash__", &hash_of);
-  nb::class_<Value>(module, "Elements", nb::type_slots(buffer_slots))
-      .def_ro("is_writable", &Value::is_writable);
+  nb::class_<Value>(module, "Elements", nb::type_slots(buffer_slots)).def_ro("is_writable", &Value::is_writable);
 }
 
 /// `x + y` as add(x, y), also where one of them is a number.
@@ -53,7 +54,8 @@ void bind_operator(nb::class_<Formula>& formula, const std::string& function, co
   const auto call = [function](const Formula& a, const Formula& b) { return Formula::apply(function, {a, b}, {}); };
   formula.def(name, call, nb::is_operator());
   if (reflected == nullptr) return;
-  formula.def(reflected, [call](const Formula& b, const Formula& a) { return call(a, b); }, nb::is_operator());
+  formula.def(
+      reflected, [call](const Formula& b, const Formula& a) { return call(a, b); }, nb::is_operator());
 }
 
 void bind_operators(nb::class_<Formula>& formula) {
@@ -73,14 +75,14 @@ void bind_operators(nb::class_<Formula>& formula) {
 
 void bind_formulas(nb::module_& module) {
   nb::class_<Formula> formula(module, "Formula", nb::is_final());
-  formula
-      .def(nb::init<std::int64_t>())
+  formula.def(nb::init<std::int64_t>())
       .def(nb::init<double>())
       .def_static("label", &Formula::label)
       .def_static("element", &Formula::element)
       .def_static("apply", &Formula::apply, nb::arg("function"), nb::arg("arguments"),
                   nb::arg("labels") = std::vector<std::size_t>{})
-      .def_static("cast", [](const std::string& dtype, const Formula& x) { return Formula::cast(dtype_named(dtype), x); });
+      .def_static("cast",
+                  [](const std::string& dtype, const Formula& x) { return Formula::cast(dtype_named(dtype), x); });
   bind_operators(formula);
   nb::implicitly_convertible<std::int64_t, Formula>();
   nb::implicitly_convertible<double, Formula>();
@@ -92,20 +94,23 @@ void bind_definitions(nb::module_& module) {
     return std::make_shared<const Definition>(types_of(operands), std::move(meaning));
   };
   nb::class_<Definition>(module, "Definition", nb::is_final())
-      .def_static("statement",
-                  [made](const Types& operands, const Formula& value, std::vector<std::int64_t> extents,
-                         std::size_t rank) { return made(operands, Statement{value, std::move(extents), rank}); })
+      .def_static(
+          "statement",
+          [made](const Types& operands, const Formula& value, std::vector<std::int64_t> extents, std::size_t rank) {
+            return made(operands, Statement{value, std::move(extents), rank});
+          })
       .def_static("view",
                   [made](const Type& operand, std::vector<std::vector<std::size_t>> to,
                          std::vector<std::vector<std::size_t>> from, std::vector<std::int64_t> extents) {
                     return made({&operand}, View{std::move(to), std::move(from), std::move(extents)});
                   })
-      .def_static("einsum",
-                  [made](const Types& operands, std::string subscripts, std::optional<std::string> join,
-                         std::optional<std::string> reduce) {
-                    return made(operands, Einsum{std::move(subscripts), std::move(join), std::move(reduce)});
-                  },
-                  nb::arg("operands"), nb::arg("subscripts"), nb::arg("join").none(), nb::arg("reduce").none())
+      .def_static(
+          "einsum",
+          [made](const Types& operands, std::string subscripts, std::optional<std::string> join,
+                 std::optional<std::string> reduce) {
+            return made(operands, Einsum{std::move(subscripts), std::move(join), std::move(reduce)});
+          },
+          nb::arg("operands"), nb::arg("subscripts"), nb::arg("join").none(), nb::arg("reduce").none())
       .def_static("gradient",
                   [made](const Types& operands, std::size_t which) { return made(operands, Gradient{which}); })
       .def_prop_ro("type", &Definition::type, nb::rv_policy::reference_internal)
@@ -118,10 +123,13 @@ void bind_definitions(nb::module_& module) {
 
 void bind_nodes(nb::module_& module) {
   nb::class_<Node>(module, "Node", nb::is_final())
-      .def_static("leaf", [](nb::handle object, bool are_bf16) {
-        auto [type, value] = elements_of(object, are_bf16);
-        return std::make_shared<Node>(std::move(type), std::move(value));
-      }, nb::arg("buffer"), nb::arg("are_bf16") = false)
+      .def_static(
+          "leaf",
+          [](nb::handle object, bool are_bf16) {
+            auto [type, value] = elements_of(object, are_bf16);
+            return std::make_shared<Node>(std::move(type), std::move(value));
+          },
+          nb::arg("buffer"), nb::arg("are_bf16") = false)
       .def_static("argument", [](const Type& type) { return std::make_shared<Node>(type, std::nullopt); })
       .def_prop_ro("type", &Node::type, nb::rv_policy::reference_internal)
       .def_prop_ro("is_leaf", [](const Node& node) { return !node.definition(); })

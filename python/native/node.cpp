@@ -60,6 +60,10 @@ void Walk::enter(Node* node) {
 
 std::size_t Walk::place_of(Node* node) {
   if (!node->definition_) {
+    if (node->value_) {
+      const auto [known, is_new] = elements_.try_emplace(node->value_->tensor.bytes().data(), places_.size());
+      if (!is_new && places_[known->second].node->type_ == node->type_) return known->second;
+    }
     leaves_.push_back(node);
     key_.push_back(-2 - static_cast<std::int64_t>(node->type_.dtype));
     key_.push_back(static_cast<std::int64_t>(node->type_.shape.size()));

@@ -20,9 +20,9 @@ struct Value {
   bool is_writable = true;  ///< whether those who see the memory may write to it
 };
 
-/// An array that is or will be: a definition and its operands, or elements, or neither, as an argument of a function that
-/// is traced. What has been computed forgets its operands, so that a chain of arrays keeps no more memory than its end.
-/// All under Python's lock.
+/// An array that is or will be: a definition and its operands, or elements, or neither, as an argument of a function
+/// that is traced. What has been computed forgets its operands, so that a chain of arrays keeps no more memory than its
+/// end. All under Python's lock.
 class Node : public std::enable_shared_from_this<Node> {
  public:
   Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands);
@@ -76,6 +76,7 @@ class Walk {
   std::vector<Node*> leaves_;
   std::vector<std::int64_t> key_;
   std::map<std::vector<std::int64_t>, std::size_t> known_;  // places by definition and operands
+  std::map<const std::byte*, std::size_t> elements_;        // places of leaves by where their elements lie
 };
 
 /// The same graph, of nodes of its own down to those that have elements or are arguments: it can be computed whatever

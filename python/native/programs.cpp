@@ -49,8 +49,7 @@ NodePtr node_of(const api::Tensor& tensor, bool is_writable = true) {
 class TextProgram {
  public:
   TextProgram(std::string text, api::Dims dims, std::string name)
-      : program_(api::Program::parse(text, dims, name),
-                 [=] { return api::Program::parse(text, dims, name); }) {}
+      : program_(api::Program::parse(text, dims, name), [=] { return api::Program::parse(text, dims, name); }) {}
 
   const api::Program& get() { return program_.get(); }
 
@@ -87,7 +86,8 @@ class Traced {
     for (const Source& source : sources_)
       leaves.push_back(source.constant ? *source.constant : value_of(arguments.at(source.argument)));
     std::vector<NodePtr> results;
-    for (const Value& value : compiled_.run(leaves, options)) results.push_back(node_of(value.tensor, value.is_writable));
+    for (const Value& value : compiled_.run(leaves, options))
+      results.push_back(node_of(value.tensor, value.is_writable));
     return results;
   }
   const api::Program& program() { return compiled_.program(); }
@@ -109,11 +109,12 @@ void bind_options(nb::module_& module) {
   using Number = std::optional<std::int64_t>;
   nb::class_<api::State>(module, "State", nb::is_final())
       .def_ro("steps_done", &api::State::steps_done)
-      .def_prop_ro("tensors", [](const api::State& state) {
-        Nodes nodes;
-        for (const auto& [name, tensor] : state.tensors) nodes.emplace(name, node_of(tensor));
-        return nodes;
-      })
+      .def_prop_ro("tensors",
+                   [](const api::State& state) {
+                     Nodes nodes;
+                     for (const auto& [name, tensor] : state.tensors) nodes.emplace(name, node_of(tensor));
+                     return nodes;
+                   })
       .def("__init__", [](api::State* self, const Nodes& tensors, std::int64_t steps_done) {
         new (self) api::State{tensors_of(tensors), steps_done};  // owned by Python
       });
@@ -123,9 +124,17 @@ void bind_options(nb::module_& module) {
           [](api::RunOptions* self, Scalars scalars, std::optional<std::size_t> threads, Number sites, Text planner,
              const Text& cost, Text machine, Number memory, Text spill, std::optional<std::size_t> steps,
              std::optional<api::State> state) {
-            new (self) api::RunOptions{  // owned by Python
-                std::move(scalars), threads, sites, std::move(planner), cost_named(cost), std::move(machine), memory,
-                std::move(spill), steps, std::move(state)};
+            new (self) api::RunOptions{// owned by Python
+                                       std::move(scalars),
+                                       threads,
+                                       sites,
+                                       std::move(planner),
+                                       cost_named(cost),
+                                       std::move(machine),
+                                       memory,
+                                       std::move(spill),
+                                       steps,
+                                       std::move(state)};
           },
           nb::kw_only(), nb::arg("scalars") = Scalars{}, nb::arg("threads").none() = nb::none(),
           nb::arg("sites").none() = nb::none(), nb::arg("planner").none() = nb::none(),

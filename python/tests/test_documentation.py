@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,12 @@ NAMES = {"np": np, **{name: getattr(einrel, name) for name in dir(einrel) if not
 def test_module(name: str) -> None:
     module = importlib.import_module(name)
     assert doctest.testmod(module, extraglobs=NAMES).failed == 0
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+def test_document(name: str) -> None:
+    file = Path(__file__).parents[2] / name
+    assert doctest.testfile(str(file), module_relative=False, optionflags=doctest.ELLIPSIS).failed == 0
 
 
 @pytest.mark.parametrize("name", sorted({**UNARY, **BINARY}))

@@ -1,17 +1,13 @@
-"""Other libraries, with our arrays."""
+"""NumPy's functions and protocols, with our arrays; other libraries are in test_ecosystem."""
 
 from __future__ import annotations
 
 import copy
 import pickle
 
-import einops
-import einops.array_api
 import ml_dtypes
 import numpy as np
-import opt_einsum
 import pytest
-import xarray
 
 import einrel as er
 
@@ -63,59 +59,6 @@ def test_dlpack_both_ways() -> None:
     assert np.shares_memory(back, np.asarray(ours))
     assert np.shares_memory(np.asarray(er.from_dlpack(X)), X)
     assert not np.shares_memory(np.asarray(er.from_dlpack(X, copy=True)), X)
-
-
-def test_torch_shares_memory() -> None:
-    torch = pytest.importorskip("torch")
-    ours = er.asarray(X) * 1
-    there = torch.from_dlpack(ours)
-    there[0, 0, 0] = 7
-    assert np.asarray(ours)[0, 0, 0] == 7
-    assert (er.from_dlpack(there) + 1)[0, 0, 0].item() == 8
-
-
-def test_jax_takes_our_arrays() -> None:
-    jax = pytest.importorskip("jax")
-    there = jax.dlpack.from_dlpack(er.asarray(X.astype("f4")) * 1)
-    np.testing.assert_array_equal(np.asarray(there), X.astype("f4"))
-    np.testing.assert_array_equal(np.asarray(er.from_dlpack(there) + 1), X.astype("f4") + 1)
-
-
-def test_opt_einsum(rng: np.random.Generator) -> None:
-    a, b, c = rng.random((3, 4)), rng.random((4, 5)), rng.random((5, 2))
-    np.testing.assert_allclose(opt_einsum.contract("ij,jk,kl->il", a, b, c, backend="einrel"), a @ b @ c)
-    ours = opt_einsum.contract("ij,jk,kl->il", *map(er.asarray, (a, b, c)))
-    assert isinstance(ours, er.Array)
-    np.testing.assert_allclose(np.asarray(ours), a @ b @ c)
-
-
-def test_cotengra(rng: np.random.Generator) -> None:
-    cotengra = pytest.importorskip("cotengra")
-    a, b, c = rng.random((3, 4)), rng.random((4, 5)), rng.random((5, 2))
-    ours = cotengra.einsum("ij,jk,kl->il", *map(er.asarray, (a, b, c)))
-    np.testing.assert_allclose(np.asarray(ours), a @ b @ c)
-
-
-def test_einops() -> None:
-    x = er.asarray(X)
-    np.testing.assert_array_equal(
-        np.asarray(einops.array_api.rearrange(x, "a b c -> (c a) b")), einops.rearrange(X, "a b c -> (c a) b")
-    )
-    np.testing.assert_allclose(
-        np.asarray(einops.array_api.reduce(x, "a b c -> a c", "mean")), einops.reduce(X, "a b c -> a c", "mean")
-    )
-    np.testing.assert_array_equal(
-        np.asarray(einops.array_api.repeat(x, "a b c -> a (b 2) c")), einops.repeat(X, "a b c -> a (b 2) c")
-    )
-
-
-def test_xarray() -> None:
-    ours = xarray.DataArray(er.asarray(X), dims=("a", "b", "c"))
-    numpys = xarray.DataArray(X, dims=("a", "b", "c"))
-    result = (ours * 2 + 1).sum("b")
-    assert isinstance(result.data, er.Array)
-    np.testing.assert_allclose(np.asarray(result.data), (numpys * 2 + 1).sum("b").data)
-    np.testing.assert_allclose(np.asarray(ours.isel(a=1).transpose("c", "b").data), X[1].T)
 
 
 def test_pickle_and_copy() -> None:

@@ -338,6 +338,25 @@ TEST_F(ApiProgram, IsReadFromAFile) {
   EXPECT_THAT(result["C"].values<float>(), equals(product(a, b)));
 }
 
+TEST(ApiProgram, StopsARunWhenItIsAskedTo) {
+  const Program program = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]");
+  const Tensor a = random_like({64, 64}, 1);
+  std::stop_source stop;
+  const einrel::RunOptions options{.stop = stop.get_token()};
+  EXPECT_THAT(program.run({{"A", a}, {"B", a}}, options)["C"].values<float>(), equals(product(a, a)));
+  stop.request_stop();
+  EXPECT_THAT(message_of<einrel::RunError>([&] {
+                program.run({{"A", a}, {"B", a}}, options);
+              }),
+              HasSubstr("was stopped"));
+  EXPECT_THAT(program.run({{"A", a}, {"B", a}})["C"].values<float>(), equals(product(a, a)));
+  const einrel::RunOptions planned{.sites = 2, .stop = stop.get_token()};
+  EXPECT_THAT(message_of<einrel::RunError>([&] {
+                program.run({{"A", a}, {"B", a}}, planned);
+              }),
+              HasSubstr("was stopped"));
+}
+
 TEST(ApiEinsum, ComputesWhatPlainLoopsDo) {
   const Tensor a = random_like({3, 4}, 1);
   const Tensor b = random_like({4, 2}, 2);

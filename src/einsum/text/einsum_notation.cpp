@@ -308,8 +308,7 @@ build::Definition einsum_definition(const EinsumRequest& request) {
       request.join ? joined_reads(shown, subscripts, count) : product_of_reads(subscripts, dtypes, logical);
   const std::vector<build::Name> reduced = subscripts.reduced();
   const Reducer reducer = choose_reducer(request, logical);
-  if (!reduced.empty())
-    definition.value.nodes.push_back({{0, shown.text().size()}, build::Reduce{reducer, reduced}});
+  if (!reduced.empty()) definition.value.nodes.push_back({{0, shown.text().size()}, build::Reduce{reducer, reduced}});
   return definition;
 }
 

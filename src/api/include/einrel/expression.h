@@ -151,9 +151,9 @@ struct EinsumOperand {
 };
 
 /// The einsum of program.h as a part of a program: `C[i,k] = sum[j] A[i,j] * B[j,k]` is
-/// `einsum("C", "ij,jk->ik", {{a, DType::f32, {2, 3}}, {b, DType::f32, {3, 4}}})`, with a join and a reduction as there.
-/// Its labels are the letters of the subscripts, and e0, e1, ... for "...". Throws UserError that points into the
-/// subscripts or the join.
+/// `einsum("C", "ij,jk->ik", {{a, DType::f32, {2, 3}}, {b, DType::f32, {3, 4}}})`, with a join and a reduction as
+/// there. Its labels are the letters of the subscripts, and e0, e1, ... for "...". Throws UserError that points into
+/// the subscripts or the join.
 Variable einsum(const std::string& name, std::string_view subscripts, const std::vector<EinsumOperand>& operands,
                 const std::optional<std::string>& join = std::nullopt,
                 const std::optional<std::string>& reduce = std::nullopt);
