@@ -145,7 +145,8 @@ def _round(x: Formula) -> Formula:
     down = _floor(x)
     part = x - down
     is_even = down - 2 * _floor(down / 2) == 0
-    return where(part < 0.5, down, where(part > 0.5, down + 1, where(is_even, down, down + 1)))
+    rounded = where(part < 0.5, down, where(part > 0.5, down + 1, where(is_even, down, down + 1)))
+    return where(rounded == 0, x * 0, rounded)  # with the sign of x
 
 
 def _sign(x: Formula) -> Formula:
@@ -193,8 +194,20 @@ def _logaddexp(x: Formula, y: Formula) -> Formula:
     return where(x == y, x + math.log(2), far)
 
 
+def _is_within_infinity(x: Formula, y: Formula) -> Formula:
+    """Whether y is infinite and x is not: 0 * inf stands in the formulas below."""
+    return call("minimum", _magnitude(y) == math.inf, _magnitude(x) < math.inf)
+
+
+def _floor_divide(x: Formula, y: Formula) -> Formula:
+    within = where(x == 0, x / y, where((x < 0) == (y < 0), 0.0, -1.0))
+    return where(_is_within_infinity(x, y), within, _floor(x / y))
+
+
 def _remainder(x: Formula, y: Formula) -> Formula:
-    return x - _floor(x / y) * y
+    has_sign_of_y = call("maximum", x == 0, (x < 0) == (y < 0))
+    rest = where(_is_within_infinity(x, y), where(has_sign_of_y, x, y), x - _floor(x / y) * y)
+    return where(rest == 0, where(_signbit(y), -0.0, 0.0), rest)
 
 
 _ARITHMETIC: Final = [

@@ -16,6 +16,7 @@ from ._elementwise import (
     Unary,
     _ceil,
     _floor,
+    _floor_divide,
     _remainder,
     _round,
     _trunc,
@@ -33,7 +34,7 @@ _ROUNDING: Final = {
 }
 _FINITE: Final = Unary("isfinite", "floating", lambda x: call("abs", x) < float("inf"), "", "")
 _INFINITE: Final = Unary("isinf", "floating", lambda x: call("abs", x) == float("inf"), "", "")
-_FLOOR_DIVIDE: Final = Binary("floor_divide", "real", lambda x, y: _floor(x / y), "", "")
+_FLOOR_DIVIDE: Final = Binary("floor_divide", "real", _floor_divide, "", "")
 _REMAINDER: Final = Binary("remainder", "real", _remainder, "", "")
 _INVERT: Final = Unary("bitwise_invert", "number", lambda x: -1 - x, "", "")
 

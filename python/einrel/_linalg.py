@@ -10,17 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
+from ._creation import eye
 from ._dtypes import BY_NAME, NAMES, float64, is_floating, promoted
 from ._einsum import einsum
 from ._elementwise import BINARY, UNARY, together
 from ._formula import apply, call, cast, element, kept, label
 from ._functions import astype
 from ._native import Definition, Node, Type
-from ._reductions import Axis
+from ._reductions import Axis, axes_of
 from ._reductions import max as max_
 from ._reductions import min as min_
 from ._reductions import sum as sum_
-from ._shapes import expand_dims, moveaxis, reshape
+from ._shapes import broadcast_to, expand_dims, moveaxis, reshape
 
 
 def _product(subscripts: str, nodes: Sequence[Node]) -> Array:
@@ -155,6 +156,12 @@ def solve(x1: Operand, x2: Operand, /) -> Array:
     return matmul(inv(x1), x2)
 
 
+def _largest(size: Array, axis: Axis, keepdims: bool) -> Array:
+    """The largest of these magnitudes; of none 0."""
+    is_empty = 0 in [size.shape[d] for d in axes_of(axis, size.ndim)]
+    return (sum_ if is_empty else max_)(size, axis=axis, keepdims=keepdims)
+
+
 def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
     """The norm of all elements over dimensions: the root of the sum of squares, or of order `ord`.
 
@@ -165,7 +172,7 @@ def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord
     own = own if is_floating(own.dtype) else astype(own, float64)
     size = UNARY["abs"](own)
     if ord == np.inf:
-        return max_(size, axis=axis, keepdims=keepdims)
+        return _largest(size, axis, keepdims)
     if ord == -np.inf:
         return min_(size, axis=axis, keepdims=keepdims)
     if ord == 0:
@@ -190,7 +197,7 @@ def matrix_norm(x: Operand, /, *, keepdims: bool = False, ord: Any = "fro") -> A
         raise NotImplementedError(f"einrel.linalg.matrix_norm of order {ord!r}: the language has no singular values")
     inner, outer_ = (-2, -1) if abs(ord) == 1 else (-1, -2)
     sums = sum_(UNARY["abs"](own), axis=inner, keepdims=True)
-    chosen = (max_ if ord > 0 else min_)(sums, axis=outer_, keepdims=True)
+    chosen = _largest(sums, outer_, True) if ord > 0 else min_(sums, axis=outer_, keepdims=True)
     return chosen if keepdims else reshape(chosen, own.shape[:-2])
 
 
@@ -202,7 +209,7 @@ def matrix_power(x: Operand, n: int, /) -> Array:
     """
     base = inv(x) if n < 0 else Array(node_of(x))
     if n == 0:
-        raise NotImplementedError("einrel.linalg.matrix_power of exponent 0: use einrel.eye")
+        return broadcast_to(eye(base.shape[-1], dtype=base.dtype), base.shape)
     power, square = None, base
     for bit in bin(abs(n))[:1:-1]:
         if bit == "1":

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_floating
+from ._elementwise import together
 from ._formula import apply, call, cast, element, kept, label
 from ._native import Definition, Formula, Type
 
@@ -167,13 +168,21 @@ def count_nonzero(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -
     return _reduce("sum", Array(node_of(x)) != 0, axis, keepdims, int64)
 
 
+def _position(function: str, x: Operand, axis: int | None, keepdims: bool) -> Array:
+    array = Array(node_of(x))
+    if array.ndim == 0:  # where there is one element
+        axes_of(axis, 0)
+        return Array(node_of(np.int64(0)))
+    return _reduce(function, array, axis, keepdims, array.dtype, int64)
+
+
 def argmax(x: Operand, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """The position of the largest element, the first among equals: i64; without `axis` in row-major order.
 
     >>> argmax([[1, 2], [3, 0]], axis=1).tolist()
     [1, 0]
     """
-    return _reduce("argmax", x, axis, keepdims, _dtype_of(x), int64)
+    return _position("argmax", x, axis, keepdims)
 
 
 def argmin(x: Operand, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
@@ -182,7 +191,18 @@ def argmin(x: Operand, /, *, axis: int | None = None, keepdims: bool = False) ->
     >>> argmin([[1, 2], [3, 0]], axis=1).tolist()
     [0, 1]
     """
-    return _reduce("argmin", x, axis, keepdims, _dtype_of(x), int64)
+    return _position("argmin", x, axis, keepdims)
+
+
+def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Array:
+    """Whether each element of x1 is one of x2; or is not, with `invert`.
+
+    >>> isin([1, 2, 3], [3, 1]).tolist()
+    [True, False, True]
+    """
+    left, right = (Array(node) for node in together([x1, x2]))
+    found = any(left[..., None] == right.reshape(-1), axis=-1)
+    return ~found if invert else found
 
 
 @kept

@@ -225,9 +225,10 @@ def flip(x: Operand, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     [3, 2, 1]
     """
     node = node_of(x)
+    axes = axes_of(axis, len(node.type.shape))
     if 0 in node.type.shape:
         return Array(node)
-    return Array(apply(_flipping(axes_of(axis, len(node.type.shape)), node.type), node))
+    return Array(apply(_flipping(axes, node.type), node))
 
 
 @kept
@@ -338,3 +339,22 @@ def tile(x: Operand, repetitions: Shape, /) -> Array:
     apart = reshape(array, [extent for own in shape for extent in (1, own)])
     many = broadcast_to(apart, [extent for pair in zip(times, shape) for extent in pair])
     return reshape(many, [count * own for count, own in zip(times, shape)])
+
+
+def diff(
+    x: Operand, /, *, axis: int = -1, n: int = 1, prepend: Operand | None = None, append: Operand | None = None
+) -> Array:
+    """Each element less the one before it along a dimension, n times.
+
+    >>> diff([1, 4, 9, 16]).tolist()
+    [3, 5, 7]
+    """
+    array = Array(node_of(x))
+    d = _axis_of(axis, array.ndim)
+    parts = [prepend, array, append]
+    array = concat([part for part in parts if part is not None], axis=d)
+    before = (slice(None),) * d
+    for _ in range(n):
+        later, earlier = array[(*before, slice(1, None))], array[(*before, slice(None, -1))]
+        array = later != earlier if array.dtype == np.bool_ else later - earlier
+    return array

@@ -22,7 +22,7 @@ class Names {
  private:
   api::Variable variable_of(const Walk::Place& place) {
     const std::shared_ptr<const Definition>& definition = place.node->definition();
-    if (!definition) return input_of("x" + std::to_string(++leaves_), place.node->type());
+    if (!definition) return input_of("x" + std::to_string(++leaves_), *place.node->type());
     std::vector<api::Variable> operands;
     for (const std::size_t operand : place.operands) operands.push_back(variables_[operand]);
     if (const auto* const gradient = std::get_if<Gradient>(&definition->meaning()))

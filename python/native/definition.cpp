@@ -2,6 +2,7 @@
 
 #include <einrel/error.h>
 
+#include <map>
 #include <utility>
 
 namespace einrel::python {
@@ -35,7 +36,7 @@ std::vector<api::LabelGroup> groups_of(const std::vector<std::vector<std::size_t
 struct Naming {
   const std::string& name;
   const std::vector<api::Variable>& operands;
-  const std::vector<Type>& types;
+  const std::vector<TypePtr>& types;
 
   api::Variable operator()(const Statement& statement) const {
     api::Labels labels = labels_of(statement.extents);
@@ -49,31 +50,35 @@ struct Naming {
   }
   api::Variable operator()(const Einsum& einsum) const {
     std::vector<api::EinsumOperand> given;
-    for (std::size_t i = 0; i < operands.size(); ++i) given.push_back({operands[i], types[i].dtype, types[i].shape});
+    for (std::size_t i = 0; i < operands.size(); ++i) given.push_back({operands[i], types[i]->dtype, types[i]->shape});
     return api::einsum(name, einsum.subscripts, given, einsum.join, einsum.reduce);
   }
   api::Variable operator()(const Gradient&) const { throw api::Bug("a gradient is no statement by itself"); }
 };
 
-Type type_of(const api::TensorInfo& info) {
-  Type type{info.dtype, {}};
-  for (const std::optional<std::int64_t>& extent : info.extents) type.shape.push_back(extent.value());
-  return type;
+TypePtr type_of(const api::TensorInfo& info) {
+  api::Shape shape;
+  for (const std::optional<std::int64_t>& extent : info.extents) shape.push_back(extent.value());
+  return python::type_of(info.dtype, shape);
 }
 
 }  // namespace
 
-std::size_t hash_of(const Type& type) {
-  std::size_t hash = static_cast<std::size_t>(type.dtype) + 1;
-  for (const std::int64_t extent : type.shape) hash = (hash ^ static_cast<std::size_t>(extent)) * 0x100000001b3U;
-  return hash;
+TypePtr type_of(api::DType dtype, const api::Shape& shape) {
+  static auto& known = *new std::map<Type, std::weak_ptr<const Type>>;  // owned by nobody: types may outlive all else
+  const auto at = known.try_emplace(Type{dtype, shape}).first;
+  if (TypePtr type = at->second.lock()) return type;
+  const auto forget = [at](const Type*) { known.erase(at); };
+  const TypePtr type(&at->first, forget);
+  at->second = type;
+  return type;
 }
 
 api::Variable input_of(const std::string& name, const Type& type) {
   return api::input(name, labels_of(type.shape), type.dtype);
 }
 
-Definition::Definition(std::vector<Type> operands, Meaning meaning)
+Definition::Definition(std::vector<TypePtr> operands, Meaning meaning)
     : operands_(std::move(operands)), meaning_(std::move(meaning)) {
   static std::int64_t made = 0;  // under Python's lock
   id_ = made++;
@@ -82,7 +87,7 @@ Definition::Definition(std::vector<Type> operands, Meaning meaning)
     return;
   }
   std::vector<api::Variable> inputs;
-  for (const Type& type : operands_) inputs.push_back(input_of("x" + std::to_string(inputs.size() + 1), type));
+  for (const TypePtr& type : operands_) inputs.push_back(input_of("x" + std::to_string(inputs.size() + 1), *type));
   type_ = type_of(api::Program::build({variable("result", inputs)}).outputs().front());
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -17,10 +18,11 @@ namespace einrel::python {
 struct Type {
   api::DType dtype = api::DType::f32;
   api::Shape shape;
-  bool operator==(const Type&) const = default;
+  auto operator<=>(const Type&) const = default;
 };
-
-std::size_t hash_of(const Type& type);
+/// There is one for all that are equal, so that Python's dicts find one by its address.
+using TypePtr = std::shared_ptr<const Type>;
+TypePtr type_of(api::DType dtype, const api::Shape& shape);
 
 /// Result[first labels] = value, reduced over the others.
 struct Statement {
@@ -54,11 +56,11 @@ using Meaning = std::variant<Statement, View, Einsum, Gradient>;
 class Definition {
  public:
   /// Asks the language for the type of the result. Throws UserError where it sees a mistake.
-  Definition(std::vector<Type> operands, Meaning meaning);
+  Definition(std::vector<TypePtr> operands, Meaning meaning);
 
   /// No other definition has it, also none that comes after this one is gone.
   std::int64_t id() const { return id_; }
-  const Type& type() const { return type_; }
+  const TypePtr& type() const { return type_; }
   std::size_t operands() const { return operands_.size(); }
   const Meaning& meaning() const { return meaning_; }
 
@@ -67,9 +69,9 @@ class Definition {
 
  private:
   std::int64_t id_;
-  std::vector<Type> operands_;
+  std::vector<TypePtr> operands_;
   Meaning meaning_;
-  Type type_;
+  TypePtr type_;
 };
 
 /// An input of that name and type.

@@ -111,14 +111,15 @@ PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buff
                               {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
                               {0, nullptr}};
 
-std::pair<Type, Value> elements_of(nb::handle object, bool are_bf16) {
+std::pair<TypePtr, Value> elements_of(nb::handle object, bool are_bf16) {
   auto buffer = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(object.ptr(), buffer.get(), PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
   const std::shared_ptr<Py_buffer> owner(buffer.release(), Release{});
-  Type type{dtype_of(owner->format, are_bf16), {owner->shape, owner->shape + owner->ndim}};
-  if (reinterpret_cast<std::uintptr_t>(owner->buf) % api::size_of(type.dtype) != 0)
+  const api::DType dtype = dtype_of(owner->format, are_bf16);
+  if (reinterpret_cast<std::uintptr_t>(owner->buf) % api::size_of(dtype) != 0)
     throw nb::buffer_error("elements that are not aligned");
-  api::Tensor tensor = borrowed(type.dtype, *owner, type.shape, owner);
+  api::Tensor tensor = borrowed(dtype, *owner, {owner->shape, owner->shape + owner->ndim}, owner);
+  TypePtr type = type_of(dtype, tensor.shape());
   return {std::move(type), {std::move(tensor), owner->readonly == 0}};
 }
 

@@ -30,22 +30,10 @@ api::DType dtype_named(const std::string& name) {
   throw api::UserError("there is no type '" + name + "'");
 }
 
-std::vector<Type> types_of(const std::vector<const Type*>& types) {
-  std::vector<Type> result;
-  for (const Type* type : types) result.push_back(*type);
-  return result;
-}
-
 void bind_types(nb::module_& module) {
   nb::class_<Type>(module, "Type", nb::is_final())
-      .def("__init__",
-           [](Type* self, const std::string& dtype, api::Shape shape) {
-             new (self) Type{dtype_named(dtype), std::move(shape)};
-           })  // owned by Python
       .def_prop_ro("dtype", [](const Type& type) { return std::string(api::name_of(type.dtype)); })
-      .def_prop_ro("shape", [](const Type& type) { return tuple_of(type.shape); })
-      .def("__eq__", [](const Type& a, const Type& b) { return a == b; })
-      .def("__hash__", &hash_of);
+      .def_prop_ro("shape", [](const Type& type) { return tuple_of(type.shape); });
   nb::class_<Value>(module, "Elements", nb::type_slots(buffer_slots)).def_ro("is_writable", &Value::is_writable);
 }
 
@@ -89,9 +77,9 @@ void bind_formulas(nb::module_& module) {
 }
 
 void bind_definitions(nb::module_& module) {
-  using Types = std::vector<const Type*>;
+  using Types = std::vector<TypePtr>;
   const auto made = [](const Types& operands, Meaning meaning) {
-    return std::make_shared<const Definition>(types_of(operands), std::move(meaning));
+    return std::make_shared<const Definition>(operands, std::move(meaning));
   };
   nb::class_<Definition>(module, "Definition", nb::is_final())
       .def_static(
@@ -100,9 +88,9 @@ void bind_definitions(nb::module_& module) {
             return made(operands, Statement{value, std::move(extents), rank});
           })
       .def_static("view",
-                  [made](const Type& operand, std::vector<std::vector<std::size_t>> to,
+                  [made](const TypePtr& operand, std::vector<std::vector<std::size_t>> to,
                          std::vector<std::vector<std::size_t>> from, std::vector<std::int64_t> extents) {
-                    return made({&operand}, View{std::move(to), std::move(from), std::move(extents)});
+                    return made({operand}, View{std::move(to), std::move(from), std::move(extents)});
                   })
       .def_static(
           "einsum",
@@ -113,7 +101,7 @@ void bind_definitions(nb::module_& module) {
           nb::arg("operands"), nb::arg("subscripts"), nb::arg("join").none(), nb::arg("reduce").none())
       .def_static("gradient",
                   [made](const Types& operands, std::size_t which) { return made(operands, Gradient{which}); })
-      .def_prop_ro("type", &Definition::type, nb::rv_policy::reference_internal)
+      .def_prop_ro("type", &Definition::type)
       .def("__call__", [](const std::shared_ptr<const Definition>& self, const nb::args& operands) {
         std::vector<NodePtr> nodes;
         for (const nb::handle operand : operands) nodes.push_back(nb::cast<NodePtr>(operand));
@@ -130,8 +118,8 @@ void bind_nodes(nb::module_& module) {
             return std::make_shared<Node>(std::move(type), std::move(value));
           },
           nb::arg("buffer"), nb::arg("are_bf16") = false)
-      .def_static("argument", [](const Type& type) { return std::make_shared<Node>(type, std::nullopt); })
-      .def_prop_ro("type", &Node::type, nb::rv_policy::reference_internal)
+      .def_static("argument", [](const TypePtr& type) { return std::make_shared<Node>(type, std::nullopt); })
+      .def_prop_ro("type", &Node::type)
       .def_prop_ro("is_leaf", [](const Node& node) { return !node.definition(); })
       .def_prop_ro("is_computed", [](const Node& node) { return node.value().has_value(); })
       .def_prop_ro("elements", [](const Node& node) { return node.value().value(); });

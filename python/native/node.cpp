@@ -65,9 +65,9 @@ std::size_t Walk::place_of(Node* node) {
       if (!is_new && places_[known->second].node->type_ == node->type_) return known->second;
     }
     leaves_.push_back(node);
-    key_.push_back(-2 - static_cast<std::int64_t>(node->type_.dtype));
-    key_.push_back(static_cast<std::int64_t>(node->type_.shape.size()));
-    key_.insert(key_.end(), node->type_.shape.begin(), node->type_.shape.end());
+    key_.push_back(-2 - static_cast<std::int64_t>(node->type_->dtype));
+    key_.push_back(static_cast<std::int64_t>(node->type_->shape.size()));
+    key_.insert(key_.end(), node->type_->shape.begin(), node->type_->shape.end());
     places_.push_back({node, {}});
     return places_.size() - 1;
   }

@@ -26,13 +26,13 @@ struct Value {
 class Node : public std::enable_shared_from_this<Node> {
  public:
   Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands);
-  Node(Type type, std::optional<Value> value) : type_(std::move(type)), value_(std::move(value)) {}
+  Node(TypePtr type, std::optional<Value> value) : type_(std::move(type)), value_(std::move(value)) {}
   /// Loops where a chain of nodes would go down one call for each.
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  const Type& type() const { return type_; }
+  const TypePtr& type() const { return type_; }
   const std::shared_ptr<const Definition>& definition() const { return definition_; }
   const std::vector<NodePtr>& operands() const { return operands_; }
   const std::optional<Value>& value() const { return value_; }
@@ -40,7 +40,7 @@ class Node : public std::enable_shared_from_this<Node> {
 
  private:
   friend class Walk;
-  Type type_;
+  TypePtr type_;
   std::shared_ptr<const Definition> definition_;
   std::vector<NodePtr> operands_;
   std::optional<Value> value_;

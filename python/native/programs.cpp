@@ -42,7 +42,7 @@ std::map<std::string, api::Tensor> tensors_of(const Nodes& nodes) {
 }
 
 NodePtr node_of(const api::Tensor& tensor, bool is_writable = true) {
-  return std::make_shared<Node>(Type{tensor.dtype(), tensor.shape()}, Value{tensor, is_writable});
+  return std::make_shared<Node>(type_of(tensor.dtype(), tensor.shape()), Value{tensor, is_writable});
 }
 
 /// A program in the language.
