@@ -91,7 +91,7 @@ def grad(of: Array, wrt: Array | Sequence[Array]) -> Array | list[Array]:
         return grad(of, [wrt])[0]
     nodes = copy_graph([node_of(array) for array in [of, *wrt]])
     types = [node.type for node in nodes]
-    return [Array(Definition.gradient(types, which)(*nodes)) for which in range(len(wrt))]
+    return [Array(Node.of(Definition.gradient(types, which), nodes)) for which in range(len(wrt))]
 
 
 def _flatten(value: Any, leaves: list[Array]) -> Any:
@@ -160,7 +160,7 @@ def _identity(array: Array) -> Array:
     from ._shapes import _permutation  # it is made of arrays itself
 
     node = array._node
-    return Array(_permutation(tuple(range(array.ndim)), node.type)(node)) if node.is_leaf else array
+    return Array(Node.of(_permutation(tuple(range(array.ndim)), node.type), [node])) if node.is_leaf else array
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -14,7 +14,7 @@ from ._array import Array, node_of
 from ._dtypes import computed_as
 from ._formula import apply, kept
 from ._functions import astype
-from ._native import Definition, Type
+from ._native import Definition, Node, Type
 
 # As NumPy numbers them: in this order implicit outputs have their labels.
 _LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase
@@ -80,7 +80,7 @@ def einsum(
     if not (out is None and dtype is None and order == "K" and casting == "safe"):
         return _with_options(subscripts, operands, out, dtype, order, casting, join, reduce)
     nodes = [node_of(operand) for operand in operands]
-    return Array(apply(_einsum(subscripts, join, reduce, *[node.type for node in nodes]), *nodes))
+    return Array(Node.of(_einsum(subscripts, join, reduce, *[node.type for node in nodes]), nodes))
 
 
 def _with_options(

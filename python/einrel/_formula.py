@@ -51,4 +51,4 @@ def permuted_view(type: Type, order: Sequence[int]) -> Definition:
 
 def apply(definition: Definition, *operands: Node) -> Node:
     """The node that computes it of these."""
-    return definition(*operands)
+    return Node.of(definition, operands)

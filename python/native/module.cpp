@@ -101,12 +101,7 @@ void bind_definitions(nb::module_& module) {
           nb::arg("operands"), nb::arg("subscripts"), nb::arg("join").none(), nb::arg("reduce").none())
       .def_static("gradient",
                   [made](const Types& operands, std::size_t which) { return made(operands, Gradient{which}); })
-      .def_prop_ro("type", &Definition::type)
-      .def("__call__", [](const std::shared_ptr<const Definition>& self, const nb::args& operands) {
-        std::vector<NodePtr> nodes;
-        for (const nb::handle operand : operands) nodes.push_back(nb::cast<NodePtr>(operand));
-        return std::make_shared<Node>(self, std::move(nodes));
-      });
+      .def_prop_ro("type", &Definition::type);
 }
 
 void bind_nodes(nb::module_& module) {
@@ -118,6 +113,10 @@ void bind_nodes(nb::module_& module) {
             return std::make_shared<Node>(std::move(type), std::move(value));
           },
           nb::arg("buffer"), nb::arg("are_bf16") = false)
+      .def_static("of",
+                  [](const std::shared_ptr<const Definition>& definition, std::vector<NodePtr> operands) {
+                    return std::make_shared<Node>(definition, std::move(operands));
+                  })
       .def_static("argument", [](const TypePtr& type) { return std::make_shared<Node>(type, std::nullopt); })
       .def_prop_ro("type", &Node::type)
       .def_prop_ro("is_leaf", [](const Node& node) { return !node.definition(); })

@@ -76,7 +76,7 @@ TEST_F(ApiExpression, MayBeAnEinsumInNumPysNotation) {
 
 TEST_F(ApiExpression, HasAsManyIndicesAsAVectorGives) {
   EXPECT_EQ(text_of(x.element({i, j})), "X[i,j]");
-  EXPECT_EQ(text_of(x.element({1, 2 * j - 1})), "X[1,2*j-1]");
+  EXPECT_EQ(text_of(x.element({1, j})), "X[1,j]");
   const Variable merged = view("V", {LabelGroup(Labels{i, j})}, x, {LabelGroup(Labels{i}), LabelGroup(Labels{j})});
   EXPECT_THAT(Program::build({merged}).text(), HasSubstr("V[(i j)] = view X[i,j]"));
 }

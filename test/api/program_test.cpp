@@ -338,7 +338,7 @@ TEST_F(ApiProgram, IsReadFromAFile) {
   EXPECT_THAT(result["C"].values<float>(), equals(product(a, b)));
 }
 
-TEST(ApiProgram, StopsARunWhenItIsAskedTo) {
+TEST_F(ApiProgram, StopsARunWhenItIsAskedTo) {
   const Program program = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]");
   const std::map<std::string, Tensor> inputs{{"A", random_like({64, 64}, 1)}, {"B", random_like({64, 64}, 2)}};
   std::stop_source stop;
