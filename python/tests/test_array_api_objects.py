@@ -253,7 +253,7 @@ def test_arrays_of_positions(case: Any) -> None:
 
 
 @STANDARD
-@given(array(), st.data())
+@given(array(hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)), st.data())
 def test_masks(x: Any, data: Any) -> None:
     mask = data.draw(hnp.arrays(np.bool_, x.shape))
     same(er.asarray(x)[er.asarray(mask)], x[mask], f"{x!r}[{mask!r}]")
@@ -264,6 +264,9 @@ def test_positions_that_are_not_there() -> None:
     for key in (2, -3, (0, 3), (0, 0, 0), (Ellipsis, Ellipsis), 0.5, "a"):
         with pytest.raises(IndexError):
             x[key]
+    for mask in ([True], [True, False, True], [[True, False]]):
+        with pytest.raises(IndexError):
+            x[er.asarray(mask)]
     with pytest.raises((er.RunError, IndexError), match="7"):
         np.asarray(x[er.asarray([0, 7])])
 

@@ -22,6 +22,9 @@ import xarray
 
 import einrel as er
 
+# Debian's torch was built for an older NumPy; DLPack needs none.
+pytestmark = pytest.mark.filterwarnings("ignore:Failed to initialize NumPy")
+
 NDArray = np.ndarray[Any, np.dtype[Any]]
 
 # Contractions as papers write them: chains, outer products, hyperedges, traces, batches, scalars.
