@@ -185,6 +185,9 @@ unique_counts = _Unsupported("unique_counts")
 unique_inverse = _Unsupported("unique_inverse")
 unique_values = _Unsupported("unique_values")
 
+for _error in (ProgramError, RunError, Bug):
+    _error.__module__ = "einrel"
+
 # Threads are not in the child of a fork, which makes its own.
 os.register_at_fork(after_in_child=_native.forked)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,34 @@ from ._native import explain as explain_nodes
 NDArray = npt.NDArray[Any]
 
 _BITS = np.dtype(np.uint16)  # as which elements of bfloat16 cross the border
+
+
+def _is_operand(value: Any) -> bool:
+    """Whether an operator takes it; if not, Python asks the other side."""
+    plain = (Array, np.ndarray, np.generic, bool, int, float, complex, list, tuple)
+    return isinstance(value, plain) or hasattr(value, "__dlpack__")
+
+
+def _operator(name: str) -> Callable[[Array, Any], Array]:
+    def method(self: Array, other: Any) -> Any:
+        return getattr(er, name)(self, other) if _is_operand(other) else NotImplemented
+
+    return method
+
+
+def _reflected(name: str) -> Callable[[Array, Any], Array]:
+    def method(self: Array, other: Any) -> Any:
+        return getattr(er, name)(other, self) if _is_operand(other) else NotImplemented
+
+    return method
+
+
+def _reduction(name: str) -> Callable[..., Array]:
+    def method(self: Array, axis: Any = None, **options: Any) -> Any:
+        return getattr(er, name)(self, axis=axis, **options)
+
+    method.__doc__ = f"See `einrel.{name}`."
+    return method
 
 
 class Array:
@@ -214,21 +242,33 @@ class Array:
         """The dimensions in another order; see `einrel.permute_dims`."""
         return er.transpose(self, (axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes) or None)
 
-    def sum(self, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
-        """See `einrel.sum`."""
-        return er.sum(self, axis=axis, dtype=dtype, keepdims=keepdims)
+    sum = _reduction("sum")
+    prod = _reduction("prod")
+    max = _reduction("max")
+    min = _reduction("min")
+    mean = _reduction("mean")
+    var = _reduction("var")
+    std = _reduction("std")
+    any = _reduction("any")
+    all = _reduction("all")
+    argmax = _reduction("argmax")
+    argmin = _reduction("argmin")
 
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Array:
-        """See `einrel.mean`."""
-        return er.mean(self, axis=axis, keepdims=keepdims)
+    def squeeze(self, axis: Any = None) -> Array:
+        """Without dimensions of extent 1; see `einrel.squeeze`."""
+        return er.squeeze(self, axis)
 
-    def max(self, axis: Any = None, *, keepdims: bool = False) -> Array:
-        """See `einrel.max`."""
-        return er.max(self, axis=axis, keepdims=keepdims)
+    def ravel(self) -> Array:
+        """All elements in row-major order, in one dimension."""
+        return er.reshape(self, (-1,))
 
-    def min(self, axis: Any = None, *, keepdims: bool = False) -> Array:
-        """See `einrel.min`."""
-        return er.min(self, axis=axis, keepdims=keepdims)
+    def dot(self, other: Operand) -> Array:
+        """The product of matrices; see `einrel.matmul`."""
+        return er.matmul(self, other)
+
+    def copy(self) -> Array:
+        """Itself: an array does not change."""
+        return Array(self._node)
 
     # Operators
 
@@ -250,101 +290,38 @@ class Array:
     def __invert__(self) -> Array:
         return er.bitwise_invert(self)
 
-    def __add__(self, other: Operand) -> Array:
-        return er.add(self, other)
-
-    def __radd__(self, other: Operand) -> Array:
-        return er.add(other, self)
-
-    def __sub__(self, other: Operand) -> Array:
-        return er.subtract(self, other)
-
-    def __rsub__(self, other: Operand) -> Array:
-        return er.subtract(other, self)
-
-    def __mul__(self, other: Operand) -> Array:
-        return er.multiply(self, other)
-
-    def __rmul__(self, other: Operand) -> Array:
-        return er.multiply(other, self)
-
-    def __truediv__(self, other: Operand) -> Array:
-        return er.divide(self, other)
-
-    def __rtruediv__(self, other: Operand) -> Array:
-        return er.divide(other, self)
-
-    def __floordiv__(self, other: Operand) -> Array:
-        return er.floor_divide(self, other)
-
-    def __rfloordiv__(self, other: Operand) -> Array:
-        return er.floor_divide(other, self)
-
-    def __mod__(self, other: Operand) -> Array:
-        return er.remainder(self, other)
-
-    def __rmod__(self, other: Operand) -> Array:
-        return er.remainder(other, self)
-
-    def __pow__(self, other: Operand) -> Array:
-        return er.pow(self, other)
-
-    def __rpow__(self, other: Operand) -> Array:
-        return er.pow(other, self)
-
-    def __matmul__(self, other: Operand) -> Array:
-        return er.matmul(self, other)
-
-    def __rmatmul__(self, other: Operand) -> Array:
-        return er.matmul(other, self)
-
-    def __and__(self, other: Operand) -> Array:
-        return er.bitwise_and(self, other)
-
-    def __rand__(self, other: Operand) -> Array:
-        return er.bitwise_and(other, self)
-
-    def __or__(self, other: Operand) -> Array:
-        return er.bitwise_or(self, other)
-
-    def __ror__(self, other: Operand) -> Array:
-        return er.bitwise_or(other, self)
-
-    def __xor__(self, other: Operand) -> Array:
-        return er.bitwise_xor(self, other)
-
-    def __rxor__(self, other: Operand) -> Array:
-        return er.bitwise_xor(other, self)
-
-    def __lshift__(self, other: Operand) -> Array:
-        return er.bitwise_left_shift(self, other)
-
-    def __rlshift__(self, other: Operand) -> Array:
-        return er.bitwise_left_shift(other, self)
-
-    def __rshift__(self, other: Operand) -> Array:
-        return er.bitwise_right_shift(self, other)
-
-    def __rrshift__(self, other: Operand) -> Array:
-        return er.bitwise_right_shift(other, self)
-
-    def __lt__(self, other: Operand) -> Array:  # type: ignore[misc]
-        return er.less(self, other)
-
-    def __le__(self, other: Operand) -> Array:  # type: ignore[misc]
-        return er.less_equal(self, other)
-
-    def __gt__(self, other: Operand) -> Array:  # type: ignore[misc]
-        return er.greater(self, other)
-
-    def __ge__(self, other: Operand) -> Array:  # type: ignore[misc]
-        return er.greater_equal(self, other)
-
-    def __eq__(self, other: object) -> Array:  # type: ignore[override]
-        return er.equal(self, other)  # type: ignore[arg-type]
-
-    def __ne__(self, other: object) -> Array:  # type: ignore[override]
-        return er.not_equal(self, other)  # type: ignore[arg-type]
+    __add__ = _operator("add")
+    __radd__ = _reflected("add")
+    __sub__ = _operator("subtract")
+    __rsub__ = _reflected("subtract")
+    __mul__ = _operator("multiply")
+    __rmul__ = _reflected("multiply")
+    __truediv__ = _operator("divide")
+    __rtruediv__ = _reflected("divide")
+    __floordiv__ = _operator("floor_divide")
+    __rfloordiv__ = _reflected("floor_divide")
+    __mod__ = _operator("remainder")
+    __rmod__ = _reflected("remainder")
+    __pow__ = _operator("pow")
+    __rpow__ = _reflected("pow")
+    __matmul__ = _operator("matmul")
+    __rmatmul__ = _reflected("matmul")
+    __and__ = _operator("bitwise_and")
+    __rand__ = _reflected("bitwise_and")
+    __or__ = _operator("bitwise_or")
+    __ror__ = _reflected("bitwise_or")
+    __xor__ = _operator("bitwise_xor")
+    __rxor__ = _reflected("bitwise_xor")
+    __lshift__ = _operator("bitwise_left_shift")
+    __rlshift__ = _reflected("bitwise_left_shift")
+    __rshift__ = _operator("bitwise_right_shift")
+    __rrshift__ = _reflected("bitwise_right_shift")
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
+    __eq__ = _operator("equal")  # type: ignore[assignment]
+    __ne__ = _operator("not_equal")  # type: ignore[assignment]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -365,8 +342,7 @@ def _leaf(elements: NDArray) -> Node:
     order = tuple(sorted(range(elements.ndim), key=lambda d: -elements.strides[d]))
     rows = elements.transpose(order)
     if elements.dtype not in NAMES or not rows.flags.c_contiguous or not elements.flags.aligned:
-        plain = np.ascontiguousarray(elements, dtype=computed_as(elements.dtype))
-        return Node.leaf(plain.reshape(elements.shape))  # ascontiguousarray makes one dimension of none
+        return Node.leaf(np.require(elements, computed_as(elements.dtype), ["C", "A"]))
     leaf = Node.leaf(rows)
     back = tuple(order.index(d) for d in range(elements.ndim))
     return apply(_permutation(leaf.type, back), leaf)
@@ -376,6 +352,8 @@ def node_of(value: Any) -> Node:
     """The node of an array: of ours, NumPy's, whatever gives its elements by DLPack, or a number."""
     if isinstance(value, Array):
         return value._node
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("an array with a mask: give x.filled(...), or the mask beside the elements")
     if isinstance(value, np.ndarray):
         try:
             return Node.leaf(value)

@@ -108,8 +108,8 @@ def _whole(name: str, function: Binary, x: Operand, y: Operand) -> Array:
         raise NotImplementedError(f"{name} of {dtype}: the language does not divide integers; floats and int32 work")
     if is_floating(dtype):
         return function(*[Array(node) for node in nodes])
-    wide = function(*[astype(Array(node), np.float64) for node in nodes])
-    return astype(wide, dtype)
+    dividend, divisor = (astype(Array(node), np.float64) for node in nodes)
+    return where(divisor == 0, 0, astype(function(dividend, divisor), dtype))  # as NumPy's of nothing
 
 
 def floor_divide(x: Operand, y: Operand, /) -> Array:
@@ -149,7 +149,9 @@ def pow(x: Operand, y: Operand, /) -> Array:
     if base is not None and isinstance(y, (int, float)) and not isinstance(y, bool):
         node = node_of(base)
         dtype = BY_NAME[node.type.dtype]
-        if (isinstance(y, int) and dtype != bool_ and not (y < 0 and dtype.kind == "i")) or is_floating(dtype):
+        if y < 0 and isinstance(y, int) and not is_floating(dtype):
+            raise ValueError(f"{dtype} to the power of {y}: a negative exponent of integers; cast them first")
+        if (isinstance(y, int) and dtype != bool_) or is_floating(dtype):
             return Array(apply(_power(y, node.type), node))
     return _POW(x, y)
 

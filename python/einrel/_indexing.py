@@ -47,7 +47,9 @@ def _with_positions(key: tuple[Any, ...]) -> list[Any]:
     parts: list[Any] = []
     for part in key:
         own = np.asarray(part) if isinstance(part, list) else part
-        if isinstance(own, (Array, np.ndarray)) and own.dtype == np.bool_:
+        if isinstance(own, (bool, np.bool_)) or (isinstance(own, (Array, np.ndarray)) and own.dtype == np.bool_):
+            if np.ndim(own) == 0:
+                raise IndexError("a single truth value as an index: use einrel.where")
             parts.extend(np.nonzero(np.asarray(own)))
         else:
             parts.append(own)
@@ -68,7 +70,10 @@ def _expanded(key: Any, rank: int) -> list[Any]:
 
 
 def _position(part: Any, extent: int, dimension: int) -> int:
-    position = operator.index(part)
+    try:
+        position = operator.index(part)
+    except TypeError:
+        raise IndexError(f"{part!r} as an index: it is an integer, a slice, None, '...' or an array") from None
     if not -extent <= position < extent:
         raise IndexError(f"position {position} in dimension {dimension}, which has extent {extent}")
     return position % extent
@@ -163,6 +168,19 @@ def _without_ranges(array: Array, parts: tuple[Part, ...]) -> tuple[Array, tuple
     return array, tuple(Range(0, 1, part.count) if isinstance(part, Range) else part for part in parts)
 
 
+def _nothing(array: Array, parts: tuple[Part, ...], positions: list[Type]) -> Array:
+    """What no positions choose, which may be none of an empty dimension."""
+    shape, at, is_in_front = _gathered(parts, tuple(positions))
+    extents = [
+        (part.count if isinstance(part, Range) else 1, i)
+        for i, part in enumerate(parts)
+        if isinstance(part, (Range, NewDimension))
+    ]
+    before = [extent for extent, i in extents if not is_in_front and i < at]
+    after = [extent for extent, i in extents if is_in_front or i > at]
+    return Array(node_of(np.zeros((*before, *shape, *after), array.dtype)))
+
+
 def _slice(part: Range) -> slice:
     stop = part.start + part.count * part.step
     return slice(part.start, None if stop < 0 else stop, part.step)
@@ -170,12 +188,16 @@ def _slice(part: Range) -> slice:
 
 def get(array: Array, key: Any) -> Array:
     """array[key]."""
+    if isinstance(key, (bool, np.bool_)) or (_is_array(key) and np.ndim(key) == 0 and key.dtype == np.bool_):
+        return get(array, None)[: int(key)]  # as NumPy's: a dimension of one position, or of none
     parts, positions = _parsed(key, array.shape)
     if all(part == Range(0, 1, extent) for part, extent in zip(parts, array.shape)) and len(parts) == array.ndim:
         return Array(array._node)
     if positions:  # in a step of their own: no position may be read as one that pad allows
         array, parts = _without_ranges(array, parts)
     nodes = [array._node, *positions]
+    if positions and 0 in np.broadcast_shapes(*[node.type.shape for node in positions]):
+        return _nothing(array, parts, [node.type for node in positions])
     return Array(apply(_selection(parts, *[node.type for node in nodes]), *nodes))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -84,32 +85,52 @@ def _store(result: Any, out: Any) -> Any:
     return out
 
 
+def _takes(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments, **options)
+    except TypeError:
+        return False
+    return True
+
+
+def _refuse_to_change(name: str, first: Any) -> None:
+    if isinstance(first, Array):
+        raise TypeError(f"numpy.{name}: an einrel.Array does not change; make another one, as with einrel.where")
+
+
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """ufunc(inputs), or its reduction."""
+    if method == "at":
+        _refuse_to_change(f"{ufunc.__name__}.at", inputs[0])
     given = _without_defaults(options)
     out = given.pop("out", (None,))[0]
     called = _named(ufunc.__name__) if method == "__call__" else None
     if method == "reduce" and ufunc.__name__ in _REDUCTIONS:
         called = _named(_REDUCTIONS[ufunc.__name__])
         given.setdefault("axis", 0)
-    if called is None:
+    if called is None or not _takes(called, inputs, given):
         return getattr(ufunc, method)(*_elements(inputs), **_elements(dict(options)))
     return _store(called(*inputs, **given), out)
 
 
 def call_function(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """numpy.function(arguments)."""
-    called = _named(function.__name__)
-    if called is None:
-        return function(*_elements(arguments), **_elements(dict(options)))
+    name = function.__name__
+    if name in _CHANGE_THE_FIRST and arguments:
+        _refuse_to_change(name, arguments[0])
+    called = _named(name)
     given = _without_defaults(options)
     out = given.pop("out", None)
-    if len(arguments) == 2 and function.__name__ in _AXIS_COMES_SECOND:  # it is a keyword in the array API
+    ours = tuple(arguments)
+    if len(arguments) == 2 and name in _AXIS_COMES_SECOND:  # it is a keyword in the array API
         given["axis"] = arguments[1]
-        arguments = arguments[:1]
-    return _store(called(*arguments, **given), out)
+        ours = ours[:1]
+    if called is None or not _takes(called, ours, given):
+        return function(*_elements(arguments), **_elements(dict(options)))
+    return _store(called(*ours, **given), out)
 
 
+_CHANGE_THE_FIRST: Final = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"})
 _AXIS_COMES_SECOND: Final = frozenset(
     {"sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "concat", "stack", "flip"}
     | {"expand_dims"}

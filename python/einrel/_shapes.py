@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +24,7 @@ def _axis_of(axis: int, rank: int) -> int:
 
 def shape_of(shape: Shape) -> tuple[int, ...]:
     """A shape, given as one or as the extent of a single dimension."""
-    return tuple(int(extent) for extent in shape) if isinstance(shape, Sequence) else (int(shape),)
+    return tuple(map(operator.index, shape)) if isinstance(shape, Sequence) else (operator.index(shape),)
 
 
 @kept
