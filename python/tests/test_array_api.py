@@ -382,3 +382,62 @@ def test_function(name: str) -> None:
         agree(name, arguments)
 
     check()
+
+
+def specials(dtype: str) -> NDArray:
+    """Floats at which functions do something of their own."""
+    limits = np.finfo(dtype)
+    plain = [
+        0.0,
+        0.25,
+        0.5,
+        1.0,
+        1.5,
+        2.0,
+        2.5,
+        3.0,
+        30.0,
+        1e10,
+        limits.max,
+        limits.smallest_normal,
+        limits.eps,
+        np.inf,
+    ]
+    return np.array([*plain, *[-x for x in plain], np.nan], dtype)
+
+
+def of_floats(names: tuple[str, ...]) -> list[str]:
+    # remainder is x - floor(x / y) * y, which is exact where the quotient is of few digits.
+    without = {*NOWHERE, "bitwise_invert", "bitwise_and", "bitwise_or", "bitwise_xor", "remainder"}
+    return [name for name in names if name not in without and not name.startswith("logical")]
+
+
+def differences(name: str, *operands: NDArray) -> list[str]:
+    """Where the function of special values gives another value, or another sign of 0, than array_api_strict's."""
+    with np.errstate(all="ignore"):
+        theirs = np.asarray(called(strict, name, (operands, {})))
+    ours = np.asarray(called(er, name, (operands, {})))
+    assert ours.dtype == theirs.dtype
+    tolerance = TOLERANCE.get(theirs.dtype.name, 0)
+    with np.errstate(all="ignore"):
+        same_value = np.isclose(ours, theirs, rtol=tolerance, atol=0, equal_nan=True)
+        is_zero = (theirs == 0) & (theirs.dtype.kind == "f") & (name not in ("maximum", "minimum"))
+        right = same_value & ~(is_zero & (np.signbit(ours) != np.signbit(theirs)))
+    own = np.broadcast_arrays(*operands)
+    return [
+        f"{name}({', '.join(str(x[at]) for x in own)}) is {ours[at]}, not {theirs[at]}"
+        for at in zip(*np.nonzero(~right))
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", of_floats(UNARY))
+def test_function_of_special_values(name: str, dtype: str) -> None:
+    assert differences(name, specials(dtype)) == []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", of_floats((*BINARY, "pow")))
+def test_function_of_two_special_values(name: str, dtype: str) -> None:
+    x = specials(dtype)
+    assert differences(name, x[:, None], x[None, :]) == []
