@@ -9,6 +9,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 option(EINREL_TESTS "Build the tests" ON)
 option(EINREL_FUZZ "Build the fuzzers; needs clang" OFF)
 option(EINREL_BENCH "Build what bench/kernels starts; needs libdnnl-dev and libopenblas-dev" OFF)
+option(EINREL_PYTHON_PACKAGE "Build the Python package; needs nanobind for the Python that is found" OFF)
 # On for us; the release preset turns it off, so that a newer compiler's new warning stops no user.
 option(CMAKE_COMPILE_WARNING_AS_ERROR "Warnings stop the build" ON)
 set(EINREL_SANITIZE "" CACHE STRING "Sanitizers for all code, as in -fsanitize=: address,undefined or thread")

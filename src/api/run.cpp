@@ -65,7 +65,7 @@ RunResult run_whole_steps(const Run& run, const RunOptions& options, std::size_t
         [&] { begin_states(run.version.compiled(), sources, run.scalars, threads, states); });
   std::map<std::string, einrel::Tensor> outputs = output_tensors(tasks.graph);
   const PlanRunReport measured = run.version.step(sources, writers_to(outputs, tasks.graph), run.scalars,
-                                                  {options.steps.value_or(1), &states}, threads);
+                                                  {options.steps.value_or(1), &states, {}, options.stop}, threads);
   result.report.seconds = measured.seconds;
   result.report.bytes_moved_to = {0};
   add_results(tasks, outputs, states, result);
@@ -73,14 +73,14 @@ RunResult run_whole_steps(const Run& run, const RunOptions& options, std::size_t
 }
 
 /// Each tensor whole, on all threads.
-RunResult run_whole(const Run& run, std::size_t threads) {
+RunResult run_whole(const Run& run, std::size_t threads, const std::stop_token& stop) {
   RunResult result;
   result.report.predicted_peak = run.version.peak_bytes(memory_option);
   const TaskGraph& whole = run.version.whole().graph;
   std::vector<einrel::Tensor> inputs;
   for (const StoredRelation& input : whole.inputs) inputs.push_back(TensorAccess::inside(run.inputs.at(input.name)));
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<einrel::Tensor> outputs = run.version.run(inputs, run.scalars, threads);
+  const std::vector<einrel::Tensor> outputs = run.version.run(inputs, run.scalars, threads, stop);
   result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.report.bytes_moved_to = {0};
   for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -119,7 +119,7 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
     });
   }
   const PlanRunReport measured = planned.session.step(inputs, writers_to(outputs, chosen.tasks.graph), run.scalars,
-                                                      {options.steps.value_or(1), &states});
+                                                      {options.steps.value_or(1), &states, {}, options.stop});
   RunResult result;
   result.report = {.seconds = measured.seconds,
                    .planner = chosen.plan.plan.planner,
@@ -145,7 +145,7 @@ RunResult run_version(const Run& run, const RunOptions& options) {
   if (options.steps && *options.steps < 1) throw UserError("RunOptions::steps is 0: there is at least one");
   const bool is_planned = options.sites || options.planner || options.cost || options.machine || options.memory;
   if (is_planned) return run_planned(run, options, threads);
-  return has_state(run) ? run_whole_steps(run, options, threads) : run_whole(run, threads);
+  return has_state(run) ? run_whole_steps(run, options, threads) : run_whole(run, threads, options.stop);
 }
 
 std::optional<std::int64_t> peak_memory() { return peak_resident_bytes(); }

@@ -83,9 +83,9 @@ std::unique_ptr<Session> Version::session_of(std::size_t threads) {
 }
 
 std::vector<einrel::Tensor> Version::run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
-                                         std::size_t threads) {
+                                         std::size_t threads, const std::stop_token& stop) {
   std::unique_ptr<Session> session = session_of(threads);
-  std::vector<einrel::Tensor> outputs = session->run(inputs, scalars);
+  std::vector<einrel::Tensor> outputs = session->run(inputs, scalars, stop);
   keep(threads, std::move(session));
   return outputs;
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,7 +60,7 @@ class Version {
   std::int64_t peak_bytes(std::string_view limit);
   /// As Session::run, of the whole program. 1 to most_threads threads.
   std::vector<einrel::Tensor> run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
-                                  std::size_t threads);
+                                  std::size_t threads, const std::stop_token& stop);
   /// As Session::step, likewise.
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
                      const StepsAsked& asked, std::size_t threads);

@@ -270,7 +270,13 @@ void Session::bind_kernels(TaskBindings& bindings) {
   bindings.kernels = kernels_;
 }
 
-std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBindings& scalars) {
+void Session::heed(const std::stop_token& stop) {
+  if (workers_) workers_->heed(stop);
+  if (threads_) threads_->heed(stop);
+}
+
+std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBindings& scalars,
+                                 const std::stop_token& stop) {
   const TaskGraph& graph = tasks_.graph;
   if (inputs.size() != graph.inputs.size()) {
     throw UserError(fmt::format("the program has {} inputs, but {} are given", graph.inputs.size(), inputs.size()));
@@ -287,6 +293,7 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBin
     if (!outside_->whole[o]) outside_->outputs[o] = Tensor(graph.outputs[o].dtype, graph.outputs[o].bound);
   }
   bind_kernels(bindings);
+  heed(stop);
   if (workers_) {
     run_unreported(ready_for(bindings), outside_->freed, bindings, *workers_);
   } else {
@@ -385,6 +392,7 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
   TaskBindings bindings = task_bindings(tasks_.graph, all, {}, scalars);
   Stepping stepping(*this, std::move(writers), asked, bindings);
   std::optional<Executor> executor(std::in_place, *this);
+  heed(asked.stop);
   TaskProgress progress;
   std::optional<Ticker> ticker;
   if (asked.listener) {

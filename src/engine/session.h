@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ struct StepsAsked {
   std::size_t count = 1;         ///< at most
   KeptStates* states = nullptr;  ///< if the tasks have any
   ProgressListener listener = {};
+  std::stop_token stop = {};  ///< once it is asked for, RunError is thrown; not while StarPU runs tasks
 };
 
 /// What running a plan took, all processes together.
@@ -95,8 +97,9 @@ class Session {
                      const StepsAsked& asked = {});
 
   /// The outputs as TaskGraph::outputs, of inputs as TaskGraph::inputs, without a report, which would take longer than
-  /// a small run. In one process without a limit. Throws what step throws.
-  std::vector<Tensor> run(std::span<const Tensor> inputs, const ScalarBindings& scalars);
+  /// a small run. In one process without a limit. Throws what step throws. `stop` as in StepsAsked.
+  std::vector<Tensor> run(std::span<const Tensor> inputs, const ScalarBindings& scalars,
+                          const std::stop_token& stop = {});
 
  private:
   class Executor;
@@ -104,6 +107,7 @@ class Session {
   class Forgetting;
   class Stepping;
   const PreparedTasks& ready_for(const TaskBindings& bindings);
+  void heed(const std::stop_token& stop);
   void bind_kernels(TaskBindings& bindings);
 
   const PlannedTasks& tasks_;

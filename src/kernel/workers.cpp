@@ -123,6 +123,7 @@ struct Workers::Team {
     const Workspace workspace{own[0].at_least(own_bytes), shared_memory};
     Pause& pause = pauses[0];
     for (std::int64_t part = 0; part < of.parts; ++part) {
+      if (stop_asked.stop_requested()) throw stopped();
       of.run(given, workspace, part);
       if (gives_way) pause.after_a_part();
     }
@@ -167,9 +168,12 @@ struct Workers::Team {
     }
   }
 
+  static RunError stopped() { return RunError("the run was stopped before it was done"); }
+
   /// The next part to compute, if any is left.
   bool take(std::int64_t& part) {
     const std::lock_guard lock(mutex);
+    if (stage != nullptr && !failure && stop_asked.stop_requested()) failure = std::make_exception_ptr(stopped());
     if (stage == nullptr || failure || next >= stage->parts) return false;
     part = next++;
     return true;
@@ -189,6 +193,7 @@ struct Workers::Team {
   }
 
   bool gives_way;
+  std::stop_token stop_asked;
   std::vector<Scratch> own;   ///< by worker
   std::vector<Pause> pauses;  ///< by worker
   CoreOfItsOwn core;
@@ -225,6 +230,8 @@ Workers::Workers(std::size_t threads, bool give_way, MemoryPool pool) : pool_(st
 Workers::~Workers() = default;
 
 std::size_t Workers::threads() const { return team_->own.size(); }
+
+void Workers::heed(std::stop_token stop) { team_->stop_asked = std::move(stop); }
 
 void Workers::run(const PreparedKernel& kernel, const Arrays& arrays) {
   team_->own_bytes = kernel.own_bytes;

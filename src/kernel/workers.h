@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 
 #include "kernel/kernel.h"
 #include "tensor/memory_pool.h"
@@ -27,6 +28,9 @@ class Workers {
   std::size_t threads() const;
   /// For results.
   MemoryPool& pool() { return pool_; }
+
+  /// Runs from now on end once a stop is asked for: no other part begins, and RunError is thrown. Between two runs.
+  void heed(std::stop_token stop);
 
   /// Runs all stages. What a part throws is thrown here, after the others have ended. Throws RunError when there is no
   /// memory for the workspaces: own_bytes for each thread, shared_bytes once.

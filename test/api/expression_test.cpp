@@ -57,6 +57,30 @@ TEST_F(ApiExpression, HasParenthesesWhereTheLanguageNeedsThem) {
   EXPECT_EQ(text_of(max({k}, y(j, k)) / 2 + 1), "(max[k] Y[j,k]) / 2 + 1");
 }
 
+TEST_F(ApiExpression, MayBeAnEinsumInNumPysNotation) {
+  const Variable z = einrel::einsum("Z", "ij,jk->ki", {{x, DType::f32, {2, 3}}, {y, DType::f32, {3, 4}}});
+  const Variable d =
+      einrel::einsum("D", "ab,cb->ac", {{x, DType::f32, {2, 3}}, {x, DType::f32, {2, 3}}}, "sq(x-y)", "max");
+  EXPECT_EQ(Program::build({z, d}).text(),
+            "dims i=2 j=3 k=4\n"
+            "input X[i,j] : f32\n"
+            "input Y[j,k] : f32\n"
+            "Z[k,i] = sum[j] X[i,j] * Y[j,k]\n"
+            "D[a,c] = max[b] sq(X[a,b] - X[c,b])\n"
+            "output Z, D\n");
+  EXPECT_THAT(message_of([&] {
+                einrel::einsum("Z", "ij,jk", {{x, DType::f32, {2, 3}}, {y, DType::f32, {4, 4}}});
+              }),
+              HasSubstr("label 'j' has extent 3 before, but 4 in operand 2"));
+}
+
+TEST_F(ApiExpression, HasAsManyIndicesAsAVectorGives) {
+  EXPECT_EQ(text_of(x.element({i, j})), "X[i,j]");
+  EXPECT_EQ(text_of(x.element({1, j})), "X[1,j]");
+  const Variable merged = view("V", {LabelGroup(Labels{i, j})}, x, {LabelGroup(Labels{i}), LabelGroup(Labels{j})});
+  EXPECT_THAT(Program::build({merged}).text(), HasSubstr("V[(i j)] = view X[i,j]"));
+}
+
 /// Every way to nest two operations means the same in both forms.
 TEST_F(ApiExpression, MeansWhatCppPrecedenceSays) {
   const float p = 3;

@@ -338,6 +338,22 @@ TEST_F(ApiProgram, IsReadFromAFile) {
   EXPECT_THAT(result["C"].values<float>(), equals(product(a, b)));
 }
 
+TEST_F(ApiProgram, StopsARunWhenItIsAskedTo) {
+  const Program program = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]");
+  const std::map<std::string, Tensor> inputs{{"A", random_like({64, 64}, 1)}, {"B", random_like({64, 64}, 2)}};
+  std::stop_source stop;
+  const einrel::RunOptions whole{.stop = stop.get_token()};
+  const einrel::RunOptions planned{.sites = 2, .stop = stop.get_token()};
+  const auto is_right = equals(product(inputs.at("A"), inputs.at("B")));
+  const Tensor before = program.run(inputs, whole)["C"];
+  EXPECT_THAT(before.values<float>(), is_right);
+  stop.request_stop();
+  for (const einrel::RunOptions& options : {whole, planned})
+    EXPECT_THAT(message_of<einrel::RunError>([&] { program.run(inputs, options); }), HasSubstr("was stopped"));
+  const Tensor after = program.run(inputs)["C"];
+  EXPECT_THAT(after.values<float>(), is_right);
+}
+
 TEST(ApiEinsum, ComputesWhatPlainLoopsDo) {
   const Tensor a = random_like({3, 4}, 1);
   const Tensor b = random_like({4, 2}, 2);

@@ -289,7 +289,7 @@ SourceText einsum_source(const EinsumRequest& request) {
 
 void check_reduction(const EinsumRequest& request) { choose_reducer(request, false); }
 
-EinGraph einsum_graph(const EinsumRequest& request) {
+build::Definition einsum_definition(const EinsumRequest& request) {
   const std::size_t count = request.operands.size();
   const SourceText source("<subscripts>", request.subscripts);
   const Subscripts subscripts(source, request.operands);
@@ -301,6 +301,20 @@ EinGraph einsum_graph(const EinsumRequest& request) {
 
   std::vector<DType> dtypes;
   for (const BoundInput& operand : request.operands) dtypes.push_back(operand.readable_as.front());
+  build::Definition definition;
+  definition.name = {einsum_result, {}};
+  definition.labels = subscripts.output();
+  definition.value =
+      request.join ? joined_reads(shown, subscripts, count) : product_of_reads(subscripts, dtypes, logical);
+  const std::vector<build::Name> reduced = subscripts.reduced();
+  const Reducer reducer = choose_reducer(request, logical);
+  if (!reduced.empty()) definition.value.nodes.push_back({{0, shown.text().size()}, build::Reduce{reducer, reduced}});
+  return definition;
+}
+
+EinGraph einsum_graph(const EinsumRequest& request) {
+  const std::size_t count = request.operands.size();
+  const SourceText shown = einsum_source(request);
   build::Program program;
   Environment environment;
   build::Inputs inputs;
@@ -313,17 +327,7 @@ EinGraph einsum_graph(const EinsumRequest& request) {
     environment.inputs[name] = request.operands[i];
   }
   program.statements.push_back({{}, std::move(inputs)});
-
-  build::Definition definition;
-  definition.name = {einsum_result, {}};
-  definition.labels = subscripts.output();
-  definition.value =
-      request.join ? joined_reads(shown, subscripts, count) : product_of_reads(subscripts, dtypes, logical);
-  const Span whole{0, shown.text().size()};
-  const std::vector<build::Name> reduced = subscripts.reduced();
-  const Reducer reducer = choose_reducer(request, logical);
-  if (!reduced.empty()) definition.value.nodes.push_back({whole, build::Reduce{reducer, reduced}});
-  program.statements.push_back({whole, std::move(definition)});
+  program.statements.push_back({{0, shown.text().size()}, einsum_definition(request)});
   return *check(program, shown, environment).graph;
 }
 

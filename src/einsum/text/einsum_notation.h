@@ -28,6 +28,10 @@ SourceText einsum_source(const EinsumRequest& request);
 /// Throws UserError for a reduction that there is not.
 void check_reduction(const EinsumRequest& request);
 
+/// The statement that the request is: `einsum_result`, of tensors named operand_name(...).
+/// Throws ProgramError that points into the subscripts or the join expression.
+build::Definition einsum_definition(const EinsumRequest& request);
+
 /// The request as a program of one statement over inputs named operand_name(...), checked and as a graph. Dimensions
 /// of extent 1 broadcast against longer ones under the same label, as in NumPy.
 /// Throws ProgramError that points into the subscripts or the join expression.

@@ -105,6 +105,10 @@ TaskThreads::TaskThreads(std::size_t threads) : team_(threads) {
   for (std::size_t i = 0; i < threads; ++i) alone_.emplace_back(1, false, team_.pool());
 }
 
+void TaskThreads::heed(const std::stop_token& stop) {
+  for (Workers& alone : alone_) alone.heed(stop);
+}
+
 TaskReport TaskThreads::run(const PreparedTasks& tasks, const TaskBindings& bindings) {
   if (tasks.graph().memory != SiteMemory::shared) throw Bug("a task graph for several processes");
   const auto start = std::chrono::steady_clock::now();

@@ -22,6 +22,9 @@ class TaskThreads {
   TaskThreads& operator=(const TaskThreads&) = delete;
   ~TaskThreads() = default;
 
+  /// As Workers::heed.
+  void heed(const std::stop_token& stop);
+
   /// Runs all tasks of a graph whose sites share memory. Those that come first in the graph go first, as far as they
   /// can, and tasks get their turn in this order, so that little is alive at a time. `tasks` are made ready for these
   /// inputs. When a task throws, no other

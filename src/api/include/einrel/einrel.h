@@ -55,6 +55,7 @@ using api::to_float16;
 using api::Cost;
 using api::Dims;
 using api::einsum;
+using api::EinsumOperand;
 using api::EinsumOptions;
 using api::ExplainOptions;
 using api::peak_memory;

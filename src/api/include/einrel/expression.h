@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -101,13 +102,14 @@ class Variable {
   Expression operator()(const Index&... indices) const {
     return element({Expression(indices)...});
   }
+  /// The same, of as many indices as there are in the vector.
+  Expression element(const std::vector<Expression>& indices) const;
 
  private:
   friend class Expression;
   friend struct ExpressionAccess;
   struct Statement;
   explicit Variable(std::shared_ptr<Statement> statement);
-  Expression element(const std::vector<Expression>& indices) const;
 
   std::shared_ptr<Statement> statement_;
 };
@@ -126,6 +128,8 @@ class LabelGroup {
   LabelGroup(const Label& label) : labels_{label} {}  // NOLINT(google-explicit-constructor): {b, s, {h, d}}
   /// A dimension that several labels make up.
   LabelGroup(std::initializer_list<Label> labels) : labels_(labels) {}
+  /// The same.
+  explicit LabelGroup(Labels labels) : labels_(std::move(labels)) {}
 
   /// In order.
   const Labels& labels() const { return labels_; }
@@ -138,6 +142,21 @@ class LabelGroup {
 /// `H[b,s,h,d] = view X[b,s,(h d)]`. Every label stands once on each side; one extent of a group may be left open.
 Variable view(const std::string& name, const std::vector<LabelGroup>& to, const Variable& source,
               const std::vector<LabelGroup>& from);
+
+/// A variable that an einsum takes, with what is known of it.
+struct EinsumOperand {
+  Variable variable;  ///< to read
+  DType dtype;        ///< of its elements
+  Shape shape;        ///< in full
+};
+
+/// The einsum of program.h as a part of a program: `C[i,k] = sum[j] A[i,j] * B[j,k]` is
+/// `einsum("C", "ij,jk->ik", {{a, DType::f32, {2, 3}}, {b, DType::f32, {3, 4}}})`, with a join and a reduction as
+/// there. Its labels are the letters of the subscripts, and e0, e1, ... for "...". Throws UserError that points into
+/// the subscripts or the join.
+Variable einsum(const std::string& name, std::string_view subscripts, const std::vector<EinsumOperand>& operands,
+                const std::optional<std::string>& join = std::nullopt,
+                const std::optional<std::string>& reduce = std::nullopt);
 
 /// How `of` changes with each element of each of `by`: `gradient NAMES = of wrt BY`. They have the labels and the types
 /// of `by`, and are variables like others. `of` is one number; or of any shape, and `given` of the same shape is what

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,9 @@ struct RunOptions {
   std::optional<std::filesystem::path> spill = {};  ///< the folder they go to; else the system's temporary one
   std::optional<std::size_t> steps = {};            ///< of a program with state, at most; else one
   std::optional<State> state = {};                  ///< to go on from; else the initial values are computed
+  /// Once it is asked for, the run ends with RunError, soon: where a thread begins its next part of a tensor. Not a run
+  /// with `memory`.
+  std::stop_token stop = {};
 };
 
 /// What a run took.

@@ -1,0 +1,375 @@
+"""Einrel: programs over large tensors in extended Einstein notation, planned and run by themselves.
+
+>>> import numpy as np, einrel as er
+>>> a, b = np.ones((2, 3)), np.ones((3, 2))
+>>> np.asarray(er.einsum("ik,kj->ij", a, b))
+array([[3., 3.],
+       [3., 3.]])
+
+Functions have the names of the array API standard, and NumPy's rules of broadcasting and types. They make lazy arrays,
+which are computed when their elements are asked for.
+"""
+
+import os
+from math import e, inf, nan, pi
+
+from . import _native
+from ._array import Array, asarray
+from ._compute import bytes_of, compute, grad, jit
+from ._creation import (
+    arange,
+    empty,
+    empty_like,
+    eye,
+    from_dlpack,
+    full,
+    full_like,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    tril,
+    triu,
+    zeros,
+    zeros_like,
+)
+from ._dtypes import bfloat16, float16, float32, float64, int32, int64
+from ._dtypes import bool_ as bool
+from ._elementwise import BINARY as _BINARY
+from ._elementwise import UNARY as _UNARY
+from ._functions import (
+    Unsupported as _Unsupported,
+)
+from ._functions import (
+    astype,
+    bitwise_and,
+    bitwise_invert,
+    bitwise_or,
+    bitwise_xor,
+    ceil,
+    clip,
+    conj,
+    floor,
+    floor_divide,
+    isfinite,
+    isinf,
+    pow,
+    real,
+    remainder,
+    round,
+    trunc,
+    where,
+)
+from ._indexing import take, take_along_axis
+from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, result_type
+from ._einsum import einsum
+from ._linalg import diagonal, matmul, outer, tensordot, trace, vecdot
+from ._native import Bug, ProgramError, RunError
+from ._program import Program, Results, load_program, program
+from ._reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    isin,
+    layer_norm,
+    log_softmax,
+    logsumexp,
+    max,
+    mean,
+    min,
+    prod,
+    rms_norm,
+    softmax,
+    std,
+    sum,
+    var,
+)
+from ._shapes import (
+    broadcast_arrays,
+    broadcast_shapes,
+    broadcast_to,
+    concat,
+    diff,
+    expand_dims,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    permute_dims,
+    repeat,
+    reshape,
+    roll,
+    squeeze,
+    stack,
+    tile,
+    transpose,
+    unstack,
+)
+from . import _indexing, _numpy, linalg
+
+__version__ = "0.1.0"
+__array_api_version__ = "2025.12"
+
+newaxis = None
+
+abs = _UNARY["abs"]
+acosh = _UNARY["acosh"]
+add = _BINARY["add"]
+asinh = _UNARY["asinh"]
+atanh = _UNARY["atanh"]
+copysign = _BINARY["copysign"]
+cos = _UNARY["cos"]
+cosh = _UNARY["cosh"]
+divide = _BINARY["divide"]
+equal = _BINARY["equal"]
+erf = _UNARY["erf"]
+exp = _UNARY["exp"]
+expm1 = _UNARY["expm1"]
+gelu = _UNARY["gelu"]
+greater = _BINARY["greater"]
+greater_equal = _BINARY["greater_equal"]
+hypot = _BINARY["hypot"]
+isnan = _UNARY["isnan"]
+less = _BINARY["less"]
+less_equal = _BINARY["less_equal"]
+log = _UNARY["log"]
+log10 = _UNARY["log10"]
+log1p = _UNARY["log1p"]
+log2 = _UNARY["log2"]
+logaddexp = _BINARY["logaddexp"]
+logical_and = _BINARY["logical_and"]
+logical_not = _UNARY["logical_not"]
+logical_or = _BINARY["logical_or"]
+logical_xor = _BINARY["logical_xor"]
+maximum = _BINARY["maximum"]
+minimum = _BINARY["minimum"]
+multiply = _BINARY["multiply"]
+negative = _UNARY["negative"]
+not_equal = _BINARY["not_equal"]
+positive = _UNARY["positive"]
+reciprocal = _UNARY["reciprocal"]
+relu = _UNARY["relu"]
+rsqrt = _UNARY["rsqrt"]
+sigmoid = _UNARY["sigmoid"]
+sign = _UNARY["sign"]
+signbit = _UNARY["signbit"]
+silu = _UNARY["silu"]
+sin = _UNARY["sin"]
+sinh = _UNARY["sinh"]
+sqrt = _UNARY["sqrt"]
+square = _UNARY["square"]
+stop_gradient = _UNARY["stop_gradient"]
+subtract = _BINARY["subtract"]
+tan = _UNARY["tan"]
+tanh = _UNARY["tanh"]
+
+# What the language cannot say: no inverses of sine, cosine and tangent, no bits, no complex numbers, no order, no
+# running results, and no shapes that depend on elements.
+acos = _Unsupported("acos")
+asin = _Unsupported("asin")
+atan = _Unsupported("atan")
+atan2 = _Unsupported("atan2")
+argsort = _Unsupported("argsort")
+bitwise_left_shift = _Unsupported("bitwise_left_shift")
+bitwise_right_shift = _Unsupported("bitwise_right_shift")
+cumulative_prod = _Unsupported("cumulative_prod")
+cumulative_sum = _Unsupported("cumulative_sum")
+imag = _Unsupported("imag")
+nextafter = _Unsupported("nextafter")
+nonzero = _Unsupported("nonzero")
+searchsorted = _Unsupported("searchsorted")
+sort = _Unsupported("sort")
+unique_all = _Unsupported("unique_all")
+unique_counts = _Unsupported("unique_counts")
+unique_inverse = _Unsupported("unique_inverse")
+unique_values = _Unsupported("unique_values")
+
+for _error in (ProgramError, RunError, Bug):
+    _error.__module__ = "einrel"
+
+# Threads are not in the child of a fork, which makes its own.
+os.register_at_fork(after_in_child=_native.forked)
+
+__all__ = [
+    "Array",
+    "Bug",
+    "Program",
+    "ProgramError",
+    "Results",
+    "RunError",
+    "__array_api_version__",
+    "__array_namespace_info__",
+    "__version__",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "all",
+    "any",
+    "arange",
+    "argmax",
+    "argmin",
+    "argsort",
+    "asarray",
+    "asin",
+    "asinh",
+    "astype",
+    "atan",
+    "atan2",
+    "atanh",
+    "bfloat16",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "bool",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "bytes_of",
+    "can_cast",
+    "ceil",
+    "clip",
+    "compute",
+    "concat",
+    "conj",
+    "copysign",
+    "cos",
+    "cosh",
+    "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diagonal",
+    "diff",
+    "divide",
+    "e",
+    "einsum",
+    "empty",
+    "empty_like",
+    "equal",
+    "erf",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "eye",
+    "finfo",
+    "flip",
+    "float16",
+    "float32",
+    "float64",
+    "floor",
+    "floor_divide",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "gelu",
+    "grad",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "iinfo",
+    "imag",
+    "inf",
+    "int32",
+    "int64",
+    "isdtype",
+    "isfinite",
+    "isin",
+    "isinf",
+    "isnan",
+    "jit",
+    "layer_norm",
+    "less",
+    "less_equal",
+    "linalg",
+    "linspace",
+    "load_program",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "log_softmax",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logsumexp",
+    "matmul",
+    "matrix_transpose",
+    "max",
+    "maximum",
+    "mean",
+    "meshgrid",
+    "min",
+    "minimum",
+    "moveaxis",
+    "multiply",
+    "nan",
+    "negative",
+    "newaxis",
+    "nextafter",
+    "nonzero",
+    "not_equal",
+    "ones",
+    "ones_like",
+    "outer",
+    "permute_dims",
+    "pi",
+    "positive",
+    "pow",
+    "prod",
+    "program",
+    "real",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "repeat",
+    "reshape",
+    "result_type",
+    "rms_norm",
+    "roll",
+    "round",
+    "rsqrt",
+    "searchsorted",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "silu",
+    "sin",
+    "sinh",
+    "softmax",
+    "sort",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "stop_gradient",
+    "subtract",
+    "sum",
+    "take",
+    "take_along_axis",
+    "tan",
+    "tanh",
+    "tensordot",
+    "tile",
+    "trace",
+    "transpose",
+    "tril",
+    "triu",
+    "trunc",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "unstack",
+    "var",
+    "vecdot",
+    "where",
+    "zeros",
+    "zeros_like",
+]

@@ -1,0 +1,387 @@
+"""The lazy array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import einrel as er
+
+from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as
+from ._formula import apply, kept, permuted_view
+from ._native import Definition, ExplainOptions, Node, Type
+from ._native import compute as compute_nodes
+from ._native import explain as explain_nodes
+
+NDArray = npt.NDArray[Any]
+
+_BITS = np.dtype(np.uint16)  # as which elements of bfloat16 cross the border
+
+
+def _is_operand(value: Any) -> bool:
+    """Whether an operator takes it; if not, Python asks the other side."""
+    plain = (Array, np.ndarray, np.generic, bool, int, float, complex, list, tuple)
+    return isinstance(value, plain) or hasattr(value, "__dlpack__")
+
+
+def _operator(name: str) -> Callable[[Array, Any], Array]:
+    def method(self: Array, other: Any) -> Any:
+        return getattr(er, name)(self, other) if _is_operand(other) else NotImplemented
+
+    return method
+
+
+def _reflected(name: str) -> Callable[[Array, Any], Array]:
+    def method(self: Array, other: Any) -> Any:
+        return getattr(er, name)(other, self) if _is_operand(other) else NotImplemented
+
+    return method
+
+
+def _reduction(name: str) -> Callable[..., Array]:
+    def method(self: Array, axis: Any = None, **options: Any) -> Any:
+        return getattr(er, name)(self, axis=axis, **options)
+
+    method.__doc__ = f"See `einrel.{name}`."
+    return method
+
+
+class Array:
+    """An array that is computed when its elements are asked for; it does not change.
+
+    `numpy.asarray(x)`, `float(x)`, `x.tolist()` and `einrel.compute` compute; all else makes new arrays. Arrays that
+    NumPy made are read where they are: what is written there before an array is computed is seen by it.
+
+    >>> import numpy as np
+    >>> x = er.asarray(np.arange(6.0).reshape(2, 3))
+    >>> (x * 2 + 1).shape
+    (2, 3)
+    >>> np.asarray((x @ x.T)[0])
+    array([ 5., 14.])
+    """
+
+    __slots__ = ("__weakref__", "_node")
+    __array_priority__ = 1000
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    # What is known before it is computed
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of every dimension."""
+        return self._node.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements, a NumPy dtype."""
+        return BY_NAME[self._node.type.dtype]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """Where elements lie."""
+        return "cpu"
+
+    @property
+    def T(self) -> Array:
+        """The transpose: dimensions the other way round."""
+        return er.permute_dims(self, tuple(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Array:
+        """The last two dimensions swapped."""
+        return er.matrix_transpose(self)
+
+    @property
+    def real(self) -> Array:
+        """Itself: there are no complex numbers yet."""
+        return self
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape[0]
+
+    # What computes
+
+    def compute(self, **options: Any) -> Array:
+        """Computes the elements, which stay; options as for `einrel.compute`."""
+        er.compute(self, **options)
+        return self
+
+    def explain(
+        self,
+        *,
+        sites: int | None = None,
+        planners: tuple[str, ...] = (),
+        cost: str | None = None,
+        machine: str | None = None,
+        memory: int | str | None = None,
+    ) -> str:
+        """What will be computed and how, as text; with options the plan for so many sites, or such a machine."""
+        bytes_ = er.bytes_of(memory)
+        how = ExplainOptions(sites=sites, planners=list(planners), cost=cost, machine=machine, memory=bytes_)
+        return explain_nodes([self._node], how)
+
+    def _elements(self) -> NDArray:
+        """The elements, where they are."""
+        node = self._node
+        if not node.is_computed:
+            compute_nodes([node])
+        elements = np.asarray(node.elements)
+        return elements.view(bfloat16) if elements.dtype == _BITS else elements
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NDArray:
+        elements = self._elements()
+        if dtype is not None and elements.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"elements of type {self.dtype} as {dtype} without a copy")
+            return elements.astype(dtype)
+        return elements.copy() if copy else elements
+
+    def __bool__(self) -> bool:
+        return bool(self._elements())
+
+    def __int__(self) -> int:
+        return int(self._elements())
+
+    def __float__(self) -> float:
+        return float(self._elements())
+
+    def __complex__(self) -> complex:
+        return complex(self._elements())
+
+    def __index__(self) -> int:
+        return self._elements().__index__()
+
+    def item(self, *at: int) -> Any:
+        """The one element, or that one, as a Python number."""
+        return self._elements().item(*at)
+
+    def tolist(self) -> Any:
+        """The elements as Python numbers in nested lists."""
+        return self._elements().tolist()
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.shape:
+            raise TypeError("iteration over an array without dimensions")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        if not self._node.is_computed:
+            return f"einrel.Array(shape={self.shape}, dtype={self.dtype}, not computed)"
+        return repr(self._elements()).replace("array(", "einrel.Array(", 1)
+
+    def __format__(self, format_spec: str) -> str:
+        return format(self._elements()[()] if self.ndim == 0 else repr(self), format_spec)
+
+    # Protocols
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version is not None and api_version > "2025.12":
+            raise ValueError(f"version {api_version} of the array API: this is 2025.12")
+        return er
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return er._numpy.call_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        return er._numpy.call_function(function, arguments, options)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._elements().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (asarray, (self._elements(),))
+
+    def __copy__(self) -> Array:
+        return Array(self._node)
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return asarray(self._elements().copy())
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Array:
+        """Itself: elements lie in the memory of this process."""
+        if device != "cpu" or stream is not None:
+            raise ValueError(f"there is no device {device!r}: the only one is 'cpu', without streams")
+        return self
+
+    # Methods that libraries written for NumPy call
+
+    def astype(self, dtype: npt.DTypeLike, copy: bool = True) -> Array:
+        """The elements as another type; see `einrel.astype`."""
+        return er.astype(self, dtype, copy=copy)
+
+    def reshape(self, *shape: Any) -> Array:
+        """The same elements, in row-major order, under another shape: `x.reshape(2, -1)`."""
+        return er.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+
+    def transpose(self, *axes: Any) -> Array:
+        """The dimensions in another order; see `einrel.permute_dims`."""
+        return er.transpose(self, (axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes) or None)
+
+    sum = _reduction("sum")
+    prod = _reduction("prod")
+    max = _reduction("max")
+    min = _reduction("min")
+    mean = _reduction("mean")
+    var = _reduction("var")
+    std = _reduction("std")
+    any = _reduction("any")
+    all = _reduction("all")
+    argmax = _reduction("argmax")
+    argmin = _reduction("argmin")
+
+    def squeeze(self, axis: Any = None) -> Array:
+        """Without dimensions of extent 1; see `einrel.squeeze`."""
+        return er.squeeze(self, axis)
+
+    def ravel(self) -> Array:
+        """All elements in row-major order, in one dimension."""
+        return er.reshape(self, (-1,))
+
+    def dot(self, other: Operand) -> Array:
+        """The product of matrices; see `einrel.matmul`."""
+        return er.matmul(self, other)
+
+    def copy(self) -> Array:
+        """Itself: an array does not change."""
+        return Array(self._node)
+
+    # Operators
+
+    def __getitem__(self, key: Any) -> Array:
+        return er._indexing.get(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError("an einrel.Array does not change: make another one, as with einrel.where")
+
+    def __pos__(self) -> Array:
+        return er.positive(self)
+
+    def __neg__(self) -> Array:
+        return er.negative(self)
+
+    def __abs__(self) -> Array:
+        return er.abs(self)
+
+    def __invert__(self) -> Array:
+        return er.bitwise_invert(self)
+
+    __add__ = _operator("add")
+    __radd__ = _reflected("add")
+    __sub__ = _operator("subtract")
+    __rsub__ = _reflected("subtract")
+    __mul__ = _operator("multiply")
+    __rmul__ = _reflected("multiply")
+    __truediv__ = _operator("divide")
+    __rtruediv__ = _reflected("divide")
+    __floordiv__ = _operator("floor_divide")
+    __rfloordiv__ = _reflected("floor_divide")
+    __mod__ = _operator("remainder")
+    __rmod__ = _reflected("remainder")
+    __pow__ = _operator("pow")
+    __rpow__ = _reflected("pow")
+    __matmul__ = _operator("matmul")
+    __rmatmul__ = _reflected("matmul")
+    __and__ = _operator("bitwise_and")
+    __rand__ = _reflected("bitwise_and")
+    __or__ = _operator("bitwise_or")
+    __ror__ = _reflected("bitwise_or")
+    __xor__ = _operator("bitwise_xor")
+    __rxor__ = _reflected("bitwise_xor")
+    __lshift__ = _operator("bitwise_left_shift")
+    __rlshift__ = _reflected("bitwise_left_shift")
+    __rshift__ = _operator("bitwise_right_shift")
+    __rrshift__ = _reflected("bitwise_right_shift")
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
+    __eq__ = _operator("equal")  # type: ignore[assignment]
+    __ne__ = _operator("not_equal")  # type: ignore[assignment]
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Number = bool | int | float
+Operand = Array | NDArray | Number
+
+
+@kept
+def _permutation(type: Type, order: tuple[int, ...]) -> Definition:
+    return permuted_view(type, order)
+
+
+def _leaf(elements: NDArray) -> Node:
+    """A node that reads an array where it is if it can, else a copy."""
+    if elements.dtype == bfloat16:
+        return Node.leaf(np.ascontiguousarray(elements).reshape(elements.shape).view(_BITS), True)
+    order = tuple(sorted(range(elements.ndim), key=lambda d: -elements.strides[d]))
+    rows = elements.transpose(order)
+    if elements.dtype not in NAMES or not rows.flags.c_contiguous or not elements.flags.aligned:
+        return Node.leaf(np.require(elements, computed_as(elements.dtype), ["C", "A"]))
+    leaf = Node.leaf(rows)
+    back = tuple(order.index(d) for d in range(elements.ndim))
+    return apply(_permutation(leaf.type, back), leaf)
+
+
+def node_of(value: Any) -> Node:
+    """The node of an array: of ours, NumPy's, whatever gives its elements by DLPack, or a number."""
+    if isinstance(value, Array):
+        return value._node
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("an array with a mask: give x.filled(...), or the mask beside the elements")
+    if isinstance(value, np.ndarray):
+        try:
+            return Node.leaf(value)
+        except (BufferError, ValueError):
+            return _leaf(value)
+    if not isinstance(value, np.generic) and hasattr(value, "__dlpack__"):
+        return node_of(np.from_dlpack(value))
+    return node_of(np.asarray(value))
+
+
+def asarray(
+    value: Any, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None, copy: bool | None = None
+) -> Array:
+    """An array of these elements, which are not copied where their type and order allow it.
+
+    >>> asarray([[1, 2], [3, 4]]).dtype
+    dtype('int64')
+    """
+    if device not in (None, "cpu"):
+        raise ValueError(f"there is no device {device!r}: the only one is 'cpu'")
+    if not isinstance(value, Array):
+        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
+            value = np.from_dlpack(value)
+        wanted = None if dtype is None else computed_as(np.dtype(dtype))
+        plain = np.array(value, dtype=wanted) if copy else np.asarray(value, dtype=wanted)
+        if copy is False and isinstance(value, (list, tuple, int, float)):
+            raise ValueError("elements that are no array's yet have to be copied")
+        return Array(node_of(plain))
+    if copy:
+        value = Array(node_of(value._elements().copy()))
+    return value if dtype is None else er.astype(value, dtype)

@@ -1,0 +1,181 @@
+"""Computing, gradients and traced functions."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+from ._array import Array, node_of
+from ._native import Definition, ExplainOptions, Node, RunOptions, Traced, copy_graph
+from ._native import compute as compute_nodes
+
+Memory = int | str | None
+
+
+def bytes_of(memory: Memory) -> int | None:
+    """A number of bytes: one, or a text as the command takes it.
+
+    >>> bytes_of("2KiB")
+    2048
+    """
+    if not isinstance(memory, str):
+        return memory
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt]?)(i?)b?", memory, re.IGNORECASE)
+    if match is None:
+        raise ValueError(f"memory={memory!r} is no size: one is a number of bytes, or as '2GiB' or '40M'")
+    number, unit, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
+
+
+def run_options(
+    *,
+    threads: int | None = None,
+    sites: int | None = None,
+    planner: str | None = None,
+    cost: str | None = None,
+    machine: str | None = None,
+    memory: Memory = None,
+    spill: str | Path | None = None,
+    scalars: Mapping[str, float] | None = None,
+    **state: Any,
+) -> RunOptions:
+    """How to run: the options of the command `einrel run` (docs/running.md).
+
+    `threads` compute; with any of the others a run follows a plan: for `sites` sites, by `planner`, least in `cost`, on
+    `machine`, in `memory` bytes besides inputs and outputs, what does not fit in the folder `spill`.
+    """
+    return RunOptions(
+        threads=threads,
+        sites=sites,
+        planner=planner,
+        cost=cost,
+        machine=machine,
+        memory=bytes_of(memory),
+        spill=None if spill is None else str(spill),
+        scalars=dict(scalars or {}),
+        **state,
+    )
+
+
+def compute(*arrays: Array, **options: Any) -> tuple[Array, ...]:
+    """Computes arrays at once: what they share is computed once. They keep their elements.
+
+    >>> import numpy as np
+    >>> x = Array(node_of(np.ones(3)))
+    >>> total, mean = compute(x.sum(), x.mean(), threads=1)
+    >>> float(total), float(mean)
+    (3.0, 1.0)
+    """
+    compute_nodes([node_of(array) for array in arrays], run_options(**options))
+    return arrays
+
+
+@overload
+def grad(of: Array, wrt: Array) -> Array: ...
+@overload
+def grad(of: Array, wrt: Sequence[Array]) -> list[Array]: ...
+def grad(of: Array, wrt: Array | Sequence[Array]) -> Array | list[Array]:
+    """How the number `of` changes with each element of `wrt`, which it was made of: one array, or several at once.
+
+    `of` must not have been computed yet: what has been forgets how it was made.
+
+    >>> import numpy as np
+    >>> w = Array(node_of(np.array([1.0, 2.0])))
+    >>> grad((w * w).sum(), w).tolist()
+    [2.0, 4.0]
+    """
+    if isinstance(wrt, Array):
+        return grad(of, [wrt])[0]
+    nodes = copy_graph([node_of(array) for array in [of, *wrt]])
+    types = [node.type for node in nodes]
+    return [Array(Node.of(Definition.gradient(types, which), nodes)) for which in range(len(wrt))]
+
+
+def _flatten(value: Any, leaves: list[Array]) -> Any:
+    """The form of nested lists, tuples and dicts; their arrays are appended to `leaves`."""
+    if isinstance(value, dict):
+        return ("dict", tuple((key, _flatten(value[key], leaves)) for key in value))
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, tuple(_flatten(item, leaves) for item in value))
+    if isinstance(value, (str, bytes, bool, type(None))):
+        return ("constant", value)
+    leaves.append(Array(node_of(value)))
+    return ("array", None)
+
+
+def _unflatten(form: Any, leaves: list[Array]) -> Any:
+    kind, parts = form
+    if kind == "array":
+        return leaves.pop(0)
+    if kind == "constant":
+        return parts
+    if kind == "dict":
+        return {key: _unflatten(part, leaves) for key, part in parts}
+    items = [_unflatten(part, leaves) for part in parts]
+    return items if kind == "list" else tuple(items)
+
+
+class Jitted:
+    """A function of arrays that runs as one program; made by `jit`."""
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._options = run_options(**options)
+        self._traced: dict[Any, tuple[Traced, Any]] = {}
+
+    def _trace(self, form: Any, leaves: list[Array]) -> tuple[Traced, Any]:
+        nodes = [node._node for node in leaves]
+        key = (form, *[node.type for node in nodes])
+        if key not in self._traced:
+            arguments = [Node.argument(node.type) for node in nodes]
+            positional, named = _unflatten(form, [Array(argument) for argument in arguments])
+            results: list[Array] = []
+            result_form = _flatten(self._function(*positional, **named), results)
+            made = [_identity(result)._node for result in results]
+            self._traced[key] = Traced(made, arguments), result_form
+        return self._traced[key]
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        leaves: list[Array] = []
+        form = _flatten((arguments, named), leaves)
+        traced, result_form = self._trace(form, leaves)
+        nodes = [leaf._node for leaf in leaves]
+        if not all(node.is_computed for node in nodes):
+            compute_nodes(nodes, self._options)
+        return _unflatten(result_form, [Array(node) for node in traced(nodes, self._options)])
+
+    def explain(self, *arguments: Any, **named: Any) -> str:
+        """How it is computed for arguments like these, as text."""
+        leaves: list[Array] = []
+        form = _flatten((arguments, named), leaves)
+        return self._trace(form, leaves)[0].explain(ExplainOptions())
+
+
+def _identity(array: Array) -> Array:
+    """An array that a program can give, also where it is one of its inputs."""
+    from ._shapes import _permutation  # it is made of arrays itself
+
+    node = array._node
+    return Array(Node.of(_permutation(tuple(range(array.ndim)), node.type), [node])) if node.is_leaf else array
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """A function that is traced once for arguments of some types and shapes, and then runs as one program.
+
+    Arguments and results are arrays, in nested lists, tuples and dicts if need be; strings, bools and None are part of
+    the program. Options are those of `compute`.
+
+    >>> import numpy as np
+    >>> @jit
+    ... def distance(x, y):
+    ...     return ((x - y) ** 2).sum() ** 0.5
+    >>> float(distance(np.zeros(2), np.array([3.0, 4.0])))
+    5.0
+    """
+    if function is None:
+        return functools.partial(jit, **options)
+    return Jitted(function, options)

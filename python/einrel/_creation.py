@@ -1,0 +1,247 @@
+"""New arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._array import Array, Operand, asarray, node_of
+from ._dtypes import NAMES, DType, computed_as, float64, int64, is_floating
+from ._formula import apply, cast, element, kept, label, where
+from ._native import Definition, Formula, Type
+from ._shapes import Shape, broadcast_to, reshape, shape_of
+
+# The types that arrays get where none is given, as in NumPy.
+DEFAULT_REAL = float64
+DEFAULT_INTEGER = int64
+
+
+def _dtype(dtype: npt.DTypeLike | None, default: DType) -> DType:
+    return default if dtype is None else computed_as(np.dtype(dtype))
+
+
+def _on_cpu(device: str | None) -> None:
+    if device not in (None, "cpu"):
+        raise ValueError(f"there is no device {device!r}: the only one is 'cpu'")
+
+
+def full(
+    shape: Shape, fill_value: bool | int | float, *, dtype: npt.DTypeLike | None = None, device: str | None = None
+) -> Array:
+    """The same number everywhere.
+
+    >>> full((2, 2), 7).tolist()
+    [[7, 7], [7, 7]]
+    """
+    _on_cpu(device)
+    return broadcast_to(np.asarray(fill_value, _dtype(dtype, np.asarray(fill_value).dtype)), shape_of(shape))
+
+
+def zeros(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """0 everywhere; f64 unless `dtype` says otherwise.
+
+    >>> zeros(2).tolist()
+    [0.0, 0.0]
+    """
+    return full(shape, 0, dtype=_dtype(dtype, DEFAULT_REAL), device=device)
+
+
+def ones(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """1 everywhere; f64 unless `dtype` says otherwise.
+
+    >>> ones(2).tolist()
+    [1.0, 1.0]
+    """
+    return full(shape, 1, dtype=_dtype(dtype, DEFAULT_REAL), device=device)
+
+
+def empty(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """As `zeros`: an array that does not change needs elements.
+
+    >>> empty((2, 3)).shape
+    (2, 3)
+    """
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def full_like(
+    x: Operand, /, fill_value: bool | int | float, *, dtype: npt.DTypeLike | None = None, device: str | None = None
+) -> Array:
+    """The same number everywhere, in the shape and the type of x.
+
+    >>> full_like([1.0, 2.0], 7).tolist()
+    [7.0, 7.0]
+    """
+    like = Array(node_of(x))
+    return full(like.shape, fill_value, dtype=_dtype(dtype, like.dtype), device=device)
+
+
+def zeros_like(x: Operand, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """0 everywhere, in the shape and the type of x.
+
+    >>> zeros_like([1, 2]).tolist()
+    [0, 0]
+    """
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: Operand, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+    """1 everywhere, in the shape and the type of x.
+
+    >>> ones_like([1.0, 2.0]).tolist()
+    [1.0, 1.0]
+    """
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+empty_like = zeros_like
+
+
+@kept
+def _progression(start: float, step: float, count: int, dtype: str) -> Definition:
+    position = label(0) if isinstance(start, int) and isinstance(step, int) else cast("f64", label(0))
+    value = Formula(start) + Formula(step) * position
+    return Definition.statement([], cast(dtype, value), [count], 1)
+
+
+def arange(
+    start: int | float,
+    /,
+    stop: int | float | None = None,
+    step: int | float = 1,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+) -> Array:
+    """start, start + step, ..., up to but not including stop; arange(stop) begins at 0.
+
+    >>> arange(2, 8, 3).tolist()
+    [2, 5]
+    """
+    _on_cpu(device)
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ValueError("a step of 0 leads nowhere")
+    count = max(math.ceil((stop - start) / step), 0)
+    is_whole = all(isinstance(number, int) for number in (start, stop, step))
+    wanted = _dtype(dtype, DEFAULT_INTEGER if is_whole else DEFAULT_REAL)
+    if not is_whole and not is_floating(wanted):
+        start, step = int(start), int(step)
+    return Array(apply(_progression(start, step, count, NAMES[wanted])))
+
+
+@kept
+def _spaced(start: float, stop: float, count: int, parts: int, dtype: str) -> Definition:
+    position = cast("f64", label(0))
+    value = Formula(start) + position * ((stop - start) / max(parts, 1))
+    value = where(label(0) == parts, Formula(stop), value) if parts else value
+    return Definition.statement([], cast(dtype, value), [count], 1)
+
+
+def linspace(
+    start: int | float,
+    stop: int | float,
+    /,
+    num: int,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+    endpoint: bool = True,
+) -> Array:
+    """`num` numbers at equal distances from start to stop, which is the last one if `endpoint`.
+
+    >>> linspace(0, 1, 3).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    _on_cpu(device)
+    parts = num - 1 if endpoint else num
+    wanted = NAMES[_dtype(dtype, DEFAULT_REAL)]
+    return Array(apply(_spaced(float(start), float(stop), num, parts, wanted)))
+
+
+@kept
+def _diagonal_ones(rows: int, columns: int, k: int, dtype: str) -> Definition:
+    return Definition.statement([], cast(dtype, label(0) + k == label(1)), [rows, columns], 2)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
+) -> Array:
+    """1 on diagonal k, 0 elsewhere.
+
+    >>> eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    _on_cpu(device)
+    columns = n_rows if n_cols is None else n_cols
+    return Array(apply(_diagonal_ones(n_rows, columns, k, NAMES[_dtype(dtype, DEFAULT_REAL)])))
+
+
+@kept
+def _triangle(is_upper: bool, k: int, type: Type) -> Definition:
+    rank = len(type.shape)
+    distance = label(rank - 1) - label(rank - 2)
+    is_inside = distance >= k if is_upper else distance <= k
+    own = element(0, [label(d) for d in range(rank)])
+    zero = cast(type.dtype, Formula(0))
+    return Definition.statement([type], where(is_inside, own, zero), list(type.shape), rank)
+
+
+def tril(x: Operand, /, *, k: int = 0) -> Array:
+    """x up to diagonal k of its last two dimensions, 0 above.
+
+    >>> tril([[1, 2], [3, 4]]).tolist()
+    [[1, 0], [3, 4]]
+    """
+    node = node_of(x)
+    return Array(apply(_triangle(False, k, node.type), node))
+
+
+def triu(x: Operand, /, *, k: int = 0) -> Array:
+    """x from diagonal k of its last two dimensions on, 0 below.
+
+    >>> triu([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [0, 4]]
+    """
+    node = node_of(x)
+    return Array(apply(_triangle(True, k, node.type), node))
+
+
+def meshgrid(*arrays: Operand, indexing: str = "xy") -> tuple[Array, ...]:
+    """The coordinates of a grid; with "xy" the first two dimensions are swapped.
+
+    >>> [x.tolist() for x in meshgrid([1, 2], [3, 4], indexing="ij")]
+    [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+    own = [Array(node_of(array)) for array in arrays]
+    order = list(range(len(own)))
+    if indexing == "xy" and len(own) > 1:
+        order[:2] = [1, 0]
+    shape = tuple(own[i].size for i in order)
+    return tuple(
+        broadcast_to(reshape(x, [x.size if order[d] == i else 1 for d in range(len(own))]), shape)
+        for i, x in enumerate(own)
+    )
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array over the elements of another library's, without a copy unless one is asked for.
+
+    >>> from_dlpack(np.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    if isinstance(x, Array):
+        return asarray(x, copy=copy)
+    return Array(node_of(np.from_dlpack(x, device=device, copy=copy)))

@@ -1,0 +1,89 @@
+"""The types of elements: NumPy's, under the names of the language."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+DType = np.dtype[Any]
+
+float32: Final[DType] = np.dtype(np.float32)
+float64: Final[DType] = np.dtype(np.float64)
+float16: Final[DType] = np.dtype(np.float16)
+bfloat16: Final[DType] = np.dtype(ml_dtypes.bfloat16)
+int32: Final[DType] = np.dtype(np.int32)
+int64: Final[DType] = np.dtype(np.int64)
+bool_: Final[DType] = np.dtype(np.bool_)
+
+# By the language's names.
+BY_NAME: Final[dict[str, DType]] = {
+    "f32": float32,
+    "f64": float64,
+    "bf16": bfloat16,
+    "f16": float16,
+    "i32": int32,
+    "i64": int64,
+    "bool": bool_,
+}
+NAMES: Final[dict[DType, str]] = {dtype: name for name, dtype in BY_NAME.items()}
+
+# What comes in is widened to the first type that holds all its values.
+_WIDENED: Final[dict[DType, DType]] = {
+    np.dtype(np.int8): int32,
+    np.dtype(np.uint8): int32,
+    np.dtype(np.int16): int32,
+    np.dtype(np.uint16): int32,
+    np.dtype(np.uint32): int64,
+}
+
+
+def computed_as(dtype: DType) -> DType:
+    """The type that elements of `dtype` are computed in: itself, or i32 or i64 for small integers.
+
+    >>> computed_as(np.dtype("uint8"))
+    dtype('int32')
+    """
+    native = dtype.newbyteorder("=")
+    if native in NAMES:
+        return native
+    if native in _WIDENED:
+        return _WIDENED[native]
+    raise NotImplementedError(f"arrays of {dtype}: Einrel computes with {', '.join(map(str, NAMES))}")
+
+
+def is_floating(dtype: DType) -> bool:
+    """Whether it is one of the four types of real numbers."""
+    return dtype == bfloat16 or dtype.kind == "f"
+
+
+def promoted(*dtypes: DType) -> DType:
+    """The type in which elements of these are computed together, as in NumPy.
+
+    >>> promoted(int32, float32)
+    dtype('float64')
+    """
+    common = dtypes[0]
+    for dtype in dtypes[1:]:
+        if common == dtype or dtype == bool_:
+            continue
+        if common == bool_:
+            common = dtype
+        elif bfloat16 in (common, dtype):
+            other = dtype if common == bfloat16 else common
+            common = {float16: float32, int32: float64, int64: float64}.get(other, other)
+        else:
+            common = np.promote_types(common, dtype)
+    return computed_as(common)
+
+
+def number_dtype(value: complex, beside: DType) -> DType:
+    """The type of a Python number beside an array of type `beside`: the array's, unless that is of a lower kind."""
+    if isinstance(value, complex):
+        raise NotImplementedError("complex numbers: the language has none yet")
+    if isinstance(value, bool):
+        return beside
+    if isinstance(value, int):
+        return int64 if beside == bool_ else beside
+    return beside if is_floating(beside) else float64

@@ -1,0 +1,121 @@
+"""Einsum in NumPy's notation."""
+
+from __future__ import annotations
+
+import operator
+import string
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ._array import Array, node_of
+from ._dtypes import computed_as
+from ._formula import apply, kept
+from ._functions import astype
+from ._native import Definition, Node, Type
+
+# As NumPy numbers them: in this order implicit outputs have their labels.
+_LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase
+
+
+@kept
+def _einsum(subscripts: str, join: str | None, reduce: str | None, *types: Type) -> Definition:
+    return Definition.einsum(list(types), subscripts, join, reduce)
+
+
+def _letter(number: Any) -> str:
+    if number is Ellipsis:
+        return "..."
+    position = operator.index(number)
+    if not 0 <= position < len(_LETTERS):
+        raise ValueError(f"label {position}: labels of the interleaved form are from 0 up to {len(_LETTERS) - 1}")
+    return _LETTERS[position]
+
+
+def _letters(sublist: Any) -> str:
+    """Subscripts of the interleaved form: letters for numbers."""
+    if not isinstance(sublist, (Sequence, np.ndarray)):
+        raise TypeError(f"the subscripts of an operand are a sequence of numbers, not {sublist!r}")
+    return "".join(map(_letter, sublist))
+
+
+def _from_interleaved(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
+    """einsum(A, [0, 1], B, [1, 2], [0, 2]) as subscripts and operands."""
+    pairs = len(arguments) // 2
+    operands = list(arguments[: 2 * pairs : 2])
+    terms = ",".join(_letters(sublist) for sublist in arguments[1 : 2 * pairs : 2])
+    return terms + ("->" + _letters(arguments[-1]) if len(arguments) % 2 else ""), operands
+
+
+def einsum(
+    *arguments: Any,
+    out: npt.NDArray[Any] | None = None,
+    dtype: npt.DTypeLike | None = None,
+    order: str = "K",
+    casting: str = "safe",
+    optimize: Any = False,
+    join: str | None = None,
+    reduce: str | None = None,
+) -> Any:
+    """NumPy's einsum, with any formula in place of the product and any reduction in place of the sum.
+
+    `join` is a formula of the language in which the operands are x, y, z, or x1, x2, ... if there are more; `reduce` a
+    reduction of it. `optimize` is taken and not needed: the order of products is planned in any case. Results are in
+    row-major order, whatever `order` asks for. With `out`, the result is computed, written there, and `out` returned.
+
+    >>> a, b = np.arange(6.0).reshape(2, 3), np.ones((3, 2))
+    >>> einsum("ij,jk->ik", a, b).tolist()
+    [[3.0, 3.0], [12.0, 12.0]]
+    >>> einsum("ik,jk->ij", a, a, join="sq(x-y)", reduce="max").tolist()
+    [[0.0, 9.0], [9.0, 0.0]]
+    """
+    if not arguments:
+        raise ValueError("einsum needs subscripts and operands")
+    if isinstance(arguments[0], str):
+        subscripts, operands = arguments[0], list(arguments[1:])
+    else:
+        subscripts, operands = _from_interleaved(arguments)
+    if not (out is None and dtype is None and order == "K" and casting == "safe"):
+        return _with_options(subscripts, operands, out, dtype, order, casting, join, reduce)
+    nodes = [node_of(operand) for operand in operands]
+    return Array(Node.of(_einsum(subscripts, join, reduce, *[node.type for node in nodes]), nodes))
+
+
+def _with_options(
+    subscripts: str,
+    operands: Sequence[Any],
+    out: Any,
+    dtype: npt.DTypeLike | None,
+    order: str,
+    casting: Any,
+    join: str | None,
+    reduce: str | None,
+) -> Any:
+    if order not in ("C", "F", "A", "K", "c", "f", "a", "k"):
+        raise ValueError(f"order {order!r}: it is one of C, F, A and K")
+    if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        raise ValueError(f"casting {casting!r}: it is one of no, equiv, safe, same_kind and unsafe")
+    arrays = [Array(node_of(operand)) for operand in operands]
+    given = np.result_type(*[getattr(operand, "dtype", array.dtype) for operand, array in zip(operands, arrays)])
+    if dtype is not None:
+        wanted = np.dtype(dtype)
+        _check_cast(given, wanted, casting)
+        arrays, given = [astype(array, computed_as(wanted)) for array in arrays], wanted
+    nodes = [array._node for array in arrays]
+    result = Array(apply(_einsum(subscripts, join, reduce, *[node.type for node in nodes]), *nodes))
+    if out is None:
+        return result
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is an array of NumPy's, not {out!r}")
+    if out.shape != result.shape:
+        raise ValueError(f"a result of shape {result.shape} for an array of shape {out.shape}")
+    _check_cast(given, out.dtype, casting)
+    np.copyto(out, np.asarray(result), casting="unsafe")
+    return out
+
+
+def _check_cast(own: np.dtype[Any], wanted: np.dtype[Any], casting: Any) -> None:
+    if not np.can_cast(own, wanted, casting):
+        raise TypeError(f"einsum of {own} as {wanted} under the rule {casting!r}")

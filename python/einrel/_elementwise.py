@@ -1,0 +1,301 @@
+"""Functions of one element of each operand, by NumPy's rules of broadcasting and of types."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from ._array import Array, Operand, node_of
+from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int32, int64, is_floating, number_dtype, promoted
+from ._formula import apply, broadcast_element, call, cast, kept, where
+from ._native import Definition, Formula, Node, Type
+
+# Which operands a function takes, and in which type they are computed.
+#   number: any, as they are        signed: no bool          floating: as floats, integers as f64
+#   real: floats and i32            bool: truth values       same: any, of one type
+Kind = Literal["number", "signed", "floating", "real", "bool"]
+
+
+def _computing(kind: Kind, name: str, dtypes: Sequence[DType]) -> DType:
+    """The type that operands of these types are computed in."""
+    common = promoted(*dtypes)
+    if kind == "floating":
+        return common if is_floating(common) else float64
+    if kind == "signed" and common == bool_:
+        raise TypeError(f"{name} of bools: cast them first, or use logical functions")
+    if kind == "real" and common == int64:
+        raise NotImplementedError(f"{name} of int64: the language does not divide integers; int32 and floats work")
+    if kind == "real" and common == bool_:
+        return int32
+    return common
+
+
+class Elementwise:
+    """A function over formulas, with what it takes; called with arrays."""
+
+    def __init__(self, name: str, kind: Kind, formula: Callable[..., Formula], summary: str, example: str) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.__module__ = "einrel"
+        self.__doc__ = f"{summary}\n\n{example}" if example else summary
+        self._kind: Kind = kind
+        self._formula = formula
+
+    def __repr__(self) -> str:
+        return f"<function einrel.{self.__name__}>"
+
+    def of(self, *operands: Operand) -> Array:
+        """What it is of these."""
+        nodes = together(operands)
+        return Array(apply(_definition(self, *[node.type for node in nodes]), *nodes))
+
+    def definition(self, types: Sequence[Type]) -> Definition:
+        """What computes it of operands of these types."""
+        shape = np.broadcast_shapes(*[type.shape for type in types])
+        dtypes = [BY_NAME[type.dtype] for type in types]
+        computing = NAMES[_computing(self._kind, self.__name__, dtypes)]
+        arguments = []
+        for operand, type in enumerate(types):
+            value = broadcast_element(operand, type.shape, shape)
+            arguments.append(value if type.dtype == computing else cast(computing, value))
+        value = self._formula(*arguments) if computing != "bool" else self._of_bools(arguments)
+        return Definition.statement(list(types), value, list(shape), len(shape))
+
+    def _of_bools(self, arguments: Sequence[Formula]) -> Formula:
+        return _OF_BOOLS.get(self.__name__, self._formula)(*arguments)
+
+
+class Unary(Elementwise):
+    """A function of one operand."""
+
+    def __call__(self, x: Operand, /) -> Array:
+        return self.of(x)
+
+
+class Binary(Elementwise):
+    """A function of two operands."""
+
+    def __call__(self, x1: Operand, x2: Operand, /) -> Array:
+        return self.of(x1, x2)
+
+
+# Arithmetic of truth values, in which the language counts them as numbers.
+_OF_BOOLS: Final[dict[str, Callable[..., Formula]]] = {
+    "add": lambda x, y: cast("bool", call("maximum", x, y)),
+    "multiply": lambda x, y: cast("bool", call("minimum", x, y)),
+    "maximum": lambda x, y: cast("bool", call("maximum", x, y)),
+    "minimum": lambda x, y: cast("bool", call("minimum", x, y)),
+    "abs": lambda x: x,
+}
+
+
+@kept
+def _definition(function: Elementwise, *types: Type) -> Definition:
+    return function.definition(types)
+
+
+def together(operands: Sequence[Operand]) -> list[Node]:
+    """Their nodes; numbers take the type of the arrays that they stand beside."""
+    plain = [isinstance(operand, (bool, int, float, complex)) for operand in operands]
+    if not any(plain):
+        return [node_of(operand) for operand in operands]
+    nodes = [None if is_plain else node_of(operand) for operand, is_plain in zip(operands, plain)]
+    dtypes = [BY_NAME[node.type.dtype] for node in nodes if node is not None]
+    if not dtypes:
+        return [node_of(operand) for operand in operands]
+    beside = promoted(*dtypes)
+    return [
+        node if node is not None else node_of(np.asarray(operand, number_dtype(operand, beside)))  # type: ignore[arg-type]
+        for node, operand in zip(nodes, operands)
+    ]
+
+
+def _unary(function: str) -> Callable[..., Formula]:
+    return lambda x: call(function, x)
+
+
+def _binary(function: str) -> Callable[..., Formula]:
+    return lambda x, y: call(function, x, y)
+
+
+def _truth(x: Formula) -> Formula:
+    return x != 0
+
+
+def _magnitude(x: Formula) -> Formula:
+    return call("abs", x)
+
+
+def _floor(x: Formula) -> Formula:
+    return call("floor", x)
+
+
+def _ceil(x: Formula) -> Formula:
+    return -_floor(-x)
+
+
+def _trunc(x: Formula) -> Formula:
+    return where(x < 0, _ceil(x), _floor(x))
+
+
+def _round(x: Formula) -> Formula:
+    down = _floor(x)
+    part = x - down
+    is_even = down - 2 * _floor(down / 2) == 0
+    rounded = where(part < 0.5, down, where(part > 0.5, down + 1, where(is_even, down, down + 1)))
+    return where(rounded == 0, x * 0, rounded)  # with the sign of x
+
+
+def _sign(x: Formula) -> Formula:
+    return where(x > 0, 1, where(x < 0, -1, x))
+
+
+def _signbit(x: Formula) -> Formula:
+    return call("maximum", x < 0, call("minimum", x == 0, 1 / x < 0))
+
+
+def _sinh(x: Formula) -> Formula:
+    grown = call("expm1", _magnitude(x))
+    large = call("exp", _magnitude(x) - math.log(2))
+    size = where(_magnitude(x) > 20, large, (grown + grown / (grown + 1)) / 2)
+    return where(x == 0, x, where(x < 0, -size, size))
+
+
+def _cosh(x: Formula) -> Formula:
+    return call("exp", _magnitude(x) - math.log(2)) + call("exp", -_magnitude(x) - math.log(2))
+
+
+def _asinh(x: Formula) -> Formula:
+    size = _magnitude(x)
+    near = call("log1p", size + size * size / (1 + call("sqrt", 1 + size * size)))
+    grown = where(size > 1e10, call("log", size) + math.log(2), near)
+    return where(x == 0, x, where(x < 0, -grown, grown))
+
+
+def _acosh(x: Formula) -> Formula:
+    t = x - 1
+    return where(x > 1e10, call("log", x) + math.log(2), call("log1p", t + call("sqrt", t) * call("sqrt", t + 2)))
+
+
+def _hypot(x: Formula, y: Formula) -> Formula:
+    large = call("maximum", _magnitude(x), _magnitude(y))
+    small = call("minimum", _magnitude(x), _magnitude(y))
+    part = small / large
+    is_infinite = call("maximum", _magnitude(x) == math.inf, _magnitude(y) == math.inf)
+    size = where(large == 0, large, large * call("sqrt", 1 + part * part))
+    return where(is_infinite, math.inf, size)
+
+
+def _logaddexp(x: Formula, y: Formula) -> Formula:
+    far = call("maximum", x, y) + call("log1p", call("exp", -_magnitude(x - y)))
+    return where(x == y, x + math.log(2), far)
+
+
+def _is_within_infinity(x: Formula, y: Formula) -> Formula:
+    """Whether y is infinite and x is not: 0 * inf stands in the formulas below."""
+    return call("minimum", _magnitude(y) == math.inf, _magnitude(x) < math.inf)
+
+
+def _floor_divide(x: Formula, y: Formula) -> Formula:
+    within = where(x == 0, x / y, where((x < 0) == (y < 0), 0.0, -1.0))
+    return where(_is_within_infinity(x, y), within, _floor(x / y))
+
+
+def _remainder(x: Formula, y: Formula) -> Formula:
+    has_sign_of_y = call("maximum", x == 0, (x < 0) == (y < 0))
+    rest = where(_is_within_infinity(x, y), where(has_sign_of_y, x, y), x - _floor(x / y) * y)
+    return where(rest == 0, where(_signbit(y), -0.0, 0.0), rest)
+
+
+_ARITHMETIC: Final = [
+    ("add", "number", _binary("add"), "x + y.", ">>> add([1, 2], 3).tolist()\n[4, 5]"),
+    ("subtract", "signed", _binary("subtract"), "x - y.", ">>> subtract([1, 2], 3).tolist()\n[-2, -1]"),
+    ("multiply", "number", _binary("multiply"), "x * y.", ">>> multiply([1, 2], 3).tolist()\n[3, 6]"),
+    ("divide", "floating", _binary("divide"), "x / y; of integers f64.",
+     ">>> divide([1, 2], 4).tolist()\n[0.25, 0.5]"),
+    ("maximum", "number", _binary("maximum"), "The larger one; NaN if either is.",
+     ">>> maximum([1, 5], 3).tolist()\n[3, 5]"),
+    ("minimum", "number", _binary("minimum"), "The smaller one; NaN if either is.",
+     ">>> minimum([1, 5], 3).tolist()\n[1, 3]"),
+    ("negative", "signed", lambda x: -x, "-x.", ">>> negative([1, -2]).tolist()\n[-1, 2]"),
+    ("positive", "signed", lambda x: x, "x.", ">>> positive([1, -2]).tolist()\n[1, -2]"),
+    ("abs", "number", _magnitude, "The absolute value.", ">>> abs([1, -2]).tolist()\n[1, 2]"),
+    ("square", "signed", lambda x: x * x, "x * x.", ">>> square([3]).tolist()\n[9]"),
+    ("sign", "signed", _sign, "1, 0 or -1, as x is above, at or below 0; NaN of NaN.",
+     ">>> sign([5, -3]).tolist()\n[1, -1]"),
+    ("reciprocal", "floating", lambda x: 1 / x, "1 / x.", ">>> reciprocal([4.0]).tolist()\n[0.25]"),
+    ("hypot", "floating", _hypot, "The root of x * x + y * y, without overflow.",
+     ">>> hypot([3.0], [4.0]).tolist()\n[5.0]"),
+    ("logaddexp", "floating", _logaddexp, "log(exp(x) + exp(y)), without overflow.",
+     ">>> logaddexp([0.0], [-800.0]).tolist()\n[0.0]"),
+    ("copysign", "floating", lambda x, y: where(_signbit(y), -_magnitude(x), _magnitude(x)), "x with the sign of y.",
+     ">>> copysign([3.0], [-0.0]).tolist()\n[-3.0]"),
+]  # fmt: skip
+
+_COMPARISONS: Final = [
+    ("less", "number", _binary("less"), "x < y.", ">>> less([1, 3], 2).tolist()\n[True, False]"),
+    ("less_equal", "number", _binary("less_equal"), "x <= y.", ">>> less_equal([1, 3], 3).tolist()\n[True, True]"),
+    ("greater", "number", _binary("greater"), "x > y.", ">>> greater([1, 3], 2).tolist()\n[False, True]"),
+    ("greater_equal", "number", _binary("greater_equal"), "x >= y.",
+     ">>> greater_equal([1, 3], 3).tolist()\n[False, True]"),
+    ("equal", "number", _binary("equal"), "x == y.", ">>> equal([1, 3], 3).tolist()\n[False, True]"),
+    ("not_equal", "number", _binary("not_equal"), "x != y.", ">>> not_equal([1, 3], 3).tolist()\n[True, False]"),
+    ("isnan", "number", lambda x: x != x, "Whether it is NaN.",
+     ">>> isnan([0.0, float('nan')]).tolist()\n[False, True]"),
+    ("logical_and", "number", lambda x, y: cast("bool", call("minimum", _truth(x), _truth(y))),
+     "Whether neither is 0.", ">>> logical_and([True, True], [True, False]).tolist()\n[True, False]"),
+    ("logical_or", "number", lambda x, y: cast("bool", call("maximum", _truth(x), _truth(y))),
+     "Whether one is not 0.", ">>> logical_or([False, True], [False, False]).tolist()\n[False, True]"),
+    ("logical_xor", "number", lambda x, y: _truth(x) != _truth(y), "Whether exactly one is not 0.",
+     ">>> logical_xor([True, True], [True, False]).tolist()\n[False, True]"),
+    ("logical_not", "number", lambda x: x == 0, "Whether it is 0.",
+     ">>> logical_not([True, False]).tolist()\n[False, True]"),
+    ("signbit", "floating", _signbit, "Whether it has a minus, as -0.0 has.",
+     ">>> signbit([-0.0, 1.0]).tolist()\n[True, False]"),
+]  # fmt: skip
+
+_MATHEMATICS: Final = [
+    ("exp", _unary("exp"), "e to the x.", ">>> exp([0.0]).tolist()\n[1.0]"),
+    ("expm1", _unary("expm1"), "exp(x) - 1, exact near 0.", ">>> expm1([0.0]).tolist()\n[0.0]"),
+    ("log", _unary("log"), "The natural logarithm.", ">>> log([1.0]).tolist()\n[0.0]"),
+    ("log1p", _unary("log1p"), "log(1 + x), exact near 0.", ">>> log1p([0.0]).tolist()\n[0.0]"),
+    ("log2", lambda x: call("log", x) / math.log(2), "The logarithm to base 2.", ">>> log2([2.0]).tolist()\n[1.0]"),
+    ("log10", lambda x: call("log", x) / math.log(10), "The logarithm to base 10.",
+     ">>> log10([10.0]).tolist()\n[1.0]"),
+    ("sqrt", _unary("sqrt"), "The square root.", ">>> sqrt([9.0]).tolist()\n[3.0]"),
+    ("rsqrt", _unary("rsqrt"), "1 / sqrt(x).", ">>> rsqrt([4.0]).tolist()\n[0.5]"),
+    ("sin", _unary("sin"), "The sine.", ">>> sin([0.0]).tolist()\n[0.0]"),
+    ("cos", _unary("cos"), "The cosine.", ">>> cos([0.0]).tolist()\n[1.0]"),
+    ("tan", lambda x: call("sin", x) / call("cos", x), "The tangent.", ">>> tan([0.0]).tolist()\n[0.0]"),
+    ("sinh", _sinh, "The hyperbolic sine.", ">>> sinh([0.0]).tolist()\n[0.0]"),
+    ("cosh", _cosh, "The hyperbolic cosine.", ">>> cosh([0.0]).tolist()\n[1.0]"),
+    ("tanh", _unary("tanh"), "The hyperbolic tangent.", ">>> tanh([0.0]).tolist()\n[0.0]"),
+    ("asinh", _asinh, "The inverse of sinh.", ">>> asinh([0.0]).tolist()\n[0.0]"),
+    ("acosh", _acosh, "The inverse of cosh.", ">>> acosh([1.0]).tolist()\n[0.0]"),
+    ("atanh", lambda x: where(x == 0, x, (call("log1p", x) - call("log1p", -x)) / 2), "The inverse of tanh.",
+     ">>> atanh([0.0]).tolist()\n[0.0]"),
+    ("erf", _unary("erf"), "The error function.", ">>> erf([0.0]).tolist()\n[0.0]"),
+    ("sigmoid", _unary("sigmoid"), "1 / (1 + exp(-x)).", ">>> sigmoid([0.0]).tolist()\n[0.5]"),
+    ("relu", _unary("relu"), "The larger of x and 0.", ">>> relu([-1.0, 2.0]).tolist()\n[0.0, 2.0]"),
+    ("gelu", _unary("gelu"), "x times the share of a normal distribution below x.",
+     ">>> gelu([0.0]).tolist()\n[0.0]"),
+    ("silu", _unary("silu"), "x * sigmoid(x).", ">>> silu([0.0]).tolist()\n[0.0]"),
+    ("stop_gradient", _unary("stop_gradient"), "x, which gradients take for a constant.",
+     ">>> stop_gradient([2.0]).tolist()\n[2.0]"),
+]  # fmt: skip
+
+
+def _arity(formula: Callable[..., Formula]) -> int:
+    return len(inspect.signature(formula).parameters)
+
+
+_ROWS: Final[list[tuple[Any, ...]]] = [
+    *_ARITHMETIC,
+    *_COMPARISONS,
+    *((name, "floating", *rest) for name, *rest in _MATHEMATICS),
+]
+UNARY: Final[dict[str, Unary]] = {row[0]: Unary(*row) for row in _ROWS if _arity(row[2]) == 1}
+BINARY: Final[dict[str, Binary]] = {row[0]: Binary(*row) for row in _ROWS if _arity(row[2]) == 2}

@@ -1,0 +1,241 @@
+"""x[...]: slices, single positions, new dimensions, and gathers by arrays of positions."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._array import Array, Operand, node_of
+from ._formula import apply, call, element, kept, label, where
+from ._native import Definition, Formula, Node, Type
+from ._reductions import axes_of
+
+
+@dataclass(frozen=True)
+class Range:
+    """Positions start, start + step, ...: count of them."""
+
+    start: int
+    step: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Positions in an array of integers, which is operand `operand`."""
+
+    operand: int
+
+
+@dataclass(frozen=True)
+class NewDimension:
+    """A dimension of extent 1."""
+
+
+Part = int | Range | Gathered | NewDimension
+
+
+def _is_array(part: Any) -> bool:
+    return isinstance(part, (Array, np.ndarray, list))
+
+
+def _with_positions(key: tuple[Any, ...]) -> list[Any]:
+    """Arrays of truth values as the positions where they hold, which are computed for it."""
+    parts: list[Any] = []
+    for part in key:
+        own = np.asarray(part) if isinstance(part, list) else part
+        if isinstance(own, (bool, np.bool_)) or (isinstance(own, (Array, np.ndarray)) and own.dtype == np.bool_):
+            if np.ndim(own) == 0:
+                raise IndexError("a single truth value as an index: use einrel.where")
+            parts.extend(np.nonzero(np.asarray(own)))
+        else:
+            parts.append(own)
+    return parts
+
+
+def _expanded(key: Any, rank: int) -> list[Any]:
+    """One part for each dimension, and those that make new ones."""
+    parts = _with_positions(key if isinstance(key, tuple) else (key,))
+    at = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(at) > 1:
+        raise IndexError("an index has one '...' at most")
+    named = sum(part is not None and part is not Ellipsis for part in parts)
+    if named > rank:
+        raise IndexError(f"{named} indices for {rank} dimensions")
+    where_ = at[0] if at else len(parts)
+    return [*parts[:where_], *[slice(None)] * (rank - named), *parts[where_ + 1 :]]
+
+
+def _position(part: Any, extent: int, dimension: int) -> int:
+    try:
+        position = operator.index(part)
+    except TypeError:
+        raise IndexError(f"{part!r} as an index: it is an integer, a slice, None, '...' or an array") from None
+    if not -extent <= position < extent:
+        raise IndexError(f"position {position} in dimension {dimension}, which has extent {extent}")
+    return position % extent
+
+
+def _parsed(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Part, ...], list[Node]]:
+    parts: list[Part] = []
+    positions: list[Node] = []
+    dimension = 0
+    for part in _expanded(key, len(shape)):
+        if part is None:
+            parts.append(NewDimension())
+            continue
+        extent = shape[dimension]
+        if isinstance(part, slice):
+            chosen = range(*part.indices(extent))
+            parts.append(Range(chosen.start, chosen.step, len(chosen)))
+        elif _is_array(part):
+            node = node_of(part)
+            if node.type.dtype not in ("i32", "i64"):
+                raise IndexError(f"an array of {node.type.dtype} as an index: positions are integers")
+            positions.append(node)
+            parts.append(Gathered(len(positions)))
+        else:
+            parts.append(_position(part, extent, dimension))
+        dimension += 1
+    return tuple(parts), positions
+
+
+def _gathered(parts: tuple[Part, ...], positions: tuple[Type, ...]) -> tuple[tuple[int, ...], int, bool]:
+    """The shape that arrays of positions have together, where it stands, and whether it stands in front."""
+    shape = np.broadcast_shapes(*[type.shape for type in positions])
+    # As in NumPy: single positions count as arrays where there are any, and what is apart comes first.
+    at = [i for i, part in enumerate(parts) if isinstance(part, (Gathered, int))]
+    is_together = at == list(range(at[0], at[0] + len(at)))
+    return shape, at[0], not is_together
+
+
+@kept
+def _selection(parts: tuple[Part, ...], type: Type, *positions: Type) -> Definition:
+    """The statement of an index."""
+    shape, at, is_in_front = _gathered(parts, positions) if positions else ((), -1, False)
+    extents: list[int] = []
+    first_gathered = 0
+    own: dict[int, int] = {}
+    if positions and is_in_front:
+        extents += shape
+    for i, part in enumerate(parts):
+        if positions and not is_in_front and i == at:
+            first_gathered = len(extents)
+            extents += shape
+        if isinstance(part, (Range, NewDimension)):
+            own[i] = len(extents)
+            extents.append(part.count if isinstance(part, Range) else 1)
+    indices: list[Formula] = []
+    is_cut = False
+    for i, part in enumerate(parts):
+        extent = type.shape[len(indices)] if len(indices) < len(type.shape) else 1
+        if isinstance(part, Range):
+            is_plain = (part.start, part.step) == (0, 1)
+            is_cut = is_cut or (is_plain and part.count < extent)
+            indices.append(label(own[i]) if is_plain else label(own[i]) * part.step + part.start)
+        elif isinstance(part, Gathered):
+            indices.append(_wrapped(part.operand, positions[part.operand - 1], shape, first_gathered, extent))
+        elif isinstance(part, int):
+            indices.append(Formula(part))
+    value = element(0, indices)
+    # Without pad, a label that is an index by itself has all positions of the dimension.
+    return Definition.statement([type, *positions], call("pad", value, 0) if is_cut else value, extents, len(extents))
+
+
+def _wrapped(operand: int, type: Type, shape: tuple[int, ...], first: int, extent: int) -> Formula:
+    """A position, where those below 0 count from the end."""
+    missing = first + len(shape) - len(type.shape)
+    position = element(
+        operand,
+        [
+            Formula(0) if own == 1 and shape[d - len(type.shape)] != 1 else label(missing + d)
+            for d, own in enumerate(type.shape)
+        ],
+    )
+    return where(position < 0, position + extent, position)
+
+
+def _without_ranges(array: Array, parts: tuple[Part, ...]) -> tuple[Array, tuple[Part, ...]]:
+    """The slices of an index done, and what is left to do."""
+    dimensions = [part for part in parts if not isinstance(part, NewDimension)]
+    cut: list[Part] = [
+        part if isinstance(part, Range) else Range(0, 1, extent) for part, extent in zip(dimensions, array.shape)
+    ]
+    array = get(array, tuple(slice(None) if not isinstance(part, Range) else _slice(part) for part in cut))
+    return array, tuple(Range(0, 1, part.count) if isinstance(part, Range) else part for part in parts)
+
+
+def _nothing(array: Array, parts: tuple[Part, ...], positions: list[Type]) -> Array:
+    """What no positions choose, which may be none of an empty dimension."""
+    shape, at, is_in_front = _gathered(parts, tuple(positions))
+    extents = [
+        (part.count if isinstance(part, Range) else 1, i)
+        for i, part in enumerate(parts)
+        if isinstance(part, (Range, NewDimension))
+    ]
+    before = [extent for extent, i in extents if not is_in_front and i < at]
+    after = [extent for extent, i in extents if is_in_front or i > at]
+    return Array(node_of(np.zeros((*before, *shape, *after), array.dtype)))
+
+
+def _slice(part: Range) -> slice:
+    stop = part.start + part.count * part.step
+    return slice(part.start, None if stop < 0 else stop, part.step)
+
+
+def get(array: Array, key: Any) -> Array:
+    """array[key]."""
+    if isinstance(key, (bool, np.bool_)) or (_is_array(key) and np.ndim(key) == 0 and key.dtype == np.bool_):
+        return get(array, None)[: int(key)]  # as NumPy's: a dimension of one position, or of none
+    parts, positions = _parsed(key, array.shape)
+    if all(part == Range(0, 1, extent) for part, extent in zip(parts, array.shape)) and len(parts) == array.ndim:
+        return Array(array._node)
+    if positions:  # in a step of their own: no position may be read as one that pad allows
+        array, parts = _without_ranges(array, parts)
+    nodes = [array._node, *positions]
+    if positions and 0 in np.broadcast_shapes(*[node.type.shape for node in positions]):
+        return _nothing(array, parts, [node.type for node in positions])
+    return Array(apply(_selection(parts, *[node.type for node in nodes]), *nodes))
+
+
+def take(x: Operand, indices: Operand, /, *, axis: int | None = None) -> Array:
+    """The elements at these positions of a dimension; positions below 0 count from the end.
+
+    >>> take([10, 20, 30], [2, 0]).tolist()
+    [30, 10]
+    """
+    array = Array(node_of(x))
+    if axis is None:
+        if array.ndim != 1:
+            raise ValueError(f"give an axis: the array has {array.ndim} dimensions")
+        axis = 0
+    (d,) = axes_of(axis, array.ndim)
+    return array[(*[slice(None)] * d, Array(node_of(indices)))]
+
+
+@kept
+def _along(axis: int, type: Type, positions: Type) -> Definition:
+    rank = len(positions.shape)
+    position = element(1, [label(d) for d in range(rank)])
+    at = where(position < 0, position + type.shape[axis], position)
+    indices = [
+        at if d == axis else (label(d) if extent == positions.shape[d] else Formula(0))
+        for d, extent in enumerate(type.shape)
+    ]
+    return Definition.statement([type, positions], element(0, indices), list(positions.shape), rank)
+
+
+def take_along_axis(x: Operand, indices: Operand, /, *, axis: int = -1) -> Array:
+    """Of each row along a dimension the elements at the positions in the same row of `indices`.
+
+    >>> take_along_axis([[10, 20], [30, 40]], [[1], [0]]).tolist()
+    [[20], [30]]
+    """
+    nodes = [node_of(x), node_of(indices)]
+    (d,) = axes_of(axis, len(nodes[0].type.shape))
+    if len(nodes[0].type.shape) != len(nodes[1].type.shape):
+        raise ValueError("positions have as many dimensions as the array")
+    return Array(apply(_along(d, *[node.type for node in nodes]), *nodes))

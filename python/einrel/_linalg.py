@@ -1,0 +1,219 @@
+"""Products of matrices, and linear algebra."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._array import Array, Operand, node_of
+from ._creation import eye
+from ._dtypes import BY_NAME, NAMES, float64, is_floating, promoted
+from ._einsum import einsum
+from ._elementwise import BINARY, UNARY, together
+from ._formula import apply, call, cast, element, kept, label
+from ._functions import astype
+from ._native import Definition, Node, Type
+from ._reductions import Axis, axes_of
+from ._reductions import max as max_
+from ._reductions import min as min_
+from ._reductions import sum as sum_
+from ._shapes import broadcast_to, expand_dims, moveaxis, reshape
+
+
+def _product(subscripts: str, nodes: Sequence[Node]) -> Array:
+    """Of numbers that are promoted first, and of truth values as einsum takes them."""
+    dtype = promoted(*[BY_NAME[node.type.dtype] for node in nodes])
+    return einsum(subscripts, *[astype(Array(node), dtype) for node in nodes])  # type: ignore[no-any-return]
+
+
+def matmul(x1: Operand, x2: Operand, /) -> Array:
+    """The product of matrices in the last two dimensions; of one dimension, a row or a column that is gone afterwards.
+
+    >>> matmul([[1, 2], [3, 4]], [1, 1]).tolist()
+    [3, 7]
+    """
+    nodes = [node_of(x1), node_of(x2)]
+    ranks = [len(node.type.shape) for node in nodes]
+    if 0 in ranks:
+        raise ValueError("matmul of an array without dimensions: multiply instead")
+    left, right = ("j" if ranks[0] == 1 else "...ij"), ("j" if ranks[1] == 1 else "...jk")
+    result = "..." * (max(ranks) > 1) + "i" * (ranks[0] > 1) + "k" * (ranks[1] > 1)
+    inner = (nodes[0].type.shape[-1], nodes[1].type.shape[-1 if ranks[1] == 1 else -2])
+    if inner[0] != inner[1]:
+        raise ValueError(
+            f"matmul of shapes {nodes[0].type.shape} and {nodes[1].type.shape}: {inner[0]} is not {inner[1]}"
+        )
+    return _product(f"{left},{right}->{result}", nodes)
+
+
+def tensordot(x1: Operand, x2: Operand, /, axes: int | Sequence[Any] = 2) -> Array:
+    """The sum over pairs of dimensions: the last ones of x1 with the first of x2, or those that are named.
+
+    >>> tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]], axes=1).tolist()
+    [[1, 2], [3, 4]]
+    """
+    nodes = [node_of(x1), node_of(x2)]
+    ranks = [len(node.type.shape) for node in nodes]
+    if isinstance(axes, (int, np.integer)):
+        pairs = [(ranks[0] - int(axes) + i, i) for i in range(int(axes))]
+    else:
+        first, second = ([axis] if isinstance(axis, (int, np.integer)) else list(axis) for axis in axes)
+        if len(first) != len(second):
+            raise ValueError(f"tensordot over {len(first)} and {len(second)} dimensions")
+        pairs = [(a % ranks[0], b % ranks[1]) for a, b in zip(first, second)]
+    for a, b in pairs:
+        if nodes[0].type.shape[a] != nodes[1].type.shape[b]:
+            raise ValueError(f"tensordot of shapes {nodes[0].type.shape} and {nodes[1].type.shape} over {axes}")
+    left = string.ascii_letters[: ranks[0]]
+    right = list(string.ascii_letters[ranks[0] : sum(ranks)])
+    for a, b in pairs:
+        right[b] = left[a]
+    reduced = {left[a] for a, _ in pairs}
+    result = "".join(letter for letter in [*left, *right] if letter not in reduced)
+    return _product(f"{left},{''.join(right)}->{result}", nodes)
+
+
+def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Array:
+    """The sum of products along a dimension; others broadcast.
+
+    >>> vecdot([1, 2], [3, 4]).tolist()
+    11
+    """
+    moved = [moveaxis(x, axis, -1) for x in (x1, x2)]
+    if moved[0].shape[-1] != moved[1].shape[-1]:
+        raise ValueError(f"vecdot over extents {moved[0].shape[-1]} and {moved[1].shape[-1]}")
+    return _product("...i,...i->...", [x._node for x in moved])
+
+
+def outer(x1: Operand, x2: Operand, /) -> Array:
+    """x1[i] * x2[j].
+
+    >>> outer([1, 2], [3, 4]).tolist()
+    [[3, 4], [6, 8]]
+    """
+    left, right = together([x1, x2])
+    return BINARY["multiply"](expand_dims(Array(left), axis=1), Array(right))
+
+
+@kept
+def _diagonal(offset: int, type: Type) -> Definition:
+    *batch, rows, columns = type.shape
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    along = label(len(batch))
+    indices = [*[label(d) for d in range(len(batch))], along - min(offset, 0), along + max(offset, 0)]
+    # Without pad, a label that is an index by itself has all positions of the dimension.
+    value = call("pad", element(0, indices), 0)
+    return Definition.statement([type], value, [*batch, count], len(batch) + 1)
+
+
+def diagonal(x: Operand, /, *, offset: int = 0) -> Array:
+    """Diagonal `offset` of the last two dimensions.
+
+    >>> diagonal([[1, 2], [3, 4]]).tolist()
+    [1, 4]
+    """
+    node = node_of(x)
+    return Array(apply(_diagonal(offset, node.type), node))
+
+
+def trace(x: Operand, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Array:
+    """The sum of `diagonal`.
+
+    >>> trace([[1, 2], [3, 4]]).tolist()
+    5
+    """
+    return sum_(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+@kept
+def _inverse(dtype: str, type: Type) -> Definition:
+    rank = len(type.shape)
+    own = cast(dtype, element(0, [label(d) for d in range(rank)]))
+    return Definition.statement([type], call("inv", own, over=(rank - 2, rank - 1)), list(type.shape), rank)
+
+
+def inv(x: Operand, /) -> Array:
+    """The inverse of the matrices in the last two dimensions.
+
+    >>> inv([[2.0]]).tolist()
+    [[0.5]]
+    """
+    node = node_of(x)
+    own = BY_NAME[node.type.dtype]
+    return Array(apply(_inverse(NAMES[own if is_floating(own) else float64], node.type), node))
+
+
+def solve(x1: Operand, x2: Operand, /) -> Array:
+    """inv(x1) @ x2; a vector x2 is a column.
+
+    >>> solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]).tolist()
+    [1.0, 1.0]
+    """
+    return matmul(inv(x1), x2)
+
+
+def _largest(size: Array, axis: Axis, keepdims: bool) -> Array:
+    """The largest of these magnitudes; of none 0."""
+    is_empty = 0 in [size.shape[d] for d in axes_of(axis, size.ndim)]
+    return (sum_ if is_empty else max_)(size, axis=axis, keepdims=keepdims)
+
+
+def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
+    """The norm of all elements over dimensions: the root of the sum of squares, or of order `ord`.
+
+    >>> vector_norm([3.0, 4.0]).tolist()
+    5.0
+    """
+    own = Array(node_of(x))
+    own = own if is_floating(own.dtype) else astype(own, float64)
+    size = UNARY["abs"](own)
+    if ord == np.inf:
+        return _largest(size, axis, keepdims)
+    if ord == -np.inf:
+        return min_(size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return sum_(astype(size != 0, own.dtype), axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return sum_(size, axis=axis, keepdims=keepdims)
+    if ord == 2:
+        return UNARY["sqrt"](sum_(size * size, axis=axis, keepdims=keepdims))
+    return sum_(size**ord, axis=axis, keepdims=keepdims) ** (1 / ord)
+
+
+def matrix_norm(x: Operand, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """The norm of matrices in the last two dimensions: "fro", 1, -1, inf or -inf.
+
+    >>> matrix_norm([[3.0, 0.0], [0.0, 4.0]]).tolist()
+    5.0
+    """
+    own = Array(node_of(x))
+    if ord == "fro":
+        return vector_norm(own, axis=(-2, -1), keepdims=keepdims)
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise NotImplementedError(f"einrel.linalg.matrix_norm of order {ord!r}: the language has no singular values")
+    inner, outer_ = (-2, -1) if abs(ord) == 1 else (-1, -2)
+    sums = sum_(UNARY["abs"](own), axis=inner, keepdims=True)
+    chosen = _largest(sums, outer_, True) if ord > 0 else min_(sums, axis=outer_, keepdims=True)
+    return chosen if keepdims else reshape(chosen, own.shape[:-2])
+
+
+def matrix_power(x: Operand, n: int, /) -> Array:
+    """x @ x @ ..., n times; of n below 0, of the inverse.
+
+    >>> matrix_power([[1, 1], [0, 1]], 3).tolist()
+    [[1, 3], [0, 1]]
+    """
+    base = inv(x) if n < 0 else Array(node_of(x))
+    if n == 0:
+        return broadcast_to(eye(base.shape[-1], dtype=base.dtype), base.shape)
+    power, square = None, base
+    for bit in bin(abs(n))[:1:-1]:
+        if bit == "1":
+            power = square if power is None else matmul(power, square)
+        square = matmul(square, square)
+    assert power is not None
+    return power

@@ -1,0 +1,137 @@
+"""NumPy's functions, called with our arrays: ours of the same name where there is one, else NumPy's, of elements."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+import einrel as er
+
+from ._array import Array
+from ._functions import Unsupported
+
+# NumPy's names for what is called otherwise in the array API.
+_OTHER_NAMES: Final[dict[str, str]] = {
+    "absolute": "abs",
+    "power": "pow",
+    "true_divide": "divide",
+    "rint": "round",
+    "around": "round",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "conjugate": "conj",
+    "concatenate": "concat",
+    "amax": "max",
+    "amin": "min",
+    "cumsum": "cumulative_sum",
+    "cumprod": "cumulative_prod",
+}
+# What a ufunc does along a dimension.
+_REDUCTIONS: Final[dict[str, str]] = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+    "logaddexp": "logsumexp",
+}
+# Options of NumPy's functions that change nothing where they have these values.
+_DEFAULTS: Final[dict[str, Any]] = {"where": True, "out": None, "dtype": None, "initial": np._NoValue, "order": "K"}
+
+
+def _named(name: str) -> Callable[..., Any] | None:
+    function = getattr(er, _OTHER_NAMES.get(name, name), None)
+    return None if function is None or isinstance(function, Unsupported) else function
+
+
+def _elements(value: Any) -> Any:
+    """The same with NumPy's arrays in place of ours."""
+    if isinstance(value, Array):
+        return np.asarray(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_elements(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _elements(item) for key, item in value.items()}
+    return value
+
+
+def _without_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in options.items()
+        if value is not np._NoValue and not (name in _DEFAULTS and value is _DEFAULTS[name])
+    }
+
+
+def _store(result: Any, out: Any) -> Any:
+    """Where a result is wanted in an array of NumPy's, it is computed."""
+    if out is None:
+        return result
+    if not isinstance(out, np.ndarray):
+        raise TypeError("an einrel.Array does not change: give an array of NumPy's as out")
+    np.copyto(out, np.asarray(result))
+    return out
+
+
+def _takes(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments, **options)
+    except TypeError:
+        return False
+    return True
+
+
+def _refuse_to_change(name: str, first: Any) -> None:
+    if isinstance(first, Array):
+        raise TypeError(f"numpy.{name}: an einrel.Array does not change; make another one, as with einrel.where")
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """ufunc(inputs), or its reduction."""
+    if method == "at":
+        _refuse_to_change(f"{ufunc.__name__}.at", inputs[0])
+    given = _without_defaults(options)
+    out = given.pop("out", (None,))[0]
+    called = _named(ufunc.__name__) if method == "__call__" else None
+    if method == "reduce" and ufunc.__name__ in _REDUCTIONS:
+        called = _named(_REDUCTIONS[ufunc.__name__])
+        given.setdefault("axis", 0)
+    if called is None or not _takes(called, inputs, given):
+        return getattr(ufunc, method)(*_elements(inputs), **_elements(dict(options)))
+    return _store(called(*inputs, **given), out)
+
+
+def call_function(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """numpy.function(arguments)."""
+    name = function.__name__
+    if name in _CHANGE_THE_FIRST and arguments:
+        _refuse_to_change(name, arguments[0])
+    called = _named(name)
+    given = _without_defaults(options)
+    out = given.pop("out", None)
+    ours = tuple(arguments)
+    if len(arguments) == 2 and name in _AXIS_COMES_SECOND:  # it is a keyword in the array API
+        given["axis"] = arguments[1]
+        ours = ours[:1]
+    if called is None or not _takes(called, ours, given):
+        return function(*_elements(arguments), **_elements(dict(options)))
+    return _store(called(*ours, **given), out)
+
+
+_CHANGE_THE_FIRST: Final = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"})
+_AXIS_COMES_SECOND: Final = frozenset(
+    {"sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "concat", "stack", "flip"}
+    | {"expand_dims"}
+)

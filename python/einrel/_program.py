@@ -1,0 +1,137 @@
+"""Programs in the language."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ._array import Array, node_of
+from ._compute import bytes_of, run_options
+from ._native import ExplainOptions, RunReport, State, TensorInfo
+from ._native import Program as NativeProgram
+
+
+class Results(dict[str, Array]):
+    """The outputs of a run by name, also as attributes; `report` is what it took, `state` what goes on from it."""
+
+    def __init__(self, outputs: Mapping[str, Array], report: RunReport, state: State) -> None:
+        super().__init__(outputs)
+        self.report = report
+        self.state = state
+
+    def __getattr__(self, name: str) -> Array:
+        if name in self:
+            return self[name]
+        raise AttributeError(f"there is no output {name!r}; the outputs are: {', '.join(self)}")
+
+
+class Program:
+    """A program in the language of docs/language.md, checked; made by `program`."""
+
+    def __init__(self, text: str, dims: Mapping[str, int], name: str) -> None:
+        self._native = NativeProgram(text, dict(dims), name)
+        self._given = (text, dict(dims), name)
+
+    @property
+    def text(self) -> str:
+        """The program itself."""
+        return self._native.text
+
+    @property
+    def inputs(self) -> list[TensorInfo]:
+        """Name, dtype, labels and extents of the inputs, in order."""
+        return self._native.inputs
+
+    @property
+    def outputs(self) -> list[TensorInfo]:
+        """The same of the outputs; an error while an extent is open."""
+        return self._native.outputs
+
+    def __repr__(self) -> str:
+        return f"einrel.program({self.text!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Program, self._given)
+
+    def explain(
+        self,
+        *,
+        sites: int | None = None,
+        planners: Iterable[str] = (),
+        cost: str | None = None,
+        machine: str | None = None,
+        memory: int | str | None = None,
+    ) -> str:
+        """What is computed and how, as text; with options the plan for so many sites, or such a machine."""
+        bytes_ = bytes_of(memory)
+        how = ExplainOptions(sites=sites, planners=list(planners), cost=cost, machine=machine, memory=bytes_)
+        return self._native.explain(how)
+
+    def run(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        scalars: Mapping[str, float] | None = None,
+        steps: int | None = None,
+        state: State | None = None,
+        options: Mapping[str, Any] | None = None,
+        **named: Any,
+    ) -> Results:
+        """Computes the outputs from inputs by name; `options` are those of `compute`.
+
+        Of a program with state `steps` steps are done, beginning from `state`: that of an earlier run's results.
+
+        >>> p = program("input A[i]\\nZ[i] = A[i] + 1")
+        >>> p.run(A=np.ones(2, "f")).Z.tolist()
+        [2.0, 2.0]
+        """
+        how = run_options(scalars=scalars, steps=steps, state=state, **(options or {}))
+        nodes = {name: node_of(value) for name, value in {**(inputs or {}), **named}.items()}
+        for node in nodes.values():
+            if not node.is_computed:
+                Array(node).compute()
+        outputs, report, after = self._native.run(nodes, how)
+        return Results({name: Array(node) for name, node in outputs.items()}, report, after)
+
+    def steps(
+        self,
+        *,
+        scalars: Mapping[str, float] | None = None,
+        state: State | None = None,
+        options: Mapping[str, Any] | None = None,
+        **inputs: Any,
+    ) -> Iterator[Results]:
+        """The results of step after step of a program with state.
+
+        An input that is an iterator, as a generator is, gives another value for each step, and ends the steps where it
+        ends; other inputs stay.
+
+        >>> p = program("state x[] = 1.0\\nnext x[] = 2 * x[]\\ny[] = x[] + 0\\noutput y")
+        >>> [float(step.y) for step, _ in zip(p.steps(), range(3))]
+        [1.0, 2.0, 4.0]
+        """
+        fed = {
+            name: value if isinstance(value, Iterator) else itertools.repeat(value) for name, value in inputs.items()
+        }
+        batches = (dict(zip(fed, values)) for values in zip(*fed.values())) if fed else itertools.repeat({})
+        for batch in batches:
+            results = self.run(batch, scalars=scalars, steps=1, state=state, options=options)
+            state = results.state
+            yield results
+
+
+def program(text: str, *, dims: Mapping[str, int] | None = None, name: str = "<string>") -> Program:
+    """A program in the language of docs/language.md; `dims` override and complete the extents that it says.
+
+    >>> program("input A[i]\\nZ[] = sum[i] A[i]", dims={"i": 3}).outputs[0].dtype
+    'f32'
+    """
+    return Program(text, dims or {}, name)
+
+
+def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:
+    """The program in a file."""
+    return Program(Path(file).read_text(encoding="utf-8"), dims or {}, str(file))

@@ -1,0 +1,285 @@
+"""Reductions over dimensions."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import numpy.typing as npt
+
+from ._array import Array, Operand, node_of
+from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_floating
+from ._elementwise import together
+from ._formula import apply, call, cast, element, kept, label
+from ._native import Definition, Formula, Type
+
+Axis = int | tuple[int, ...] | None
+
+
+def axes_of(axis: Axis, rank: int) -> tuple[int, ...]:
+    """Which dimensions are meant, each from 0 up, in order."""
+    if axis is None:
+        return tuple(range(rank))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    axes = []
+    for one in given:
+        position = operator.index(one)
+        if not -rank <= position < rank:
+            raise np.exceptions.AxisError(position, rank)
+        axes.append(position % rank)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axis {axis} has a dimension twice")
+    return tuple(sorted(axes))
+
+
+class Layout:
+    """The labels of a reduction: those of the result come first, then those that are reduced."""
+
+    def __init__(self, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> None:
+        of_result = [d for d in range(len(shape)) if keepdims or d not in axes]
+        self.rank = len(of_result)
+        self.extents = [1 if d in axes else shape[d] for d in of_result]
+        self.extents += [shape[d] for d in axes]
+        self.over = list(range(self.rank, len(self.extents)))
+        reduced = dict(zip(axes, self.over))
+        kept_at = {d: i for i, d in enumerate(of_result)}
+        self.read = [label(reduced.get(d, kept_at.get(d, 0))) for d in range(len(shape))]
+
+    def reduced(self, function: str, value: Formula) -> Formula:
+        """function[all reduced labels](value)."""
+        return call(function, value, over=self.over) if self.over else value
+
+    def definition(self, type: Type, value: Formula) -> Definition:
+        """Result = value."""
+        return Definition.statement([type], value, self.extents, self.rank)
+
+
+@kept
+def _reduction(function: str, axes: tuple[int, ...], keepdims: bool, dtype: str, result: str, type: Type) -> Definition:
+    layout = Layout(type.shape, axes, keepdims)
+    value = element(0, layout.read)
+    if type.dtype != dtype:
+        value = cast(dtype, value)
+    value = layout.reduced(function, value)
+    return layout.definition(type, value if dtype == result else cast(result, value))
+
+
+def _reduce(function: str, x: Operand, axis: Axis, keepdims: bool, dtype: DType, result: DType | None = None) -> Array:
+    node = node_of(x)
+    axes = axes_of(axis, len(node.type.shape))
+    wanted = NAMES[result or dtype]
+    return Array(apply(_reduction(function, axes, keepdims, NAMES[dtype], wanted, node.type), node))
+
+
+def _dtype_of(x: Operand) -> DType:
+    return BY_NAME[node_of(x).type.dtype]
+
+
+def _summed_as(x: Operand, dtype: npt.DTypeLike | None) -> DType:
+    if dtype is not None:
+        return computed_as(np.dtype(dtype))
+    own = _dtype_of(x)
+    return own if is_floating(own) else int64
+
+
+def _averaged_as(x: Operand) -> DType:
+    own = _dtype_of(x)
+    return own if is_floating(own) else float64
+
+
+def sum(x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The sum over dimensions; of integers i64.
+
+    >>> sum([[1, 2], [3, 4]], axis=0).tolist()
+    [4, 6]
+    """
+    return _reduce("sum", x, axis, keepdims, _summed_as(x, dtype))
+
+
+def prod(x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The product over dimensions; of integers i64.
+
+    >>> prod([[1, 2], [3, 4]], axis=0).tolist()
+    [3, 8]
+    """
+    return _reduce("prod", x, axis, keepdims, _summed_as(x, dtype))
+
+
+def max(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The largest element over dimensions; NaN if any is.
+
+    >>> max([[1, 2], [3, 0]], axis=0).tolist()
+    [3, 2]
+    """
+    return _reduce("max", x, axis, keepdims, _dtype_of(x))
+
+
+def min(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The smallest element over dimensions; NaN if any is.
+
+    >>> min([[1, 2], [3, 0]], axis=0).tolist()
+    [1, 0]
+    """
+    return _reduce("min", x, axis, keepdims, _dtype_of(x))
+
+
+def mean(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The mean over dimensions; of integers f64.
+
+    >>> mean([[1, 2], [3, 4]], axis=0).tolist()
+    [2.0, 3.0]
+    """
+    return _reduce("mean", x, axis, keepdims, _averaged_as(x))
+
+
+def any(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Whether an element over dimensions is not 0.
+
+    >>> any([[0, 2], [0, 0]], axis=0).tolist()
+    [False, True]
+    """
+    return _reduce("any", x, axis, keepdims, _dtype_of(x), bool_)
+
+
+def all(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Whether no element over dimensions is 0.
+
+    >>> all([[1, 2], [0, 4]], axis=0).tolist()
+    [False, True]
+    """
+    return _reduce("all", x, axis, keepdims, _dtype_of(x), bool_)
+
+
+def logsumexp(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """log(sum(exp(x))) over dimensions, without overflow.
+
+    >>> logsumexp([1000.0, -1000.0]).tolist()
+    1000.0
+    """
+    return _reduce("logsumexp", x, axis, keepdims, _averaged_as(x))
+
+
+def count_nonzero(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """How many elements over dimensions are not 0.
+
+    >>> count_nonzero([1, 0, 2]).tolist()
+    2
+    """
+    return _reduce("sum", Array(node_of(x)) != 0, axis, keepdims, int64)
+
+
+def _position(function: str, x: Operand, axis: int | None, keepdims: bool) -> Array:
+    array = Array(node_of(x))
+    if array.ndim == 0:  # where there is one element
+        axes_of(axis, 0)
+        return Array(node_of(np.int64(0)))
+    return _reduce(function, array, axis, keepdims, array.dtype, int64)
+
+
+def argmax(x: Operand, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """The position of the largest element, the first among equals: i64; without `axis` in row-major order.
+
+    >>> argmax([[1, 2], [3, 0]], axis=1).tolist()
+    [1, 0]
+    """
+    return _position("argmax", x, axis, keepdims)
+
+
+def argmin(x: Operand, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """The position of the smallest element, the first among equals: i64; without `axis` in row-major order.
+
+    >>> argmin([[1, 2], [3, 0]], axis=1).tolist()
+    [0, 1]
+    """
+    return _position("argmin", x, axis, keepdims)
+
+
+def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Array:
+    """Whether each element of x1 is one of x2; or is not, with `invert`.
+
+    >>> isin([1, 2, 3], [3, 1]).tolist()
+    [True, False, True]
+    """
+    left, right = (Array(node) for node in together([x1, x2]))
+    found = any(left[..., None] == right.reshape(-1), axis=-1)
+    return ~found if invert else found
+
+
+@kept
+def _variance(axes: tuple[int, ...], correction: float, keepdims: bool, dtype: str, type: Type) -> Definition:
+    layout = Layout(type.shape, axes, keepdims)
+    value = cast(dtype, element(0, layout.read))
+    count = int(np.prod([type.shape[d] for d in axes], dtype=np.int64))
+    spread = value - layout.reduced("mean", value)
+    squares = layout.reduced("sum", spread * spread)
+    return layout.definition(type, squares / np.maximum(count - correction, 0.0).item())
+
+
+def var(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """The mean of squared distances from the mean, over dimensions; divided by their number less `correction`.
+
+    >>> var([1.0, 2.0, 3.0], correction=1).tolist()
+    1.0
+    """
+    node = node_of(x)
+    axes = axes_of(axis, len(node.type.shape))
+    dtype = NAMES[_averaged_as(Array(node))]
+    return Array(apply(_variance(axes, float(correction), keepdims, dtype, node.type), node))
+
+
+def std(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """The root of `var`.
+
+    >>> std([1.0, 2.0, 3.0], correction=1).tolist()
+    1.0
+    """
+    return var(x, axis=axis, correction=correction, keepdims=keepdims) ** 0.5
+
+
+@kept
+def _normalised(function: str, axes: tuple[int, ...], parameters: tuple[float, ...], type: Type) -> Definition:
+    labels = [label(d) for d in range(len(type.shape))]
+    value = call(function, element(0, labels), *parameters, over=axes)
+    return Definition.statement([type], value, list(type.shape), len(type.shape))
+
+
+def _normalise(function: str, x: Operand, axis: Axis, *parameters: float) -> Array:
+    node = node_of(x)
+    axes = axes_of(axis, len(node.type.shape))
+    return Array(apply(_normalised(function, axes, parameters, node.type), node))
+
+
+def softmax(x: Operand, /, *, axis: Axis = -1) -> Array:
+    """exp(x) / sum(exp(x)) over dimensions, without overflow.
+
+    >>> softmax([1000.0, 1000.0]).tolist()
+    [0.5, 0.5]
+    """
+    return _normalise("softmax", x, axis)
+
+
+def log_softmax(x: Operand, /, *, axis: Axis = -1) -> Array:
+    """The logarithm of `softmax`.
+
+    >>> log_softmax([1000.0]).tolist()
+    [0.0]
+    """
+    return _normalise("log_softmax", x, axis)
+
+
+def layer_norm(x: Operand, /, *, axis: Axis = -1, eps: float = 1e-5) -> Array:
+    """(x - mean x) / sqrt(var x + eps) over dimensions.
+
+    >>> layer_norm([1.0, 3.0], eps=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    return _normalise("layer_norm", x, axis, eps)
+
+
+def rms_norm(x: Operand, /, *, axis: Axis = -1, eps: float = 1e-5) -> Array:
+    """x / sqrt(mean(x * x) + eps) over dimensions.
+
+    >>> rms_norm([3.0, -3.0], eps=0.0).tolist()
+    [1.0, -1.0]
+    """
+    return _normalise("rms_norm", x, axis, eps)

@@ -1,0 +1,131 @@
+#include "compute.h"
+
+#include <einrel/error.h>
+
+#include <algorithm>
+#include <functional>
+#include <list>
+#include <map>
+#include <utility>
+
+namespace einrel::python {
+namespace {
+
+/// The statements of a walk, named: x1, x2, ... are leaves, t1, t2, ... what is computed.
+class Names {
+ public:
+  explicit Names(const Walk& walk) {
+    for (const Walk::Place& place : walk.places()) variables_.push_back(variable_of(place));
+  }
+  const api::Variable& operator[](std::size_t place) const { return variables_[place]; }
+
+ private:
+  api::Variable variable_of(const Walk::Place& place) {
+    const std::shared_ptr<const Definition>& definition = place.node->definition();
+    if (!definition) return input_of("x" + std::to_string(++leaves_), *place.node->type());
+    std::vector<api::Variable> operands;
+    for (const std::size_t operand : place.operands) operands.push_back(variables_[operand]);
+    if (const auto* const gradient = std::get_if<Gradient>(&definition->meaning()))
+      return gradients(place.operands, operands).at(gradient->which);
+    return definition->variable("t" + std::to_string(++computed_), operands);
+  }
+  /// Of the first operand by all others, at once.
+  const std::vector<api::Variable>& gradients(const std::vector<std::size_t>& places,
+                                              const std::vector<api::Variable>& operands) {
+    const auto [known, is_new] = gradients_.try_emplace(places);
+    if (is_new) {
+      std::vector<std::string> names;
+      for (std::size_t i = 1; i < operands.size(); ++i) names.push_back("t" + std::to_string(++computed_));
+      known->second = api::gradient(names, operands.front(), {operands.begin() + 1, operands.end()});
+    }
+    return known->second;
+  }
+
+  std::size_t leaves_ = 0;
+  std::size_t computed_ = 0;
+  std::vector<api::Variable> variables_;  // by place
+  std::map<std::vector<std::size_t>, std::vector<api::Variable>> gradients_;
+};
+
+bool overlaps(const api::Tensor& a, const api::Tensor& b) {
+  const std::span<const std::byte> left = a.bytes();
+  const std::span<const std::byte> right = b.bytes();
+  const std::less<> before;
+  return before(left.data(), right.data() + right.size()) && before(right.data(), left.data() + left.size());
+}
+
+/// What computed graphs before, the one that was used last first.
+struct Kept {
+  std::list<std::pair<std::vector<std::int64_t>, std::shared_ptr<Compiled>>> graphs;
+  std::map<std::vector<std::int64_t>, decltype(graphs)::iterator> by_key;
+};
+
+std::vector<NodePtr> without_values(const std::vector<NodePtr>& nodes) {
+  std::vector<NodePtr> open;
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(open),
+               [](const NodePtr& node) { return !node->value(); });
+  return open;
+}
+
+}  // namespace
+
+Value output_value(const api::Tensor& tensor, const std::vector<Value>& leaves) {
+  const bool is_writable = std::none_of(leaves.begin(), leaves.end(), [&](const Value& leaf) {
+    return !leaf.is_writable && overlaps(tensor, leaf.tensor);
+  });
+  return {tensor, is_writable};
+}
+
+Compiled::Compiled(const Walk& walk) {
+  const Names names(walk);
+  std::vector<api::Variable> outputs;
+  for (const std::size_t place : walk.wanted()) {
+    outputs_.push_back(names[place].name());
+    if (std::count(outputs_.begin(), outputs_.end(), outputs_.back()) == 1) outputs.push_back(names[place]);
+  }
+  for (std::size_t leaf = 1; leaf <= walk.leaves().size(); ++leaf) inputs_.push_back("x" + std::to_string(leaf));
+  const api::Program program = api::Program::build(outputs);
+  program_.emplace(program, [text = program.text()] { return api::Program::parse(text); });
+}
+
+std::vector<Value> Compiled::run(const std::vector<Value>& leaves, const api::RunOptions& options) {
+  std::map<std::string, api::Tensor> inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs.emplace(inputs_[i], leaves[i].tensor);
+  const api::RunResult result = program_->run(inputs, options);
+  std::vector<Value> values;
+  for (const std::string& output : outputs_) values.push_back(output_value(result.outputs.at(output), leaves));
+  return values;
+}
+
+std::shared_ptr<Compiled> compiled(const Walk& walk) {
+  constexpr std::size_t most_kept = 128;
+  static Kept kept;  // under Python's lock
+  const auto found = kept.by_key.find(walk.key());
+  if (found != kept.by_key.end()) {
+    kept.graphs.splice(kept.graphs.begin(), kept.graphs, found->second);
+    return found->second->second;
+  }
+  auto made = std::make_shared<Compiled>(walk);
+  if (kept.graphs.size() == most_kept) {
+    kept.by_key.erase(kept.graphs.back().first);
+    kept.graphs.pop_back();
+  }
+  kept.graphs.emplace_front(walk.key(), made);
+  kept.by_key.emplace(walk.key(), kept.graphs.begin());
+  return made;
+}
+
+void compute(const std::vector<NodePtr>& nodes, const api::RunOptions& options) {
+  const std::vector<NodePtr> open = without_values(nodes);
+  if (open.empty()) return;
+  const Walk walk(open);
+  std::vector<Value> leaves;
+  for (const Node* leaf : walk.leaves()) {
+    if (!leaf->value()) throw api::UserError("an argument of a function that is traced has no elements yet");
+    leaves.push_back(*leaf->value());
+  }
+  const std::vector<Value> values = compiled(walk)->run(leaves, options);
+  for (std::size_t i = 0; i < open.size(); ++i) open[i]->become(values[i]);
+}
+
+}  // namespace einrel::python

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <einrel/program.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lasting_program.h"
+#include "node.h"
+
+namespace einrel::python {
+
+/// An output, which may be a view of an input.
+Value output_value(const api::Tensor& tensor, const std::vector<Value>& inputs);
+
+/// What computes a graph of certain definitions for leaves of certain types.
+class Compiled {
+ public:
+  explicit Compiled(const Walk& walk);
+
+  /// The values of what the walk wanted, of those of its leaves; waits without Python's lock. Throws as
+  /// api::Program::run.
+  std::vector<Value> run(const std::vector<Value>& leaves, const api::RunOptions& options);
+  const api::Program& program() { return program_->get(); }
+
+ private:
+  std::vector<std::string> inputs_;
+  std::vector<std::string> outputs_;
+  std::optional<LastingProgram> program_;
+};
+
+/// Computes all of these at once; they keep their values. Throws UserError, RunError.
+void compute(const std::vector<NodePtr>& nodes, const api::RunOptions& options);
+
+/// What computes these, kept from before or made now. Throws UserError.
+std::shared_ptr<Compiled> compiled(const Walk& walk);
+
+}  // namespace einrel::python

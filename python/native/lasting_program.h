@@ -1,0 +1,33 @@
+#pragma once
+
+#include <einrel/program.h>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace einrel::python {
+
+/// A program that also runs after a fork: its threads are not in the child, which makes it anew.
+class LastingProgram {
+ public:
+  /// `again` makes the same program.
+  LastingProgram(api::Program program, std::function<api::Program()> again);
+  const api::Program& get();
+  /// Runs it without Python's lock. A signal whose handler throws, as that of Ctrl-C does, ends the run.
+  api::RunResult run(const std::map<std::string, api::Tensor>& inputs, const api::RunOptions& options);
+
+ private:
+  std::function<api::Program()> again_;
+  std::shared_ptr<const api::Program> program_;
+  std::int64_t forks_;
+  double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that a run took
+};
+
+/// To be called in the child after a fork.
+void forked();
+
+}  // namespace einrel::python

@@ -1,0 +1,139 @@
+#include <einrel/einrel.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include "compute.h"
+#include "elements.h"
+#include "programs.h"
+
+namespace einrel::python {
+namespace {
+
+namespace nb = nanobind;
+
+nb::tuple tuple_of(const api::Shape& shape) {
+  nb::list extents;
+  for (const std::int64_t extent : shape) extents.append(extent);
+  return nb::tuple(extents);
+}
+
+api::DType dtype_named(const std::string& name) {
+  for (const api::DType dtype : {api::DType::f32, api::DType::f64, api::DType::bf16, api::DType::f16, api::DType::i32,
+                                 api::DType::i64, api::DType::boolean}) {
+    if (api::name_of(dtype) == name) return dtype;
+  }
+  throw api::UserError("there is no type '" + name + "'");
+}
+
+void bind_types(nb::module_& module) {
+  nb::class_<Type>(module, "Type", nb::is_final())
+      .def_prop_ro("dtype", [](const Type& type) { return std::string(api::name_of(type.dtype)); })
+      .def_prop_ro("shape", [](const Type& type) { return tuple_of(type.shape); });
+  nb::class_<Value>(module, "Elements", nb::type_slots(buffer_slots)).def_ro("is_writable", &Value::is_writable);
+}
+
+/// `x + y` as add(x, y), also where one of them is a number.
+void bind_operator(nb::class_<Formula>& formula, const std::string& function, const char* name, const char* reflected) {
+  const auto call = [function](const Formula& a, const Formula& b) { return Formula::apply(function, {a, b}, {}); };
+  formula.def(name, call, nb::is_operator());
+  if (reflected == nullptr) return;
+  formula.def(
+      reflected, [call](const Formula& b, const Formula& a) { return call(a, b); }, nb::is_operator());
+}
+
+void bind_operators(nb::class_<Formula>& formula) {
+  bind_operator(formula, "add", "__add__", "__radd__");
+  bind_operator(formula, "subtract", "__sub__", "__rsub__");
+  bind_operator(formula, "multiply", "__mul__", "__rmul__");
+  bind_operator(formula, "divide", "__truediv__", "__rtruediv__");
+  bind_operator(formula, "pow", "__pow__", "__rpow__");
+  bind_operator(formula, "less", "__lt__", nullptr);
+  bind_operator(formula, "less_equal", "__le__", nullptr);
+  bind_operator(formula, "greater", "__gt__", nullptr);
+  bind_operator(formula, "greater_equal", "__ge__", nullptr);
+  bind_operator(formula, "equal", "__eq__", nullptr);
+  bind_operator(formula, "not_equal", "__ne__", nullptr);
+  formula.def("__neg__", [](const Formula& x) { return Formula::apply("negative", {x}, {}); });
+}
+
+void bind_formulas(nb::module_& module) {
+  nb::class_<Formula> formula(module, "Formula", nb::is_final());
+  formula.def(nb::init<std::int64_t>())
+      .def(nb::init<double>())
+      .def_static("label", &Formula::label)
+      .def_static("element", &Formula::element)
+      .def_static("apply", &Formula::apply, nb::arg("function"), nb::arg("arguments"),
+                  nb::arg("labels") = std::vector<std::size_t>{})
+      .def_static("cast",
+                  [](const std::string& dtype, const Formula& x) { return Formula::cast(dtype_named(dtype), x); });
+  bind_operators(formula);
+  nb::implicitly_convertible<std::int64_t, Formula>();
+  nb::implicitly_convertible<double, Formula>();
+}
+
+void bind_definitions(nb::module_& module) {
+  using Types = std::vector<TypePtr>;
+  const auto made = [](const Types& operands, Meaning meaning) {
+    return std::make_shared<const Definition>(operands, std::move(meaning));
+  };
+  nb::class_<Definition>(module, "Definition", nb::is_final())
+      .def_static(
+          "statement",
+          [made](const Types& operands, const Formula& value, std::vector<std::int64_t> extents, std::size_t rank) {
+            return made(operands, Statement{value, std::move(extents), rank});
+          })
+      .def_static("view",
+                  [made](const TypePtr& operand, std::vector<std::vector<std::size_t>> to,
+                         std::vector<std::vector<std::size_t>> from, std::vector<std::int64_t> extents) {
+                    return made({operand}, View{std::move(to), std::move(from), std::move(extents)});
+                  })
+      .def_static(
+          "einsum",
+          [made](const Types& operands, std::string subscripts, std::optional<std::string> join,
+                 std::optional<std::string> reduce) {
+            return made(operands, Einsum{std::move(subscripts), std::move(join), std::move(reduce)});
+          },
+          nb::arg("operands"), nb::arg("subscripts"), nb::arg("join").none(), nb::arg("reduce").none())
+      .def_static("gradient",
+                  [made](const Types& operands, std::size_t which) { return made(operands, Gradient{which}); })
+      .def_prop_ro("type", &Definition::type);
+}
+
+void bind_nodes(nb::module_& module) {
+  nb::class_<Node>(module, "Node", nb::is_final())
+      .def_static(
+          "leaf",
+          [](nb::handle object, bool are_bf16) {
+            auto [type, value] = elements_of(object, are_bf16);
+            return std::make_shared<Node>(std::move(type), std::move(value));
+          },
+          nb::arg("buffer"), nb::arg("are_bf16") = false)
+      .def_static("of",
+                  [](const std::shared_ptr<const Definition>& definition, std::vector<NodePtr> operands) {
+                    return std::make_shared<Node>(definition, std::move(operands));
+                  })
+      .def_static("argument", [](const TypePtr& type) { return std::make_shared<Node>(type, std::nullopt); })
+      .def_prop_ro("type", &Node::type)
+      .def_prop_ro("is_leaf", [](const Node& node) { return !node.definition(); })
+      .def_prop_ro("is_computed", [](const Node& node) { return node.value().has_value(); })
+      .def_prop_ro("elements", [](const Node& node) { return node.value().value(); });
+}
+
+}  // namespace
+}  // namespace einrel::python
+
+NB_MODULE(_native, module) {
+  using namespace einrel::python;
+  nanobind::set_leak_warnings(false);  // caches of Python's functions live as long as the interpreter
+  bind_errors(module);
+  bind_types(module);
+  bind_formulas(module);
+  bind_definitions(module);
+  bind_nodes(module);
+  bind_programs(module);
+}

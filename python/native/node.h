@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "definition.h"
+
+namespace einrel::python {
+
+class Node;
+using NodePtr = std::shared_ptr<Node>;
+
+/// The elements of a node.
+struct Value {
+  api::Tensor tensor;
+  bool is_writable = true;  ///< whether those who see the memory may write to it
+};
+
+/// An array that is or will be: a definition and its operands, or elements, or neither, as an argument of a function
+/// that is traced. What has been computed forgets its operands, so that a chain of arrays keeps no more memory than its
+/// end. All under Python's lock.
+class Node : public std::enable_shared_from_this<Node> {
+ public:
+  Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands);
+  Node(TypePtr type, std::optional<Value> value) : type_(std::move(type)), value_(std::move(value)) {}
+  /// Loops where a chain of nodes would go down one call for each.
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const TypePtr& type() const { return type_; }
+  const std::shared_ptr<const Definition>& definition() const { return definition_; }
+  const std::vector<NodePtr>& operands() const { return operands_; }
+  const std::optional<Value>& value() const { return value_; }
+  void become(Value value);
+
+ private:
+  friend class Walk;
+  TypePtr type_;
+  std::shared_ptr<const Definition> definition_;
+  std::vector<NodePtr> operands_;
+  std::optional<Value> value_;
+  std::int64_t walk_ = 0;  ///< the last one that came here
+  std::size_t place_ = 0;  ///< in it
+};
+
+/// Some nodes and all that they need, each after its operands; what is alike comes once.
+class Walk {
+ public:
+  explicit Walk(const std::vector<NodePtr>& wanted);
+
+  struct Place {
+    Node* node;
+    std::vector<std::size_t> operands;  ///< their places
+  };
+  const std::vector<Place>& places() const { return places_; }
+  /// Of the nodes that are wanted.
+  const std::vector<std::size_t>& wanted() const { return wanted_; }
+  /// Nodes without a definition, in order: what a program of this takes as inputs.
+  const std::vector<Node*>& leaves() const { return leaves_; }
+  /// The same numbers for every walk that one program computes.
+  const std::vector<std::int64_t>& key() const { return key_; }
+
+ private:
+  void visit(Node* wanted);
+  void enter(Node* node);
+  std::size_t place_of(Node* node);
+
+  std::int64_t number_;
+  std::vector<Place> places_;
+  std::vector<std::size_t> wanted_;
+  std::vector<Node*> leaves_;
+  std::vector<std::int64_t> key_;
+  std::map<std::vector<std::int64_t>, std::size_t> known_;  // places by definition and operands
+  std::map<const std::byte*, std::size_t> elements_;        // places of leaves by where their elements lie
+};
+
+/// The same graph, of nodes of its own down to those that have elements or are arguments: it can be computed whatever
+/// becomes of the others. `nodes` are replaced by their copies.
+void copy_graph(std::vector<NodePtr>& nodes);
+
+}  // namespace einrel::python

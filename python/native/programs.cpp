@@ -1,0 +1,213 @@
+#include "programs.h"
+
+#include <einrel/error.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+
+#include "compute.h"
+
+namespace einrel::python {
+namespace {
+
+namespace nb = nanobind;
+using Nodes = std::map<std::string, NodePtr>;
+
+api::Cost cost_named(const std::string& name) {
+  if (name == "bound") return api::Cost::bound;
+  if (name == "floats") return api::Cost::floats;
+  if (name == "bytes") return api::Cost::bytes;
+  if (name == "seconds") return api::Cost::seconds;
+  throw api::UserError("there is no cost '" + name + "': bound, floats, bytes and seconds are");
+}
+
+std::optional<api::Cost> cost_named(const std::optional<std::string>& name) {
+  return name ? std::optional(cost_named(*name)) : std::nullopt;
+}
+
+const Value& value_of(const NodePtr& node) {
+  if (!node->value()) throw api::UserError("an argument of a function that is traced has no elements yet");
+  return *node->value();
+}
+
+std::map<std::string, api::Tensor> tensors_of(const Nodes& nodes) {
+  std::map<std::string, api::Tensor> tensors;
+  for (const auto& [name, node] : nodes) tensors.emplace(name, value_of(node).tensor);
+  return tensors;
+}
+
+NodePtr node_of(const api::Tensor& tensor, bool is_writable = true) {
+  return std::make_shared<Node>(type_of(tensor.dtype(), tensor.shape()), Value{tensor, is_writable});
+}
+
+/// A program in the language.
+class TextProgram {
+ public:
+  TextProgram(std::string text, api::Dims dims, std::string name)
+      : program_(api::Program::parse(text, dims, name), [=] { return api::Program::parse(text, dims, name); }) {}
+
+  const api::Program& get() { return program_.get(); }
+
+  std::pair<api::RunResult, Nodes> run(const Nodes& inputs, const api::RunOptions& options) {
+    api::RunResult result = program_.run(tensors_of(inputs), options);
+    std::vector<Value> given;
+    for (const auto& [name, node] : inputs) given.push_back(value_of(node));
+    Nodes outputs;
+    for (const auto& [name, tensor] : result.outputs)
+      outputs.emplace(name, node_of(tensor, output_value(tensor, given).is_writable));
+    return {std::move(result), std::move(outputs)};
+  }
+
+ private:
+  LastingProgram program_;
+};
+
+/// A function that was traced: it computes results of arguments.
+class Traced {
+ public:
+  Traced(const std::vector<NodePtr>& results, const std::vector<NodePtr>& arguments)
+      : results_(results), walk_(results), compiled_(walk_) {
+    for (Node* const leaf : walk_.leaves()) {
+      std::size_t argument = 0;
+      while (argument < arguments.size() && arguments[argument].get() != leaf) ++argument;
+      if (argument == arguments.size() && !leaf->value())
+        throw api::UserError("a traced function returned an argument of another one that is still being traced");
+      sources_.push_back({argument, leaf->value()});
+    }
+  }
+
+  std::vector<NodePtr> operator()(const std::vector<NodePtr>& arguments, const api::RunOptions& options) {
+    std::vector<Value> leaves;
+    for (const Source& source : sources_)
+      leaves.push_back(source.constant ? *source.constant : value_of(arguments.at(source.argument)));
+    std::vector<NodePtr> results;
+    for (const Value& value : compiled_.run(leaves, options))
+      results.push_back(node_of(value.tensor, value.is_writable));
+    return results;
+  }
+  const api::Program& program() { return compiled_.program(); }
+
+ private:
+  struct Source {
+    std::size_t argument;
+    std::optional<Value> constant;
+  };
+  std::vector<NodePtr> results_;
+  Walk walk_;
+  Compiled compiled_;
+  std::vector<Source> sources_;
+};
+
+void bind_options(nb::module_& module) {
+  using Scalars = std::map<std::string, double>;
+  using Text = std::optional<std::string>;
+  using Number = std::optional<std::int64_t>;
+  nb::class_<api::State>(module, "State", nb::is_final())
+      .def_ro("steps_done", &api::State::steps_done)
+      .def_prop_ro("tensors",
+                   [](const api::State& state) {
+                     Nodes nodes;
+                     for (const auto& [name, tensor] : state.tensors) nodes.emplace(name, node_of(tensor));
+                     return nodes;
+                   })
+      .def("__init__", [](api::State* self, const Nodes& tensors, std::int64_t steps_done) {
+        new (self) api::State{tensors_of(tensors), steps_done};  // owned by Python
+      });
+  nb::class_<api::RunOptions>(module, "RunOptions", nb::is_final())
+      .def(
+          "__init__",
+          [](api::RunOptions* self, Scalars scalars, std::optional<std::size_t> threads, Number sites, Text planner,
+             const Text& cost, Text machine, Number memory, Text spill, std::optional<std::size_t> steps,
+             std::optional<api::State> state) {
+            new (self) api::RunOptions{// owned by Python
+                                       std::move(scalars),
+                                       threads,
+                                       sites,
+                                       std::move(planner),
+                                       cost_named(cost),
+                                       std::move(machine),
+                                       memory,
+                                       std::move(spill),
+                                       steps,
+                                       std::move(state)};
+          },
+          nb::kw_only(), nb::arg("scalars") = Scalars{}, nb::arg("threads").none() = nb::none(),
+          nb::arg("sites").none() = nb::none(), nb::arg("planner").none() = nb::none(),
+          nb::arg("cost").none() = nb::none(), nb::arg("machine").none() = nb::none(),
+          nb::arg("memory").none() = nb::none(), nb::arg("spill").none() = nb::none(),
+          nb::arg("steps").none() = nb::none(), nb::arg("state").none() = nb::none());
+  nb::class_<api::ExplainOptions>(module, "ExplainOptions", nb::is_final())
+      .def(
+          "__init__",
+          [](api::ExplainOptions* self, Number sites, std::vector<std::string> planners, const Text& cost, Text machine,
+             Number memory) {
+            new (self) api::ExplainOptions{sites, std::move(planners), cost_named(cost), std::move(machine),
+                                           memory};  // owned by Python
+          },
+          nb::kw_only(), nb::arg("sites").none() = nb::none(), nb::arg("planners") = std::vector<std::string>{},
+          nb::arg("cost").none() = nb::none(), nb::arg("machine").none() = nb::none(),
+          nb::arg("memory").none() = nb::none());
+}
+
+void bind_reports(nb::module_& module) {
+  nb::class_<api::RunReport>(module, "RunReport", nb::is_final())
+      .def_ro("seconds", &api::RunReport::seconds)
+      .def_ro("planner", &api::RunReport::planner)
+      .def_ro("sites", &api::RunReport::sites)
+      .def_ro("plan_seconds", &api::RunReport::plan_seconds)
+      .def_ro("bytes_moved", &api::RunReport::bytes_moved)
+      .def_ro("bytes_moved_to", &api::RunReport::bytes_moved_to)
+      .def_ro("predicted_peak", &api::RunReport::predicted_peak)
+      .def_ro("spilled", &api::RunReport::spilled)
+      .def_ro("read_back", &api::RunReport::read_back);
+  nb::class_<api::TensorInfo>(module, "TensorInfo", nb::is_final())
+      .def_ro("name", &api::TensorInfo::name)
+      .def_prop_ro("dtype", [](const api::TensorInfo& info) { return std::string(api::name_of(info.dtype)); })
+      .def_ro("labels", &api::TensorInfo::labels)
+      .def_ro("extents", &api::TensorInfo::extents);
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& module) {
+  nb::exception<api::UserError>(module, "ProgramError", PyExc_ValueError);
+  nb::exception<api::RunError>(module, "RunError", PyExc_RuntimeError);
+  nb::exception<api::Bug>(module, "Bug", PyExc_RuntimeError);
+}
+
+void bind_programs(nb::module_& module) {
+  bind_options(module);
+  bind_reports(module);
+  nb::class_<TextProgram>(module, "Program", nb::is_final())
+      .def(nb::init<std::string, api::Dims, std::string>(), nb::arg("text"), nb::arg("dims"), nb::arg("name"))
+      .def_prop_ro("text", [](TextProgram& program) { return program.get().text(); })
+      .def_prop_ro("inputs", [](TextProgram& program) { return program.get().inputs(); })
+      .def_prop_ro("outputs", [](TextProgram& program) { return program.get().outputs(); })
+      .def("explain", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().explain(how); })
+      .def("run", [](TextProgram& program, const Nodes& inputs, const api::RunOptions& options) {
+        auto [result, outputs] = program.run(inputs, options);
+        return nb::make_tuple(std::move(outputs), std::move(result.report), std::move(result.state));
+      });
+  nb::class_<Traced>(module, "Traced", nb::is_final())
+      .def(nb::init<const std::vector<NodePtr>&, const std::vector<NodePtr>&>(), nb::arg("results"),
+           nb::arg("arguments"))
+      .def("__call__", &Traced::operator(), nb::arg("arguments"), nb::arg("options") = api::RunOptions{})
+      .def("explain", [](Traced& traced, const api::ExplainOptions& how) { return traced.program().explain(how); });
+  module.def("compute", &compute, nb::arg("nodes"), nb::arg("options") = api::RunOptions{});
+  module.def("explain", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
+    return compiled(Walk(nodes))->program().explain(how);
+  });
+  module.def("text", [](const std::vector<NodePtr>& nodes) { return compiled(Walk(nodes))->program().text(); });
+  module.def("copy_graph", [](std::vector<NodePtr> nodes) {
+    copy_graph(nodes);
+    return nodes;
+  });
+  module.def("forked", &forked);
+}
+
+}  // namespace einrel::python

@@ -1,0 +1,194 @@
+"""Computing lazily, gradients, traced functions and programs."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import einrel as er
+
+
+def test_nothing_is_computed_before_it_is_asked_for() -> None:
+    x = er.asarray(np.arange(3.0))
+    y = x + 1
+    assert "not computed" in repr(y)
+    assert float(y.sum()) == 6
+    assert "not computed" in repr(y)
+    np.asarray(y)
+    assert "not computed" not in repr(y)
+
+
+def test_arrays_of_numpy_are_read_where_they_are() -> None:
+    x = np.arange(3.0)
+    assert np.shares_memory(np.asarray(er.asarray(x)), x)
+    y = er.asarray(x) * 2
+    x[0] = 5
+    assert y.tolist() == [10.0, 2.0, 4.0]
+
+
+def test_several_arrays_at_once() -> None:
+    x = er.asarray(np.arange(3.0))
+    shared = er.exp(x)
+    total, mean = er.compute(er.sum(shared), er.mean(shared), threads=1)
+    np.testing.assert_allclose([float(total), float(mean)], [np.exp(np.arange(3)).sum(), np.exp(np.arange(3)).mean()])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"sites": 4}, {"sites": 3, "planner": "data"}, {"memory": "64MiB"}, {"sites": 2, "cost": "bytes"}],
+)
+def test_by_a_plan(options: dict[str, Any], rng: np.random.Generator) -> None:
+    a, b = rng.random((40, 30)), rng.random((30, 20))
+    z = er.softmax(er.asarray(a) @ b)
+    e = np.exp(a @ b - (a @ b).max(-1, keepdims=True))
+    np.testing.assert_allclose(np.asarray(z.compute(**options)), e / e.sum(-1, keepdims=True))
+
+
+def test_wrong_options_are_errors() -> None:
+    x = er.asarray(np.ones(3)) + 1
+    with pytest.raises(er.ProgramError, match="planner"):
+        x.compute(planner="eindekomp")
+    with pytest.raises(ValueError, match="no size"):
+        x.compute(memory="much")
+    with pytest.raises(TypeError):
+        x.compute(colour="red")
+
+
+def test_explain_shows_formulas_and_plans() -> None:
+    z = er.asarray(np.ones((40, 30))) @ np.ones((30, 20))
+    assert "sum[" in z.explain()
+    assert "eindecomp" in z.explain(sites=4)
+
+
+def test_long_chains_need_no_stack() -> None:
+    x = er.asarray(np.zeros(2))
+    for _ in range(3000):
+        x = x + 1
+    kept = weakref.ref(x)
+    del x
+    gc.collect()
+    assert kept() is None
+    y = er.asarray(np.zeros(2))
+    for _ in range(200):
+        y = y + 1
+    assert y.tolist() == [200.0, 200.0]
+
+
+def test_what_was_computed_forgets_its_operands() -> None:
+    x = er.asarray(np.ones(4))
+    operand = weakref.ref(x)
+    y = x + 1
+    del x
+    np.asarray(y)
+    gc.collect()
+    assert operand() is None
+
+
+def test_gradients(rng: np.random.Generator) -> None:
+    x, w = rng.random((5, 3)), rng.random((3, 2))
+    weights = er.asarray(w)
+    loss = er.sum(er.square(er.asarray(x) @ weights))
+    np.testing.assert_allclose(np.asarray(er.grad(loss, weights)), 2 * x.T @ (x @ w))
+    hidden = er.asarray(x) @ weights
+    of_hidden, of_weights = er.grad(er.sum(er.exp(hidden)), [hidden, weights])
+    np.testing.assert_allclose(np.asarray(of_hidden), np.exp(x @ w))
+    np.testing.assert_allclose(np.asarray(of_weights), x.T @ np.exp(x @ w))
+
+
+def test_gradients_of_what_is_computed_in_between() -> None:
+    w = er.asarray(np.array([1.0, 2.0]))
+    loss = er.sum(w * w)
+    gradient = er.grad(loss, w)
+    assert float(loss) == 5
+    assert gradient.tolist() == [2.0, 4.0]
+    assert er.grad(er.sum(er.grad(er.sum(w**3), w)), w).tolist() == [6.0, 12.0]
+
+
+def test_traced_functions() -> None:
+    traces = []
+
+    @er.jit
+    def step(weights: dict[str, er.Array], x: er.Array, name: str = "add") -> tuple[Any, ...]:
+        traces.append(name)
+        y = x @ weights["w"] + weights["b"]
+        return y, {"sum": er.sum(y)}, weights["b"], [2.0]
+
+    x, w, b = np.ones((2, 3)), np.ones((3, 2)), np.arange(2.0)
+    for _ in range(3):
+        y, sums, same, (number,) = step({"w": w, "b": b}, x)
+        np.testing.assert_array_equal(np.asarray(y), x @ w + b)
+        assert float(sums["sum"]) == (x @ w + b).sum()
+        np.testing.assert_array_equal(np.asarray(same), b)
+        assert float(number) == 2
+    step({"w": w, "b": b}, x, name="other")
+    step({"w": w, "b": b}, np.ones((4, 3)))
+    assert traces == ["add", "other", "add"]
+    assert "sum[" in step.explain({"w": w, "b": b}, x)
+
+
+def test_traced_gradient_steps() -> None:
+    @er.jit(threads=1)
+    def step(w: er.Array, x: er.Array) -> er.Array:
+        return w - 0.1 * er.grad(er.sum(er.square(x @ w)), w)
+
+    x, w = np.eye(2), np.ones(2)
+    ours: Any = w
+    for _ in range(3):
+        ours = step(ours, x)
+        w = w - 0.2 * w
+    np.testing.assert_allclose(np.asarray(ours), w)
+
+
+def test_arguments_that_are_traced_have_no_elements() -> None:
+    with pytest.raises(er.ProgramError, match="traced"):
+        er.jit(lambda x: x if float(x.sum()) > 0 else -x)(np.ones(3))
+
+
+TWO_LAYERS = """
+input X[b,f], W[f,h]
+scalar scale = 1
+H[b,h] = relu(sum[f] X[b,f] * W[f,h]) * scale
+total[] = sum[b,h] H[b,h]
+output H, total
+"""
+
+
+def test_programs(rng: np.random.Generator) -> None:
+    program = er.program(TWO_LAYERS)
+    x, w = rng.normal(size=(4, 3)).astype("f4"), rng.normal(size=(3, 2)).astype("f4")
+    results = program.run(X=x, W=er.asarray(w), scalars={"scale": 2})
+    np.testing.assert_allclose(np.asarray(results.H), 2 * np.maximum(x @ w, 0), rtol=1e-6)
+    np.testing.assert_allclose(float(results["total"]), 2 * np.maximum(x @ w, 0).sum(), rtol=1e-6)
+    assert results.report.sites == 1
+    assert [info.name for info in program.inputs] == ["X", "W"]
+    assert program.run({"X": x, "W": w}, options={"sites": 2}).report.sites == 2
+    assert "relu" in er.program(TWO_LAYERS, dims={"b": 4, "f": 3, "h": 2}).explain()
+    with pytest.raises(AttributeError, match="the outputs are: H, total"):
+        results.Z
+    with pytest.raises(er.ProgramError, match="that are missing: W"):
+        program.run(X=x)
+    with pytest.raises(er.ProgramError, match="train.ein:2:"):
+        er.program("input X[i]\nZ[i] = Y[i]", name="train.ein")
+
+
+COUNTING = """
+input X[i] : f64
+state total[i] = f64(0)
+next total[i] = total[i] + X[i]
+output next_total
+"""
+
+
+def test_steps_keep_their_state() -> None:
+    program = er.program(COUNTING)
+    batches = [np.full(2, 1.0), np.full(2, 10.0), np.full(2, 100.0)]
+    seen = [step.next_total.tolist() for step in program.steps(X=iter(batches))]
+    assert seen == [[1.0, 1.0], [11.0, 11.0], [111.0, 111.0]]
+    ten = program.run(X=np.ones(2), steps=10)
+    assert ten.next_total.tolist() == [10.0, 10.0]
+    assert program.run(X=np.ones(2), state=ten.state).next_total.tolist() == [11.0, 11.0]
+    assert ten.state.steps_done == 10

@@ -1,0 +1,38 @@
+"""The examples in docstrings."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import einrel
+from einrel._elementwise import BINARY, UNARY
+
+MODULES = ["einrel", *sorted(f"einrel.{module.name}" for module in pkgutil.iter_modules(einrel.__path__))]
+NAMES = {"np": np, **{name: getattr(einrel, name) for name in dir(einrel) if not name.startswith("__")}}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "einrel._native"])
+def test_module(name: str) -> None:
+    module = importlib.import_module(name)
+    assert doctest.testmod(module, extraglobs=NAMES).failed == 0
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+def test_document(name: str) -> None:
+    file = Path(__file__).parents[2] / name
+    assert doctest.testfile(str(file), module_relative=False, optionflags=doctest.ELLIPSIS).failed == 0
+
+
+@pytest.mark.parametrize("name", sorted({**UNARY, **BINARY}))
+def test_elementwise_function(name: str) -> None:
+    example = {**UNARY, **BINARY}[name].__doc__
+    assert example is not None
+    test = doctest.DocTestParser().get_doctest(example, dict(NAMES), name, None, None)
+    assert test.examples
+    assert doctest.DocTestRunner().run(test).failed == 0

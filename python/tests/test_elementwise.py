@@ -1,0 +1,178 @@
+"""Functions of elements, beside NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import einrel as er
+
+BINARY = [
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "maximum",
+    "minimum",
+    "hypot",
+    "logaddexp",
+    "copysign",
+    "floor_divide",
+]
+BINARY += ["remainder", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]
+BINARY += ["logical_and", "logical_or", "logical_xor"]
+UNARY = ["negative", "positive", "abs", "square", "sign", "exp", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh"]
+UNARY += ["asinh", "floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "signbit", "logical_not"]
+OF_POSITIVE = ["log", "log1p", "log2", "log10", "sqrt", "reciprocal"]
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 1e300, -1e300, 1e-300, np.inf, -np.inf, np.nan])
+
+
+def close(ours: er.Array, numpys: Any, tolerance: float = 1e-12) -> None:
+    """Equal but for rounding, with the type and the shape of NumPy's."""
+    assert ours.dtype == numpys.dtype
+    assert ours.shape == numpys.shape
+    np.testing.assert_allclose(np.asarray(ours), numpys, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_broadcasts(name: str, rng: np.random.Generator) -> None:
+    x, y = rng.normal(size=(3, 1, 4)), rng.normal(size=(5, 1))
+    close(getattr(er, name)(x, y), getattr(np, name)(x, y))
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(name: str, rng: np.random.Generator) -> None:
+    x = rng.normal(size=(3, 4)) * 3
+    close(getattr(er, name)(x), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("name", OF_POSITIVE)
+def test_unary_of_positive_numbers(name: str, rng: np.random.Generator) -> None:
+    x = rng.random(size=(3, 4)) + 0.1
+    close(getattr(er, name)(x), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary_of_special_numbers(name: str) -> None:
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(SPECIAL)
+    usual = np.abs(SPECIAL) < 1e200 if name in ("sin", "cos", "tan") else np.full(SPECIAL.shape, True)
+    close(getattr(er, name)(SPECIAL)[np.flatnonzero(usual)], expected[usual])
+
+
+@pytest.mark.parametrize("name", ["hypot", "logaddexp", "copysign", "maximum", "minimum", "less", "equal"])
+def test_binary_of_special_numbers(name: str) -> None:
+    x, y = SPECIAL[:, None], SPECIAL[None]
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x, y)
+    close(getattr(er, name)(x, y), expected)
+
+
+@pytest.mark.parametrize("name", ["acosh", "atanh"])
+def test_inverse_functions(name: str, rng: np.random.Generator) -> None:
+    x = rng.random(50) * 0.98 + (1 if name == "acosh" else -0.49)
+    close(getattr(er, name)(x), getattr(np, "arc" + name[1:])(x))
+
+
+@pytest.mark.parametrize("left", ["bool", "int32", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("right", ["bool", "int32", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["add", "multiply", "divide", "maximum", "less"])
+def test_types_are_promoted_as_in_numpy(name: str, left: str, right: str) -> None:
+    x, y = np.array([1, 0, 1]).astype(left), np.array([1, 1, 1]).astype(right)
+    numpys = getattr(np, name)(x, y)
+    if name == "divide" and {left, right} == {"bool"}:
+        numpys = numpys.astype("float64")
+    if numpys.dtype == np.float16 and {left, right} & {"int32", "int64"}:
+        numpys = numpys.astype("float64")
+    close(getattr(er, name)(x, y), numpys, 1e-3)
+
+
+@pytest.mark.parametrize("number", [2, 2.5, True])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float16", "float32", "float64"])
+def test_numbers_take_the_type_of_arrays(dtype: str, number: float) -> None:
+    x = np.arange(4).astype(dtype)
+    expected = x * number
+    if isinstance(number, float) and dtype.startswith("int"):
+        expected = expected.astype("float64")
+    close(er.asarray(x) * number, expected)
+    close(number * er.asarray(x), expected)
+    close(er.asarray(x) - number, x - number)
+
+
+def test_small_integers_are_widened() -> None:
+    for given_, wide in [("int8", "int32"), ("uint8", "int32"), ("uint16", "int32"), ("uint32", "int64")]:
+        x = np.array([1, 100]).astype(given_)
+        close(er.asarray(x) + x, (x.astype(wide) + x.astype(wide)))
+
+
+def test_bfloat16_is_computed_with() -> None:
+    x = np.array([1.0, 2.5, -3.0]).astype(ml_dtypes.bfloat16)
+    ours = er.asarray(x) * 2
+    assert ours.dtype == er.bfloat16
+    np.testing.assert_array_equal(np.asarray(ours).astype("f4"), [2.0, 5.0, -6.0])
+    assert (er.asarray(x) + np.ones(3, "f2")).dtype == np.float32
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 0.5, -1, -1.5, 0])
+def test_powers(exponent: float, rng: np.random.Generator) -> None:
+    x = rng.random(10) + 0.5
+    close(er.asarray(x) ** exponent, x**exponent)
+    close(er.pow(x, np.full(10, exponent, "f8")), x**exponent)
+    close(exponent ** er.asarray(x), exponent**x) if exponent > 0 else None
+
+
+def test_powers_of_integers() -> None:
+    x = np.arange(5)
+    close(er.asarray(x) ** 3, x**3)
+    close(2 ** er.asarray(x), 2**x)
+
+
+def test_truth_values() -> None:
+    x, y = np.array([True, True, False, False]), np.array([True, False, True, False])
+    for operation in ("__and__", "__or__", "__xor__"):
+        close(getattr(er.asarray(x), operation)(y), getattr(x, operation)(y))
+    close(~er.asarray(x), ~x)
+    close(er.asarray(x) + y, x + y)
+    close(er.asarray(x) * y, x * y)
+    with pytest.raises(TypeError, match="subtract of bools"):
+        er.asarray(x) - y
+
+
+def test_where_and_clip(rng: np.random.Generator) -> None:
+    x = rng.normal(size=(4, 5))
+    close(er.where(x > 0, x, 0), np.where(x > 0, x, 0))
+    close(er.where(x > 0, np.arange(5), x), np.where(x > 0, np.arange(5), x))
+    close(er.clip(x, -0.5, 0.5), np.clip(x, -0.5, 0.5))
+    close(er.clip(er.asarray(x), max=0.1), np.clip(x, None, 0.1))
+
+
+def test_casts_go_towards_zero() -> None:
+    x = np.array([1.9, -1.9, 0.0])
+    close(er.astype(x, "int32"), x.astype("int32"))
+    close(er.astype(x, bool), x.astype(bool))
+    close(er.astype(np.arange(3), "float32"), np.arange(3).astype("float32"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_broadcastable_shapes(data: Any) -> None:
+    shapes = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=4)).input_shapes
+    elements = st.floats(-100, 100, width=32)
+    x, y = (data.draw(hnp.arrays("f4", shape, elements=elements)) for shape in shapes)
+    close(er.add(x, y), np.add(x, y), 1e-6)
+    close(er.multiply(x, y) - x, np.multiply(x, y) - x, 1e-2)
+
+
+def test_what_the_language_lacks_is_named() -> None:
+    with pytest.raises(NotImplementedError, match="einrel.atan2"):
+        er.atan2(1.0, 2.0)
+    with pytest.raises(NotImplementedError, match="bitwise_and of integers"):
+        er.asarray([1]) & 1
+    with pytest.raises(NotImplementedError, match="complex"):
+        er.asarray([1]) + 1j

@@ -1,0 +1,71 @@
+"""NumPy's functions and protocols, with our arrays; other libraries are in test_ecosystem."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import einrel as er
+
+X = np.arange(24.0).reshape(2, 3, 4)
+
+
+def test_numpy_functions_make_lazy_arrays() -> None:
+    x = er.asarray(X)
+    for ours, numpys in [
+        (np.exp(x), np.exp(X)),
+        (np.add(x, 1), X + 1),
+        (np.sum(x, axis=0), X.sum(0)),
+        (np.sum(x, 1), X.sum(1)),
+        (np.add.reduce(x), X.sum(0)),
+        (np.concatenate([x, X]), np.concatenate([X, X])),
+        (np.transpose(x), X.T),
+        (np.einsum("ijk->k", x), np.einsum("ijk->k", X)),
+        (np.where(x > 3, x, 0), np.where(X > 3, X, 0)),
+        (X + x, X + X),
+        (np.float64(2) * x, 2 * X),
+    ]:
+        assert isinstance(ours, er.Array)
+        np.testing.assert_allclose(np.asarray(ours), numpys)
+
+
+def test_numpy_functions_that_we_have_not_take_elements() -> None:
+    x = er.asarray(X)
+    assert np.median(x) == np.median(X)
+    np.testing.assert_array_equal(np.arctan(x), np.arctan(X))
+    assert np.allclose(x, X)
+    out = np.zeros_like(X)
+    assert np.add(x, 1, out=out) is out
+    np.testing.assert_array_equal(out, X + 1)
+
+
+def test_asarray_of_an_array() -> None:
+    x = er.asarray(X) + 0
+    assert np.asarray(x) is not np.array(x)
+    assert np.asarray(x, dtype="f4").dtype == np.float32
+    assert np.array(x, copy=True).flags.writeable
+    with pytest.raises(ValueError, match="without a copy"):
+        np.asarray(x, dtype="f4", copy=False)
+
+
+def test_dlpack_both_ways() -> None:
+    ours = er.asarray(X) * 1
+    back = np.from_dlpack(ours)
+    np.testing.assert_array_equal(back, X)
+    assert np.shares_memory(back, np.asarray(ours))
+    assert np.shares_memory(np.asarray(er.from_dlpack(X)), X)
+    assert not np.shares_memory(np.asarray(er.from_dlpack(X, copy=True)), X)
+
+
+def test_pickle_and_copy() -> None:
+    for x in (X, np.arange(3).astype(ml_dtypes.bfloat16)):
+        ours = er.asarray(x)
+        for again in (pickle.loads(pickle.dumps(ours + 0)), copy.copy(ours), copy.deepcopy(ours)):
+            assert isinstance(again, er.Array)
+            np.testing.assert_array_equal(np.asarray(again), x)
+    program = pickle.loads(pickle.dumps(er.program("input A[i]\nZ[i] = A[i] + 1")))
+    assert program.run(A=np.ones(2, "f4")).Z.tolist() == [2.0, 2.0]

@@ -1,0 +1,110 @@
+"""Threads, forks, signals, memory and the end of the interpreter."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import einrel as er
+
+
+def run(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=False)
+
+
+def test_threads_compute_at_once(rng: np.random.Generator) -> None:
+    matrices = [rng.random((50, 50)) for _ in range(4)]
+    right: list[bool] = []
+
+    def work(matrix: np.ndarray) -> None:
+        for _ in range(20):
+            right.append(np.allclose(np.asarray(er.matmul(matrix, matrix)), matrix @ matrix))
+
+    threads = [threading.Thread(target=work, args=(matrix,)) for matrix in matrices]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(right) == 80
+    assert all(right)
+
+
+@er.jit
+def traced(x: er.Array) -> er.Array:
+    return er.sum(x @ x)
+
+
+def computed(matrix: np.ndarray) -> tuple[float, float]:
+    return float(er.sum(er.matmul(matrix, matrix))), float(traced(matrix))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_compute(method: str, rng: np.random.Generator) -> None:
+    matrix = rng.random((300, 300))
+    expected = computed(matrix)
+    np.testing.assert_allclose(expected, [(matrix @ matrix).sum()] * 2)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        for ours in pool.map(computed, [matrix] * 3):
+            np.testing.assert_allclose(ours, expected)
+
+
+def test_calls_leave_no_memory_behind() -> None:
+    script = """
+import numpy as np, einrel as er
+def resident(): return int(open("/proc/self/statm").read().split()[1]) * 4096
+x = np.ones((8, 8), "f4")
+def call(): return np.asarray(er.einsum("ij,jk->ik", x, x)), np.asarray(er.sum(er.asarray(x) * 2 + 1))
+for _ in range(1000): call()
+before = resident()
+for _ in range(50_000): call()
+print(resident() - before)
+"""
+    done = run(script)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 5_000_000
+
+
+def test_the_interpreter_ends_without_noise() -> None:
+    script = """
+import numpy as np, einrel as er
+x = er.asarray(np.ones((300, 300)))
+y = x @ x
+np.asarray(y)
+f = er.jit(lambda x: x + 1)
+f(x)
+p = er.program("input A[i]" + chr(10) + "Z[i] = A[i] + 1")
+p.run(A=np.ones(3, "f"), options={"sites": 2})
+lazy = x + y
+"""
+    done = run(script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_ctrl_c_ends_a_run() -> None:
+    script = """
+import sys, time, numpy as np, einrel as er
+x = er.asarray(np.ones((6000, 6000)))
+print("ready", flush=True)
+try:
+    np.asarray(x @ x @ x @ x)
+except KeyboardInterrupt:
+    print("interrupted", float((x[0, 0] + 1)))
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    assert process.stdout.readline() == "interrupted 2.0\n"
+    assert time.monotonic() - begin < 5
+    process.stdout.close()
+    assert process.wait() == 0

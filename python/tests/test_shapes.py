@@ -1,0 +1,212 @@
+"""Shapes, indices, new arrays and reductions, beside NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import einrel as er
+
+X = np.arange(120.0).reshape(4, 5, 6) - 40
+
+
+def same(ours: er.Array, numpys: Any) -> None:
+    """Equal to the bit, with the same type and shape."""
+    assert ours.dtype == numpys.dtype
+    assert ours.shape == numpys.shape
+    np.testing.assert_array_equal(np.asarray(ours), numpys)
+
+
+INDICES = [
+    np.s_[1], np.s_[-1], np.s_[1:3], np.s_[:2], np.s_[-2:], np.s_[::2], np.s_[::-1], np.s_[3:0:-2, :4, 2], np.s_[2:2],
+    np.s_[..., 1], np.s_[:, None], np.s_[1, 2, 3], np.s_[-1, ..., None], np.s_[None, ..., ::3], np.s_[...], np.s_[()],
+    np.s_[[0, 2]], np.s_[:, [1, -1]], np.s_[[0, 1], [2, 3]], np.s_[[0, 1], :, [2, 3]], np.s_[[0, 1], 1:3, [2, 3]],
+    np.s_[:, [[0, 1], [2, 3]]], np.s_[1, [0, 1]], np.s_[0, :, [0, 1]], np.s_[:, [0, 2], None, :3],
+    np.s_[[[0], [1]], [[1, 2]]],
+    np.s_[X[:, 0, 0] > 0], np.s_[X > 3], np.s_[:, X[0, :, 0] > -20],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", INDICES, ids=repr)
+def test_index(key: Any) -> None:
+    same(er.asarray(X)[key], X[key])
+
+
+def test_wrong_indices_are_errors() -> None:
+    for key in (4, (0, -6), (0, 0, 0, 0), (..., ...)):
+        with pytest.raises(IndexError):
+            er.asarray(X)[key]
+    with pytest.raises(IndexError, match="positions are integers"):
+        er.asarray(X)[np.array([0.5])]
+    with pytest.raises(er.RunError, match="positions are from 0"):
+        np.asarray(er.asarray(X)[np.array([7])])
+    with pytest.raises(TypeError, match="does not change"):
+        er.asarray(X)[0] = 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_basic_index(data: Any) -> None:
+    key = data.draw(hnp.basic_indices(X.shape, allow_newaxis=True))
+    same(er.asarray(X)[key], X[key])
+
+
+REDUCTIONS = ["sum", "prod", "max", "min", "mean", "any", "all", "var", "std"]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (-1, 0, 1), ()])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_reduction(name: str, axis: Any, keepdims: bool) -> None:
+    x = X / 30
+    expected = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+    ours = getattr(er, name)(x, axis=axis, keepdims=keepdims)
+    assert (ours.shape, ours.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(np.asarray(ours), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("axis", [None, 0, 2])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_position_of_an_extremum(name: str, axis: Any, keepdims: bool, rng: np.random.Generator) -> None:
+    x = rng.integers(0, 5, X.shape)
+    same(getattr(er, name)(x, axis=axis, keepdims=keepdims), getattr(np, name)(x, axis=axis, keepdims=keepdims))
+
+
+def test_reductions_of_integers_and_truth_values() -> None:
+    x = np.arange(6, dtype="int32").reshape(2, 3)
+    same(er.sum(x, axis=0), x.sum(axis=0))
+    same(er.sum(x > 2), (x > 2).sum())
+    same(er.mean(x, axis=1), x.mean(axis=1))
+    same(er.max(x, axis=1), x.max(axis=1))
+    same(er.sum(x, dtype="float32"), x.sum(dtype="float32"))
+    same(er.count_nonzero(x, axis=0), np.count_nonzero(x, axis=0))
+    np.testing.assert_allclose(float(er.var(x, correction=1)), x.var(ddof=1))
+
+
+def test_softmax_and_its_relatives(rng: np.random.Generator) -> None:
+    x = rng.normal(size=(3, 4))
+    e = np.exp(x - x.max(-1, keepdims=True))
+    soft = e / e.sum(-1, keepdims=True)
+    np.testing.assert_allclose(np.asarray(er.softmax(x)), soft)
+    np.testing.assert_allclose(np.asarray(er.log_softmax(x)), np.log(soft))
+    np.testing.assert_allclose(np.asarray(er.logsumexp(x, axis=0)), np.log(np.exp(x).sum(0)))
+    spread = x - x.mean(-1, keepdims=True)
+    normal = spread / np.sqrt((spread**2).mean(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(np.asarray(er.layer_norm(x)), normal)
+    np.testing.assert_allclose(np.asarray(er.rms_norm(x)), x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5))
+
+
+@pytest.mark.parametrize(
+    "shape", [(20, 6), (4, 30), (120,), (8, 15), (2, 2, 5, 3, 2), (1, 4, 1, 5, 6), (6, 5, 4), (-1, 7)]
+)
+def test_reshape(shape: tuple[int, ...]) -> None:
+    if shape == (-1, 7):
+        with pytest.raises(ValueError, match="as one of shape"):
+            er.reshape(X, shape)
+        return
+    same(er.reshape(X, shape), X.reshape(shape))
+    same(er.asarray(X).reshape(*shape) + 1, X.reshape(shape) + 1)
+
+
+def test_other_shapes() -> None:
+    x = er.asarray(X)
+    same(er.permute_dims(x, (2, 0, 1)), X.transpose(2, 0, 1))
+    same(x.T, X.T)
+    same(er.matrix_transpose(x), X.swapaxes(-1, -2))
+    same(er.moveaxis(x, (0, 1), (-1, 0)), np.moveaxis(X, (0, 1), (-1, 0)))
+    same(er.expand_dims(x, axis=(0, -1)), np.expand_dims(X, (0, -1)))
+    same(er.squeeze(x[:1], 0), X[0])
+    same(er.flip(x, axis=(0, 2)), np.flip(X, (0, 2)))
+    same(er.roll(x, (1, -2), axis=(0, 2)), np.roll(X, (1, -2), (0, 2)))
+    same(er.roll(x, 7), np.roll(X, 7))
+    same(er.concat([x, X[:1], x[2:]]), np.concatenate([X, X[:1], X[2:]]))
+    same(er.concat([x, X], axis=None), np.concatenate([X, X], axis=None))
+    same(er.concat([np.arange(2), x[0, 0]]), np.concatenate([np.arange(2), X[0, 0]]))
+    same(er.stack([x, X], axis=-1), np.stack([X, X], -1))
+    same(er.tile(x, (2, 1, 1, 2)), np.tile(X, (2, 1, 1, 2)))
+    same(er.repeat(x, 3, axis=1), np.repeat(X, 3, 1))
+    same(er.broadcast_to(x[0], (3, 5, 6)), np.broadcast_to(X[0], (3, 5, 6)))
+    same(er.unstack(x, axis=1)[2], X[:, 2])
+    same(er.take(x, [2, 0], axis=1), np.take(X, [2, 0], 1))
+    positions = np.argsort(-X, axis=1)
+    same(er.take_along_axis(x, positions, axis=1), np.take_along_axis(X, positions, 1))
+
+
+def test_empty_arrays() -> None:
+    x = np.zeros((0, 3))
+    same(er.asarray(x) + 1, x + 1)
+    same(er.sum(x, axis=0), x.sum(0))
+    same(er.reshape(x, (3, 0)), x.reshape(3, 0))
+    same(er.concat([x, X[0, :, :3]]), np.concatenate([x, X[0, :, :3]]))
+    same(er.matmul(x.T, x), x.T @ x)
+    same(er.flip(x), np.flip(x))
+
+
+def test_new_arrays() -> None:
+    same(er.arange(5), np.arange(5))
+    same(er.arange(2, 11, 3), np.arange(2, 11, 3))
+    same(er.arange(5, 0, -2), np.arange(5, 0, -2))
+    same(er.arange(0.0, 1.0, 0.25), np.arange(0.0, 1.0, 0.25))
+    same(er.linspace(-1, 1, 7), np.linspace(-1, 1, 7))
+    same(er.linspace(0, 1, 4, endpoint=False), np.linspace(0, 1, 4, endpoint=False))
+    same(er.linspace(3, 4, 1), np.linspace(3, 4, 1))
+    same(er.eye(3, 4, k=1), np.eye(3, 4, k=1))
+    same(er.zeros((2, 3), dtype="int32"), np.zeros((2, 3), "int32"))
+    same(er.ones(3), np.ones(3))
+    same(er.full((2,), np.nan), np.full((2,), np.nan))
+    same(er.full_like(X, 7), np.full_like(X, 7))
+    same(er.tril(X, k=1), np.tril(X, 1))
+    same(er.triu(X, k=-1), np.triu(X, -1))
+    for ours, numpys in zip(er.meshgrid(np.arange(3), np.arange(4)), np.meshgrid(np.arange(3), np.arange(4))):
+        same(ours, numpys)
+
+
+def test_products_of_matrices(rng: np.random.Generator) -> None:
+    shapes = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((5, 2, 3), (3, 4)), ((5, 1, 2, 3), (4, 3, 2))]
+    for left, right in shapes:
+        a, b = rng.random(left), rng.random(right)
+        np.testing.assert_allclose(np.asarray(er.matmul(a, b)), a @ b)
+        assert (er.asarray(a) @ b).shape == (a @ b).shape
+    a, b = rng.random((2, 3, 4)), rng.random((4, 3, 5))
+    np.testing.assert_allclose(
+        np.asarray(er.tensordot(a, b, axes=([1, 2], [1, 0]))), np.tensordot(a, b, ([1, 2], [1, 0]))
+    )
+    np.testing.assert_allclose(np.asarray(er.tensordot(a, b, axes=1)), np.tensordot(a, b, 1))
+    np.testing.assert_allclose(np.asarray(er.vecdot(a, a, axis=1)), (a * a).sum(1))
+    np.testing.assert_allclose(np.asarray(er.outer(a[0, 0], b[0, 0])), np.outer(a[0, 0], b[0, 0]))
+    with pytest.raises(ValueError, match="matmul of shapes"):
+        er.matmul(a, a)
+
+
+def test_linear_algebra(rng: np.random.Generator) -> None:
+    a = rng.random((3, 4, 4)) + np.eye(4)
+    np.testing.assert_allclose(np.asarray(er.linalg.inv(a)), np.linalg.inv(a))
+    b = rng.random((3, 4, 2))
+    np.testing.assert_allclose(np.asarray(er.linalg.solve(a, b)), np.linalg.solve(a, b))
+    same(er.linalg.diagonal(a, offset=1), np.diagonal(a, 1, 1, 2))
+    np.testing.assert_allclose(np.asarray(er.linalg.trace(a)), np.trace(a, axis1=1, axis2=2))
+    for order in (1, 2, 3, np.inf, -np.inf):
+        ours = er.linalg.vector_norm(a, axis=-1, ord=order)
+        np.testing.assert_allclose(np.asarray(ours), np.linalg.vector_norm(a, axis=-1, ord=order))
+    for order in ("fro", 1, -1, np.inf, -np.inf):
+        ours = er.linalg.matrix_norm(a, ord=order)
+        np.testing.assert_allclose(np.asarray(ours), np.linalg.matrix_norm(a, ord=order))
+    np.testing.assert_allclose(np.asarray(er.linalg.matrix_power(a[0], -3)), np.linalg.matrix_power(a[0], -3))
+    with pytest.raises(NotImplementedError, match="linalg.svd"):
+        er.linalg.svd(a)
+
+
+def test_layouts_of_numpy_come_in() -> None:
+    for view in (X.T, X[:, ::2], X[::-1], np.asfortranarray(X), X.transpose(1, 2, 0), X[..., 0], X.astype(">f8")):
+        same(er.asarray(view) + 1, (view + 1).astype("f8"))
+    readonly = X.copy()
+    readonly.flags.writeable = False
+    same(er.asarray(readonly) * 2, readonly * 2)
+    assert not np.asarray(er.asarray(readonly)).flags.writeable
+    assert np.asarray(er.asarray(readonly) * 2).flags.writeable
