@@ -11,7 +11,7 @@ import numpy as np
 
 import einrel_process
 from einrel_process import main
-from run_plan_test import CHAIN, MPIRUN, SANITIZED, RunTest
+from run_plan_test import CHAIN, MPIRUN, RunTest
 
 
 def sizes(extent):
@@ -31,7 +31,7 @@ class Faults(RunTest):
         os.mkdir(temporary)
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("STARPU_", "XDG_"))}
         environment |= {"HOME": home, "TMPDIR": temporary}
-        for _ in range(1 if SANITIZED else 3):
+        for _ in range(3):
             runs = [subprocess.Popen([einrel_process.PROGRAM, *arguments], env=environment, stdout=subprocess.PIPE,
                                      stderr=subprocess.PIPE) for _ in range(8)]
             for run in runs:
@@ -42,7 +42,7 @@ class Faults(RunTest):
             self.assertEqual((os.listdir(home), os.listdir(temporary)), ([], []))
         self.refuse(2, *arguments, env={**environment, "TMPDIR": self.path("none")}, mentions=["TMPDIR"])
 
-    LONG = ["--random", "1", "--threads", "1", "--timeout", "1", *sizes(2000 if SANITIZED else 5000)]
+    LONG = ["--random", "1", "--threads", "1", "--timeout", "1", *sizes(5000)]
 
     def command_line(self, pid):
         try:
@@ -177,7 +177,7 @@ class Faults(RunTest):
         return job, self.ranks_at_work(self.folder)
 
     def test_helpers_that_are_stopped_do_not_hold_the_job(self):
-        job, ranks = self.begun_job(2, *sizes(1400 if SANITIZED else 3500))
+        job, ranks = self.begun_job(2, *sizes(3500))
         os.kill(self.parent_of(ranks[0]), signal.SIGSTOP)
         os.kill(self.janitor_of(ranks[1]), signal.SIGSTOP)
         _, err = job.communicate(timeout=180)  # of computing, which other tests may slow down

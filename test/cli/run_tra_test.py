@@ -1,6 +1,6 @@
 """Running programs in the tensor relational algebra, and plans of relations: on sites, on ranks, within memory.
 
-Usage: run_tra_test.py EINREL [--sanitized]
+Usage: run_tra_test.py EINREL
 """
 
 import json
@@ -13,14 +13,9 @@ import numpy as np
 sys.dont_write_bytecode = True
 import einrel_process as process  # noqa: E402
 
-SANITIZED = "--sanitized" in sys.argv
-if SANITIZED:
-    sys.argv.remove("--sanitized")
-os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # hwloc, below StarPU, loads plugins that keep memory until the end
-
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
-SITES = (1, 4) if SANITIZED else (1, 2, 3, 4, 6)
-RANKS = (3,) if SANITIZED else (2, 3)
+SITES = (1, 2, 3, 4, 6)
+RANKS = (2, 3)
 PLANNERS = ((), ("--planner", "table-1"), ("--planner", "ia-rules"))
 PRODUCT = """input A[7,11] cut <2,3> on <1>
 input B[11,5] cut <3,2> on <0>
