@@ -10,6 +10,7 @@ Functions have the names of the array API standard, and NumPy's rules of broadca
 which are computed when their elements are asked for.
 """
 
+import atexit
 import os
 from math import e, inf, nan, pi
 
@@ -64,7 +65,7 @@ from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, result_type
 from ._einsum import einsum
 from ._linalg import diagonal, matmul, outer, tensordot, trace, vecdot
-from ._native import Bug, ProgramError, RunError
+from ._native import Bug, ProgramError, RunError, RunReport, State, TensorInfo
 from ._program import Program, Results, load_program, program
 from ._reductions import (
     all,
@@ -190,6 +191,7 @@ for _error in (ProgramError, RunError, Bug):
 
 # Threads are not in the child of a fork, which makes its own.
 os.register_at_fork(after_in_child=_native.forked)
+atexit.register(_native.end_runs)
 
 __all__ = [
     "Array",
@@ -198,6 +200,9 @@ __all__ = [
     "ProgramError",
     "Results",
     "RunError",
+    "RunReport",
+    "State",
+    "TensorInfo",
     "__array_api_version__",
     "__array_namespace_info__",
     "__version__",

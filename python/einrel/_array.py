@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,11 +11,10 @@ import numpy.typing as npt
 
 import einrel as er
 
+from . import _native
 from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as
 from ._formula import apply, kept, permuted_view
-from ._native import Definition, ExplainOptions, Node, Type
-from ._native import compute as compute_nodes
-from ._native import explain as explain_nodes
+from ._native import Definition, Node, Type
 
 NDArray = npt.NDArray[Any]
 
@@ -67,6 +67,8 @@ class Array:
     __array_priority__ = 1000
 
     def __init__(self, node: Node) -> None:
+        if not isinstance(node, Node):
+            raise TypeError("einrel.asarray makes an array of elements")
         self._node = node
 
     # What is known before it is computed
@@ -128,25 +130,30 @@ class Array:
         er.compute(self, **options)
         return self
 
-    def explain(
-        self,
-        *,
-        sites: int | None = None,
-        planners: tuple[str, ...] = (),
-        cost: str | None = None,
-        machine: str | None = None,
-        memory: int | str | None = None,
-    ) -> str:
-        """What will be computed and how, as text; with options the plan for so many sites, or such a machine."""
-        bytes_ = er.bytes_of(memory)
-        how = ExplainOptions(sites=sites, planners=list(planners), cost=cost, machine=machine, memory=bytes_)
-        return explain_nodes([self._node], how)
+    def explain(self, **options: Any) -> str:
+        """What will be computed and how, as text; with sites, planners, cost, machine or memory the plan for them."""
+        return _native.explain([self._node], er._compute.explain_options(**options))
+
+    def plan(self, **options: Any) -> str:
+        """The plan as JSON, which `compute(plan=...)` takes for an array that is made alike; options of `explain`."""
+        return _native.plan([self._node], er._compute.explain_options(**options))
+
+    def html(self, **options: Any) -> str:
+        """The plan as a page for a browser, which needs no other file; options of `explain`."""
+        return _native.html([self._node], er._compute.explain_options(**options))
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the elements, or the plan that they would be computed by."""
+        if self._node.is_computed:
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        page = html.escape(self.html(), quote=True)
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 0"></iframe>'
 
     def _elements(self) -> NDArray:
         """The elements, where they are."""
         node = self._node
         if not node.is_computed:
-            compute_nodes([node])
+            _native.compute([node])
         elements = np.asarray(node.elements)
         return elements.view(bfloat16) if elements.dtype == _BITS else elements
 
@@ -348,12 +355,16 @@ def _leaf(elements: NDArray) -> Node:
     return apply(_permutation(leaf.type, back), leaf)
 
 
+def _refuse_mask(value: Any) -> None:
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("an array with a mask: give x.filled(...), or the mask beside the elements")
+
+
 def node_of(value: Any) -> Node:
     """The node of an array: of ours, NumPy's, whatever gives its elements by DLPack, or a number."""
     if isinstance(value, Array):
         return value._node
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("an array with a mask: give x.filled(...), or the mask beside the elements")
+    _refuse_mask(value)
     if isinstance(value, np.ndarray):
         try:
             return Node.leaf(value)
@@ -375,6 +386,7 @@ def asarray(
     if device not in (None, "cpu"):
         raise ValueError(f"there is no device {device!r}: the only one is 'cpu'")
     if not isinstance(value, Array):
+        _refuse_mask(value)
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
             value = np.from_dlpack(value)
         wanted = None if dtype is None else computed_as(np.dtype(dtype))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from ._array import Array, node_of
-from ._native import Definition, ExplainOptions, Node, RunOptions, Traced, copy_graph
+from ._native import Definition, ExplainOptions, Node, RunOptions, State, Traced, check, copy_graph
 from ._native import compute as compute_nodes
 
 Memory = int | str | None
@@ -39,13 +39,16 @@ def run_options(
     machine: str | None = None,
     memory: Memory = None,
     spill: str | Path | None = None,
+    plan: str | None = None,
     scalars: Mapping[str, float] | None = None,
-    **state: Any,
+    steps: int | None = None,
+    state: State | None = None,
 ) -> RunOptions:
     """How to run: the options of the command `einrel run` (docs/running.md).
 
     `threads` compute; with any of the others a run follows a plan: for `sites` sites, by `planner`, least in `cost`, on
-    `machine`, in `memory` bytes besides inputs and outputs, what does not fit in the folder `spill`.
+    `machine`, in `memory` bytes besides inputs and outputs, what does not fit in the folder `spill`; or the `plan` that
+    the method of that name gave.
     """
     return RunOptions(
         threads=threads,
@@ -55,9 +58,23 @@ def run_options(
         machine=machine,
         memory=bytes_of(memory),
         spill=None if spill is None else str(spill),
+        plan=plan,
         scalars=dict(scalars or {}),
-        **state,
+        steps=steps,
+        state=state,
     )
+
+
+def explain_options(
+    *,
+    sites: int | None = None,
+    planners: Sequence[str] = (),
+    cost: str | None = None,
+    machine: str | None = None,
+    memory: Memory = None,
+) -> ExplainOptions:
+    """What to plan for, as `einrel explain` takes it; with several planners the plans are compared."""
+    return ExplainOptions(sites=sites, planners=list(planners), cost=cost, machine=machine, memory=bytes_of(memory))
 
 
 def compute(*arrays: Array, **options: Any) -> tuple[Array, ...]:
@@ -69,8 +86,9 @@ def compute(*arrays: Array, **options: Any) -> tuple[Array, ...]:
     >>> float(total), float(mean)
     (3.0, 1.0)
     """
-    compute_nodes([node_of(array) for array in arrays], run_options(**options))
-    return arrays
+    lazy = tuple(array if isinstance(array, Array) else Array(node_of(array)) for array in arrays)
+    compute_nodes([array._node for array in lazy], run_options(**options))
+    return lazy
 
 
 @overload
@@ -89,9 +107,16 @@ def grad(of: Array, wrt: Array | Sequence[Array]) -> Array | list[Array]:
     """
     if isinstance(wrt, Array):
         return grad(of, [wrt])[0]
-    nodes = copy_graph([node_of(array) for array in [of, *wrt]])
+    for array in (of, *wrt):
+        if not isinstance(array, Array):
+            raise TypeError(f"a gradient of an einrel.Array by others, not by {type(array).__name__}")
+    if of._node.is_leaf:
+        raise ValueError("the array has been computed, and forgot how it was made: take its gradient before")
+    nodes = copy_graph([array._node for array in [of, *wrt]])
     types = [node.type for node in nodes]
-    return [Array(Node.of(Definition.gradient(types, which), nodes)) for which in range(len(wrt))]
+    gradients = [Node.of(Definition.gradient(types, which), nodes) for which in range(len(wrt))]
+    check(gradients)
+    return [Array(node) for node in gradients]
 
 
 def _flatten(value: Any, leaves: list[Array]) -> Any:
@@ -135,6 +160,8 @@ class Jitted:
             positional, named = _unflatten(form, [Array(argument) for argument in arguments])
             results: list[Array] = []
             result_form = _flatten(self._function(*positional, **named), results)
+            if not results:
+                raise ValueError(f"{self._function} gives no array")
             made = [_identity(result)._node for result in results]
             self._traced[key] = Traced(made, arguments), result_form
         return self._traced[key]

@@ -47,6 +47,9 @@ class Elementwise:
     def __repr__(self) -> str:
         return f"<function einrel.{self.__name__}>"
 
+    def __reduce__(self) -> str:
+        return self.__name__
+
     def of(self, *operands: Operand) -> Array:
         """What it is of these."""
         nodes = together(operands)
@@ -150,7 +153,7 @@ def _round(x: Formula) -> Formula:
 
 
 def _sign(x: Formula) -> Formula:
-    return where(x > 0, 1, where(x < 0, -1, x))
+    return where(x > 0, 1, where(x < 0, -1, where(x == 0, 0, x)))
 
 
 def _signbit(x: Formula) -> Formula:

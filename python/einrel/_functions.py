@@ -106,10 +106,11 @@ def _whole(name: str, function: Binary, x: Operand, y: Operand) -> Array:
     dtype = promoted(*[BY_NAME[node.type.dtype] for node in nodes])
     if dtype == np.int64 or dtype == bool_:
         raise NotImplementedError(f"{name} of {dtype}: the language does not divide integers; floats and int32 work")
-    if is_floating(dtype):
+    if dtype == np.float64:
         return function(*[Array(node) for node in nodes])
     dividend, divisor = (astype(Array(node), np.float64) for node in nodes)
-    return where(divisor == 0, 0, astype(function(dividend, divisor), dtype))  # as NumPy's of nothing
+    result = astype(function(dividend, divisor), dtype)
+    return result if is_floating(dtype) else where(divisor == 0, 0, result)  # as NumPy's of integers
 
 
 def floor_divide(x: Operand, y: Operand, /) -> Array:

@@ -35,6 +35,14 @@ class NewDimension:
     """A dimension of extent 1."""
 
 
+@dataclass(frozen=True)
+class MaskedDimension:
+    """Where a mask of this extent holds."""
+
+    positions: Any
+    extent: int
+
+
 Part = int | Range | Gathered | NewDimension
 
 
@@ -50,7 +58,7 @@ def _with_positions(key: tuple[Any, ...]) -> list[Any]:
         if isinstance(own, (bool, np.bool_)) or (isinstance(own, (Array, np.ndarray)) and own.dtype == np.bool_):
             if np.ndim(own) == 0:
                 raise IndexError("a single truth value as an index: use einrel.where")
-            parts.extend(np.nonzero(np.asarray(own)))
+            parts.extend(map(MaskedDimension, np.nonzero(np.asarray(own)), np.shape(own)))
         else:
             parts.append(own)
     return parts
@@ -83,11 +91,14 @@ def _parsed(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Part, ...], list[No
     parts: list[Part] = []
     positions: list[Node] = []
     dimension = 0
-    for part in _expanded(key, len(shape)):
+    for given in _expanded(key, len(shape)):
+        part = given.positions if isinstance(given, MaskedDimension) else given
         if part is None:
             parts.append(NewDimension())
             continue
         extent = shape[dimension]
+        if isinstance(given, MaskedDimension) and given.extent != extent:
+            raise IndexError(f"a mask of extent {given.extent} for dimension {dimension}, which has {extent}")
         if isinstance(part, slice):
             chosen = range(*part.indices(extent))
             parts.append(Range(chosen.start, chosen.step, len(chosen)))

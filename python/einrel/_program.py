@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copyreg
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ._array import Array, node_of
-from ._compute import bytes_of, run_options
-from ._native import ExplainOptions, RunReport, State, TensorInfo
+from ._compute import explain_options, run_options
 from ._native import Program as NativeProgram
+from ._native import RunReport, State, TensorInfo
 
 
 class Results(dict[str, Array]):
@@ -55,19 +56,17 @@ class Program:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Program, self._given)
 
-    def explain(
-        self,
-        *,
-        sites: int | None = None,
-        planners: Iterable[str] = (),
-        cost: str | None = None,
-        machine: str | None = None,
-        memory: int | str | None = None,
-    ) -> str:
-        """What is computed and how, as text; with options the plan for so many sites, or such a machine."""
-        bytes_ = bytes_of(memory)
-        how = ExplainOptions(sites=sites, planners=list(planners), cost=cost, machine=machine, memory=bytes_)
-        return self._native.explain(how)
+    def explain(self, **options: Any) -> str:
+        """What is computed and how, as text; with sites, planners, cost, machine or memory the plan for them."""
+        return self._native.explain(explain_options(**options))
+
+    def plan(self, **options: Any) -> str:
+        """The plan as JSON, which `run(..., options={"plan": ...})` takes; options of `explain`."""
+        return self._native.plan(explain_options(**options))
+
+    def html(self, **options: Any) -> str:
+        """The plan as a page for a browser, which needs no other file; options of `explain`."""
+        return self._native.html(explain_options(**options))
 
     def run(
         self,
@@ -135,3 +134,13 @@ def program(text: str, *, dims: Mapping[str, int] | None = None, name: str = "<s
 def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:
     """The program in a file."""
     return Program(Path(file).read_text(encoding="utf-8"), dims or {}, str(file))
+
+
+def _state(tensors: Mapping[str, Array], steps_done: int) -> State:
+    return State({name: node_of(tensor) for name, tensor in tensors.items()}, steps_done)
+
+
+copyreg.pickle(
+    State,
+    lambda state: (_state, ({name: Array(node) for name, node in state.tensors.items()}, state.steps_done)),
+)

@@ -29,5 +29,7 @@ class LastingProgram {
 
 /// To be called in the child after a fork.
 void forked();
+/// To be called before the interpreter ends: stops what runs on other threads, and waits for it.
+void end_runs();
 
 }  // namespace einrel::python

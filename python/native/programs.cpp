@@ -122,25 +122,26 @@ void bind_options(nb::module_& module) {
       .def(
           "__init__",
           [](api::RunOptions* self, Scalars scalars, std::optional<std::size_t> threads, Number sites, Text planner,
-             const Text& cost, Text machine, Number memory, Text spill, std::optional<std::size_t> steps,
+             const Text& cost, Text plan, Text machine, Number memory, Text spill, std::optional<std::size_t> steps,
              std::optional<api::State> state) {
-            new (self) api::RunOptions{// owned by Python
-                                       std::move(scalars),
-                                       threads,
-                                       sites,
-                                       std::move(planner),
-                                       cost_named(cost),
-                                       std::move(machine),
-                                       memory,
-                                       std::move(spill),
-                                       steps,
-                                       std::move(state)};
+            new (self) api::RunOptions{.scalars = std::move(scalars),  // owned by Python
+                                       .threads = threads,
+                                       .sites = sites,
+                                       .planner = std::move(planner),
+                                       .cost = cost_named(cost),
+                                       .plan = std::move(plan),
+                                       .machine = std::move(machine),
+                                       .memory = memory,
+                                       .spill = std::move(spill),
+                                       .steps = steps,
+                                       .state = std::move(state)};
           },
           nb::kw_only(), nb::arg("scalars") = Scalars{}, nb::arg("threads").none() = nb::none(),
           nb::arg("sites").none() = nb::none(), nb::arg("planner").none() = nb::none(),
-          nb::arg("cost").none() = nb::none(), nb::arg("machine").none() = nb::none(),
-          nb::arg("memory").none() = nb::none(), nb::arg("spill").none() = nb::none(),
-          nb::arg("steps").none() = nb::none(), nb::arg("state").none() = nb::none());
+          nb::arg("cost").none() = nb::none(), nb::arg("plan").none() = nb::none(),
+          nb::arg("machine").none() = nb::none(), nb::arg("memory").none() = nb::none(),
+          nb::arg("spill").none() = nb::none(), nb::arg("steps").none() = nb::none(),
+          nb::arg("state").none() = nb::none());
   nb::class_<api::ExplainOptions>(module, "ExplainOptions", nb::is_final())
       .def(
           "__init__",
@@ -189,6 +190,8 @@ void bind_programs(nb::module_& module) {
       .def_prop_ro("inputs", [](TextProgram& program) { return program.get().inputs(); })
       .def_prop_ro("outputs", [](TextProgram& program) { return program.get().outputs(); })
       .def("explain", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().explain(how); })
+      .def("plan", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().plan(how); })
+      .def("html", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().html(how); })
       .def("run", [](TextProgram& program, const Nodes& inputs, const api::RunOptions& options) {
         auto [result, outputs] = program.run(inputs, options);
         return nb::make_tuple(std::move(outputs), std::move(result.report), std::move(result.state));
@@ -202,12 +205,19 @@ void bind_programs(nb::module_& module) {
   module.def("explain", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
     return compiled(Walk(nodes))->program().explain(how);
   });
-  module.def("text", [](const std::vector<NodePtr>& nodes) { return compiled(Walk(nodes))->program().text(); });
+  module.def("plan", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
+    return compiled(Walk(nodes))->program().plan(how);
+  });
+  module.def("html", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
+    return compiled(Walk(nodes))->program().html(how);
+  });
+  module.def("check", [](const std::vector<NodePtr>& nodes) { compiled(Walk(nodes)); });
   module.def("copy_graph", [](std::vector<NodePtr> nodes) {
     copy_graph(nodes);
     return nodes;
   });
   module.def("forked", &forked);
+  module.def("end_runs", &end_runs);
 }
 
 }  // namespace einrel::python

@@ -54,8 +54,28 @@ def test_wrong_options_are_errors() -> None:
         x.compute(planner="eindekomp")
     with pytest.raises(ValueError, match="no size"):
         x.compute(memory="much")
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="colour"):
         x.compute(colour="red")
+
+
+def test_a_plan_that_was_written_down(rng: np.random.Generator) -> None:
+    a, b = rng.random((40, 30)), rng.random((30, 20))
+    plan = (er.asarray(a) @ b).plan(sites=4, planners=["sqrt"])
+    np.testing.assert_allclose(np.asarray((er.asarray(a) @ b).compute(plan=plan)), a @ b)
+    program = er.program("dims i=4 j=3\ninput A[i,j] : f64\nZ[i] = sum[j] A[i,j]")
+    results = program.run(A=a[:4, :3], options={"plan": program.plan(sites=2)})
+    assert results.report.sites == 2
+    np.testing.assert_allclose(np.asarray(results.Z), a[:4, :3].sum(1))
+    with pytest.raises(er.ProgramError, match="is a plan already"):
+        (er.asarray(a) @ b).compute(plan=plan, sites=4)
+
+
+def test_notebooks_show_the_plan_as_a_page() -> None:
+    z = er.asarray(np.ones((40, 30))) @ np.ones((30, 20))
+    assert z._repr_html_().startswith("<iframe srcdoc=")
+    assert "<html" in z.html(sites=4)
+    z.compute()
+    assert "einrel.Array(" in z._repr_html_()
 
 
 def test_explain_shows_formulas_and_plans() -> None:
@@ -108,6 +128,18 @@ def test_gradients_of_what_is_computed_in_between() -> None:
     assert er.grad(er.sum(er.grad(er.sum(w**3), w)), w).tolist() == [6.0, 12.0]
 
 
+def test_gradients_that_there_are_not() -> None:
+    w = er.asarray(np.array([1.0, 2.0]))
+    with pytest.raises(TypeError, match="ndarray"):
+        er.grad(er.sum(w * w), [np.ones(2)])  # type: ignore[list-item]
+    with pytest.raises(er.ProgramError, match="does not depend"):
+        er.grad(er.sum(w), er.asarray(np.ones(3)))
+    loss = er.sum(w * w)
+    float(loss)
+    with pytest.raises(ValueError, match="has been computed"):
+        er.grad(er.compute(loss)[0], w)
+
+
 def test_traced_functions() -> None:
     traces = []
 
@@ -141,6 +173,11 @@ def test_traced_gradient_steps() -> None:
         ours = step(ours, x)
         w = w - 0.2 * w
     np.testing.assert_allclose(np.asarray(ours), w)
+
+
+def test_traced_functions_give_arrays() -> None:
+    with pytest.raises(ValueError, match="gives no array"):
+        er.jit(lambda x: None)(np.ones(3))
 
 
 def test_arguments_that_are_traced_have_no_elements() -> None:

@@ -61,11 +61,43 @@ def test_dlpack_both_ways() -> None:
     assert not np.shares_memory(np.asarray(er.from_dlpack(X, copy=True)), X)
 
 
+def test_operators_ask_the_other_side() -> None:
+    class Other:
+        def __radd__(self, other: object) -> str:
+            return "asked"
+
+    assert er.asarray(X) + Other() == "asked"
+    assert (er.asarray(X) == None) is False  # noqa: E711
+    with pytest.raises(TypeError):
+        er.asarray(X) + "text"
+
+
+def test_what_numpy_would_change_is_refused() -> None:
+    x = er.asarray(X) + 0
+    with pytest.raises(TypeError, match="does not change"):
+        np.add.at(x, [0], 1)
+    with pytest.raises(TypeError, match="does not change"):
+        np.copyto(x, X)
+    with pytest.raises(TypeError, match="mask"):
+        er.asarray(np.ma.masked_array([1.0, 2.0], [True, False])) + 1
+
+
+def test_options_that_only_numpy_has() -> None:
+    x = er.asarray(X)
+    np.testing.assert_allclose(np.std(x, ddof=1), np.std(X, ddof=1))
+    np.testing.assert_allclose(np.sum(x, where=X > 3), np.sum(X, where=X > 3))
+    np.testing.assert_allclose(np.max(x, initial=50.0), 50)
+
+
 def test_pickle_and_copy() -> None:
     for x in (X, np.arange(3).astype(ml_dtypes.bfloat16)):
         ours = er.asarray(x)
         for again in (pickle.loads(pickle.dumps(ours + 0)), copy.copy(ours), copy.deepcopy(ours)):
             assert isinstance(again, er.Array)
             np.testing.assert_array_equal(np.asarray(again), x)
+    assert pickle.loads(pickle.dumps(er.exp)) is er.exp
+    counting = er.program("state x[] = 1.0\nnext x[] = 2 * x[]\noutput next_x")
+    state = pickle.loads(pickle.dumps(counting.run(steps=3).state))
+    assert counting.run(state=state).next_x.item() == 16
     program = pickle.loads(pickle.dumps(er.program("input A[i]\nZ[i] = A[i] + 1")))
     assert program.run(A=np.ones(2, "f4")).Z.tolist() == [2.0, 2.0]

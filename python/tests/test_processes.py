@@ -88,6 +88,20 @@ lazy = x + y
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_the_interpreter_ends_while_other_threads_compute() -> None:
+    script = """
+import threading, time, numpy as np, einrel as er
+x = er.asarray(np.ones((2000, 2000)))
+def work():
+    while True: np.asarray(x @ x @ x)
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.5)
+"""
+    done = run(script)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "terminate" not in done.stderr
+
+
 def test_ctrl_c_ends_a_run() -> None:
     script = """
 import sys, time, numpy as np, einrel as er

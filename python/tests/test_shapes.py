@@ -41,6 +41,10 @@ def test_wrong_indices_are_errors() -> None:
     for key in (4, (0, -6), (0, 0, 0, 0), (..., ...)):
         with pytest.raises(IndexError):
             er.asarray(X)[key]
+    with pytest.raises(IndexError, match="a mask of extent 2 for dimension 0, which has 4"):
+        er.asarray(X)[np.array([True, False])]
+    with pytest.raises(IndexError, match="as an index"):
+        er.asarray(X)["a"]
     with pytest.raises(IndexError, match="positions are integers"):
         er.asarray(X)[np.array([0.5])]
     with pytest.raises(er.RunError, match="positions are from 0"):

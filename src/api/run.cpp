@@ -92,7 +92,8 @@ PlannedAs asked_for(const RunOptions& options, std::size_t threads) {
   PlannedAs asked{.plan = request_of(PlanOptions{options.sites, options.cost, options.machine, options.memory}),
                   .planner = options.planner.value_or("eindecomp"),
                   .threads = threads,
-                  .spill = options.spill ? std::optional(options.spill->string()) : std::nullopt};
+                  .spill = options.spill ? std::optional(options.spill->string()) : std::nullopt,
+                  .given = options.plan};
   asked.plan.memory = options.memory;  // not a machine's: the run is in this process
   check_planner(asked.planner);
   return asked;
@@ -143,7 +144,10 @@ RunResult run_version(const Run& run, const RunOptions& options) {
   if (!has_state(run) && (options.steps || options.state))
     throw UserError("RunOptions::steps and RunOptions::state are for programs with state, which this one has not");
   if (options.steps && *options.steps < 1) throw UserError("RunOptions::steps is 0: there is at least one");
-  const bool is_planned = options.sites || options.planner || options.cost || options.machine || options.memory;
+  if (options.plan && (options.sites || options.planner || options.cost || options.machine))
+    throw UserError("RunOptions::plan is a plan already: leave out sites, planner, cost and machine");
+  const bool is_planned =
+      options.sites || options.planner || options.cost || options.plan || options.machine || options.memory;
   if (is_planned) return run_planned(run, options, threads);
   return has_state(run) ? run_whole_steps(run, options, threads) : run_whole(run, threads, options.stop);
 }

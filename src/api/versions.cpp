@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "engine/memory.h"
+#include "engine/plan_file.h"
 #include "engine/recompute.h"
 
 namespace einrel::api {
@@ -40,9 +41,11 @@ std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const 
       std::find_if(planned_.begin(), planned_.end(), [&](const auto& version) { return version->asked == asked; });
   if (found != planned_.end()) return {**found, false};
   std::optional<Compiled> recomputed;
-  if (asked.plan.memory && asked.plan.sites == 1)
+  if (asked.plan.memory && asked.plan.sites == 1 && !asked.given)
     recomputed = recomputed_in_process(compiled_, *asked.plan.memory, asked.threads);
-  ChosenPlan chosen = choose_plan(recomputed ? *recomputed : compiled_, request_of(asked), source, {});
+  RunRequest request = request_of(asked);
+  if (asked.given) request.given = parse_plan(*asked.given, "RunOptions::plan", compiled_);
+  ChosenPlan chosen = choose_plan(recomputed ? *recomputed : compiled_, std::move(request), source, {});
   if (planned_.size() == most_kept) planned_.erase(planned_.begin());
   planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen)));
   return {*planned_.back(), true};

@@ -27,6 +27,7 @@ struct PlannedAs {
   std::string planner;
   std::size_t threads = 1;
   std::optional<std::string> spill;  ///< a folder
+  std::optional<std::string> given;  ///< a plan, as JSON
   bool operator==(const PlannedAs&) const = default;
 };
 RunRequest request_of(const PlannedAs& asked);

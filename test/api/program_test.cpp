@@ -338,6 +338,19 @@ TEST_F(ApiProgram, IsReadFromAFile) {
   EXPECT_THAT(result["C"].values<float>(), equals(product(a, b)));
 }
 
+TEST_F(ApiProgram, FollowsAPlanThatWasWrittenDown) {
+  const Program program = Program::parse(matmul);
+  const std::string plan = program.plan({.sites = 4, .planners = {"sqrt"}});
+  const std::map<std::string, Tensor> inputs{{"A", random_like({7, 5}, 1)}, {"B", random_like({5, 6}, 2)}};
+  const RunResult result = Program::parse(matmul).run(inputs, {.plan = plan});
+  EXPECT_EQ(result.report.sites, 4);
+  EXPECT_EQ(result.report.planner, "file");
+  EXPECT_THAT(result["C"].values<float>(), equals(product(inputs.at("A"), inputs.at("B"))));
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.sites = 4, .plan = plan}); }), HasSubstr("is a plan already"));
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.plan = "{}"}); }), HasSubstr("RunOptions::plan"));
+  EXPECT_THAT(program.html({.sites = 4}), HasSubstr("<html"));
+}
+
 TEST_F(ApiProgram, StopsARunWhenItIsAskedTo) {
   const Program program = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]");
   const std::map<std::string, Tensor> inputs{{"A", random_like({64, 64}, 1)}, {"B", random_like({64, 64}, 2)}};

@@ -42,15 +42,16 @@ struct State {
   std::int64_t steps_done = 0;                 ///< `iteration` in the next step
 };
 
-/// How to run. With any of `sites`, `planner`, `cost`, `machine` and `memory`, a run follows a plan that cuts every
-/// tensor into chunks; without, each tensor is computed whole, on all threads. The results are those of the program
-/// either way; a plan may add up floats in another order.
+/// How to run. With any of `sites`, `planner`, `cost`, `plan`, `machine` and `memory`, a run follows a plan that cuts
+/// every tensor into chunks; without, each tensor is computed whole, on all threads. The results are those of the
+/// program either way; a plan may add up floats in another order.
 struct RunOptions {
   std::map<std::string, double> scalars = {};  ///< the program's scalars; those with a default may be left out
   std::optional<std::size_t> threads = {};     ///< that compute, 1 to 1024; else one per core of this process
   std::optional<std::int64_t> sites = {};      ///< to plan for; they share the memory of this process
   std::optional<std::string> planner = {};     ///< see `einrel list planners`; else eindecomp
   std::optional<Cost> cost = {};               ///< else seconds
+  std::optional<std::string> plan = {};        ///< of Program::plan, instead of sites, planner, cost and machine
   std::optional<std::string> machine = {};     ///< to plan for: see `einrel list machines`, or FILE.json
   std::optional<std::int64_t> memory = {};     ///< bytes besides inputs and outputs, 8 MiB or more; the rest is on disk
   std::optional<std::filesystem::path> spill = {};  ///< the folder they go to; else the system's temporary one
@@ -133,6 +134,13 @@ class Program {
   /// plan (docs/planning.md). For people to read: its wording changes. Throws UserError while an extent is open, when a
   /// planner has no plan, or when a plan holds more than `memory` allows.
   std::string explain(const ExplainOptions& options = {}) const;
+
+  /// The plan as JSON, as `einrel explain --json` writes it (docs/language.md): `RunOptions::plan` takes it, also in
+  /// another process. Throws as explain does.
+  std::string plan(const ExplainOptions& options = {}) const;
+
+  /// The plan as a page for a browser, which needs no other file. Throws as explain does.
+  std::string html(const ExplainOptions& options = {}) const;
 
   /// Computes the outputs from inputs by name; of a program with state those of RunOptions::steps steps. Each must have
   /// the declared type, and extents that agree; inputs that no output needs may be left out. The first run with inputs
