@@ -473,7 +473,8 @@ TEST_P(RandomVertices, AreTheSameInChunks) {
   int cut = 0;
   for (int i = 0; i < per_instance; ++i) {
     std::int64_t chunks = 0;
-    ASSERT_TRUE(is_the_same_in_chunks(random_einsum(static_cast<std::uint64_t>(GetParam() * per_instance + i)), chunks));
+    ASSERT_TRUE(
+        is_the_same_in_chunks(random_einsum(static_cast<std::uint64_t>(GetParam() * per_instance + i)), chunks));
     if (chunks > 1) ++cut;
   }
   EXPECT_GT(cut, per_instance / 10);
