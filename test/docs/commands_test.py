@@ -27,7 +27,6 @@ NOT_RUN = [
     (r"ctest .*", "it runs this test"),
     (r"build/dev/test/.*", "other tests, which a build may not have yet"),
     (r"tools/check-python.*", "it needs PyPI; ./check runs it"),
-    (r"python3 examples/python/.*", "tools/check-python runs them"),
     (r"tools/format", "it needs git; ./check runs it"),
     (r"tools/tidy.*", "minutes; ./check runs it"),
     (r"bench/.*", "minutes, and only for a quiet machine"),
