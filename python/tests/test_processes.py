@@ -104,7 +104,8 @@ time.sleep(0.5)
 
 def test_ctrl_c_ends_a_run() -> None:
     script = """
-import sys, time, numpy as np, einrel as er
+import signal, sys, time, numpy as np, einrel as er
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
 x = er.asarray(np.ones((6000, 6000)))
 print("ready", flush=True)
 try:
