@@ -140,7 +140,10 @@ std::string replaceable(const std::string& path) {
 
 }  // namespace
 
-void check_replaceable(const std::string& path) { replaceable(path); }
+void check_replaceable(const std::string& path) {
+  replaceable(path);
+  prepare_to_remove();
+}
 
 void write_at(int descriptor, const std::string& name, std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {

@@ -137,6 +137,7 @@ class Janitor {
 
 }  // namespace
 
+void prepare_to_remove() { Janitor::instance(); }
 void remove_at_death(const std::string& path) { Janitor::instance().tell(Order::remember, absolute_path(path)); }
 void forget_at_death(const std::string& path) {
   std::error_code removed;  // the current folder, meanwhile, and the file with it
