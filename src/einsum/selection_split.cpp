@@ -21,8 +21,7 @@ class SelectionSplit {
 
   /// True when it appended the vertices that replace the original one.
   bool run() {
-    const bool begins_with_zero = einsum_.reducer == Reducer::sum || einsum_.reducer == Reducer::any;
-    if (!begins_with_zero || splitter_.has_no_bindings()) return false;
+    if (splitter_.has_no_bindings()) return false;
     std::optional<Selected> found = selected(einsum_);
     if (!found) return false;
     is_selected_.assign(einsum_.labels.size(), false);

@@ -385,7 +385,8 @@ void scatter_part(const Selecting& it, const Piece& piece, const Arrays& arrays,
   const std::int64_t units = position_count(it.nest.batches) * piece.keys();
   const std::int64_t parts = std::min(it.parts, units);
   with_types(it, [&]<class Stored, class From>() {
-    if constexpr (!std::is_same_v<Stored, Bool8>)
+    constexpr bool is_narrow = std::is_same_v<Stored, BFloat16> || std::is_same_v<Stored, Float16>;
+    if constexpr (!std::is_same_v<Stored, Bool8> && !is_narrow)  // those are not added up in their type
       add_up_units<Stored, From>(it, piece, arrays, workspace, units * part / parts, units * (part + 1) / parts);
   });
 }
