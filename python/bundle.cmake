@@ -1,0 +1,13 @@
+# bundle(FILES...): copies into the wheel's einrel/libs what these need beside the C and C++ libraries, which every system
+# that can run Python has or must have in its own version.
+function(bundle)
+  file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${ARGN} RESOLVED_DEPENDENCIES_VAR found
+       PRE_EXCLUDE_REGEXES "^libeinrel\\." "^ld-linux" "^lib(c|m|mvec|dl|rt|pthread|gcc_s|stdc\\+\\+)\\.so")
+  set(libs "${CMAKE_INSTALL_PREFIX}/einrel/libs")
+  file(MAKE_DIRECTORY "${libs}")
+  foreach(library IN LISTS found)
+    cmake_path(GET library FILENAME name)
+    file(REAL_PATH "${library}" file)
+    file(COPY_FILE "${file}" "${libs}/${name}" ONLY_IF_DIFFERENT)
+  endforeach()
+endfunction()

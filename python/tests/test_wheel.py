@@ -1,0 +1,42 @@
+"""What a wheel is made of, apart from where it was built."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import einrel
+
+PACKAGE = Path(einrel.__file__).resolve().parent
+BUILD = Path(einrel._native.__file__).resolve().parent.parent.parent
+SYSTEM = ("libc.so", "libm.so", "libmvec.so", "libdl.so", "librt.so", "libpthread.so", "libgcc_s.so", "libstdc++.so", "ld-linux")
+
+PROGRAM = """
+import numpy as np, einrel as er
+a = np.arange(6.0).reshape(2, 3)
+assert np.array_equal(er.einsum("ij,kj->ik", a, a), a @ a.T)
+big = er.asarray(np.ones((512, 2048)))
+assert float((big + 1).sum().compute(memory="9MiB", sites=2)) == 2 * 512 * 2048
+print(*{line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}, sep="\\n")
+"""
+
+
+def loaded_by_wheel(root):
+    """Runs a program with what is installed there and nothing else; the files of libraries that it loaded."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"} | {"PYTHONPATH": str(root)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [Path(line) for line in done.stdout.split()]
+
+
+def test_a_wheel_brings_its_libraries(tmp_path):
+    subprocess.run(["cmake", "--install", BUILD, "--component", "python", "--prefix", tmp_path], check=True, capture_output=True)
+    for module in PACKAGE.glob("*.py"):
+        shutil.copy(module, tmp_path / "einrel")
+    libraries = loaded_by_wheel(tmp_path)
+    bundled = {path.name for path in (tmp_path / "einrel" / "libs").iterdir()}
+    assert any(name.startswith("libstarpu-") for name in bundled)
+    assert not any(name.startswith(SYSTEM) for name in bundled)
+    needed = [path for path in libraries if path.name in bundled]
+    assert needed and all(path.is_relative_to(tmp_path) for path in needed), needed
