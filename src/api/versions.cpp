@@ -12,6 +12,8 @@
 
 namespace einrel::api {
 
+namespace {
+
 void end_process(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -22,6 +24,13 @@ void end_process(const std::exception_ptr& error) {
   std::_Exit(run_failed);
 }
 
+}  // namespace
+
+std::function<void(std::exception_ptr)> ending(const Job& job) {
+  if (job.ranks == 1) return end_process;
+  return [job](const std::exception_ptr& error) { job.on_failure(error, job); };
+}
+
 RunRequest request_of(const PlannedAs& asked) {
   return {.plan = asked.plan,
           .planner = asked.planner,
@@ -30,24 +39,27 @@ RunRequest request_of(const PlannedAs& asked) {
           .may_spill = asked.spill.has_value()};
 }
 
-PlannedVersion::PlannedVersion(PlannedAs request, ChosenPlan plan)
+PlannedVersion::PlannedVersion(PlannedAs request, ChosenPlan plan, const Job& job)
     : asked(std::move(request)),
       chosen(std::move(plan)),
-      session(chosen.tasks, resources_of(chosen, asked.spill, end_process), {}) {}
+      session(chosen.tasks, resources_of(chosen, asked.spill, ending(job)), job) {}
 
-std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const SourceText& source) {
+std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const SourceText& source, const Job& job) {
   constexpr std::size_t most_kept = 8;
   const auto found =
       std::find_if(planned_.begin(), planned_.end(), [&](const auto& version) { return version->asked == asked; });
   if (found != planned_.end()) return {**found, false};
   std::optional<Compiled> recomputed;
-  if (asked.plan.memory && asked.plan.sites == 1 && !asked.given)
+  if (asked.plan.memory && !asked.given && job.ranks > 1) {
+    recomputed = recomputed_on_sites(compiled_, asked.plan);
+  } else if (asked.plan.memory && !asked.given && asked.plan.sites == 1) {
     recomputed = recomputed_in_process(compiled_, *asked.plan.memory, asked.threads);
+  }
   RunRequest request = request_of(asked);
-  if (asked.given) request.given = parse_plan(*asked.given, "RunOptions::plan", compiled_);
-  ChosenPlan chosen = choose_plan(recomputed ? *recomputed : compiled_, std::move(request), source, {});
+  if (asked.given) request.given = parse_plan(*asked.given, "the option 'plan'", compiled_);
+  ChosenPlan chosen = choose_plan(recomputed ? *recomputed : compiled_, std::move(request), source, job);
   if (planned_.size() == most_kept) planned_.erase(planned_.begin());
-  planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen)));
+  planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen), job));
   return {*planned_.back(), true};
 }
 

@@ -48,7 +48,7 @@ struct StepsAsked {
   std::size_t count = 1;         ///< at most
   KeptStates* states = nullptr;  ///< if the tasks have any
   ProgressListener listener = {};
-  std::stop_token stop = {};  ///< once it is asked for, RunError is thrown; not while StarPU runs tasks
+  std::stop_token stop = {};  ///< once it is asked for, RunError is thrown
 };
 
 /// What running a plan took, all processes together.

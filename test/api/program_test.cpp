@@ -150,7 +150,7 @@ Program many_tensors() {
 
 TEST_F(ApiProgram, RunsUnderLimitsOfMemoryEachItsOwn) {
   const Program many = many_tensors();
-  const std::map<std::string, Tensor> inputs{{"A", random_like({1024}, 1)}, {"B", random_like({1024}, 2)}};
+  const Inputs inputs{{"A", random_like({1024}, 1)}, {"B", random_like({1024}, 2)}};
   const float want = many.run(inputs)["S"].at<float>({});
   const auto spilled = [&](std::int64_t mebibytes) {
     const RunResult result = many.run(inputs, {.threads = 1, .memory = mebibytes << 20});
@@ -241,7 +241,7 @@ TEST_F(ApiProgram, NamesInputsThatAreMissingUnknownOrWrong) {
 }
 
 TEST_F(ApiProgram, RefusesOptionsThatMakeNoSense) {
-  const std::map<std::string, Tensor> inputs{{"A", a}, {"B", b}};
+  const Inputs inputs{{"A", a}, {"B", b}};
   EXPECT_THAT(message_of([&] { program.run(inputs, {.threads = 0}); }), HasSubstr("0 threads"));
   EXPECT_THAT(message_of([&] { program.run(inputs, {.threads = 100000}); }), HasSubstr("100000 threads"));
   EXPECT_THAT(message_of([&] { program.run(inputs, {.sites = -1}); }), HasSubstr("-1 sites"));
@@ -341,7 +341,7 @@ TEST_F(ApiProgram, IsReadFromAFile) {
 TEST_F(ApiProgram, FollowsAPlanThatWasWrittenDown) {
   const Program program = Program::parse(matmul);
   const std::string plan = program.plan({.sites = 4, .planners = {"sqrt"}});
-  const std::map<std::string, Tensor> inputs{{"A", random_like({7, 5}, 1)}, {"B", random_like({5, 6}, 2)}};
+  const Inputs inputs{{"A", random_like({7, 5}, 1)}, {"B", random_like({5, 6}, 2)}};
   const RunResult result = Program::parse(matmul).run(inputs, {.plan = plan});
   EXPECT_EQ(result.report.sites, 4);
   EXPECT_EQ(result.report.planner, "file");
@@ -353,7 +353,7 @@ TEST_F(ApiProgram, FollowsAPlanThatWasWrittenDown) {
 
 TEST_F(ApiProgram, StopsARunWhenItIsAskedTo) {
   const Program program = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]");
-  const std::map<std::string, Tensor> inputs{{"A", random_like({64, 64}, 1)}, {"B", random_like({64, 64}, 2)}};
+  const Inputs inputs{{"A", random_like({64, 64}, 1)}, {"B", random_like({64, 64}, 2)}};
   std::stop_source stop;
   const einrel::RunOptions whole{.stop = stop.get_token()};
   const einrel::RunOptions planned{.sites = 2, .stop = stop.get_token()};
