@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, asarray, node_of
+from ._array import from_dlpack as elements_by_dlpack
 from ._dtypes import NAMES, DType, computed_as, float64, int64, is_floating
 from ._formula import apply, cast, element, kept, label, where
 from ._native import Definition, Formula, Node, Type
@@ -288,4 +289,4 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     if isinstance(x, Array):
         return asarray(x, copy=copy)
-    return Array(node_of(np.from_dlpack(x, device=device, copy=copy)))
+    return Array(node_of(elements_by_dlpack(x, device=device, copy=copy)))

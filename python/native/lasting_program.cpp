@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <list>
 #include <stop_token>
@@ -93,7 +94,7 @@ api::RunResult run_watched(const api::Program& program, const api::Inputs& input
   constexpr std::chrono::milliseconds often_enough{50};  // for who pressed Ctrl-C
   const Stop stop;
   options.stop = (*stop).get_token();
-  const bool on_ranks = options.ranks.has_value();
+  const bool on_ranks = options.ranks && options.ranks->count() > 1;
   const auto running = std::make_shared<Running>(program, inputs, std::move(options));
   std::future<api::RunResult> result = running->result();
   std::thread([running] { (*running)(); }).detach();
@@ -164,8 +165,14 @@ void forked() {
 void end_runs() {
   runs().have_ended = true;
   for (std::stop_source& run : runs().watched) run.request_stop();
+  while (runs().count > 0) {
+    const nanobind::gil_scoped_release release;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const nanobind::gil_scoped_acquire lock;
+    constexpr int interrupted = 130;
+    if (PyErr_CheckSignals() != 0) std::_Exit(interrupted);  // Ctrl-C again, while one ends that cannot be stopped
+  }
   const nanobind::gil_scoped_release release;
-  while (runs().count > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   runs().ranks.reset();
 }
 

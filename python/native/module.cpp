@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "compute.h"
+#include "dlpack.h"
 #include "elements.h"
 #include "made_input.h"
 #include "programs.h"
@@ -145,5 +146,6 @@ NB_MODULE(_native, module) {
   bind_formulas(module);
   bind_definitions(module);
   bind_nodes(module);
+  module.def("exchange_bf16", &exchange_bf16);
   bind_programs(module);
 }

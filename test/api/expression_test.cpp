@@ -338,7 +338,7 @@ TEST_F(ApiExpression, GoesOnFromStepToStep) {
   EXPECT_THAT(program.text(), HasSubstr("state W[i,j] = 2 * X[i,j]\n"));
   EXPECT_THAT(program.text(), HasSubstr("next n[] = n[] + iteration\n"));
   EXPECT_THAT(program.text(), HasSubstr("until most[] > 1000\n"));
-  const Inputs inputs{{"X", Tensor({2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5})}};
+  const einrel::Inputs inputs{{"X", Tensor({2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5})}};
   // From 2 x = w: w/2 (w/2 + 1) is 30 after 10, 240 after 30, 14520 after 240.
   const RunResult two = program.run(inputs, {.steps = 2});
   EXPECT_THAT(two["most"].values<float>(), ElementsAre(240));
