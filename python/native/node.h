@@ -1,13 +1,13 @@
 #pragma once
 
+#include <einrel/input.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
-
-#include <einrel/input.h>
 
 #include "definition.h"
 
@@ -23,8 +23,8 @@ struct Value {
 };
 
 /// An array that is or will be: a definition and its operands, or elements, or what makes them, or none of these, as an
-/// argument of a function that is traced. What has been computed forgets its operands, so that a chain of arrays keeps no more memory than its
-/// end. All under Python's lock.
+/// argument of a function that is traced. What has been computed forgets its operands, so that a chain of arrays keeps
+/// no more memory than its end. All under Python's lock.
 class Node : public std::enable_shared_from_this<Node> {
  public:
   Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands);

@@ -18,7 +18,7 @@ std::vector<PlannerInfo> planners() {
 
 std::string calibrate(std::optional<std::size_t> threads, const std::optional<Ranks>& ranks) {
   return at_border([&] {
-    const Job job = RanksAccess::job(ranks);
+    const Job& job = RanksAccess::job(ranks);
     const std::size_t own = threads_of(threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
     std::string text;
     on_all_ranks(job, "calibrate", [&] { text = from_rank_0(job, keep_calibrated(own, job)); });

@@ -93,9 +93,10 @@ std::string disagreement(const Job& job, const std::string& what) {
   if (has_ended && ending < job.ranks) {
     problem = fmt::format("rank {} has ended, while others compute: every rank has to compute the same", *has_ended);
   } else if (differs) {
-    problem = fmt::format("rank {} computes something else than rank 0: every rank has to compute the same, in the "
-                          "same order",
-                          *differs);
+    problem = fmt::format(
+        "rank {} computes something else than rank 0: every rank has to compute the same, in the "
+        "same order",
+        *differs);
   }
   return from_rank_0(job, problem);
 }
@@ -120,8 +121,9 @@ int Ranks::rank() const { return data_->mpi.job().rank; }
 int Ranks::count() const { return data_->mpi.job().ranks; }
 void Ranks::end_all(int exit_code) const { end_job(data_->mpi.job(), exit_code); }
 
-Job RanksAccess::job(const std::optional<Ranks>& ranks) {
-  return ranks && ranks->count() > 1 ? ranks->data_->mpi.job() : Job{};
+const Job& RanksAccess::job(const std::optional<Ranks>& ranks) {
+  static const Job none;
+  return ranks && ranks->count() > 1 ? ranks->data_->mpi.job() : none;
 }
 
 void on_all_ranks(const Job& job, const std::string& what, const std::function<void()>& action) {

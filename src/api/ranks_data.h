@@ -22,7 +22,7 @@ struct Ranks::Data {
 
 /// To the rooms below: a process on its own has no job.
 struct RanksAccess {
-  static Job job(const std::optional<Ranks>& ranks);
+  static const Job& job(const std::optional<Ranks>& ranks);
 };
 
 /// What all ranks do together, beginning here; on each. A rank that fails by itself ends all. Throws UserError, on all

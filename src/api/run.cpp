@@ -149,7 +149,8 @@ class PlannedRun {
     is_new_ = is_new;
     if (job_.ranks > 1) return;
     const auto is_there = [&](const StoredRelation& input) {
-      return std::holds_alternative<einrel::Tensor>(InputAccess::source(run_.inputs.at(input.name)));
+      const auto given = inputs_.find(input.name);  // states are none
+      return given == inputs_.end() || std::holds_alternative<einrel::Tensor>(given->second);
     };
     check_room(run_.version.compiled().name, planned.chosen, is_there, memory_option);
   }
@@ -214,16 +215,17 @@ void check(const RunOptions& options, bool has_state, const Job& job) {
   if (options.plan && (options.sites || options.planner || options.cost || options.machine))
     throw UserError("the option 'plan' is a plan already: leave out sites, planner, cost and machine");
   if (job.ranks > 1 && options.sites && *options.sites != job.ranks) {
-    throw UserError(fmt::format("{} sites, but each of the {} ranks is one: leave out the option 'sites', or start as "
-                                "many ranks",
-                                *options.sites, job.ranks));
+    throw UserError(
+        fmt::format("{} sites, but each of the {} ranks is one: leave out the option 'sites', or start as "
+                    "many ranks",
+                    *options.sites, job.ranks));
   }
 }
 
 }  // namespace
 
 RunResult run_version(const Run& run, const RunOptions& options) {
-  const Job job = RanksAccess::job(options.ranks);
+  const Job& job = RanksAccess::job(options.ranks);
   const std::size_t threads = threads_of(options.threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
   check(options, has_state(run), job);
   const bool is_planned = options.sites || options.planner || options.cost || options.plan || options.machine ||

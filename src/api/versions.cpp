@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "api/shared_workers.h"
 #include "engine/memory.h"
 #include "engine/plan_file.h"
 #include "engine/recompute.h"
@@ -83,23 +84,23 @@ std::int64_t Version::peak_bytes(std::string_view limit) {
   return *peak_bytes_;
 }
 
-std::unique_ptr<Session> Version::session_of(std::size_t threads) {
-  std::unique_lock lock(mutex_);
+std::unique_ptr<Session> Version::session_on(const std::shared_ptr<Workers>& workers) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t threads = workers->threads();
   const auto found =
       std::find_if(idle_.begin(), idle_.end(), [&](const IdleSession& idle) { return idle.threads == threads; });
-  if (found != idle_.end()) {
-    std::unique_ptr<Session> session = std::move(found->session);
-    idle_.erase(found);
-    return session;
-  }
-  const PlannedTasks& tasks = whole_tasks();
-  lock.unlock();  // threads take a while to start
-  return std::make_unique<Session>(tasks, PlanResources{threads, {}, {}});
+  if (found == idle_.end())
+    return std::make_unique<Session>(whole_tasks(), PlanResources{threads, {}, {}, false, false, workers});
+  std::unique_ptr<Session> session = std::move(found->session);
+  idle_.erase(found);
+  session->compute_on(workers);
+  return session;
 }
 
 std::vector<einrel::Tensor> Version::run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
                                          std::size_t threads, const std::stop_token& stop) {
-  std::unique_ptr<Session> session = session_of(threads);
+  const SharedWorkers workers(threads);
+  std::unique_ptr<Session> session = session_on(*workers);
   std::vector<einrel::Tensor> outputs = session->run(inputs, scalars, stop);
   keep(threads, std::move(session));
   return outputs;
@@ -107,13 +108,15 @@ std::vector<einrel::Tensor> Version::run(std::span<const einrel::Tensor> inputs,
 
 PlanRunReport Version::step(const InputSources& sources, std::vector<OutputWriter> writers,
                             const ScalarBindings& scalars, const StepsAsked& asked, std::size_t threads) {
-  std::unique_ptr<Session> session = session_of(threads);
+  const SharedWorkers workers(threads);
+  std::unique_ptr<Session> session = session_on(*workers);
   PlanRunReport report = session->step(sources, std::move(writers), scalars, asked);
   keep(threads, std::move(session));
   return report;
 }
 
 void Version::keep(std::size_t threads, std::unique_ptr<Session> session) {
+  session->compute_on(nullptr);
   const std::lock_guard lock(mutex_);
   idle_.push_back({threads, std::move(session)});
 }

@@ -33,7 +33,8 @@ struct PlannedAs {
 };
 RunRequest request_of(const PlannedAs& asked);
 
-/// Ends the process, or all of the job: StarPU cannot go on without a chunk that it could not write, and has no way to stop.
+/// Ends the process, or all of the job: StarPU cannot go on without a chunk that it could not write, and has no way to
+/// stop.
 std::function<void(std::exception_ptr)> ending(const Job& job);
 
 /// A plan that was chosen, and what runs it.
@@ -73,7 +74,7 @@ class Version {
     std::unique_ptr<Session> session;
   };
   const PlannedTasks& whole_tasks();
-  std::unique_ptr<Session> session_of(std::size_t threads);
+  std::unique_ptr<Session> session_on(const std::shared_ptr<Workers>& workers);
   void keep(std::size_t threads, std::unique_ptr<Session> session);
 
   Compiled compiled_;

@@ -213,10 +213,14 @@ Session::Session(const PlannedTasks& tasks, PlanResources resources, Job job)
   if (resources_.is_limited) malloc_trim(0);  // what planning took would stay beside the chunks
   if (job_.ranks > 1 || resources_.memory) return;
   constexpr Slack within_limit{0.125, 0};
-  if (is_better_serial(tasks.graph, resources_))
-    workers_.emplace(resources_.threads, false, MemoryPool(resources_.in_order ? within_limit : Slack{}));
-  else
+  if (!is_better_serial(tasks.graph, resources_)) {
     threads_.emplace(resources_.threads);
+  } else if (resources_.workers) {
+    workers_ = std::move(resources_.workers);
+  } else {
+    const MemoryPool pool(resources_.in_order ? within_limit : Slack{});
+    workers_ = std::make_shared<Workers>(resources_.threads, false, pool);
+  }
 }
 
 Session::~Session() = default;

@@ -371,7 +371,7 @@ TEST_F(ApiExpression, SaysWhatIsWrongWithStepsAndStates) {
   EXPECT_THAT(trained.run({{"X", value}}, {.steps = 2}).state.tensors.at("W").values<float>(),
               ElementsAre(0.25F, 0.25F, 0.25F, 0.25F, 0.25F, 0.25F));
   EXPECT_THAT(message_of([&] { plain.run({{"X", value}}, {.steps = 2}); }), HasSubstr("programs with state"));
-  EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.steps = 0}); }), HasSubstr("steps is 0"));
+  EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.steps = 0}); }), HasSubstr("'steps' is 0"));
   EXPECT_THAT(message_of([&] { program.run({}); }), HasSubstr("missing input X"));
   EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.state = State{}}); }), HasSubstr("no first value"));
   EXPECT_THAT(message_of([&] {

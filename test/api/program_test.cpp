@@ -22,6 +22,7 @@ using einrel::Program;
 using einrel::RunResult;
 using einrel::Tensor;
 using einrel::test::message_of;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -144,18 +145,19 @@ TEST_F(ApiProgram, TakesInputsThatAreMadePieceByPiece) {
   const Tensor b = random_like({64, 64}, 2);
   std::mutex mutex;
   std::vector<einrel::Shape> asked;
-  const Input made = Input::made(einrel::DType::f32, {64, 64}, [&](const auto& begin, const einrel::Shape& extents, auto elements) {
-    const std::lock_guard lock(mutex);
-    asked.push_back(extents);
-    std::size_t at = 0;
-    for (std::int64_t i = begin[0]; i < begin[0] + extents[0]; ++i) {
-      for (std::int64_t j = begin[1]; j < begin[1] + extents[1]; ++j) {
-        const float value = a.at<float>({i, j});
-        std::memcpy(elements.data() + 4 * at++, &value, sizeof(value));
-      }
-    }
-    EXPECT_EQ(elements.size(), 4 * at);
-  });
+  const Input made =
+      Input::made(einrel::DType::f32, {64, 64}, [&](const auto& begin, const einrel::Shape& extents, auto elements) {
+        const std::lock_guard lock(mutex);
+        asked.push_back(extents);
+        std::size_t at = 0;
+        for (std::int64_t i = begin[0]; i < begin[0] + extents[0]; ++i) {
+          for (std::int64_t j = begin[1]; j < begin[1] + extents[1]; ++j) {
+            const float value = a.at<float>({i, j});
+            std::memcpy(elements.data() + 4 * at++, &value, sizeof(value));
+          }
+        }
+        EXPECT_EQ(elements.size(), 4 * at);
+      });
   const std::vector<float> want = product(a, b);
   EXPECT_EQ(made.tensor().at<float>({63, 1}), a.at<float>({63, 1}));
   EXPECT_THAT(asked, ElementsAre(einrel::Shape{64, 64}));
@@ -163,7 +165,7 @@ TEST_F(ApiProgram, TakesInputsThatAreMadePieceByPiece) {
   EXPECT_THAT(whole["C"].values<float>(), equals(want));
   EXPECT_THAT(asked, ElementsAre(einrel::Shape{64, 64}, einrel::Shape{64, 64}));
   asked.clear();
-  const RunResult by_plan = program.run({{"A", made}, {"B", b}}, {.sites = 4});
+  const RunResult by_plan = program.run({{"A", made}, {"B", b}}, {.sites = 4, .planner = "eindecomp-paper"});
   EXPECT_THAT(by_plan["C"].values<float>(), equals(want));
   EXPECT_GT(asked.size(), 1U);
   for (const einrel::Shape& extents : asked) EXPECT_LT(extents[0] * extents[1], 64 * 64);
@@ -184,7 +186,8 @@ TEST_F(ApiProgram, TakesEveryPlannerThatIsListed) {
   EXPECT_EQ(einrel::planners().front().name, "eindecomp");
   for (const einrel::PlannerInfo& planner : einrel::planners()) {
     EXPECT_FALSE(planner.summary.empty());
-    EXPECT_THAT(twice.explain({.sites = 1, .planners = {planner.name}}), HasSubstr(planner.name));
+    const std::string why_not = message_of([&] { twice.explain({.sites = 1, .planners = {planner.name}}); });
+    EXPECT_THAT(why_not, AnyOf(std::string(), HasSubstr(planner.name + " has no plan for")));
   }
 }
 

@@ -44,9 +44,9 @@ struct State {
   std::int64_t steps_done = 0;                 ///< `iteration` in the next step
 };
 
-/// How to run. With any of `sites`, `planner`, `cost`, `plan`, `machine`, `memory` and several `ranks`, a run follows a plan that cuts
-/// every tensor into chunks; without, each tensor is computed whole, on all threads. The results are those of the
-/// program either way; a plan may add up floats in another order.
+/// How to run. With any of `sites`, `planner`, `cost`, `plan`, `machine`, `memory` and several `ranks`, a run follows a
+/// plan that cuts every tensor into chunks; without, each tensor is computed whole, on all threads. The results are
+/// those of the program either way; a plan may add up floats in another order.
 struct RunOptions {
   std::map<std::string, double> scalars = {};  ///< the program's scalars; those with a default may be left out
   std::optional<std::size_t> threads = {};     ///< that compute, 1 to 1024; else one per core of this process
@@ -62,8 +62,8 @@ struct RunOptions {
   /// Once it is asked for, the run ends with RunError, soon: where a thread begins its next part of a tensor. On ranks
   /// it ends all of them.
   std::stop_token stop = {};
-  /// The sites are these processes, if there are several: every one of them has to make the same run, and gets the whole
-  /// result. `sites` is their number, if it is given; `threads` is of each, without it its share of the cores.
+  /// The sites are these processes, if there are several: every one of them has to make the same run, and gets the
+  /// whole result. `sites` is their number, if it is given; `threads` is of each, without it its share of the cores.
   std::optional<Ranks> ranks = {};
 };
 
