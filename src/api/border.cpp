@@ -22,14 +22,15 @@ std::string trimmed(std::string message) {
 }  // namespace
 
 std::string as_options(std::string text) {
-  constexpr std::string_view of_command = "; more with --verbose";
-  for (std::size_t at = text.find(of_command); at != std::string::npos; at = text.find(of_command, at))
-    text.erase(at, of_command.size());
-  for (const std::string_view option : {"memory", "sites", "spill", "machine", "planner", "plan", "cost", "threads"}) {
-    const std::string written = fmt::format("--{} ", option);
-    for (std::size_t at = text.find(written); at != std::string::npos; at = text.find(written, at))
-      text.replace(at, written.size(), fmt::format("{}=", option));
-  }
+  const auto replace = [&](std::string_view from, std::string_view to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
+      text.replace(at, from.size(), to);
+  };
+  replace("; more with --verbose", "");
+  replace("einrel explain --json writes", "the method 'plan' gives");
+  replace("einrel explain --sites N --json writes", "the method 'plan' gives");
+  for (const char* const option : {"memory", "sites", "spill", "machine", "planner", "plan", "cost", "threads"})
+    replace(fmt::format("--{} ", option), fmt::format("{}=", option));
   return text;
 }
 
