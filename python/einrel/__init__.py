@@ -16,13 +16,15 @@ from math import e, inf, nan, pi
 
 from . import _native
 from ._array import Array, asarray
-from ._compute import bytes_of, compute, grad, jit
+from ._compute import bytes_of, calibrate, compute, grad, jit, planners
 from ._creation import (
     arange,
     empty,
     empty_like,
     eye,
     from_dlpack,
+    from_file,
+    from_function,
     full,
     full_like,
     linspace,
@@ -67,6 +69,7 @@ from ._einsum import einsum
 from ._linalg import diagonal, matmul, outer, tensordot, trace, vecdot
 from ._native import Bug, ProgramError, RunError, RunReport, State, TensorInfo
 from ._program import Program, Results, load_program, program
+from ._ranks import rank, ranks
 from ._reductions import (
     all,
     any,
@@ -235,6 +238,7 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_to",
     "bytes_of",
+    "calibrate",
     "can_cast",
     "ceil",
     "clip",
@@ -268,6 +272,8 @@ __all__ = [
     "floor",
     "floor_divide",
     "from_dlpack",
+    "from_file",
+    "from_function",
     "full",
     "full_like",
     "gelu",
@@ -324,10 +330,13 @@ __all__ = [
     "outer",
     "permute_dims",
     "pi",
+    "planners",
     "positive",
     "pow",
     "prod",
     "program",
+    "rank",
+    "ranks",
     "real",
     "reciprocal",
     "relu",

@@ -215,7 +215,12 @@ class Array:
         return er._numpy.call_function(function, arguments, options)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._elements().__dlpack__(**options)
+        elements = self._elements()
+        if elements.dtype != bfloat16:
+            return elements.__dlpack__(**options)
+        capsule = elements.view(_BITS).__dlpack__(**options)
+        _native.exchange_bf16(capsule, False)
+        return capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -355,6 +360,30 @@ def _leaf(elements: NDArray) -> Node:
     return apply(_permutation(leaf.type, back), leaf)
 
 
+class _Bits:
+    """What gives its elements by DLPack: those of bfloat16 as integers of as many bits, since NumPy has no other."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self.are_bf16 = False
+
+    def __dlpack__(self, **options: Any) -> Any:
+        capsule = self._source.__dlpack__(**options)
+        self.are_bf16 = _native.exchange_bf16(capsule, True)
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self._source.__dlpack_device__()
+        return device
+
+
+def from_dlpack(source: Any, **options: Any) -> NDArray:
+    """What `numpy.from_dlpack` gives, of bfloat16 as well."""
+    bits = _Bits(source)
+    elements: NDArray = np.from_dlpack(bits, **options)
+    return elements.view(bfloat16) if bits.are_bf16 else elements
+
+
 def _refuse_mask(value: Any) -> None:
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError("an array with a mask: give x.filled(...), or the mask beside the elements")
@@ -371,7 +400,7 @@ def node_of(value: Any) -> Node:
         except (BufferError, ValueError):
             return _leaf(value)
     if not isinstance(value, np.generic) and hasattr(value, "__dlpack__"):
-        return node_of(np.from_dlpack(value))
+        return node_of(from_dlpack(value))
     return node_of(np.asarray(value))
 
 
@@ -388,7 +417,7 @@ def asarray(
     if not isinstance(value, Array):
         _refuse_mask(value)
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
-            value = np.from_dlpack(value)
+            value = from_dlpack(value)
         wanted = None if dtype is None else computed_as(np.dtype(dtype))
         plain = np.array(value, dtype=wanted) if copy else np.asarray(value, dtype=wanted)
         if copy is False and isinstance(value, (list, tuple, int, float)):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
+from . import _native
 from ._array import Array, node_of
 from ._native import Definition, ExplainOptions, Node, RunOptions, State, Traced, check, copy_graph
 from ._native import compute as compute_nodes
@@ -91,6 +92,24 @@ def compute(*arrays: Array, **options: Any) -> tuple[Array, ...]:
     return lazy
 
 
+def planners() -> dict[str, str]:
+    """What `planner=` and `planners=` take: names, and a line about each, the default one first.
+
+    >>> next(iter(planners()))
+    'eindecomp'
+    """
+    return dict(_native.planners())
+
+
+def calibrate(*, threads: int | None = None) -> str:
+    """Measures this machine in a few seconds, and keeps the figures: plans are made for it from then on.
+
+    They lie in the folder for settings, for all programs of this user, as those of the command `einrel calibrate`.
+    Under mpirun it measures the network, too. Gives what was measured, as text.
+    """
+    return _native.calibrate(threads)
+
+
 @overload
 def grad(of: Array, wrt: Array) -> Array: ...
 @overload
@@ -171,7 +190,7 @@ class Jitted:
         form = _flatten((arguments, named), leaves)
         traced, result_form = self._trace(form, leaves)
         nodes = [leaf._node for leaf in leaves]
-        if not all(node.is_computed for node in nodes):
+        if not all(node.is_leaf for node in nodes):
             compute_nodes(nodes, self._options)
         return _unflatten(result_form, [Array(node) for node in traced(nodes, self._options)])
 

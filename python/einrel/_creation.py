@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, asarray, node_of
+from ._array import from_dlpack as elements_by_dlpack
 from ._dtypes import NAMES, DType, computed_as, float64, int64, is_floating
 from ._formula import apply, cast, element, kept, label, where
-from ._native import Definition, Formula, Type
+from ._native import Definition, Formula, Node, Type
 from ._shapes import Shape, broadcast_to, reshape, shape_of
 
 # The types that arrays get where none is given, as in NumPy.
@@ -236,6 +239,48 @@ def meshgrid(*arrays: Operand, indexing: str = "xy") -> tuple[Array, ...]:
     )
 
 
+def from_file(path: str | PathLike[str], name: str | None = None) -> Array:
+    """The array in a file: .npy, .npz, .safetensors, .idx or .idx.gz; `name` is that of an array among several.
+
+    The file is mapped, not read, where its elements lie in row-major order: each process touches only what it needs, so
+    the file may be larger than memory. It must not change while the array lives.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
+    ...     np.savez(file.name, weights=np.ones((2, 3)))
+    ...     from_file(file.name, "weights").sum().item()
+    6.0
+    """
+    file = fspath(path)
+    return Array(Node.from_file(file if name is None else f"{file}:{name}"))
+
+
+def from_function(
+    shape: Shape, function: Callable[[tuple[slice, ...]], npt.ArrayLike], *, dtype: npt.DTypeLike | None = None
+) -> Array:
+    """An array that nobody holds as a whole: `function(region)` gives the elements of a region, a tuple of slices.
+
+    A run by a plan asks for each part where and when it needs it, on the process that does, from any thread, perhaps
+    more than once; other runs ask for all of it at once. f64 unless `dtype` says otherwise. What the function raises
+    ends the run, and is raised where that was asked for. It must not compute by a plan itself.
+
+    >>> grid = np.arange(6.0).reshape(2, 3)
+    >>> from_function((2, 3), lambda region: grid[region]).sum().item()
+    15.0
+    """
+    extents = tuple(shape_of(shape))
+    wanted = _dtype(dtype, DEFAULT_REAL)
+
+    def fill(begin: tuple[int, ...], count: tuple[int, ...], memory: memoryview) -> None:
+        region = tuple(slice(first, first + n) for first, n in zip(begin, count))
+        part = np.asarray(function(region))
+        if part.shape != count:
+            raise ValueError(f"the function gave {part.shape} for the region {region}, whose shape is {count}")
+        np.copyto(np.ndarray(count, wanted, buffer=memory), part, casting="same_kind")
+
+    return Array(Node.made(NAMES[wanted], extents, fill))
+
+
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array over the elements of another library's, without a copy unless one is asked for.
 
@@ -244,4 +289,4 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     if isinstance(x, Array):
         return asarray(x, copy=copy)
-    return Array(node_of(np.from_dlpack(x, device=device, copy=copy)))
+    return Array(node_of(elements_by_dlpack(x, device=device, copy=copy)))

@@ -90,7 +90,7 @@ class Program:
         how = run_options(scalars=scalars, steps=steps, state=state, **(options or {}))
         nodes = {name: node_of(value) for name, value in {**(inputs or {}), **named}.items()}
         for node in nodes.values():
-            if not node.is_computed:
+            if not node.is_leaf:
                 Array(node).compute()
         outputs, report, after = self._native.run(nodes, how)
         return Results({name: Array(node) for name, node in outputs.items()}, report, after)

@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "made_input.h"
+
 namespace einrel::python {
 namespace {
 
@@ -60,18 +62,25 @@ struct Kept {
   std::map<std::vector<std::int64_t>, decltype(graphs)::iterator> by_key;
 };
 
+/// Those that a program is to compute; of what is made by itself all is made.
 std::vector<NodePtr> without_values(const std::vector<NodePtr>& nodes) {
   std::vector<NodePtr> open;
-  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(open),
-               [](const NodePtr& node) { return !node->value(); });
+  for (const NodePtr& node : nodes) {
+    if (node->source()) {
+      node->become({elements_of(*node->source()), true});
+    } else if (!node->value()) {
+      open.push_back(node);
+    }
+  }
   return open;
 }
 
 }  // namespace
 
-Value output_value(const api::Tensor& tensor, const std::vector<Value>& leaves) {
-  const bool is_writable = std::none_of(leaves.begin(), leaves.end(), [&](const Value& leaf) {
-    return !leaf.is_writable && overlaps(tensor, leaf.tensor);
+Value output_value(const api::Tensor& tensor, const std::vector<NodePtr>& leaves) {
+  const bool is_writable = std::none_of(leaves.begin(), leaves.end(), [&](const NodePtr& leaf) {
+    const std::optional<Value>& value = leaf->value();
+    return value && !value->is_writable && overlaps(tensor, value->tensor);
   });
   return {tensor, is_writable};
 }
@@ -88,9 +97,9 @@ Compiled::Compiled(const Walk& walk) {
   program_.emplace(program, [text = program.text()] { return api::Program::parse(text); });
 }
 
-std::vector<Value> Compiled::run(const std::vector<Value>& leaves, const api::RunOptions& options) {
-  std::map<std::string, api::Tensor> inputs;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs.emplace(inputs_[i], leaves[i].tensor);
+std::vector<Value> Compiled::run(const std::vector<NodePtr>& leaves, const api::RunOptions& options) {
+  api::Inputs inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs.emplace(inputs_[i], leaves[i]->input());
   const api::RunResult result = program_->run(inputs, options);
   std::vector<Value> values;
   for (const std::string& output : outputs_) values.push_back(output_value(result.outputs.at(output), leaves));
@@ -119,11 +128,8 @@ void compute(const std::vector<NodePtr>& nodes, const api::RunOptions& options) 
   const std::vector<NodePtr> open = without_values(nodes);
   if (open.empty()) return;
   const Walk walk(open);
-  std::vector<Value> leaves;
-  for (const Node* leaf : walk.leaves()) {
-    if (!leaf->value()) throw api::UserError("an argument of a function that is traced has no elements yet");
-    leaves.push_back(*leaf->value());
-  }
+  std::vector<NodePtr> leaves;
+  for (Node* const leaf : walk.leaves()) leaves.push_back(leaf->shared_from_this());
   const std::vector<Value> values = compiled(walk)->run(leaves, options);
   for (std::size_t i = 0; i < open.size(); ++i) open[i]->become(values[i]);
 }

@@ -13,7 +13,7 @@
 namespace einrel::python {
 
 /// An output, which may be a view of an input.
-Value output_value(const api::Tensor& tensor, const std::vector<Value>& inputs);
+Value output_value(const api::Tensor& tensor, const std::vector<NodePtr>& leaves);
 
 /// What computes a graph of certain definitions for leaves of certain types.
 class Compiled {
@@ -22,7 +22,7 @@ class Compiled {
 
   /// The values of what the walk wanted, of those of its leaves; waits without Python's lock. Throws as
   /// api::Program::run.
-  std::vector<Value> run(const std::vector<Value>& leaves, const api::RunOptions& options);
+  std::vector<Value> run(const std::vector<NodePtr>& leaves, const api::RunOptions& options);
   const api::Program& program() { return program_->get(); }
 
  private:

@@ -2,7 +2,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <list>
 #include <stop_token>
@@ -10,19 +12,22 @@
 #include <utility>
 #include <vector>
 
+#include "made_input.h"
+
 namespace einrel::python {
 namespace {
 
 /// What runs in this process, under Python's lock.
 struct Runs {
   std::int64_t forks = 0;               ///< between the first process and this one
-  std::size_t count = 0;                ///< of all threads
+  std::atomic<std::size_t> count = 0;   ///< of all threads; also without the lock
   bool have_ended = false;              ///< the interpreter is about to
   std::list<std::stop_source> watched;  ///< of those that can be stopped
+  std::optional<api::Ranks> ranks;      ///< if MPI has started
 };
 
 Runs& runs() {
-  static Runs of_process;
+  static Runs& of_process = *new Runs;  // owned by nobody: runs that were left may end later than all else
   return of_process;
 }
 
@@ -50,14 +55,49 @@ class Stop {
   std::list<std::stop_source>::iterator place_;
 };
 
+/// A run on a thread of its own, with all that it needs: who waits for it may leave.
+class Running {
+ public:
+  Running(api::Program program, api::Inputs inputs, api::RunOptions options)
+      : program_(std::move(program)), inputs_(std::move(inputs)), options_(std::move(options)) {}
+
+  std::future<api::RunResult> result() { return result_.get_future(); }
+  void operator()() {
+    try {
+      api::RunResult result = program_.run(inputs_, options_);
+      inputs_.clear();  // here only if nobody waits: that takes Python's lock
+      result_.set_value(std::move(result));
+    } catch (...) {
+      result_.set_exception(std::current_exception());
+    }
+  }
+
+ private:
+  Counted counted_;  // goes last
+  api::Program program_;
+  api::Inputs inputs_;
+  api::RunOptions options_;
+  std::promise<api::RunResult> result_;
+};
+
+/// Waits for a run that was asked to stop, but not for long: a call of LAPACK ends when it is done. On ranks, where
+/// nothing else may happen meanwhile, it is waited for.
+void leave(const std::future<api::RunResult>& result, bool on_ranks) {
+  constexpr std::chrono::milliseconds long_enough{100};
+  const nanobind::gil_scoped_release release;
+  if (on_ranks) return result.wait();
+  result.wait_for(long_enough);
+}
+
 /// Runs a program on another thread, while this one looks for signals.
-api::RunResult run_watched(const api::Program& program, const std::map<std::string, api::Tensor>& inputs,
-                           api::RunOptions options) {
+api::RunResult run_watched(const api::Program& program, const api::Inputs& inputs, api::RunOptions options) {
   constexpr std::chrono::milliseconds often_enough{50};  // for who pressed Ctrl-C
   const Stop stop;
   options.stop = (*stop).get_token();
-  std::future<api::RunResult> result =
-      std::async(std::launch::async, [&] { return program.run(inputs, options); });  // its destructor waits
+  const bool on_ranks = options.ranks && options.ranks->count() > 1;
+  const auto running = std::make_shared<Running>(program, inputs, std::move(options));
+  std::future<api::RunResult> result = running->result();
+  std::thread([running] { (*running)(); }).detach();
   while (true) {
     {
       const nanobind::gil_scoped_release release;
@@ -66,10 +106,7 @@ api::RunResult run_watched(const api::Program& program, const std::map<std::stri
     if (PyErr_CheckSignals() == 0) continue;
     (*stop).request_stop();
     const nanobind::python_error interrupted;
-    {
-      const nanobind::gil_scoped_release release;
-      result.wait();
-    }
+    leave(result, on_ranks);
     throw interrupted;
   }
   return result.get();
@@ -94,20 +131,30 @@ const api::Program& LastingProgram::get() {
   return *program_;
 }
 
-api::RunResult LastingProgram::run(const std::map<std::string, api::Tensor>& inputs, const api::RunOptions& options) {
+api::RunResult LastingProgram::run(const api::Inputs& inputs, api::RunOptions options) {
   constexpr double short_seconds = 1e-3;  // of which a thread that watches would be a part
   const api::Program program = get();
+  options.ranks = ranks();
   const Counted counted;
-  api::RunResult result;
-  if (last_seconds_ < short_seconds) {
+  const api::RunResult result = raising([&] {
+    if (last_seconds_ >= short_seconds) return run_watched(program, inputs, options);
     const nanobind::gil_scoped_release release;
-    result = program.run(inputs, options);
-  } else {
-    result = run_watched(program, inputs, options);
-  }
+    return program.run(inputs, options);
+  });
   last_seconds_ = result.report.seconds;
   return result;
 }
+
+std::optional<api::Ranks> ranks() {
+  if (runs().forks > 0 || runs().have_ended) return std::nullopt;
+  if (!runs().ranks) {
+    runs().ranks.emplace();
+    if (runs().ranks->count() > 1) nanobind::module_::import_("einrel._ranks").attr("end_together")();
+  }
+  return runs().ranks;
+}
+
+std::optional<api::Ranks> ranks_if_started() { return runs().ranks; }
 
 void forked() {
   ++runs().forks;
@@ -121,7 +168,12 @@ void end_runs() {
   while (runs().count > 0) {
     const nanobind::gil_scoped_release release;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const nanobind::gil_scoped_acquire lock;
+    constexpr int interrupted = 130;
+    if (PyErr_CheckSignals() != 0) std::_Exit(interrupted);  // Ctrl-C again, while one ends that cannot be stopped
   }
+  const nanobind::gil_scoped_release release;
+  runs().ranks.reset();
 }
 
 }  // namespace einrel::python

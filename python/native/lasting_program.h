@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace einrel::python {
@@ -18,7 +18,8 @@ class LastingProgram {
   LastingProgram(api::Program program, std::function<api::Program()> again);
   const api::Program& get();
   /// Runs it without Python's lock. A signal whose handler throws, as that of Ctrl-C does, ends the run.
-  api::RunResult run(const std::map<std::string, api::Tensor>& inputs, const api::RunOptions& options);
+  /// Where mpirun started this process, it is one on all ranks. What functions of Python raise in it is raised here.
+  api::RunResult run(const api::Inputs& inputs, api::RunOptions options);
 
  private:
   std::function<api::Program()> again_;
@@ -26,6 +27,12 @@ class LastingProgram {
   std::int64_t forks_;
   double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that a run took
 };
+
+/// The processes that mpirun started with this one, if it did and this one is no fork of it: MPI starts with the first
+/// call.
+std::optional<api::Ranks> ranks();
+/// The same, if it has started.
+std::optional<api::Ranks> ranks_if_started();
 
 /// To be called in the child after a fork.
 void forked();

@@ -8,7 +8,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "compute.h"
+#include "dlpack.h"
 #include "elements.h"
+#include "made_input.h"
 #include "programs.h"
 
 namespace einrel::python {
@@ -113,6 +115,15 @@ void bind_nodes(nb::module_& module) {
             return std::make_shared<Node>(std::move(type), std::move(value));
           },
           nb::arg("buffer"), nb::arg("are_bf16") = false)
+      .def_static("from_file",
+                  [](const std::string& file) {
+                    const api::Tensor tensor = api::Tensor::load(file);
+                    return std::make_shared<Node>(type_of(tensor.dtype(), tensor.shape()), Value{tensor, false});
+                  })
+      .def_static("made",
+                  [](const std::string& dtype, const api::Shape& shape, nb::object fill) {
+                    return std::make_shared<Node>(input_made_by(std::move(fill), dtype_named(dtype), shape));
+                  })
       .def_static("of",
                   [](const std::shared_ptr<const Definition>& definition, std::vector<NodePtr> operands) {
                     return std::make_shared<Node>(definition, std::move(operands));
@@ -135,5 +146,6 @@ NB_MODULE(_native, module) {
   bind_formulas(module);
   bind_definitions(module);
   bind_nodes(module);
+  module.def("exchange_bf16", &exchange_bf16);
   bind_programs(module);
 }

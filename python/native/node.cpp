@@ -1,11 +1,15 @@
 #include "node.h"
 
+#include <einrel/error.h>
+
 #include <utility>
 
 namespace einrel::python {
 
 Node::Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands)
     : type_(definition->type()), definition_(std::move(definition)), operands_(std::move(operands)) {}
+
+Node::Node(api::Input source) : type_(type_of(source.dtype(), source.shape())), source_(std::move(source)) {}
 
 Node::~Node() {
   std::vector<NodePtr> waiting = std::move(operands_);
@@ -20,9 +24,16 @@ Node::~Node() {
 
 void Node::become(Value value) {
   value_ = std::move(value);
+  source_.reset();
   definition_ = nullptr;
   const std::vector<NodePtr> forgotten = std::move(operands_);
   operands_.clear();
+}
+
+api::Input Node::input() const {
+  if (value_) return value_->tensor;
+  if (source_) return *source_;
+  throw api::UserError("an argument of a function that is traced has no elements yet");
 }
 
 Walk::Walk(const std::vector<NodePtr>& wanted) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <einrel/input.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,13 +22,15 @@ struct Value {
   bool is_writable = true;  ///< whether those who see the memory may write to it
 };
 
-/// An array that is or will be: a definition and its operands, or elements, or neither, as an argument of a function
-/// that is traced. What has been computed forgets its operands, so that a chain of arrays keeps no more memory than its
-/// end. All under Python's lock.
+/// An array that is or will be: a definition and its operands, or elements, or what makes them, or none of these, as an
+/// argument of a function that is traced. What has been computed forgets its operands, so that a chain of arrays keeps
+/// no more memory than its end. All under Python's lock.
 class Node : public std::enable_shared_from_this<Node> {
  public:
   Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands);
   Node(TypePtr type, std::optional<Value> value) : type_(std::move(type)), value_(std::move(value)) {}
+  /// What is made piece by piece, where a run needs it.
+  explicit Node(api::Input source);
   /// Loops where a chain of nodes would go down one call for each.
   ~Node();
   Node(const Node&) = delete;
@@ -36,6 +40,10 @@ class Node : public std::enable_shared_from_this<Node> {
   const std::shared_ptr<const Definition>& definition() const { return definition_; }
   const std::vector<NodePtr>& operands() const { return operands_; }
   const std::optional<Value>& value() const { return value_; }
+  /// Of a node without elements, if they can be made.
+  const std::optional<api::Input>& source() const { return source_; }
+  /// What a run takes for it. Throws UserError where it is an argument of a function that is traced.
+  api::Input input() const;
   void become(Value value);
 
  private:
@@ -44,6 +52,7 @@ class Node : public std::enable_shared_from_this<Node> {
   std::shared_ptr<const Definition> definition_;
   std::vector<NodePtr> operands_;
   std::optional<Value> value_;
+  std::optional<api::Input> source_;
   std::int64_t walk_ = 0;  ///< the last one that came here
   std::size_t place_ = 0;  ///< in it
 };

@@ -1,9 +1,11 @@
 #include "programs.h"
 
 #include <einrel/error.h>
+#include <einrel/planning.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -35,6 +37,12 @@ const Value& value_of(const NodePtr& node) {
   return *node->value();
 }
 
+api::Inputs inputs_of(const Nodes& nodes) {
+  api::Inputs inputs;
+  for (const auto& [name, node] : nodes) inputs.emplace(name, node->input());
+  return inputs;
+}
+
 std::map<std::string, api::Tensor> tensors_of(const Nodes& nodes) {
   std::map<std::string, api::Tensor> tensors;
   for (const auto& [name, node] : nodes) tensors.emplace(name, value_of(node).tensor);
@@ -54,9 +62,9 @@ class TextProgram {
   const api::Program& get() { return program_.get(); }
 
   std::pair<api::RunResult, Nodes> run(const Nodes& inputs, const api::RunOptions& options) {
-    api::RunResult result = program_.run(tensors_of(inputs), options);
-    std::vector<Value> given;
-    for (const auto& [name, node] : inputs) given.push_back(value_of(node));
+    api::RunResult result = program_.run(inputs_of(inputs), options);
+    std::vector<NodePtr> given;
+    for (const auto& [name, node] : inputs) given.push_back(node);
     Nodes outputs;
     for (const auto& [name, tensor] : result.outputs)
       outputs.emplace(name, node_of(tensor, output_value(tensor, given).is_writable));
@@ -75,16 +83,16 @@ class Traced {
     for (Node* const leaf : walk_.leaves()) {
       std::size_t argument = 0;
       while (argument < arguments.size() && arguments[argument].get() != leaf) ++argument;
-      if (argument == arguments.size() && !leaf->value())
+      if (argument == arguments.size() && !leaf->value() && !leaf->source())
         throw api::UserError("a traced function returned an argument of another one that is still being traced");
-      sources_.push_back({argument, leaf->value()});
+      sources_.push_back({argument, argument == arguments.size() ? leaf->shared_from_this() : nullptr});
     }
   }
 
   std::vector<NodePtr> operator()(const std::vector<NodePtr>& arguments, const api::RunOptions& options) {
-    std::vector<Value> leaves;
+    std::vector<NodePtr> leaves;
     for (const Source& source : sources_)
-      leaves.push_back(source.constant ? *source.constant : value_of(arguments.at(source.argument)));
+      leaves.push_back(source.constant ? source.constant : arguments.at(source.argument));
     std::vector<NodePtr> results;
     for (const Value& value : compiled_.run(leaves, options))
       results.push_back(node_of(value.tensor, value.is_writable));
@@ -95,7 +103,7 @@ class Traced {
  private:
   struct Source {
     std::size_t argument;
-    std::optional<Value> constant;
+    NodePtr constant;  ///< instead of it
   };
   std::vector<NodePtr> results_;
   Walk walk_;
@@ -215,6 +223,24 @@ void bind_programs(nb::module_& module) {
   module.def("copy_graph", [](std::vector<NodePtr> nodes) {
     copy_graph(nodes);
     return nodes;
+  });
+  module.def("planners", [] {
+    std::vector<std::pair<std::string, std::string>> planners;
+    for (const api::PlannerInfo& planner : api::planners()) planners.emplace_back(planner.name, planner.summary);
+    return planners;
+  });
+  module.def(
+      "calibrate",
+      [](std::optional<std::size_t> threads) {
+        const std::optional<api::Ranks> all = ranks();
+        const nb::gil_scoped_release release;
+        return api::calibrate(threads, all);
+      },
+      nb::arg("threads").none() = nb::none());
+  module.def("rank", [] { return ranks() ? ranks()->rank() : 0; });
+  module.def("ranks", [] { return ranks() ? ranks()->count() : 1; });
+  module.def("end_ranks", [](int exit_code) {
+    if (ranks_if_started()) ranks_if_started()->end_all(exit_code);
   });
   module.def("forked", &forked);
   module.def("end_runs", &end_runs);

@@ -229,3 +229,29 @@ def test_steps_keep_their_state() -> None:
     assert ten.next_total.tolist() == [10.0, 10.0]
     assert program.run(X=np.ones(2), state=ten.state).next_total.tolist() == [11.0, 11.0]
     assert ten.state.steps_done == 10
+
+
+def test_messages_speak_of_options_as_python_writes_them() -> None:
+    x = er.asarray(np.ones((2000, 2000)))
+    y = x @ x
+    messages = [y.explain()]
+    for options in (
+        {"memory": "1KB"},
+        {"memory": "9MB", "plan": y.plan(sites=2)},
+        {"spill": "/tmp"},
+        {"steps": 2},
+        {"plan": "{}"},
+        {"plan": y.plan(sites=2), "sites": 2},
+        {"sites": 0},
+        {"threads": 0},
+        {"planner": "data:3"},
+        {"machine": "abacus"},
+        {"cost": "money"},
+    ):
+        with pytest.raises(ValueError, match=".") as raised:
+            y.compute(**options)
+        messages.append(str(raised.value))
+    for message in messages:
+        assert "--" not in message.replace("-->", ""), message
+        assert "RunOptions" not in message
+    assert any("laptop" in message for message in messages if "abacus" in message)

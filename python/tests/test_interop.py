@@ -5,11 +5,16 @@ from __future__ import annotations
 import copy
 import pickle
 
+import jax
 import ml_dtypes
 import numpy as np
 import pytest
+import torch
 
 import einrel as er
+
+# Debian's torch was built for an older NumPy; DLPack needs none.
+pytestmark = pytest.mark.filterwarnings("ignore:Failed to initialize NumPy")
 
 X = np.arange(24.0).reshape(2, 3, 4)
 
@@ -59,6 +64,54 @@ def test_dlpack_both_ways() -> None:
     assert np.shares_memory(back, np.asarray(ours))
     assert np.shares_memory(np.asarray(er.from_dlpack(X)), X)
     assert not np.shares_memory(np.asarray(er.from_dlpack(X, copy=True)), X)
+
+
+def test_dlpack_of_bf16_both_ways() -> None:
+    x = np.arange(12).reshape(3, 4).astype(ml_dtypes.bfloat16)
+    ours = er.asarray(x) * 2
+    tensor = torch.from_dlpack(ours)
+    assert tensor.dtype == torch.bfloat16
+    assert tensor.tolist() == (2 * np.arange(12).reshape(3, 4)).tolist()
+    tensor[0, 0] = 5  # the same memory
+    assert float(ours[0, 0]) == 5
+    back = er.from_dlpack(torch.arange(6).reshape(2, 3).to(torch.bfloat16).T)
+    assert back.dtype == er.bfloat16
+    assert (er.asarray(back) + 1).tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert er.exp(tensor[:0]).shape == (0, 4)
+
+
+def test_dlpack_capsules() -> None:
+    x = np.arange(4).astype(ml_dtypes.bfloat16)
+    for ours, elements in [(er.asarray(x), x), (er.asarray(X), X)]:
+        assert '"dltensor"' in repr(ours.__dlpack__())
+        assert '"dltensor_versioned"' in repr(ours.__dlpack__(max_version=(1, 0)))
+        assert ours.__dlpack_device__() == (1, 0)
+        again = er.from_dlpack(er.from_dlpack(ours))
+        np.testing.assert_array_equal(np.asarray(again), elements)
+        copied = np.asarray(er.from_dlpack(_Wrapped(ours), copy=True))
+        assert not np.shares_memory(copied, elements)
+        assert np.shares_memory(np.asarray(er.from_dlpack(_Wrapped(ours))), elements)
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    read_only = er.asarray(fixed)
+    with pytest.raises(BufferError, match="readonly"):
+        read_only.__dlpack__()
+    assert not np.asarray(er.from_dlpack(_Wrapped(read_only))).flags.writeable
+    assert jax.dlpack.from_dlpack(er.asarray(x)).dtype == jax.numpy.bfloat16
+    np.testing.assert_array_equal(np.asarray(er.from_dlpack(jax.numpy.arange(4, dtype="bfloat16"))), x)
+
+
+class _Wrapped:
+    """An array of another library."""
+
+    def __init__(self, array: er.Array) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: object) -> object:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
 
 
 def test_operators_ask_the_other_side() -> None:

@@ -5,6 +5,8 @@
 
 #include <new>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -14,10 +16,23 @@ namespace {
 /// Messages are said with or without a last newline below; here without.
 std::string trimmed(std::string message) {
   while (message.ends_with('\n')) message.pop_back();
-  return message;
+  return as_options(std::move(message));
 }
 
 }  // namespace
+
+std::string as_options(std::string text) {
+  const auto replace = [&](std::string_view from, std::string_view to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
+      text.replace(at, from.size(), to);
+  };
+  replace("; more with --verbose", "");
+  replace("einrel explain --json writes", "the method 'plan' gives");
+  replace("einrel explain --sites N --json writes", "the method 'plan' gives");
+  for (const char* const option : {"memory", "sites", "spill", "machine", "planner", "plan", "cost", "threads"})
+    replace(fmt::format("--{} ", option), fmt::format("{}=", option));
+  return text;
+}
 
 void rethrow_as_public() {
   try {

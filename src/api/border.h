@@ -1,8 +1,13 @@
 #pragma once
 
+#include <string>
 #include <utility>
 
 namespace einrel::api {
+
+/// A text of the rooms below, which speak to users of the command, with its options as those of this interface:
+/// "--memory 2 GB" becomes "memory=2 GB".
+std::string as_options(std::string text);
 
 /// Throws the exception that is being handled as one of einrel/error.h.
 [[noreturn]] void rethrow_as_public();

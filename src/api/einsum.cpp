@@ -21,7 +21,7 @@ BoundInput operand_of(DType dtype, const Shape& shape, const std::string& name) 
 Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& operands, const EinsumOptions& options) {
   return at_border([&] {
     EinsumRequest request{std::string(subscripts), {}, options.join, options.reduce};
-    std::map<std::string, Tensor> inputs;
+    Inputs inputs;
     for (const Tensor& operand : operands) {
       const std::string name = operand_name(request.operands.size(), operands.size());
       request.operands.push_back(operand_of(operand.dtype(), operand.shape(), name));

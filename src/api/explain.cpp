@@ -37,9 +37,9 @@ std::string Program::explain(const ExplainOptions& options) const {
     const Compiled& compiled = require_extents(data_->declared, source, data_->inputs, "how it runs");
     const bool is_planned =
         options.sites || !options.planners.empty() || options.cost || options.machine || options.memory;
-    if (!is_planned) return explain_text(compiled, source, Detail::folded);
+    if (!is_planned) return as_options(explain_text(compiled, source, Detail::folded));
     const Plans plans = plans_for(compiled, source, options);
-    return plans_text(compiled, plans.comparison, plans.request, source, Detail::folded);
+    return as_options(plans_text(compiled, plans.comparison, plans.request, source, Detail::folded));
   });
 }
 

@@ -44,8 +44,10 @@ void check_planner(const std::string& name) {
   planner_named(name);
 }
 
-std::size_t threads_of(std::optional<std::size_t> given) {
+std::size_t threads_of(std::optional<std::size_t> given, std::optional<double> share) {
   static const std::size_t cores = std::min(available_cores(), most_threads);  // asking takes as long as a small run
+  constexpr double rounding = 1e-6;                                            // of thirds that make a whole
+  if (!given && share) return std::clamp<std::size_t>(static_cast<std::size_t>(*share + rounding), 1, cores);
   if (!given) return cores;
   if (*given < 1 || *given > most_threads)
     throw UserError(fmt::format("{} threads: a run takes 1 to {}", *given, most_threads));

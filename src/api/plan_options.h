@@ -25,7 +25,8 @@ PlanRequest request_of(const PlanOptions& options);
 /// Throws UserError, naming the nearest, when there is no planner of vertices of this name.
 void check_planner(const std::string& name);
 
-/// All cores of this process unless a number is given. Throws UserError for one that makes no sense.
-std::size_t threads_of(std::optional<std::size_t> given);
+/// All cores of this process, or as many as its share of them is, unless a number is given. Throws UserError for one
+/// that makes no sense.
+std::size_t threads_of(std::optional<std::size_t> given, std::optional<double> share = {});
 
 }  // namespace einrel::api

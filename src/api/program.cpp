@@ -90,9 +90,8 @@ Compiled compiled_for(const GivenProgram& given, const InputTypes& types) {
 
 /// The inputs that a compiled program needs, those of initial values among them unless it has state already. Throws
 /// UserError that lists all that are missing.
-std::map<std::string, Tensor> needed_inputs(const Compiled& compiled, const std::map<std::string, Tensor>& given,
-                                            bool has_state) {
-  std::map<std::string, Tensor> needed;
+Inputs needed_inputs(const Compiled& compiled, const Inputs& given, bool has_state) {
+  Inputs needed;
   std::set<std::string> states;
   for (const einrel::State& state : compiled.graph.steps.states) states.insert(compiled.graph[state.now].name);
   std::vector<std::string> missing;
@@ -121,7 +120,7 @@ ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, 
     if (scalar.is_iteration) continue;
     known.push_back(scalar.name);
     if (!scalar.value && given.count(scalar.name) == 0)
-      throw UserError(fmt::format("scalar '{}' has no value: give it in RunOptions::scalars", scalar.name));
+      throw UserError(fmt::format("scalar '{}' has no value: give it in the option 'scalars'", scalar.name));
   }
   for (const auto& [name, value] : given) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -214,10 +213,10 @@ std::vector<TensorInfo> Program::outputs() const {
   return outputs;
 }
 
-RunResult Program::run(const std::map<std::string, Tensor>& inputs, const RunOptions& options) const {
+RunResult Program::run(const Inputs& inputs, const RunOptions& options) const {
   return at_border([&] {
     InputTypes types;
-    for (const auto& [name, tensor] : inputs) types[name] = {tensor.dtype(), tensor.shape()};
+    for (const auto& [name, input] : inputs) types[name] = {input.dtype(), input.shape()};
     const std::shared_ptr<Version> version =
         data_->versions->get(types, [&] { return compiled_for(data_->given, types); });
     const Compiled& compiled = version->compiled();

@@ -39,7 +39,7 @@ const Compiled& require_extents(const std::shared_ptr<Version>& declared, const 
 struct Run {
   Version& version;
   const SourceText& source;
-  std::map<std::string, Tensor> inputs;  ///< those that it needs
+  Inputs inputs;  ///< those that it needs
   ScalarBindings scalars;
 };
 

@@ -6,11 +6,14 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "api/shared_workers.h"
 #include "engine/memory.h"
 #include "engine/plan_file.h"
 #include "engine/recompute.h"
 
 namespace einrel::api {
+
+namespace {
 
 void end_process(const std::exception_ptr& error) {
   try {
@@ -22,6 +25,13 @@ void end_process(const std::exception_ptr& error) {
   std::_Exit(run_failed);
 }
 
+}  // namespace
+
+std::function<void(std::exception_ptr)> ending(const Job& job) {
+  if (job.ranks == 1) return end_process;
+  return [job](const std::exception_ptr& error) { job.on_failure(error, job); };
+}
+
 RunRequest request_of(const PlannedAs& asked) {
   return {.plan = asked.plan,
           .planner = asked.planner,
@@ -30,24 +40,27 @@ RunRequest request_of(const PlannedAs& asked) {
           .may_spill = asked.spill.has_value()};
 }
 
-PlannedVersion::PlannedVersion(PlannedAs request, ChosenPlan plan)
+PlannedVersion::PlannedVersion(PlannedAs request, ChosenPlan plan, const Job& job)
     : asked(std::move(request)),
       chosen(std::move(plan)),
-      session(chosen.tasks, resources_of(chosen, asked.spill, end_process), {}) {}
+      session(chosen.tasks, resources_of(chosen, asked.spill, ending(job)), job) {}
 
-std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const SourceText& source) {
+std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const SourceText& source, const Job& job) {
   constexpr std::size_t most_kept = 8;
   const auto found =
       std::find_if(planned_.begin(), planned_.end(), [&](const auto& version) { return version->asked == asked; });
   if (found != planned_.end()) return {**found, false};
   std::optional<Compiled> recomputed;
-  if (asked.plan.memory && asked.plan.sites == 1 && !asked.given)
+  if (asked.plan.memory && !asked.given && job.ranks > 1) {
+    recomputed = recomputed_on_sites(compiled_, asked.plan);
+  } else if (asked.plan.memory && !asked.given && asked.plan.sites == 1) {
     recomputed = recomputed_in_process(compiled_, *asked.plan.memory, asked.threads);
+  }
   RunRequest request = request_of(asked);
-  if (asked.given) request.given = parse_plan(*asked.given, "RunOptions::plan", compiled_);
-  ChosenPlan chosen = choose_plan(recomputed ? *recomputed : compiled_, std::move(request), source, {});
+  if (asked.given) request.given = parse_plan(*asked.given, "the option 'plan'", compiled_);
+  ChosenPlan chosen = choose_plan(recomputed ? *recomputed : compiled_, std::move(request), source, job);
   if (planned_.size() == most_kept) planned_.erase(planned_.begin());
-  planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen)));
+  planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen), job));
   return {*planned_.back(), true};
 }
 
@@ -71,23 +84,23 @@ std::int64_t Version::peak_bytes(std::string_view limit) {
   return *peak_bytes_;
 }
 
-std::unique_ptr<Session> Version::session_of(std::size_t threads) {
-  std::unique_lock lock(mutex_);
+std::unique_ptr<Session> Version::session_on(const std::shared_ptr<Workers>& workers) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t threads = workers->threads();
   const auto found =
       std::find_if(idle_.begin(), idle_.end(), [&](const IdleSession& idle) { return idle.threads == threads; });
-  if (found != idle_.end()) {
-    std::unique_ptr<Session> session = std::move(found->session);
-    idle_.erase(found);
-    return session;
-  }
-  const PlannedTasks& tasks = whole_tasks();
-  lock.unlock();  // threads take a while to start
-  return std::make_unique<Session>(tasks, PlanResources{threads, {}, {}});
+  if (found == idle_.end())
+    return std::make_unique<Session>(whole_tasks(), PlanResources{threads, {}, {}, false, false, workers});
+  std::unique_ptr<Session> session = std::move(found->session);
+  idle_.erase(found);
+  session->compute_on(workers);
+  return session;
 }
 
 std::vector<einrel::Tensor> Version::run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
                                          std::size_t threads, const std::stop_token& stop) {
-  std::unique_ptr<Session> session = session_of(threads);
+  const SharedWorkers workers(threads);
+  std::unique_ptr<Session> session = session_on(*workers);
   std::vector<einrel::Tensor> outputs = session->run(inputs, scalars, stop);
   keep(threads, std::move(session));
   return outputs;
@@ -95,13 +108,15 @@ std::vector<einrel::Tensor> Version::run(std::span<const einrel::Tensor> inputs,
 
 PlanRunReport Version::step(const InputSources& sources, std::vector<OutputWriter> writers,
                             const ScalarBindings& scalars, const StepsAsked& asked, std::size_t threads) {
-  std::unique_ptr<Session> session = session_of(threads);
+  const SharedWorkers workers(threads);
+  std::unique_ptr<Session> session = session_on(*workers);
   PlanRunReport report = session->step(sources, std::move(writers), scalars, asked);
   keep(threads, std::move(session));
   return report;
 }
 
 void Version::keep(std::size_t threads, std::unique_ptr<Session> session) {
+  session->compute_on(nullptr);
   const std::lock_guard lock(mutex_);
   idle_.push_back({threads, std::move(session)});
 }

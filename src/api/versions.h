@@ -26,14 +26,16 @@ struct PlannedAs {
   PlanRequest plan;
   std::string planner;
   std::size_t threads = 1;
+  int ranks = 1;                     ///< of the job whose sites they are
   std::optional<std::string> spill;  ///< a folder
   std::optional<std::string> given;  ///< a plan, as JSON
   bool operator==(const PlannedAs&) const = default;
 };
 RunRequest request_of(const PlannedAs& asked);
 
-/// Ends the process: StarPU cannot go on without a chunk that it could not write, and has no way to stop.
-void end_process(const std::exception_ptr& error);
+/// Ends the process, or all of the job: StarPU cannot go on without a chunk that it could not write, and has no way to
+/// stop.
+std::function<void(std::exception_ptr)> ending(const Job& job);
 
 /// A plan that was chosen, and what runs it.
 struct PlannedVersion {
@@ -41,7 +43,7 @@ struct PlannedVersion {
   ChosenPlan chosen;
   Session session;
 
-  PlannedVersion(PlannedAs request, ChosenPlan plan);
+  PlannedVersion(PlannedAs request, ChosenPlan plan, const Job& job);
 };
 
 /// A program compiled for inputs of certain shapes, and what runs it. Several threads may run it whole at a time: each
@@ -53,7 +55,7 @@ class Version {
   const Compiled& compiled() const { return compiled_; }
   /// What runs it by a plan that is chosen when this is first asked for, and whether that was now. For one thread at a
   /// time. Throws as choose_plan does; `source` is what messages quote.
-  std::pair<PlannedVersion&, bool> planned(const PlannedAs& asked, const SourceText& source);
+  std::pair<PlannedVersion&, bool> planned(const PlannedAs& asked, const SourceText& source, const Job& job);
   /// Its tasks where it runs whole, made when they are first asked for.
   const PlannedTasks& whole();
   /// What such a run needs at most, with its inputs. The first call throws as check_memory does; `limit` is how to
@@ -72,7 +74,7 @@ class Version {
     std::unique_ptr<Session> session;
   };
   const PlannedTasks& whole_tasks();
-  std::unique_ptr<Session> session_of(std::size_t threads);
+  std::unique_ptr<Session> session_on(const std::shared_ptr<Workers>& workers);
   void keep(std::size_t threads, std::unique_ptr<Session> session);
 
   Compiled compiled_;

@@ -213,10 +213,14 @@ Session::Session(const PlannedTasks& tasks, PlanResources resources, Job job)
   if (resources_.is_limited) malloc_trim(0);  // what planning took would stay beside the chunks
   if (job_.ranks > 1 || resources_.memory) return;
   constexpr Slack within_limit{0.125, 0};
-  if (is_better_serial(tasks.graph, resources_))
-    workers_.emplace(resources_.threads, false, MemoryPool(resources_.in_order ? within_limit : Slack{}));
-  else
+  if (!is_better_serial(tasks.graph, resources_)) {
     threads_.emplace(resources_.threads);
+  } else if (resources_.workers) {
+    workers_ = std::move(resources_.workers);
+  } else {
+    const MemoryPool pool(resources_.in_order ? within_limit : Slack{});
+    workers_ = std::make_shared<Workers>(resources_.threads, false, pool);
+  }
 }
 
 Session::~Session() = default;
@@ -224,7 +228,7 @@ Session::~Session() = default;
 /// What runs the tasks of a step, as often as it is asked to.
 class Session::Executor {
  public:
-  explicit Executor(Session& session) : session_(session) {
+  Executor(Session& session, const std::stop_token& stop) : session_(session), stop_(stop) {
     const PlanResources& resources = session.resources_;
     if (!session.workers_ && !session.threads_)
       starpu_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, session.job_);
@@ -236,11 +240,12 @@ class Session::Executor {
     if (session_.workers_) return run_serial(session_.ready_for(bindings), bindings, *session_.workers_);
     if (session_.threads_) return session_.threads_->run(session_.ready_for(bindings), bindings);
     agree(session_.job_, [] {});
-    return run_starpu(session_.tasks_.graph, bindings, *starpu_, session_.job_);
+    return run_starpu(session_.tasks_.graph, bindings, *starpu_, session_.job_, stop_);
   }
 
  private:
   Session& session_;
+  const std::stop_token& stop_;
   std::optional<StarpuSession> starpu_;
 };
 
@@ -391,7 +396,7 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
   }
   TaskBindings bindings = task_bindings(tasks_.graph, all, {}, scalars);
   Stepping stepping(*this, std::move(writers), asked, bindings);
-  std::optional<Executor> executor(std::in_place, *this);
+  std::optional<Executor> executor(std::in_place, *this, asked.stop);
   heed(asked.stop);
   TaskProgress progress;
   std::optional<Ticker> ticker;

@@ -10,6 +10,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/kept_states.h"
@@ -37,10 +38,11 @@ using ProgressListener = std::function<void(const RunProgress&)>;
 /// What a plan may use in this process.
 struct PlanResources {
   std::size_t threads = 1;
-  std::optional<std::int64_t> memory;  ///< bytes for chunks; more go to disk
-  Spill spill;                         ///< where those go
-  bool in_order = false;               ///< one task after the other: most_live_bytes counts what is alive then
-  bool is_limited = false;             ///< the process keeps to a limit, whether chunks go to disk or not
+  std::optional<std::int64_t> memory;          ///< bytes for chunks; more go to disk
+  Spill spill;                                 ///< where those go
+  bool in_order = false;                       ///< one task after the other: most_live_bytes counts what is alive then
+  bool is_limited = false;                     ///< the process keeps to a limit, whether chunks go to disk or not
+  std::shared_ptr<Workers> workers = nullptr;  ///< to compute on where tasks run one after the other; else its own
 };
 
 /// How often tasks run.
@@ -48,7 +50,7 @@ struct StepsAsked {
   std::size_t count = 1;         ///< at most
   KeptStates* states = nullptr;  ///< if the tasks have any
   ProgressListener listener = {};
-  std::stop_token stop = {};  ///< once it is asked for, RunError is thrown; not while StarPU runs tasks
+  std::stop_token stop = {};  ///< once it is asked for, RunError is thrown
 };
 
 /// What running a plan took, all processes together.
@@ -96,6 +98,9 @@ class Session {
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
                      const StepsAsked& asked = {});
 
+  /// From now on, where tasks run one after the other; as many threads as before.
+  void compute_on(std::shared_ptr<Workers> workers) { workers_ = std::move(workers); }
+
   /// The outputs as TaskGraph::outputs, of inputs as TaskGraph::inputs, without a report, which would take longer than
   /// a small run. In one process without a limit. Throws what step throws. `stop` as in StepsAsked.
   std::vector<Tensor> run(std::span<const Tensor> inputs, const ScalarBindings& scalars,
@@ -113,7 +118,7 @@ class Session {
   const PlannedTasks& tasks_;
   PlanResources resources_;
   Job job_;
-  std::optional<Workers> workers_;      // for tasks one after the other
+  std::shared_ptr<Workers> workers_;    // for tasks one after the other
   std::optional<TaskThreads> threads_;  // side by side; with neither, StarPU runs them
   std::shared_ptr<ChunkKernels> kernels_;
   std::list<PreparedTasks> ready_;  // few, by layouts of inputs and scalars; the first one ran last

@@ -338,7 +338,7 @@ TEST_F(ApiExpression, GoesOnFromStepToStep) {
   EXPECT_THAT(program.text(), HasSubstr("state W[i,j] = 2 * X[i,j]\n"));
   EXPECT_THAT(program.text(), HasSubstr("next n[] = n[] + iteration\n"));
   EXPECT_THAT(program.text(), HasSubstr("until most[] > 1000\n"));
-  const std::map<std::string, Tensor> inputs{{"X", Tensor({2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5})}};
+  const einrel::Inputs inputs{{"X", Tensor({2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5})}};
   // From 2 x = w: w/2 (w/2 + 1) is 30 after 10, 240 after 30, 14520 after 240.
   const RunResult two = program.run(inputs, {.steps = 2});
   EXPECT_THAT(two["most"].values<float>(), ElementsAre(240));
@@ -371,7 +371,7 @@ TEST_F(ApiExpression, SaysWhatIsWrongWithStepsAndStates) {
   EXPECT_THAT(trained.run({{"X", value}}, {.steps = 2}).state.tensors.at("W").values<float>(),
               ElementsAre(0.25F, 0.25F, 0.25F, 0.25F, 0.25F, 0.25F));
   EXPECT_THAT(message_of([&] { plain.run({{"X", value}}, {.steps = 2}); }), HasSubstr("programs with state"));
-  EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.steps = 0}); }), HasSubstr("steps is 0"));
+  EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.steps = 0}); }), HasSubstr("'steps' is 0"));
   EXPECT_THAT(message_of([&] { program.run({}); }), HasSubstr("missing input X"));
   EXPECT_THAT(message_of([&] { program.run({{"X", value}}, {.state = State{}}); }), HasSubstr("no first value"));
   EXPECT_THAT(message_of([&] {

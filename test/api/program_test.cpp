@@ -7,17 +7,22 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <thread>
 
 #include "errors.h"
 
 namespace {
 
+using einrel::Input;
+using einrel::Inputs;
 using einrel::Program;
 using einrel::RunResult;
 using einrel::Tensor;
 using einrel::test::message_of;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -134,6 +139,58 @@ TEST_F(ApiProgram, KeepsItsPlansFromRunToRun) {
   EXPECT_THAT(kept["C"].values<float>(), equals(twice));
 }
 
+TEST_F(ApiProgram, TakesInputsThatAreMadePieceByPiece) {
+  const Program program = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n");
+  const Tensor a = random_like({64, 64}, 1);
+  const Tensor b = random_like({64, 64}, 2);
+  std::mutex mutex;
+  std::vector<einrel::Shape> asked;
+  const Input made =
+      Input::made(einrel::DType::f32, {64, 64}, [&](const auto& begin, const einrel::Shape& extents, auto elements) {
+        const std::lock_guard lock(mutex);
+        asked.push_back(extents);
+        std::size_t at = 0;
+        for (std::int64_t i = begin[0]; i < begin[0] + extents[0]; ++i) {
+          for (std::int64_t j = begin[1]; j < begin[1] + extents[1]; ++j) {
+            const float value = a.at<float>({i, j});
+            std::memcpy(elements.data() + 4 * at++, &value, sizeof(value));
+          }
+        }
+        EXPECT_EQ(elements.size(), 4 * at);
+      });
+  const std::vector<float> want = product(a, b);
+  EXPECT_EQ(made.tensor().at<float>({63, 1}), a.at<float>({63, 1}));
+  EXPECT_THAT(asked, ElementsAre(einrel::Shape{64, 64}));
+  const RunResult whole = program.run({{"A", made}, {"B", b}});
+  EXPECT_THAT(whole["C"].values<float>(), equals(want));
+  EXPECT_THAT(asked, ElementsAre(einrel::Shape{64, 64}, einrel::Shape{64, 64}));
+  asked.clear();
+  const RunResult by_plan = program.run({{"A", made}, {"B", b}}, {.sites = 4, .planner = "eindecomp-paper"});
+  EXPECT_THAT(by_plan["C"].values<float>(), equals(want));
+  EXPECT_GT(asked.size(), 1U);
+  for (const einrel::Shape& extents : asked) EXPECT_LT(extents[0] * extents[1], 64 * 64);
+  EXPECT_THAT(message_of([] { Input::made(einrel::DType::f32, {-1}, {}); }), HasSubstr("an extent is 0 or more"));
+}
+
+TEST_F(ApiProgram, IsOneRankWithoutMpirun) {
+  const einrel::Ranks ranks;
+  EXPECT_EQ(ranks.rank(), 0);
+  EXPECT_EQ(ranks.count(), 1);
+  const Program twice = Program::parse("input A[i]\nB[i] = 2 * A[i]\n");
+  const RunResult result = twice.run({{"A", Tensor({2}, std::vector<float>{1, 2})}}, {.ranks = ranks});
+  EXPECT_EQ(result["B"].at<float>({1}), 4);
+}
+
+TEST_F(ApiProgram, TakesEveryPlannerThatIsListed) {
+  const Program twice = Program::parse("dims i=8\ninput A[i]\nB[i] = 2 * A[i]\n");
+  EXPECT_EQ(einrel::planners().front().name, "eindecomp");
+  for (const einrel::PlannerInfo& planner : einrel::planners()) {
+    EXPECT_FALSE(planner.summary.empty());
+    const std::string why_not = message_of([&] { twice.explain({.sites = 1, .planners = {planner.name}}); });
+    EXPECT_THAT(why_not, AnyOf(std::string(), HasSubstr(planner.name + " has no plan for")));
+  }
+}
+
 /// Twelve tensors of 4 MiB that are alive at a time: a number that all of them give is needed for what they are for.
 Program many_tensors() {
   std::string text = "dims i=1024 k=1024\ninput A[i], B[k]\n";
@@ -150,7 +207,7 @@ Program many_tensors() {
 
 TEST_F(ApiProgram, RunsUnderLimitsOfMemoryEachItsOwn) {
   const Program many = many_tensors();
-  const std::map<std::string, Tensor> inputs{{"A", random_like({1024}, 1)}, {"B", random_like({1024}, 2)}};
+  const Inputs inputs{{"A", random_like({1024}, 1)}, {"B", random_like({1024}, 2)}};
   const float want = many.run(inputs)["S"].at<float>({});
   const auto spilled = [&](std::int64_t mebibytes) {
     const RunResult result = many.run(inputs, {.threads = 1, .memory = mebibytes << 20});
@@ -185,7 +242,7 @@ TEST(ApiMemory, IsRefusedBeforeARunThatNeedsMoreThanThereIs) {
     EXPECT_THAT(message_of<einrel::RunError>([&] {
                   program.run({{"x", ones}, {"y", ones}}, options);
                 }),
-                testing::AllOf(HasSubstr("36 TB"), HasSubstr("RunOptions::memory")));
+                testing::AllOf(HasSubstr("36 TB"), HasSubstr("the option 'memory'")));
   }
 }
 
@@ -241,7 +298,7 @@ TEST_F(ApiProgram, NamesInputsThatAreMissingUnknownOrWrong) {
 }
 
 TEST_F(ApiProgram, RefusesOptionsThatMakeNoSense) {
-  const std::map<std::string, Tensor> inputs{{"A", a}, {"B", b}};
+  const Inputs inputs{{"A", a}, {"B", b}};
   EXPECT_THAT(message_of([&] { program.run(inputs, {.threads = 0}); }), HasSubstr("0 threads"));
   EXPECT_THAT(message_of([&] { program.run(inputs, {.threads = 100000}); }), HasSubstr("100000 threads"));
   EXPECT_THAT(message_of([&] { program.run(inputs, {.sites = -1}); }), HasSubstr("-1 sites"));
@@ -341,23 +398,23 @@ TEST_F(ApiProgram, IsReadFromAFile) {
 TEST_F(ApiProgram, FollowsAPlanThatWasWrittenDown) {
   const Program program = Program::parse(matmul);
   const std::string plan = program.plan({.sites = 4, .planners = {"sqrt"}});
-  const std::map<std::string, Tensor> inputs{{"A", random_like({7, 5}, 1)}, {"B", random_like({5, 6}, 2)}};
+  const Inputs inputs{{"A", random_like({7, 5}, 1)}, {"B", random_like({5, 6}, 2)}};
   const RunResult result = Program::parse(matmul).run(inputs, {.plan = plan});
   EXPECT_EQ(result.report.sites, 4);
   EXPECT_EQ(result.report.planner, "file");
-  EXPECT_THAT(result["C"].values<float>(), equals(product(inputs.at("A"), inputs.at("B"))));
+  EXPECT_THAT(result["C"].values<float>(), equals(product(inputs.at("A").tensor(), inputs.at("B").tensor())));
   EXPECT_THAT(message_of([&] { program.run(inputs, {.sites = 4, .plan = plan}); }), HasSubstr("is a plan already"));
-  EXPECT_THAT(message_of([&] { program.run(inputs, {.plan = "{}"}); }), HasSubstr("RunOptions::plan"));
+  EXPECT_THAT(message_of([&] { program.run(inputs, {.plan = "{}"}); }), HasSubstr("the option 'plan'"));
   EXPECT_THAT(program.html({.sites = 4}), HasSubstr("<html"));
 }
 
 TEST_F(ApiProgram, StopsARunWhenItIsAskedTo) {
   const Program program = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]");
-  const std::map<std::string, Tensor> inputs{{"A", random_like({64, 64}, 1)}, {"B", random_like({64, 64}, 2)}};
+  const Inputs inputs{{"A", random_like({64, 64}, 1)}, {"B", random_like({64, 64}, 2)}};
   std::stop_source stop;
   const einrel::RunOptions whole{.stop = stop.get_token()};
   const einrel::RunOptions planned{.sites = 2, .stop = stop.get_token()};
-  const auto is_right = equals(product(inputs.at("A"), inputs.at("B")));
+  const auto is_right = equals(product(inputs.at("A").tensor(), inputs.at("B").tensor()));
   const Tensor before = program.run(inputs, whole)["C"];
   EXPECT_THAT(before.values<float>(), is_right);
   stop.request_stop();

@@ -68,10 +68,12 @@ std::optional<std::int64_t> most_in_transit(const StarpuSession& session) {
 
 /// What all tasks of a run share.
 struct RunState {
-  RunState(const TaskGraph& run_graph, const TaskBindings& run_bindings, StarpuSession& run_session)
+  RunState(const TaskGraph& run_graph, const TaskBindings& run_bindings, StarpuSession& run_session,
+           const std::stop_token& run_stop)
       : graph(run_graph),
         bindings(run_bindings),
         session(run_session),
+        stop(run_stop),
         kernels(run_bindings.kernels ? run_bindings.kernels
                                      : std::make_shared<ChunkKernels>(run_graph, run_bindings.scalars)),
         live(run_graph),
@@ -81,6 +83,7 @@ struct RunState {
   const TaskGraph& graph;
   const TaskBindings& bindings;
   StarpuSession& session;
+  const std::stop_token& stop;
   std::shared_ptr<ChunkKernels> kernels;
   LiveArrays live;
   FirstError error;
@@ -151,6 +154,7 @@ void run_task(void* buffers[], void* argument) {
   if (state.error) return;
   state.live.begin(call.task);
   try {
+    if (state.stop.stop_requested()) throw RunError("the run was stopped before it was done");
     const TaskClock clock(state.graph, call.number, starpu_worker_get_id(), state.bindings.progress);
     std::visit(TaskRun(call, buffers), call.task.op);
     call.span = clock.stop(state.live.bytes());
@@ -406,12 +410,14 @@ class Submission {
 
 }  // namespace
 
-TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, StarpuSession& session, const Job& job) {
+TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, StarpuSession& session, const Job& job,
+                      const std::stop_token& stop) {
   const bool fits = job.ranks == 1 ? graph.memory == SiteMemory::shared
                                    : graph.memory == SiteMemory::apart && graph.sites <= job.ranks;
   if (!fits) throw Bug("a task graph for another number of processes");
   const AtWork at_work;
-  RunState state(graph, bindings, session);
+  session.heed(stop);
+  RunState state(graph, bindings, session, stop);
   return Submission(state, job).run();
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stop_token>
+
 #include "exec/executor.h"
 #include "exec/starpu/session.h"
 
@@ -12,6 +14,8 @@ constexpr int most_tasks_submitted = 512;
 /// of its number, submits only the tasks that concern it, and returns what it did itself; every rank has to call this
 /// with the same graph. Arrays get memory when they are made and lose it after their last use; a rank is at most a few
 /// hundred tasks ahead of what is done. Throws what a task threw, RunError when memory runs out.
-TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, StarpuSession& session, const Job& job);
+/// Once a stop is asked for, tasks do nothing more, and RunError is thrown.
+TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, StarpuSession& session, const Job& job,
+                      const std::stop_token& stop = {});
 
 }  // namespace einrel

@@ -278,6 +278,10 @@ void StarpuSession::shut_down() const {
 
 Workers& StarpuSession::workers() { return *workers_[static_cast<std::size_t>(starpu_worker_get_id())]; }
 
+void StarpuSession::heed(const std::stop_token& stop) {
+  for (const std::unique_ptr<Workers>& workers : workers_) workers->heed(stop);
+}
+
 AtWork::AtWork() { starpu_resume(); }
 AtWork::~AtWork() { starpu_pause(); }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -89,6 +90,8 @@ class StarpuSession {
 
   /// The threads that a task runs on which runs in the calling thread.
   Workers& workers();
+  /// As Workers::heed, of all of them.
+  void heed(const std::stop_token& stop);
   /// Whether chunks go to disk when there is no memory left for them.
   bool is_limited() const { return is_limited_; }
   const SpillSpace& spill() const { return spill_; }

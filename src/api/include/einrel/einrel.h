@@ -18,8 +18,9 @@
 /// @mainpage
 /// Include einrel/einrel.h, an example of which is there. What one meets, all in einrel and described in einrel::api:
 /// - Program (program.h): checked, explained and run
-/// - Tensor (tensor.h): what goes in and comes out
+/// - Tensor (tensor.h): what goes in and comes out; Input (input.h): what is made piece by piece
 /// - Expression, Variable, Label (expression.h): programs written as C++ expressions
+/// - Ranks (ranks.h): processes that mpirun started together; planners, calibrate (planning.h)
 /// - UserError, RunError, Bug (error.h): what is thrown
 ///
 /// How to install and link it, and more of it in one piece: docs/cpp.md of the source.
@@ -27,7 +28,10 @@
 
 #include <einrel/error.h>
 #include <einrel/expression.h>
+#include <einrel/input.h>
+#include <einrel/planning.h>
 #include <einrel/program.h>
+#include <einrel/ranks.h>
 #include <einrel/tensor.h>
 
 /// All names of the interface: those of einrel::api, where they are described.
@@ -52,6 +56,14 @@ using api::to_bfloat16;
 using api::to_float;
 using api::to_float16;
 
+using api::Input;
+using api::InputMaker;
+using api::Inputs;
+
+using api::calibrate;
+using api::PlannerInfo;
+using api::planners;
+
 using api::Cost;
 using api::Dims;
 using api::einsum;
@@ -60,6 +72,7 @@ using api::EinsumOptions;
 using api::ExplainOptions;
 using api::peak_memory;
 using api::Program;
+using api::Ranks;
 using api::RunOptions;
 using api::RunReport;
 using api::RunResult;

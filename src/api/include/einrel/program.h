@@ -3,6 +3,8 @@
 #pragma once
 
 #include <einrel/expression.h>
+#include <einrel/input.h>
+#include <einrel/ranks.h>
 #include <einrel/tensor.h>
 
 #include <cstdint>
@@ -42,9 +44,9 @@ struct State {
   std::int64_t steps_done = 0;                 ///< `iteration` in the next step
 };
 
-/// How to run. With any of `sites`, `planner`, `cost`, `plan`, `machine` and `memory`, a run follows a plan that cuts
-/// every tensor into chunks; without, each tensor is computed whole, on all threads. The results are those of the
-/// program either way; a plan may add up floats in another order.
+/// How to run. With any of `sites`, `planner`, `cost`, `plan`, `machine`, `memory` and several `ranks`, a run follows a
+/// plan that cuts every tensor into chunks; without, each tensor is computed whole, on all threads. The results are
+/// those of the program either way; a plan may add up floats in another order.
 struct RunOptions {
   std::map<std::string, double> scalars = {};  ///< the program's scalars; those with a default may be left out
   std::optional<std::size_t> threads = {};     ///< that compute, 1 to 1024; else one per core of this process
@@ -57,9 +59,12 @@ struct RunOptions {
   std::optional<std::filesystem::path> spill = {};  ///< the folder they go to; else the system's temporary one
   std::optional<std::size_t> steps = {};            ///< of a program with state, at most; else one
   std::optional<State> state = {};                  ///< to go on from; else the initial values are computed
-  /// Once it is asked for, the run ends with RunError, soon: where a thread begins its next part of a tensor. Not a run
-  /// with `memory`.
+  /// Once it is asked for, the run ends with RunError, soon: where a thread begins its next part of a tensor. On ranks
+  /// it ends all of them.
   std::stop_token stop = {};
+  /// The sites are these processes, if there are several: every one of them has to make the same run, and gets the
+  /// whole result. `sites` is their number, if it is given; `threads` is of each, without it its share of the cores.
+  std::optional<Ranks> ranks = {};
 };
 
 /// What a run took.
@@ -150,7 +155,7 @@ class Program {
   /// or when options make no sense; RunError when memory or the disk do not suffice. Only if the disk fills up while
   /// chunks are being moved there (`memory`) can the run not be left: then the reason is written to standard error and
   /// the process ends with exit code 2.
-  RunResult run(const std::map<std::string, Tensor>& inputs, const RunOptions& options = {}) const;
+  RunResult run(const Inputs& inputs, const RunOptions& options = {}) const;
 
  private:
   struct Data;

@@ -1,0 +1,29 @@
+#include <einrel/planning.h>
+
+#include "api/border.h"
+#include "api/plan_options.h"
+#include "api/ranks_data.h"
+#include "engine/keep_calibrated.h"
+#include "plan/planner.h"
+
+namespace einrel::api {
+
+std::vector<PlannerInfo> planners() {
+  return at_border([] {
+    std::vector<PlannerInfo> planners;
+    for (const Planner& planner : all_planners()) planners.push_back({planner.name, planner.summary});
+    return planners;
+  });
+}
+
+std::string calibrate(std::optional<std::size_t> threads, const std::optional<Ranks>& ranks) {
+  return at_border([&] {
+    const Job& job = RanksAccess::job(ranks);
+    const std::size_t own = threads_of(threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
+    std::string text;
+    on_all_ranks(job, "calibrate", [&] { text = from_rank_0(job, keep_calibrated(own, job)); });
+    return text;
+  });
+}
+
+}  // namespace einrel::api
