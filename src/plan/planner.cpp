@@ -13,6 +13,7 @@
 #include "einsum/vertex_facts.h"
 #include "plan/planners/baselines.h"
 #include "plan/planners/eindecomp.h"
+#include "plan/planners/kcut.h"
 #include "plan/planners/schemes.h"
 #include "plan/refine/within_memory.h"
 #include "plan/search/sampled_cuts.h"
@@ -72,6 +73,7 @@ std::vector<Planner> planners_and_schemes() {
       {"eindecomp", "the cheapest plan found, for any number of sites, by any cost", plan_eindecomp, false},
       {"eindecomp-paper", "EinDecomp as published: powers of two, least floats moved in the worst case",
        plan_eindecomp_paper},
+      {"kcut", "SoyBean: halved again and again, each time with least elements moved between the halves", plan_kcut},
       {"single", "everything on one site", plan_single},
       {"sqrt", "every result into about as many parts along its two longest labels", plan_sqrt},
       {"all-tile", "chunks of at most 1000 along every label", plan_all_tile}};

@@ -290,6 +290,19 @@ Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const
   return planner.placed(std::get<std::vector<VertexPlan>>(std::move(cut)), factors);
 }
 
+Planned plan_by_grids(const EinGraph& graph, const PlanRequest& request, std::vector<PartitionVector> grids) {
+  const std::vector<SchemeFactor> all_sites{{nullptr, request.sites}};
+  Plan plan{"", request.sites, {}};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    plan.vertices.push_back(is_input(vertex)
+                                ? one_part_per_site(PartitionVector(vertex.bound.size(), 1))
+                                : combined(vertex, most_parts(vertex, graph), all_sites, {std::move(grids[v])}));
+  }
+  number_sites(graph, plan);
+  return plan;
+}
+
 std::vector<std::vector<SchemeFactor>> products_of_two(std::int64_t sites) {
   std::vector<std::vector<SchemeFactor>> products;
   for (const std::int64_t inner : divisors_of(sites)) {

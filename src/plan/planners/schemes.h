@@ -47,6 +47,10 @@ std::vector<std::vector<SchemeFactor>> products_of_two(std::int64_t sites);
 /// that is every site). Refused where the product is not the number of sites.
 Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const std::vector<SchemeFactor>& factors);
 
+/// The plan with so many sites along each label of every vertex, their product at most the request's; results that are
+/// reduced are shared out likewise. What stands for inputs is not looked at.
+Planned plan_by_grids(const EinGraph& graph, const PlanRequest& request, std::vector<PartitionVector> grids);
+
 /// The plans of several products, those that cut alike once.
 std::vector<Plan> plans_by_products(const EinGraph& graph, const PlanRequest& request,
                                     const std::vector<std::vector<SchemeFactor>>& products);
