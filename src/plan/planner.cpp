@@ -106,7 +106,7 @@ Planner planner_named(std::string_view name) {
     names.push_back(planner.name);
   }
   const std::string hint = did_you_mean(name, names);
-  throw UserError(fmt::format("there is no planner '{}'; {} {}, and products such as 'data:8 x tensor:4'",
+  throw UserError(fmt::format("there is no planner '{}'; {} {}, and products such as 'data:8 x tensor:4' or hybrid:8x4",
                               printable(name), hint.empty() ? "there are" : hint + " There are",
                               fmt::join(names, ", ")));
 }

@@ -1,5 +1,3 @@
-#include "plan/planners/kcut.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "einsum/vertex_facts.h"
 #include "plan/planner.h"
 #include "plan/search/elimination.h"
+#include "plan/search/tilings.h"
 #include "random_product.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
@@ -55,7 +54,8 @@ std::vector<double> deltas(const TilingCuts& found) {
 }
 
 TEST(TilingCuts, AreThoseWorkedOutForTrainingSteps) {
-  EXPECT_EQ(deltas(tiling_cuts(training_step(4, 8192, 512), 8)), (std::vector<double>{25'165'824, 12'582'912, 9'437'184}));
+  EXPECT_EQ(deltas(tiling_cuts(training_step(4, 8192, 512), 8)),
+            (std::vector<double>{25'165'824, 12'582'912, 9'437'184}));
   // Cuts that cost the same may leave more or less to the next: at most what was worked out with one choice of them.
   const TilingCuts wide = tiling_cuts(training_step(4, 1024, 8192), 8);
   EXPECT_EQ(wide.cuts.front().moved, 8'388'608);
@@ -127,8 +127,8 @@ double least_by_brute_force(const EinGraph& graph) {
 
 /// Products of what came before, of which one is the next value of a state.
 std::string random_training_step(Random& random) {
-  std::string text = "dims a=4 b=" + std::to_string(2 + below(random, 7)) + " c=6 d=" +
-                     std::to_string(2 + below(random, 30)) + "\ninput X[a,b], Y[b,c]\nstate W[c,d] = 0\n";
+  std::string text = "dims a=4 b=" + std::to_string(2 + below(random, 7)) +
+                     " c=6 d=" + std::to_string(2 + below(random, 30)) + "\ninput X[a,b], Y[b,c]\nstate W[c,d] = 0\n";
   std::vector<Named> tensors{{"X", "ab"}, {"Y", "bc"}, {"W", "cd"}};
   for (std::size_t t = 0; t < 4; ++t) {
     const Named x = tensors[below(random, tensors.size())];
@@ -201,11 +201,14 @@ TEST(Elimination, FindsTheLeastSum) {
       for (values[v] = 0; values[v] < domains[v]; ++values[v]) try_from(v + 1);
     };
     try_from(0);
-    const Assignment exact = least_assignment(domains, tables);
+    std::vector<std::vector<std::size_t>> scopes;
+    for (const CostTable& table : tables) scopes.push_back(table.variables);
+    const std::vector<std::size_t> order = min_fill_order(domains.size(), scopes);
+    const Assignment exact = least_assignment(domains, tables, order);
     EXPECT_TRUE(exact.is_least);
     EXPECT_EQ(exact.cost, least);
     EXPECT_EQ(sum_at(exact.values), least);
-    const Assignment narrow = least_assignment(domains, tables, 4);
+    const Assignment narrow = least_assignment(domains, tables, order, 4);
     EXPECT_EQ(sum_at(narrow.values), narrow.cost);
     EXPECT_GE(narrow.cost, least);
   }

@@ -29,8 +29,8 @@ struct SchemeFactor {
   std::int64_t sites = 1;
 };
 
-/// "data:8 x tensor:4": the first is the outer digit, so that sites of the last are neighbours. Throws UserError saying
-/// which word is wrong.
+/// "data:8 x tensor:4": the first is the outer digit, so that sites of the last are neighbours. "hybrid:8x4" is short
+/// for "data:8 x model:4". Throws UserError saying which word is wrong.
 std::vector<SchemeFactor> scheme_factors(std::string_view text);
 /// Whether a planner's name is such a product, or is meant to be.
 bool is_product_of_schemes(std::string_view name);
