@@ -277,10 +277,10 @@ const std::vector<Scheme>& all_schemes() {
   static const std::vector<Scheme> schemes{
       {"data", "one label, --batch, over all sites; weights on each, gradients all-reduced", data_grids},
       {"fsdp", "the same, but weights, and what they become, lie in pieces and are gathered", fsdp_grids},
-      {"model", "never the batch: weights and what layers compute, each where least elements move", model_grids},
       {"tensor", "products with weights in pairs, by columns and then by rows; attention by its heads", tensor_grids},
       {"sequence", "attention and all around it by the positions of the sequence", sequence_grids},
-      {"heads", "attention by its heads, all else by positions", heads_grids}};
+      {"heads", "attention by its heads, all else by positions", heads_grids},
+      {"model", "never the batch: weights and what layers compute, each where least elements move", model_grids}};
   return schemes;
 }
 
@@ -329,7 +329,11 @@ std::vector<std::vector<SchemeFactor>> products_of_two(std::int64_t sites) {
   for (const std::int64_t inner : divisors_of(sites)) {
     if (inner == 1 || inner == sites) continue;
     for (const Scheme& first : all_schemes()) {
-      for (const Scheme& second : all_schemes()) products.push_back({{&first, sites / inner}, {&second, inner}});
+      for (const Scheme& second : all_schemes()) {
+        // kcut is that, and more.
+        if (first.name == "model" || second.name == "model") continue;
+        products.push_back({{&first, sites / inner}, {&second, inner}});
+      }
     }
   }
   return products;
