@@ -13,6 +13,7 @@
 #include "einsum/vertex_facts.h"
 #include "plan/planners/baselines.h"
 #include "plan/planners/eindecomp.h"
+#include "plan/planners/kcut.h"
 #include "plan/planners/schemes.h"
 #include "plan/refine/within_memory.h"
 #include "plan/search/sampled_cuts.h"
@@ -81,6 +82,8 @@ std::vector<Planner> planners_and_schemes() {
                           return plan_by_schemes(graph, request, {{&scheme, request.sites}});
                         }});
   }
+  planners.push_back(
+      {"kcut", "SoyBean: halved again and again, each time with least elements moved between the halves", plan_kcut});
   return planners;
 }
 
@@ -104,7 +107,7 @@ Planner planner_named(std::string_view name) {
     names.push_back(planner.name);
   }
   const std::string hint = did_you_mean(name, names);
-  throw UserError(fmt::format("there is no planner '{}'; {} {}, and products such as 'data:8 x tensor:4'",
+  throw UserError(fmt::format("there is no planner '{}'; {} {}, and products such as 'data:8 x tensor:4' or hybrid:8x4",
                               printable(name), hint.empty() ? "there are" : hint + " There are",
                               fmt::join(names, ", ")));
 }

@@ -72,6 +72,11 @@ void bind_states(Runnable& runnable) {
 /// Extents that keep the reference quick, by example.
 const std::map<std::string, Dims>& small_examples() {
   static const std::map<std::string, Dims> table{
+      {"alexnet",
+       {{"b", 2},  {"l", 3},  {"rgb", 2}, {"height", 15}, {"width", 15}, {"c1", 2},  {"c2", 3},  {"c3", 2}, {"c4", 3},
+        {"c5", 2}, {"h6", 4}, {"h7", 3},  {"dy1", 3},     {"dx1", 3},    {"dy2", 5}, {"dx2", 5}, {"v", 1},  {"u", 1},
+        {"y1", 4}, {"x1", 4}, {"q1", 2},  {"p1", 2},      {"y2", 2},     {"x2", 2},  {"q2", 1},  {"p2", 1}, {"y3", 1},
+        {"x3", 1}, {"y4", 1}, {"x4", 1},  {"y5", 1},      {"x5", 1},     {"q5", 1},  {"p5", 1}}},
       {"attention", {{"s", 7}, {"t", 7}, {"a", 6}, {"h", 2}, {"d", 3}}},
       {"attention_gradient", {{"b", 2}, {"s", 5}, {"t", 5}, {"a", 6}, {"h", 2}, {"d", 3}}},
       {"chain_skewed", {{"i", 10}, {"j", 1}, {"k", 10}, {"l", 1}, {"m", 100}}},
@@ -137,7 +142,8 @@ std::vector<fs::path> ein_files(const std::string& folder) {
 
 std::vector<fs::path> examples() {
   std::vector<fs::path> paths = ein_files(EINREL_EXAMPLES);
-  std::erase(paths, fs::path(EINREL_EXAMPLES) / "llama_7b.ein");
+  // Hundreds of vertices like those of others, which take long.
+  for (const char* const name : {"llama_7b.ein", "vgg16.ein"}) std::erase(paths, fs::path(EINREL_EXAMPLES) / name);
   return paths;
 }
 

@@ -79,6 +79,14 @@ std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& 
   return together;
 }
 
+std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan) {
+  if (plan.planner != "kcut" || plan.sites == 1) return std::nullopt;
+  TilingFacts facts{tiling_cuts(graph, plan.sites), {}};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v)
+    facts.tensors.push_back(tilings_text(facts.cuts, v, graph.vertices[v].bound.size()));
+  return facts;
+}
+
 std::vector<Amount> most_moved(const EinGraph& graph, const Folding& folding, const std::vector<VertexCost>& together) {
   std::vector<Amount> amounts;
   for (std::size_t v = 0; v < together.size(); ++v) {

@@ -8,6 +8,7 @@
 #include "engine/report/fold.h"
 #include "engine/report/program_facts.h"
 #include "plan/search/runner_up.h"
+#include "plan/search/tilings.h"
 
 namespace einrel {
 
@@ -56,6 +57,14 @@ std::vector<std::optional<RunnerUpFacts>> runner_up_facts(const EinGraph& graph,
 
 /// Per vertex that is shown, what it costs with all that it stands for: as it does alone, but for bytes and seconds.
 std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& folding);
+
+/// How planner kcut came to its plan, in SoyBean's terms.
+struct TilingFacts {
+  TilingCuts cuts;
+  std::vector<std::string> tensors;  ///< per vertex, how its result lies: "R.C.r"
+};
+/// Of a plan by kcut; nothing of others.
+std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan);
 
 /// What most bytes move for, by what costs_together says: "X for H_1", "partial results of Z".
 std::vector<Amount> most_moved(const EinGraph& graph, const Folding& folding, const std::vector<VertexCost>& together);

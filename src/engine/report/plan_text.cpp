@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/text.h"
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
@@ -100,6 +103,39 @@ std::string inputs_text(const EinGraph& graph, const Plan& plan, const std::vect
   return text;
 }
 
+/// "780,000 + 2 x 480,000": what each cut moves, in each of the groups that the cuts before it made.
+std::string cuts_text(const TilingCuts& cuts) {
+  std::vector<std::string> texts;
+  std::int64_t groups = 1;
+  for (const TilingCut& cut : cuts.cuts) {
+    const std::string moved = fmt::format("{:.0f}", cut.moved);
+    texts.push_back(groups == 1 ? moved : fmt::format("{} x {}", groups, moved));
+    groups *= cut.groups;
+  }
+  return fmt::format("{} = {:.0f} elements{}", fmt::join(texts, " + "), cuts.moved(),
+                     cuts.is_least ? "" : "; not proven least: too many tensors depend on each other");
+}
+
+/// Tensors in SoyBean's notation, those that lie alike in one line.
+std::string tilings_section(const EinGraph& graph, const TilingFacts& facts, const Folding& folding) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (folding.shown[v] != v || graph.vertices[v].bound.empty()) continue;
+    const auto known =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == facts.tensors[v]; });
+    if (known == groups.end()) {
+      groups.push_back({facts.tensors[v], {graph.vertices[v].name}});
+    } else {
+      known->second.push_back(graph.vertices[v].name);
+    }
+  }
+  std::string text =
+      "\ntilings, the first cut first (R: by rows, C: by columns, P1: along dimension 1, r: replicated)\n";
+  text += fmt::format("  {:<16} {}\n", "moved by cuts", cuts_text(facts.cuts));
+  for (const auto& [tiling, tensors] : groups) text += fmt::format("  {:<16} {}\n", tiling, fmt::join(tensors, ", "));
+  return text;
+}
+
 std::string totals_text(const EinGraph& graph, const PlanComparison& comparison) {
   std::string text =
       fmt::format("\n{:<18} {:>16} {:>16} {:>10} {:>12} {:>10} {:>14} {:>10}\n", "planner", "bound, floats",
@@ -156,6 +192,8 @@ std::string plans_text(const Compiled& compiled, const PlanComparison& compariso
     if (others[v]) text += runner_up_text(graph.vertices[v].name, *others[v], request.cost);
     if (full) text += least_text(costs[v], first.least[v]);
   }
+  if (const std::optional<TilingFacts> tilings = tiling_facts(graph, first.plan))
+    text += tilings_section(graph, *tilings, folding);
   if (full || is_compared) text += totals_text(graph, comparison);
   if (full || is_compared || request.memory) text += peaks_text(graph, comparison.plans, request, source);
   return text;

@@ -303,10 +303,18 @@ ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const Pl
   const std::vector<std::optional<RunnerUpFacts>> others = runner_up_facts(graph, report, request);
   ordered_json vertices = ordered_json::array();
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) vertices.push_back(planned_json(graph, v, report, others[v]));
-  return {{"planner", report.plan.planner},    {"sites", report.plan.sites},
-          {"cost", costs_json(report.costs)},  {"peak_memory", peak_json(graph, report.peak)},
-          {"received", report.costs.received}, {"most_received", report.costs.most_received()},
-          {"plan_seconds", report.seconds},    {"vertices", std::move(vertices)}};
+  ordered_json json{{"planner", report.plan.planner},    {"sites", report.plan.sites},
+                    {"cost", costs_json(report.costs)},  {"peak_memory", peak_json(graph, report.peak)},
+                    {"received", report.costs.received}, {"most_received", report.costs.most_received()},
+                    {"plan_seconds", report.seconds},    {"vertices", std::move(vertices)}};
+  if (const std::optional<TilingFacts> tilings = tiling_facts(graph, report.plan)) {
+    for (const TilingCut& cut : tilings->cuts.cuts)
+      json["cuts"].push_back({{"groups", cut.groups}, {"elements_moved", cut.moved}});
+    json["elements_moved"] = tilings->cuts.moved();
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v)
+      json["tilings"][graph.vertices[v].name] = tilings->tensors[v];
+  }
+  return json;
 }
 
 std::vector<std::string> names_of(const EinGraph& graph, const std::vector<std::size_t>& vertices) {

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "plan/layout.h"
+#include "plan/planners/kcut.h"
 #include "plan/planners/transformer.h"
 #include "plan/refine/numbering.h"
 
@@ -168,6 +169,20 @@ SchemeFactor factor_of(std::string_view word, std::string_view all) {
       fmt::format("'{}' in the planner '{}' {}", printable(std::string(word)), printable(std::string(all)), fault()));
 }
 
+/// SoyBean's name for data parallelism among groups of sites and model parallelism within: "hybrid:4x2" is
+/// "data:4 x model:2".
+std::vector<SchemeFactor> hybrid_factors(std::string_view word, std::string_view all) {
+  const std::string_view sites = word.substr(word.find(':') + 1);
+  const std::size_t times = sites.find('x');
+  if (times == std::string_view::npos)
+    throw UserError(
+        fmt::format("'{}' in the planner '{}' does not say how many groups of how many sites: write "
+                    "hybrid:4x2 for 4 groups of 2",
+                    printable(std::string(word)), printable(std::string(all))));
+  return {factor_of(fmt::format("data:{}", sites.substr(0, times)), all),
+          factor_of(fmt::format("model:{}", sites.substr(times + 1)), all)};
+}
+
 /// Why the factors do not make up all sites; "" where they do.
 std::string fault_of(const std::vector<SchemeFactor>& factors, std::int64_t sites) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
@@ -264,7 +279,8 @@ const std::vector<Scheme>& all_schemes() {
       {"fsdp", "the same, but weights, and what they become, lie in pieces and are gathered", fsdp_grids},
       {"tensor", "products with weights in pairs, by columns and then by rows; attention by its heads", tensor_grids},
       {"sequence", "attention and all around it by the positions of the sequence", sequence_grids},
-      {"heads", "attention by its heads, all else by positions", heads_grids}};
+      {"heads", "attention by its heads, all else by positions", heads_grids},
+      {"model", "never the batch: weights and what layers compute, each where least elements move", model_grids}};
   return schemes;
 }
 
@@ -277,7 +293,12 @@ std::vector<SchemeFactor> scheme_factors(std::string_view text) {
   std::string_view rest = text;
   for (;;) {
     const std::size_t times = rest.find(" x ");
-    factors.push_back(factor_of(trimmed(rest.substr(0, times)), text));
+    const std::string_view word = trimmed(rest.substr(0, times));
+    if (word.starts_with("hybrid:")) {
+      for (const SchemeFactor& factor : hybrid_factors(word, text)) factors.push_back(factor);
+    } else {
+      factors.push_back(factor_of(word, text));
+    }
     if (times == std::string_view::npos) return factors;
     rest.remove_prefix(times + 3);
   }
@@ -290,12 +311,29 @@ Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const
   return planner.placed(std::get<std::vector<VertexPlan>>(std::move(cut)), factors);
 }
 
+Planned plan_by_grids(const EinGraph& graph, const PlanRequest& request, std::vector<PartitionVector> grids) {
+  const std::vector<SchemeFactor> all_sites{{nullptr, request.sites}};
+  Plan plan{"", request.sites, {}};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    plan.vertices.push_back(is_input(vertex)
+                                ? one_part_per_site(PartitionVector(vertex.bound.size(), 1))
+                                : combined(vertex, most_parts(vertex, graph), all_sites, {std::move(grids[v])}));
+  }
+  number_sites(graph, plan);
+  return plan;
+}
+
 std::vector<std::vector<SchemeFactor>> products_of_two(std::int64_t sites) {
   std::vector<std::vector<SchemeFactor>> products;
   for (const std::int64_t inner : divisors_of(sites)) {
     if (inner == 1 || inner == sites) continue;
     for (const Scheme& first : all_schemes()) {
-      for (const Scheme& second : all_schemes()) products.push_back({{&first, sites / inner}, {&second, inner}});
+      for (const Scheme& second : all_schemes()) {
+        // kcut is that, and more.
+        if (first.name == "model" || second.name == "model") continue;
+        products.push_back({{&first, sites / inner}, {&second, inner}});
+      }
     }
   }
   return products;

@@ -29,8 +29,8 @@ struct SchemeFactor {
   std::int64_t sites = 1;
 };
 
-/// "data:8 x tensor:4": the first is the outer digit, so that sites of the last are neighbours. Throws UserError saying
-/// which word is wrong.
+/// "data:8 x tensor:4": the first is the outer digit, so that sites of the last are neighbours. "hybrid:8x4" is short
+/// for "data:8 x model:4". Throws UserError saying which word is wrong.
 std::vector<SchemeFactor> scheme_factors(std::string_view text);
 /// Whether a planner's name is such a product, or is meant to be.
 bool is_product_of_schemes(std::string_view name);
@@ -46,6 +46,10 @@ std::vector<std::vector<SchemeFactor>> products_of_two(std::int64_t sites);
 /// (reduce-scatter) along the longest label that allows it; who needs all of them gathers them (an all-reduce, where
 /// that is every site). Refused where the product is not the number of sites.
 Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const std::vector<SchemeFactor>& factors);
+
+/// The plan with so many sites along each label of every vertex, their product at most the request's; results that are
+/// reduced are shared out likewise. What stands for inputs is not looked at.
+Planned plan_by_grids(const EinGraph& graph, const PlanRequest& request, std::vector<PartitionVector> grids);
 
 /// The plans of several products, those that cut alike once.
 std::vector<Plan> plans_by_products(const EinGraph& graph, const PlanRequest& request,

@@ -1,0 +1,230 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "einsum/vertex_facts.h"
+#include "plan/planner.h"
+#include "plan/search/elimination.h"
+#include "plan/search/tilings.h"
+#include "random_product.h"
+#include "support/program.h"
+#include "support/random_einsum.h"
+#include "support/rounds.h"
+
+namespace einrel::test {
+namespace {
+
+/// A step of training without biases, as SoyBean's experiments count it: z = x W, x = relu z, the error at the top
+/// x - y, and downwards G = x' d, e = d W', d = e relu'(z), and new weights W - G.
+EinGraph training_step(std::size_t layers, std::int64_t width, std::int64_t batch) {
+  std::string text = "dims b=" + std::to_string(batch);
+  const auto unit = [](std::size_t layer) { return "h" + std::to_string(layer); };
+  for (std::size_t l = 0; l <= layers; ++l) text += " " + unit(l) + "=" + std::to_string(width);
+  text += "\ninput X0[b,h0], Y[b," + unit(layers) + "]\n";
+  for (std::size_t l = 1; l <= layers; ++l) {
+    const std::string n = std::to_string(l);
+    const std::string below = std::to_string(l - 1);
+    text += "state W" + n + "[h" + below + ",h" + n + "] = 0\n";
+    text += "Z" + n + "[b,h" + n + "] = sum[h" + below + "] X" + below + "[b,h" + below + "] * W" + n + "[h" + below +
+            ",h" + n + "]\nX" + n + "[b,h" + n + "] = relu(Z" + n + "[b,h" + n + "])\n";
+  }
+  const std::string top = std::to_string(layers);
+  text += "D" + top + "[b,h" + top + "] = X" + top + "[b,h" + top + "] - Y[b,h" + top + "]\n";
+  for (std::size_t l = layers; l >= 1; --l) {
+    const std::string n = std::to_string(l);
+    const std::string m = std::to_string(l - 1);
+    text += "G" + n + "[h" + m + ",h" + n + "] = sum[b] X" + m + "[b,h" + m + "] * D" + n + "[b,h" + n + "]\n";
+    text += "next W" + n + "[h" + m + ",h" + n + "] = W" + n + "[h" + m + ",h" + n + "] - G" + n + "[h" + m + ",h" + n +
+            "]\n";
+    if (l == 1) break;
+    text += "E" + m + "[b,h" + m + "] = sum[h" + n + "] D" + n + "[b,h" + n + "] * W" + n + "[h" + m + ",h" + n + "]\n";
+    text += "D" + m + "[b,h" + m + "] = E" + m + "[b,h" + m + "] * step(Z" + m + "[b,h" + m + "])\n";
+  }
+  return needed_for_outputs(einrel::graph_of(text));
+}
+
+std::vector<double> deltas(const TilingCuts& found) {
+  std::vector<double> deltas;
+  for (const TilingCut& cut : found.cuts) deltas.push_back(cut.moved);
+  return deltas;
+}
+
+TEST(TilingCuts, AreThoseWorkedOutForTrainingSteps) {
+  EXPECT_EQ(deltas(tiling_cuts(training_step(4, 8192, 512), 8)),
+            (std::vector<double>{25'165'824, 12'582'912, 9'437'184}));
+  // Cuts that cost the same may leave more or less to the next: at most what was worked out with one choice of them.
+  const TilingCuts wide = tiling_cuts(training_step(4, 1024, 8192), 8);
+  EXPECT_EQ(wide.cuts.front().moved, 8'388'608);
+  EXPECT_LE(wide.moved(), 41'943'040);
+  const TilingCuts deep = tiling_cuts(training_step(5, 300, 400), 16);
+  EXPECT_EQ(deep.cuts.front().moved, 780'000);
+  EXPECT_LE(deep.moved(), 3'853'400);
+}
+
+std::size_t below(Random& random, std::size_t bound) {
+  return static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(bound) - 1));
+}
+
+/// One cut of everything into two, by trying all tilings: SoyBean's table of conversions, written down again.
+double least_by_brute_force(const EinGraph& graph) {
+  constexpr int replicated = -1;
+  constexpr int partial = -2;
+  const auto converted = [](int from, int to, double elements) {
+    if (from == to || from == replicated) return 0.0;
+    if (from == partial) return to == replicated ? 2 * elements : elements;
+    return to == replicated ? elements : elements / 2;
+  };
+  const auto elements = [&](std::size_t v) {
+    double product = 1;
+    for (const Extent extent : graph.vertices[v].bound) product *= static_cast<double>(extent.value());
+    return product;
+  };
+  const auto position = [](const std::vector<std::optional<std::size_t>>& labels, std::size_t label, int otherwise) {
+    const auto at = std::find(labels.begin(), labels.end(), label);
+    return at == labels.end() ? otherwise : static_cast<int>(at - labels.begin());
+  };
+  std::vector<int> tiling(graph.vertices.size(), replicated);
+  const auto cost = [&] {
+    double total = 0;
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      const Vertex& vertex = graph.vertices[v];
+      if (is_input(vertex)) continue;
+      double least = INFINITY;
+      for (std::size_t l = 0; l < labels_of(vertex).size(); ++l) {
+        double form = converted(position(result_labels(vertex), l, partial), tiling[v], elements(v));
+        bool is_read = false;
+        for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+          const int needed = position(operand_labels(vertex, o), l, replicated);
+          is_read = is_read || needed != replicated;
+          form += converted(tiling[vertex.inputs[o].index], needed, elements(vertex.inputs[o].index));
+        }
+        if (is_read) least = std::min(least, form);
+      }
+      total += least;
+    }
+    for (const State& state : graph.steps.states) {
+      const std::size_t next = graph.outputs[*state.next].index;
+      total += converted(tiling[next], tiling[state.now.index], elements(next));
+    }
+    return total;
+  };
+  double least = INFINITY;
+  const std::function<void(std::size_t)> try_from = [&](std::size_t v) {
+    if (v == tiling.size()) {
+      least = std::min(least, cost());
+      return;
+    }
+    for (tiling[v] = replicated; tiling[v] < static_cast<int>(graph.vertices[v].bound.size()); ++tiling[v])
+      try_from(v + 1);
+  };
+  try_from(0);
+  return least;
+}
+
+/// Products of what came before, of which one is the next value of a state.
+std::string random_training_step(Random& random) {
+  std::string text = "dims a=4 b=" + std::to_string(2 + below(random, 7)) +
+                     " c=6 d=" + std::to_string(2 + below(random, 30)) + "\ninput X[a,b], Y[b,c]\nstate W[c,d] = 0\n";
+  std::vector<Named> tensors{{"X", "ab"}, {"Y", "bc"}, {"W", "cd"}};
+  for (std::size_t t = 0; t < 4; ++t) {
+    const Named x = tensors[below(random, tensors.size())];
+    const Named y = tensors[below(random, tensors.size())];
+    auto [statement, made] = random_product(random, "T" + std::to_string(t), x, y, 0.8);
+    if (made.second.empty()) continue;
+    text += statement;
+    tensors.push_back(made);
+  }
+  const auto [name, labels] = tensors.back();
+  text += "next W[c,d] = W[c,d] * 0.5";
+  text += labels.find('c') != std::string::npos || labels.find('d') != std::string::npos
+              ? " + " + name + "[" + std::string(1, labels[0]) + (labels.size() > 1 ? "," + labels.substr(1) : "") + "]"
+              : "";
+  return text + "\n";
+}
+
+TEST(TilingCuts, AreTheBestOfAllTilings) {
+  constexpr int most_tensors = 8;
+  Random random(38);
+  int compared = 0;
+  for (int round = 0; compared < rounds(500) && round < rounds(5000); ++round) {
+    const std::string text = random_training_step(random);
+    EinGraph graph;
+    try {
+      graph = needed_for_outputs(einrel::graph_of(text));
+    } catch (const std::exception&) {
+      continue;  // a label that stands in no operand of the sum
+    }
+    if (graph.vertices.size() > most_tensors) continue;
+    ++compared;
+    EXPECT_DOUBLE_EQ(tiling_cuts(graph, 2).cuts.front().moved, least_by_brute_force(graph)) << text;
+  }
+  EXPECT_EQ(compared, rounds(500));
+}
+
+TEST(Elimination, FindsTheLeastSum) {
+  Random random(7);
+  for (int round = 0; round < rounds(300); ++round) {
+    std::vector<std::size_t> domains;
+    for (std::size_t v = 0; v < 6; ++v) domains.push_back(1 + below(random, 3));
+    std::vector<CostTable> tables;
+    for (std::size_t t = 0; t < 7; ++t) {
+      CostTable table;
+      std::size_t entries = 1;
+      for (std::size_t v = 0; v < domains.size(); ++v) {
+        if (!random.chance(0.4)) continue;
+        table.variables.push_back(v);
+        entries *= domains[v];
+      }
+      for (std::size_t e = 0; e < entries; ++e) table.costs.push_back(static_cast<double>(below(random, 100)));
+      tables.push_back(table);
+    }
+    const auto sum_at = [&](const std::vector<std::size_t>& values) {
+      double sum = 0;
+      for (const CostTable& table : tables) {
+        std::size_t at = 0;
+        for (const std::size_t v : table.variables) at = at * domains[v] + values[v];
+        sum += table.costs[at];
+      }
+      return sum;
+    };
+    double least = INFINITY;
+    std::vector<std::size_t> values(domains.size(), 0);
+    const std::function<void(std::size_t)> try_from = [&](std::size_t v) {
+      if (v == domains.size()) {
+        least = std::min(least, sum_at(values));
+        return;
+      }
+      for (values[v] = 0; values[v] < domains[v]; ++values[v]) try_from(v + 1);
+    };
+    try_from(0);
+    std::vector<std::vector<std::size_t>> scopes;
+    for (const CostTable& table : tables) scopes.push_back(table.variables);
+    const std::vector<std::size_t> order = min_fill_order(domains.size(), scopes);
+    const Assignment exact = least_assignment(domains, tables, order);
+    EXPECT_TRUE(exact.is_least);
+    EXPECT_EQ(exact.cost, least);
+    EXPECT_EQ(sum_at(exact.values), least);
+    const Assignment narrow = least_assignment(domains, tables, order, 4);
+    EXPECT_EQ(sum_at(narrow.values), narrow.cost);
+    EXPECT_GE(narrow.cost, least);
+  }
+}
+
+TEST(KCut, UsesAllSites) {
+  const EinGraph graph = training_step(3, 64, 256);
+  for (const std::int64_t sites : {1, 2, 4, 6, 8, 16}) {
+    const Planned planned = planner_named("kcut").plan(graph, {sites, {}, CostKind::bytes, {}});
+    const Plan& plan = std::get<Plan>(planned);
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      const Vertex& vertex = graph.vertices[v];
+      EXPECT_TRUE(is_input(vertex) || sites_used(plan.vertices[v]) == sites) << vertex.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace einrel::test
