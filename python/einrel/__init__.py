@@ -14,6 +14,10 @@ import atexit
 import os
 from math import e, inf, nan, pi
 
+from ._bundled import take_mpi_of_the_job as _take_mpi_of_the_job
+
+_take_mpi_of_the_job()
+
 from . import _native
 from ._array import Array, asarray
 from ._compute import bytes_of, calibrate, compute, grad, jit, planners

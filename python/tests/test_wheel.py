@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import einrel
 
 PACKAGE = Path(einrel.__file__).resolve().parent
+ROOT = PACKAGE.parent.parent
 BUILD = Path(einrel._native.__file__).resolve().parent.parent.parent
 SYSTEM = ("libc.so", "libm.so", "libmvec.so", "libdl.so", "librt.so", "libpthread.so", "libgcc_s.so", "libstdc++.so", "ld-linux")
 
@@ -30,13 +33,34 @@ def loaded_by_wheel(root):
     return [Path(line) for line in done.stdout.split()]
 
 
-def test_a_wheel_brings_its_libraries(tmp_path):
-    subprocess.run(["cmake", "--install", BUILD, "--component", "python", "--prefix", tmp_path], check=True, capture_output=True)
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """A folder with what a wheel has."""
+    root = tmp_path_factory.mktemp("wheel")
+    subprocess.run(["cmake", "--install", BUILD, "--component", "python", "--prefix", root], check=True, capture_output=True)
     for module in PACKAGE.glob("*.py"):
-        shutil.copy(module, tmp_path / "einrel")
-    libraries = loaded_by_wheel(tmp_path)
-    bundled = {path.name for path in (tmp_path / "einrel" / "libs").iterdir()}
+        shutil.copy(module, root / "einrel")
+    return root
+
+
+def test_a_wheel_brings_its_libraries(wheel):
+    libraries = loaded_by_wheel(wheel)
+    bundled = {path.name for path in (wheel / "einrel" / "libs").iterdir()}
     assert any(name.startswith("libstarpu-") for name in bundled)
     assert not any(name.startswith(SYSTEM) for name in bundled)
     needed = [path for path in libraries if path.name in bundled]
-    assert needed and all(path.is_relative_to(tmp_path) for path in needed), needed
+    assert needed and all(path.is_relative_to(wheel) for path in needed), needed
+
+
+def test_ranks_speak_through_the_mpi_of_the_system(wheel):
+    """Which mpirun starts. The wheel's own would look for parts that are not there."""
+    program = "import numpy as np, einrel as er; print(er.ranks(), float(er.sum(np.ones((4, 6)))), flush=True)"
+    done = subprocess.run(
+        [ROOT / "tools" / "mpirun", "-n", "2", sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": str(wheel)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n").count("2 24.0") == 2
