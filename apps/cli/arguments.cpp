@@ -165,9 +165,19 @@ double parse_timeout(const std::string& given) {
   return seconds;
 }
 
+std::uint64_t parse_seed_number(const std::string& option, const std::string& given) {
+  return parse_number<std::uint64_t>(option + " ", given, "a whole number from 0 to 2^64-1");
+}
+
 std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given) {
-  if (!given) return std::nullopt;
-  return parse_number<std::uint64_t>("--random ", *given, "a whole number from 0 to 2^64-1");
+  return given ? std::optional(parse_seed_number("--random", *given)) : std::nullopt;
+}
+
+double parse_share(const std::string& option, const std::string& given) {
+  const auto share = parse_number<double>(option + " ", given, "a number between 0 and 1");
+  if (!(share > 0 && share < 1))
+    throw UserError(fmt::format("{0} {1}: '{1}' is not a number between 0 and 1", option, printable(given)));
+  return share;
 }
 
 std::string join_some(const std::vector<std::string>& items, const char* separator) {

@@ -49,6 +49,12 @@ double parse_timeout(const std::string& given);
 /// --random SEED; throws UserError unless it is a whole number from 0 to 2^64-1.
 std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given);
 
+/// The number of an option, --hold-out say; throws UserError unless it is above 0 and below 1.
+double parse_share(const std::string& option, const std::string& given);
+
+/// --seed N of training; throws UserError unless it is a whole number from 0 to 2^64-1.
+std::uint64_t parse_seed_number(const std::string& option, const std::string& given);
+
 /// The first twenty items, and how many more there are.
 std::string join_some(const std::vector<std::string>& items, const char* separator);
 

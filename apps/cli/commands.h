@@ -6,6 +6,7 @@
 namespace einrel::cli {
 
 void add_run_command(CLI::App& app);
+void add_train_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_einsum_command(CLI::App& app);

@@ -226,13 +226,13 @@ void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
   command.add_option("--progress", arguments.progress, "auto, always or never");
 }
 
-void execute(const ExecutionArguments& arguments, const Execution& execution) {
+void run_in_job(const std::string& given_timeout, const std::function<void()>& check,
+                const std::function<void(const Job&)>& action) {
   double timeout = 60;
   std::exception_ptr fault;  // said when the ranks can agree on who says it
   try {
-    execution.check_options();
-    check_options(arguments);
-    timeout = parse_timeout(arguments.timeout);
+    check();
+    timeout = parse_timeout(given_timeout);
   } catch (const UserError&) {
     fault = std::current_exception();
   }
@@ -242,8 +242,16 @@ void execute(const ExecutionArguments& arguments, const Execution& execution) {
     agree(job, [&] {
       if (fault) std::rethrow_exception(fault);
     });
-    execute_on(job, arguments, execution);
+    action(job);
   });
+}
+
+void execute(const ExecutionArguments& arguments, const Execution& execution) {
+  const auto check = [&] {
+    execution.check_options();
+    check_options(arguments);
+  };
+  run_in_job(arguments.timeout, check, [&](const Job& job) { execute_on(job, arguments, execution); });
 }
 
 }  // namespace einrel::cli

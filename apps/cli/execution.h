@@ -70,6 +70,11 @@ struct Execution {
   std::function<Prepared(const SourceText&)> prepare;
 };
 
+/// Does what all ranks do together, or this process alone, once `check` has found options right. `timeout` is that of
+/// --timeout. Throws as the parts do.
+void run_in_job(const std::string& timeout, const std::function<void()>& check,
+                const std::function<void(const Job&)>& action);
+
 /// Computes, by a plan where an option or a job asks for one, writes outputs and prints. Options that are wrong are
 /// said before anything is read, and outputs that could not be written before anything is computed. Throws as the
 /// parts do.

@@ -104,6 +104,7 @@ int run_command_line(int argc, char** argv) {
   CLI::App app{"Einrel computes Einstein-summation programs over large tensors.", "einrel"};
   app.set_version_flag("--version", "einrel " EINREL_VERSION);
   einrel::cli::add_run_command(app);
+  einrel::cli::add_train_command(app);
   einrel::cli::add_explain_command(app);
   einrel::cli::add_check_command(app);
   einrel::cli::add_einsum_command(app);
@@ -113,7 +114,7 @@ int run_command_line(int argc, char** argv) {
   // Under mpirun, only these are work for all ranks; the others would say the same as rank 0.
   const bool is_quiet = einrel::name_in_job().value_or("rank 0") != "rank 0";
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (is_quiet && command != "run" && command != "einsum" && command != "calibrate") return 0;
+  if (is_quiet && command != "run" && command != "train" && command != "einsum" && command != "calibrate") return 0;
   require_commands(app, argc, argv);
   std::vector<std::string> words;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 wants them backwards

@@ -67,7 +67,7 @@ void check_planner(const std::string& name) {
   }
 }
 
-void add_plan_options(CLI::App& command, PlanArguments& arguments) {
+void add_machine_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--sites", arguments.sites, "the number of sites to plan for (default: of the machine, else 1)");
   command.add_option("--cost", arguments.cost, "what eindecomp makes least: seconds (default), bytes, floats or bound");
   command
@@ -81,6 +81,10 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
           "SIZE: the most that a site may hold, as in 16GB (10^9 bytes each) or 512MiB (2^20), or none (default: what "
           "--machine has)")
       ->allow_extra_args(false);
+}
+
+void add_plan_options(CLI::App& command, PlanArguments& arguments) {
+  add_machine_options(command, arguments);
   command.add_option("--batch", arguments.batch, "LABEL: what planner data cuts")->allow_extra_args(false);
   command.add_option("--plan", arguments.plan_file, "FILE: a plan that explain --json wrote")->allow_extra_args(false);
 }

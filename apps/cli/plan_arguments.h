@@ -22,7 +22,9 @@ struct PlanArguments {
   bool any() const { return sites || machine || memory || cost || batch || plan_file; }
 };
 
-/// Adds --sites, --machine, --memory, --cost, --batch and --plan.
+/// Adds --sites, --machine, --memory and --cost.
+void add_machine_options(CLI::App& command, PlanArguments& arguments);
+/// Besides, --batch and --plan.
 void add_plan_options(CLI::App& command, PlanArguments& arguments);
 
 /// table-1 and ia-rules plan relations, not vertices.

@@ -21,7 +21,7 @@
 #include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
-#include "engine/saved_states.h"
+#include "engine/stored_input.h"
 #include "engine/tra_program.h"
 #include "exec/starpu/job.h"
 #include "output.h"
@@ -140,6 +140,16 @@ SourceText read_program(const std::string& path) {
   return {path, read_all(file, path)};
 }
 
+SourceText program_of_job(const std::string& path, const Job& job) {
+  std::optional<SourceText> read;
+  agree(job, [&] {
+    if (job.rank == 0) read = read_program(path);
+  });
+  if (!job.is_started) return std::move(*read);
+  const std::string name = from_rank_0(job, read ? read->name() : "");
+  return {name, from_rank_0(job, read ? read->text() : "")};
+}
+
 OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& program, const InflateFolder& folder) {
   const GivenInputs files = split(given);
   OpenInputs inputs;
@@ -191,14 +201,6 @@ void refuse_same_file(const std::vector<std::string>& written, const std::vector
                                   output == input ? "" : fmt::format(", '{}'", printable(input)), remedy));
     }
   }
-}
-
-BoundInput describe(const StoredTensor& file) {
-  BoundInput bound{file.shape, std::string(name_of(file.type)), {natural_dtype(file.type)}, file.name};
-  for (const DType dtype : all_dtypes) {
-    if (dtype != bound.readable_as.front() && fits(file.type, dtype)) bound.readable_as.push_back(dtype);
-  }
-  return bound;
 }
 
 EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed) {

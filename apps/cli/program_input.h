@@ -13,6 +13,7 @@
 #include "engine/compile.h"
 #include "engine/kernels.h"
 #include "engine/planned_tasks.h"
+#include "exec/starpu/job.h"
 #include "exec/task_graph.h"
 #include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
@@ -40,6 +41,9 @@ std::vector<TaskOutput> outputs_of(const AnyProgram& program);
 /// The text of a program; "-" is standard input. Throws UserError when it cannot be read.
 SourceText read_program(const std::string& path);
 
+/// The same in a job: rank 0 reads it, since the others may have no standard input.
+SourceText program_of_job(const std::string& path, const Job& job);
+
 /// The files that inputs are bound to, opened but not read.
 using OpenInputs = std::map<std::string, StoredTensor>;
 
@@ -59,9 +63,6 @@ std::vector<std::string> paths_of(const std::vector<std::string>& given);
 /// through a link.
 void refuse_same_file(const std::vector<std::string>& written, const std::vector<std::string>& read,
                       const char* remedy);
-
-/// What the checks need to know of a file.
-BoundInput describe(const StoredTensor& file);
 
 /// The graph of a checked program; throws UserError that lists the extents that are still open: what inputs without a
 /// file need, random ones if there is a seed.

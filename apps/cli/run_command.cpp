@@ -12,6 +12,7 @@
 #include "engine/saved_states.h"
 #include "engine/scalars.h"
 #include "engine/session.h"
+#include "engine/stored_input.h"
 #include "engine/tra_program.h"
 #include "execution.h"
 #include "program_input.h"
@@ -95,17 +96,6 @@ Prepared prepare(const RunArguments& arguments, const SourceText& source) {
   for (const auto& [name, file] : prepared.outputs) wanted.push_back(name);
   (is_tra(arguments.program) ? read_tra : read_ein)(arguments, source, wanted, prepared);
   return prepared;
-}
-
-/// Rank 0 reads it: the others may have no standard input.
-SourceText program_of_job(const std::string& path, const Job& job) {
-  std::optional<SourceText> read;
-  agree(job, [&] {
-    if (job.rank == 0) read = read_program(path);
-  });
-  if (!job.is_started) return std::move(*read);
-  const std::string name = from_rank_0(job, read ? read->name() : "");
-  return {name, from_rank_0(job, read ? read->text() : "")};
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "engine/initial_states.h"
 
+#include <map>
 #include <utility>
 
 #include "base/error.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel {
 namespace {
@@ -15,22 +17,23 @@ void step_once(const PlannedTasks& tasks, PlanResources resources, const Job& jo
   states.begin_to_count();
 }
 
-/// A plan of the initial values that has states where another one has them.
-Plan plan_like(const Compiled& compiled, const Plan& steps, const PlanRequest& request) {
-  const Compiled& initial = *compiled.initial;
+}  // namespace
+
+Plan plan_beside(const Compiled& other, const Compiled& program, const Plan& plan, const PlanRequest& request) {
   PlanRequest asked = request;
-  asked.sites = steps.sites;
+  asked.sites = plan.sites;
   asked.beside.clear();
   asked.batch.reset();
-  Plan plan = plan_with(initial, "eindecomp", asked).plan;
-  for (std::size_t s = 0; s < initial.graph.steps.states.size(); ++s) {
-    const std::size_t now = initial.graph.steps.states[s].now.index;
-    plan.vertices[now] = steps.vertices[compiled.graph.steps.states[s].now.index];
+  Plan beside = plan_with(other, "eindecomp", asked).plan;
+  std::map<std::string, std::size_t> states;
+  for (const State& state : program.graph.steps.states) states[program.graph[state.now].name] = state.now.index;
+  for (std::size_t v = 0; v < other.graph.vertices.size(); ++v) {
+    const Vertex& vertex = other.graph.vertices[v];
+    const auto state = states.find(vertex.name);
+    if (is_input(vertex) && state != states.end()) beside.vertices[v] = plan.vertices[state->second];
   }
-  return plan;
+  return beside;
 }
-
-}  // namespace
 
 void begin_states(const Compiled& compiled, const InputSources& sources, const ScalarBindings& scalars,
                   std::size_t threads, KeptStates& states) {
@@ -44,7 +47,7 @@ void begin_states(const Compiled& compiled, const ChosenPlan& steps, const RunRe
   RunRequest asked = request;
   asked.given.reset();
   asked.planner = "eindecomp";
-  if (job.ranks > 1) asked.given = plan_like(compiled, steps.plan.plan, request.plan);
+  if (job.ranks > 1) asked.given = plan_beside(*compiled.initial, compiled, steps.plan.plan, request.plan);
   const ChosenPlan chosen = choose_plan(*compiled.initial, std::move(asked), source, job);
   step_once(chosen.tasks, resources_of(chosen, resources.spill.folder, resources.spill.on_failure), job, sources,
             scalars, states);

@@ -20,4 +20,8 @@ void begin_states(const Compiled& compiled, const ChosenPlan& steps, const RunRe
                   const SourceText& source, const PlanResources& resources, const Job& job, const InputSources& sources,
                   const ScalarBindings& scalars, KeptStates& states);
 
+/// A plan of another graph that has inputs by the names of a program's states where the program's plan has these.
+/// Throws UserError as plan_with does.
+Plan plan_beside(const Compiled& other, const Compiled& program, const Plan& plan, const PlanRequest& request);
+
 }  // namespace einrel

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/chunked_outputs.h"
+#include "engine/stored_input.h"
 
 namespace einrel {
 namespace {
@@ -38,13 +39,6 @@ void check_fits(const Vertex& state, const StoredTensor& file) {
 }
 
 }  // namespace
-
-InputSource source_of(const StoredTensor& file, DType dtype) {
-  if (is_read_in_place(file, dtype)) return read(file, dtype);
-  return [&file, dtype](const std::vector<std::int64_t>& begin, const Shape& bound, std::byte* to) {
-    read_box(file, dtype, begin, bound, to);
-  };
-}
 
 InputSources LoadedStates::sources() const {
   InputSources sources;
@@ -88,13 +82,14 @@ std::vector<std::pair<FileRef, DType>> files_of_states(const EinGraph& graph, co
   return files;
 }
 
-void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job) {
+void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job,
+                 const std::vector<std::pair<std::string, Tensor>>& more) {
   Tensor steps(DType::i64, {});
   const std::int64_t count = states.steps_done();
   std::memcpy(steps.mutable_data(), &count, sizeof(count));
-  const std::pair<FileRef, Tensor> done{{path, iteration_name}, steps};
+  std::vector<std::pair<FileRef, Tensor>> tensors{{{path, iteration_name}, steps}};
+  for (const auto& [name, tensor] : more) tensors.emplace_back(FileRef{path, name}, tensor);
   if (job.ranks == 1) {
-    std::vector<std::pair<FileRef, Tensor>> tensors{done};
     for (std::size_t s = 0; s < tasks.states.size(); ++s)
       tensors.emplace_back(FileRef{path, tasks.states[s].type.name}, std::get<Tensor>(states[s].now()));
     return write_tensors(tensors);
@@ -107,11 +102,12 @@ void save_states(const KeptStates& states, const PlannedTasks& tasks, const std:
   }
   ChunkedOutputs saved(outputs, files, false, job);
   const std::vector<OutputWriter> writers = saved.writers();
-  for (std::size_t s = 0; s < tasks.states.size(); ++s) {
-    for (const KeptState::Part& part : states[s].parts()) writers[s](part.begin, part.elements);
-  }
-  agree(job, [] {});  // all chunks are written
-  saved.finish({done});
+  agree(job, [&] {
+    for (std::size_t s = 0; s < tasks.states.size(); ++s) {
+      for (const KeptState::Part& part : states[s].parts()) writers[s](part.begin, part.elements);
+    }
+  });
+  saved.finish(tensors);
 }
 
 }  // namespace einrel

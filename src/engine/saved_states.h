@@ -29,11 +29,9 @@ LoadedStates load_states(const EinGraph& graph, const std::string& path, const I
 /// What `save_states` will write, for check_writable. Throws UserError for a file that cannot hold several tensors.
 std::vector<std::pair<FileRef, DType>> files_of_states(const EinGraph& graph, const std::string& path);
 
-/// Writes states as load_states reads them, on all ranks of a job together. Throws as write_tensors does.
-void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job);
-
-/// An input as a file has it: used where it lies if it can be, else converted where it is needed. `file` must outlive
-/// it.
-InputSource source_of(const StoredTensor& file, DType dtype);
+/// Writes states as load_states reads them, and `more` tensors, which rank 0 has, into the same file; on all ranks of a
+/// job together. Throws as write_tensors does.
+void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job,
+                 const std::vector<std::pair<std::string, Tensor>>& more = {});
 
 }  // namespace einrel

@@ -315,6 +315,7 @@ class Session::Stepping {
         tasks_(session.tasks_),
         states_(asked.states),
         bindings_(bindings),
+        asked_(asked),
         kept_(tasks_.graph.tasks.size()),
         said_(std::move(writers)) {
     invariant(states_ != nullptr || tasks_.states.empty(), "states are kept between steps");
@@ -325,7 +326,7 @@ class Session::Stepping {
 
   void begin(bool is_last) {
     bindings_.outputs.assign(said_.size(), nobody);
-    if (is_last || tasks_.until) bindings_.outputs = said_;
+    if (is_last || tasks_.until || asked_.after) bindings_.outputs = said_;
     if (tasks_.until)
       also(*tasks_.until, [this](const auto&, const Tensor& chunk) { holds_ = values_of(chunk)[0] != 0; });
     for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
@@ -334,18 +335,24 @@ class Session::Stepping {
       if (state.next) also(*state.next, (*states_)[s].next());
     }
     for (const std::size_t task : state_reads_) kept_[task].reset();  // what the last step read
+    if (asked_.feed) feed(asked_.feed());
     if (tasks_.iteration) count(*tasks_.iteration);
     session_.bind_kernels(bindings_);
   }
 
+  /// Whether `until` held after the last one.
+  bool is_last() const { return is_last_; }
+
   /// Whether that was the last one.
   bool end() {
-    if (states_ == nullptr) return false;
-    for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
-      if (tasks_.states[s].next) (*states_)[s].advance();
+    if (states_ != nullptr) {
+      for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
+        if (tasks_.states[s].next) (*states_)[s].advance();
+      }
+      states_->count_step();
     }
-    states_->count_step();
-    return tasks_.until && is_true_somewhere(session_.job_, holds_);
+    is_last_ = tasks_.until && is_true_somewhere(session_.job_, holds_);
+    return (asked_.after && !asked_.after()) || is_last_;
   }
 
  private:
@@ -371,6 +378,24 @@ class Session::Stepping {
     }
   }
 
+  /// Inputs that are new in this step; those that no task reads are none of it.
+  void feed(InputSources sources) {
+    const std::vector<StoredRelation>& inputs = tasks_.graph.inputs;
+    std::vector<bool> is_new(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto source = sources.find(inputs[i].name);
+      if (source == sources.end()) continue;
+      if (const auto* const tensor = std::get_if<Tensor>(&source->second))
+        check_type({inputs[i].name, inputs[i].dtype, inputs[i].bound}, *tensor);
+      bindings_.inputs[i] = std::move(source->second);
+      is_new[i] = true;
+    }
+    for (std::size_t t = 0; t < tasks_.graph.tasks.size(); ++t) {
+      const auto* const read = std::get_if<ReadInput>(&tasks_.graph.tasks[t].op);
+      if (read != nullptr && is_new[read->input]) kept_[t].reset();
+    }
+  }
+
   void count(const ScalarDeclaration& scalar) {
     const auto done = static_cast<double>(states_->steps_done());
     if (scalar.integer_type && !is_exact(done, *scalar.integer_type))
@@ -382,10 +407,12 @@ class Session::Stepping {
   const PlannedTasks& tasks_;
   KeptStates* states_;
   TaskBindings& bindings_;
+  const StepsAsked& asked_;
   KeptInputs kept_;
   std::vector<std::size_t> state_reads_;
   std::vector<OutputWriter> said_;  // by output; of those that are not, nobody
   std::atomic<bool> holds_ = false;
+  bool is_last_ = false;
 };
 
 PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWriter> writers,
@@ -415,7 +442,9 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
   }
   ticker.reset();
   executor.reset();
-  return gathered(tasks_, own, runs, job_);
+  PlanRunReport report = gathered(tasks_, own, runs, job_);
+  report.is_last = stepping.is_last();
+  return report;
 }
 
 std::int64_t PlanRunReport::moved() const { return std::accumulate(received.begin(), received.end(), std::int64_t{0}); }

@@ -51,6 +51,11 @@ struct StepsAsked {
   KeptStates* states = nullptr;  ///< if the tasks have any
   ProgressListener listener = {};
   std::stop_token stop = {};  ///< once it is asked for, RunError is thrown
+  /// Asked before each step, on all ranks: inputs that are new in it, by name. They have to lie as they did before, or
+  /// kernels are made ready again.
+  std::function<InputSources()> feed = {};
+  /// Told after each step, on all ranks, when states have moved on and outputs are written: whether to go on.
+  std::function<bool()> after = {};
 };
 
 /// What running a plan took, all processes together.
@@ -68,6 +73,7 @@ struct PlanRunReport {
   std::int64_t read_back = 0;                      ///< bytes of those that were needed again
   std::vector<std::int64_t> vertex_bytes;          ///< that came from other processes, all ranks together
   std::vector<double> vertex_seconds;              ///< of all its tasks, on the rank where they took longest
+  bool is_last = false;                            ///< `until` held after the last run
   std::vector<std::int64_t> vertex_live;  ///< the most bytes of tensors on a rank at the end of one of its tasks
 
   std::int64_t moved() const;      ///< bytes to all sites together
@@ -90,11 +96,11 @@ class Session {
 
   /// Does that many steps, fewer if `until` holds after one; outputs are those of the last. `sources` has every input
   /// but states, `writers` one for each output that is said (said_outputs), which get all of it in each step if any may
-  /// be the last. States have moved on when this returns. On all ranks of a job; the report is rank 0's. Throws
-  /// UserError when an input is missing or of another type, RunError when memory runs out or the number of a step is
-  /// none of the integer type that it is used as; in a job of several ranks, what fails on one of them goes to
-  /// Job::on_failure. The listener is told of this rank's tasks every tenth of a second, on a thread of its own, and at
-  /// the end.
+  /// be the last, or somebody is told after each. States have moved on when this returns. On all ranks of a job; the
+  /// report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out or
+  /// the number of a step is none of the integer type that it is used as; in a job of several ranks, what fails on one
+  /// of them goes to Job::on_failure. The listener is told of this rank's tasks every tenth of a second, on a thread of
+  /// its own, and at the end.
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
                      const StepsAsked& asked = {});
 

@@ -119,12 +119,12 @@ class Documents(unittest.TestCase):
     def test_usage_names_all_options_there_are(self):
         lines = (ROOT / "docs/language.md").read_text(encoding="utf-8").split("\n")
         (usage,) = ["\n".join(block) for _, block in document.code_blocks(lines) if block[0].startswith("einrel check PROGRAM")]
-        for command in ("run", "explain", "check", "einsum", "calibrate"):
+        for command in ("run", "train", "explain", "check", "einsum", "calibrate"):
             with self.subTest(command=command):
                 told = {option for form in re.findall(rf"(?ms)^einrel {command} .*?(?=^\S|\Z)", usage)
-                        for option in re.findall(r"\[(--[a-z]+)", form)}
+                        for option in re.findall(r"(--[a-z][a-z-]*)", form)}
                 shown = subprocess.run([EINREL, command, "--help"], check=True, capture_output=True, text=True).stdout
-                self.assertEqual(told, set(re.findall(r"^  (--[a-z]+)", shown, re.M)))
+                self.assertEqual(told, set(re.findall(r"^  (--[a-z][a-z-]*)", shown, re.M)))
 
     def test_the_picture_of_a_plan_is_what_einrel_explains(self):
         with tempfile.TemporaryDirectory(prefix="einrel-docs-") as folder:

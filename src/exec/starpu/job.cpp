@@ -170,6 +170,25 @@ std::string from_rank_0(const Job& job, const std::string& text) {
   return received;
 }
 
+namespace {
+
+/// As many as MPI counts.
+constexpr std::size_t most_bytes_at_once = std::size_t{1} << 30U;
+
+}  // namespace
+
+void send(int to, std::span<const std::byte> bytes) {
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), most_bytes_at_once)))
+    MPI_Send(bytes.data(), static_cast<int>(std::min(bytes.size(), most_bytes_at_once)), MPI_BYTE, to, 0,
+             MPI_COMM_WORLD);
+}
+
+void receive(int from, std::span<std::byte> bytes) {
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), most_bytes_at_once)))
+    MPI_Recv(bytes.data(), static_cast<int>(std::min(bytes.size(), most_bytes_at_once)), MPI_BYTE, from, 0,
+             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 void agree(const Job& job, const std::function<void()>& action) {
   std::exception_ptr error;
   try {

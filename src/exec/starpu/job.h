@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ class MpiJob {
 std::vector<std::vector<double>> gather(const Job& job, const std::vector<double>& values);
 /// What rank 0 gave.
 std::string from_rank_0(const Job& job, const std::string& text);
+/// Bytes from one rank to another, which waits for them.
+void send(int to, std::span<const std::byte> bytes);
+void receive(int from, std::span<std::byte> bytes);
 /// What a rank throws when it is another one that failed: its message has been, or will be, said there.
 struct FailedElsewhere : std::exception {
   explicit FailedElsewhere(int failed_rank) : rank(failed_rank) {}

@@ -21,6 +21,7 @@
 /// - Tensor (tensor.h): what goes in and comes out; Input (input.h): what is made piece by piece
 /// - Expression, Variable, Label (expression.h): programs written as C++ expressions
 /// - Ranks (ranks.h): processes that mpirun started together; planners, calibrate (planning.h)
+/// - train (train.h): a program with state, trained on samples
 /// - UserError, RunError, Bug (error.h): what is thrown
 ///
 /// How to install and link it, and more of it in one piece: docs/cpp.md of the source.
@@ -33,6 +34,7 @@
 #include <einrel/program.h>
 #include <einrel/ranks.h>
 #include <einrel/tensor.h>
+#include <einrel/train.h>
 
 /// All names of the interface: those of einrel::api, where they are described.
 namespace einrel {
@@ -78,6 +80,12 @@ using api::RunReport;
 using api::RunResult;
 using api::State;
 using api::TensorInfo;
+
+using api::Epoch;
+using api::Samples;
+using api::train;
+using api::TrainOptions;
+using api::TrainResult;
 
 using api::adam;
 using api::adamw;

@@ -1,0 +1,173 @@
+#include "tensor/csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "tensor/bytes.h"
+#include "tensor/convert.h"
+
+namespace einrel {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  text = text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+  const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (rest != end || text.empty()) return std::nullopt;
+  if (error == std::errc{}) return value;
+  // Too small is 0, too large infinity, as everywhere else where numbers are read.
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (error == std::errc::result_out_of_range) return std::strtod(std::string(text).c_str(), nullptr);
+  }
+  return std::nullopt;
+}
+
+/// The lines of a file and their fields.
+class Table {
+ public:
+  explicit Table(const FileBytes& file) : name_(file.name), rest_(as_text(file.bytes)) {
+    if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);
+    const std::string_view first = rest_.substr(0, rest_.find('\n'));
+    if (first.find(',') == std::string_view::npos) {
+      if (first.find(';') != std::string_view::npos)
+        separator_ = ';';
+      else if (first.find('\t') != std::string_view::npos)
+        separator_ = '\t';
+    }
+  }
+
+  /// The fields of the next line that is not blank; false after the last.
+  bool next(std::vector<std::string_view>& fields) {
+    while (!rest_.empty()) {
+      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+      std::string_view line = rest_.substr(0, end);
+      rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      ++number_;
+      if (trimmed(line).empty()) continue;
+      fields.clear();
+      for (std::size_t comma = 0; comma != std::string_view::npos;) {
+        comma = line.find(separator_);
+        fields.push_back(trimmed(line.substr(0, comma)));
+        if (comma != std::string_view::npos) line.remove_prefix(comma + 1);
+      }
+      return true;
+    }
+    return false;
+  }
+  std::size_t line() const { return number_; }
+  std::size_t lines_left() const {
+    return static_cast<std::size_t>(std::count(rest_.begin(), rest_.end(), '\n')) + (rest_.empty() ? 0 : 1);
+  }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw UserError(fmt::format("{}, line {}: {}", name_, number_, what));
+  }
+
+ private:
+  std::string name_;
+  std::string_view rest_;
+  char separator_ = ',';
+  std::size_t number_ = 0;
+};
+
+/// Which columns: the first, and how many; one alone gives no dimension.
+struct Columns {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  bool is_one = false;
+};
+
+std::size_t column_of(const std::string& file, std::string_view name, const std::vector<std::string>& names,
+                      std::size_t count) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  const auto number = number_in<std::size_t>(name);
+  if (number && *number >= 1 && *number <= count) return *number - 1;
+  const std::string near = did_you_mean(name, names);
+  throw UserError(
+      fmt::format("{} has no column '{}'; {}", file, printable(name),
+                  near.empty() ? fmt::format("it has {}, numbered from 1", counted(count, "column")) : near));
+}
+
+Columns columns_of(const FileBytes& file, const std::string& asked, const std::vector<std::string>& names,
+                   std::size_t count) {
+  if (asked.empty()) return {0, count, false};
+  const std::size_t dots = asked.find("..");
+  if (dots == std::string::npos) return {column_of(file.name, asked, names, count), 1, true};
+  const std::size_t first = column_of(file.name, asked.substr(0, dots), names, count);
+  const std::size_t last = column_of(file.name, asked.substr(dots + 2), names, count);
+  if (last < first) throw UserError(fmt::format("{}: no column stands from {}", file.name, printable(asked)));
+  return {first, last + 1 - first, false};
+}
+
+/// Writes fields as elements of a type, one after the other.
+template <class Stored>
+void put_field(std::string_view field, std::byte* to, const Table& table, std::size_t column) {
+  using Number = std::conditional_t<std::is_integral_v<Stored>, std::int64_t, double>;
+  const std::optional<Number> value = number_in<Number>(field);
+  bool fits = value.has_value();
+  if constexpr (std::is_same_v<Stored, std::int32_t>)
+    fits = fits && *value >= std::numeric_limits<std::int32_t>::min() &&
+           *value <= std::numeric_limits<std::int32_t>::max();
+  if (!fits) {
+    const char* const wanted = !std::is_integral_v<Stored> ? "number"
+                               : sizeof(Stored) == 4       ? "whole number of 32 bits"
+                                                           : "whole number of 64 bits";
+    table.fail(fmt::format("column {}: '{}' is no {}", column + 1, printable(field, 40), wanted));
+  }
+  const Stored element = narrow<Stored>(*value);
+  std::memcpy(to, &element, sizeof(Stored));
+}
+
+}  // namespace
+
+Tensor parse_csv(const FileBytes& file, const std::string& columns, DType dtype) {
+  Table table(file);
+  std::vector<std::string_view> fields;
+  if (!table.next(fields)) throw UserError(fmt::format("{} holds no numbers", file.name));
+  const bool has_names =
+      std::any_of(fields.begin(), fields.end(), [](std::string_view field) { return !number_in<double>(field); });
+  std::vector<std::string> names;
+  if (has_names) names.assign(fields.begin(), fields.end());
+  const std::size_t width = fields.size();
+  const Columns taken = columns_of(file, columns, names, width);
+  const std::size_t most = table.lines_left() + (has_names ? 0 : 1);
+  const std::size_t size = size_of(dtype);
+  // Each field has a byte at least, and one between it and the next: no more than 8 times the file.
+  Tensor whole(dtype, {Extent(static_cast<std::int64_t>(most)), Extent(static_cast<std::int64_t>(taken.count))});
+  std::byte* to = whole.mutable_data();
+  std::int64_t rows = 0;
+  for (bool is_row = !has_names || table.next(fields); is_row; is_row = table.next(fields), ++rows) {
+    if (fields.size() != width)
+      table.fail(fmt::format("{}, but the first line has {}", counted(fields.size(), "field"), width));
+    for (std::size_t c = taken.first; c < taken.first + taken.count; ++c, to += size)
+      with_stored_type(dtype, [&]<class Stored>() { put_field<Stored>(fields[c], to, table, c); });
+  }
+  Shape shape{Extent(rows)};
+  if (!taken.is_one) shape.emplace_back(static_cast<std::int64_t>(taken.count));
+  return whole.restrided(shape, row_major_strides(shape));
+}
+
+}  // namespace einrel

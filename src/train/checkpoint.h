@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/starpu/job.h"
+#include "tensor/tensor.h"
+
+namespace einrel {
+
+/// Where training is, between two steps.
+struct Position {
+  std::int64_t epoch = 0;         ///< of those from 0 on, the one under way
+  std::int64_t step = 0;          ///< how many of it are done
+  double samples = 0;             ///< of them
+  std::vector<double> sums = {};  ///< of what is reported, over those samples
+  double seconds = 0;             ///< of training so far
+  std::int64_t bytes = 0;         ///< that sites received so far
+};
+
+/// What has to be the same where training goes on.
+struct TrainIdentity {
+  std::int64_t program = 0;  ///< a hash of what is computed
+  std::int64_t seed = 0;
+  std::int64_t samples = 0;  ///< of training
+  std::int64_t batch = 0;
+  std::int64_t sites = 0;  ///< that train on their own; 0 where all train together
+};
+
+/// FNV-1a with 64 bits.
+std::int64_t hash_of(const std::string& text);
+
+/// Complete checkpoints in a folder, the newest last: `step-000000123.safetensors`.
+std::vector<std::string> checkpoints_in(const std::string& folder);
+
+/// A folder that the last two checkpoints are in.
+class Checkpoints {
+ public:
+  /// Writes a file of states with more tensors in it, whole or not at all.
+  using Write = std::function<void(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& more)>;
+
+  /// Rank 0 makes the folder if it is not there. Throws UserError when it cannot be made or written to, or holds the
+  /// checkpoints of a training that does not go on here.
+  Checkpoints(const std::string& folder, bool goes_on, const TrainIdentity& identity, const Job& job);
+
+  /// On all ranks. The third newest is removed. Throws what `write` does: then those that are there are complete.
+  void save(std::int64_t steps_done, const Position& position, const Write& write);
+  std::optional<std::string> last() const;
+
+ private:
+  std::string folder_;
+  TrainIdentity identity_;
+  Job job_;
+};
+
+/// The newest checkpoint of a folder. Throws UserError where there is none, or it is damaged (it then names the one
+/// before it), or of another training.
+struct Resumed {
+  std::string path;
+  Position position;
+};
+Resumed resume_from(const std::string& folder, const TrainIdentity& identity);
+
+}  // namespace einrel

@@ -1,0 +1,135 @@
+#include "train/course.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "einsum/expand.h"
+#include "einsum/text/print_program.h"
+
+namespace einrel {
+
+Batch TrainData::statistics(const TrainRequest& request) const {
+  if (!request.calibrate_with || test.empty()) return {};
+  const auto count = std::min(*request.calibrate_with, static_cast<std::int64_t>(training.size()));
+  return {training.begin(), training.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+std::vector<Batch> TrainData::batches(const TrainRequest& request, std::int64_t epoch) const {
+  std::vector<std::int64_t> order;
+  const auto count = static_cast<std::int64_t>(training.size());
+  for (const std::int64_t at : shuffled(count, request.seed, epoch, "epoch"))
+    order.push_back(training[static_cast<std::size_t>(at)]);
+  std::vector<Batch> all = batches_of(order, request.batch);
+  if (!request.keep_last && all.back().size() < static_cast<std::size_t>(request.batch)) all.pop_back();
+  return all;
+}
+
+TrainIdentity identity_of(const TrainRequest& request, const TrainData& data, const CheckedProgram& checked,
+                          std::int64_t sites) {
+  build::Program program = expanded(checked);
+  std::string text = print(program);
+  text += fmt::format("\n{} {}", request.batch_label, request.keep_last);
+  for (const auto& [name, value] : request.scalars) text += fmt::format(" {}={}", name, value);
+  if (request.local) text += fmt::format(" {} {}", request.local->steps, fmt::join(request.local->subnets, ","));
+  return {hash_of(text), static_cast<std::int64_t>(request.seed), static_cast<std::int64_t>(data.training.size()),
+          request.batch, sites};
+}
+
+Course::Course(const TrainRequest& request, const TrainListener& listener, std::vector<std::string> names,
+               bool has_test, const TrainIdentity& identity, const Position& position, const Job& job)
+    : request_(request), listener_(listener), job_(job), names_(std::move(names)), position_(position) {
+  position_.sums.resize(names_.size(), 0);
+  report_.names = names_;
+  samples_of_epoch_ = 0;
+  if (request.save) {
+    const bool goes_on = request.resume && std::filesystem::weakly_canonical(*request.resume) ==
+                                               std::filesystem::weakly_canonical(*request.save);
+    checkpoints_.emplace(*request.save, goes_on, identity, job);
+  }
+  agree(job, [&] {
+    if (job.rank == 0 && request.log) log_.emplace(*request.log, names_, has_test, position_.epoch);
+  });
+  if (job.rank == 0 && listener.begin) listener.begin(names_);
+}
+
+void Course::note(const std::string& text) const {
+  if (job_.rank == 0 && listener_.note) listener_.note(text);
+}
+
+void Course::stop_clock() {
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - clock_).count();
+  position_.seconds += seconds;
+  seconds_of_epoch_ += seconds;
+}
+
+void Course::stepped(std::int64_t steps, double samples, const std::vector<double>& means,
+                     std::int64_t steps_of_epoch) {
+  position_.step += steps;
+  position_.samples += samples;
+  samples_of_epoch_ += samples;
+  for (std::size_t i = 0; i < means.size(); ++i) position_.sums[i] += means[i] * samples;
+  if (job_.rank != 0 || !listener_.progress) return;
+  const double seconds =
+      seconds_of_epoch_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - clock_).count();
+  TrainProgress progress{position_.epoch + 1, request_.epochs, position_.step,
+                         steps_of_epoch,      position_.sums,  samples_of_epoch_ / seconds};
+  for (double& mean : progress.means) mean /= position_.samples;
+  const auto steps_left = static_cast<double>(steps_of_epoch * (request_.epochs - position_.epoch) - position_.step);
+  progress.seconds_left = steps_left * (samples / static_cast<double>(steps)) / progress.samples_per_second;
+  listener_.progress(progress);
+}
+
+void Course::end_epoch(std::int64_t steps_done, const Evaluate& evaluate) {
+  EpochReport epoch{
+      position_.epoch + 1, steps_done, position_.seconds, samples_of_epoch_ / seconds_of_epoch_, position_.bytes,
+      position_.sums,      {}};
+  for (double& mean : epoch.training) mean /= position_.samples;
+  epoch.test = evaluate();
+  ++position_.epoch;
+  position_.step = 0;
+  position_.samples = samples_of_epoch_ = seconds_of_epoch_ = 0;
+  position_.sums.assign(names_.size(), 0);
+  if (job_.rank == 0) {
+    report_.epochs.push_back(epoch);
+    if (listener_.epoch) listener_.epoch(epoch);
+  }
+  agree(job_, [&] {
+    if (log_) log_->add(epoch);
+  });
+}
+
+void Course::save_if_due(std::int64_t steps_before, std::int64_t steps_done, const Checkpoints::Write& write) {
+  if (!checkpoints_) return;
+  const bool is_due = request_.save_every ? steps_before / *request_.save_every != steps_done / *request_.save_every
+                                          : position_.step == 0;
+  if (!is_due) return;
+  try {
+    checkpoints_->save(steps_done, position_, write);
+    saved_ = steps_done;
+  } catch (const FailedElsewhere&) {
+    *job_.fails_together = false;
+  } catch (const std::runtime_error& error) {  // UserError or RunError: training has not lost anything yet
+    *job_.fails_together = false;
+    note(
+        fmt::format("no checkpoint after {}: {}; training goes on{}",
+                    counted(static_cast<std::size_t>(steps_done), "step"), error.what(),
+                    checkpoints_->last() ? fmt::format(", and {} is complete", printable(*checkpoints_->last())) : ""));
+  }
+}
+
+TrainReport Course::finish(std::int64_t steps_done, const Checkpoints::Write& write) {
+  report_.steps = steps_done;
+  if (checkpoints_) {
+    if (saved_ != steps_done) checkpoints_->save(steps_done, position_, write);
+    report_.saved = checkpoints_->last();
+  }
+  return std::move(report_);
+}
+
+}  // namespace einrel

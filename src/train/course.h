@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/batches.h"
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/log.h"
+#include "train/train.h"
+
+namespace einrel {
+
+/// The samples that a training goes over, and those that it is tested on.
+struct TrainData {
+  Feeds feeds;
+  std::vector<std::int64_t> training;
+  std::optional<Feeds> test_feeds;  ///< none: the test samples are of `feeds`, too
+  std::vector<std::int64_t> test;
+
+  const Feeds& tested() const { return test_feeds ? *test_feeds : feeds; }
+  /// Those that statistics are of.
+  Batch statistics(const TrainRequest& request) const;
+  /// The batches of an epoch, in its order.
+  std::vector<Batch> batches(const TrainRequest& request, std::int64_t epoch) const;
+};
+
+/// What a training has done and what it tells of it, whoever does the steps: position, report, log, checkpoints. On all
+/// ranks, which call the same; rank 0 has the numbers.
+class Course {
+ public:
+  using Evaluate = std::function<std::vector<double>()>;
+
+  Course(const TrainRequest& request, const TrainListener& listener, std::vector<std::string> names, bool has_test,
+         const TrainIdentity& identity, const Position& position, const Job& job);
+
+  const Position& position() const { return position_; }
+  const std::vector<std::string>& names() const { return names_; }
+
+  /// Training begins, or goes on after something that is not counted.
+  void start_clock() { clock_ = std::chrono::steady_clock::now(); }
+  void stop_clock();
+  /// So many steps of the epoch's were done together on so many samples, whose means these are.
+  void stepped(std::int64_t steps, double samples, const std::vector<double>& means, std::int64_t steps_of_epoch);
+  void received(std::int64_t bytes) { position_.bytes += bytes; }
+  /// The steps of an epoch are done.
+  void end_epoch(std::int64_t steps_done, const Evaluate& evaluate);
+  /// Writes a checkpoint if it is time for one, or the last one if not: `steps_before` were done at the last call. What
+  /// fails is noted, and said with the last.
+  void save_if_due(std::int64_t steps_before, std::int64_t steps_done, const Checkpoints::Write& write);
+  TrainReport finish(std::int64_t steps_done, const Checkpoints::Write& write);
+
+ private:
+  void note(const std::string& text) const;
+
+  const TrainRequest& request_;
+  const TrainListener& listener_;
+  Job job_;
+  std::vector<std::string> names_;
+  Position position_;
+  std::optional<TrainLog> log_;
+  std::optional<Checkpoints> checkpoints_;
+  std::optional<std::int64_t> saved_;  ///< steps done then
+  std::chrono::steady_clock::time_point clock_;
+  double seconds_of_epoch_ = 0;
+  double samples_of_epoch_ = 0;
+  TrainReport report_;
+};
+
+/// Trains all sites together, by a plan or in one process.
+TrainReport train_together(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
+                           const CheckedProgram& checked, const Job& job);
+/// Each on its own (LocalTraining).
+TrainReport train_locally(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
+                          const CheckedProgram& checked, const Job& job);
+
+/// What has to be the same where this training goes on.
+TrainIdentity identity_of(const TrainRequest& request, const TrainData& data, const CheckedProgram& checked,
+                          std::int64_t sites);
+
+}  // namespace einrel

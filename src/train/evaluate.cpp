@@ -1,0 +1,198 @@
+#include "train/evaluate.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "einsum/vertex_facts.h"
+#include "train/collected.h"
+
+namespace einrel {
+namespace {
+
+/// The program as it computes these tensors of its states, which are inputs like others then.
+EinGraph without_steps(EinGraph graph, const std::vector<std::string>& outputs) {
+  graph.steps = {};
+  for (ScalarDeclaration& scalar : graph.scalars) scalar.is_iteration = false;
+  graph.outputs.clear();
+  for (const std::string& name : outputs) {
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      if (graph.vertices[v].name == name) graph.outputs.push_back(VertexId{v});
+    }
+  }
+  return graph;
+}
+
+/// Of the dimensions of what a vertex reads, those that stand for samples; gives its own.
+struct SampleDimensions {
+  const Vertex& vertex;
+  const std::vector<std::vector<bool>>& known;
+
+  std::vector<bool> operator()(const Input& /*input*/) const { return std::vector<bool>(vertex.bound.size(), false); }
+  std::vector<bool> operator()(const EinSum& einsum) const {
+    std::vector<bool> labels(einsum.labels.size(), false);
+    for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
+      for (std::size_t d = 0; d < einsum.operands[i].indices.size(); ++d) {
+        if (!known[vertex.inputs[i].index][d]) continue;
+        for (const IndexTerm& term : einsum.operands[i].indices[d].terms) labels[term.label] = true;
+      }
+    }
+    std::vector<bool> dimensions;
+    for (const std::size_t label : einsum.output) dimensions.push_back(labels[label]);
+    return dimensions;
+  }
+  std::vector<bool> operator()(const View& view) const {
+    std::vector<bool> labels(view.labels.size(), false);
+    for (std::size_t d = 0; d < view.from.size(); ++d) {
+      for (const std::size_t label : view.from[d]) labels[label] = known[vertex.inputs[0].index][d];
+    }
+    std::vector<bool> dimensions;
+    for (const std::vector<std::size_t>& group : view.to)
+      dimensions.push_back(std::any_of(group.begin(), group.end(), [&](std::size_t label) { return labels[label]; }));
+    return dimensions;
+  }
+  std::vector<bool> operator()(const Opaque& opaque) const {
+    std::vector<bool> labels(opaque.labels.size(), false);
+    for (std::size_t d = 0; d < opaque.operand.size(); ++d)
+      labels[opaque.operand[d]] = known[vertex.inputs[0].index][d];
+    return labels;
+  }
+};
+
+/// Tensors that are computed from samples, and have no dimension of them, but are read by some that have.
+std::vector<std::string> statistics_of(const EinGraph& graph, const Feeds& feeds) {
+  std::vector<std::vector<bool>> samples;
+  std::vector<bool> depends(graph.vertices.size(), false);
+  std::set<std::size_t> statistics;
+  const auto has_samples = [&](std::size_t v) { return std::count(samples[v].begin(), samples[v].end(), true) > 0; };
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    samples.push_back(std::visit(SampleDimensions{vertex, samples}, vertex.op));
+    for (const Feed& feed : feeds.feeds) {
+      if (!is_input(vertex) || vertex.name != feed.name) continue;
+      samples[v][feed.batch] = true;
+      depends[v] = true;
+    }
+    for (const VertexId input : vertex.inputs) depends[v] = depends[v] || depends[input.index];
+    if (!has_samples(v)) continue;
+    for (const VertexId input : vertex.inputs) {
+      if (depends[input.index] && !has_samples(input.index)) statistics.insert(input.index);
+    }
+  }
+  std::vector<std::string> names;
+  for (const std::size_t v : statistics) names.push_back(graph.vertices[v].name);
+  return names;
+}
+
+/// With these tensors as inputs.
+EinGraph given(EinGraph graph, const std::vector<std::string>& names) {
+  for (Vertex& vertex : graph.vertices) {
+    if (std::find(names.begin(), names.end(), vertex.name) == names.end()) continue;
+    vertex.inputs.clear();
+    vertex.op = Input{};
+  }
+  return graph;
+}
+
+void set_steps_done(ScalarBindings& scalars, std::int64_t steps_done) {
+  const auto iteration = scalars.find(iteration_name);
+  if (iteration != scalars.end()) iteration->second = static_cast<double>(steps_done);
+}
+
+}  // namespace
+
+std::vector<Batch> batches_of(const std::vector<std::int64_t>& samples, std::int64_t size) {
+  std::vector<Batch> batches;
+  for (auto from = samples.begin(); from != samples.end();) {
+    const auto end = from + std::min<std::ptrdiff_t>(size, samples.end() - from);
+    batches.emplace_back(from, end);
+    from = end;
+  }
+  return batches;
+}
+
+Evaluator::Evaluator(const TrainRequest& request, const Feeds& feeds, std::vector<std::int64_t> samples,
+                     const Feeds& training, Batch statistics, const std::vector<std::string>& names,
+                     const StepProgram* beside, const Job& job)
+    : request_(request),
+      feeds_(feeds),
+      samples_(std::move(samples)),
+      training_(training),
+      statistics_(std::move(statistics)),
+      names_(names),
+      beside_(beside),
+      job_(job) {
+  if (statistics_.empty()) return;
+  const CheckedProgram checked = check_for(request, training, static_cast<std::int64_t>(statistics_.size()));
+  statistic_names_ = statistics_of(needed_for_outputs(without_steps(*checked.graph, names)), training);
+  if (statistic_names_.empty()) return;
+  calibration_.emplace(compile(request.source.name(), without_steps(*checked.graph, statistic_names_)), request,
+                       beside != nullptr, beside, job);
+}
+
+StepProgram& Evaluator::program_for(std::int64_t batch) {
+  const auto known = programs_.find(batch);
+  if (known != programs_.end()) return known->second;
+  const CheckedProgram checked = check_for(request_, feeds_, batch);
+  EinGraph graph = given(without_steps(*checked.graph, names_), statistic_names_);
+  StepProgram program(compile(request_.source.name(), std::move(graph)), request_, beside_ != nullptr, beside_, job_);
+  return programs_.emplace(batch, std::move(program)).first->second;
+}
+
+InputSources Evaluator::calibrated(const InputSources& sources, std::int64_t steps_done) {
+  InputSources all = sources;
+  for (auto& [name, source] : assemble(training_, statistics_)) all[name] = std::move(source);
+  const std::vector<TaskOutput> outputs = said_outputs(calibration_->tasks());
+  Collected collected(outputs);
+  ScalarBindings scalars = calibration_->scalars();
+  set_steps_done(scalars, steps_done);
+  calibration_->session().step(all, collected.writers(), scalars);
+  const std::vector<Tensor> values = on_all_ranks(outputs, collected.take(job_), job_);
+  InputSources statistics;
+  for (std::size_t o = 0; o < outputs.size(); ++o) statistics[outputs[o].name] = values[o];
+  return statistics;
+}
+
+std::vector<double> Evaluator::run(const InputSources& states, std::int64_t steps_done) {
+  InputSources sources = states;
+  for (const auto& [name, file] : constant_inputs(request_, check_for(request_, feeds_, request_.batch), feeds_))
+    sources[name] = file;
+  if (calibration_) {
+    for (auto& [name, source] : calibrated(sources, steps_done)) sources[name] = std::move(source);
+  }
+  std::vector<Batch> batches = batches_of(samples_, request_.batch);
+  BatchReader reader(feeds_, batches);
+  std::vector<double> sums(names_.size(), 0);
+  for (std::size_t from = 0; from < batches.size();) {
+    const std::size_t size = batches[from].size();
+    std::size_t end = from;
+    while (end < batches.size() && batches[end].size() == size) ++end;
+    StepProgram& program = program_for(static_cast<std::int64_t>(size));
+    InputSources all = sources;
+    const auto next = [&] {
+      InputSources batch;
+      agree(job_, [&] { batch = reader.next(); });
+      return batch;
+    };
+    for (auto& [name, source] : next()) all[name] = std::move(source);
+    bool is_first = true;
+    Collected collected(scalars_named(names_));
+    ScalarBindings scalars = program.scalars();
+    set_steps_done(scalars, steps_done);
+    const auto feed = [&] { return std::exchange(is_first, false) ? InputSources{} : next(); };
+    const auto after = [&] {
+      const std::vector<std::vector<double>> values = collected.take(job_);
+      for (std::size_t i = 0; i < sums.size() && job_.rank == 0; ++i)
+        sums[i] += values[i].front() * static_cast<double>(size);
+      return true;
+    };
+    program.session().step(all, writers_for(program.tasks(), names_, collected), scalars,
+                           {.count = end - from, .feed = feed, .after = after});
+    from = end;
+  }
+  for (double& sum : sums) sum /= static_cast<double>(samples_.size());
+  return sums;
+}
+
+}  // namespace einrel

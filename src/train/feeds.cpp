@@ -1,0 +1,143 @@
+#include "train/feeds.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "einsum/random_number.h"
+#include "engine/stored_input.h"
+#include "tensor/csv.h"
+#include "tensor/tensor_file.h"
+
+namespace einrel {
+namespace {
+
+std::string declaration_of(const DeclaredInput& input) {
+  return fmt::format("{}[{}]", input.name, fmt::join(input.labels, ","));
+}
+
+StoredTensor open_source(const std::string& name, const FeedSource& source, DType dtype) {
+  if (const auto* const tensor = std::get_if<Tensor>(&source)) return stored(fmt::format("'{}'", name), *tensor);
+  const auto& text = std::get<std::string>(source);
+  constexpr std::string_view extension = ".csv";
+  const std::size_t columns = text.find(".csv:");
+  if (columns == std::string::npos && !text.ends_with(extension)) return open_tensor(parse_file_ref(text));
+  const std::string path = text.substr(0, columns == std::string::npos ? columns : columns + extension.size());
+  const std::string which = columns == std::string::npos ? "" : text.substr(path.size() + 1);
+  return stored(printable(text), parse_csv(map_file(path), which, dtype));
+}
+
+const DeclaredInput& input_named(const std::string& name, const std::vector<DeclaredInput>& inputs,
+                                 const std::string& option) {
+  const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const auto& input) { return input.name == name; });
+  if (found != inputs.end()) return *found;
+  std::vector<std::string> names;
+  for (const DeclaredInput& input : inputs) names.push_back(input.name);
+  const std::string near = did_you_mean(name, names);
+  throw UserError(fmt::format("{} {}=...: the program has no input '{}'; {}", option, printable(name), printable(name),
+                              !near.empty() ? near : fmt::format("its inputs are {}", fmt::join(names, ", "))));
+}
+
+std::size_t batch_dimension(const DeclaredInput& input, const std::string& label, const std::string& option) {
+  const auto count = std::count(input.labels.begin(), input.labels.end(), label);
+  if (count == 0) {
+    throw UserError(
+        fmt::format("{} {}=...: the input {} has no label '{}', so it is the same for all samples\n"
+                    "  help: bind it with --in {}=FILE",
+                    option, input.name, declaration_of(input), label, input.name));
+  }
+  if (count > 1)
+    throw UserError(fmt::format("{} {}=...: the input {} has the label '{}' twice; samples stand along one dimension",
+                                option, input.name, declaration_of(input), label));
+  const auto found = std::find(input.labels.begin(), input.labels.end(), label);
+  return static_cast<std::size_t>(found - input.labels.begin());
+}
+
+void check_feed(const Feed& feed, const DeclaredInput& input, const std::string& option) {
+  if (feed.file.shape.size() != input.labels.size()) {
+    throw UserError(fmt::format("{} {}=...: {} has shape {}, but the input is {}, of {}", option, feed.name,
+                                feed.file.name, to_string(feed.file.shape), declaration_of(input),
+                                counted(input.labels.size(), "dimension")));
+  }
+  if (fits(feed.file.type, feed.dtype)) return;
+  throw UserError(
+      fmt::format("{0} {1}=...: {2} holds {3}, but the input {4} is {5}\n  help: declare it {6}, and change "
+                  "its type in the program: {5}({1}[{7}])",
+                  option, feed.name, feed.file.name, name_of(feed.file.type), declaration_of(input),
+                  name_of(feed.dtype), name_of(natural_dtype(feed.file.type)), fmt::join(input.labels, ",")));
+}
+
+std::int64_t samples_of(const Feed& feed) { return feed.file.shape[feed.batch].value(); }
+
+}  // namespace
+
+StoredTensor stored(std::string name, const Tensor& tensor) {
+  return {std::move(name),     stored_type(tensor.dtype()),
+          std::endian::native, tensor.shape(),
+          tensor.strides(),    tensor.data(),
+          tensor.owner()};
+}
+
+Feeds open_feeds(const FeedSources& sources, const std::vector<DeclaredInput>& inputs, const std::string& batch_label,
+                 const std::string& option) {
+  Feeds all;
+  for (const auto& [name, source] : sources) {
+    const DeclaredInput& input = input_named(name, inputs, option);
+    Feed feed{name, input.dtype, {}, batch_dimension(input, batch_label, option)};
+    feed.file = open_source(name, source, input.dtype);
+    check_feed(feed, input, option);
+    all.feeds.push_back(std::move(feed));
+  }
+  bool has_label = false;
+  for (const DeclaredInput& input : inputs) {
+    if (std::find(input.labels.begin(), input.labels.end(), batch_label) == input.labels.end()) continue;
+    has_label = true;
+    const auto fed = [&](const Feed& feed) { return feed.name == input.name; };
+    if (std::any_of(all.feeds.begin(), all.feeds.end(), fed)) continue;
+    throw UserError(fmt::format("no samples for the input {} : {}; give them with {} {}=FILE", declaration_of(input),
+                                name_of(input.dtype), option, input.name));
+  }
+  if (!has_label) {
+    std::vector<std::string> declarations;
+    for (const DeclaredInput& input : inputs) declarations.push_back(declaration_of(input));
+    throw UserError(fmt::format("no input has the batch label '{}'; the inputs are {}", printable(batch_label),
+                                fmt::join(declarations, ", ")));
+  }
+  const Feed& first = all.feeds.front();
+  all.samples = samples_of(first);
+  for (const Feed& feed : all.feeds) {
+    if (samples_of(feed) == all.samples) continue;
+    throw UserError(fmt::format("{} has {}, but {} has {}; all of {} have to have the same samples", first.file.name,
+                                counted(static_cast<std::size_t>(all.samples), "sample"), feed.file.name,
+                                samples_of(feed), option));
+  }
+  if (all.samples == 0) throw UserError(fmt::format("{} holds no samples", first.file.name));
+  return all;
+}
+
+BoundInput describe(const Feed& feed, std::int64_t batch) {
+  BoundInput bound = describe(feed.file);
+  bound.shape[feed.batch] = Extent(batch);
+  return bound;
+}
+
+std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::int64_t round,
+                                   const std::string& purpose) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  RandomPlace place{static_cast<std::int64_t>(seed), 0, round, stream_of(purpose)};
+  for (std::size_t left = order.size(); left > 1; --left) {
+    place.position = static_cast<std::int64_t>(left);
+    const double at = random_number(RandomFunction::uniform, place, false) * static_cast<double>(left);
+    std::swap(order[left - 1], order[std::min(static_cast<std::size_t>(at), left - 1)]);
+  }
+  return order;
+}
+
+}  // namespace einrel

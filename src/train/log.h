@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/train.h"
+
+namespace einrel {
+
+/// The epochs so far, as a table in FILE.csv and a curve in FILE.svg beside it, which are complete after each.
+class TrainLog {
+ public:
+  /// Of a training that goes on, the epochs up to `done` stay in the file. Throws UserError unless the name ends with
+  /// .csv and both files can be written.
+  TrainLog(std::string path, std::vector<std::string> names, bool has_test, std::int64_t done);
+  /// Throws as write_text does.
+  void add(const EpochReport& epoch);
+
+ private:
+  std::string path_;
+  std::vector<std::string> columns_;
+  std::vector<std::vector<double>> rows_;
+};
+
+/// Curves over the epochs, a picture for each name that is reported, training and test in it.
+std::string curve_svg(const std::vector<std::string>& columns, const std::vector<std::vector<double>>& rows);
+
+}  // namespace einrel

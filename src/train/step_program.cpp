@@ -1,0 +1,143 @@
+#include "train/step_program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "einsum/vertex_facts.h"
+#include "engine/initial_states.h"
+#include "engine/memory.h"
+#include "engine/scalars.h"
+#include "engine/stored_input.h"
+
+namespace einrel {
+
+CheckedProgram check_for(const TrainRequest& request, const Feeds& feeds, std::int64_t batch,
+                         const std::map<std::string, std::int64_t>& extents) {
+  Environment environment{request.dims, {}};
+  for (const auto& [label, extent] : extents) environment.dims[label] = extent;
+  environment.dims[request.batch_label] = batch;
+  for (const auto& [name, file] : request.inputs) environment.inputs[name] = describe(file);
+  for (const Feed& feed : feeds.feeds) environment.inputs[feed.name] = describe(feed, batch);
+  CheckedProgram checked = parse_and_check(request.source, environment);
+  if (checked.graph) return checked;
+  throw UserError(fmt::format("{} leaves the extents of these labels open: {}\n  help: give --dim {}=N",
+                              printable(request.source.name()), fmt::join(checked.unknown_extents, ", "),
+                              fmt::join(checked.unknown_extents, "=N --dim ")));
+}
+
+InputSources constant_inputs(const TrainRequest& request, const CheckedProgram& program, const Feeds& feeds) {
+  InputSources sources;
+  std::vector<std::string> names;
+  for (const DeclaredInput& input : program.inputs) {
+    names.push_back(input.name);
+    if (std::any_of(feeds.feeds.begin(), feeds.feeds.end(), [&](const Feed& feed) { return feed.name == input.name; }))
+      continue;
+    const auto file = request.inputs.find(input.name);
+    if (file == request.inputs.end()) {
+      throw UserError(fmt::format("missing input {0}[{1}] : {2}; bind it with --in {0}=FILE", input.name,
+                                  fmt::join(input.labels, ","), name_of(input.dtype)));
+    }
+    sources[input.name] = source_of(file->second, input.dtype);
+  }
+  for (const auto& [name, file] : request.inputs) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string near = did_you_mean(name, names);
+    throw UserError(fmt::format("--in {}=...: the program has no input of that name{}{}", printable(name),
+                                near.empty() ? "" : "; ", near));
+  }
+  return sources;
+}
+
+std::vector<std::string> reported(const TrainRequest& request, const EinGraph& graph) {
+  std::vector<std::string> names = request.report;
+  for (const VertexId output : said_outputs(graph)) {
+    const Vertex& vertex = graph[output];
+    if (request.report.empty() && vertex.bound.empty()) names.push_back(vertex.name);
+  }
+  if (names.empty()) {
+    throw UserError(
+        fmt::format("{} puts out no scalar, so there is nothing to report of its training\n"
+                    "  help: name one: --report loss",
+                    printable(request.source.name())));
+  }
+  const std::set<std::string> once(names.begin(), names.end());
+  if (once.size() < names.size()) throw UserError("--report names a scalar twice");
+  for (const std::string& name : names) {
+    const auto found = std::find_if(graph.vertices.begin(), graph.vertices.end(),
+                                    [&](const Vertex& vertex) { return vertex.name == name; });
+    if (found == graph.vertices.end()) {
+      std::vector<std::string> known;
+      for (const Vertex& vertex : graph.vertices) {
+        if (vertex.bound.empty()) known.push_back(vertex.name);
+      }
+      const std::string near = did_you_mean(name, known);
+      throw UserError(fmt::format("--report {}: the program has no tensor of that name; {}", printable(name),
+                                  near.empty() ? fmt::format("its scalars are {}", fmt::join(known, ", ")) : near));
+    }
+    if (!found->bound.empty()) {
+      throw UserError(
+          fmt::format("--report {0}: '{0}' has shape {1}; a report is of scalars, such as a mean over the "
+                      "batch: m[] = mean[...] {0}[...]",
+                      name, to_string(found->bound)));
+    }
+  }
+  return names;
+}
+
+namespace {
+
+/// As it is run whole, in this process.
+ChosenPlan whole(const Compiled& compiled, const TrainRequest& request) {
+  ChosenPlan chosen;
+  chosen.tasks = whole_tasks(compiled);
+  chosen.threads = request.run.threads;
+  check_memory(
+      chosen.tasks, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
+  return chosen;
+}
+
+}  // namespace
+
+StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, bool by_plan, const StepProgram* beside,
+                         const Job& job)
+    : request_(request),
+      by_plan_(by_plan),
+      job_(job),
+      compiled_(std::make_unique<const Compiled>(std::move(compiled))) {
+  scalars_ = bind_scalars(compiled_->graph.scalars, request.scalars);
+  if (by_plan) {
+    RunRequest run = request.run;
+    if (beside != nullptr && job.ranks > 1)
+      run.given = plan_beside(*compiled_, beside->compiled(), beside->chosen_->plan.plan, request.run.plan);
+    chosen_ = std::make_unique<const ChosenPlan>(choose_plan(*compiled_, std::move(run), request.source, job));
+    resources_ = resources_of(*chosen_, request.spill,
+                              [job](std::exception_ptr error) { job.on_failure(std::move(error), job); });
+  } else {
+    chosen_ = std::make_unique<const ChosenPlan>(whole(*compiled_, request));
+    resources_.threads = request.run.threads;
+  }
+  session_ = std::make_unique<Session>(chosen_->tasks, resources_, job_);
+}
+
+KeptStates StepProgram::states() const {
+  return {tasks(), job_, resources_.is_limited ? std::optional(resources_.spill.folder) : std::nullopt};
+}
+
+KeptStates StepProgram::fresh_states(const InputSources& sources) const {
+  KeptStates fresh = states();
+  if (!by_plan_ || (job_.ranks == 1 && !chosen_->limit)) {
+    begin_states(*compiled_, sources, scalars_, request_.run.threads, fresh);
+  } else {
+    begin_states(*compiled_, *chosen_, request_.run, request_.source, resources_, job_, sources, scalars_, fresh);
+  }
+  return fresh;
+}
+
+}  // namespace einrel

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "einsum/check.h"
+#include "engine/choose_plan.h"
+#include "engine/kept_states.h"
+#include "engine/session.h"
+#include "train/train.h"
+
+namespace einrel {
+
+/// The program for so many samples in a step, with `extents` for some of its labels. Throws ProgramError, and UserError
+/// where extents are missing.
+CheckedProgram check_for(const TrainRequest& request, const Feeds& feeds, std::int64_t batch,
+                         const std::map<std::string, std::int64_t>& extents = {});
+
+/// The inputs that are the same for all samples. Throws UserError where the program needs one that nobody gives, or has
+/// none of a name.
+InputSources constant_inputs(const TrainRequest& request, const CheckedProgram& program, const Feeds& feeds);
+
+/// What is to be reported: the scalars that are asked for, or all among the outputs. Throws UserError for one that is
+/// none.
+std::vector<std::string> reported(const TrainRequest& request, const EinGraph& graph);
+
+/// Tasks that are ready to run again and again, on all ranks of a job.
+class StepProgram {
+ public:
+  /// Whole in this process unless by a plan; `beside`: a program with states which this one has to find where that has
+  /// them. Throws as choose_plan does.
+  StepProgram(Compiled compiled, const TrainRequest& request, bool by_plan, const StepProgram* beside, const Job& job);
+
+  const Compiled& compiled() const { return *compiled_; }
+  const PlannedTasks& tasks() const { return chosen_->tasks; }
+  Session& session() { return *session_; }
+  const ScalarBindings& scalars() const { return scalars_; }
+  /// Room for its states, without values.
+  KeptStates states() const;
+  /// With their first values. Throws as Session::step does.
+  KeptStates fresh_states(const InputSources& sources) const;
+
+ private:
+  const TrainRequest& request_;
+  bool by_plan_;
+  Job job_;
+  ScalarBindings scalars_;
+  std::unique_ptr<const Compiled> compiled_;
+  std::unique_ptr<const ChosenPlan> chosen_;
+  PlanResources resources_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace einrel

@@ -1,0 +1,241 @@
+#include "train/subnets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "einsum/vertex_facts.h"
+#include "train/step_program.h"
+
+namespace einrel {
+namespace {
+
+[[noreturn]] void refuse(const std::string& label, const std::string& reason) {
+  throw UserError(
+      fmt::format("--subnets {0}: the label '{0}' cannot be divided among sites: {1}", printable(label), reason));
+}
+
+/// The statement of a vertex as messages show it.
+std::string statement(const TrainRequest& request, const Vertex& vertex) {
+  const std::size_t line = request.source.locate(vertex.where.begin).line;
+  return fmt::format("'{}' (line {})", vertex.name, line);
+}
+
+/// Which steps only say where a random number stands: there another place is as good.
+std::vector<bool> within_random_numbers(const ScalarExpr& body) {
+  std::vector<std::size_t> starts;  // of the subexpressions on the stack
+  std::vector<bool> within(body.steps.size(), false);
+  for (std::size_t s = 0; s < body.steps.size(); ++s) {
+    std::size_t start = s;
+    for (std::size_t i = 0; i < arity(body.steps[s]); ++i) {
+      start = starts.back();
+      starts.pop_back();
+    }
+    starts.push_back(start);
+    if (!std::holds_alternative<ApplyRandom>(body.steps[s].op)) continue;
+    for (std::size_t i = start; i < s; ++i) within[i] = true;
+  }
+  return within;
+}
+
+/// What a vertex does with a label that cannot be done with a part of its values.
+struct UseOfNumber {
+  const std::string& name;
+
+  std::optional<std::string> operator()(const Input& /*input*/) const { return std::nullopt; }
+  std::optional<std::string> operator()(const View& /*view*/) const { return std::nullopt; }
+  std::optional<std::string> operator()(const Opaque& opaque) const {
+    const std::size_t matrix = opaque.labels.size() - 2;
+    const bool is_matrix = opaque.labels[matrix].name == name || opaque.labels[matrix + 1].name == name;
+    return is_matrix ? std::optional("is a row or a column of a matrix in") : std::nullopt;
+  }
+  std::optional<std::string> operator()(const EinSum& einsum) const {
+    for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
+      if (einsum.labels[l].name != name) continue;
+      if (auto use = in_accesses(einsum, l)) return use;
+      const std::vector<bool> random = within_random_numbers(einsum.body);
+      for (std::size_t s = 0; s < random.size(); ++s) {
+        const auto* const value = std::get_if<LabelValue>(&einsum.body.steps[s].op);
+        if (value != nullptr && value->label == l && !random[s]) return "is computed with, as a number, in";
+      }
+    }
+    return std::nullopt;
+  }
+  static std::optional<std::string> in_accesses(const EinSum& einsum, std::size_t label) {
+    for (const Access& access : einsum.operands) {
+      for (const Index& index : access.indices) {
+        for (const IndexTerm& term : index.terms) {
+          if (term.label != label) continue;
+          if (index.terms.size() > 1 || term.coefficient != 1) return "stands in a window of";
+          if (index.offset != 0 || access.pad) return "stands with an offset in";
+        }
+      }
+    }
+    return std::nullopt;
+  }
+};
+
+std::int64_t extent_of(const std::string& label, const EinGraph& graph) {
+  std::set<std::string> known;
+  for (const Vertex& vertex : graph.vertices) {
+    for (const Label& each : labels_of(vertex)) {
+      if (each.name == label) return each.extent.value();
+      known.insert(each.name);
+    }
+  }
+  const std::vector<std::string> names(known.begin(), known.end());
+  const std::string near = did_you_mean(label, names);
+  throw UserError(fmt::format("--subnets {}: the program has no label of that name; {}", printable(label),
+                              near.empty() ? fmt::format("its labels are {}", fmt::join(names, ", ")) : near));
+}
+
+void check_label(const TrainRequest& request, const CheckedProgram& checked, const std::string& label) {
+  for (const DeclaredInput& input : checked.inputs) {
+    if (std::find(input.labels.begin(), input.labels.end(), label) == input.labels.end()) continue;
+    refuse(label,
+           fmt::format("it stands in the input {}[{}], of which all sites need all; divide labels of hidden units",
+                       input.name, fmt::join(input.labels, ",")));
+  }
+  const EinGraph step = needed_for_outputs(*checked.graph);  // without first values, which the whole network gets
+  for (const Vertex& vertex : step.vertices) {
+    if (const auto use = std::visit(UseOfNumber{label}, vertex.op))
+      refuse(label, fmt::format("it {} {}, where parts do not stand side by side", *use, statement(request, vertex)));
+  }
+}
+
+/// The states of a program whose label has fewer values.
+std::vector<Shape> bounds_with(const TrainRequest& request, const Feeds& feeds, const std::string& label,
+                               std::int64_t extent) {
+  std::vector<Shape> bounds;
+  try {
+    const CheckedProgram less = check_for(request, feeds, request.batch, {{label, extent}});
+    for (const State& state : less.graph->steps.states) bounds.push_back((*less.graph)[state.now].bound);
+  } catch (const UserError& error) {
+    refuse(label, fmt::format("with {} of its values the program is wrong:\n{}", extent, error.what()));
+  }
+  return bounds;
+}
+
+/// Visits runs of bytes that lie one behind the other in a part and in the whole: visit(in the whole, in the part, how
+/// many).
+template <class Visit>
+void for_each_run(const Subnets::SlicedState& sliced, const Parts& parts, Visit&& visit) {
+  std::size_t outer = sliced.bound.size();
+  std::int64_t run = static_cast<std::int64_t>(size_of(sliced.dtype));
+  while (outer > 0 && !sliced.labels[outer - 1]) run *= sliced.bound[--outer].value();
+  const Shape part = bound_of(sliced, parts);
+  const Shape rows(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(outer));
+  const std::int64_t count = element_count(rows);
+  std::vector<std::int64_t> at(outer, 0);
+  for (std::int64_t row = 0; row < count; ++row) {
+    std::int64_t whole = 0;
+    for (std::size_t d = 0; d < outer; ++d) {
+      const std::int64_t place = sliced.labels[d] ? parts[*sliced.labels[d]][static_cast<std::size_t>(at[d])] : at[d];
+      whole = whole * sliced.bound[d].value() + place;
+    }
+    visit(whole * run, row * run, static_cast<std::size_t>(run));
+    for (std::size_t d = outer; d-- > 0;) {
+      if (++at[d] < rows[d].value()) break;
+      at[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+bool Subnets::SlicedState::is_sliced() const {
+  return std::any_of(labels.begin(), labels.end(), [](const auto& label) { return label.has_value(); });
+}
+
+Subnets find_subnets(const TrainRequest& request, const Feeds& feeds, const CheckedProgram& checked) {
+  const EinGraph& graph = *checked.graph;
+  Subnets subnets;
+  for (const State& state : graph.steps.states) {
+    const Vertex& vertex = graph[state.now];
+    subnets.states.push_back(
+        {vertex.name, vertex.dtype, vertex.bound, std::vector<std::optional<std::size_t>>(vertex.bound.size())});
+  }
+  for (const std::string& label : request.local->subnets) {
+    const std::int64_t extent = extent_of(label, graph);
+    check_label(request, checked, label);
+    if (extent < request.local->sites)
+      refuse(label, fmt::format("it has {}, but there are {} sites", counted(static_cast<std::size_t>(extent), "value"),
+                                request.local->sites));
+    const std::size_t number = subnets.labels.size();
+    subnets.labels.push_back(label);
+    subnets.extents.push_back(extent);
+    const std::int64_t less = std::max<std::int64_t>(extent - 1, 1);
+    if (less == extent) refuse(label, "it has one value");
+    const std::vector<Shape> bounds = bounds_with(request, feeds, label, less);
+    bool is_in_state = false;
+    for (std::size_t s = 0; s < subnets.states.size(); ++s) {
+      for (std::size_t d = 0; d < bounds[s].size(); ++d) {
+        const std::int64_t now = subnets.states[s].bound[d].value();
+        if (bounds[s][d].value() == now) continue;
+        if (now != extent || bounds[s][d].value() != less)
+          refuse(label, fmt::format("it is a part of a dimension of the state '{}'; give it a dimension of its own",
+                                    subnets.states[s].name));
+        subnets.states[s].labels[d] = number;
+        is_in_state = true;
+      }
+    }
+    if (!is_in_state) refuse(label, "no state has it, so there is nothing to divide");
+  }
+  return subnets;
+}
+
+std::int64_t part_of(std::int64_t extent, std::int64_t site, std::int64_t sites) {
+  return extent / sites + (site < extent % sites ? 1 : 0);
+}
+
+std::vector<Parts> divide(const Subnets& subnets, std::int64_t sites, std::uint64_t seed, std::int64_t step) {
+  std::vector<Parts> parts(static_cast<std::size_t>(sites));
+  for (std::size_t l = 0; l < subnets.labels.size(); ++l) {
+    const std::vector<std::int64_t> order = shuffled(subnets.extents[l], seed, step, "subnet " + subnets.labels[l]);
+    auto from = order.begin();
+    for (std::int64_t s = 0; s < sites; ++s) {
+      const auto end = from + static_cast<std::ptrdiff_t>(part_of(subnets.extents[l], s, sites));
+      std::vector<std::int64_t>& part = parts[static_cast<std::size_t>(s)].emplace_back(from, end);
+      std::sort(part.begin(), part.end());
+      from = end;
+    }
+  }
+  return parts;
+}
+
+Shape bound_of(const Subnets::SlicedState& sliced, const Parts& parts) {
+  Shape bound = sliced.bound;
+  for (std::size_t d = 0; d < bound.size(); ++d) {
+    if (sliced.labels[d]) bound[d] = Extent(static_cast<std::int64_t>(parts[*sliced.labels[d]].size()));
+  }
+  return bound;
+}
+
+Tensor slice_of(const Tensor& state, const Subnets::SlicedState& sliced, const Parts& parts) {
+  if (!sliced.is_sliced()) return state;
+  Tensor part(sliced.dtype, bound_of(sliced, parts));
+  std::byte* const to = part.mutable_data();
+  for_each_run(sliced, parts, [&](std::int64_t whole, std::int64_t place, std::size_t bytes) {
+    std::memcpy(to + place, state.data() + whole, bytes);
+  });
+  return part;
+}
+
+void put_back(const Tensor& part, const Subnets::SlicedState& sliced, const Parts& parts, Tensor& state) {
+  const Tensor elements = part.row_major();
+  std::byte* const to = state.mutable_data();
+  for_each_run(sliced, parts, [&](std::int64_t whole, std::int64_t place, std::size_t bytes) {
+    std::memcpy(to + whole, elements.data() + place, bytes);
+  });
+}
+
+}  // namespace einrel

@@ -1,0 +1,82 @@
+#include "train/train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "train/course.h"
+
+namespace einrel {
+namespace {
+
+std::vector<std::int64_t> all_of(std::int64_t samples) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(samples));
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  return all;
+}
+
+TrainData open_data(const TrainRequest& request, const std::vector<DeclaredInput>& inputs) {
+  TrainData data;
+  data.feeds = open_feeds(request.feeds, inputs, request.batch_label, "--feed");
+  data.training = all_of(data.feeds.samples);
+  if (!request.test.empty()) {
+    data.test_feeds = open_feeds(request.test, inputs, request.batch_label, "--test");
+    data.test = all_of(data.test_feeds->samples);
+  }
+  if (request.hold_out) {
+    const auto held =
+        static_cast<std::int64_t>(std::llround(*request.hold_out * static_cast<double>(data.feeds.samples)));
+    if (held == 0 || held == data.feeds.samples)
+      throw UserError(fmt::format("--hold-out {} of {} leaves no sample to {}", *request.hold_out,
+                                  counted(static_cast<std::size_t>(data.feeds.samples), "sample"),
+                                  held == 0 ? "test on" : "train on"));
+    std::vector<std::int64_t> order = shuffled(data.feeds.samples, request.seed, 0, "hold-out");
+    data.test.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(held));
+    data.training.assign(order.begin() + static_cast<std::ptrdiff_t>(held), order.end());
+    std::sort(data.test.begin(), data.test.end());
+    std::sort(data.training.begin(), data.training.end());
+  }
+  const auto samples = static_cast<std::int64_t>(data.training.size());
+  if (samples < request.batch && !request.keep_last)
+    throw UserError(fmt::format("--batch {}={} is more than the {} to train on; take a smaller batch, or --keep-last",
+                                printable(request.batch_label), request.batch,
+                                counted(static_cast<std::size_t>(samples), "sample")));
+  return data;
+}
+
+void check_program(const TrainRequest& request, const CheckedProgram& checked) {
+  const std::vector<State>& states = checked.graph->steps.states;
+  if (std::any_of(states.begin(), states.end(), [](const State& state) { return state.next.has_value(); })) return;
+  throw UserError(
+      fmt::format("{} learns nothing: it has no state that changes\n"
+                  "  help: say what is learnt: state W[i,j] = ... and minimize loss over W by adam(0.001)",
+                  printable(request.source.name())));
+}
+
+}  // namespace
+
+TrainReport train(const TrainRequest& request, const TrainListener& listener, const Job& job) {
+  TrainData data;
+  std::optional<CheckedProgram> checked;
+  agree(job, [&] {
+    Environment environment{request.dims, {}};
+    const CheckedProgram declared = parse_and_check(request.source, environment);
+    data = open_data(request, declared.inputs);
+    checked = check_for(request, data.feeds, request.batch);
+    check_program(request, *checked);
+  });
+  const auto left_out = static_cast<std::int64_t>(data.training.size()) % request.batch;
+  if (left_out != 0 && !request.keep_last && job.rank == 0 && listener.note) {
+    listener.note(fmt::format("each epoch leaves out {} that {} no whole batch; --keep-last takes {}",
+                              counted(static_cast<std::size_t>(left_out), "sample"), left_out == 1 ? "makes" : "make",
+                              left_out == 1 ? "it" : "them"));
+  }
+  return (request.local ? train_locally : train_together)(request, listener, data, *checked, job);
+}
+
+}  // namespace einrel

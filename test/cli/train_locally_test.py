@@ -1,0 +1,184 @@
+"""Sites that train on their own (`einrel train --local-steps`): local SGD and independent subnets, against NumPy."""
+
+import os
+import pathlib
+
+import numpy as np
+
+from einrel_process import job, main
+from train_test import LAYERS, PROGRAM, TrainTest, in_batches, shuffled, softmax
+
+# The thesis's network in small, by plain gradient descent: layers N0-N1-N2-N3-Nt without biases.
+DEEP = """dims b=10 f=6 h1=8 h2=12 h3=16 l=3
+input Y[b] : i64, X[b,f]
+state W1[f,h1] = 0.4 * normal(1)
+state W2[h1,h2] = 0.4 * normal(2)
+state W3[h2,h3] = 0.4 * normal(3)
+state W4[h3,l] = 0.4 * normal(4)
+A[b,h1] = tanh(sum[f] X[b,f] * W1[f,h1])
+B[b,h2] = tanh(sum[h1] A[b,h1] * W2[h1,h2])
+C[b,h3] = tanh(sum[h2] B[b,h2] * W3[h2,h3])
+LogP[b,l] = logsoftmax[l](sum[h3] C[b,h3] * W4[h3,l])
+loss[] = -mean[b] (sum[l] where(l == Y[b], LogP[b,l], 0))
+minimize loss over W1, W2, W3, W4 by sgd(0.2)
+output loss
+"""
+WIDTHS = [6, 8, 12, 16, 3]
+
+
+def step(weights, x, y, rate=0.2):
+    """One of gradient descent on DEEP, in double precision."""
+    values = [x]
+    for w in weights[:-1]:
+        values.append(np.tanh(values[-1] @ w))
+    error = (softmax(values[-1] @ weights[-1]) - np.eye(3)[y]) / len(y)
+    changed = []
+    for w, value in zip(reversed(weights), reversed(values), strict=True):
+        changed.insert(0, w - rate * value.T @ error)
+        error = error @ w.T * (1 - value * value)
+    return changed
+
+
+class Locally(TrainTest):
+    def setUp(self):
+        super().setUp()
+        self.deep = self.text_file("deep.ein", DEEP)
+
+    def first(self):
+        still = self.text_file("still.ein", DEEP.replace("minimize", "#"))
+        self.succeed("run", still, "--random", "1", "--save", self.path("first.npz"))
+        with np.load(self.path("first.npz")) as first:
+            return [first[f"W{i}"].astype(float) for i in range(1, 5)]
+
+    def by_numpy(self, sites, steps, labels, seed=5, epochs=2):
+        """Weights after epochs of rounds; `labels` are the layers, 1 to 3, that are divided."""
+        weights, done = self.first(), 0
+        for epoch in range(epochs):
+            batches = in_batches(shuffled(100, seed, epoch, "epoch"), 10)
+            each = len(batches) // sites
+            for begin in range(0, each, steps):
+                count = min(steps, each - begin)
+                orders = {layer: shuffled(WIDTHS[layer], seed, done, f"subnet h{layer}") for layer in labels}
+                trained = []
+                for site in range(sites):
+                    parts = [np.arange(width) for width in WIDTHS]
+                    for layer, order in orders.items():
+                        size, more = divmod(len(order), sites)
+                        at = site * size + min(site, more)
+                        parts[layer] = np.array(sorted(order[at:at + size + (site < more)]))
+                    own = [w[np.ix_(parts[i], parts[i + 1])] for i, w in enumerate(weights)]
+                    for j in range(begin, begin + count):
+                        batch = batches[j * sites + site]
+                        own = step(own, self.x[batch].astype(float), self.y[batch])
+                    trained.append((parts, own))
+                for i in range(4):
+                    if i in labels or i + 1 in labels:
+                        for parts, own in trained:
+                            weights[i][np.ix_(parts[i], parts[i + 1])] = own[i]
+                    else:
+                        weights[i] = np.mean([own[i] for _, own in trained], axis=0)
+                done += count
+        return weights
+
+    def test_rounds_are_what_numpy_makes_of_them(self):
+        for sites, steps, labels in ((2, 3, []), (3, 2, []), (2, 2, [1, 2, 3]), (3, 3, [1, 2, 3]), (4, 1, [2]), (2, 3, [1])):
+            with self.subTest(sites=sites, steps=steps, labels=labels):
+                name = f"save-{sites}-{steps}-{len(labels)}"
+                divided = ["--subnets", ",".join(f"h{layer}" for layer in labels)] if labels else []
+                arguments = ["--epochs", "2", "--seed", "5", "--local-steps", str(steps), *divided]
+                self.train(*arguments, "--sites", str(sites), "--save", self.path(name), program=self.deep)
+                expected = self.by_numpy(sites, steps, labels)
+                states = self.states(name)
+                for i, weights in enumerate(expected, 1):
+                    np.testing.assert_allclose(states[f"W{i}"], weights, rtol=1e-4, atol=1e-5, err_msg=f"W{i}")
+                self.train(*arguments, "--threads", "1", "--save", self.path(name + "-job"), program=self.deep,
+                           run=lambda *given, n=sites: job(n, *given))
+                self.assert_same_states(self.states(name + "-job"), states)
+
+    def test_one_site_is_plain_training_to_the_bit(self):
+        for program, subnets in ((self.deep, ["--subnets", "h1,h2,h3"]), (self.layers, ["--subnets", "h"]),
+                                 (self.program, [])):
+            with self.subTest(program=program):
+                name = os.path.basename(program)
+                common = ["--epochs", "3", "--hold-out", "0.2", "--save"]
+                plain = self.train(*common, self.path("plain" + name), program=program)
+                local = self.train(*common, self.path("local" + name), "--local-steps", "3", *subnets, program=program)
+                self.assert_same_states(self.states("local" + name), self.states("plain" + name))
+                for mine, other in zip(local["epochs"], plain["epochs"], strict=True):
+                    self.assertEqual(mine["test"], other["test"])
+                    self.assertAlmostEqual(mine["training"]["loss"], other["training"]["loss"], places=12)
+
+    def test_bytes_are_those_of_the_formula(self):
+        first, last = WIDTHS[0] * WIDTHS[1], WIDTHS[3] * WIDTHS[4]
+        middle = WIDTHS[1] * WIDTHS[2] + WIDTHS[2] * WIDTHS[3]
+        for sites in (1, 2, 4):
+            for steps in (1, 2):
+                with self.subTest(sites=sites, steps=steps):
+                    local = ["--epochs", "1", "--sites", str(sites), "--local-steps", str(steps)]
+                    rounds = -(-(10 // sites) // steps)
+                    divided = self.train(*local, "--subnets", "h1,h2,h3", program=self.deep)["epochs"][0]["bytes_moved"]
+                    self.assertEqual(divided, 2 * 4 * rounds * (first + last + middle / sites), "out and back, 4 bytes each")
+                    whole = self.train(*local, program=self.deep)["epochs"][0]["bytes_moved"]
+                    self.assertEqual(whole, 2 * 4 * rounds * sites * (first + last + middle))
+                    biased = DEEP.replace("state W4", "state D[l] = 0\nstate W4").replace("(sum[h3]", "(D[l] + sum[h3]")
+                    program = self.text_file("biased.ein", biased.replace("over W1,", "over D, W1,"))
+                    more = self.train(*local, "--subnets", "h1,h2,h3", program=program)["epochs"][0]["bytes_moved"]
+                    self.assertEqual(more - divided, 2 * 4 * rounds * sites * WIDTHS[4], "what is averaged goes to all")
+
+    def test_moments_go_with_their_weights(self):
+        report = self.train("--epochs", "1", "--sites", "2", "--local-steps", "2", "--subnets", "h", program=self.layers,
+                            batch=12)
+        self.assertEqual(report["epochs"][0]["bytes_moved"], 2 * 4 * 2 * 3 * (6 * 16 + 16 * 3), "weights and two moments")
+
+    def test_it_goes_on_to_the_bit(self):
+        for run, more in ((None, ["--sites", "3"]), (lambda *given: job(3, *given), ["--threads", "1"])):
+            with self.subTest(more=more):
+                arguments = ["--local-steps", "2", "--subnets", "h", "--hold-out", "0.1", *more]
+                name = str(run is None)
+                whole = self.train("--epochs", "4", "--save", self.path("whole" + name), *arguments, program=self.layers,
+                                   run=run, batch=5)
+                half = self.path("half" + name)
+                self.train("--epochs", "2", "--save", half, "--save-every", "4", *arguments, program=self.layers, run=run,
+                           batch=5)
+                os.remove(sorted(pathlib.Path(half).iterdir())[-1])
+                rest = self.train("--epochs", "4", "--save", half, "--resume", half, *arguments, program=self.layers,
+                                  run=run, batch=5)
+                self.assert_same_states(self.states("half" + name), self.states("whole" + name))
+                self.assertEqual(rest["epochs"][-1]["test"], whole["epochs"][-1]["test"])
+
+    def test_labels_that_cannot_be_divided(self):
+        text = LAYERS.replace("output loss", "state K[d] = 1\nG[b,h] = sum[d] pad(H[b,h+d], 0) * K[d]\n"
+                              "n[] = sum[b,h] G[b,h]\nm[] = sum[b,h] H[b,h] * f32(h)\noutput loss, n, m").replace(
+                                  "dims b=12", "dims d=3 b=12")
+        odd = self.text_file("odd.ein", text)
+
+        def refuse(label, *mentions, program=self.layers, sites="2"):
+            self.refuse(1, "train", program, *self.feeds, "--batch", "b=10", "--epochs", "1", "--sites", sites,
+                        "--local-steps", "2", "--subnets", label, mentions=mentions)
+
+        refuse("f", "'f'", "input X[b,f]")
+        refuse("b", "'b'", "input Y[b]")
+        refuse("k", "no label of that name")
+        refuse("h", "'h'", "number", program=odd)
+        refuse("d", "'d'", "window", program=odd)
+        refuse("l", "'l'", "number", "'loss'")
+        refuse("h", "16 values", "17 sites", sites="17")
+        free = self.text_file("free.ein", LAYERS.replace("output", "r[] = sum[q] uniform(3) * q\noutput")
+                              .replace("dims", "dims q=5"))
+        refuse("q", "'q'", program=free)
+
+    def test_options_that_do_not_fit(self):
+        def refuse(*arguments, mentions, program=self.layers):
+            self.refuse(1, "train", program, *self.feeds, "--batch", "b=10", "--epochs", "1", *arguments, mentions=mentions)
+
+        refuse("--subnets", "h", mentions=["--local-steps"])
+        refuse("--local-steps", "2", "--planner", "data", mentions=["--planner"])
+        refuse("--local-steps", "0", mentions=["--local-steps"])
+        refuse("--local-steps", "2", "--keep-last", mentions=["--keep-last"])
+        refuse("--local-steps", "2", "--sites", "11", mentions=["10 batches", "11 sites"])
+        until = self.text_file("until.ein", PROGRAM + "until loss[] < 0.5\n")
+        refuse("--local-steps", "2", program=until, mentions=["until"])
+
+
+if __name__ == "__main__":
+    main()

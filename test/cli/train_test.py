@@ -1,0 +1,449 @@
+"""`einrel train`: feeds, epochs, evaluation, checkpoints; in one process, on sites and on ranks, against NumPy."""
+
+import csv
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import time
+import xml.etree.ElementTree
+
+import numpy as np
+
+import einrel_process
+from einrel_process import ProgramTest, job, main
+
+# Softmax regression with momentum: what a step does is easily written down in NumPy.
+PROGRAM = """dims b=10 f=6 l=3
+input Y[b] : i64, X[b,f]
+state W[f,l] = 0.1 * normal(1)
+state B[l] = 0
+Z[b,l] = B[l] + sum[f] X[b,f] * W[f,l]
+LogP[b,l] = logsoftmax[l](Z[b,l])
+loss[] = -mean[b] (sum[l] where(l == Y[b], LogP[b,l], 0))
+accuracy[] = mean[b] (Y[b] == argmax[l] Z[b,l])
+minimize loss over W, B by momentum(0.1, 0.9)
+output loss, accuracy
+"""
+LAYERS = """dims b=12 f=6 h=16 l=3
+input Y[b] : i64, X[b,f]
+state W1[f,h] = 0.4 * normal(1)
+state W2[h,l] = 0.3 * normal(2)
+H[b,h] = relu(sum[f] X[b,f] * W1[f,h])
+LogP[b,l] = logsoftmax[l](sum[h] H[b,h] * W2[h,l])
+loss[] = -mean[b] (sum[l] where(l == Y[b], LogP[b,l], 0))
+minimize loss over W1, W2 by adam(0.01)
+output loss
+"""
+
+
+def philox(counter, key):
+    """Philox 4x32-10 (Salmon et al. 2011), written down from the paper."""
+    (a, b, c, d), (k, m) = counter, key
+    for _ in range(10):
+        p, q = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = q >> 32 ^ b ^ k, q & 0xFFFFFFFF, p >> 32 ^ d ^ m, p & 0xFFFFFFFF
+        k, m = k + 0x9E3779B9 & 0xFFFFFFFF, m + 0xBB67AE85 & 0xFFFFFFFF
+    return a, b
+
+
+def stream_of(name):
+    value = 2166136261
+    for byte in name.encode():
+        value = (value ^ byte) * 16777619 & 0xFFFFFFFF
+    return value
+
+
+def shuffled(count, seed, turn, purpose):
+    """docs/training.md: Fisher and Yates, from the end, with a number for each place."""
+    order = list(range(count))
+    for left in range(count, 1, -1):
+        high, low = philox((left, 0, turn, stream_of(purpose)), (seed & 0xFFFFFFFF, seed >> 32))
+        at = int(((high << 32 | low) >> 11) * 2.0**-53 * left)
+        order[left - 1], order[at] = order[at], order[left - 1]
+    return order
+
+
+def softmax(z):
+    powers = np.exp(z - z.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+def evaluated(w, b, x, y):
+    p = softmax(x @ w + b)
+    return -np.log(p[np.arange(len(y)), y]).mean(), (p.argmax(1) == y).mean()
+
+
+def trained(w, b, x, y, batches):
+    """Momentum in double precision; the mean loss of all samples, each before its step."""
+    velocity_w, velocity_b, losses = np.zeros_like(w), np.zeros_like(b), []
+    for batch in batches:
+        loss, _ = evaluated(w, b, x[batch], y[batch])
+        losses += [loss] * len(batch)
+        error = (softmax(x[batch] @ w + b) - np.eye(3)[y[batch]]) / len(batch)
+        velocity_w = 0.9 * velocity_w + x[batch].T @ error
+        velocity_b = 0.9 * velocity_b + error.sum(0)
+        w, b = w - 0.1 * velocity_w, b - 0.1 * velocity_b
+    return w, b, losses
+
+
+def in_batches(order, size, keep_last=False):
+    whole = [order[at:at + size] for at in range(0, len(order), size)]
+    return whole if keep_last or len(whole[-1]) == size else whole[:-1]
+
+
+class TrainTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        rng = np.random.default_rng(3)
+        self.x = rng.standard_normal((100, 6)).astype(np.float32)
+        self.y = (self.x @ rng.standard_normal((6, 3))).argmax(1)
+        np.save(self.path("x.npy"), self.x)
+        np.save(self.path("y.npy"), self.y.astype(np.uint8))
+        self.program = self.text_file("regression.ein", PROGRAM)
+        self.layers = self.text_file("layers.ein", LAYERS)
+        self.feeds = ["--feed", f"X={self.path('x.npy')}", "--feed", f"Y={self.path('y.npy')}"]
+
+    def train(self, *arguments, program=None, run=None, batch=10):
+        """What --json says."""
+        result = (run or self.succeed)("train", program or self.program, *self.feeds, "--batch", f"b={batch}", "--json",
+                                       *arguments)
+        self.assertEqual(result.code, 0, result)
+        return json.loads(result.out)
+
+    def states(self, folder):
+        """Those of the last checkpoint, which is a .safetensors file, read without einrel."""
+        newest = sorted(pathlib.Path(self.path(folder)).glob("step-*.safetensors"))[-1]
+        data = newest.read_bytes()
+        length = int.from_bytes(data[:8], "little")
+        types = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
+        tensors = {}
+        for name, entry in json.loads(data[8:8 + length]).items():
+            begin, end = entry["data_offsets"]
+            values = np.frombuffer(data[8 + length + begin:8 + length + end], types[entry["dtype"]])
+            tensors[name] = values.reshape(entry["shape"])
+        return tensors
+
+    def assert_same_states(self, got, expected, tolerance=None):
+        for name in (name for name in expected if not name.startswith("train.")):
+            if tolerance is None:
+                np.testing.assert_array_equal(got[name], expected[name], err_msg=name)
+            else:
+                np.testing.assert_allclose(got[name], expected[name], rtol=tolerance, atol=tolerance, err_msg=name)
+
+    def first_states(self, *arguments):
+        self.succeed("run", self.program, "--random", "1", "--save", self.path("first.npz"), "--steps", "1", "--scalar",
+                     *arguments)
+
+
+class Epochs(TrainTest):
+    def begin(self):
+        """The weights before the first step, by a program that does not change them."""
+        text = PROGRAM.replace("minimize", "#").replace("output", "next W[f,l] = W[f,l]\noutput")
+        still = self.text_file("still.ein", text)
+        self.succeed("run", still, "--random", "1", "--save", self.path("first.npz"))
+        with np.load(self.path("first.npz")) as first:
+            return first["W"].astype(float), first["B"].astype(float)
+
+    def test_epochs_are_what_numpy_makes_of_the_same_order(self):
+        for arguments, keep_last in (([], False), (["--keep-last"], True)):
+            for size in (10, 12):
+                with self.subTest(size=size, keep_last=keep_last):
+                    folder = f"save-{size}-{keep_last}"
+                    report = self.train("--epochs", "3", "--seed", "7", "--hold-out", "0.2", "--save", self.path(folder),
+                                        *arguments, batch=size)
+                    held = shuffled(100, 7, 0, "hold-out")
+                    test, rest = sorted(held[:20]), sorted(held[20:])
+                    batches = [in_batches([rest[at] for at in shuffled(80, 7, epoch, "epoch")], size, keep_last)
+                               for epoch in range(3)]
+                    w, b = self.begin()
+                    w, b, losses = trained(w, b, self.x.astype(float), self.y, sum(batches, []))
+                    states = self.states(folder)
+                    np.testing.assert_allclose(states["W"], w, rtol=2e-4, atol=2e-5)
+                    np.testing.assert_allclose(states["B"], b, rtol=2e-4, atol=2e-5)
+                    last = report["epochs"][-1]
+                    seen = sum(map(len, batches[-1]))
+                    self.assertAlmostEqual(last["training"]["loss"], np.mean(losses[-seen:]), places=4)
+                    loss, accuracy = evaluated(w, b, self.x[test].astype(float), self.y[test])
+                    self.assertAlmostEqual(last["test"]["loss"], loss, places=4)
+                    self.assertAlmostEqual(last["test"]["accuracy"], accuracy, places=6)
+                    self.assertEqual(report["steps"], sum(map(len, batches)))
+
+    def test_curves_are_equal_on_ranks_and_for_every_planner(self):
+        arguments = ["--epochs", "2", "--hold-out", "0.25", "--keep-last", "--save"]
+        alone = self.train(*arguments, self.path("alone"), program=self.layers)
+        for ranks in (1, 2, 3, 4):
+            for more in ([], ["--planner", "data"], ["--planner", "tensor"], ["--cost", "bytes"]):
+                with self.subTest(ranks=ranks, more=more):
+                    folder = f"job-{ranks}-{'-'.join(more)}"
+                    report = self.train(*arguments, self.path(folder), "--threads", "1", *more, program=self.layers,
+                                        run=lambda *given, n=ranks: job(n, *given))
+                    self.assert_same_states(self.states(folder), self.states("alone"), 2e-4)
+                    for mine, other in zip(report["epochs"], alone["epochs"], strict=True):
+                        self.assertAlmostEqual(mine["training"]["loss"], other["training"]["loss"], places=4)
+                        self.assertAlmostEqual(mine["test"]["loss"], other["test"]["loss"], places=4)
+                    sites = self.train("--epochs", "2", "--hold-out", "0.25", "--keep-last", "--sites", str(ranks), *more,
+                                       program=self.layers)
+                    self.assertAlmostEqual(sites["epochs"][1]["test"]["loss"], alone["epochs"][1]["test"]["loss"], places=4)
+
+    def test_samples_stand_along_any_dimension(self):
+        turned = PROGRAM.replace(": i64, X[b,f]", ": i64, X[f,b]").replace("X[b,f] *", "X[f,b] *")
+        np.save(self.path("t.npy"), self.x.T)
+        self.train("--epochs", "2", "--save", self.path("straight"))
+        self.feeds[1] = f"X={self.path('t.npy')}"
+        self.train("--epochs", "2", "--save", self.path("turned"), program=self.text_file("turned.ein", turned))
+        self.assert_same_states(self.states("turned"), self.states("straight"), 1e-5)
+
+    def test_tables_are_feeds(self):
+        self.train("--epochs", "2", "--save", self.path("arrays"))
+        with open(self.path("table.csv"), "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([*(f"f{i}" for i in range(6)), "class"])
+            writer.writerows([*map(repr, map(float, row)), label] for row, label in zip(self.x, self.y, strict=True))
+        for number, (columns, label) in enumerate((("f0..f5", "class"), ("1..6", "7"))):
+            with self.subTest(columns=columns):
+                self.feeds = ["--feed", f"X={self.path('table.csv')}:{columns}", "--feed",
+                              f"Y={self.path('table.csv')}:{label}"]
+                self.train("--epochs", "2", "--save", self.path(f"table-{number}"))
+                self.assert_same_states(self.states(f"table-{number}"), self.states("arrays"))
+
+    def test_a_test_set_is_evaluated_to_its_last_sample(self):
+        np.save(self.path("tx.npy"), self.x[:37])
+        np.save(self.path("ty.npy"), self.y[:37].astype(np.int16))
+        report = self.train("--epochs", "1", "--save", self.path("save"), "--test", f"X={self.path('tx.npy')}", "--test",
+                            f"Y={self.path('ty.npy')}")
+        states = self.states("save")
+        loss, accuracy = evaluated(states["W"].astype(float), states["B"].astype(float), self.x[:37].astype(float),
+                                   self.y[:37])
+        self.assertAlmostEqual(report["epochs"][0]["test"]["loss"], loss, places=5)
+        self.assertAlmostEqual(report["epochs"][0]["test"]["accuracy"], accuracy, places=6)
+
+    def test_statistics_of_training_take_the_place_of_a_batch_s_own(self):
+        text = """dims b=10 f=6 l=3
+input Y[b] : i64, X[b,f]
+state W[f,l] = 0.1 * normal(1)
+S[b,l] = sum[f] X[b,f] * W[f,l]
+m[l] = mean[b] S[b,l]
+v[l] = mean[b] sq(S[b,l] - m[l])
+LogP[b,l] = logsoftmax[l]((S[b,l] - m[l]) / sqrt(v[l] + 0.01))
+loss[] = -mean[b] (sum[l] where(l == Y[b], LogP[b,l], 0))
+minimize loss over W by sgd(0.5)
+output loss
+"""
+        program = self.text_file("normalised.ein", text)
+        for run, more in ((None, []), (lambda *given: job(2, *given), ["--threads", "1"])):
+            with self.subTest(more=more):
+                folder = f"save{len(more)}"
+                report = self.train("--epochs", "2", "--hold-out", "0.25", "--calibrate-with", "50", "--save",
+                                    self.path(folder), *more, program=program, run=run)
+                held = shuffled(100, 0, 0, "hold-out")
+                test, rest = sorted(held[:25]), sorted(held[25:])
+                w = self.states(folder)["W"].astype(float)
+                known = self.x[rest[:50]] @ w
+                z = (self.x[test] @ w - known.mean(0)) / np.sqrt(known.var(0) + 0.01)
+                loss = -np.log(softmax(z)[np.arange(25), self.y[test]]).mean()
+                self.assertAlmostEqual(report["epochs"][-1]["test"]["loss"], loss, places=5)
+
+    def test_it_ends_where_the_condition_holds(self):
+        program = self.text_file("until.ein", PROGRAM + "until loss[] < 0.5\n")
+        report = self.train("--epochs", "100", program=program)
+        self.assertTrue(report["until"])
+        self.assertLess(report["steps"], 1000)
+        text = self.succeed("train", program, *self.feeds, "--batch", "b=10", "--epochs", "100").out
+        self.assertIn(f"`until` holds after {report['steps']} steps", text)
+
+    def test_log_and_curve(self):
+        log = self.path("log.csv")
+        report = self.train("--epochs", "3", "--hold-out", "0.2", "--log", log, "--save", self.path("save"))
+        with open(log, encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([int(row["epoch"]) for row in rows], [1, 2, 3])
+        for row, epoch in zip(rows, report["epochs"], strict=True):
+            self.assertAlmostEqual(float(row["loss"]), epoch["training"]["loss"], places=6)
+            self.assertAlmostEqual(float(row["test_accuracy"]), epoch["test"]["accuracy"], places=6)
+        svg = xml.etree.ElementTree.parse(self.path("log.svg")).getroot()
+        lines = svg.findall("{http://www.w3.org/2000/svg}polyline")
+        self.assertEqual([len(line.get("points").split()) for line in lines], [3] * 4, "two names, training and test")
+        self.train("--epochs", "5", "--hold-out", "0.2", "--log", log, "--resume", self.path("save"))
+        with open(log, encoding="utf-8") as file:
+            self.assertEqual([int(row["epoch"]) for row in csv.DictReader(file)], [1, 2, 3, 4, 5])
+
+    def test_what_is_said(self):
+        result = self.succeed("train", self.program, *self.feeds, "--batch", "b=30", "--epochs", "2", "--report", "loss",
+                              "--progress", "always")
+        self.assertRegex(result.out, r"\A +epoch +steps +samples/s +loss\n( +\d+ +\d+ +\d+ +[\d.]+\n){2}\Z")
+        self.assertIn("leaves out 10 samples", result.err)
+
+
+class Refused(TrainTest):
+    def refuse_training(self, *arguments, mentions=(), feeds=None, program=None, code=1):
+        return self.refuse(code, "train", program or self.program, *(feeds or self.feeds), "--epochs", "1", *arguments,
+                           mentions=mentions)
+
+    def feed(self, name, values, what="X"):
+        np.save(self.path(name), values)
+        return [word.replace(self.path({"X": "x.npy", "Y": "y.npy"}[what]), self.path(name)) for word in self.feeds]
+
+    def test_feeds_that_do_not_fit(self):
+        batch = ["--batch", "b=10"]
+        short = self.feed("short.npy", self.y[:99].astype(np.uint8), "Y")
+        self.refuse_training(*batch, feeds=short, mentions=["100 samples", "99", "short.npy"])
+        self.refuse_training(*batch, feeds=self.feed("wide.npy", np.zeros((100, 7), np.float32)), mentions=["f", "7"])
+        self.refuse_training(*batch, feeds=self.feed("flat.npy", np.zeros(100, np.float32)), mentions=["X[b,f]", "(100,)"])
+        self.refuse_training(*batch, feeds=self.feed("double.npy", self.x.astype(float)), mentions=["f64", "f32", "X"])
+        self.refuse_training(*batch, feeds=self.feed("none.npy", np.zeros((0, 6), np.float32)), mentions=["0 samples"])
+        none = [word.replace("y.npy", "no-y.npy") for word in self.feed("none.npy", np.zeros((0, 6), np.float32))]
+        np.save(self.path("no-y.npy"), self.y[:0].astype(np.uint8))
+        self.refuse_training(*batch, feeds=none, mentions=["no samples"])
+        self.refuse_training(*batch, feeds=self.feeds[:2], mentions=["Y[b]", "--feed Y=FILE"])
+        self.refuse_training(*batch, feeds=[*self.feeds, "--feed", "Z=z.npy"], mentions=["no input 'Z'"])
+        with open(self.path("x.npy"), "rb") as file:
+            data = file.read()
+        with open(self.path("cut.npy"), "wb") as file:
+            file.write(data[:-100])
+        cut = [word.replace("x.npy", "cut.npy") for word in self.feeds]
+        self.refuse_training(*batch, feeds=cut, mentions=["cut.npy"])
+
+    def test_samples_that_are_no_numbers(self):
+        x = self.x.copy()
+        x[41, 3] = np.nan
+        for run in (einrel_process.einrel, lambda *given: job(2, *given)):
+            result = run("train", self.program, *self.feed("nan.npy", x), "--batch", "b=10", "--epochs", "1")
+            self.assertEqual(result.code, 1, result)
+            self.assertRegex(result.err, r"sample 41 .*nan\.npy.*'X'")
+
+    def test_options_that_do_not_fit(self):
+        self.refuse_training("--batch", "b=101", mentions=["101", "100 samples", "--keep-last"])
+        self.refuse_training("--batch", "q=10", mentions=["'q'", "X[b,f]"])
+        self.refuse_training("--batch", "10", mentions=["--batch"])
+        self.refuse_training("--batch", "b=0", mentions=["--batch b", "1 or more"])
+        self.refuse_training("--batch", "b=10", "--report", "los", mentions=["did you mean 'loss'"])
+        self.refuse_training("--batch", "b=10", "--report", "Z", mentions=["(10, 3)"])
+        self.refuse_training("--batch", "b=10", "--hold-out", "1.5", mentions=["--hold-out"])
+        self.refuse_training("--batch", "b=10", "--hold-out", "0.001", mentions=["no sample to test on"])
+        self.refuse_training("--batch", "b=10", "--log", self.path("log.txt"), mentions=["FILE.csv"])
+        self.refuse_training("--batch", "b=10", "--dim", "b=3", mentions=["--batch"])
+        self.refuse_training("--batch", "b=10", "--save-every", "3", mentions=["--save"])
+        self.refuse_training("--batch", "b=10", "--planner", "table-1", mentions=["states"])
+        still = self.text_file("still.ein", "dims b=3\ninput X[b]\ny[] = sum[b] X[b]\n")
+        self.refuse_training("--batch", "b=10", program=still, feeds=self.feeds[:2], mentions=["shape"])
+        still = self.text_file("still.ein", "dims b=3 f=6\ninput X[b,f]\ny[] = sum[b,f] X[b,f]\n")
+        self.refuse_training("--batch", "b=10", program=still, feeds=self.feeds[:2], mentions=["learns nothing"])
+
+    def test_tables_with_mistakes(self):
+        for text, mentions in (("1,2\n3,x\n", ["line 2", "column 2", "'x'"]), ("1,2\n3\n", ["line 2", "1 field"]),
+                               ("", ["no numbers"]), ("1,2\n3,\n", ["column 2", "''"])):
+            with self.subTest(text=text):
+                table = self.text_file("bad.csv", text)
+                self.refuse_training("--batch", "b=1", feeds=["--feed", f"X={table}", *self.feeds[2:]], mentions=mentions)
+        table = self.text_file("bad.csv", "a,b\n1,2\n")
+        self.refuse_training("--batch", "b=1", feeds=["--feed", f"X={table}:c", *self.feeds[2:]], mentions=["'c'", "2 columns"])
+        table = self.text_file("bad.csv", "1.5\n2\n")
+        self.refuse_training("--batch", "b=1", feeds=[*self.feeds[:2], "--feed", f"Y={table}:1"],
+                             mentions=["'1.5'", "whole number"])
+
+
+class Checkpoints(TrainTest):
+    def test_training_that_was_stopped_goes_on_to_the_bit(self):
+        for run, more in ((None, []), (None, ["--sites", "3"]), (lambda *given: job(3, *given), ["--threads", "1"])):
+            with self.subTest(more=more):
+                name = f"{len(more)}-{run is None}"
+                arguments = ["--hold-out", "0.2", "--keep-last", *more]
+                whole = self.train("--epochs", "4", "--save", self.path("whole" + name), *arguments, program=self.layers,
+                                   run=run, batch=12)
+                half = self.path("half" + name)
+                self.train("--epochs", "2", "--save", half, "--save-every", "5", *arguments, program=self.layers, run=run,
+                           batch=12)
+                self.assertEqual(len(os.listdir(half)), 2, "the last two are kept")
+                # The newest one is that of the end; the one before it was in the middle of an epoch.
+                os.remove(sorted(pathlib.Path(half).iterdir())[-1])
+                self.assertTrue(os.listdir(half)[0].endswith("10.safetensors"), os.listdir(half))
+                rest = self.train("--epochs", "4", "--save", half, "--resume", half, *arguments, program=self.layers,
+                                  run=run, batch=12)
+                self.assert_same_states(self.states("half" + name), self.states("whole" + name))
+                for mine, other in zip(rest["epochs"], whole["epochs"][1:], strict=True):
+                    self.assertEqual((mine["epoch"], mine["steps"]), (other["epoch"], other["steps"]))
+                    self.assertEqual(mine["training"], other["training"])
+                    self.assertEqual(mine["test"], other["test"])
+
+    def test_what_cannot_be_resumed(self):
+        save = self.path("save")
+        self.train("--epochs", "1", "--save", save)
+        batch = ["--batch", "b=10"]
+
+        def refuse(mentions, *arguments, program=None):
+            self.refuse(1, "train", program or self.program, *self.feeds, "--epochs", "2", *arguments, mentions=mentions)
+
+        refuse(["--seed 0, not 1"], *batch, "--resume", save, "--seed", "1")
+        refuse(["10 samples, not 20"], "--batch", "b=20", "--resume", save)
+        refuse(["100 samples", "80"], *batch, "--hold-out", "0.2", "--resume", save)
+        other = self.text_file("other.ein", PROGRAM.replace("0.1, 0.9", "0.2, 0.9"))
+        refuse(["another program"], *batch, "--resume", save, program=other)
+        refuse(["no checkpoint"], *batch, "--resume", self.folder)
+        refuse(["holds checkpoints", "--resume"], *batch, "--save", save)
+        remarked = self.text_file("remarked.ein", "# A remark changes nothing.\n" + PROGRAM)
+        self.succeed("train", remarked, *self.feeds, *batch, "--epochs", "2", "--resume", save)
+        newest = sorted(pathlib.Path(save).iterdir())[-1]
+        newest.with_name("step-000000005.safetensors").write_bytes(newest.read_bytes())
+        newest.write_bytes(newest.read_bytes()[:-20])
+        refuse([newest.name, "step-000000005.safetensors is the one before it"], *batch, "--resume", save)
+
+    def test_states_are_read_by_run(self):
+        save = self.path("save")
+        self.train("--epochs", "1", "--save", save)
+        newest = sorted(pathlib.Path(save).iterdir())[-1]
+        self.succeed("run", self.program, "--random", "1", "--load", newest)
+
+    def test_a_kill_at_any_moment_leaves_a_complete_checkpoint(self):
+        # Large states: most of the time, a checkpoint is being written.
+        program = self.text_file("large.ein", "dims b=10 f=6 k=200000\ninput X[b,f]\nstate s[k] = f32(1)\n"
+                                              "m[] = mean[b,f] X[b,f]\nnext s[k] = s[k] * (1 + 0.001 * m[])\noutput m\n")
+        begin = ["train", program, *self.feeds[:2], "--batch", "b=10", "--save-every", "1", "--epochs"]
+        start = time.monotonic()
+        self.succeed(*begin, "1", "--save", self.path("timed"))
+        seconds = time.monotonic() - start
+        for moment in range(50):
+            save = self.path(f"save{moment}")
+            run = subprocess.Popen([einrel_process.PROGRAM, *begin, "1000", "--save", save], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+            time.sleep(seconds * (0.5 + moment / 50))
+            run.send_signal(signal.SIGKILL)
+            run.wait()
+            einrel_process.cases += 1
+            there = sorted(pathlib.Path(save).glob("step-*")) if os.path.isdir(save) else []
+            if not there:
+                continue
+            done = int(there[-1].stem.removeprefix("step-"))
+            np.testing.assert_array_equal(self.states(f"save{moment}")["iteration"], done)
+            if moment % 10 == 9:
+                epochs = str(done // 10 + 1)
+                result = self.succeed(*begin, epochs, "--save", save, "--resume", save)
+                self.assertIn("saved", result.out)
+            for path in there:
+                path.unlink(missing_ok=True)
+
+    def test_a_full_disk_is_said_and_loses_nothing(self):
+        program = self.text_file("large.ein", "dims b=10 f=6 k=100000\ninput X[b,f]\nstate s[k] = f32(1)\n"
+                                              "m[] = mean[b,f] X[b,f]\nnext s[k] = s[k] + m[]\noutput m\n")
+        begin = ["train", program, *self.feeds[:2], "--batch", "b=10", "--epochs"]
+        save = self.path("save")
+        self.succeed(*begin, "1", "--save", save)
+        before = self.states("save")
+
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+
+        result = einrel_process.einrel(*begin, "3", "--save", save, "--resume", save, preexec_fn=small_files)
+        self.assertEqual(result.code, 2, result)
+        self.assertEqual(result.err.count("note: no checkpoint after"), 2, result)
+        self.assertIn("training goes on", result.err)
+        self.assertRegex(result.err, "error: .*step-000000030.safetensors")
+        self.assert_same_states(self.states("save"), before)
+        self.assertEqual(os.listdir(save), ["step-000000010.safetensors"], "nothing half-written is left")
+        self.succeed(*begin, "3", "--save", save, "--resume", save)
+
+
+if __name__ == "__main__":
+    main()

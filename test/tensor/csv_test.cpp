@@ -1,0 +1,71 @@
+#include "tensor/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tensor/compose.h"
+
+namespace einrel {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+Tensor table(const std::string& text, const std::string& columns = "", DType dtype = DType::f64) {
+  return parse_csv(in_memory(text, "t.csv"), columns, dtype);
+}
+
+std::string complaint(const std::string& text, const std::string& columns = "", DType dtype = DType::f64) {
+  return user_error_of([&] { table(text, columns, dtype); });
+}
+
+TEST(ReadCsv, RowsAndColumnsWithOrWithoutNames) {
+  for (const std::string text :
+       {"1,2,3\n4,5,6\n", "a,b,c\n1,2,3\n4,5,6", "\xef\xbb\xbf\"a\",b,c\r\n 1 , 2 ,3\r\n\r\n4,5,6\r\n",
+        "a;b;c\n1;2;3\n4;5;6\n", "1\t2\t3\n4\t5\t6\n"}) {
+    const Tensor all = table(text);
+    EXPECT_EQ(all.shape(), make_shape({2, 3})) << text;
+    EXPECT_EQ(values_of(all), (std::vector<double>{1, 2, 3, 4, 5, 6})) << text;
+  }
+}
+
+TEST(ReadCsv, ColumnsByNameAndNumber) {
+  const std::string text = "a,b,c\n1,2,3\n4,5,6\n";
+  EXPECT_EQ(table(text, "b").shape(), make_shape({2}));
+  EXPECT_EQ(values_of(table(text, "b")), (std::vector<double>{2, 5}));
+  EXPECT_EQ(values_of(table(text, "3")), (std::vector<double>{3, 6}));
+  EXPECT_EQ(table(text, "b..c").shape(), make_shape({2, 2}));
+  EXPECT_EQ(values_of(table(text, "b..3")), (std::vector<double>{2, 3, 5, 6}));
+  EXPECT_THAT(complaint(text, "d"), HasSubstr("3 columns"));
+  EXPECT_THAT(complaint("width,b\n1,2\n", "widht"), HasSubstr("did you mean 'width'?"));
+  EXPECT_THAT(complaint(text, "0"), HasSubstr("no column '0'"));
+  EXPECT_THAT(complaint(text, "c..a"), HasSubstr("c..a"));
+}
+
+TEST(ReadCsv, NumbersOfEveryType) {
+  EXPECT_EQ(table("9007199254740993\n", "1", DType::i64).load<std::int64_t>(0), 9007199254740993);
+  EXPECT_EQ(table("+3\n", "1", DType::i32).load<std::int32_t>(0), 3);
+  EXPECT_EQ(table("0.1\n", "1", DType::f32).load<float>(0), 0.1F);
+  EXPECT_EQ(values_of(table("1e-400,1e400,-2.5e1,.5\n")), (std::vector<double>{0, HUGE_VAL, -25, 0.5}));
+  EXPECT_TRUE(std::isnan(values_of(table("nan,1\n")).front()));
+  EXPECT_EQ(values_of(table("0,2\n", "", DType::boolean)), (std::vector<double>{0, 1}));
+}
+
+TEST(ReadCsv, MistakesAreNamedWithTheirPlace) {
+  EXPECT_THAT(complaint(""), HasSubstr("t.csv holds no numbers"));
+  EXPECT_THAT(complaint("1,2\n\n3,x\n"), HasSubstr("t.csv, line 3: column 2: 'x' is no number"));
+  EXPECT_THAT(complaint("1,2\n3,\n"), HasSubstr("'' is no number"));
+  EXPECT_THAT(complaint("1,2\n3\n"), HasSubstr("line 2: 1 field, but the first line has 2"));
+  EXPECT_THAT(complaint("1,2\n3,4,5\n"), HasSubstr("line 2: 3 fields"));
+  EXPECT_THAT(complaint("1.5\n", "1", DType::i64), HasSubstr("whole number of 64 bits"));
+  EXPECT_THAT(complaint("3000000000\n", "1", DType::i32), HasSubstr("whole number of 32 bits"));
+}
+
+TEST(ReadCsv, NamesAloneAreATableWithoutRows) { EXPECT_EQ(table("a,b\n").shape(), make_shape({0, 2})); }
+
+}  // namespace
+}  // namespace einrel
