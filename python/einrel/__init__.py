@@ -71,9 +71,10 @@ from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, result_type
 from ._einsum import einsum
 from ._linalg import diagonal, matmul, outer, tensordot, trace, vecdot
-from ._native import Bug, ProgramError, RunError, RunReport, State, TensorInfo
+from ._native import Bug, Epoch, ProgramError, RunError, RunReport, State, TensorInfo, TrainResult
 from ._program import Program, Results, load_program, program
 from ._ranks import rank, ranks
+from ._train import train
 from ._reductions import (
     all,
     any,
@@ -203,6 +204,7 @@ atexit.register(_native.end_runs)
 __all__ = [
     "Array",
     "Bug",
+    "Epoch",
     "Program",
     "ProgramError",
     "Results",
@@ -210,6 +212,7 @@ __all__ = [
     "RunReport",
     "State",
     "TensorInfo",
+    "TrainResult",
     "__array_api_version__",
     "__array_namespace_info__",
     "__version__",
@@ -376,6 +379,7 @@ __all__ = [
     "tensordot",
     "tile",
     "trace",
+    "train",
     "transpose",
     "tril",
     "triu",

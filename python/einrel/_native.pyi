@@ -148,6 +148,64 @@ class RunReport:
     def read_back(self) -> int: ...
 
 @final
+class Epoch:
+    """What an epoch of training came to: means over samples, seconds so far, bytes that sites received so far."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def bytes_moved(self) -> int: ...
+    @property
+    def training(self) -> dict[str, float]: ...
+    @property
+    def test(self) -> dict[str, float]: ...
+
+@final
+class TrainResult:
+    """What training gives: the epochs, whether `until` ended it, the last checkpoint, what was learnt."""
+
+    @property
+    def epochs(self) -> list[Epoch]: ...
+    @property
+    def is_held(self) -> bool: ...
+    @property
+    def checkpoint(self) -> str | None: ...
+    @property
+    def state(self) -> State: ...
+
+@final
+class TrainOptions:
+    batch_label: str
+    batch: int
+    epochs: int
+    hold_out: float | None
+    scalars: dict[str, float]
+    keep_last: bool
+    seed: int
+    report: list[str]
+    calibrate_with: int | None
+    save: str
+    save_every: int | None
+    resume: str
+    log: str
+    local_steps: int | None
+    subnets: list[str]
+    threads: int | None
+    sites: int | None
+    planner: str | None
+    cost: str
+    machine: str | None
+    test: Mapping[str, Node | str]
+    inputs: Mapping[str, Node]
+    on_epoch: Callable[[Epoch], object] | None
+    on_note: Callable[[str], object] | None
+    def __init__(self) -> None: ...
+
+@final
 class TensorInfo:
     """A tensor that a program takes or gives; an extent that the data decide is None."""
 
@@ -172,6 +230,7 @@ class Program:
     def explain(self, how: ExplainOptions, /) -> str: ...
     def plan(self, how: ExplainOptions, /) -> str: ...
     def html(self, how: ExplainOptions, /) -> str: ...
+    def train(self, feeds: Mapping[str, Node | str], options: TrainOptions, /) -> TrainResult: ...
     def run(self, inputs: Mapping[str, Node], options: RunOptions, /) -> tuple[dict[str, Node], RunReport, State]: ...
 
 @final

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <future>
 #include <list>
 #include <stop_token>
@@ -55,17 +56,18 @@ class Stop {
   std::list<std::stop_source>::iterator place_;
 };
 
-/// A run on a thread of its own, with all that it needs: who waits for it may leave.
+/// Something that takes long on a thread of its own, with all that it needs: who waits for it may leave.
+template <class Result>
 class Running {
  public:
-  Running(api::Program program, api::Inputs inputs, api::RunOptions options)
-      : program_(std::move(program)), inputs_(std::move(inputs)), options_(std::move(options)) {}
+  using Action = std::function<Result(const std::stop_token&)>;
+  Running(Action action, std::stop_token stop) : action_(std::move(action)), stop_(std::move(stop)) {}
 
-  std::future<api::RunResult> result() { return result_.get_future(); }
+  std::future<Result> result() { return result_.get_future(); }
   void operator()() {
     try {
-      api::RunResult result = program_.run(inputs_, options_);
-      inputs_.clear();  // here only if nobody waits: that takes Python's lock
+      Result result = action_(stop_);
+      action_ = nullptr;  // what it holds goes here only if nobody waits: that takes Python's lock
       result_.set_value(std::move(result));
     } catch (...) {
       result_.set_exception(std::current_exception());
@@ -74,29 +76,28 @@ class Running {
 
  private:
   Counted counted_;  // goes last
-  api::Program program_;
-  api::Inputs inputs_;
-  api::RunOptions options_;
-  std::promise<api::RunResult> result_;
+  Action action_;
+  std::stop_token stop_;
+  std::promise<Result> result_;
 };
 
 /// Waits for a run that was asked to stop, but not for long: a call of LAPACK ends when it is done. On ranks, where
 /// nothing else may happen meanwhile, it is waited for.
-void leave(const std::future<api::RunResult>& result, bool on_ranks) {
+template <class Result>
+void leave(const std::future<Result>& result, bool on_ranks) {
   constexpr std::chrono::milliseconds long_enough{100};
   const nanobind::gil_scoped_release release;
   if (on_ranks) return result.wait();
   result.wait_for(long_enough);
 }
 
-/// Runs a program on another thread, while this one looks for signals.
-api::RunResult run_watched(const api::Program& program, const api::Inputs& inputs, api::RunOptions options) {
+/// Does something on another thread, while this one looks for signals.
+template <class Result>
+Result watched(typename Running<Result>::Action action, bool on_ranks) {
   constexpr std::chrono::milliseconds often_enough{50};  // for who pressed Ctrl-C
   const Stop stop;
-  options.stop = (*stop).get_token();
-  const bool on_ranks = options.ranks && options.ranks->count() > 1;
-  const auto running = std::make_shared<Running>(program, inputs, std::move(options));
-  std::future<api::RunResult> result = running->result();
+  const auto running = std::make_shared<Running<Result>>(std::move(action), (*stop).get_token());
+  std::future<Result> result = running->result();
   std::thread([running] { (*running)(); }).detach();
   while (true) {
     {
@@ -137,12 +138,31 @@ api::RunResult LastingProgram::run(const api::Inputs& inputs, api::RunOptions op
   options.ranks = ranks();
   const Counted counted;
   const api::RunResult result = raising([&] {
-    if (last_seconds_ >= short_seconds) return run_watched(program, inputs, options);
+    if (last_seconds_ >= short_seconds) {
+      const auto run = [program, inputs, options](const std::stop_token& stop) mutable {
+        options.stop = stop;
+        return program.run(inputs, options);
+      };
+      return watched<api::RunResult>(run, options.ranks && options.ranks->count() > 1);
+    }
     const nanobind::gil_scoped_release release;
     return program.run(inputs, options);
   });
   last_seconds_ = result.report.seconds;
   return result;
+}
+
+api::TrainResult LastingProgram::train(const std::map<std::string, api::Samples>& feeds, api::TrainOptions options) {
+  const api::Program program = get();
+  options.ranks = ranks();
+  const Counted counted;
+  return raising([&] {
+    const auto train = [program, feeds, options](const std::stop_token& stop) mutable {
+      options.stop = stop;
+      return api::train(program, feeds, options);
+    };
+    return watched<api::TrainResult>(train, options.ranks && options.ranks->count() > 1);
+  });
 }
 
 std::optional<api::Ranks> ranks() {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <einrel/program.h>
+#include <einrel/train.h>
 
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +22,8 @@ class LastingProgram {
   /// Runs it without Python's lock. A signal whose handler throws, as that of Ctrl-C does, ends the run.
   /// Where mpirun started this process, it is one on all ranks. What functions of Python raise in it is raised here.
   api::RunResult run(const api::Inputs& inputs, api::RunOptions options);
+  /// Trains it in the same way.
+  api::TrainResult train(const std::map<std::string, api::Samples>& feeds, api::TrainOptions options);
 
  private:
   std::function<api::Program()> again_;

@@ -2,17 +2,21 @@
 
 #include <einrel/error.h>
 #include <einrel/planning.h>
+#include <einrel/train.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <utility>
+#include <variant>
 
 #include "compute.h"
+#include "made_input.h"
 
 namespace einrel::python {
 namespace {
@@ -53,6 +57,38 @@ NodePtr node_of(const api::Tensor& tensor, bool is_writable = true) {
   return std::make_shared<Node>(type_of(tensor.dtype(), tensor.shape()), Value{tensor, is_writable});
 }
 
+/// Samples of an input: a computed array, or the name of a file.
+using GivenSamples = std::variant<NodePtr, std::string>;
+
+std::map<std::string, api::Samples> samples_of(const std::map<std::string, GivenSamples>& given) {
+  std::map<std::string, api::Samples> samples;
+  for (const auto& [name, source] : given) {
+    if (const auto* const node = std::get_if<NodePtr>(&source))
+      samples.emplace(name, tensors_of({{name, *node}}).at(name));
+    else
+      samples.emplace(name, std::get<std::string>(source));
+  }
+  return samples;
+}
+
+/// A function of Python that training calls, with Python's lock; what it raises ends the training.
+template <class Argument>
+std::function<void(const Argument&)> callback(const nb::object& function) {
+  if (function.is_none()) return {};
+  const auto kept = std::shared_ptr<nb::object>(new nb::object(function), [](nb::object* object) {
+    const nb::gil_scoped_acquire lock;
+    delete object;  // NOLINT(cppcoreguidelines-owning-memory): under the lock
+  });
+  return [kept](const Argument& argument) {
+    const nb::gil_scoped_acquire lock;
+    try {
+      (*kept)(argument);
+    } catch (const nb::python_error& raised) {
+      throw RaisedInCallback(raised);
+    }
+  };
+}
+
 /// A program in the language.
 class TextProgram {
  public:
@@ -69,6 +105,10 @@ class TextProgram {
     for (const auto& [name, tensor] : result.outputs)
       outputs.emplace(name, node_of(tensor, output_value(tensor, given).is_writable));
     return {std::move(result), std::move(outputs)};
+  }
+
+  api::TrainResult train(const std::map<std::string, GivenSamples>& feeds, const api::TrainOptions& options) {
+    return program_.train(samples_of(feeds), options);
   }
 
  private:
@@ -163,6 +203,53 @@ void bind_options(nb::module_& module) {
           nb::arg("memory").none() = nb::none());
 }
 
+/// A path as text, which Python's may be.
+auto path_setter(std::optional<std::filesystem::path> api::TrainOptions::*path) {
+  return [path](api::TrainOptions& options, const std::string& text) { options.*path = text; };
+}
+
+/// Set one by one, by their names: those that are not set are as in C++.
+void bind_train_options(nb::module_& module) {
+  using Options = api::TrainOptions;
+  const auto no = [](const Options&) { return nb::none(); };  // nobody reads them
+  nb::class_<Options>(module, "TrainOptions", nb::is_final())
+      .def(nb::init<>())
+      .def_rw("batch_label", &Options::batch_label)
+      .def_rw("batch", &Options::batch)
+      .def_rw("epochs", &Options::epochs)
+      .def_rw("hold_out", &Options::hold_out)
+      .def_rw("scalars", &Options::scalars)
+      .def_rw("keep_last", &Options::keep_last)
+      .def_rw("seed", &Options::seed)
+      .def_rw("report", &Options::report)
+      .def_rw("calibrate_with", &Options::calibrate_with)
+      .def_rw("save_every", &Options::save_every)
+      .def_rw("local_steps", &Options::local_steps)
+      .def_rw("subnets", &Options::subnets)
+      .def_rw("threads", &Options::threads)
+      .def_rw("sites", &Options::sites)
+      .def_rw("planner", &Options::planner)
+      .def_rw("machine", &Options::machine)
+      .def_prop_rw("save", no, path_setter(&Options::save))
+      .def_prop_rw("resume", no, path_setter(&Options::resume))
+      .def_prop_rw("log", no, path_setter(&Options::log))
+      .def_prop_rw("cost", no, [](Options& options, const std::string& cost) { options.cost = cost_named(cost); })
+      .def_prop_rw(
+          "test", no,
+          [](Options& options, const std::map<std::string, GivenSamples>& test) { options.test = samples_of(test); })
+      .def_prop_rw("inputs", no,
+                   [](Options& options, const Nodes& inputs) {
+                     for (const auto& [name, node] : inputs)
+                       options.inputs.insert({name, tensors_of({{name, node}}).at(name)});
+                   })
+      .def_prop_rw(
+          "on_epoch", no,
+          [](Options& options, const nb::object& function) { options.on_epoch = callback<api::Epoch>(function); })
+      .def_prop_rw("on_note", no, [](Options& options, const nb::object& function) {
+        options.on_note = callback<std::string>(function);
+      });
+}
+
 void bind_reports(nb::module_& module) {
   nb::class_<api::RunReport>(module, "RunReport", nb::is_final())
       .def_ro("seconds", &api::RunReport::seconds)
@@ -174,6 +261,21 @@ void bind_reports(nb::module_& module) {
       .def_ro("predicted_peak", &api::RunReport::predicted_peak)
       .def_ro("spilled", &api::RunReport::spilled)
       .def_ro("read_back", &api::RunReport::read_back);
+  nb::class_<api::Epoch>(module, "Epoch", nb::is_final())
+      .def_ro("epoch", &api::Epoch::epoch)
+      .def_ro("steps", &api::Epoch::steps)
+      .def_ro("seconds", &api::Epoch::seconds)
+      .def_ro("bytes_moved", &api::Epoch::bytes_moved)
+      .def_ro("training", &api::Epoch::training)
+      .def_ro("test", &api::Epoch::test);
+  nb::class_<api::TrainResult>(module, "TrainResult", nb::is_final())
+      .def_ro("epochs", &api::TrainResult::epochs)
+      .def_ro("is_held", &api::TrainResult::is_held)
+      .def_prop_ro("checkpoint",
+                   [](const api::TrainResult& result) {
+                     return result.checkpoint ? std::optional(result.checkpoint->string()) : std::nullopt;
+                   })
+      .def_ro("state", &api::TrainResult::state);
   nb::class_<api::TensorInfo>(module, "TensorInfo", nb::is_final())
       .def_ro("name", &api::TensorInfo::name)
       .def_prop_ro("dtype", [](const api::TensorInfo& info) { return std::string(api::name_of(info.dtype)); })
@@ -191,6 +293,7 @@ void bind_errors(nb::module_& module) {
 
 void bind_programs(nb::module_& module) {
   bind_options(module);
+  bind_train_options(module);
   bind_reports(module);
   nb::class_<TextProgram>(module, "Program", nb::is_final())
       .def(nb::init<std::string, api::Dims, std::string>(), nb::arg("text"), nb::arg("dims"), nb::arg("name"))
@@ -200,6 +303,7 @@ void bind_programs(nb::module_& module) {
       .def("explain", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().explain(how); })
       .def("plan", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().plan(how); })
       .def("html", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().html(how); })
+      .def("train", &TextProgram::train)
       .def("run", [](TextProgram& program, const Nodes& inputs, const api::RunOptions& options) {
         auto [result, outputs] = program.run(inputs, options);
         return nb::make_tuple(std::move(outputs), std::move(result.report), std::move(result.state));

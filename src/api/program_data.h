@@ -31,6 +31,11 @@ struct Program::Data {
   explicit Data(GivenProgram program, std::vector<Diagnostic> errors = {});
 };
 
+/// To what others in here need of it.
+struct ProgramAccess {
+  static const GivenProgram& given(const Program& program) { return program.data_->given; }
+};
+
 /// Throws UserError unless all extents are known; `what` is what cannot be had without.
 const Compiled& require_extents(const std::shared_ptr<Version>& declared, const SourceText& source,
                                 const std::vector<TensorInfo>& inputs, const std::string& what);

@@ -2,9 +2,12 @@
 
 #include <einrel/error.h>
 #include <einrel/train.h>
+#include <fmt/format.h>
 
 #include "api/border.h"
 #include "api/plan_options.h"
+#include "api/program_data.h"
+#include "api/ranks_data.h"
 #include "api/tensor_data.h"
 
 namespace einrel::api {
@@ -36,16 +39,31 @@ std::optional<std::string> text_of(const std::optional<std::filesystem::path>& p
   return path ? std::optional(path->string()) : std::nullopt;
 }
 
-TrainRequest request_of(const Program& program, const std::map<std::string, Samples>& feeds,
-                        const TrainOptions& options) {
-  if (options.batch_label.empty()) throw UserError("TrainOptions::batch_label says which label stands for samples");
+void check(const TrainOptions& options, const Job& job) {
+  if (options.batch_label.empty()) throw UserError("the option 'batch_label' says which label stands for samples");
   if (options.batch < 1 || options.epochs < 1 || options.save_every.value_or(1) < 1 ||
       options.local_steps.value_or(1) < 1 || options.calibrate_with.value_or(1) < 1)
-    throw UserError("batch, epochs, save_every, local_steps and calibrate_with of TrainOptions are 1 or more");
+    throw UserError("the options 'batch', 'epochs', 'save_every', 'local_steps' and 'calibrate_with' are 1 or more");
+  if (options.hold_out && !(*options.hold_out > 0 && *options.hold_out < 1))
+    throw UserError("the option 'hold_out' is a share between 0 and 1");
   if (options.hold_out && !options.test.empty())
-    throw UserError("TrainOptions::test brings samples, and hold_out takes some of the feeds; leave one out");
-  if (!options.subnets.empty() && !options.local_steps) throw UserError("TrainOptions::subnets needs local_steps");
-  TrainRequest request{SourceText("<program>", program.text())};
+    throw UserError("the option 'test' brings samples, and 'hold_out' takes some of the feeds; leave one out");
+  if (!options.subnets.empty() && !options.local_steps)
+    throw UserError("the option 'subnets' needs the option 'local_steps'");
+  if (options.local_steps && options.keep_last)
+    throw UserError("the option 'keep_last': with 'local_steps' all sites take as many whole batches");
+  if (options.save_every && !options.save) throw UserError("the option 'save_every' needs the option 'save'");
+  if (job.ranks > 1 && options.sites && *options.sites != job.ranks)
+    throw UserError(
+        fmt::format("the option 'sites' is {}, but there are {} ranks; a site is a rank", *options.sites, job.ranks));
+}
+
+TrainRequest request_of(const Program& program, const std::map<std::string, Samples>& feeds,
+                        const TrainOptions& options, const Job& job) {
+  check(options, job);
+  const GivenProgram& given = ProgramAccess::given(program);
+  TrainRequest request{given.source};
+  request.dims = given.dims;
   request.scalars = options.scalars;
   request.batch_label = options.batch_label;
   request.batch = options.batch;
@@ -63,14 +81,17 @@ TrainRequest request_of(const Program& program, const std::map<std::string, Samp
   request.resume = text_of(options.resume);
   request.log = text_of(options.log);
   request.stop = options.stop;
-  request.run.threads = threads_of(options.threads);
-  request.run.plan = request_of(PlanOptions{options.sites, options.cost, options.machine, {}});
+  request.run.threads = threads_of(options.threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
+  request.run.plan =
+      request_of(PlanOptions{job.ranks > 1 ? job.ranks : options.sites, options.cost, options.machine, {}});
   request.run.plan.batch = options.batch_label;
   request.run.planner = options.planner.value_or("eindecomp");
   check_planner(request.run.planner);
   if (options.local_steps)
-    request.local = LocalTraining{*options.local_steps, options.subnets, options.sites.value_or(1)};
-  request.by_plan = !request.local && (options.sites || options.planner || options.cost || options.machine);
+    request.local =
+        LocalTraining{*options.local_steps, options.subnets, job.ranks > 1 ? job.ranks : options.sites.value_or(1)};
+  request.by_plan =
+      !request.local && (job.ranks > 1 || options.sites || options.planner || options.cost || options.machine);
   return request;
 }
 
@@ -78,13 +99,15 @@ TrainRequest request_of(const Program& program, const std::map<std::string, Samp
 
 TrainResult train(const Program& program, const std::map<std::string, Samples>& feeds, const TrainOptions& options) {
   return at_border([&] {
-    const TrainRequest request = request_of(program, feeds, options);
+    const Job& job = RanksAccess::job(options.ranks);
+    const TrainRequest request = request_of(program, feeds, options, job);
     std::vector<std::string> names;
     TrainListener listener;
     listener.begin = [&](const std::vector<std::string>& reported) { names = reported; };
     listener.note = options.on_note;
     if (options.on_epoch) listener.epoch = [&](const EpochReport& epoch) { options.on_epoch(outside(names, epoch)); };
-    const TrainReport report = einrel::train(request, listener, {});
+    TrainReport report;
+    on_all_ranks(job, "train " + program.text(), [&] { report = einrel::train(request, listener, job); });
     TrainResult result{{}, report.is_held, report.saved, {{}, report.steps}};
     for (const EpochReport& epoch : report.epochs) result.epochs.push_back(outside(report.names, epoch));
     for (const auto& [name, tensor] : report.states) result.state.tensors.insert({name, TensorAccess::outside(tensor)});

@@ -68,17 +68,20 @@ std::vector<OutputWriter> writers_for(const PlannedTasks& tasks, const std::vect
   return writers;
 }
 
+std::vector<double> on_all_ranks(const std::vector<double>& values, const Job& job) {
+  std::string bytes(values.size() * sizeof(double), '\0');
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  bytes = from_rank_0(job, bytes);
+  std::vector<double> everywhere(bytes.size() / sizeof(double));
+  if (!bytes.empty()) std::memcpy(everywhere.data(), bytes.data(), bytes.size());
+  return everywhere;
+}
+
 std::vector<Tensor> on_all_ranks(const std::vector<TaskOutput>& types, const std::vector<std::vector<double>>& values,
                                  const Job& job) {
   std::vector<Tensor> tensors;
-  for (std::size_t o = 0; o < types.size(); ++o) {
-    std::string bytes(values[o].size() * sizeof(double), '\0');
-    if (!bytes.empty()) std::memcpy(bytes.data(), values[o].data(), bytes.size());
-    bytes = from_rank_0(job, bytes);
-    std::vector<double> everywhere(bytes.size() / sizeof(double));
-    if (!bytes.empty()) std::memcpy(everywhere.data(), bytes.data(), bytes.size());
-    tensors.push_back(tensor_of(types[o].dtype, types[o].bound, everywhere));
-  }
+  for (std::size_t o = 0; o < types.size(); ++o)
+    tensors.push_back(tensor_of(types[o].dtype, types[o].bound, on_all_ranks(values[o], job)));
   return tensors;
 }
 

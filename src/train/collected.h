@@ -35,6 +35,8 @@ std::vector<TaskOutput> scalars_named(const std::vector<std::string>& names);
 std::vector<OutputWriter> writers_for(const PlannedTasks& tasks, const std::vector<std::string>& names,
                                       Collected& collected);
 
+/// What rank 0 has, on all ranks.
+std::vector<double> on_all_ranks(const std::vector<double>& values, const Job& job);
 /// Tensors of some types with values as `take` gives them on rank 0; on all ranks.
 std::vector<Tensor> on_all_ranks(const std::vector<TaskOutput>& types, const std::vector<std::vector<double>>& values,
                                  const Job& job);

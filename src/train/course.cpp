@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "einsum/expand.h"
 #include "einsum/text/print_program.h"
+#include "train/collected.h"
 
 namespace einrel {
 
@@ -90,15 +91,14 @@ void Course::end_epoch(std::int64_t steps_done, const Evaluate& evaluate) {
       position_.epoch + 1, steps_done, position_.seconds, samples_of_epoch_ / seconds_of_epoch_, position_.bytes,
       position_.sums,      {}};
   for (double& mean : epoch.training) mean /= position_.samples;
-  epoch.test = evaluate();
+  epoch.training = on_all_ranks(epoch.training, job_);
+  epoch.test = on_all_ranks(evaluate(), job_);
   ++position_.epoch;
   position_.step = 0;
   position_.samples = samples_of_epoch_ = seconds_of_epoch_ = 0;
   position_.sums.assign(names_.size(), 0);
-  if (job_.rank == 0) {
-    report_.epochs.push_back(epoch);
-    if (listener_.epoch) listener_.epoch(epoch);
-  }
+  report_.epochs.push_back(epoch);
+  if (job_.rank == 0 && listener_.epoch) listener_.epoch(epoch);
   agree(job_, [&] {
     if (log_) log_->add(epoch);
   });

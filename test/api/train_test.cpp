@@ -100,6 +100,23 @@ TEST(Train, GoesOnFromACheckpoint) {
   std::filesystem::remove_all(pattern);
 }
 
+TEST(Train, ExtentsThatAProgramWasGivenHold) {
+  const Program program = Program::parse(
+      "dims b=8 f=4 h=2\n"
+      "input X[b,f], Y[b]\n"
+      "state W[f,h] = 0.1 * normal(1)\n"
+      "loss[] = mean[b] sq((sum[f,h] X[b,f] * W[f,h]) - Y[b])\n"
+      "minimize loss over W by sgd(0.1)\n"
+      "output loss\n",
+      {{"h", 3}});
+  const auto [x, y] = plane();
+  TrainOptions options;
+  options.batch_label = "b";
+  options.batch = 8;
+  const TrainResult result = einrel::train(program, {{"X", x}, {"Y", y}}, options);
+  EXPECT_THAT(result.state.tensors.at("W").shape(), testing::ElementsAre(4, 3));
+}
+
 TEST(Train, WhatDoesNotFitIsSaid) {
   const auto [x, y] = plane();
   const Program program = Program::parse(regression);

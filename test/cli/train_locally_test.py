@@ -148,9 +148,10 @@ class Locally(TrainTest):
 
     def test_labels_that_cannot_be_divided(self):
         text = LAYERS.replace("output loss", "state K[d] = 1\nG[b,h] = sum[d] pad(H[b,h+d], 0) * K[d]\n"
-                              "n[] = sum[b,h] G[b,h]\nm[] = sum[b,h] H[b,h] * f32(h)\noutput loss, n, m").replace(
-                                  "dims b=12", "dims d=3 b=12")
-        odd = self.text_file("odd.ein", text)
+                              "n[] = sum[b,h] G[b,h]\noutput loss, n").replace("dims b=12", "dims d=3 b=12")
+        window = self.text_file("window.ein", text)
+        text = LAYERS.replace("output loss", "m[] = sum[b,h] H[b,h] * f32(h)\noutput loss, m")
+        number = self.text_file("number.ein", text)
 
         def refuse(label, *mentions, program=self.layers, sites="2"):
             self.refuse(1, "train", program, *self.feeds, "--batch", "b=10", "--epochs", "1", "--sites", sites,
@@ -159,13 +160,14 @@ class Locally(TrainTest):
         refuse("f", "'f'", "input X[b,f]")
         refuse("b", "'b'", "input Y[b]")
         refuse("k", "no label of that name")
-        refuse("h", "'h'", "number", program=odd)
-        refuse("d", "'d'", "window", program=odd)
-        refuse("l", "'l'", "number", "'loss'")
+        refuse("h", "'h'", "number", "'m'", program=number)
+        refuse("h", "'h'", "window", "'G'", program=window)
+        refuse("d", "'d'", "window", program=window)
+        refuse("l", "'l'", "number", "'loss_1'")
         refuse("h", "16 values", "17 sites", sites="17")
-        free = self.text_file("free.ein", LAYERS.replace("output", "r[] = sum[q] uniform(3) * q\noutput")
+        free = self.text_file("free.ein", LAYERS.replace("output loss", "R[q] = uniform(3)\nr[] = sum[q] R[q]\noutput loss, r")
                               .replace("dims", "dims q=5"))
-        refuse("q", "'q'", program=free)
+        refuse("q", "'q'", "no state", program=free)
 
     def test_options_that_do_not_fit(self):
         def refuse(*arguments, mentions, program=self.layers):

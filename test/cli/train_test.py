@@ -4,9 +4,11 @@ import csv
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 import xml.etree.ElementTree
 
@@ -14,6 +16,8 @@ import numpy as np
 
 import einrel_process
 from einrel_process import ProgramTest, job, main
+
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
 
 # Softmax regression with momentum: what a step does is easily written down in NumPy.
 PROGRAM = """dims b=10 f=6 l=3
@@ -175,7 +179,7 @@ class Epochs(TrainTest):
         arguments = ["--epochs", "2", "--hold-out", "0.25", "--keep-last", "--save"]
         alone = self.train(*arguments, self.path("alone"), program=self.layers)
         for ranks in (1, 2, 3, 4):
-            for more in ([], ["--planner", "data"], ["--planner", "tensor"], ["--cost", "bytes"]):
+            for more in ([], ["--cost", "bytes"]):
                 with self.subTest(ranks=ranks, more=more):
                     folder = f"job-{ranks}-{'-'.join(more)}"
                     report = self.train(*arguments, self.path(folder), "--threads", "1", *more, program=self.layers,
@@ -187,6 +191,17 @@ class Epochs(TrainTest):
                     sites = self.train("--epochs", "2", "--hold-out", "0.25", "--keep-last", "--sites", str(ranks), *more,
                                        program=self.layers)
                     self.assertAlmostEqual(sites["epochs"][1]["test"]["loss"], alone["epochs"][1]["test"]["loss"], places=4)
+
+    def test_every_planner_learns_the_same(self):
+        listed = self.succeed("list", "planners").out
+        planners = set(re.findall(r"^[a-z0-9-]+", listed, re.M)) - {"heads", "sequence", "table-1", "ia-rules"}  # for others
+        self.assertGreater(len(planners), 5)
+        alone = self.train("--epochs", "1", program=self.layers)["epochs"][0]["training"]["loss"]
+        for planner in sorted(planners):
+            with self.subTest(planner=planner):
+                report = self.train("--epochs", "1", "--threads", "1", "--planner", planner, program=self.layers,
+                                    run=lambda *given: job(3, *given))
+                self.assertAlmostEqual(report["epochs"][0]["training"]["loss"], alone, places=4)
 
     def test_samples_stand_along_any_dimension(self):
         turned = PROGRAM.replace(": i64, X[b,f]", ": i64, X[f,b]").replace("X[b,f] *", "X[f,b] *")
@@ -398,7 +413,7 @@ class Checkpoints(TrainTest):
 
     def test_a_kill_at_any_moment_leaves_a_complete_checkpoint(self):
         # Large states: most of the time, a checkpoint is being written.
-        program = self.text_file("large.ein", "dims b=10 f=6 k=200000\ninput X[b,f]\nstate s[k] = f32(1)\n"
+        program = self.text_file("large.ein", "dims b=10 f=6 k=100000\ninput X[b,f]\nstate s[k] = f32(1)\n"
                                               "m[] = mean[b,f] X[b,f]\nnext s[k] = s[k] * (1 + 0.001 * m[])\noutput m\n")
         begin = ["train", program, *self.feeds[:2], "--batch", "b=10", "--save-every", "1", "--epochs"]
         start = time.monotonic()
@@ -443,6 +458,36 @@ class Checkpoints(TrainTest):
         self.assert_same_states(self.states("save"), before)
         self.assertEqual(os.listdir(save), ["step-000000010.safetensors"], "nothing half-written is left")
         self.succeed(*begin, "3", "--save", save, "--resume", save)
+
+
+class Examples(ProgramTest):
+    """What the examples learn from data that the repository makes."""
+
+    def learn(self, script, arguments, program, feeds, *options):
+        subprocess.run([sys.executable, os.path.join(EXAMPLES, script), *arguments], cwd=self.folder, check=True)
+        given = [word for name, file in feeds.items() for word in ("--feed", f"{name}={self.path(file)}")]
+        report = self.succeed("train", os.path.join(EXAMPLES, program), *given, "--hold-out", "0.2", "--json", *options)
+        return json.loads(report.out)["epochs"][-1]["test"]
+
+    def test_digits(self):
+        feeds = {"Images": "images.npy", "Y": "labels.npy"}
+        for program, options, least in (("train_mnist.ein", ["--batch", "b=32"], 0.3),
+                                        ("train_cnn.ein", ["--batch", "b=32"], 0.5),
+                                        ("train_subnets.ein", ["--batch", "b=16", "--sites", "4", "--local-steps", "10",
+                                                               "--subnets", "h", "--calibrate-with", "200"], 0.2)):
+            with self.subTest(program=program):
+                test = self.learn("digits.py", ["1500"], program, feeds, "--epochs", "5", *options)
+                self.assertGreater(test["accuracy"], least, "a tenth would be chance")
+
+    def test_letters(self):
+        test = self.learn("text.py", ["500"], "train_characters.ein", {"Now": "now.npy", "After": "after.npy"}, "--batch",
+                          "b=16", "--epochs", "5")
+        self.assertGreater(test["accuracy"], 0.75)
+
+    def test_labels(self):
+        test = self.learn("extreme.py", ["1000", "2000", "300"], "train_extreme.ein", {"Tags": "tags.npy", "X": "words.npy"},
+                          "--batch", "b=50", "--epochs", "5")
+        self.assertGreater(test["precision"], 0.8)
 
 
 if __name__ == "__main__":

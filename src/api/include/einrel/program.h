@@ -158,6 +158,7 @@ class Program {
   RunResult run(const Inputs& inputs, const RunOptions& options = {}) const;
 
  private:
+  friend struct ProgramAccess;
   struct Data;
   explicit Program(std::shared_ptr<const Data> data);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <einrel/program.h>
+#include <einrel/ranks.h>
 #include <einrel/tensor.h>
 
 #include <cstdint>
@@ -55,6 +56,7 @@ struct TrainOptions {
   std::optional<std::string> planner = {};               ///< else eindecomp
   std::optional<Cost> cost = {};                         ///< else seconds
   std::optional<std::string> machine = {};               ///< to plan for
+  std::optional<Ranks> ranks = {};                       ///< each is a site; else all sites are in this process
   std::function<void(const Epoch&)> on_epoch = {};       ///< told after each epoch
   std::function<void(const std::string&)> on_note = {};  ///< told what does not end the training
   std::stop_token stop = {};                             ///< as in RunOptions
@@ -68,9 +70,11 @@ struct TrainResult {
   State state = {};                                      ///< what was learnt: RunOptions::state takes it
 };
 
-/// Trains a program with state, in this process. Feeds in memory are used where they lie. Throws UserError before the
-/// first step for feeds, options and labels that do not fit, and at the step that meets a sample that is not a number;
-/// RunError when memory does not suffice, or the last checkpoint cannot be written.
+/// Trains a program with state. With `ranks`, all of them call this alike; on_epoch and on_note are called on rank 0,
+/// every rank gets the epochs, and what was learnt is in the checkpoint, not in the result. Feeds in memory are used
+/// where they lie. Throws UserError before the first step for feeds, options and labels that do not fit, and at the
+/// step that meets a sample that is not a number; RunError when memory does not suffice, or the last checkpoint cannot
+/// be written.
 TrainResult train(const Program& program, const std::map<std::string, Samples>& feeds, const TrainOptions& options);
 
 }  // namespace einrel::api

@@ -1,0 +1,101 @@
+"""Training a program with state on samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ._array import Array, node_of
+from ._native import Epoch, Node, TrainOptions, TrainResult
+from ._program import Program
+
+
+def _computed(value: Any) -> Node:
+    node = node_of(value)
+    if not node.is_computed:
+        Array(node).compute()
+    return node
+
+
+def _samples(given: Mapping[str, Any]) -> dict[str, Node | str]:
+    """Arrays, and names of files."""
+    return {name: str(value) if isinstance(value, str | Path) else _computed(value) for name, value in given.items()}
+
+
+def train(
+    program: Program,
+    feeds: Mapping[str, Any],
+    *,
+    batch: Mapping[str, int],
+    epochs: int,
+    test: Mapping[str, Any] | None = None,
+    hold_out: float | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    scalars: Mapping[str, float] | None = None,
+    keep_last: bool = False,
+    seed: int = 0,
+    report: Sequence[str] = (),
+    calibrate_with: int | None = None,
+    save: str | Path | None = None,
+    save_every: int | None = None,
+    resume: str | Path | None = None,
+    log: str | Path | None = None,
+    local_steps: int | None = None,
+    subnets: Sequence[str] = (),
+    threads: int | None = None,
+    sites: int | None = None,
+    planner: str | None = None,
+    cost: str | None = None,
+    machine: str | None = None,
+    on_epoch: Callable[[Epoch], object] | None = None,
+    on_note: Callable[[str], object] | None = None,
+) -> TrainResult:
+    """Trains a program with state on samples: arrays, or files as `einrel train --feed` takes them (docs/training.md).
+
+    `batch` names the label that stands for samples, and says how many a step takes; other options are those of the
+    command. `on_epoch` is called after each epoch, `on_note` with what does not end the training. Under mpirun all
+    ranks call this alike, each is a site, and what was learnt is in the checkpoints.
+
+    >>> import numpy as np
+    >>> line = Program("input x[b], y[b]\\nstate w[] = f32(0)\\nloss[] = mean[b] sq(w[] * x[b] - y[b])\\n"
+    ...                "minimize loss over w by sgd(0.1)\\noutput loss", {}, "line")
+    >>> x = np.linspace(-1, 1, 50, dtype="f")
+    >>> result = train(line, {"x": x, "y": 3 * x}, batch={"b": 10}, epochs=30)
+    >>> round(float(np.asarray(Array(result.state.tensors["w"]))), 3)
+    3.0
+    """
+    if len(batch) != 1:
+        raise ValueError(f"batch={dict(batch)!r}: one label stands for samples, as in {{'b': 64}}")
+    ((label, samples),) = batch.items()
+    given = {
+        "batch_label": label,
+        "batch": samples,
+        "epochs": epochs,
+        "test": _samples(test or {}),
+        "hold_out": hold_out,
+        "inputs": {name: _computed(value) for name, value in (inputs or {}).items()},
+        "scalars": dict(scalars or {}),
+        "keep_last": keep_last,
+        "seed": seed,
+        "report": list(report),
+        "calibrate_with": calibrate_with,
+        "save": save and str(save),
+        "save_every": save_every,
+        "resume": resume and str(resume),
+        "log": log and str(log),
+        "local_steps": local_steps,
+        "subnets": list(subnets),
+        "threads": threads,
+        "sites": sites,
+        "planner": planner,
+        "cost": cost,
+        "machine": machine,
+        "on_epoch": on_epoch,
+        "on_note": on_note,
+    }
+    options = TrainOptions()
+    for name, value in given.items():
+        if value is not None:
+            setattr(options, name, value)
+    return program._native.train(_samples(feeds), options)

@@ -1,0 +1,97 @@
+"""er.train, against NumPy and the command's own files."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import einrel as er
+
+PROGRAM = """dims b=8 f=4
+input X[b,f], Y[b]
+state W[f] = 0
+loss[] = mean[b] sq((sum[f] X[b,f] * W[f]) - Y[b])
+minimize loss over W by sgd(0.1)
+output loss
+"""
+
+
+@pytest.fixture
+def plane():
+    x = np.random.default_rng(1).standard_normal((64, 4)).astype("f")
+    return {"X": x, "Y": x @ np.arange(1, 5, dtype="f")}
+
+
+def weights(result):
+    return np.asarray(er.Array(result.state.tensors["W"]))
+
+
+def test_it_finds_the_weights_of_a_plane(plane):
+    told = []
+    result = er.train(er.program(PROGRAM), plane, batch={"b": 8}, epochs=60, hold_out=0.25, on_epoch=told.append)
+    assert [epoch.epoch for epoch in told] == list(range(1, 61))
+    assert result.state.steps_done == 60 * 6
+    np.testing.assert_allclose(weights(result), [1, 2, 3, 4], atol=1e-3)
+    rest = plane["X"] @ weights(result) - plane["Y"]
+    assert result.epochs[-1].test["loss"] < 1e-6
+    assert np.mean(rest**2) < 1e-6
+
+
+def test_files_and_arrays_are_the_same_feeds(plane, tmp_path):
+    program = er.program(PROGRAM)
+    np.save(tmp_path / "x.npy", plane["X"])
+    table = "\n".join(f"{float(value)!r}" for value in plane["Y"])
+    (tmp_path / "y.csv").write_text(table)
+    from_arrays = er.train(program, plane, batch={"b": 8}, epochs=3)
+    from_files = er.train(program, {"X": tmp_path / "x.npy", "Y": f"{tmp_path}/y.csv:1"}, batch={"b": 8}, epochs=3)
+    np.testing.assert_array_equal(weights(from_files), weights(from_arrays))
+    lazy = er.train(program, {"X": er.asarray(plane["X"]) * 1, "Y": plane["Y"]}, batch={"b": 8}, epochs=3)
+    np.testing.assert_array_equal(weights(lazy), weights(from_arrays))
+
+
+def test_it_goes_on_to_the_bit_and_leaves_a_log(plane, tmp_path):
+    program = er.program(PROGRAM)
+    whole = er.train(program, plane, batch={"b": 8}, epochs=4)
+    half = er.train(program, plane, batch={"b": 8}, epochs=2, save=tmp_path / "save", log=tmp_path / "log.csv")
+    assert half.checkpoint is not None and half.checkpoint.endswith("step-000000016.safetensors")
+    rest = er.train(program, plane, batch={"b": 8}, epochs=4, resume=tmp_path / "save", log=tmp_path / "log.csv")
+    np.testing.assert_array_equal(weights(rest), weights(whole))
+    assert len((tmp_path / "log.csv").read_text().splitlines()) == 5
+
+
+def test_sites_on_their_own(plane):
+    result = er.train(er.program(PROGRAM), plane, batch={"b": 8}, epochs=40, sites=2, local_steps=2)
+    np.testing.assert_allclose(weights(result), [1, 2, 3, 4], atol=1e-2)
+    assert result.epochs[0].bytes_moved == 2 * 2 * 2 * 4 * 4
+
+
+def test_what_a_callback_raises_ends_it(plane):
+    def stop(epoch):
+        raise KeyError(epoch.epoch)
+
+    with pytest.raises(KeyError, match="1"):
+        er.train(er.program(PROGRAM), plane, batch={"b": 8}, epochs=1000, on_epoch=stop)
+
+
+def test_what_does_not_fit_is_said(plane):
+    program = er.program(PROGRAM)
+    with pytest.raises(er.ProgramError, match="64 samples"):
+        er.train(program, plane, batch={"b": 65}, epochs=1)
+    with pytest.raises(er.ProgramError, match="no input 'Z'"):
+        er.train(program, {**plane, "Z": plane["Y"]}, batch={"b": 8}, epochs=1)
+    with pytest.raises(ValueError, match="one label"):
+        er.train(program, plane, batch={}, epochs=1)
+
+
+def test_control_c_ends_it(tmp_path):
+    script = tmp_path / "endless.py"
+    script.write_text(
+        "import os, signal, threading\nimport numpy as np, einrel as er\n"
+        f"program = er.program({PROGRAM!r})\n"
+        "threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "x = np.ones((64, 4), 'f')\n"
+        "er.train(program, {'X': x, 'Y': x[:, 0]}, batch={'b': 8}, epochs=10**9)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    assert "KeyboardInterrupt" in done.stderr
