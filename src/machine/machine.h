@@ -2,10 +2,20 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "machine/processor.h"
 
 namespace einrel {
+
+/// A link that groups of sites share, as all GPUs behind one socket share what leads to the next one.
+struct Link {
+  std::string name;
+  std::int64_t sites = 1;  ///< in each group: those of site s are of group floor(s / sites)
+  double bandwidth = 1e9;  ///< bytes a second that a group receives from the others
+  double latency = 5e-5;   ///< seconds, besides those of each site's own link
+  bool operator==(const Link&) const = default;
+};
 
 /// What a plan runs on: equal sites and the network between them. Those of one node share its cores and its memory:
 /// flops and bandwidths are what each of them has while all compute. Of the processor, planners ask for what files of
@@ -26,6 +36,7 @@ struct Machine {
   double memory_alone = 1;                       ///< times as much memory bandwidth
   double network_alone = 1;                      ///< times as much receives a site while the others of its node do not
   std::int64_t ranks = 0;                        ///< of the job that its figures were measured on; 0: for any number
+  std::vector<Link> links = {};                  ///< from the outside in, beyond each site's own; groups inside groups
   bool operator==(const Machine&) const = default;
 };
 

@@ -26,11 +26,13 @@ using nlohmann::json;
 
 using Names = std::vector<std::string>;
 
-/// Of one set of figures. All but the last five must be there: the cache, and what sites of a node share.
+constexpr std::size_t most_links = 8;  // one inside the other
+
+/// Of one set of figures. All but the last six must be there: the cache, what sites of a node share, and links.
 const Names& names_of_figures() {
   static const Names names{
       "about",  "cores", "flops_per_core", "memory_bandwidth", "network_bandwidth", "network_latency", "task_seconds",
-      "memory", "cache", "sites_per_node", "flops_alone",      "memory_alone",      "network_alone"};
+      "memory", "cache", "sites_per_node", "flops_alone",      "memory_alone",      "network_alone",   "links"};
   return names;
 }
 
@@ -122,6 +124,7 @@ class Fields {
 };
 
 std::string place_of_set(std::size_t number) { return fmt::format("set {} of 'measured': ", number); }
+std::string place_of_link(std::size_t number) { return fmt::format("link {}: ", number); }
 
 /// Fields that stand twice in an object: parsing keeps the last of them.
 class RepeatedFields {
@@ -134,15 +137,22 @@ class RepeatedFields {
     }
     if (event != json::parse_event_t::key || (depth != 1 && depth != in_set)) return;
     const auto name = parsed.get<std::string>();
+    if (depth == 1) sets_ = 0;
+    if (depth == 1) is_of_links_ = name == "links";
     if ((depth == 1 ? seen_ : seen_in_set_).insert(name).second) return;
-    found_ = fmt::format("{}field '{}' stands there twice", depth == 1 ? "" : place_of_set(sets_), printable(name));
+    found_ = fmt::format("{}field '{}' stands there twice",
+                         depth == 1     ? ""
+                         : is_of_links_ ? place_of_link(sets_)
+                                        : place_of_set(sets_),
+                         printable(name));
   }
   const std::string& found() const { return found_; }
 
  private:
   std::set<std::string> seen_;
   std::set<std::string> seen_in_set_;
-  std::size_t sets_ = 0;
+  std::size_t sets_ = 0;  // or links
+  bool is_of_links_ = false;
   std::string found_;
 };
 
@@ -169,8 +179,25 @@ json parse_object(std::string_view text, const std::string& source) {
   return object;
 }
 
+/// The links of a machine, each with fewer sites behind it than the one before, which they divide.
+std::vector<Link> read_links(const Fields& fields, const std::string& source) {
+  std::vector<Link> links;
+  for (const json& object : fields.list("links", most_links, "links, from the outside in")) {
+    const Fields link(object, source, place_of_link(links.size() + 1));
+    link.check_names({"name", "sites", "bandwidth", "latency"});
+    links.push_back({link.text("name"), link.whole("sites", most_sites, "in each of the groups that it connects"),
+                     link.positive("bandwidth", "bytes a second that a group receives"), link.seconds("latency")});
+    if (links.size() < 2) continue;
+    const std::int64_t outer = links[links.size() - 2].sites;
+    if (links.back().sites >= outer || outer % links.back().sites != 0)
+      link.fail(fmt::format("field 'sites' is {}; it should be a part of the {} behind the link before",
+                            links.back().sites, outer));
+  }
+  return links;
+}
+
 /// Into a machine whose name, sites and ranks are known.
-void read_figures(const Fields& fields, Machine& machine) {
+void read_figures(const Fields& fields, const std::string& source, Machine& machine) {
   machine.about = fields.text("about");
   machine.cores = fields.positive("cores", "per site");
   machine.processor.flops_per_core = fields.positive("flops_per_core", "scalar operations a second on f32");
@@ -181,6 +208,7 @@ void read_figures(const Fields& fields, Machine& machine) {
   machine.memory = fields.whole("memory", INT64_MAX, "bytes per site");
   if (fields.has("cache"))
     machine.processor.second_cache = fields.whole("cache", INT64_MAX, "bytes of a core's second-level cache");
+  if (fields.has("links")) machine.links = read_links(fields, source);
   if (fields.has("sites_per_node")) {
     const std::int64_t most = machine.ranks > 0 ? machine.ranks : most_sites;
     machine.sites_per_node = fields.whole("sites_per_node", most, "how many share one node");
@@ -207,26 +235,30 @@ std::vector<Machine> read_sets(const Fields& fields, const Machine& machine, con
     set.ranks = figures.whole("ranks", most_sites, "how many it was measured on");
     const auto [other, is_new] = number_of.emplace(set.ranks, number);
     if (!is_new) figures.fail(fmt::format("field 'ranks' is {}, as in set {}", set.ranks, other->second));
-    read_figures(figures, set);
+    read_figures(figures, source, set);
   }
   std::sort(sets.begin(), sets.end(), [](const Machine& a, const Machine& b) { return a.ranks < b.ranks; });
   return sets;
 }
 
 nlohmann::ordered_json figures_json(const Machine& machine) {
-  return {{"about", machine.about},
-          {"cores", machine.cores},
-          {"flops_per_core", machine.processor.flops_per_core},
-          {"memory_bandwidth", machine.memory_bandwidth},
-          {"network_bandwidth", machine.network_bandwidth},
-          {"network_latency", machine.network_latency},
-          {"task_seconds", machine.task_seconds},
-          {"memory", machine.memory},
-          {"cache", machine.processor.second_cache},
-          {"sites_per_node", machine.sites_per_node},
-          {"flops_alone", machine.flops_alone},
-          {"memory_alone", machine.memory_alone},
-          {"network_alone", machine.network_alone}};
+  nlohmann::ordered_json json{{"about", machine.about},
+                              {"cores", machine.cores},
+                              {"flops_per_core", machine.processor.flops_per_core},
+                              {"memory_bandwidth", machine.memory_bandwidth},
+                              {"network_bandwidth", machine.network_bandwidth},
+                              {"network_latency", machine.network_latency},
+                              {"task_seconds", machine.task_seconds},
+                              {"memory", machine.memory},
+                              {"cache", machine.processor.second_cache},
+                              {"sites_per_node", machine.sites_per_node},
+                              {"flops_alone", machine.flops_alone},
+                              {"memory_alone", machine.memory_alone},
+                              {"network_alone", machine.network_alone}};
+  for (const Link& link : machine.links)
+    json["links"].push_back(
+        {{"name", link.name}, {"sites", link.sites}, {"bandwidth", link.bandwidth}, {"latency", link.latency}});
+  return json;
 }
 
 }  // namespace
@@ -269,7 +301,7 @@ MachineSets parse_machine(std::string_view text, const std::string& source) {
   machine.name = fields.text("name");
   machine.sites = fields.whole("sites", most_sites, "how many there are");
   if (is_measured) return {read_sets(fields, machine, source)};
-  read_figures(fields, machine);
+  read_figures(fields, source, machine);
   return {{machine}};
 }
 

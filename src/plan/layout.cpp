@@ -1,6 +1,8 @@
 #include "plan/layout.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "einsum/vertex_facts.h"
 
@@ -188,6 +190,36 @@ Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan
   layout.copies.insert(layout.copies.end(), plan.copies.begin(), plan.copies.end());
   layout.copies = merged(std::move(layout.copies));
   return layout;
+}
+
+Layout layout_of_groups(const Layout& layout, std::int64_t sites) {
+  // Of neighbouring sites with this stride, how many of `count` groups there are, and the stride of groups.
+  const auto outside = [&](std::int64_t count, std::int64_t stride) -> std::pair<std::int64_t, std::int64_t> {
+    if (stride >= sites)
+      return stride % sites == 0 ? std::pair(count, stride / sites) : std::pair<std::int64_t, std::int64_t>(1, 0);
+    const std::int64_t all = count * stride;
+    if (all <= sites || sites % stride != 0 || all % sites != 0) return {1, 0};
+    return {all / sites, 1};
+  };
+  Layout groups = layout;
+  for (LayoutAxis& axis : groups.axes) {
+    if (axis.grid > 1) std::tie(axis.grid, axis.stride) = outside(axis.grid, axis.stride);
+    if (axis.grid == 1) axis = {{1, axis.cut.unit}, 1, 0};
+  }
+  groups.copies.clear();
+  for (const SiteCopies& copies : layout.copies) {
+    const auto [count, stride] = outside(copies.count, copies.stride);
+    if (count > 1) groups.copies.push_back({count, stride});
+  }
+  return groups;
+}
+
+std::int64_t partial_sites_within(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites) {
+  std::int64_t within = 1;
+  for (const SiteCopies& digit : reduced_digits(vertex, plan)) {
+    if (digit.stride < sites) within *= std::min(digit.count, sites / digit.stride);
+  }
+  return within;
 }
 
 std::vector<std::int64_t> elements_received(const Layout& have, const Layout& need, const Shape& bound,

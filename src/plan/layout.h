@@ -47,6 +47,13 @@ Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan
 std::vector<std::int64_t> elements_received(const Layout& have, const Layout& need, const Shape& bound,
                                             std::int64_t sites);
 
+/// The same of groups of so many sites each, as if a group were one site: what comes to each from all others together,
+/// each element once. A dimension whose sites fall into groups unevenly counts as whole there.
+Layout layout_of_groups(const Layout& layout, std::int64_t sites);
+
+/// Of the sites that compute parts of the same results, how many are of one group of so many.
+std::int64_t partial_sites_within(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites);
+
 /// Elements that a site holds.
 std::int64_t elements_at(const Layout& layout, const Shape& bound, std::int64_t site);
 

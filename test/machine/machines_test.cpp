@@ -117,6 +117,26 @@ TEST(Machines, MaySayWhatSitesOfANodeShare) {
   }
 }
 
+TEST(Machines, MayHaveLinksThatGroupsOfSitesShare) {
+  const auto linked = [](const std::string& links) {
+    return with("\"sites\": 3", "\"sites\": 3, \"links\": " + links);
+  };
+  const std::string outer = R"({"name": "ethernet", "sites": 8, "bandwidth": 1e9, "latency": 1e-5})";
+  const std::string inner = R"({"name": "QPI", "sites": 4, "bandwidth": 9.6e9, "latency": 0})";
+  const MachineSets sets = parse_machine(linked("[" + outer + ", " + inner + "]"), "m.json");
+  EXPECT_EQ(sets.sets.front().links, (std::vector<Link>{{"ethernet", 8, 1e9, 1e-5}, {"QPI", 4, 9.6e9, 0}}));
+  EXPECT_EQ(parse_machine(to_json(sets), "m.json"), sets);
+  EXPECT_EQ(complaint(linked("[" + inner + ", " + outer + "]")),
+            "m.json is not a machine: link 2: field 'sites' is 8; it should be a part of the 4 behind the link before");
+  EXPECT_NE(
+      complaint(linked(R"([{"name": "QPI", "sites": 4, "bandwidth": 0, "latency": 0}])")).find("link 1: field 'band"),
+      std::string::npos);
+  EXPECT_NE(complaint(linked(R"([{"name": "a", "name": "b"}])")).find("link 1: field 'name' stands there twice"),
+            std::string::npos);
+  EXPECT_NE(complaint(linked("[]")).find("'links' has 0"), std::string::npos);
+  EXPECT_NE(complaint(linked("3")).find("'links' is 3; it should be a list"), std::string::npos);
+}
+
 TEST(Machines, ThatAreWrongAreRefusedByField) {
   for (const auto& [from, to, field] : std::vector<std::tuple<std::string, std::string, std::string>>{
            {R"("mine")", "7", "name"},

@@ -144,7 +144,7 @@ TEST(Products, SayWhatIsWrongWithThem) {
   };
   EXPECT_EQ(fault("data:8 x tenser:4"),
             "'tenser' in the planner 'data:8 x tenser:4' cannot be multiplied; products have data, fsdp, tensor, "
-            "sequence, heads, each with its sites, as data:8 x tensor:4");
+            "sequence, heads, model, each with its sites, as data:8 x tensor:4");
   EXPECT_EQ(
       fault("data:8 x tensor"),
       "'tensor' in the planner 'data:8 x tensor' does not say over how many sites: write tensor:N, as in tensor:4");

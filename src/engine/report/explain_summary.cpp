@@ -163,7 +163,12 @@ std::string summary_text(const Compiled& compiled, const PlanReport& report, con
       fmt::format("{} predicted, of these {} moving", seconds_text(report.costs.seconds), seconds_text(moving)),
       slowest(graph, folding, seconds));
   text += line("peak memory", peak_text(graph, report, request, source));
-  return text + moved_lines(graph, report, costs, folding);
+  text += moved_lines(graph, report, costs, folding);
+  std::vector<std::string> crossing;
+  for (std::size_t l = 0; l < request.machine.links.size(); ++l)
+    crossing.push_back(
+        fmt::format("{} {}", printable(request.machine.links[l].name), bytes_text(report.costs.crossing[l])));
+  return crossing.empty() ? text : text + line("links", fmt::format("{}", fmt::join(crossing, ", ")));
 }
 
 }  // namespace einrel

@@ -366,6 +366,10 @@ ordered_json planned_program_json(const Compiled& compiled, const PlanComparison
   json["machine"] = request.machine.name;
   json["machine_ranks"] = request.machine.ranks > 0 ? ordered_json(request.machine.ranks) : ordered_json();
   json["cost"] = first["cost"];
+  for (std::size_t l = 0; l < request.machine.links.size(); ++l)
+    json["links"].push_back({{"name", request.machine.links[l].name},
+                             {"sites", request.machine.links[l].sites},
+                             {"bytes", comparison.plans.front().costs.crossing[l]}});
   json["peak_memory"] = first["peak_memory"];
   json["cost_kind"] = std::string(name_of(request.cost));
   json["memory_limit"] = request.memory ? ordered_json(*request.memory) : ordered_json();

@@ -341,6 +341,7 @@ class Accounting {
   Accounting(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers)
       : graph_(graph), plan_(plan), machine_(machine), transfers_(transfers), routes_(graph, plan, transfers) {
     costs_.received.assign(static_cast<std::size_t>(plan.sites), 0);
+    costs_.crossing.assign(machine.links.size(), 0);
   }
 
   PlanCosts run() {
@@ -367,7 +368,7 @@ class Accounting {
     if (is_input(vertex)) return cost;
     cost.bound = bound_of_vertex(vertex, graph_, plan.parts);
     cost.floats = reduced_floats(vertex, plan);
-    cost.moving = receiving_parts_seconds(vertex, plan, machine_);
+    cost.moving = std::max(receiving_parts_seconds(vertex, plan, machine_), parts_crossing_seconds(vertex, plan));
     for (const std::size_t operand : operands_read(vertex)) receive(v, operand, cost);
     reduce(v, cost);
     cost.seconds +=
@@ -427,8 +428,50 @@ class Accounting {
     const double part = static_cast<double>(most) * sites_of(need) / (bytes_of(tensor) * copies_of(need));
     double on_one_node = 0;
     for (const auto& [node, sites] : receivers) on_one_node = std::max(on_one_node, sites);
-    cost.moving += receiving_seconds(static_cast<double>(most), messages_to(have, need, part), on_one_node, machine_);
+    cost.moving +=
+        std::max(receiving_seconds(static_cast<double>(most), messages_to(have, need, part), on_one_node, machine_),
+                 crossing_seconds(have, need, tensor));
     return all;
+  }
+
+  /// What crosses the links of the machine on the way from where a tensor lies to where it is needed: links carry
+  /// bytes at a time, and sites receive meanwhile.
+  double crossing_seconds(const Layout& have, const Layout& need, const Vertex& tensor) {
+    double longest = 0;
+    for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+      const Link& link = machine_.links[l];
+      double most = 0;
+      for (const std::int64_t elements : transfers_.crossing(link, have, need, tensor.bound)) {
+        const double bytes = static_cast<double>(elements) * static_cast<double>(size_of(tensor.dtype));
+        costs_.crossing[l] += bytes;
+        most = std::max(most, bytes);
+      }
+      if (most > 0) longest = std::max(longest, link.latency + most / link.bandwidth);
+    }
+    return longest;
+  }
+
+  /// The same of partial results, to their owners.
+  double parts_crossing_seconds(const Vertex& vertex, const VertexPlan& plan) {
+    const std::int64_t partial = partial_sites(vertex, plan);
+    if (partial == 1) return 0;
+    const Layout owners = result_layout(vertex, plan);
+    double longest = 0;
+    for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+      const Link& link = machine_.links[l];
+      const auto others = static_cast<double>(partial - partial_sites_within(vertex, plan, link.sites));
+      std::map<std::int64_t, double> bytes;  // by group
+      for (std::int64_t site = 0; site < plan_.sites; ++site)
+        bytes[site / link.sites] += others * static_cast<double>(elements_at(owners, vertex.bound, site)) *
+                                    static_cast<double>(partial_bytes(vertex));
+      double most = 0;
+      for (const auto& [group, received] : bytes) {
+        costs_.crossing[l] += received;
+        most = std::max(most, received);
+      }
+      if (most > 0) longest = std::max(longest, link.latency + most / link.bandwidth);
+    }
+    return longest;
   }
 
   /// The owners of results receive what the others of their groups have of these; an extreme goes back to them.
@@ -502,7 +545,7 @@ double PlanCosts::of(CostKind kind) const {
 }
 
 PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine) {
-  Transfers transfers(plan.sites);
+  Transfers transfers(plan.sites, machine);
   return costs_of(graph, plan, machine, transfers);
 }
 

@@ -74,6 +74,8 @@ struct PlanCosts {
   double floats = 0;
   std::int64_t bytes = 0;
   std::vector<std::int64_t> received;  ///< bytes, per site
+  /// Per link of the machine, bytes that groups behind it receive from others, each element once in a group.
+  std::vector<double> crossing;
   double seconds = 0;
   std::vector<VertexCost> vertices;
   double of(CostKind kind) const;

@@ -13,13 +13,13 @@ namespace {
 
 /// Plans each vertex alone; inputs follow.
 template <class F>
-Plan plan_each(const EinGraph& graph, std::int64_t sites, F plan_of_vertex) {
-  Plan plan{"", sites, {}};
+Plan plan_each(const EinGraph& graph, const PlanRequest& request, F plan_of_vertex) {
+  Plan plan{"", request.sites, {}};
   for (const Vertex& vertex : graph.vertices) {
     const PartitionVector whole(label_extents(vertex).size(), 1);
     plan.vertices.push_back(is_input(vertex) ? one_part_per_site(whole) : plan_of_vertex(vertex));
   }
-  number_sites(graph, plan);
+  number_sites(graph, plan, request.machine);
   return plan;
 }
 
@@ -62,20 +62,20 @@ PartitionVector sqrt_grid(const Vertex& vertex, const PartitionVector& most, std
 }  // namespace
 
 Planned plan_single(const EinGraph& graph, const PlanRequest& request) {
-  return plan_each(graph, request.sites, [](const Vertex& vertex) {
+  return plan_each(graph, request, [](const Vertex& vertex) {
     return one_part_per_site(PartitionVector(label_extents(vertex).size(), 1));
   });
 }
 
 Planned plan_sqrt(const EinGraph& graph, const PlanRequest& request) {
-  return plan_each(graph, request.sites, [&](const Vertex& vertex) {
+  return plan_each(graph, request, [&](const Vertex& vertex) {
     return one_part_per_site(sqrt_grid(vertex, most_parts(vertex, graph), request.sites));
   });
 }
 
 Planned plan_all_tile(const EinGraph& graph, const PlanRequest& request) {
   constexpr std::int64_t chunk = 1000;
-  return plan_each(graph, request.sites, [&](const Vertex& vertex) {
+  return plan_each(graph, request, [&](const Vertex& vertex) {
     VertexPlan plan;
     for (const std::int64_t extent : most_parts(vertex, graph)) plan.parts.push_back((extent + chunk - 1) / chunk);
     plan.grid = spread(plan.parts, request.sites).grid;

@@ -352,7 +352,7 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others) {
   const auto model = cost_model(kind, machine);
-  Transfers transfers(sites);
+  Transfers transfers(sites, machine);
   Cheapest cheapest(graph, machine, kind, transfers);
   std::vector<Plan> comparable;
   std::copy_if(others.begin(), others.end(), std::back_inserter(comparable),
@@ -402,7 +402,8 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
     // Each piece starts a kernel call, which counts; that operands are not put together saves a tenth of the time of
     // large products, and does not.
     constexpr double allowed = 1.01;
-    const double most = best_of_others ? allowed * best_of_others->cost : std::numeric_limits<double>::infinity();
+    const double own = costs_of(graph, plan, machine, transfers).seconds;
+    const double most = allowed * (best_of_others ? std::min(own, best_of_others->cost) : own);
     if (costs_of(graph, in_pieces, machine, transfers).seconds <= most) plan = std::move(in_pieces);
   }
   plan.planner = "eindecomp";

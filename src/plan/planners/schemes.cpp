@@ -235,7 +235,7 @@ class SchemePlanner {
   Plan placed(std::vector<VertexPlan> vertices, const std::vector<SchemeFactor>& factors) const {
     Plan plan{"", request_.sites, std::move(vertices)};
     if (factors.size() == 1) {
-      number_sites(graph_, plan);
+      number_sites(graph_, plan, request_.machine);
     } else {
       lay_out_inputs(graph_, plan);
     }
@@ -320,7 +320,7 @@ Planned plan_by_grids(const EinGraph& graph, const PlanRequest& request, std::ve
                                 ? one_part_per_site(PartitionVector(vertex.bound.size(), 1))
                                 : combined(vertex, most_parts(vertex, graph), all_sites, {std::move(grids[v])}));
   }
-  number_sites(graph, plan);
+  number_sites(graph, plan, request.machine);
   return plan;
 }
 

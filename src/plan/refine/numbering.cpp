@@ -124,7 +124,7 @@ class Numbering {
       if (counts.back() > 1) plan.copies = {{counts.back(), plan.strides.back()}};
       plan.strides.pop_back();
       if (plan.scatter && !numbers_scatter(graph_.vertices[v], plan)) return;
-      const double bytes = cut.size() < 2 ? 0 : bytes_to(v, least);  // there is one way
+      const double bytes = cut.size() < 2 ? 0 : bytes_to(v, least) + parts_crossing(v);  // there is one way
       if (bytes >= least) return;
       least = bytes;
       best = plan;
@@ -210,8 +210,36 @@ class Numbering {
 
   double bytes_between(std::size_t producer, const Layout& need) {
     const Vertex& tensor = graph_.vertices[producer];
-    const auto& received = transfers_.received(result_layout(tensor, plan_.vertices[producer]), need, tensor.bound);
-    return std::accumulate(received.begin(), received.end(), 0.0) * static_cast<double>(size_of(tensor.dtype));
+    const Layout have = result_layout(tensor, plan_.vertices[producer]);
+    const auto& received = transfers_.received(have, need, tensor.bound);
+    double elements = std::accumulate(received.begin(), received.end(), 0.0);
+    for (const Link& link : transfers_.machine().links) {
+      const auto& crossing = transfers_.crossing(link, have, need, tensor.bound);
+      elements += times_as_slow(link) * std::accumulate(crossing.begin(), crossing.end(), 0.0);
+    }
+    return elements * static_cast<double>(size_of(tensor.dtype));
+  }
+
+  /// How many bytes to sites take as long as one that crosses a link, where all sites and all groups receive alike.
+  double times_as_slow(const Link& link) const {
+    return static_cast<double>(link.sites) * transfers_.machine().network_bandwidth / link.bandwidth;
+  }
+
+  /// What crosses links of the partial results of a vertex, as bytes to sites.
+  double parts_crossing(std::size_t v) const {
+    const Vertex& vertex = graph_.vertices[v];
+    const VertexPlan& plan = plan_.vertices[v];
+    const std::int64_t partial = partial_sites(vertex, plan);
+    if (partial == 1) return 0;
+    double elements = 1;
+    for (const Extent extent : vertex.bound) elements *= static_cast<double>(extent.value());
+    double bytes = 0;
+    for (const Link& link : transfers_.machine().links) {
+      const std::int64_t outside = partial - partial_sites_within(vertex, plan, link.sites);
+      bytes +=
+          times_as_slow(link) * static_cast<double>(outside) * elements * static_cast<double>(size_of(vertex.dtype));
+    }
+    return bytes;
   }
 
   std::vector<std::set<Layout>> needs_of_inputs() const {
@@ -294,8 +322,17 @@ const std::vector<std::int64_t>& Transfers::received(const Layout& have, const L
   return at->second;
 }
 
-void number_sites(const EinGraph& graph, Plan& plan) {
-  Transfers transfers(plan.sites);
+const std::vector<std::int64_t>& Transfers::crossing(const Link& link, const Layout& have, const Layout& need,
+                                                     const Shape& bound) {
+  const auto [at, is_new] = known_crossing_.try_emplace({link.sites, have, need, bound});
+  if (is_new)
+    at->second = elements_received(layout_of_groups(have, link.sites), layout_of_groups(need, link.sites), bound,
+                                   (sites_ + link.sites - 1) / link.sites);
+  return at->second;
+}
+
+void number_sites(const EinGraph& graph, Plan& plan, const Machine& machine) {
+  Transfers transfers(plan.sites, machine);
   number_sites(graph, plan, transfers);
 }
 
