@@ -93,5 +93,36 @@ def test_control_c_ends_it(tmp_path):
         "x = np.ones((64, 4), 'f')\n"
         "er.train(program, {'X': x, 'Y': x[:, 0]}, batch={'b': 8}, epochs=10**9)\n"
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
     assert "KeyboardInterrupt" in done.stderr
+
+
+def test_what_was_learnt_goes_on_in_a_run(plane):
+    program = er.program(PROGRAM)
+    state = er.train(program, plane, batch={"b": 8}, epochs=2).state
+    batch = {"X": plane["X"][:8], "Y": plane["Y"][:8]}
+    w = np.asarray(er.Array(state.tensors["W"]))
+    loss = np.mean((batch["X"] @ w - batch["Y"]) ** 2)
+    np.testing.assert_allclose(float(program.run(batch, state=state).loss), loss, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"batch": {"c": 8}}, "c"),
+        ({"hold_out": 2.0}, "between 0 and 1"),
+        ({"report": ["accuracy"]}, "accuracy"),
+        ({"local_steps": 2, "subnets": ["f"], "sites": 2}, "f"),
+        ({"cost": "time"}, "there is no cost 'time'"),
+        ({"planner": "none"}, "there is no planner 'none'"),
+        ({"resume": "/nowhere"}, "/nowhere"),
+    ],
+)
+def test_mistakes_are_told_before_the_first_step(plane, options, said):
+    with pytest.raises(er.ProgramError, match=said):
+        er.train(
+            er.program(PROGRAM),
+            plane,
+            **({"batch": {"b": 8}, "epochs": 1} | options),
+            on_epoch=lambda epoch: pytest.fail("an epoch was trained"),
+        )
