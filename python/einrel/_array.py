@@ -377,6 +377,12 @@ class _Bits:
         return device
 
 
+class TracedNumber(Array):
+    """A number of Python's in a function that is traced: beside an array it takes the array's type, as numbers do."""
+
+    __slots__ = ()
+
+
 def from_dlpack(source: Any, **options: Any) -> NDArray:
     """What `numpy.from_dlpack` gives, of bfloat16 as well."""
     bits = _Bits(source)
@@ -400,8 +406,16 @@ def node_of(value: Any) -> Node:
         except (BufferError, ValueError):
             return _leaf(value)
     if not isinstance(value, np.generic) and hasattr(value, "__dlpack__"):
-        return node_of(from_dlpack(value))
+        return node_of(_elements_of_another(value))
     return node_of(np.asarray(value))
+
+
+def _elements_of_another(value: Any) -> NDArray:
+    """The elements of another library's array: by DLPack, or, where that lacks the type, as NumPy's array."""
+    try:
+        return from_dlpack(value)
+    except (BufferError, RuntimeError):
+        return np.asarray(value)
 
 
 def asarray(
@@ -417,7 +431,7 @@ def asarray(
     if not isinstance(value, Array):
         _refuse_mask(value)
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
-            value = from_dlpack(value)
+            value = _elements_of_another(value)
         wanted = None if dtype is None else computed_as(np.dtype(dtype))
         plain = np.array(value, dtype=wanted) if copy else np.asarray(value, dtype=wanted)
         if copy is False and isinstance(value, (list, tuple, int, float)):

@@ -6,10 +6,13 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Final, overload
+
+import numpy as np
 
 from . import _native
-from ._array import Array, node_of
+from ._array import Array, TracedNumber, node_of
+from ._elementwise import is_number
 from ._native import Definition, ExplainOptions, Node, RunOptions, State, Traced, check, copy_graph
 from ._native import compute as compute_nodes
 
@@ -31,6 +34,29 @@ def bytes_of(memory: Memory) -> int | None:
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
 
 
+def _whole(name: str, value: Any, least: int = 1) -> int | None:
+    """A whole number among the options, or none."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}={value!r} is no whole number")
+    if not least <= value < 2**63:
+        raise ValueError(f"{name}={value}: give {least} or more, of 64 bits")
+    return int(value)
+
+
+def _text(name: str, value: Any) -> str | None:
+    """A text among the options, or none."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} is no text")
+    return value
+
+
+def _known(unknown: Mapping[str, Any], known: Sequence[str]) -> None:
+    for name in unknown:
+        raise TypeError(f"there is no option {name!r}; there are {', '.join(known)}")
+
+
 def run_options(
     *,
     threads: int | None = None,
@@ -44,6 +70,7 @@ def run_options(
     scalars: Mapping[str, float] | None = None,
     steps: int | None = None,
     state: State | None = None,
+    **unknown: Any,
 ) -> RunOptions:
     """How to run: the options of the command `einrel run` (docs/running.md).
 
@@ -51,17 +78,20 @@ def run_options(
     `machine`, in `memory` bytes besides inputs and outputs, what does not fit in the folder `spill`; or the `plan` that
     the method of that name gave.
     """
+    _known(unknown, ("threads", "sites", "planner", "cost", "machine", "memory", "spill", "plan"))
+    if state is not None and not isinstance(state, State):
+        raise TypeError(f"state={state!r} is no state that results have")
     return RunOptions(
-        threads=threads,
-        sites=sites,
-        planner=planner,
-        cost=cost,
-        machine=machine,
-        memory=bytes_of(memory),
+        threads=_whole("threads", threads),
+        sites=_whole("sites", sites),
+        planner=_text("planner", planner),
+        cost=_text("cost", cost),
+        machine=_text("machine", machine),
+        memory=_whole("memory", bytes_of(memory)),
         spill=None if spill is None else str(spill),
-        plan=plan,
+        plan=_text("plan", plan),
         scalars=dict(scalars or {}),
-        steps=steps,
+        steps=_whole("steps", steps, 0),
         state=state,
     )
 
@@ -73,9 +103,18 @@ def explain_options(
     cost: str | None = None,
     machine: str | None = None,
     memory: Memory = None,
+    **unknown: Any,
 ) -> ExplainOptions:
     """What to plan for, as `einrel explain` takes it; with several planners the plans are compared."""
-    return ExplainOptions(sites=sites, planners=list(planners), cost=cost, machine=machine, memory=bytes_of(memory))
+    _known(unknown, ("sites", "planners", "cost", "machine", "memory"))
+    names = [planners] if isinstance(planners, str) else [_text("planners", name) or "" for name in planners]
+    return ExplainOptions(
+        sites=_whole("sites", sites),
+        planners=names,
+        cost=_text("cost", cost),
+        machine=_text("machine", machine),
+        memory=_whole("memory", bytes_of(memory)),
+    )
 
 
 def compute(*arrays: Array, **options: Any) -> tuple[Array, ...]:
@@ -131,35 +170,48 @@ def grad(of: Array, wrt: Array | Sequence[Array]) -> Array | list[Array]:
             raise TypeError(f"a gradient of an einrel.Array by others, not by {type(array).__name__}")
     if of._node.is_leaf:
         raise ValueError("the array has been computed, and forgot how it was made: take its gradient before")
-    nodes = copy_graph([array._node for array in [of, *wrt]])
+    if not wrt:
+        return []
+    once = list(dict.fromkeys(array._node for array in wrt))
+    nodes = copy_graph([of._node, *once])
     types = [node.type for node in nodes]
-    gradients = [Node.of(Definition.gradient(types, which), nodes) for which in range(len(wrt))]
-    check(gradients)
-    return [Array(node) for node in gradients]
+    gradients = {node: Node.of(Definition.gradient(types, which), nodes) for which, node in enumerate(once)}
+    check(list(gradients.values()))
+    return [Array(gradients[array._node]) for array in wrt]
 
 
 def _flatten(value: Any, leaves: list[Array]) -> Any:
     """The form of nested lists, tuples and dicts; their arrays are appended to `leaves`."""
     if isinstance(value, dict):
         return ("dict", tuple((key, _flatten(value[key], leaves)) for key in value))
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return (type(value), tuple(_flatten(item, leaves) for item in value))
     if isinstance(value, (list, tuple)):
         return (type(value).__name__, tuple(_flatten(item, leaves) for item in value))
     if isinstance(value, (str, bytes, bool, type(None))):
         return ("constant", value)
+    if is_number(value):
+        leaves.append(TracedNumber(node_of(value)))
+        return ("number", None)
     leaves.append(Array(node_of(value)))
     return ("array", None)
 
 
 def _unflatten(form: Any, leaves: list[Array]) -> Any:
     kind, parts = form
-    if kind == "array":
+    if kind in ("array", "number"):
         return leaves.pop(0)
     if kind == "constant":
         return parts
     if kind == "dict":
         return {key: _unflatten(part, leaves) for key, part in parts}
     items = [_unflatten(part, leaves) for part in parts]
+    if isinstance(kind, type):
+        return kind(*items)
     return items if kind == "list" else tuple(items)
+
+
+_MOST_TRACED: Final = 128  # forms of arguments that a function keeps
 
 
 class Jitted:
@@ -174,9 +226,14 @@ class Jitted:
     def _trace(self, form: Any, leaves: list[Array]) -> tuple[Traced, Any]:
         nodes = [node._node for node in leaves]
         key = (form, *[node.type for node in nodes])
-        if key not in self._traced:
+        if key in self._traced:
+            self._traced[key] = self._traced.pop(key)  # the last one that was used
+        else:
+            if len(self._traced) == _MOST_TRACED:
+                del self._traced[next(iter(self._traced))]
             arguments = [Node.argument(node.type) for node in nodes]
-            positional, named = _unflatten(form, [Array(argument) for argument in arguments])
+            made_of = [type(leaf)(argument) for leaf, argument in zip(leaves, arguments)]
+            positional, named = _unflatten(form, made_of)
             results: list[Array] = []
             result_form = _flatten(self._function(*positional, **named), results)
             if not results:
@@ -193,6 +250,12 @@ class Jitted:
         if not all(node.is_leaf for node in nodes):
             compute_nodes(nodes, self._options)
         return _unflatten(result_form, [Array(node) for node in traced(nodes, self._options)])
+
+    def __reduce__(self) -> str:
+        return str(self._function.__qualname__)
+
+    def __repr__(self) -> str:
+        return f"einrel.jit({self._function!r})"
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """How it is computed for arguments like these, as text."""

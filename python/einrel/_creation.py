@@ -130,10 +130,10 @@ def arange(
     if step == 0:
         raise ValueError("a step of 0 leads nowhere")
     count = max(math.ceil((stop - start) / step), 0)
-    is_whole = all(isinstance(number, int) for number in (start, stop, step))
+    is_whole = all(isinstance(number, (int, np.integer)) for number in (start, stop, step))
     wanted = _dtype(dtype, DEFAULT_INTEGER if is_whole else DEFAULT_REAL)
-    if not is_whole and not is_floating(wanted):
-        start, step = int(start), int(step)
+    if not is_floating(wanted):  # NumPy's rule: the first two decide
+        start, step = int(start), int(start + step) - int(start)
     return Array(apply(_progression(start, step, count, NAMES[wanted])))
 
 

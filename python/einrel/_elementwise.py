@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ._array import Array, Operand, node_of
+from ._array import Array, Operand, TracedNumber, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int32, int64, is_floating, number_dtype, promoted
-from ._formula import apply, broadcast_element, call, cast, kept, where
+from ._formula import apply, broadcast_element, call, cast, element, kept, label, where
 from ._native import Definition, Formula, Node, Type
 
 # Which operands a function takes, and in which type they are computed.
@@ -53,7 +53,11 @@ class Elementwise:
     def of(self, *operands: Operand) -> Array:
         """What it is of these."""
         nodes = together(operands)
-        return Array(apply(_definition(self, *[node.type for node in nodes]), *nodes))
+        made = apply(_definition(self, *[node.type for node in nodes]), *nodes)
+        is_traced_number = any(isinstance(operand, TracedNumber) for operand in operands) and all(
+            map(is_number, operands)
+        )
+        return TracedNumber(made) if is_traced_number else Array(made)
 
     def definition(self, types: Sequence[Type]) -> Definition:
         """What computes it of operands of these types."""
@@ -100,20 +104,35 @@ def _definition(function: Elementwise, *types: Type) -> Definition:
     return function.definition(types)
 
 
+def is_number(operand: object) -> bool:
+    """Whether it is a number of Python's, whose type gives way to that of an array."""
+    return isinstance(operand, (TracedNumber, bool, int, float, complex)) and not isinstance(operand, np.generic)
+
+
+@kept
+def cast_definition(dtype: str, type: Type) -> Definition:
+    """What casts an array to a type."""
+    value = cast(dtype, element(0, [label(d) for d in range(len(type.shape))]))
+    return Definition.statement([type], value, list(type.shape), len(type.shape))
+
+
+def _number_beside(number: Any, beside: DType) -> Node:
+    """A number in the type that it takes beside an array of that type."""
+    if not isinstance(number, TracedNumber):
+        return node_of(np.asarray(number, number_dtype(number, beside)))
+    kind = 0.0 if is_floating(BY_NAME[number._node.type.dtype]) else 0
+    wanted = NAMES[number_dtype(kind, beside)]
+    return apply(cast_definition(wanted, number._node.type), number._node)
+
+
 def together(operands: Sequence[Operand]) -> list[Node]:
     """Their nodes; numbers take the type of the arrays that they stand beside."""
-    plain = [isinstance(operand, (bool, int, float, complex)) for operand in operands]
-    if not any(plain):
+    numbers = [is_number(operand) for operand in operands]
+    if all(numbers) or not any(numbers):
         return [node_of(operand) for operand in operands]
-    nodes = [None if is_plain else node_of(operand) for operand, is_plain in zip(operands, plain)]
-    dtypes = [BY_NAME[node.type.dtype] for node in nodes if node is not None]
-    if not dtypes:
-        return [node_of(operand) for operand in operands]
-    beside = promoted(*dtypes)
-    return [
-        node if node is not None else node_of(np.asarray(operand, number_dtype(operand, beside)))  # type: ignore[arg-type]
-        for node, operand in zip(nodes, operands)
-    ]
+    arrays = {i: node_of(operand) for i, operand in enumerate(operands) if not numbers[i]}
+    beside = promoted(*[BY_NAME[node.type.dtype] for node in arrays.values()])
+    return [arrays[i] if i in arrays else _number_beside(operand, beside) for i, operand in enumerate(operands)]
 
 
 def _unary(function: str) -> Callable[..., Formula]:

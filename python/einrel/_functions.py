@@ -20,6 +20,7 @@ from ._elementwise import (
     _remainder,
     _round,
     _trunc,
+    cast_definition,
     together,
 )
 from ._formula import apply, broadcast_element, call, cast, kept
@@ -146,6 +147,8 @@ def pow(x: Operand, y: Operand, /) -> Array:
     >>> pow([2, 3], 2).tolist()
     [4, 9]
     """
+    if isinstance(y, np.integer):
+        y = int(y)
     base = x if isinstance(x, (Array, np.ndarray)) else None
     if base is not None and isinstance(y, (int, float)) and not isinstance(y, bool):
         node = node_of(base)
@@ -192,12 +195,6 @@ def clip(x: Operand, /, min: Operand | None = None, max: Operand | None = None) 
     return astype(clipped, dtype)
 
 
-@kept
-def _cast(dtype: str, type: Type) -> Definition:
-    value = cast(dtype, broadcast_element(0, type.shape, type.shape))
-    return Definition.statement([type], value, list(type.shape), len(type.shape))
-
-
 def astype(x: Operand, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Array:
     """The elements as another type: floats towards zero and saturating to integers, NaN as 0.
 
@@ -208,7 +205,7 @@ def astype(x: Operand, dtype: npt.DTypeLike, /, *, copy: bool = True, device: st
     wanted = NAMES[computed_as(np.dtype(dtype))]
     if node.type.dtype == wanted:
         return Array(node)
-    return Array(apply(_cast(wanted, node.type), node))
+    return Array(apply(cast_definition(wanted, node.type), node))
 
 
 def _bitwise(name: str, logical: str, x: Operand, y: Operand) -> Array:

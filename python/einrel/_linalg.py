@@ -59,12 +59,14 @@ def tensordot(x1: Operand, x2: Operand, /, axes: int | Sequence[Any] = 2) -> Arr
     nodes = [node_of(x1), node_of(x2)]
     ranks = [len(node.type.shape) for node in nodes]
     if isinstance(axes, (int, np.integer)):
+        if not 0 <= axes <= min(ranks):
+            raise ValueError(f"tensordot over {axes} dimensions of arrays that have {ranks[0]} and {ranks[1]}")
         pairs = [(ranks[0] - int(axes) + i, i) for i in range(int(axes))]
     else:
         first, second = ([axis] if isinstance(axis, (int, np.integer)) else list(axis) for axis in axes)
         if len(first) != len(second):
             raise ValueError(f"tensordot over {len(first)} and {len(second)} dimensions")
-        pairs = [(a % ranks[0], b % ranks[1]) for a, b in zip(first, second)]
+        pairs = [(axes_of(a, ranks[0])[0], axes_of(b, ranks[1])[0]) for a, b in zip(first, second)]
     for a, b in pairs:
         if nodes[0].type.shape[a] != nodes[1].type.shape[b]:
             raise ValueError(f"tensordot of shapes {nodes[0].type.shape} and {nodes[1].type.shape} over {axes}")

@@ -18,7 +18,6 @@ _OTHER_NAMES: Final[dict[str, str]] = {
     "absolute": "abs",
     "power": "pow",
     "true_divide": "divide",
-    "rint": "round",
     "around": "round",
     "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift",
@@ -37,6 +36,8 @@ _OTHER_NAMES: Final[dict[str, str]] = {
     "cumsum": "cumulative_sum",
     "cumprod": "cumulative_prod",
 }
+# NumPy's functions that do something else than ours of that name.
+_DIFFERENT: Final = frozenset({"diagonal", "trace", "outer", "take", "reciprocal", "rint"})
 # What a ufunc does along a dimension.
 _REDUCTIONS: Final[dict[str, str]] = {
     "add": "sum",
@@ -52,6 +53,8 @@ _DEFAULTS: Final[dict[str, Any]] = {"where": True, "out": None, "dtype": None, "
 
 
 def _named(name: str) -> Callable[..., Any] | None:
+    if name in _DIFFERENT:
+        return None
     function = getattr(er, _OTHER_NAMES.get(name, name), None)
     return None if function is None or isinstance(function, Unsupported) else function
 
@@ -110,12 +113,18 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
         given.setdefault("axis", 0)
     if called is None or not _takes(called, inputs, given):
         return getattr(ufunc, method)(*_elements(inputs), **_elements(dict(options)))
-    return _store(called(*inputs, **given), out)
+    try:
+        result = called(*inputs, **given)
+    except (NotImplementedError, TypeError):  # of these types: NumPy's may
+        return getattr(ufunc, method)(*_elements(inputs), **_elements(dict(options)))
+    return _store(result, out)
 
 
 def call_function(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """numpy.function(arguments)."""
     name = function.__name__
+    if name in _OF_SHAPES and _takes(_OF_SHAPES[name], arguments, options):
+        return _OF_SHAPES[name](*arguments, **options)
     if name in _CHANGE_THE_FIRST and arguments:
         _refuse_to_change(name, arguments[0])
     called = _named(name)
@@ -127,9 +136,19 @@ def call_function(function: Callable[..., Any], arguments: Sequence[Any], option
         ours = ours[:1]
     if called is None or not _takes(called, ours, given):
         return function(*_elements(arguments), **_elements(dict(options)))
-    return _store(called(*ours, **given), out)
+    try:
+        result = called(*ours, **given)
+    except NotImplementedError:  # of these types: NumPy's may
+        return function(*_elements(arguments), **_elements(dict(options)))
+    return _store(result, out)
 
 
+# What needs no elements.
+_OF_SHAPES: Final[dict[str, Callable[..., Any]]] = {
+    "shape": lambda a: a.shape,
+    "ndim": lambda a: a.ndim,
+    "size": lambda a: a.size,
+}
 _CHANGE_THE_FIRST: Final = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"})
 _AXIS_COMES_SECOND: Final = frozenset(
     {"sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "concat", "stack", "flip"}

@@ -67,7 +67,8 @@ std::vector<NodePtr> without_values(const std::vector<NodePtr>& nodes) {
   std::vector<NodePtr> open;
   for (const NodePtr& node : nodes) {
     if (node->source()) {
-      node->become({elements_of(*node->source()), true});
+      const api::Input source = *node->source();  // its own: meanwhile another thread may make it, too
+      node->become({elements_of(source), true});
     } else if (!node->value()) {
       open.push_back(node);
     }
@@ -108,7 +109,7 @@ std::vector<Value> Compiled::run(const std::vector<NodePtr>& leaves, const api::
 
 std::shared_ptr<Compiled> compiled(const Walk& walk) {
   constexpr std::size_t most_kept = 128;
-  static Kept kept;  // under Python's lock
+  static Kept& kept = *new Kept;  // under Python's lock; owned by nobody: threads of programs may be gone at the end
   const auto found = kept.by_key.find(walk.key());
   if (found != kept.by_key.end()) {
     kept.graphs.splice(kept.graphs.begin(), kept.graphs, found->second);

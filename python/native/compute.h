@@ -23,7 +23,7 @@ class Compiled {
   /// The values of what the walk wanted, of those of its leaves; waits without Python's lock. Throws as
   /// api::Program::run.
   std::vector<Value> run(const std::vector<NodePtr>& leaves, const api::RunOptions& options);
-  const api::Program& program() { return program_->get(); }
+  LastingProgram& lasting() { return *program_; }
 
  private:
   std::vector<std::string> inputs_;

@@ -113,6 +113,12 @@ Result watched(typename Running<Result>::Action action, bool on_ranks) {
   return result.get();
 }
 
+/// What belongs to threads that are gone can neither run nor be destroyed.
+void leave_behind(std::shared_ptr<const api::Program> program) {
+  static auto& left = *new std::vector<std::shared_ptr<const api::Program>>;  // owned by nobody
+  left.push_back(std::move(program));
+}
+
 }  // namespace
 
 LastingProgram::LastingProgram(api::Program program, std::function<api::Program()> again)
@@ -120,12 +126,13 @@ LastingProgram::LastingProgram(api::Program program, std::function<api::Program(
       program_(std::make_shared<const api::Program>(std::move(program))),
       forks_(runs().forks) {}
 
+LastingProgram::~LastingProgram() {
+  if (forks_ != runs().forks) leave_behind(std::move(program_));
+}
+
 const api::Program& LastingProgram::get() {
   if (forks_ != runs().forks) {
-    // What belongs to threads that are gone can neither run nor be destroyed.
-    static std::vector<std::shared_ptr<const api::Program>>& left_behind =
-        *new std::vector<std::shared_ptr<const api::Program>>;  // owned by nobody: it must not be destroyed at the end
-    left_behind.push_back(std::move(program_));
+    leave_behind(std::move(program_));
     program_ = std::make_shared<const api::Program>(again_());
     forks_ = runs().forks;
   }
@@ -163,6 +170,13 @@ api::TrainResult LastingProgram::train(const std::map<std::string, api::Samples>
     };
     return watched<api::TrainResult>(train, options.ranks && options.ranks->count() > 1);
   });
+}
+
+std::string LastingProgram::tell(const std::function<std::string(const api::Program&)>& what) {
+  const auto told = [program = get(), what](const std::stop_token& /*planning cannot be stopped*/) {
+    return what(program);
+  };
+  return watched<std::string>(told, false);
 }
 
 std::optional<api::Ranks> ranks() {

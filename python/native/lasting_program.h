@@ -18,7 +18,12 @@ class LastingProgram {
  public:
   /// `again` makes the same program.
   LastingProgram(api::Program program, std::function<api::Program()> again);
+  ~LastingProgram();
+  LastingProgram(LastingProgram&&) = delete;
+  LastingProgram& operator=(LastingProgram&&) = delete;
   const api::Program& get();
+  /// What it says of itself, found without Python's lock; signals as in `run`.
+  std::string tell(const std::function<std::string(const api::Program&)>& what);
   /// Runs it without Python's lock. A signal whose handler throws, as that of Ctrl-C does, ends the run.
   /// Where mpirun started this process, it is one on all ranks. What functions of Python raise in it is raised here.
   api::RunResult run(const api::Inputs& inputs, api::RunOptions options);

@@ -2,12 +2,19 @@
 
 #include <einrel/error.h>
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace einrel::python {
 
 Node::Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands)
-    : type_(definition->type()), definition_(std::move(definition)), operands_(std::move(operands)) {}
+    : type_(definition->type()),
+      definition_(std::move(definition)),
+      operands_(std::move(operands)),
+      needs_gradient_(std::holds_alternative<Gradient>(definition_->meaning()) ||
+                      std::any_of(operands_.begin(), operands_.end(),
+                                  [](const NodePtr& operand) { return operand->needs_gradient_; })) {}
 
 Node::Node(api::Input source) : type_(type_of(source.dtype(), source.shape())), source_(std::move(source)) {}
 
@@ -23,6 +30,7 @@ Node::~Node() {
 }
 
 void Node::become(Value value) {
+  if (value_) return;  // another thread has computed it: who has seen its memory shares it
   value_ = std::move(value);
   source_.reset();
   definition_ = nullptr;
@@ -33,10 +41,20 @@ void Node::become(Value value) {
 api::Input Node::input() const {
   if (value_) return value_->tensor;
   if (source_) return *source_;
-  throw api::UserError("an argument of a function that is traced has no elements yet");
+  throw no_elements();
 }
 
-Walk::Walk(const std::vector<NodePtr>& wanted) {
+api::UserError no_elements() {
+  return api::UserError(
+      "Python asked for elements of an argument of a function that is traced, as if, float() and shapes made of "
+      "elements do: "
+      "use einrel.where, or give what decides as a string, a bool or None, or from outside the function");
+}
+
+Walk::Walk(const std::vector<NodePtr>& wanted, bool keeps_leaves_apart)
+    : keeps_leaves_apart_(keeps_leaves_apart || std::any_of(wanted.begin(), wanted.end(), [](const NodePtr& node) {
+                            return node->needs_gradient_;
+                          })) {
   static std::int64_t walks = 0;
   number_ = ++walks;
   for (const NodePtr& node : wanted) visit(node.get());
@@ -71,7 +89,7 @@ void Walk::enter(Node* node) {
 
 std::size_t Walk::place_of(Node* node) {
   if (!node->definition_) {
-    if (node->value_) {
+    if (node->value_ && !keeps_leaves_apart_) {
       const auto [known, is_new] = elements_.try_emplace(node->value_->tensor.bytes().data(), places_.size());
       if (!is_new && places_[known->second].node->type_ == node->type_) return known->second;
     }
@@ -97,7 +115,7 @@ std::size_t Walk::place_of(Node* node) {
 }
 
 void copy_graph(std::vector<NodePtr>& nodes) {
-  const Walk walk(nodes);
+  const Walk walk(nodes, true);
   std::vector<NodePtr> copies;
   for (const Walk::Place& place : walk.places()) {
     if (!place.node->definition()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <einrel/error.h>
 #include <einrel/input.h>
 
 #include <cstddef>
@@ -53,14 +54,20 @@ class Node : public std::enable_shared_from_this<Node> {
   std::vector<NodePtr> operands_;
   std::optional<Value> value_;
   std::optional<api::Input> source_;
-  std::int64_t walk_ = 0;  ///< the last one that came here
-  std::size_t place_ = 0;  ///< in it
+  bool needs_gradient_ = false;  ///< it is one, or made of one
+  std::int64_t walk_ = 0;        ///< the last one that came here
+  std::size_t place_ = 0;        ///< in it
 };
+
+/// What Python is told that needs elements while a function is traced.
+api::UserError no_elements();
 
 /// Some nodes and all that they need, each after its operands; what is alike comes once.
 class Walk {
  public:
-  explicit Walk(const std::vector<NodePtr>& wanted);
+  /// Leaves over the same elements are one, but not where there are gradients, which are by one of them, or where
+  /// `keeps_leaves_apart` says so.
+  explicit Walk(const std::vector<NodePtr>& wanted, bool keeps_leaves_apart = false);
 
   struct Place {
     Node* node;
@@ -79,6 +86,7 @@ class Walk {
   void enter(Node* node);
   std::size_t place_of(Node* node);
 
+  bool keeps_leaves_apart_;
   std::int64_t number_;
   std::vector<Place> places_;
   std::vector<std::size_t> wanted_;

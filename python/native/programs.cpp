@@ -37,7 +37,7 @@ std::optional<api::Cost> cost_named(const std::optional<std::string>& name) {
 }
 
 const Value& value_of(const NodePtr& node) {
-  if (!node->value()) throw api::UserError("an argument of a function that is traced has no elements yet");
+  if (!node->value()) throw no_elements();
   return *node->value();
 }
 
@@ -96,6 +96,7 @@ class TextProgram {
       : program_(api::Program::parse(text, dims, name), [=] { return api::Program::parse(text, dims, name); }) {}
 
   const api::Program& get() { return program_.get(); }
+  LastingProgram& lasting() { return program_; }
 
   std::pair<api::RunResult, Nodes> run(const Nodes& inputs, const api::RunOptions& options) {
     api::RunResult result = program_.run(inputs_of(inputs), options);
@@ -138,7 +139,7 @@ class Traced {
       results.push_back(node_of(value.tensor, value.is_writable));
     return results;
   }
-  const api::Program& program() { return compiled_.program(); }
+  LastingProgram& lasting() { return compiled_.lasting(); }
 
  private:
   struct Source {
@@ -150,6 +151,18 @@ class Traced {
   Compiled compiled_;
   std::vector<Source> sources_;
 };
+
+std::string explained(LastingProgram& program, const api::ExplainOptions& how) {
+  return program.tell([how](const api::Program& of) { return of.explain(how); });
+}
+
+std::string planned(LastingProgram& program, const api::ExplainOptions& how) {
+  return program.tell([how](const api::Program& of) { return of.plan(how); });
+}
+
+std::string drawn(LastingProgram& program, const api::ExplainOptions& how) {
+  return program.tell([how](const api::Program& of) { return of.html(how); });
+}
 
 void bind_options(nb::module_& module) {
   using Scalars = std::map<std::string, double>;
@@ -300,9 +313,10 @@ void bind_programs(nb::module_& module) {
       .def_prop_ro("text", [](TextProgram& program) { return program.get().text(); })
       .def_prop_ro("inputs", [](TextProgram& program) { return program.get().inputs(); })
       .def_prop_ro("outputs", [](TextProgram& program) { return program.get().outputs(); })
-      .def("explain", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().explain(how); })
-      .def("plan", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().plan(how); })
-      .def("html", [](TextProgram& program, const api::ExplainOptions& how) { return program.get().html(how); })
+      .def("explain",
+           [](TextProgram& program, const api::ExplainOptions& how) { return explained(program.lasting(), how); })
+      .def("plan", [](TextProgram& program, const api::ExplainOptions& how) { return planned(program.lasting(), how); })
+      .def("html", [](TextProgram& program, const api::ExplainOptions& how) { return drawn(program.lasting(), how); })
       .def("train", &TextProgram::train)
       .def("run", [](TextProgram& program, const Nodes& inputs, const api::RunOptions& options) {
         auto [result, outputs] = program.run(inputs, options);
@@ -312,16 +326,16 @@ void bind_programs(nb::module_& module) {
       .def(nb::init<const std::vector<NodePtr>&, const std::vector<NodePtr>&>(), nb::arg("results"),
            nb::arg("arguments"))
       .def("__call__", &Traced::operator(), nb::arg("arguments"), nb::arg("options") = api::RunOptions{})
-      .def("explain", [](Traced& traced, const api::ExplainOptions& how) { return traced.program().explain(how); });
+      .def("explain", [](Traced& traced, const api::ExplainOptions& how) { return explained(traced.lasting(), how); });
   module.def("compute", &compute, nb::arg("nodes"), nb::arg("options") = api::RunOptions{});
   module.def("explain", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
-    return compiled(Walk(nodes))->program().explain(how);
+    return explained(compiled(Walk(nodes))->lasting(), how);
   });
   module.def("plan", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
-    return compiled(Walk(nodes))->program().plan(how);
+    return planned(compiled(Walk(nodes))->lasting(), how);
   });
   module.def("html", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
-    return compiled(Walk(nodes))->program().html(how);
+    return drawn(compiled(Walk(nodes))->lasting(), how);
   });
   module.def("check", [](const std::vector<NodePtr>& nodes) { compiled(Walk(nodes)); });
   module.def("copy_graph", [](std::vector<NodePtr> nodes) {

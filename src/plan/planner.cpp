@@ -34,11 +34,15 @@ std::vector<std::vector<SchemeFactor>> products_to_try(const EinGraph& graph, st
   return products;
 }
 
+/// Whether it looks at all tensors at once, which takes memory in proportion.
+bool cuts_all_at_once(const Planner& planner) { return planner.name == "kcut" || planner.name == "model"; }
+
 /// The plans of all other planners, and of products of them.
 std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& request) {
-  std::vector<Plan> others;  // of equals, the first is taken
+  constexpr std::size_t most_at_once = 2000;  // vertices, of which planning stays within 3 MB
+  std::vector<Plan> others;                   // of equals, the first is taken
   for (const Planner& planner : all_planners()) {
-    if (!planner.tried_by_eindecomp) continue;
+    if (!planner.tried_by_eindecomp || (cuts_all_at_once(planner) && graph.vertices.size() > most_at_once)) continue;
     Planned planned = planner.plan(graph, request);
     if (auto* const plan = std::get_if<Plan>(&planned)) others.push_back(std::move(*plan));
   }
