@@ -62,8 +62,8 @@ def train(
     ...                "minimize loss over w by sgd(0.1)\\noutput loss", {}, "line")
     >>> x = np.linspace(-1, 1, 50, dtype="f")
     >>> result = train(line, {"x": x, "y": 3 * x}, batch={"b": 10}, epochs=30)
-    >>> round(float(np.asarray(Array(result.state.tensors["w"]))), 3)
-    3.0
+    >>> f"{float(Array(result.state.tensors['w'])):.3f}"
+    '3.000'
     """
     if len(batch) != 1:
         raise ValueError(f"batch={dict(batch)!r}: one label stands for samples, as in {{'b': 64}}")

@@ -1,7 +1,9 @@
 """er.train, against NumPy and the command's own files."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,6 +86,43 @@ def test_what_does_not_fit_is_said(plane):
         er.train(program, plane, batch={}, epochs=1)
 
 
+@pytest.mark.parametrize("local", [{}, {"local_steps": 2}])
+def test_ranks_learn_together(plane, tmp_path, local):
+    for name, samples in plane.items():
+        np.save(tmp_path / f"{name}.npy", samples)
+    script = tmp_path / "train.py"
+    script.write_text(
+        f"import einrel as er\nprogram = er.program({PROGRAM!r})\n"
+        f"feeds = {{name: {str(tmp_path)!r} + f'/{{name}}.npy' for name in 'XY'}}\n"
+        f"result = er.train(program, feeds, batch={{'b': 8}}, epochs=3, save={str(tmp_path / 'save')!r}, **{local!r})\n"
+        "print(er.rank(), len(result.epochs), result.epochs[-1].training['loss'])\n"
+    )
+    done = subprocess.run(
+        [Path(__file__).parents[2] / "tools/mpirun", "-n", "2", sys.executable, script],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": str(Path(er.__file__).parents[1])},
+    )
+    assert done.returncode == 0, done.stderr
+    told = sorted(line.split() for line in done.stdout.splitlines())
+    assert [line[:2] for line in told] == [["0", "3"], ["1", "3"]]
+    alone = er.train(er.program(PROGRAM), plane, batch={"b": 8}, epochs=3, **({**local, "sites": 2} if local else {}))
+    for line in told:
+        assert float(line[2]) == pytest.approx(alone.epochs[-1].training["loss"], rel=1e-4)
+    saved = er.train(
+        er.program(PROGRAM),
+        plane,
+        batch={"b": 8},
+        epochs=3,
+        resume=tmp_path / "save",
+        **({**local, "sites": 2} if local else {}),
+    )
+    assert saved.epochs == []
+    np.testing.assert_allclose(weights(saved), weights(alone), rtol=1e-4)
+
+
 def test_control_c_ends_it(tmp_path):
     script = tmp_path / "endless.py"
     script.write_text(
@@ -94,6 +133,8 @@ def test_control_c_ends_it(tmp_path):
         "er.train(program, {'X': x, 'Y': x[:, 0]}, batch={'b': 8}, epochs=10**9)\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+
+    done = subprocess.run([sys.executable, script], check=False, capture_output=True, text=True, timeout=60)
     assert "KeyboardInterrupt" in done.stderr
 
 

@@ -43,11 +43,10 @@ TrainIdentity identity_of(const TrainRequest& request, const TrainData& data, co
 }
 
 Course::Course(const TrainRequest& request, const TrainListener& listener, std::vector<std::string> names,
-               bool has_test, const TrainIdentity& identity, const Position& position, const Job& job)
-    : request_(request), listener_(listener), job_(job), names_(std::move(names)), position_(position) {
+               bool has_test, const TrainIdentity& identity, Position position, const Job& job)
+    : request_(request), listener_(listener), job_(job), names_(std::move(names)), position_(std::move(position)) {
   position_.sums.resize(names_.size(), 0);
   report_.names = names_;
-  samples_of_epoch_ = 0;
   if (request.save) {
     const bool goes_on = request.resume && std::filesystem::weakly_canonical(*request.resume) ==
                                                std::filesystem::weakly_canonical(*request.save);

@@ -36,7 +36,7 @@ class Course {
   using Evaluate = std::function<std::vector<double>()>;
 
   Course(const TrainRequest& request, const TrainListener& listener, std::vector<std::string> names, bool has_test,
-         const TrainIdentity& identity, const Position& position, const Job& job);
+         const TrainIdentity& identity, Position position, const Job& job);
 
   const Position& position() const { return position_; }
   const std::vector<std::string>& names() const { return names_; }

@@ -80,9 +80,9 @@ class Installed(unittest.TestCase):
         commands = re.findall(r"(?m)^  ([a-z]+) ", run(einrel, "--help").split("Subcommands:")[1])
         self.assertIn("einsum", commands)
         for command in commands:
-            options = set(re.findall(r"(?m)^  (?:-h,)?(--[a-z]+)", run(einrel, command, "--help")))
+            options = set(re.findall(r"(?m)^  (?:-h,)?(--[a-z-]+)", run(einrel, command, "--help")))
             section = re.search(rf"(?s)\.SS \\&einrel {command}\b.*?(?=\.SS|\.SH)", manual)[0]
-            self.assertEqual(set(re.findall(r"(?m)^\.B \\&(--[a-z]+)", section)), options)
+            self.assertEqual(set(re.findall(r"(?m)^\.B \\&(--[a-z-]+)", section)), options)
             typed = f"source {completion}; COMP_WORDS=(einrel {command} --); COMP_CWORD=2; _einrel; echo ${{COMPREPLY[@]}}"
             self.assertEqual(set(run("bash", "-c", typed).split()), options)
         typed = f"source {completion}; COMP_WORDS=(einrel e); COMP_CWORD=1; _einrel; echo ${{COMPREPLY[@]}}"
