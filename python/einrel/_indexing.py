@@ -199,7 +199,8 @@ def _slice(part: Range) -> slice:
 
 def get(array: Array, key: Any) -> Array:
     """array[key]."""
-    if isinstance(key, (bool, np.bool_)) or (_is_array(key) and key.ndim == 0 and key.dtype == np.bool_):
+    is_array = isinstance(key, (Array, np.ndarray))
+    if isinstance(key, (bool, np.bool_)) or (is_array and key.ndim == 0 and key.dtype == np.bool_):
         return get(array, None)[: int(key)]  # as NumPy's: a dimension of one position, or of none
     parts, positions = _parsed(key, array.shape)
     if all(part == Range(0, 1, extent) for part, extent in zip(parts, array.shape)) and len(parts) == array.ndim:
