@@ -67,6 +67,8 @@ def tensordot(x1: Operand, x2: Operand, /, axes: int | Sequence[Any] = 2) -> Arr
         if len(first) != len(second):
             raise ValueError(f"tensordot over {len(first)} and {len(second)} dimensions")
         pairs = [(axes_of(a, ranks[0])[0], axes_of(b, ranks[1])[0]) for a, b in zip(first, second)]
+    if any(len(set(named)) < len(named) for named in zip(*pairs)):
+        raise ValueError(f"tensordot over {axes}: a dimension stands there twice")
     for a, b in pairs:
         if nodes[0].type.shape[a] != nodes[1].type.shape[b]:
             raise ValueError(f"tensordot of shapes {nodes[0].type.shape} and {nodes[1].type.shape} over {axes}")

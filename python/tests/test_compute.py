@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -255,3 +258,95 @@ def test_messages_speak_of_options_as_python_writes_them() -> None:
         assert "--" not in message.replace("-->", ""), message
         assert "RunOptions" not in message
     assert any("laptop" in message for message in messages if "abacus" in message)
+
+
+def test_gradients_by_arrays_over_the_same_memory_are_apart():
+    x = np.array([1.0, 2.0])
+    a, b = er.asarray(x), er.asarray(x)
+    by_a, by_b, again = er.grad(er.sum(a * a * b), [a, b, a])
+    np.testing.assert_array_equal(by_a, 2 * x * x)
+    np.testing.assert_array_equal(by_b, x * x)
+    np.testing.assert_array_equal(again, by_a)
+    assert er.grad(er.sum(a * a * b), []) == []
+
+
+def test_a_gradient_of_a_gradient_keeps_arrays_apart():
+    x = np.array([1.0, 2.0])
+    a, b = er.asarray(x), er.asarray(x)
+    by_a = er.grad(er.sum(a**3 * b), a)
+    np.testing.assert_allclose(er.grad(er.sum(by_a), b), 3 * x**2)
+
+
+def test_numbers_in_traced_functions_take_the_type_of_arrays():
+    w = np.ones(3, "f4")
+    for rate in (0.1, 2):
+        traced = er.jit(lambda w, r: (w - r * w, w * (2 * r), w * -r))(w, rate)
+        eager = (er.asarray(w) - rate * er.asarray(w), er.asarray(w) * (2 * rate), er.asarray(w) * -rate)
+        for one, other in zip(traced, eager):
+            assert one.dtype == other.dtype == np.float32
+            np.testing.assert_allclose(one, other)
+    assert er.jit(lambda i, r: i * r)(np.arange(3, dtype="i4"), 0.5).dtype == np.float64
+    assert er.jit(lambda x, r: x * r)(w, np.float64(2)).dtype == np.float64
+
+
+def test_a_traced_array_can_be_an_index_and_has_a_shape():
+    pick = er.jit(lambda x, i: (x[i], np.shape(x)[0] * np.ndim(i) * np.size(i) + x[0]))
+    picked, sizes = pick(np.arange(5.0), np.array([3, 1]))
+    assert picked.tolist() == [3.0, 1.0]
+    assert float(sizes) == 10.0
+
+
+def test_traced_functions_take_named_tuples_and_say_what_they_cannot():
+    point = namedtuple("point", "x y")
+    made = er.jit(lambda p: point(p.y, p.x))(point(1.0, np.ones(2)))
+    assert type(made) is point and made.x.tolist() == [1.0, 1.0]
+    with pytest.raises(er.ProgramError, match=r"Python asked for elements.*einrel\.where"):
+        er.jit(lambda x: x if x[0] > 0 else -x)(np.ones(2))
+
+
+def test_a_traced_function_keeps_so_many_forms():
+    double = er.jit(lambda x: 2 * x)
+    for extent in range(1, 200):
+        double(np.ones(extent))
+    assert len(double._traced) <= 128
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"threads": -1}, ValueError, "threads=-1: give 1 or more"),
+        ({"threads": "2"}, TypeError, "threads='2' is no whole number"),
+        ({"sites": 2.5}, TypeError, r"sites=2.5 is no whole number"),
+        ({"memory": 1e9}, TypeError, "is no whole number"),
+        ({"memory": 10**30}, ValueError, "64 bits"),
+        ({"plan": 5}, TypeError, "plan=5 is no text"),
+        ({"planner": ["data"]}, TypeError, "is no text"),
+        ({"state": 5}, TypeError, "state=5"),
+        ({"nodes": 4}, TypeError, "there is no option 'nodes'; there are threads, sites"),
+    ],
+)
+def test_options_that_are_wrong_are_told_by_name(options, error, said):
+    with pytest.raises(error, match=said):
+        er.ones(3).compute(**options)
+
+
+def test_one_planner_may_be_given_as_a_text():
+    assert "by single" in (er.ones((4, 4)) @ er.ones((4, 4))).explain(sites=2, planners="single")
+
+
+def test_a_child_ends_after_its_parent_has_computed_on_threads():
+    script = """
+import os, sys
+import numpy as np, einrel as er
+a = er.asarray(np.ones((64, 64)))
+(a @ a + 2).compute(sites=2)
+child = os.fork()
+if child == 0:
+    if len(sys.argv) > 1:
+        assert float((a @ a + 3).compute(sites=2)[0, 0]) == 67
+    sys.exit(7)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    for arguments in ([], ["compute"]):
+        done = subprocess.run([sys.executable, "-c", script, *arguments], timeout=60, check=False)
+        assert done.returncode == 7

@@ -154,3 +154,33 @@ def test_pickle_and_copy() -> None:
     assert counting.run(state=state).next_x.item() == 16
     program = pickle.loads(pickle.dumps(er.program("input A[i]\nZ[i] = A[i] + 1")))
     assert program.run(A=np.ones(2, "f4")).Z.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("function", [np.diagonal, np.trace, lambda x: np.outer(x, x), lambda x: np.take(x, [1, 3])])
+def test_numpys_functions_mean_what_they_mean_there(function):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    np.testing.assert_array_equal(np.asarray(function(er.asarray(x))), function(x))
+
+
+@pytest.mark.parametrize("function", [np.floor_divide, np.remainder, np.bitwise_and, np.power])
+def test_numpys_functions_compute_what_the_language_cannot_say(function):
+    x, y = np.array([7, -7, 9]), np.array([2, 2, 4])
+    np.testing.assert_array_equal(np.asarray(function(er.asarray(x), er.asarray(y))), function(x, y))
+    z = np.array([True, False])
+    np.testing.assert_array_equal(np.asarray(np.square(er.asarray(z))), np.square(z))
+
+
+def test_scalars_of_numpy_have_their_type_and_numbers_of_python_none():
+    x = er.ones(2, dtype=er.float32)
+    assert (x * np.float64(2)).dtype == np.float64
+    assert (x * 2.0).dtype == np.float32
+    assert er.arange(np.int64(5)).dtype == np.int64
+    assert er.arange(0.5, 5.5, 0.5, dtype=int).tolist() == np.arange(0.5, 5.5, 0.5, dtype=int).tolist()
+    with pytest.raises(ValueError, match="negative exponent"):
+        er.asarray([2, 3]) ** np.int64(-1)
+
+
+@pytest.mark.parametrize("axes", [([5], [0]), 3, -1, ([0, 0], [0, 1])])
+def test_tensordot_refuses_dimensions_that_are_not_there(axes):
+    with pytest.raises((ValueError, IndexError)):
+        er.tensordot(np.ones((3, 3)), np.ones((3, 3)), axes=axes)
