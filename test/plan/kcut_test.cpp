@@ -165,6 +165,16 @@ TEST(TilingCuts, AreTheBestOfAllTilings) {
   EXPECT_EQ(compared, rounds(500));
 }
 
+TEST(TilingCuts, TakeNoTableOfAllOperands) {
+  std::string text = "dims a=8 b=8\ninput X0[a,b]";
+  std::string sum = "Z[a,b] = X0[a,b]";
+  for (int x = 1; x < 60; ++x) {
+    text += ", X" + std::to_string(x) + "[a,b]";
+    sum += " + X" + std::to_string(x) + "[a,b]";
+  }
+  EXPECT_EQ(tiling_cuts(einrel::graph_of(text + "\n" + sum + "\noutput Z\n"), 4).moved(), 0);
+}
+
 TEST(Elimination, FindsTheLeastSum) {
   Random random(7);
   for (int round = 0; round < rounds(300); ++round) {

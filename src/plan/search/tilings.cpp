@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
+#include <map>
 #include <numeric>
 #include <variant>
 
@@ -13,8 +13,6 @@
 
 namespace einrel {
 namespace {
-
-constexpr double forbidden = std::numeric_limits<double>::infinity();
 
 /// What a conversion begins with: a tensor that lies in a way, or of which each group has a partial sum (SoyBean's
 /// red).
@@ -97,13 +95,14 @@ class Cutter {
     std::vector<std::vector<Form>> forms;
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
       forms.push_back(possible(v, allowed == nullptr ? nullptr : &(*allowed)[v]));
-      if (!forms.back().empty()) tables.push_back(table_of(v, forms.back()));
+      if (!forms.back().empty()) add_tables(v, forms.back(), tables);
     }
     for (const State& state : graph_.steps.states) {
       if (state.next) tables.push_back(table_of_state(state));
     }
     std::vector<std::size_t> domains;
     for (const std::vector<Tiling>& values : values_) domains.push_back(values.size());
+    for (const std::vector<Form>& of_vertex : forms) domains.push_back(std::max<std::size_t>(of_vertex.size(), 1));
     const Assignment found = least_assignment(domains, std::move(tables), order_);
     is_least_ = is_least_ && found.is_least;
     return apply(found, forms);
@@ -137,14 +136,6 @@ class Cutter {
     return possible;
   }
 
-  double cost_of(std::size_t v, const Form& form, const std::vector<Tiling>& operands, const Tiling& result) const {
-    const auto groups = static_cast<double>(groups_);
-    double cost = conversion(form.result, result, elements(v), groups);
-    for (std::size_t o = 0; o < operands.size(); ++o)
-      cost += conversion(operands[o], form.operands[o], elements(graph_.vertices[v].inputs[o].index), groups);
-    return cost;
-  }
-
   /// What it costs to convert from each of the tilings that a tensor may have, or to it.
   std::vector<double> to_form(std::size_t tensor, const Tiling& needed) const {
     std::vector<double> costs;
@@ -159,73 +150,44 @@ class Cutter {
     return costs;
   }
 
-  CostTable table_of(std::size_t v, const std::vector<Form>& forms) const {
-    const std::vector<VertexId>& inputs = graph_.vertices[v].inputs;
-    CostTable table{{v}, {}};
-    std::vector<std::size_t> place{0};  // of the result and of each operand among the variables
-    for (const VertexId input : inputs) {
-      const auto known = std::find(table.variables.begin(), table.variables.end(), input.index);
-      place.push_back(static_cast<std::size_t>(known - table.variables.begin()));
-      if (known == table.variables.end()) table.variables.push_back(input.index);
-    }
-    std::vector<std::vector<std::vector<double>>> costs;  // per form, of the result and of each operand
-    for (const Form& form : forms) {
-      costs.push_back({from_form(v, form.result)});
-      for (std::size_t o = 0; o < inputs.size(); ++o)
-        costs.back().push_back(to_form(inputs[o].index, form.operands[o]));
-    }
-    std::vector<std::size_t> at(table.variables.size(), 0);
-    fill(table, 0, at, [&] {
-      double least = forbidden;
-      for (const std::vector<std::vector<double>>& form : costs) {
-        double cost = 0;
-        for (std::size_t t = 0; t < place.size(); ++t) cost += form[t][at[place[t]]];
-        least = std::min(least, cost);
+  /// Costs of a vertex, with its form as a variable of its own, behind those of all tensors: of the result and of each
+  /// tensor that it reads apart, so that a sum of many operands has no table of all their tilings.
+  void add_tables(std::size_t v, const std::vector<Form>& forms, std::vector<CostTable>& tables) const {
+    const std::size_t form_of_vertex = graph_.vertices.size() + v;
+    std::map<std::size_t, CostTable> by_tensor;
+    const auto add = [&](std::size_t tensor, const auto& costs_of_form) {
+      CostTable& table = by_tensor[tensor];
+      table.variables = {form_of_vertex, tensor};
+      table.costs.resize(forms.size() * values_[tensor].size(), 0);
+      auto cost = table.costs.begin();
+      for (const Form& form : forms) {
+        for (const double of_value : costs_of_form(form)) *cost++ += of_value;
       }
-      return least;
-    });
-    return table;
+    };
+    add(v, [&](const Form& form) { return from_form(v, form.result); });
+    const std::vector<VertexId>& inputs = graph_.vertices[v].inputs;
+    for (std::size_t o = 0; o < inputs.size(); ++o)
+      add(inputs[o].index, [&](const Form& form) { return to_form(inputs[o].index, form.operands[o]); });
+    for (auto& [tensor, table] : by_tensor) tables.push_back(std::move(table));
   }
 
   CostTable table_of_state(const State& state) const {
     const std::size_t now = state.now.index;
     const std::size_t next = graph_.outputs[*state.next].index;
-    CostTable table{{next}, {}};
-    if (next != now) table.variables.push_back(now);
-    std::vector<std::size_t> at(table.variables.size(), 0);
-    fill(table, 0, at, [&] {
-      return conversion(values_[next][at.front()], values_[now][at.back()], elements(now),
-                        static_cast<double>(groups_));
-    });
-    return table;
-  }
-
-  /// Adds the cost of every combination of the variables from that one on.
-  template <class Cost>
-  void fill(CostTable& table, std::size_t from, std::vector<std::size_t>& at, const Cost& cost) const {
-    if (from == table.variables.size()) {
-      table.costs.push_back(cost());
-      return;
+    CostTable table{{next, now}, {}};
+    if (next == now) return {{}, {0}};
+    for (const Tiling& left : values_[next]) {
+      for (const Tiling& wanted : values_[now])
+        table.costs.push_back(conversion(left, wanted, elements(now), static_cast<double>(groups_)));
     }
-    for (at[from] = 0; at[from] < values_[table.variables[from]].size(); ++at[from]) fill(table, from + 1, at, cost);
-    at[from] = 0;
+    return table;
   }
 
   TilingCut apply(const Assignment& found, const std::vector<std::vector<Form>>& forms) {
     TilingCut cut{groups_, found.cost, {}, {}};
     for (std::size_t v = 0; v < values_.size(); ++v) cut.tilings.push_back(values_[v][found.values[v]]);
-    for (std::size_t v = 0; v < values_.size(); ++v) {
-      const Form* best = nullptr;
-      double least = forbidden;
-      std::vector<Tiling> operands;
-      for (const VertexId input : graph_.vertices[v].inputs) operands.push_back(cut.tilings[input.index]);
-      for (const Form& form : forms[v]) {
-        const double cost = cost_of(v, form, operands, cut.tilings[v]);
-        if (cost < least) best = &form;
-        least = std::min(least, cost);
-      }
-      cut.forms.push_back(best == nullptr ? std::nullopt : best->label);
-    }
+    for (std::size_t v = 0; v < values_.size(); ++v)
+      cut.forms.push_back(forms[v].empty() ? std::nullopt : forms[v][found.values[values_.size() + v]].label);
     for (std::size_t v = 0; v < values_.size(); ++v) {
       if (const Tiling& tiling = cut.tilings[v]) extents_[v][*tiling] /= static_cast<double>(groups_);
       if (cut.forms[v]) forms_[v].most[*cut.forms[v]] /= groups_;
@@ -253,17 +215,19 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   return factors;
 }
 
-/// Tensors depend on each other where a vertex reads or makes them, or a step hands one to the next as another.
+/// The form of a vertex depends on each tensor that it reads or makes, and they on it; a step hands some tensors to the
+/// next as others.
 std::vector<std::size_t> order_of_elimination(const EinGraph& graph) {
+  const std::size_t tensors = graph.vertices.size();
   std::vector<std::vector<std::size_t>> scopes;
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    std::vector<std::size_t>& scope = scopes.emplace_back(1, v);
-    for (const VertexId input : graph.vertices[v].inputs) scope.push_back(input.index);
+  for (std::size_t v = 0; v < tensors; ++v) {
+    scopes.push_back({tensors + v, v});
+    for (const VertexId input : graph.vertices[v].inputs) scopes.push_back({tensors + v, input.index});
   }
   for (const State& state : graph.steps.states) {
     if (state.next) scopes.push_back({state.now.index, graph.outputs[*state.next].index});
   }
-  return min_fill_order(graph.vertices.size(), scopes);
+  return min_fill_order(2 * tensors, scopes);
 }
 
 TilingCuts cuts_by(const EinGraph& graph, const std::vector<std::int64_t>& groups,
