@@ -2,6 +2,7 @@
 
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "machine/machine.h"
 #include "plan/layout.h"
@@ -13,7 +14,7 @@ namespace einrel {
 class Transfers {
  public:
   /// Between sites of a machine: what counts of that are its links.
-  explicit Transfers(std::int64_t sites, const Machine& machine = {}) : sites_(sites), machine_(machine) {}
+  explicit Transfers(std::int64_t sites, Machine machine = {}) : sites_(sites), machine_(std::move(machine)) {}
   std::int64_t sites() const { return sites_; }
   const Machine& machine() const { return machine_; }
 
