@@ -34,15 +34,11 @@ std::vector<std::vector<SchemeFactor>> products_to_try(const EinGraph& graph, st
   return products;
 }
 
-/// Whether it looks at all tensors at once, which takes memory in proportion.
-bool cuts_all_at_once(const Planner& planner) { return planner.name == "kcut" || planner.name == "model"; }
-
 /// The plans of all other planners, and of products of them.
 std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& request) {
-  constexpr std::size_t most_at_once = 2000;  // vertices, of which planning stays within 3 MB
-  std::vector<Plan> others;                   // of equals, the first is taken
+  std::vector<Plan> others;  // of equals, the first is taken
   for (const Planner& planner : all_planners()) {
-    if (!planner.tried_by_eindecomp || (cuts_all_at_once(planner) && graph.vertices.size() > most_at_once)) continue;
+    if (graph.vertices.size() > planner.tried_up_to) continue;
     Planned planned = planner.plan(graph, request);
     if (auto* const plan = std::get_if<Plan>(&planned)) others.push_back(std::move(*plan));
   }
@@ -74,7 +70,7 @@ Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) 
 
 std::vector<Planner> planners_and_schemes() {
   std::vector<Planner> planners{
-      {"eindecomp", "the cheapest plan found, for any number of sites, by any cost", plan_eindecomp, false},
+      {"eindecomp", "the cheapest plan found, for any number of sites, by any cost", plan_eindecomp, 0},
       {"eindecomp-paper", "EinDecomp as published: powers of two, least floats moved in the worst case",
        plan_eindecomp_paper},
       {"single", "everything on one site", plan_single},
@@ -84,10 +80,11 @@ std::vector<Planner> planners_and_schemes() {
     planners.push_back({std::string(scheme.name), std::string(scheme.summary),
                         [&scheme](const EinGraph& graph, const PlanRequest& request) {
                           return plan_by_schemes(graph, request, {{&scheme, request.sites}});
-                        }});
+                        },
+                        scheme.tried_up_to});
   }
-  planners.push_back(
-      {"kcut", "SoyBean: halved again and again, each time with least elements moved between the halves", plan_kcut});
+  planners.push_back({"kcut", "SoyBean: halved again and again, each time with least elements moved between the halves",
+                      plan_kcut, most_cut_at_once});
   return planners;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,8 @@ struct Planner {
   std::string name;
   std::string summary;  ///< one line
   std::function<Planned(const EinGraph& graph, const PlanRequest& request)> plan;
-  bool tried_by_eindecomp = true;  ///< which then is never worse
+  /// Of graphs with no more vertices eindecomp looks at its plan, and then is never worse.
+  std::size_t tried_up_to = std::numeric_limits<std::size_t>::max();
 };
 
 /// Every planner, the default one first. To add one: a function in a file of its own, and a row in planner.cpp.

@@ -95,15 +95,14 @@ TEST(Links, SitesAreNumberedSoThatLittleCrossesSlowOnes) {
   slow.links.front().bandwidth /= 100;
   Machine flat = slow;
   flat.links.clear();
-  for (const EinGraph& graph : {two_products()}) {
-    for (const char* const planner : {"kcut", "model", "data", "sqrt"}) {
-      const PlanCosts with = costs_of(graph, planned(planner, graph, slow), slow);
-      const PlanCosts without = costs_of(graph, planned(planner, graph, flat), slow);
-      EXPECT_LE(with.seconds, without.seconds * (1 + 1e-9)) << planner;
-    }
-    EXPECT_LE(costs_of(graph, planned("eindecomp", graph, slow), slow).seconds,
-              1.01 * costs_of(graph, planned("kcut", graph, slow), slow).seconds);
+  const EinGraph graph = two_products();
+  for (const char* const planner : {"kcut", "model", "data", "sqrt"}) {
+    const PlanCosts with = costs_of(graph, planned(planner, graph, slow), slow);
+    const PlanCosts without = costs_of(graph, planned(planner, graph, flat), slow);
+    EXPECT_LE(with.seconds, without.seconds * (1 + 1e-9)) << planner;
   }
+  EXPECT_LE(costs_of(graph, planned("eindecomp", graph, slow), slow).seconds,
+            1.01 * costs_of(graph, planned("kcut", graph, slow), slow).seconds);
 }
 
 }  // namespace

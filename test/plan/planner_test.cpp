@@ -266,13 +266,14 @@ TEST(EinDecomp, IsNeverDearerThanAnyPlannerOrProductOnAnyMachine) {
     for (const CostKind kind : {CostKind::seconds, CostKind::bytes, CostKind::floats, CostKind::bound}) {
       const PlanRequest asked{sites, machine, kind, std::nullopt};
       const Plan plan = std::get<Plan>(planner_named("eindecomp").plan(graph, asked));
-      // But for the kernel calls of pieces.
-      const double cost = cost_of(graph, plan, machine, kind) / (kind == CostKind::seconds ? 1.01 : 1);
+      // What docs/planning.md promises: no more, but for the kernel calls of pieces.
+      const double allowed = kind == CostKind::seconds ? 1.01 : 1;
+      const double cost = costs_of(graph, plan, machine).of(kind);
       for (const Planner& planner : planners) {
         const Planned planned = planner.plan(graph, asked);
         const auto* const other = std::get_if<Plan>(&planned);
         if (other == nullptr || (kind != CostKind::seconds && !uses_all_sites(graph, *other, machine))) continue;
-        EXPECT_LE(cost, costs_of(graph, *other, machine).of(kind))
+        EXPECT_LE(cost, allowed * costs_of(graph, *other, machine).of(kind))
             << name_of(kind) << " by " << planner.name << " on " << sites << " sites of " << machine.name << "\n"
             << text;
       }

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "base/error.h"
@@ -83,6 +84,20 @@ std::optional<std::string> coming_segment() {
   const std::string_view own = rank;
   if (own.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
   return fmt::format("/dev/shm/vader_segment.{}.{}.{:x}.{}", host.data(), ::geteuid(), number, own);
+}
+
+/// As many as MPI counts.
+constexpr std::size_t most_bytes_at_once = std::size_t{1} << 30U;
+
+/// The items of that rank, however many it has.
+template <class Items>
+Items items_from(const Job& job, int rank, Items items) {
+  if (!job.is_started) return items;
+  std::size_t count = items.size();
+  broadcast(rank, std::as_writable_bytes(std::span(&count, 1)));
+  items.resize(count);
+  broadcast(rank, std::as_writable_bytes(std::span(items.data(), items.size())));
+  return items;
 }
 
 }  // namespace
@@ -160,22 +175,19 @@ std::vector<std::vector<double>> gather(const Job& job, const std::vector<double
   return by_rank;
 }
 
-std::string from_rank_0(const Job& job, const std::string& text) {
-  if (!job.is_started) return text;
-  int length = static_cast<int>(text.size());
-  MPI_Bcast(&length, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  std::string received = text;
-  received.resize(static_cast<std::size_t>(length));
-  MPI_Bcast(received.data(), length, MPI_CHAR, 0, MPI_COMM_WORLD);
-  return received;
+std::string from_rank_0(const Job& job, const std::string& text) { return from_rank(job, 0, text); }
+
+std::vector<double> from_rank_0(const Job& job, const std::vector<double>& numbers) {
+  return items_from(job, 0, numbers);
 }
 
-namespace {
+std::string from_rank(const Job& job, int rank, const std::string& text) { return items_from(job, rank, text); }
 
-/// As many as MPI counts.
-constexpr std::size_t most_bytes_at_once = std::size_t{1} << 30U;
-
-}  // namespace
+void broadcast(int from, std::span<std::byte> bytes) {
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), most_bytes_at_once)))
+    MPI_Bcast(bytes.data(), static_cast<int>(std::min(bytes.size(), most_bytes_at_once)), MPI_BYTE, from,
+              MPI_COMM_WORLD);
+}
 
 void send(int to, std::span<const std::byte> bytes) {
   for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), most_bytes_at_once)))

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -55,6 +56,11 @@ class MpiJob {
 std::vector<std::vector<double>> gather(const Job& job, const std::vector<double>& values);
 /// What rank 0 gave.
 std::string from_rank_0(const Job& job, const std::string& text);
+std::vector<double> from_rank_0(const Job& job, const std::vector<double>& numbers);
+/// What that rank gave.
+std::string from_rank(const Job& job, int rank, const std::string& text);
+/// Bytes of that rank, into the memory of all others.
+void broadcast(int from, std::span<std::byte> bytes);
 /// Bytes from one rank to another, which waits for them.
 void send(int to, std::span<const std::byte> bytes);
 void receive(int from, std::span<std::byte> bytes);

@@ -1,10 +1,6 @@
 #include "exec/starpu/share.h"
 
-#include <mpi.h>
-
 #include <algorithm>
-#include <limits>
-#include <span>
 
 namespace einrel {
 namespace {
@@ -20,34 +16,7 @@ void add(RankBox box, std::vector<RankBox>& boxes) {
   }
 }
 
-/// In pieces that MPI can count.
-void broadcast(std::byte* bytes, std::int64_t count, int from) {
-  constexpr std::int64_t most = std::numeric_limits<int>::max() / 2;
-  for (std::int64_t done = 0; done < count; done += most)
-    MPI_Bcast(bytes + done, static_cast<int>(std::min(most, count - done)), MPI_BYTE, from, MPI_COMM_WORLD);
-}
-
 }  // namespace
-
-std::vector<double> from_rank_0(const Job& job, const std::vector<double>& numbers) {
-  if (!job.is_started) return numbers;
-  std::vector<double> received = numbers;
-  auto count = static_cast<std::int64_t>(numbers.size());
-  broadcast(std::as_writable_bytes(std::span(&count, 1)).data(), sizeof(count), 0);
-  received.resize(static_cast<std::size_t>(count));
-  broadcast(std::as_writable_bytes(std::span(received)).data(), count * static_cast<std::int64_t>(sizeof(double)), 0);
-  return received;
-}
-
-std::string from_rank(const Job& job, int rank, const std::string& text) {
-  if (!job.is_started) return text;
-  std::string received = text;
-  auto length = static_cast<std::int64_t>(text.size());
-  broadcast(std::as_writable_bytes(std::span(&length, 1)).data(), sizeof(length), rank);
-  received.resize(static_cast<std::size_t>(length));
-  broadcast(std::as_writable_bytes(std::span(received)).data(), length, rank);
-  return received;
-}
 
 std::vector<RankBox> boxes_written(const TaskGraph& graph, std::size_t output) {
   std::vector<RankBox> boxes;
@@ -74,7 +43,7 @@ void share(const Job& job, const std::vector<RankBox>& boxes, const InputMaker& 
   for (const RankBox& box : boxes) {
     Tensor part(to.dtype(), box.bound);
     if (box.rank == job.rank) own(box.begin, box.bound, part.mutable_data());
-    broadcast(part.mutable_data(), part.byte_count(), box.rank);
+    broadcast(box.rank, {part.mutable_data(), static_cast<std::size_t>(part.byte_count())});
     write(box.begin, std::move(part));
   }
 }

@@ -9,12 +9,6 @@
 
 namespace einrel {
 
-/// On all ranks: what rank 0 gave, however many.
-std::vector<double> from_rank_0(const Job& job, const std::vector<double>& numbers);
-
-/// On all ranks: what that rank gave.
-std::string from_rank(const Job& job, int rank, const std::string& text);
-
 /// A box of a tensor that a rank has.
 struct RankBox {
   int rank = 0;

@@ -439,16 +439,19 @@ class Accounting {
   double crossing_seconds(const Layout& have, const Layout& need, const Vertex& tensor) {
     double longest = 0;
     for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-      const Link& link = machine_.links[l];
-      double most = 0;
-      for (const std::int64_t elements : transfers_.crossing(link, have, need, tensor.bound)) {
-        const double bytes = static_cast<double>(elements) * static_cast<double>(size_of(tensor.dtype));
-        costs_.crossing[l] += bytes;
-        most = std::max(most, bytes);
-      }
-      if (most > 0) longest = std::max(longest, link.latency + most / link.bandwidth);
+      std::vector<double> bytes;  // by group
+      for (const std::int64_t elements : transfers_.crossing(machine_.links[l], have, need, tensor.bound))
+        bytes.push_back(static_cast<double>(elements) * static_cast<double>(size_of(tensor.dtype)));
+      longest = std::max(longest, link_seconds(l, bytes));
     }
     return longest;
+  }
+
+  /// Of what each group behind a link receives, which is counted as crossing it.
+  double link_seconds(std::size_t l, const std::vector<double>& bytes) {
+    costs_.crossing[l] = std::accumulate(bytes.begin(), bytes.end(), costs_.crossing[l]);
+    const double most = *std::max_element(bytes.begin(), bytes.end());
+    return most > 0 ? machine_.links[l].latency + most / machine_.links[l].bandwidth : 0;
   }
 
   /// The same of partial results, to their owners.
@@ -460,16 +463,12 @@ class Accounting {
     for (std::size_t l = 0; l < machine_.links.size(); ++l) {
       const Link& link = machine_.links[l];
       const auto others = static_cast<double>(partial - partial_sites_within(vertex, plan, link.sites));
-      std::map<std::int64_t, double> bytes;  // by group
+      std::vector<double> bytes(static_cast<std::size_t>((plan_.sites + link.sites - 1) / link.sites), 0);  // by group
       for (std::int64_t site = 0; site < plan_.sites; ++site)
-        bytes[site / link.sites] += others * static_cast<double>(elements_at(owners, vertex.bound, site)) *
-                                    static_cast<double>(partial_bytes(vertex));
-      double most = 0;
-      for (const auto& [group, received] : bytes) {
-        costs_.crossing[l] += received;
-        most = std::max(most, received);
-      }
-      if (most > 0) longest = std::max(longest, link.latency + most / link.bandwidth);
+        bytes[static_cast<std::size_t>(site / link.sites)] +=
+            others * static_cast<double>(elements_at(owners, vertex.bound, site)) *
+            static_cast<double>(partial_bytes(vertex));
+      longest = std::max(longest, link_seconds(l, bytes));
     }
     return longest;
   }

@@ -4,6 +4,10 @@
 
 namespace einrel {
 
+/// Vertices of graphs that are cut beside other plans: these cuts look at all tensors at once, which takes 3 MB for so
+/// many.
+constexpr std::size_t most_cut_at_once = 2000;
+
 /// SoyBean: sites along each label as often as tiling_cuts divided it (search/tilings.h).
 Planned plan_kcut(const EinGraph& graph, const PlanRequest& request);
 

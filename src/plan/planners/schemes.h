@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct Scheme {
   std::string_view name;
   std::string_view summary;  ///< one line
   SchemeGrids (*grids)(const EinGraph& graph, const PlanRequest& request);
+  std::size_t tried_up_to = std::numeric_limits<std::size_t>::max();  ///< vertices, as of Planner
 };
 const std::vector<Scheme>& all_schemes();
 

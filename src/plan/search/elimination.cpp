@@ -1,6 +1,7 @@
 #include "plan/search/elimination.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <tuple>
 #include <utility>
