@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from on_ranks import ROOT, run_on
 
 import einrel as er
-
-ROOT = Path(__file__).parents[2]
-
-
-def run_on(ranks: int, *command: str | Path) -> subprocess.CompletedProcess[str]:
-    """What Python does with these arguments on so many ranks."""
-    packages = str(Path(er.__file__).parents[1])
-    return subprocess.run(
-        [ROOT / "tools/mpirun", "-n", str(ranks), sys.executable, *command],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-        env={**os.environ, "PYTHONPATH": packages},
-    )
 
 
 @pytest.mark.parametrize("ranks", [2, 3])

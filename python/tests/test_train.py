@@ -1,12 +1,11 @@
 """er.train, against NumPy and the command's own files."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from on_ranks import run_on
 
 import einrel as er
 
@@ -97,14 +96,7 @@ def test_ranks_learn_together(plane, tmp_path, local):
         f"result = er.train(program, feeds, batch={{'b': 8}}, epochs=3, save={str(tmp_path / 'save')!r}, **{local!r})\n"
         "print(er.rank(), len(result.epochs), result.epochs[-1].training['loss'])\n"
     )
-    done = subprocess.run(
-        [Path(__file__).parents[2] / "tools/mpirun", "-n", "2", sys.executable, script],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env={**os.environ, "PYTHONPATH": str(Path(er.__file__).parents[1])},
-    )
+    done = run_on(2, script)
     assert done.returncode == 0, done.stderr
     told = sorted(line.split() for line in done.stdout.splitlines())
     assert [line[:2] for line in told] == [["0", "3"], ["1", "3"]]

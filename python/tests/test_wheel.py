@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from on_ranks import run_on
 
 import einrel
 
 PACKAGE = Path(einrel.__file__).resolve().parent
-ROOT = PACKAGE.parent.parent
 BUILD = Path(einrel._native.__file__).resolve().parent.parent.parent
 SYSTEM = (
     "libc.so",
@@ -69,17 +69,7 @@ def test_a_wheel_brings_its_libraries(wheel):
 
 def test_ranks_speak_through_the_mpi_of_the_system(wheel):
     """Which mpirun starts. The wheel's own would look for parts that are not there."""
-    program = (
-        "import numpy as np, einrel as er\n"
-        "total = float(er.sum(np.ones((4, 6))))\n"
-        "print(f'{er.ranks()} {total}\\n', end='', flush=True)"
-    )
-    done = subprocess.run(
-        [ROOT / "tools" / "mpirun", "-n", "2", sys.executable, "-c", program],
-        env=os.environ | {"PYTHONPATH": str(wheel)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    program = "import numpy as np, einrel as er\ntotal = float(er.sum(np.ones((4, 6))))\nprint(er.ranks(), total)"
+    done = run_on(2, "-c", program, packages=wheel)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["2", "24.0"] * 2
