@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import json
+import os
 import subprocess
 import sys
 import weakref
 from collections import namedtuple
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -350,3 +353,20 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     for arguments in ([], ["compute"]):
         done = subprocess.run([sys.executable, "-c", script, *arguments], timeout=60, check=False)
         assert done.returncode == 7
+
+
+def test_a_calibrated_machine_is_kept_for_the_user(tmp_path):
+    """In a process of its own: plans of this one stay as they are."""
+    program = (
+        "import einrel as er\n"
+        "print(er.calibrate(threads=1))\n"
+        "print(er.einsum('ij,jk', er.zeros((64, 64)), er.zeros((64, 64))).explain(sites=2))"
+    )
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "PYTHONPATH": str(Path(er.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=100
+    )
+    assert json.loads((tmp_path / "einrel" / "machine.json").read_text())["name"] == "calibrated"
+    measured, plan = done.stdout.split("\n<expressions>")
+    assert "flop/s" in measured
+    assert "on machine calibrated" in plan

@@ -142,13 +142,20 @@ def test_options_that_only_numpy_has() -> None:
     np.testing.assert_allclose(np.max(x, initial=50.0), 50)
 
 
+@er.jit
+def doubled(x):
+    return 2 * x
+
+
 def test_pickle_and_copy() -> None:
     for x in (X, np.arange(3).astype(ml_dtypes.bfloat16)):
         ours = er.asarray(x)
         for again in (pickle.loads(pickle.dumps(ours + 0)), copy.copy(ours), copy.deepcopy(ours)):
             assert isinstance(again, er.Array)
             np.testing.assert_array_equal(np.asarray(again), x)
-    assert pickle.loads(pickle.dumps(er.exp)) is er.exp
+    for function in (er.exp, doubled):
+        for again in (pickle.loads(pickle.dumps(function)), copy.copy(function), copy.deepcopy(function)):
+            assert again is function
     counting = er.program("state x[] = 1.0\nnext x[] = 2 * x[]\noutput next_x")
     state = pickle.loads(pickle.dumps(counting.run(steps=3).state))
     assert counting.run(state=state).next_x.item() == 16
