@@ -1,5 +1,9 @@
 #pragma once
 
+// clang-format off: before anything of Highway.
+#include "kernel/cpu/targets.h"
+// clang-format on
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,10 +16,12 @@
 #include <vector>
 
 #include "einsum/reference.h"
+#include "hwy/targets.h"
 #include "kernel/cpu/contraction/contraction.h"
 #include "kernel/cpu/contraction/product.h"
 #include "kernel/workers.h"
 #include "support/kernel_check.h"
+#include "support/only_target.h"
 #include "support/random_einsum.h"
 
 namespace einrel::test {
@@ -93,23 +99,54 @@ inline contraction::Product as_product(const RandomEinsum& random, const ArrayLa
   return std::get<contraction::Product>(contraction::as_product(spec, make_nest(spec)));
 }
 
-/// Runs what `prepare` makes of the product and compares with the reference.
+/// A product and what the reference says of it.
+class ProductCheck {
+ public:
+  /// `random` must outlive this.
+  explicit ProductCheck(const RandomEinsum& random)
+      : random_(random),
+        want_(evaluate_reference(random.vertex, random.operands, random.scalars)),
+        allowed_(allowed_errors(random, want_, DType::f32)) {}
+
+  /// Runs what `prepare` makes of the product and compares with the reference.
+  template <class Prepare>
+  testing::AssertionResult run(const Prepare& prepare) const {
+    Random noise(5);
+    ResultMemory result(noise, random_.vertex.dtype, random_.vertex.bound, true);
+    const PreparedKernel prepared = prepare(as_product(random_, result.layout()));
+    const std::vector<const std::byte*> operands = data_of(random_.operands);
+    const std::vector<std::byte> before = result.snapshot();
+    Arrays arrays{operands.data(), result.data()};
+    testing::AssertionResult ran = run_guarded(prepared, arrays, noise);
+    if (!ran) return ran << "\n" << describe(random_);
+    if (result.changes_outside(before) != 0) {
+      return testing::AssertionFailure() << "it wrote outside of its result\n" << describe(random_);
+    }
+    testing::AssertionResult same = agree(result.tensor(), want_, allowed_);
+    return same ? same : same << "\n" << describe(random_);
+  }
+
+ private:
+  const RandomEinsum& random_;
+  Tensor want_;
+  std::vector<double> allowed_;
+};
+
 template <class Prepare>
 testing::AssertionResult agrees(const RandomEinsum& random, const Prepare& prepare) {
-  Random noise(5);
-  ResultMemory result(noise, random.vertex.dtype, random.vertex.bound, true);
-  const PreparedKernel prepared = prepare(as_product(random, result.layout()));
-  const std::vector<const std::byte*> operands = data_of(random.operands);
-  const std::vector<std::byte> before = result.snapshot();
-  Arrays arrays{operands.data(), result.data()};
-  testing::AssertionResult ran = run_guarded(prepared, arrays, noise);
-  if (!ran) return ran << "\n" << describe(random);
-  if (result.changes_outside(before) != 0) {
-    return testing::AssertionFailure() << "it wrote outside of its result\n" << describe(random);
+  return ProductCheck(random).run(prepare);
+}
+
+/// The reference takes longest: it is asked once.
+template <class Prepare>
+testing::AssertionResult agrees_on_every_instruction_set(const RandomEinsum& random, const Prepare& prepare) {
+  const ProductCheck check(random);
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    const OnlyTarget only(target);
+    testing::AssertionResult same = check.run(prepare);
+    if (!same) return same << "\non " << hwy::TargetName(target);
   }
-  const Tensor want = evaluate_reference(random.vertex, random.operands, random.scalars);
-  testing::AssertionResult same = agree(result.tensor(), want, allowed_errors(random, want, DType::f32));
-  return same ? same : same << "\n" << describe(random);
+  return testing::AssertionSuccess();
 }
 
 }  // namespace einrel::test
