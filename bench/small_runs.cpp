@@ -29,7 +29,7 @@ BENCHMARK(by_session);
 void by_program(benchmark::State& state, const api::RunOptions& options) {
   const api::Program program = api::Program::parse(text);
   const api::Tensor matrix({4, 4}, std::vector<float>(16, 1));
-  const std::map<std::string, api::Tensor> inputs{{"A", matrix}, {"B", matrix}};
+  const api::Inputs inputs{{"A", matrix}, {"B", matrix}};
   for (auto _ : state) benchmark::DoNotOptimize(program.run(inputs, options));
 }
 BENCHMARK_CAPTURE(by_program, whole, api::RunOptions{});

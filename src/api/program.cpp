@@ -215,10 +215,12 @@ std::vector<TensorInfo> Program::outputs() const {
 
 RunResult Program::run(const Inputs& inputs, const RunOptions& options) const {
   return at_border([&] {
-    InputTypes types;
-    for (const auto& [name, input] : inputs) types[name] = {input.dtype(), input.shape()};
-    const std::shared_ptr<Version> version =
-        data_->versions->get(types, [&] { return compiled_for(data_->given, types); });
+    std::shared_ptr<Version> version = data_->versions->find(inputs);
+    if (!version) {
+      InputTypes types;
+      for (const auto& [name, input] : inputs) types[name] = {input.dtype(), input.shape()};
+      version = data_->versions->get(types, [&] { return compiled_for(data_->given, types); });
+    }
     const Compiled& compiled = version->compiled();
     return run_version({*version, data_->given.source, needed_inputs(compiled, inputs, options.state.has_value()),
                         bound_scalars(compiled.graph, options.scalars)},

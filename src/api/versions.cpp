@@ -121,6 +121,19 @@ void Version::keep(std::size_t threads, std::unique_ptr<Session> session) {
   idle_.push_back({threads, std::move(session)});
 }
 
+std::shared_ptr<Version> Versions::find(const Inputs& inputs) {
+  const auto is_for = [&](const auto& version) {
+    return std::equal(inputs.begin(), inputs.end(), version.first.begin(), version.first.end(),
+                      [](const auto& input, const auto& type) {
+                        return input.first == type.first && input.second.dtype() == type.second.first &&
+                               input.second.shape() == type.second.second;
+                      });
+  };
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(made_.begin(), made_.end(), is_for);
+  return found == made_.end() ? nullptr : found->second;
+}
+
 std::shared_ptr<Version> Versions::get(const InputTypes& types, const std::function<Compiled()>& compile) {
   constexpr std::size_t most_kept = 8;
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <einrel/input.h>
 #include <einrel/tensor.h>
 
 #include <cstddef>
@@ -91,6 +92,8 @@ using InputTypes = std::map<std::string, std::pair<DType, Shape>>;
 /// The versions of one program, each made when inputs of its types first come. Safe to use from several threads.
 class Versions {
  public:
+  /// The version for these inputs if there is one already; as `get` would, without a copy of all types.
+  std::shared_ptr<Version> find(const Inputs& inputs);
   /// The version for these inputs, made by `compile` if there is none yet; what that throws is thrown here.
   std::shared_ptr<Version> get(const InputTypes& types, const std::function<Compiled()>& compile);
 
