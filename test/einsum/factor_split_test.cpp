@@ -13,6 +13,7 @@
 #include "einsum/vertex_facts.h"
 #include "support/program.h"
 #include "support/random_integers.h"
+#include "support/rounds.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -142,7 +143,7 @@ TensorBindings random_operands(const EinGraph& graph, std::mt19937& random) {
 TEST(FactorSplit, KeepsTheValuesOfRandomBodies) {
   std::mt19937 random(3);
   std::size_t changed = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::rounds(300); ++round) {
     const std::array<std::string, 4> types{"f32", "f64", "i32", "i64"};
     const std::array<std::string, 6> ends{"", " / 4", " / P[j]", " / P[i]", " * 2", " / (P[i] * 2)"};
     const std::string end = ends.at(random() % ends.size());
@@ -174,7 +175,8 @@ TEST(FactorSplit, KeepsTheValuesOfRandomBodies) {
     ASSERT_EQ(found.dtype(), expected.dtype());
     ASSERT_EQ(values_of(found), values_of(expected));
   }
-  EXPECT_GT(changed, 180U);  // not: two plain tensors, a maximum over divisors of unknown sign, sq(a - b) / P[j]
+  // The others: two plain tensors, a maximum over divisors of unknown sign, sq(a - b) / P[j].
+  EXPECT_GT(changed, static_cast<std::size_t>(test::rounds(180)));
 }
 
 TEST(FactorSplit, MapsPaddingLikeElements) {
