@@ -57,9 +57,9 @@ def run_einrel(einrel, program, *options, launched_by=(), environment=None):
 WARM_UP = 2  # runs; in some processes the second still takes half as long again as those after it
 
 
-def repeat(samples):
-    """Options of `einrel run` for so many repeated_seconds."""
-    return "--repeat", str(WARM_UP + samples + 1)
+def repeat(samples, option="--repeat"):
+    """Options of `einrel run` for so many repeated_seconds; of programs with state --steps."""
+    return option, str(WARM_UP + samples + 1)
 
 
 def repeated_seconds(report):
@@ -77,15 +77,26 @@ def bound(files):
     return [option for name, file in files.items() for option in ("--in", f"{name}={file}")]
 
 
-def write_inputs(folder, dtype, shapes, largest=lambda _name, _shape: 1):
-    """{name: file} of uniform values from -1 to 1, or those that largest() gives."""
+def write_inputs(folder, dtype, shapes, largest=lambda _name, _shape: 1, whole=()):
+    """{name: file} of uniform values from -1 to 1, or those that largest() gives; of the whole ones, numbers below that."""
     import numpy
     generator = numpy.random.default_rng(1)
     files = {}
     for name, shape in shapes.items():
         files[name] = str(folder / f"{name}.npy")
-        numpy.save(files[name], (2 * generator.random(shape, dtype=dtype) - 1) * numpy.dtype(dtype).type(largest(name, shape)))
+        most = largest(name, shape)
+        values = generator.integers(most, size=shape) if name in whole else (
+            (2 * generator.random(shape, dtype=dtype) - 1) * numpy.dtype(dtype).type(most))
+        numpy.save(files[name], values)
     return files
+
+
+def states_file(folder, files):
+    """One file of several tensors, for --load."""
+    import numpy
+    file = str(folder / "states.npz")
+    numpy.savez(file, **{name: numpy.load(of) for name, of in files.items()})
+    return file
 
 
 def scale_of(result):

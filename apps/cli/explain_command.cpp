@@ -39,6 +39,7 @@ struct ExplainArguments : ProgramArguments {
   bool json = false;
   bool algebra = false;
   bool verbose = false;
+  bool verify = false;
   std::vector<std::string> planners;
   std::vector<std::string> difference;
   std::optional<std::string> html;
@@ -65,6 +66,9 @@ void check_options(const ExplainArguments& arguments) {
   for (const std::vector<std::string>& names : {arguments.planners, arguments.difference}) {
     for (const std::string& name : names) check_planner(name);
   }
+  if (arguments.verify && (arguments.plan.plan_file || arguments.planners.empty() || arguments.planners[0] != "kcut"))
+    throw UserError(
+        "--verify compares the cuts of planner kcut with the best of all; add --planner kcut, the first one");
   if (!arguments.html) return;
   check_replaceable(*arguments.html);
   std::vector<std::string> read = paths_of(arguments.inputs);
@@ -76,8 +80,10 @@ void check_options(const ExplainArguments& arguments) {
 /// What is said of plans of vertices; relations have none.
 void refuse_plan_options(const ExplainArguments& arguments) {
   refuse_vertex_options(arguments.plan, arguments.html);
-  const std::array<std::pair<const char*, bool>, 2> given{
-      {{"--diff", !arguments.difference.empty()}, {"--algebra", arguments.algebra && is_tra(arguments.program)}}};
+  const std::array<std::pair<const char*, bool>, 3> given{
+      {{"--diff", !arguments.difference.empty()},
+       {"--verify", arguments.verify},
+       {"--algebra", arguments.algebra && is_tra(arguments.program)}}};
   for (const auto& [option, is_given] : given) {
     if (is_given)
       throw UserError(fmt::format("{} is for plans of a .ein program's vertices: see einrel list planners", option));
@@ -125,7 +131,8 @@ void explain_plans(const ExplainArguments& arguments, Compiled compiled, const S
   if (!given && arguments.plan.memory) {
     if (std::optional<Compiled> recomputed = recomputed_on_sites(compiled, request)) compiled = *std::move(recomputed);
   }
-  const PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
+  PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
+  if (arguments.verify) verify_cuts(compiled, comparison.plans.front());
   check_fits(compiled, comparison.plans.front(), request, source);
   if (arguments.html || arguments.json) {
     const std::string json = plans_json(compiled, comparison, request);
@@ -216,6 +223,8 @@ void add_explain_command(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_flag("--verbose", arguments->verbose,
                     "show every vertex by itself: its kernel, and the next best way to cut it");
+  command->add_flag("--verify", arguments->verify,
+                    "of planner kcut: compare its cuts with the best of all cuts at once");
   command->add_flag("--algebra", arguments->algebra, "also show the plan in both algebras");
   command->callback([arguments] { explain_program(*arguments); });
 }

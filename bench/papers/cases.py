@@ -2,9 +2,10 @@
 
 Sizes are those of the papers, scaled down; `tiny` ones are for checks, element by element, and for the test.
 """
+import math
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Callable
 
 from measuring import ROOT
@@ -20,6 +21,7 @@ EXPERIMENTS = {
     "c": ("training", "One training step of a feed-forward network (TRA paper, section 6.3; EinDecomp, experiment 2)"),
     "d": ("chains", "Chains of matrices (EinDecomp, experiment 1)"),
     "e": ("llama", "First token of LLaMA-shaped models (EinDecomp, experiment 3)"),
+    "f": ("networks", "Training steps of deep networks (SoyBean, section 6)"),
 }
 
 
@@ -28,7 +30,7 @@ class Case:
     experiment: str
     name: str
     program: str  # its text
-    dims: dict  # {level: {label: extent}}
+    dims: dict  # {level: {label: extent}}; not tiny where another case is of the same program
     formula: str  # of peers.py
     ways: dict  # {name: options for a planner, or what gives the cuts for a number of sites}
     dtype: str = "f4"
@@ -36,6 +38,7 @@ class Case:
     scalapack: str = ""  # the labels whose extents pdgemm takes
     largest: Callable = lambda _name, _shape: 1  # of the values of an input
     scalars: Callable = lambda _dims: {}
+    on_four: dict = field(default_factory=dict)  # ways on four processes alone
 
     def options(self, dims):
         """For these extents, and what follows from them."""
@@ -123,5 +126,65 @@ def language_models():
                    ways, "f4", (), "", largest, lambda dims: {"width": dims["d"]})
 
 
+ALEXNET_WINDOWS = {"rgb": 3, "dy1": 11, "dx1": 11, "dy2": 5, "dx2": 5, "dy": 3, "dx": 3, "v": 3, "u": 3}
+CLASSES = 3  # that samples have, of at least as many
+
+
+def alexnet_dims(batch, side, filters, units, classes):
+    """Images of so many pixels a side; so many filters of the first convolution, units of the first dense layers."""
+    first = (side - 11) // 4 + 1
+    second, third = (first - 3) // 2 + 1, ((first - 3) // 2 - 2) // 2 + 1
+    sides = {"height": side, "y1": first, "q1": second, "y2": second, "q2": third, "y3": third, "y4": third, "y5": third,
+             "q5": (third - 3) // 2 + 1}
+    across = {label.replace("y", "x").replace("q", "p"): extent for label, extent in sides.items() if label != "height"}
+    channels = {f"c{at}": filters * part for at, part in enumerate((3, 8, 12, 12, 8), 1)}
+    return {"b": batch, "width": side, **sides, **across, **channels, "h6": units, "h7": units, "l": classes,
+            **ALEXNET_WINDOWS}
+
+
+def vgg16_dims(batch, side, filters, units, classes):
+    dims = {"b": batch, "rgb": 3, "dy": 3, "dx": 3, "v": 2, "u": 2, "h6": units, "h7": units, "l": classes}
+    for group, (layers, part) in enumerate(((2, 1), (2, 2), (3, 4), (3, 8), (3, 8)), 1):
+        dims |= {f"c{group}{at}": filters * part for at in range(1, layers + 1)}
+        dims |= {f"y{group}": side, f"x{group}": side, f"q{group}": side // 2, f"p{group}": side // 2}
+        side //= 2
+    return dims
+
+
+def dense_dims(batch, units):
+    return {"b": batch, **{f"h{at}": units for at in range(5)}}
+
+
+def convolution_dims(batch, side, filters):
+    return {"b": batch, "y": side, "x": side, "dy": 3, "dx": 3, **{f"c{at}": filters for at in range(6)}}
+
+
+def networks():
+    ways = {name: planner(name) for name in ("data", "model", "kcut")}
+    on_four = {"hybrid 2x2": planner("hybrid:2x2")}
+    sizes = {
+        "AlexNet": ("alexnet", alexnet_dims, (8, 67, 2, 12, 3), (16, 67, 8, 512, 125), (64, 67, 8, 1024, 250),
+                    (64, 99, 12, 2048, 500)),
+        "VGG-16": ("vgg16", vgg16_dims, (8, 32, 2, 12, 3), (8, 32, 8, 256, 125), (16, 32, 16, 512, 250),
+                   (16, 64, 16, 1024, 500)),
+        "four dense layers, small batch": ("dense_layers", dense_dims, (8, 24), (32, 512), (128, 2048), (256, 4096)),
+        "four dense layers, large batch": ("dense_layers", dense_dims, None, (128, 512), (384, 1536), (768, 3072)),
+        "five convolutions, small images": ("convolution_layers", convolution_dims, (8, 6, 12), (16, 6, 64),
+                                            (32, 6, 256), (64, 6, 384)),
+        "five convolutions, large images": ("convolution_layers", convolution_dims, None, (8, 24, 32), (16, 24, 64),
+                                            (32, 24, 96)),
+    }
+
+    def largest(name, shape):  # so that what weights make is about as large as what they are applied to
+        if name == "Y" and len(shape) == 1:
+            return CLASSES
+        if name.startswith("K"):
+            return (6 / (shape[1] * shape[2] * shape[3])) ** 0.5
+        return (6 / math.prod(shape[:-1])) ** 0.5 if name.startswith("W") else 1
+    for name, (file, dims_of, *rows) in sizes.items():
+        dims = {level: dims_of(*row) for level, row in zip(LEVELS, rows, strict=True) if row}
+        yield Case("f", name, example(file), dims, file, ways, "f4", (), "", largest, on_four=on_four)
+
+
 def all_cases():
-    return [*multiplications(), *nearest_neighbours(), *training_steps(), *chains(), *language_models()]
+    return [*multiplications(), *nearest_neighbours(), *training_steps(), *chains(), *language_models(), *networks()]

@@ -140,8 +140,8 @@ class Bench:
 
     def run(self, setup, processes, options, counting=()):
         threads = str(THREADS if processes == 1 else 1)
-        return measuring.run_einrel(self.einrel, setup.program, *measuring.bound(setup.files), *setup.options, "--threads",
-                                    threads, *options, launched_by=(*self.launcher(processes), *counting),
+        return measuring.run_einrel(self.einrel, setup.program, *measuring.bound(setup.bound), *setup.options, "--threads",
+                                    threads, *setup.loading, *options, launched_by=(*self.launcher(processes), *counting),
                                     environment=self.environment(processes))
 
     def ways(self, case, setup, processes):
@@ -149,7 +149,7 @@ class Bench:
         sites = max(processes, 2)
         on_sites = ("--sites", str(sites)) if processes == 1 else ()
         found = {AUTOMATIC: ()} | ({f"{AUTOMATIC}, {sites} sites": on_sites} if processes == 1 else {})
-        for name, way in case.ways.items():
+        for name, way in (case.ways | (case.on_four if sites == 4 else {})).items():
             if callable(way):
                 file = self.folder / f"plan_{sites}_{len(found)}.json"
                 strategies.write_plan(setup.explained[sites], sites, way(sites), file)
@@ -216,7 +216,7 @@ class Bench:
         return Table(case, setup.dims, processes, list(rows.values()), setup.least_bytes(processes), least_bytes)
 
     def sample(self, setup, processes, row, options):
-        report = self.run(setup, processes, (*options, *measuring.repeat(self.samples)))
+        report = self.run(setup, processes, (*options, *measuring.repeat(self.samples, setup.again)))
         for name, output in report["outputs"].items():
             setup.compare(name, output, f"{row.name} on {processes}")
         row.seconds += measuring.repeated_seconds(report)
@@ -297,8 +297,14 @@ class Setup:
             sites = max(processes, 2)
             environment = bench.environment(processes)
             self.explained[sites] = strategies.explain(bench.einrel, environment, self.program, *dims, "--sites", str(sites))
-        shapes = {name: described["shape"] for name, described in next(iter(self.explained.values()))["inputs"].items()}
-        self.files = measuring.write_inputs(bench.folder, case.dtype, shapes, case.largest)
+        inputs = next(iter(self.explained.values()))["inputs"]
+        shapes = {name: described["shape"] for name, described in inputs.items()}
+        whole = [name for name, described in inputs.items() if described["dtype"].startswith("i")]
+        self.files = measuring.write_inputs(bench.folder, case.dtype, shapes, case.largest, whole)
+        states = {name: file for name, file in self.files.items() if inputs[name].get("state")}
+        self.bound = {name: file for name, file in self.files.items() if name not in states}
+        self.again = "--steps" if states else "--repeat"
+        self.loading = ("--load", measuring.states_file(bench.folder, states)) if states else ()
         self.first = {}
 
     def __enter__(self):

@@ -13,6 +13,8 @@ import logging
 import sys
 import time
 
+import networks
+
 
 def matmul(_library, arrays):
     return {"C": arrays["A"] @ arrays["B"]}
@@ -93,13 +95,16 @@ def llama(numpy, arrays):
     return {"Logits": normalised(x, arrays["G"]) @ arrays["WOut"].T}
 
 
-FORMULAS = {formula.__name__: formula for formula in (matmul, chain, nearest, training_step, llama)}
+FORMULAS = {formula.__name__: formula for formula in (matmul, chain, nearest, training_step, llama, networks.alexnet,
+                                                      networks.vgg16, networks.dense_layers, networks.convolution_layers)}
 
 
 def reference(formula, files):
     """By NumPy, in doubles."""
     import numpy
-    return FORMULAS[formula](numpy, {name: numpy.load(file).astype("f8") for name, file in files.items()})
+    arrays = {name: numpy.load(file) for name, file in files.items()}
+    return FORMULAS[formula](numpy, {name: array.astype("f8") if array.dtype.kind == "f" else array
+                                     for name, array in arrays.items()})
 
 
 HALVES = "of half a side"

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "plan/cost/lower_bound.h"
+#include "plan/search/tilings.h"
 
 namespace einrel {
 namespace {
@@ -82,6 +83,10 @@ PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given
   std::vector<std::string> reasons;
   for (const PlanRefusal& refusal : comparison.refused) reasons.push_back(refusal_text(compiled, refusal));
   throw UserError(fmt::format("{}", fmt::join(reasons, "\n")));
+}
+
+void verify_cuts(const Compiled& compiled, PlanReport& report) {
+  report.verified = VerifiedCuts{least_moved(compiled.graph, report.plan.sites)};
 }
 
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {

@@ -12,6 +12,11 @@
 
 namespace einrel {
 
+/// What the cuts of planner kcut were compared with.
+struct VerifiedCuts {
+  std::optional<double> least_moved;  ///< elements, of search/tilings.h; nothing where there are too many ways
+};
+
 /// A plan of a program and what is known of it before it runs.
 struct PlanReport {
   Plan plan;
@@ -19,6 +24,7 @@ struct PlanReport {
   std::vector<std::optional<double>> least;  ///< per vertex: bytes that it moves at least, see lower_bound.h
   SitePeak peak;
   double seconds = 0;  ///< that planning took
+  std::optional<VerifiedCuts> verified = std::nullopt;
 };
 
 /// Why a planner has no plan for a program.
@@ -45,6 +51,9 @@ PlanReport plan_with(const Compiled& compiled, const std::string& planner, const
 /// all.
 PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
                              const std::vector<std::string>& planners, const PlanRequest& request);
+
+/// Compares the cuts of a plan by kcut with the best of all cuts at once.
+void verify_cuts(const Compiled& compiled, PlanReport& report);
 
 /// What is known of a plan that is there already.
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request);

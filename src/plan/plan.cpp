@@ -192,6 +192,15 @@ std::vector<std::int64_t> divisors_of(std::int64_t number) {
   return divisors;
 }
 
+std::vector<std::int64_t> prime_factors(std::int64_t number) {
+  std::vector<std::int64_t> factors;
+  for (std::int64_t prime = 2; prime * prime <= number; ++prime) {
+    for (; number % prime == 0; number /= prime) factors.push_back(prime);
+  }
+  if (number > 1) factors.push_back(number);
+  return factors;
+}
+
 std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product, std::size_t cut) {
   const std::vector<std::int64_t> divisors = divisors_of(product);
   struct Begun {

@@ -97,6 +97,8 @@ double count_of_power_of_two_partitions(const PartitionVector& most, std::int64_
 
 /// Ascending.
 std::vector<std::int64_t> divisors_of(std::int64_t number);
+/// Ascending, each as often as it divides.
+std::vector<std::int64_t> prime_factors(std::int64_t number);
 /// Every vector of whole numbers with this product, none above that of `most`, at most `cut` of them above 1, in
 /// lexicographic order.
 std::vector<PartitionVector> factorizations(const PartitionVector& most, std::int64_t product, std::size_t cut = 64);

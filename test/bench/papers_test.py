@@ -18,13 +18,14 @@ WAYS = {
     "multiplication": {"automatic", "BMM", "CMM", "RMM"},
     "training": {"automatic", "data parallel", "model parallel"},
     "llama": {"automatic", "tensor", "sequence", "heads"},
+    "networks": {"automatic", "data", "model", "kcut"},
 }
 
 
 class Papers(unittest.TestCase):
     def test_every_experiment_runs_checks_its_results_and_writes_them(self):
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, BENCH / "papers/run", BUILD, "--tiny", "--no-peers", "--only", "a,c,e", "--ranks", "1,2",
+            command = [sys.executable, BENCH / "papers/run", BUILD, "--tiny", "--no-peers", "--only", "a,c,e,f", "--ranks", "1,2",
                        "--out", folder]
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

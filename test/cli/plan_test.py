@@ -162,13 +162,36 @@ class Planners(PlanTest):
         self.assertIn("each on 2 sites", shown)
         self.refuse(1, "explain", program, "--sites", "8", "--planner", "data:2 x tenser:4", mentions=["tenser", "fsdp"])
 
+    def test_cuts_of_kcut_stand_beside_the_best_and_what_a_parameter_server_exchanges(self):
+        program = os.path.join(EXAMPLES, "dense_layers.ein")
+        options = ("--sites", "16", "--planner", "kcut", "--dim", "b=400", *(f"--dim=h{at}=300" for at in range(5)))
+        shown = self.succeed("explain", program, *options).out
+        # Of four layers: 16 x 2 x 1.44 MB, 16 x 2 x 1.92 MB, and 4 x 2 of both.
+        self.assertRegex(shown, r"\n  parameter server +data 46.1 MB, model 61.4 MB, hybrid:4x4 26.9 MB: 1.44 MB of parameters, 1.92 MB ")
+        self.assertNotIn("all cuts at once", shown)
+        plan = json.loads(self.succeed("explain", program, *options, "--json").out)["plans"][0]
+        server = {"parameters": 1.44e6, "activations": 1.92e6, "data": 46.08e6, "model": 61.44e6,
+                  "hybrid": {"groups": 4, "bytes": 26.88e6}}
+        self.assertEqual(plan["parameter_server"], server)
+        self.assertNotIn("least_elements_moved", plan)
+        options = ("--sites", "4", *options[2:], "--verify")
+        self.assertRegex(self.succeed("explain", program, *options).out, r"\n  all cuts at once \d+ elements, ")
+        plan = json.loads(self.succeed("explain", program, *options, "--json").out)["plans"][0]
+        self.assertLessEqual(plan["least_elements_moved"], plan["elements_moved"])
+        self.assertGreater(plan["least_elements_moved"], 0)
+        many = ("--sites", "4096", "--planner", "kcut", "--verify")
+        self.assertIn("all cuts at once not known: there are too many ways", self.succeed("explain", program, *many).out)
+        self.assertIsNone(json.loads(self.succeed("explain", program, *many, "--json").out)["plans"][0]["least_elements_moved"])
+        for planners in ((), ("--planner", "data"), ("--planner", "data", "--planner", "kcut")):
+            self.refuse(1, "explain", program, "--sites", "4", "--verify", *planners, mentions=["--verify", "--planner kcut"])
+
     def test_wrong_names_are_refused_with_the_right_ones(self):
         self.refuse(1, "explain", self.program, "--planner", "eindcomp", mentions=["did you mean 'eindecomp'", "ia-rules"])
         self.refuse(1, "explain", self.program, "--sites", "2", "--cost", "dollars", mentions=["seconds", "bytes"])
         self.refuse(1, "explain", self.program, "--diff", "eindecomp", mentions=["--diff"])
 
     def test_options_that_would_do_nothing_are_refused(self):
-        for option in (["--cost", "bytes"], ["--batch", "i"], ["--diff", "sqrt", "data"], ["--plan", "x.json"]):
+        for option in (["--cost", "bytes"], ["--batch", "i"], ["--diff", "sqrt", "data"], ["--plan", "x.json"], ["--verify"]):
             self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "table-1", *option, mentions=[option[0]])
         self.refuse(1, "explain", self.program, "--cost", "nonsense", mentions=["nonsense"])
         self.refuse(1, "explain", self.program, "--sites", "4", "--diff", "sqrt", "data", "--json", mentions=["--diff"])

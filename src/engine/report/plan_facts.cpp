@@ -79,9 +79,10 @@ std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& 
   return together;
 }
 
-std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan) {
+std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan, const PlanRequest& request) {
   if (plan.planner != "kcut" || plan.sites == 1) return std::nullopt;
-  TilingFacts facts{tiling_cuts(graph, plan.sites), {}};
+  TilingFacts facts{tiling_cuts(graph, plan.sites), {}, parameter_server(graph, request), std::nullopt};
+  if (facts.server) facts.groups = best_groups(*facts.server, plan.sites);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v)
     facts.tensors.push_back(tilings_text(facts.cuts, v, graph.vertices[v].bound.size()));
   return facts;

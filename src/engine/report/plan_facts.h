@@ -7,6 +7,7 @@
 
 #include "engine/report/fold.h"
 #include "engine/report/program_facts.h"
+#include "plan/planners/parameter_server.h"
 #include "plan/search/runner_up.h"
 #include "plan/search/tilings.h"
 
@@ -62,9 +63,11 @@ std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& 
 struct TilingFacts {
   TilingCuts cuts;
   std::vector<std::string> tensors;  ///< per vertex, how its result lies: "R.C.r"
+  std::optional<ParameterServer> server;
+  std::optional<std::int64_t> groups;  ///< of the hybrid that exchanges least with a server
 };
 /// Of a plan by kcut; nothing of others.
-std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan);
+std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan, const PlanRequest& request);
 
 /// What most bytes move for, by what costs_together says: "X for H_1", "partial results of Z".
 std::vector<Amount> most_moved(const EinGraph& graph, const Folding& folding, const std::vector<VertexCost>& together);

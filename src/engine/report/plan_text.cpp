@@ -116,8 +116,33 @@ std::string cuts_text(const TilingCuts& cuts) {
                      cuts.is_least ? "" : "; not proven least: too many tensors depend on each other");
 }
 
+/// What the best tilings of all cuts together would move.
+std::string verified_text(const TilingCuts& cuts, const std::optional<double>& least) {
+  if (!least) return "not known: there are too many ways to compare";
+  constexpr double rounding = 1e-9;
+  const double more = cuts.moved() - *least;
+  return fmt::format("{:.0f} elements{}", *least,
+                     more <= rounding * cuts.moved()
+                         ? ", no less than one after the other"
+                         : fmt::format(", {:.2g} % less than one after the other", 100 * more / cuts.moved()));
+}
+
+/// SoyBean's count of what devices and a parameter server exchange (section 2.2).
+std::string server_text(const TilingFacts& facts, std::int64_t sites) {
+  const ParameterServer& server = *facts.server;
+  std::string text =
+      fmt::format("data {}, model {}", bytes_text(server.moved(sites, 1)), bytes_text(server.moved(1, sites)));
+  if (facts.groups) {
+    const std::int64_t devices = sites / *facts.groups;
+    text += fmt::format(", hybrid:{}x{} {}", *facts.groups, devices, bytes_text(server.moved(*facts.groups, devices)));
+  }
+  return fmt::format("{}: {} of parameters, {} of activations, and as much of gradients", text,
+                     bytes_text(server.parameters), bytes_text(server.activations));
+}
+
 /// Tensors in SoyBean's notation, those that lie alike in one line.
-std::string tilings_section(const EinGraph& graph, const TilingFacts& facts, const Folding& folding) {
+std::string tilings_section(const EinGraph& graph, const TilingFacts& facts, const PlanReport& report,
+                            const Folding& folding) {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (folding.shown[v] != v || graph.vertices[v].bound.empty()) continue;
@@ -132,6 +157,9 @@ std::string tilings_section(const EinGraph& graph, const TilingFacts& facts, con
   std::string text =
       "\ntilings, the first cut first (R: by rows, C: by columns, P1: along dimension 1, r: replicated)\n";
   text += fmt::format("  {:<16} {}\n", "moved by cuts", cuts_text(facts.cuts));
+  if (report.verified)
+    text += fmt::format("  {:<16} {}\n", "all cuts at once", verified_text(facts.cuts, report.verified->least_moved));
+  if (facts.server) text += fmt::format("  {:<16} {}\n", "parameter server", server_text(facts, report.plan.sites));
   for (const auto& [tiling, tensors] : groups) text += fmt::format("  {:<16} {}\n", tiling, fmt::join(tensors, ", "));
   return text;
 }
@@ -192,8 +220,8 @@ std::string plans_text(const Compiled& compiled, const PlanComparison& compariso
     if (others[v]) text += runner_up_text(graph.vertices[v].name, *others[v], request.cost);
     if (full) text += least_text(costs[v], first.least[v]);
   }
-  if (const std::optional<TilingFacts> tilings = tiling_facts(graph, first.plan))
-    text += tilings_section(graph, *tilings, folding);
+  if (const std::optional<TilingFacts> tilings = tiling_facts(graph, first.plan, request))
+    text += tilings_section(graph, *tilings, first, folding);
   if (full || is_compared) text += totals_text(graph, comparison);
   if (full || is_compared || request.memory) text += peaks_text(graph, comparison.plans, request, source);
   return text;

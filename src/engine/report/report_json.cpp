@@ -298,6 +298,31 @@ void add_summaries(ordered_json& outputs, const EinGraph& graph, const std::map<
   }
 }
 
+ordered_json tilings_json(const EinGraph& graph, const TilingFacts& facts, const PlanReport& report) {
+  ordered_json json;
+  for (const TilingCut& cut : facts.cuts.cuts)
+    json["cuts"].push_back({{"groups", cut.groups}, {"elements_moved", cut.moved}});
+  json["elements_moved"] = facts.cuts.moved();
+  if (report.verified) {
+    const std::optional<double>& least = report.verified->least_moved;
+    json["least_elements_moved"] = least ? ordered_json(*least) : ordered_json(nullptr);
+  }
+  if (facts.server) {
+    const std::int64_t sites = report.plan.sites;
+    json["parameter_server"] = {{"parameters", facts.server->parameters},
+                                {"activations", facts.server->activations},
+                                {"data", facts.server->moved(sites, 1)},
+                                {"model", facts.server->moved(1, sites)}};
+    if (facts.groups) {
+      const std::int64_t devices = sites / *facts.groups;
+      json["parameter_server"]["hybrid"] = {{"groups", *facts.groups},
+                                            {"bytes", facts.server->moved(*facts.groups, devices)}};
+    }
+  }
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) json["tilings"][graph.vertices[v].name] = facts.tensors[v];
+  return json;
+}
+
 /// A plan: what it costs, what sites hold and receive, and how it computes each vertex.
 ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const PlanRequest& request) {
   const std::vector<std::optional<RunnerUpFacts>> others = runner_up_facts(graph, report, request);
@@ -307,13 +332,8 @@ ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const Pl
                     {"cost", costs_json(report.costs)},  {"peak_memory", peak_json(graph, report.peak)},
                     {"received", report.costs.received}, {"most_received", report.costs.most_received()},
                     {"plan_seconds", report.seconds},    {"vertices", std::move(vertices)}};
-  if (const std::optional<TilingFacts> tilings = tiling_facts(graph, report.plan)) {
-    for (const TilingCut& cut : tilings->cuts.cuts)
-      json["cuts"].push_back({{"groups", cut.groups}, {"elements_moved", cut.moved}});
-    json["elements_moved"] = tilings->cuts.moved();
-    for (std::size_t v = 0; v < graph.vertices.size(); ++v)
-      json["tilings"][graph.vertices[v].name] = tilings->tensors[v];
-  }
+  if (const std::optional<TilingFacts> tilings = tiling_facts(graph, report.plan, request))
+    json.update(tilings_json(graph, *tilings, report));
   return json;
 }
 

@@ -177,15 +177,19 @@ double pieces_needed(const Layout& have, const Layout& need) {
   for (std::size_t d = 0; d < need.axes.size(); ++d) {
     const std::int64_t had = have.axes[d].cut.parts;
     const std::int64_t needed = need.axes[d].cut.parts;
+    if (had == 1 && needed == 1) continue;
     const std::int64_t all = had + needed - std::gcd(had, needed);  // both cut evenly
-    pieces *= std::ceil(static_cast<double>(all) / static_cast<double>(need.axes[d].grid));
+    const std::int64_t grid = need.axes[d].grid;
+    const std::int64_t each = (all + grid - 1) / grid;
+    pieces *= static_cast<double>(each);
   }
   return pieces;
 }
 
-/// How many messages a site waits for that receives this part of what it needs: a piece each.
-double messages_to(const Layout& have, const Layout& need, double part) {
-  return std::max(tree_depth(copies_of(need)), std::round(pieces_needed(have, need) * part));
+/// How many messages a site waits for that receives this part of what it needs: a piece each, and no fewer than copies
+/// take to come to it (tree_depth).
+double messages_to(const Layout& have, const Layout& need, double part, double fewest) {
+  return std::max(fewest, std::round(pieces_needed(have, need) * part));
 }
 
 class BoundModel : public CostModel {
@@ -299,15 +303,23 @@ class SecondsModel : public CostModel {
   std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
                                const std::vector<Layout>& need) const override {
     std::vector<double> costs = bytes_.of_moves(tensor, have, need);
-    std::vector<double> all_needed;
-    all_needed.reserve(need.size());
-    for (const Layout& to : need) all_needed.push_back(bytes_of(tensor) * copies_of(to));
+    struct Needed {
+      double bytes;
+      double sites;
+      double fewest_messages;
+    };
+    std::vector<Needed> needed;
+    needed.reserve(need.size());
+    for (const Layout& to : need) {
+      const double copies = copies_of(to);
+      needed.push_back({bytes_of(tensor) * copies, sites_of(to), tree_depth(copies)});
+    }
     auto cost = costs.begin();
     for (const Layout& from : have) {
       for (std::size_t n = 0; n < need.size(); ++n, ++cost) {
         if (*cost > 0) {
-          const double messages = messages_to(from, need[n], *cost / all_needed[n]);
-          const double sites = sites_of(need[n]);
+          const auto& [bytes, sites, fewest_messages] = needed[n];
+          const double messages = messages_to(from, need[n], *cost / bytes, fewest_messages);
           *cost = receiving_seconds(*cost / sites, messages, sites, machine_);
         }
         *cost += copying_seconds(tensor, from, need[n], machine_);
@@ -429,7 +441,8 @@ class Accounting {
     double on_one_node = 0;
     for (const auto& [node, sites] : receivers) on_one_node = std::max(on_one_node, sites);
     cost.moving +=
-        std::max(receiving_seconds(static_cast<double>(most), messages_to(have, need, part), on_one_node, machine_),
+        std::max(receiving_seconds(static_cast<double>(most),
+                                   messages_to(have, need, part, tree_depth(copies_of(need))), on_one_node, machine_),
                  crossing_seconds(have, need, tensor));
     return all;
   }

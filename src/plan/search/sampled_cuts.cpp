@@ -30,16 +30,6 @@ class JoinedPlaces {
   std::vector<std::size_t> parent_;
 };
 
-/// Largest first.
-std::vector<std::int64_t> prime_factors(std::int64_t number) {
-  std::vector<std::int64_t> primes;
-  for (std::int64_t prime = 2; number > 1; ++prime) {
-    for (; number % prime == 0; number /= prime) primes.push_back(prime);
-  }
-  std::reverse(primes.begin(), primes.end());
-  return primes;
-}
-
 double elements_in(const Vertex& vertex) {
   double elements = 1;
   for (const Extent extent : vertex.bound) elements *= static_cast<double>(extent.value());
@@ -268,11 +258,12 @@ SampledCuts::CutLines SampledCuts::inherited(std::size_t v, Direction direction,
 bool SampledCuts::fill(std::size_t v, std::int64_t number, const std::vector<std::size_t>& order,
                        PartitionVector& grid) const {
   std::int64_t left = number / std::accumulate(grid.begin(), grid.end(), std::int64_t{1}, std::multiplies<>());
-  for (const std::int64_t prime : prime_factors(left)) {
+  const std::vector<std::int64_t> primes = prime_factors(left);
+  for (auto prime = primes.rbegin(); prime != primes.rend(); ++prime) {  // the largest fit least
     const auto label =
-        std::find_if(order.begin(), order.end(), [&](std::size_t l) { return grid[l] * prime <= most_[v][l]; });
+        std::find_if(order.begin(), order.end(), [&](std::size_t l) { return grid[l] * *prime <= most_[v][l]; });
     if (label == order.end()) return false;
-    grid[*label] *= prime;
+    grid[*label] *= *prime;
   }
   return true;
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <variant>
@@ -45,12 +46,14 @@ Tiling dimension_of(const std::vector<std::optional<std::size_t>>& labels, std::
 /// What no cut changes.
 struct VertexForms {
   std::vector<Form> forms;  ///< of all labels that may be cut
+  Form undivided;           ///< what every group does alike
   PartitionVector most;     ///< per label
 };
 
 VertexForms forms_of(const Vertex& vertex, const EinGraph& graph) {
   VertexForms result;
   if (is_input(vertex)) return result;
+  result.undivided = {std::nullopt, std::vector<Tiling>(vertex.inputs.size()), Tiling{}};
   result.most = most_parts(vertex, graph);
   const std::vector<std::optional<std::size_t>> output = result_labels(vertex);
   std::vector<Form> of_no_operand;
@@ -68,13 +71,14 @@ VertexForms forms_of(const Vertex& vertex, const EinGraph& graph) {
   return result;
 }
 
-/// What every group does alike.
-Form undivided(const Vertex& vertex) { return {std::nullopt, std::vector<Tiling>(vertex.inputs.size()), Tiling{}}; }
-
 /// Which of equal tilings is taken.
 enum class Preference { replicated, divided };
 
-/// The cuts, one inside the other.
+/// How a tensor lies, and what a vertex does, in each of the cuts that are made at once.
+using Tilings = std::vector<Tiling>;
+using Forms = std::vector<const Form*>;
+
+/// Cuts, one inside the other: one after the other, or all at once.
 class Cutter {
  public:
   Cutter(const EinGraph& graph, const std::vector<std::size_t>& order, Preference preference)
@@ -88,109 +92,185 @@ class Cutter {
 
   /// Divides what the cuts before left; forms that are not allowed stay out.
   TilingCut cut(std::int64_t groups, const AllowedForms* allowed) {
-    groups_ = groups;
-    values_.clear();
-    for (const std::vector<double>& extents : extents_) values_.push_back(tilings_of(extents));
-    std::vector<CostTable> tables;
-    std::vector<std::vector<Form>> forms;
-    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      forms.push_back(possible(v, allowed == nullptr ? nullptr : &(*allowed)[v]));
-      if (!forms.back().empty()) add_tables(v, forms.back(), tables);
-    }
-    for (const State& state : graph_.steps.states) {
-      if (state.next) tables.push_back(table_of_state(state));
-    }
-    std::vector<std::size_t> domains;
-    for (const std::vector<Tiling>& values : values_) domains.push_back(values.size());
-    for (const std::vector<Form>& of_vertex : forms) domains.push_back(std::max<std::size_t>(of_vertex.size(), 1));
-    const Assignment found = least_assignment(domains, std::move(tables), order_);
+    list_ways({groups}, allowed);
+    const Assignment found = least_assignment(domains(), tables(), order_);
     is_least_ = is_least_ && found.is_least;
-    return apply(found, forms);
+    return apply(found);
+  }
+
+  /// What all these cuts move at least; nothing where there are more ways than are compared.
+  std::optional<double> least_of_all(const std::vector<std::int64_t>& groups) {
+    constexpr std::size_t most_entries = std::size_t{1} << 22U;
+    if (ways(groups.size()) > static_cast<double>(most_entries)) return std::nullopt;
+    list_ways(groups, nullptr);
+    const Assignment found = least_assignment(domains(), tables(), order_, most_entries);
+    return found.is_least ? std::optional(found.cost) : std::nullopt;
   }
 
   bool is_least() const { return is_least_; }
 
  private:
-  std::vector<Tiling> tilings_of(const std::vector<double>& extents) const {
-    std::vector<Tiling> values;
-    for (std::size_t d = 0; d < extents.size(); ++d) {
-      if (extents[d] >= static_cast<double>(groups_)) values.emplace_back(d);
+  /// At most so many entries have the tables of so many cuts at once.
+  double ways(std::size_t cuts) const {
+    double entries = 0;
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      const std::vector<VertexId>& inputs = graph_.vertices[v].inputs;
+      const auto of_tensor = [&](std::size_t tensor) {
+        const std::size_t both = std::max<std::size_t>(forms_[v].forms.size(), 1) * (extents_[tensor].size() + 1);
+        return std::pow(static_cast<double>(both), static_cast<double>(cuts));
+      };
+      entries += of_tensor(v);
+      for (const VertexId input : inputs) entries += of_tensor(input.index);
     }
-    values.insert(preference_ == Preference::replicated ? values.begin() : values.end(), Tiling{});
-    return values;
+    return entries;
   }
 
-  double elements(std::size_t tensor) const {
-    return std::accumulate(extents_[tensor].begin(), extents_[tensor].end(), 1.0, std::multiplies<>());
-  }
-
-  std::vector<Form> possible(std::size_t v, const std::vector<std::size_t>* allowed) const {
-    std::vector<Form> possible;
-    if (is_input(graph_.vertices[v])) return possible;
-    for (const Form& form : forms_[v].forms) {
-      const bool is_allowed = allowed == nullptr || allowed->empty() ||
-                              std::find(allowed->begin(), allowed->end(), *form.label) != allowed->end();
-      if (is_allowed && forms_[v].most[*form.label] >= groups_) possible.push_back(form);
+  /// All ways for tensors to lie and for vertices to be computed in these cuts.
+  void list_ways(const std::vector<std::int64_t>& groups, const AllowedForms* allowed) {
+    groups_ = groups;
+    values_.clear();
+    possible_.clear();
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      values_.push_back(tilings_of(extents_[v]));
+      possible_.push_back(forms_possible(v, allowed == nullptr ? nullptr : &(*allowed)[v]));
     }
-    if (possible.empty()) possible.push_back(undivided(graph_.vertices[v]));
-    return possible;
   }
 
-  /// What it costs to convert from each of the tilings that a tensor may have, or to it.
-  std::vector<double> to_form(std::size_t tensor, const Tiling& needed) const {
-    std::vector<double> costs;
-    for (const Tiling& value : values_[tensor])
-      costs.push_back(conversion(value, needed, elements(tensor), static_cast<double>(groups_)));
-    return costs;
+  /// What is left of something that these cuts, the first so many, divided.
+  template <class Number, class IsDivided>
+  Number left_of(Number whole, std::size_t cuts, const IsDivided& is_divided) const {
+    for (std::size_t c = 0; c < cuts; ++c) {
+      if (is_divided(c)) whole /= static_cast<Number>(groups_[c]);
+    }
+    return whole;
   }
-  std::vector<double> from_form(std::size_t tensor, const Before& made) const {
-    std::vector<double> costs;
-    for (const Tiling& value : values_[tensor])
-      costs.push_back(conversion(made, value, elements(tensor), static_cast<double>(groups_)));
-    return costs;
+
+  std::vector<Tilings> tilings_of(const std::vector<double>& extents) const {
+    std::vector<Tilings> all{{}};
+    for (std::size_t c = 0; c < groups_.size(); ++c) {
+      std::vector<Tilings> longer;
+      for (const Tilings& before : all) {
+        const auto add = [&](const Tiling& tiling) { longer.emplace_back(before).push_back(tiling); };
+        if (preference_ == Preference::replicated) add(std::nullopt);
+        for (std::size_t d = 0; d < extents.size(); ++d) {
+          const double left = left_of(extents[d], c, [&](std::size_t earlier) { return before[earlier] == d; });
+          if (left >= static_cast<double>(groups_[c])) add(d);
+        }
+        if (preference_ == Preference::divided) add(std::nullopt);
+      }
+      all = std::move(longer);
+    }
+    return all;
+  }
+
+  /// Of inputs none.
+  std::vector<Forms> forms_possible(std::size_t v, const std::vector<std::size_t>* allowed) const {
+    if (is_input(graph_.vertices[v])) return {};
+    const auto is_allowed = [&](std::size_t label) {
+      return allowed == nullptr || allowed->empty() ||
+             std::find(allowed->begin(), allowed->end(), label) != allowed->end();
+    };
+    std::vector<Forms> all{{}};
+    for (std::size_t c = 0; c < groups_.size(); ++c) {
+      std::vector<Forms> longer;
+      for (const Forms& before : all) {
+        const std::size_t count = longer.size();
+        for (const Form& form : forms_[v].forms) {
+          const std::int64_t left = left_of(forms_[v].most[*form.label], c,
+                                            [&](std::size_t earlier) { return before[earlier]->label == form.label; });
+          if (is_allowed(*form.label) && left >= groups_[c]) longer.emplace_back(before).push_back(&form);
+        }
+        if (longer.size() == count) longer.emplace_back(before).push_back(&forms_[v].undivided);
+      }
+      all = std::move(longer);
+    }
+    return all;
+  }
+
+  std::vector<std::size_t> domains() const {
+    std::vector<std::size_t> domains;
+    for (const std::vector<Tilings>& values : values_) domains.push_back(values.size());
+    for (const std::vector<Forms>& forms : possible_) domains.push_back(std::max<std::size_t>(forms.size(), 1));
+    return domains;
+  }
+
+  std::vector<CostTable> tables() const {
+    std::vector<CostTable> tables;
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      if (!possible_[v].empty()) add_tables(v, tables);
+    }
+    for (const State& state : graph_.steps.states) {
+      if (state.next) tables.push_back(table_of_state(state));
+    }
+    return tables;
+  }
+
+  /// What all cuts move to convert a tensor that lies so at the end: `ends(c)` gives what the conversion of a cut
+  /// begins and ends with.
+  template <class Ends>
+  double moved(std::size_t tensor, const Tilings& tilings, const Ends& ends) const {
+    const std::vector<double>& extents = extents_[tensor];
+    double elements = std::accumulate(extents.begin(), extents.end(), 1.0, std::multiplies<>());
+    double alike = 1;  // groups that each do the same
+    double sum = 0;
+    for (std::size_t c = 0; c < groups_.size(); ++c) {
+      const auto groups = static_cast<double>(groups_[c]);
+      const auto [before, after] = ends(c);
+      sum += alike * conversion(before, after, elements, groups);
+      alike *= groups;
+      if (tilings[c]) elements /= groups;
+    }
+    return sum;
   }
 
   /// Costs of a vertex, with its form as a variable of its own, behind those of all tensors: of the result and of each
   /// tensor that it reads apart, so that a sum of many operands has no table of all their tilings.
-  void add_tables(std::size_t v, const std::vector<Form>& forms, std::vector<CostTable>& tables) const {
+  void add_tables(std::size_t v, std::vector<CostTable>& tables) const {
     const std::size_t form_of_vertex = graph_.vertices.size() + v;
     std::map<std::size_t, CostTable> by_tensor;
-    const auto add = [&](std::size_t tensor, const auto& costs_of_form) {
+    const auto add = [&](std::size_t tensor, const auto& ends) {
       CostTable& table = by_tensor[tensor];
       table.variables = {form_of_vertex, tensor};
-      table.costs.resize(forms.size() * values_[tensor].size(), 0);
+      table.costs.resize(possible_[v].size() * values_[tensor].size(), 0);
       auto cost = table.costs.begin();
-      for (const Form& form : forms) {
-        for (const double of_value : costs_of_form(form)) *cost++ += of_value;
+      for (const Forms& forms : possible_[v]) {
+        for (const Tilings& tilings : values_[tensor])
+          *cost++ += moved(tensor, tilings, [&](std::size_t c) { return ends(*forms[c], tilings[c]); });
       }
     };
-    add(v, [&](const Form& form) { return from_form(v, form.result); });
+    add(v, [](const Form& form, const Tiling& tiling) { return std::pair<Before, Tiling>(form.result, tiling); });
     const std::vector<VertexId>& inputs = graph_.vertices[v].inputs;
-    for (std::size_t o = 0; o < inputs.size(); ++o)
-      add(inputs[o].index, [&](const Form& form) { return to_form(inputs[o].index, form.operands[o]); });
+    for (std::size_t o = 0; o < inputs.size(); ++o) {
+      add(inputs[o].index,
+          [o](const Form& form, const Tiling& tiling) { return std::pair<Before, Tiling>(tiling, form.operands[o]); });
+    }
     for (auto& [tensor, table] : by_tensor) tables.push_back(std::move(table));
   }
 
   CostTable table_of_state(const State& state) const {
     const std::size_t now = state.now.index;
     const std::size_t next = graph_.outputs[*state.next].index;
-    CostTable table{{next, now}, {}};
     if (next == now) return {{}, {0}};
-    for (const Tiling& left : values_[next]) {
-      for (const Tiling& wanted : values_[now])
-        table.costs.push_back(conversion(left, wanted, elements(now), static_cast<double>(groups_)));
+    CostTable table{{next, now}, {}};
+    for (const Tilings& left : values_[next]) {
+      for (const Tilings& wanted : values_[now]) {
+        table.costs.push_back(
+            moved(now, wanted, [&](std::size_t c) { return std::pair<Before, Tiling>(left[c], wanted[c]); }));
+      }
     }
     return table;
   }
 
-  TilingCut apply(const Assignment& found, const std::vector<std::vector<Form>>& forms) {
-    TilingCut cut{groups_, found.cost, {}, {}};
-    for (std::size_t v = 0; v < values_.size(); ++v) cut.tilings.push_back(values_[v][found.values[v]]);
-    for (std::size_t v = 0; v < values_.size(); ++v)
-      cut.forms.push_back(forms[v].empty() ? std::nullopt : forms[v][found.values[values_.size() + v]].label);
+  /// Of one cut.
+  TilingCut apply(const Assignment& found) {
+    const std::int64_t groups = groups_.front();
+    TilingCut cut{groups, found.cost, {}, {}};
     for (std::size_t v = 0; v < values_.size(); ++v) {
-      if (const Tiling& tiling = cut.tilings[v]) extents_[v][*tiling] /= static_cast<double>(groups_);
-      if (cut.forms[v]) forms_[v].most[*cut.forms[v]] /= groups_;
+      cut.tilings.push_back(values_[v][found.values[v]].front());
+      const std::vector<Forms>& forms = possible_[v];
+      cut.forms.push_back(forms.empty() ? std::nullopt : forms[found.values[values_.size() + v]].front()->label);
+      if (const Tiling& tiling = cut.tilings[v]) extents_[v][*tiling] /= static_cast<double>(groups);
+      if (cut.forms[v]) forms_[v].most[*cut.forms[v]] /= groups;
     }
     return cut;
   }
@@ -200,20 +280,11 @@ class Cutter {
   Preference preference_;
   std::vector<VertexForms> forms_;
   std::vector<std::vector<double>> extents_;  ///< of each tensor in a group, on average
-  std::vector<std::vector<Tiling>> values_;   ///< that each tensor may have in this cut
-  std::int64_t groups_ = 2;
+  std::vector<std::int64_t> groups_;          ///< of each cut that is made now
+  std::vector<std::vector<Tilings>> values_;  ///< that each tensor may have in these cuts
+  std::vector<std::vector<Forms>> possible_;  ///< of each vertex in these cuts
   bool is_least_ = true;
 };
-
-/// Ascending, each as often as it divides.
-std::vector<std::int64_t> prime_factors(std::int64_t number) {
-  std::vector<std::int64_t> factors;
-  for (std::int64_t prime = 2; prime * prime <= number; ++prime) {
-    for (; number % prime == 0; number /= prime) factors.push_back(prime);
-  }
-  if (number > 1) factors.push_back(number);
-  return factors;
-}
 
 /// The form of a vertex depends on each tensor that it reads or makes, and they on it; a step hands some tensors to the
 /// next as others.
@@ -257,6 +328,11 @@ TilingCuts tiling_cuts(const EinGraph& graph, std::int64_t sites, const AllowedF
   TilingCuts replicated = cuts_by(graph, groups, order, allowed, Preference::replicated);
   TilingCuts divided = cuts_by(graph, groups, order, allowed, Preference::divided);
   return divided.moved() < replicated.moved() ? divided : replicated;
+}
+
+std::optional<double> least_moved(const EinGraph& graph, std::int64_t sites) {
+  const std::vector<std::size_t> order = order_of_elimination(graph);
+  return Cutter(graph, order, Preference::replicated).least_of_all(prime_factors(sites));
 }
 
 std::vector<PartitionVector> grids_of(const EinGraph& graph, const TilingCuts& cuts) {

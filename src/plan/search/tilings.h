@@ -40,6 +40,11 @@ using AllowedForms = std::vector<std::vector<std::size_t>>;
 /// that leave least to the cuts that follow, as far as two preferences find them. `allowed`: what every cut may do.
 TilingCuts tiling_cuts(const EinGraph& graph, std::int64_t sites, const AllowedForms* allowed = nullptr);
 
+/// What the cuts of tiling_cuts would move at least if all of them were chosen at once, and not each for itself, the
+/// first one first. Exact, too, and exponential in the number of cuts: nothing where there are too many ways to
+/// compare.
+std::optional<double> least_moved(const EinGraph& graph, std::int64_t sites);
+
 /// Sites along each label of every vertex: as often as the cuts divided it.
 std::vector<PartitionVector> grids_of(const EinGraph& graph, const TilingCuts& cuts);
 
