@@ -11,6 +11,7 @@
 #include "arguments.h"
 #include "base/error.h"
 #include "base/guard.h"
+#include "base/same_file.h"
 #include "base/text.h"
 #include "base/unnamed_file.h"
 #include "engine/initial_states.h"
@@ -189,9 +190,9 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
 
 }  // namespace
 
-InflateFolder inflate_folder(const ExecutionArguments& arguments) {
-  if (!limit_of(arguments.plan)) return std::nullopt;
-  return arguments.spill.value_or(temporary_folder());
+InflateFolder inflate_folder(const PlanArguments& plan, const std::optional<std::string>& spill) {
+  if (!limit_of(plan)) return std::nullopt;
+  return spill.value_or(temporary_folder());
 }
 
 void end_all(std::exception_ptr error, const Job& job) {

@@ -43,8 +43,9 @@ struct ExecutionArguments {
   std::string progress = "auto";
 };
 
-/// Where inputs are decompressed: under a limit of memory on disk, where chunks go that it has no room for.
-InflateFolder inflate_folder(const ExecutionArguments& arguments);
+/// Where inputs are decompressed: under a limit of memory on disk, in the folder of --spill, where chunks go that it
+/// has no room for.
+InflateFolder inflate_folder(const PlanArguments& plan, const std::optional<std::string>& spill);
 
 /// What fails on one rank while others compute: says so and ends them all.
 void end_all(std::exception_ptr error, const Job& job);

@@ -7,6 +7,7 @@
 
 #include "arguments.h"
 #include "base/atomic_file.h"
+#include "base/same_file.h"
 #include "base/text.h"
 #include "commands.h"
 #include "einsum/expand.h"

@@ -81,12 +81,12 @@ void add_machine_options(CLI::App& command, PlanArguments& arguments) {
           "SIZE: the most that a site may hold, as in 16GB (10^9 bytes each) or 512MiB (2^20), or none (default: what "
           "--machine has)")
       ->allow_extra_args(false);
+  command.add_option("--plan", arguments.plan_file, "FILE: a plan that explain --json wrote")->allow_extra_args(false);
 }
 
 void add_plan_options(CLI::App& command, PlanArguments& arguments) {
   add_machine_options(command, arguments);
   command.add_option("--batch", arguments.batch, "LABEL: what planner data cuts")->allow_extra_args(false);
-  command.add_option("--plan", arguments.plan_file, "FILE: a plan that explain --json wrote")->allow_extra_args(false);
 }
 
 std::int64_t sites_of(const PlanArguments& arguments) {
@@ -129,6 +129,25 @@ std::optional<Plan> plan_from_file(const PlanArguments& arguments, const Compile
                                 printable(*arguments.plan_file), plan.sites));
   }
   return plan;
+}
+
+std::optional<std::int64_t> limit_of(const PlanArguments& arguments, const PlanRequest& request, const Job& job) {
+  return arguments.memory || job.is_started ? request.memory : std::nullopt;
+}
+
+RunRequest run_request(const PlanArguments& arguments, const std::optional<std::string>& planner,
+                       const Compiled& compiled, const Job& job) {
+  std::optional<Plan> given = plan_from_file(arguments, compiled);
+  std::optional<std::int64_t> decided;
+  if (given) {
+    decided = given->sites;
+  } else if (!arguments.sites && job.is_started) {
+    decided = job.ranks;
+  }
+  RunRequest request{
+      .plan = request_of(arguments, decided), .planner = planner.value_or("eindecomp"), .given = std::move(given)};
+  request.plan.memory = limit_of(arguments, request.plan, job);
+  return request;
 }
 
 }  // namespace einrel::cli

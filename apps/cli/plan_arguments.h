@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/choose_plan.h"
 #include "engine/compile.h"
+#include "exec/starpu/job.h"
 #include "plan/planner.h"
 
 namespace einrel::cli {
@@ -22,9 +24,9 @@ struct PlanArguments {
   bool any() const { return sites || machine || memory || cost || batch || plan_file; }
 };
 
-/// Adds --sites, --machine, --memory and --cost.
+/// Adds --sites, --machine, --memory, --cost and --plan.
 void add_machine_options(CLI::App& command, PlanArguments& arguments);
-/// Besides, --batch and --plan.
+/// Besides, --batch.
 void add_plan_options(CLI::App& command, PlanArguments& arguments);
 
 /// table-1 and ia-rules plan relations, not vertices.
@@ -55,5 +57,13 @@ void check_plan_options(const PlanArguments& arguments, const std::optional<std:
 
 /// The plan of --plan, which decides on the sites. Throws UserError where --sites says something else.
 std::optional<Plan> plan_from_file(const PlanArguments& arguments, const Compiled& compiled);
+
+/// The limit of a run: without --memory a process on its own has none, since what --machine has is a site's.
+std::optional<std::int64_t> limit_of(const PlanArguments& arguments, const PlanRequest& request, const Job& job);
+
+/// What a run of this program by a plan asks for, on the ranks of a job or in this process; without threads and
+/// --spill. Throws UserError as the two above.
+RunRequest run_request(const PlanArguments& arguments, const std::optional<std::string>& planner,
+                       const Compiled& compiled, const Job& job);
 
 }  // namespace einrel::cli

@@ -30,26 +30,10 @@
 namespace einrel::cli {
 namespace {
 
-/// Without --memory a process on its own has no limit: what --machine has is a site's.
-std::optional<std::int64_t> limit_of(const PlannedRun& run, const PlanRequest& request, const Job& job) {
-  return run.plan.memory || job.is_started ? request.memory : std::nullopt;
-}
-
-/// What the options ask for. Throws UserError where they contradict each other.
 RunRequest requested(const PlannedRun& run, const Compiled& compiled, const Job& job) {
-  std::optional<Plan> given = plan_from_file(run.plan, compiled);
-  std::optional<std::int64_t> decided;
-  if (given) {
-    decided = given->sites;
-  } else if (!run.plan.sites && job.is_started) {
-    decided = job.ranks;
-  }
-  RunRequest request{.plan = request_of(run.plan, decided),
-                     .planner = run.planner.value_or("eindecomp"),
-                     .given = std::move(given),
-                     .threads = run.threads,
-                     .may_spill = run.spill.has_value()};
-  request.plan.memory = limit_of(run, request.plan, job);
+  RunRequest request = run_request(run.plan, run.planner, compiled, job);
+  request.threads = run.threads;
+  request.may_spill = run.spill.has_value();
   return request;
 }
 
@@ -69,7 +53,7 @@ Chosen choose(const PlannedRun& run, const Job& job) {
     return plan_algebra(program, request.sites, layouts, search);
   };
   ChosenAlgebra chosen =
-      choose_algebra(planned(), {limit_of(run, request, job), run.threads, run.spill.has_value()}, job);
+      choose_algebra(planned(), {limit_of(run.plan, request, job), run.threads, run.spill.has_value()}, job);
   if (compiled != nullptr) add_steps(compiled->graph, chosen.tasks);
   if (job.ranks > 1 && !chosen.tasks.states.empty())
     throw UserError(fmt::format("the planner '{}' does not keep states on ranks; use another one", *run.planner));
@@ -150,15 +134,8 @@ namespace {
 /// Lets a program compute tensors again that its limit of memory has no room for.
 void recompute_within_memory(PlannedRun& run, const Job& job) {
   auto* const compiled = std::get_if<Compiled>(&run.program);
-  if (compiled == nullptr || run.plan.plan_file || (run.planner && plans_relations(*run.planner))) return;
-  const RunRequest request = requested(run, *compiled, job);
-  if (!request.plan.memory) return;
-  std::optional<Compiled> recomputed;
-  if (job.is_started) {
-    recomputed = recomputed_on_sites(*compiled, request.plan);
-  } else if (request.plan.sites == 1) {
-    recomputed = recomputed_in_process(*compiled, *request.plan.memory, request.threads);
-  }
+  if (compiled == nullptr || (run.planner && plans_relations(*run.planner))) return;
+  std::optional<Compiled> recomputed = recomputed_for(*compiled, requested(run, *compiled, job), job);
   if (recomputed) *compiled = *std::move(recomputed);
 }
 

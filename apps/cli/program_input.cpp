@@ -191,18 +191,6 @@ std::vector<std::string> paths_of(const std::vector<std::string>& given) {
   return files.archives;
 }
 
-void refuse_same_file(const std::vector<std::string>& written, const std::vector<std::string>& read,
-                      const char* remedy) {
-  for (const std::string& output : written) {
-    for (const std::string& input : read) {
-      std::error_code absent;  // one that is not there is no other
-      if (!std::filesystem::equivalent(output, input, absent)) continue;
-      throw UserError(fmt::format("cannot write '{}': it is a file that is read{}; {}", printable(output),
-                                  output == input ? "" : fmt::format(", '{}'", printable(input)), remedy));
-    }
-  }
-}
-
 EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed) {
   if (checked.graph) return std::move(*checked.graph);
   if (seed) {
@@ -215,8 +203,7 @@ EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const
   std::vector<std::string> missing;
   for (const DeclaredInput& input : checked.inputs) {
     if (std::find(input.extents.begin(), input.extents.end(), std::nullopt) == input.extents.end()) continue;
-    missing.push_back(fmt::format("missing input {0}[{1}] : {2}; bind it with --in {0}=FILE", input.name,
-                                  fmt::join(input.labels, ","), name_of(input.dtype)));
+    missing.push_back(fmt::format("missing {}; bind it with --in {}=FILE", declaration_of(input), input.name));
   }
   throw UserError(fmt::format("{}\n{} leaves the extents of these labels to it: {}; --dim {}=N gives one",
                               join_some(missing, "\n"), printable(program.name()),

@@ -59,11 +59,6 @@ void check_inputs(const std::vector<std::string>& given);
 /// The files in --in.
 std::vector<std::string> paths_of(const std::vector<std::string>& given);
 
-/// Throws UserError, with the remedy, where a file to be written is one of those that are read, also by another path or
-/// through a link.
-void refuse_same_file(const std::vector<std::string>& written, const std::vector<std::string>& read,
-                      const char* remedy);
-
 /// The graph of a checked program; throws UserError that lists the extents that are still open: what inputs without a
 /// file need, random ones if there is a seed.
 EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed);

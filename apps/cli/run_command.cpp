@@ -68,7 +68,8 @@ void read_ein(const RunArguments& arguments, const SourceText& source, const std
   Compiled compiled =
       compile(arguments.program, require_graph(checked, source, prepared.seed), wanted, checked.initial);
   if (const std::optional<std::string>& file = arguments.execution.steps.load) {
-    prepared.loaded = load_states(compiled.graph, *file, inflate_folder(arguments.execution));
+    prepared.loaded =
+        load_states(compiled.graph, *file, inflate_folder(arguments.execution.plan, arguments.execution.spill));
     prepared.paths.push_back(*file);
     compiled.initial.reset();
   }
@@ -87,7 +88,8 @@ void read_tra(const RunArguments& arguments, const SourceText& source, const std
 
 Prepared prepare(const RunArguments& arguments, const SourceText& source) {
   Prepared prepared;
-  prepared.files = open_inputs(arguments.inputs, source, inflate_folder(arguments.execution));
+  prepared.files =
+      open_inputs(arguments.inputs, source, inflate_folder(arguments.execution.plan, arguments.execution.spill));
   prepared.paths = paths_of(arguments.inputs);
   if (arguments.program != "-") prepared.paths.push_back(arguments.program);
   prepared.outputs = parse_outputs(arguments.outputs);

@@ -44,6 +44,7 @@ struct TrainArguments {
   std::string threads;
   PlanArguments plan;
   std::optional<std::string> planner;
+  std::optional<std::string> spill;
   std::string timeout = "60";
   std::string progress = "auto";
   bool json = false;
@@ -66,10 +67,11 @@ std::optional<LocalTraining> parse_local(const TrainArguments& arguments, const 
       throw UserError("--subnets needs --local-steps J: how many steps sites do between two exchanges");
     return std::nullopt;
   }
-  if (arguments.planner || arguments.plan.cost || arguments.plan.machine || arguments.plan.memory)
+  const PlanArguments& plan = arguments.plan;
+  if (arguments.planner || plan.cost || plan.machine || plan.memory || plan.plan_file)
     throw UserError(
-        "with --local-steps every site runs the program whole; leave out --planner, --cost, --machine and "
-        "--memory");
+        "with --local-steps every site runs the program whole; leave out --planner, --cost, --machine, --memory and "
+        "--plan");
   if (arguments.keep_last) throw UserError("--keep-last: with --local-steps all sites take as many whole batches");
   const std::int64_t sites = arguments.plan.sites ? parse_sites(*arguments.plan.sites) : job.ranks;
   if (job.is_started && sites != job.ranks)
@@ -78,16 +80,13 @@ std::optional<LocalTraining> parse_local(const TrainArguments& arguments, const 
   return LocalTraining{parse_count("--local-steps", *arguments.local_steps), arguments.subnets, sites};
 }
 
-RunRequest run_request(const TrainArguments& arguments, const std::string& batch, const Job& job) {
+/// How the program for a batch is to run.
+RunRequest run_of(const TrainArguments& arguments, const std::string& batch, const Compiled& compiled, const Job& job) {
   PlanArguments plan = arguments.plan;
-  plan.batch = batch;
-  RunRequest run;
-  std::optional<std::int64_t> decided;
-  if (!plan.sites && job.is_started) decided = job.ranks;
-  run.plan = request_of(plan, decided);
-  if (!plan.memory && !job.is_started) run.plan.memory.reset();
-  run.planner = arguments.planner.value_or("eindecomp");
+  if (!plan.plan_file) plan.batch = batch;
+  RunRequest run = run_request(plan, arguments.planner, compiled, job);
   run.threads = threads_of(arguments.threads, job);
+  run.may_spill = arguments.spill.has_value();
   return run;
 }
 
@@ -100,13 +99,20 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   if (request.dims.count(request.batch_label) != 0)
     throw UserError(fmt::format("--dim {0}=...: --batch {0}=N gives the extent of '{0}'", request.batch_label));
   request.scalars = parse_scalars(arguments.scalars);
+  request.inflate = inflate_folder(arguments.plan, arguments.spill);
   request.feeds = parse_feeds("--feed", arguments.feeds);
   request.test = parse_feeds("--test", arguments.test);
   if (arguments.hold_out) request.hold_out = parse_share("--hold-out", *arguments.hold_out);
   if (request.hold_out && !request.test.empty())
     throw UserError("--test brings samples to test on, and --hold-out takes some of those to train on; leave one out");
-  for (const auto& [name, file] : parse_assignments("--in", arguments.inputs))
-    request.inputs[name] = open_tensor(parse_file_ref(file));
+  for (const auto& [name, file] : parse_assignments("--in", arguments.inputs)) {
+    request.inputs[name] = open_tensor(parse_file_ref(file), request.inflate);
+    request.files.push_back(parse_file_ref(file).path);
+  }
+  request.files.push_back(arguments.program);
+  for (const std::optional<std::string>& file : {arguments.plan.plan_file, arguments.plan.machine}) {
+    if (file) request.files.push_back(*file);
+  }
   request.epochs = parse_count("--epochs", arguments.epochs);
   request.keep_last = arguments.keep_last;
   request.seed = parse_seed_number("--seed", arguments.seed);
@@ -120,8 +126,12 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   request.resume = arguments.resume;
   request.log = arguments.log;
   request.local = parse_local(arguments, job);
-  request.by_plan = !request.local && (job.is_started || arguments.planner || arguments.plan.any());
-  request.run = run_request(arguments, request.batch_label, job);
+  request.threads = threads_of(arguments.threads, job);
+  request.spill = arguments.spill;
+  if (!request.local && (job.is_started || arguments.planner || arguments.plan.any()))
+    request.plan = [&arguments, label = request.batch_label, &job](const Compiled& compiled) {
+      return run_of(arguments, label, compiled, job);
+    };
   return request;
 }
 
@@ -210,6 +220,9 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
                      "N: compute on N threads; without it, on all cores this process may use");
   add_machine_options(command, arguments.plan);
   command.add_option("--planner", arguments.planner, "how to plan (default eindecomp; see einrel list planners)");
+  command.add_option("--spill", arguments.spill,
+                     "FOLDER: where chunks go that --memory has no room for, and decompressed files (default: the "
+                     "system's temporary folder)");
   command.add_option("--timeout", arguments.timeout,
                      "SECONDS: a rank that is stopped for longer ends the job (default 60)");
   command.add_flag("--json", arguments.json, "print one JSON object instead of text");
@@ -226,7 +239,7 @@ void add_train_command(CLI::App& app) {
     run_in_job(
         arguments->timeout,
         [&] {
-          check_plan_options(arguments->plan, arguments->planner, std::nullopt);
+          check_plan_options(arguments->plan, arguments->planner, arguments->spill);
           if (arguments->planner && plans_relations(*arguments->planner))
             throw UserError(fmt::format("--planner {}: it does not keep states; use another one", *arguments->planner));
           parse_threads(arguments->threads);

@@ -199,6 +199,9 @@ class TrainOptions:
     planner: str | None
     cost: str
     machine: str | None
+    plan: str | None
+    memory: int | None
+    spill: str
     test: Mapping[str, Node | str]
     inputs: Mapping[str, Node]
     on_epoch: Callable[[Epoch], object] | None

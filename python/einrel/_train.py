@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ._array import Array, node_of
+from ._compute import Memory, bytes_of
 from ._native import Epoch, Node, TrainOptions, TrainResult
 from ._program import Program
 
@@ -48,6 +49,9 @@ def train(
     planner: str | None = None,
     cost: str | None = None,
     machine: str | None = None,
+    memory: Memory = None,
+    spill: str | Path | None = None,
+    plan: str | None = None,
     on_epoch: Callable[[Epoch], object] | None = None,
     on_note: Callable[[str], object] | None = None,
 ) -> TrainResult:
@@ -91,6 +95,9 @@ def train(
         "planner": planner,
         "cost": cost,
         "machine": machine,
+        "memory": bytes_of(memory),
+        "spill": spill and str(spill),
+        "plan": plan,
         "on_epoch": on_epoch,
         "on_note": on_note,
     }

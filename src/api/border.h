@@ -6,7 +6,7 @@
 namespace einrel::api {
 
 /// A text of the rooms below, which speak to users of the command, with its options as those of this interface:
-/// "--memory 2 GB" becomes "memory=2 GB".
+/// "--memory 2 GB" becomes "memory=2 GB", "--feed X=FILE" becomes "feeds['X']". O(length).
 std::string as_options(std::string text);
 
 /// Throws the exception that is being handled as one of einrel/error.h.

@@ -103,20 +103,6 @@ RunResult run_whole(const Run& run, std::size_t threads, const std::stop_token& 
   return result;
 }
 
-PlannedAs asked_for(const RunOptions& options, std::size_t threads, const Job& job) {
-  std::optional<std::int64_t> sites = options.sites;
-  if (job.ranks > 1 && !options.plan) sites = job.ranks;
-  PlannedAs asked{.plan = request_of(PlanOptions{sites, options.cost, options.machine, options.memory}),
-                  .planner = options.planner.value_or("eindecomp"),
-                  .threads = threads,
-                  .ranks = job.ranks,
-                  .spill = options.spill ? std::optional(options.spill->string()) : std::nullopt,
-                  .given = options.plan};
-  asked.plan.memory = options.memory;  // not a machine's: the run is in this process, or shares one machine
-  check_planner(asked.planner);
-  return asked;
-}
-
 /// A run by a plan, in this process or on the ranks of a job: on all of them.
 class PlannedRun {
  public:
@@ -159,7 +145,8 @@ class PlannedRun {
     const ChosenPlan& chosen = planned_->chosen;
     const Compiled& compiled = run_.version.compiled();
     if (job_.ranks == 1 && !chosen.limit) return begin_states(compiled, inputs_, run_.scalars, threads_, states);
-    begin_states(compiled, chosen, request_of(asked_), run_.source, resources, job_, inputs_, run_.scalars, states);
+    begin_states(compiled, chosen, request_of(asked_, compiled), run_.source, resources, job_, inputs_, run_.scalars,
+                 states);
   }
 
   RunReport report(const PlanRunReport& measured) const {
@@ -207,19 +194,10 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
 }
 
 void check(const RunOptions& options, bool has_state, const Job& job) {
-  if (options.spill && !options.memory)
-    throw UserError("the option 'spill' needs the option 'memory': what may stay in memory");
   if (!has_state && (options.steps || options.state))
     throw UserError("the options 'steps' and 'state' are for programs with state, which this one has not");
   if (options.steps && *options.steps < 1) throw UserError("the option 'steps' is 0: there is at least one");
-  if (options.plan && (options.sites || options.planner || options.cost || options.machine))
-    throw UserError("the option 'plan' is a plan already: leave out sites, planner, cost and machine");
-  if (job.ranks > 1 && options.sites && *options.sites != job.ranks) {
-    throw UserError(
-        fmt::format("{} sites, but each of the {} ranks is one: leave out the option 'sites', or start as "
-                    "many ranks",
-                    *options.sites, job.ranks));
-  }
+  check_plan_options(options, job);
 }
 
 }  // namespace
@@ -228,9 +206,7 @@ RunResult run_version(const Run& run, const RunOptions& options) {
   const Job& job = RanksAccess::job(options.ranks);
   const std::size_t threads = threads_of(options.threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
   check(options, has_state(run), job);
-  const bool is_planned = options.sites || options.planner || options.cost || options.plan || options.machine ||
-                          options.memory || job.ranks > 1;
-  if (is_planned) return run_planned(run, options, threads, job);
+  if (is_planned(options, job)) return run_planned(run, options, threads, job);
   return has_state(run) ? run_whole_steps(run, options, threads) : run_whole(run, threads, options.stop);
 }
 

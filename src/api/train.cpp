@@ -9,6 +9,9 @@
 #include "api/program_data.h"
 #include "api/ranks_data.h"
 #include "api/tensor_data.h"
+#include "api/versions.h"
+#include "base/ids.h"
+#include "base/unnamed_file.h"
 
 namespace einrel::api {
 namespace {
@@ -39,7 +42,7 @@ std::optional<std::string> text_of(const std::optional<std::filesystem::path>& p
   return path ? std::optional(path->string()) : std::nullopt;
 }
 
-void check(const TrainOptions& options, const Job& job) {
+void check(const TrainOptions& options) {
   if (options.batch_label.empty()) throw UserError("the option 'batch_label' says which label stands for samples");
   if (options.batch < 1 || options.epochs < 1 || options.save_every.value_or(1) < 1 ||
       options.local_steps.value_or(1) < 1 || options.calibrate_with.value_or(1) < 1)
@@ -53,14 +56,46 @@ void check(const TrainOptions& options, const Job& job) {
   if (options.local_steps && options.keep_last)
     throw UserError("the option 'keep_last': with 'local_steps' all sites take as many whole batches");
   if (options.save_every && !options.save) throw UserError("the option 'save_every' needs the option 'save'");
-  if (job.ranks > 1 && options.sites && *options.sites != job.ranks)
-    throw UserError(
-        fmt::format("the option 'sites' is {}, but there are {} ranks; a site is a rank", *options.sites, job.ranks));
+}
+
+/// Those that `run` takes, too.
+RunOptions plan_options_of(const TrainOptions& options) {
+  return {.threads = options.threads,
+          .sites = options.sites,
+          .planner = options.planner,
+          .cost = options.cost,
+          .plan = options.plan,
+          .machine = options.machine,
+          .memory = options.memory,
+          .spill = options.spill};
+}
+
+/// How steps run together, or each site on its own.
+void add_sites(const TrainOptions& options, const Job& job, TrainRequest& request) {
+  const RunOptions run = plan_options_of(options);
+  check_plan_options(run, job);
+  request.threads = threads_of(options.threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
+  if (options.local_steps) {
+    if (options.planner || options.cost || options.machine || options.memory || options.plan)
+      throw UserError(
+          "the option 'local_steps' lets every site run the program whole: leave out planner, cost, machine, memory "
+          "and plan");
+    const std::int64_t sites = job.ranks > 1 ? job.ranks : options.sites.value_or(1);
+    if (sites < 1 || sites > most_sites) throw UserError(fmt::format("{} sites: there are 1 to {}", sites, most_sites));
+    request.local = LocalTraining{*options.local_steps, options.subnets, sites};
+    return;
+  }
+  if (!is_planned(run, job)) return;
+  PlannedAs asked = asked_for(run, request.threads, job);
+  asked.plan.batch = options.batch_label;
+  request.spill = asked.spill;
+  request.plan = [asked](const Compiled& compiled) { return request_of(asked, compiled); };
+  if (options.memory) request.inflate = asked.spill.value_or(temporary_folder());
 }
 
 TrainRequest request_of(const Program& program, const std::map<std::string, Samples>& feeds,
                         const TrainOptions& options, const Job& job) {
-  check(options, job);
+  check(options);
   const GivenProgram& given = ProgramAccess::given(program);
   TrainRequest request{given.source};
   request.dims = given.dims;
@@ -81,17 +116,7 @@ TrainRequest request_of(const Program& program, const std::map<std::string, Samp
   request.resume = text_of(options.resume);
   request.log = text_of(options.log);
   request.stop = options.stop;
-  request.run.threads = threads_of(options.threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
-  request.run.plan =
-      request_of(PlanOptions{job.ranks > 1 ? job.ranks : options.sites, options.cost, options.machine, {}});
-  request.run.plan.batch = options.batch_label;
-  request.run.planner = options.planner.value_or("eindecomp");
-  check_planner(request.run.planner);
-  if (options.local_steps)
-    request.local =
-        LocalTraining{*options.local_steps, options.subnets, job.ranks > 1 ? job.ranks : options.sites.value_or(1)};
-  request.by_plan =
-      !request.local && (job.ranks > 1 || options.sites || options.planner || options.cost || options.machine);
+  add_sites(options, job, request);
   return request;
 }
 
@@ -104,7 +129,7 @@ TrainResult train(const Program& program, const std::map<std::string, Samples>& 
     std::vector<std::string> names;
     TrainListener listener;
     listener.begin = [&](const std::vector<std::string>& reported) { names = reported; };
-    listener.note = options.on_note;
+    if (options.on_note) listener.note = [&](const std::string& text) { options.on_note(as_options(text)); };
     if (options.on_epoch) listener.epoch = [&](const EpochReport& epoch) { options.on_epoch(outside(names, epoch)); };
     TrainReport report;
     on_all_ranks(job, "train " + program.text(), [&] { report = einrel::train(request, listener, job); });

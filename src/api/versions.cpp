@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "api/plan_options.h"
 #include "api/shared_workers.h"
 #include "engine/memory.h"
 #include "engine/plan_file.h"
@@ -32,12 +33,46 @@ std::function<void(std::exception_ptr)> ending(const Job& job) {
   return [job](const std::exception_ptr& error) { job.on_failure(error, job); };
 }
 
-RunRequest request_of(const PlannedAs& asked) {
-  return {.plan = asked.plan,
-          .planner = asked.planner,
-          .given = std::nullopt,
-          .threads = asked.threads,
-          .may_spill = asked.spill.has_value()};
+RunRequest request_of(const PlannedAs& asked, const Compiled& compiled) {
+  RunRequest request{.plan = asked.plan,
+                     .planner = asked.planner,
+                     .given = std::nullopt,
+                     .threads = asked.threads,
+                     .may_spill = asked.spill.has_value()};
+  if (asked.given) request.given = parse_plan(*asked.given, "the option 'plan'", compiled);
+  return request;
+}
+
+void check_plan_options(const RunOptions& options, const Job& job) {
+  if (options.spill && !options.memory)
+    throw UserError("the option 'spill' needs the option 'memory': what may stay in memory");
+  if (options.plan && (options.sites || options.planner || options.cost || options.machine))
+    throw UserError("the option 'plan' is a plan already: leave out sites, planner, cost and machine");
+  if (job.ranks > 1 && options.sites && *options.sites != job.ranks) {
+    throw UserError(
+        fmt::format("{} sites, but each of the {} ranks is one: leave out the option 'sites', or start as "
+                    "many ranks",
+                    *options.sites, job.ranks));
+  }
+}
+
+bool is_planned(const RunOptions& options, const Job& job) {
+  return options.sites || options.planner || options.cost || options.plan || options.machine || options.memory ||
+         job.ranks > 1;
+}
+
+PlannedAs asked_for(const RunOptions& options, std::size_t threads, const Job& job) {
+  std::optional<std::int64_t> sites = options.sites;
+  if (job.ranks > 1 && !options.plan) sites = job.ranks;
+  PlannedAs asked{.plan = request_of(PlanOptions{sites, options.cost, options.machine, options.memory}),
+                  .planner = options.planner.value_or("eindecomp"),
+                  .threads = threads,
+                  .ranks = job.ranks,
+                  .spill = options.spill ? std::optional(options.spill->string()) : std::nullopt,
+                  .given = options.plan};
+  asked.plan.memory = options.memory;  // not a machine's: the run is in this process, or shares one machine
+  check_planner(asked.planner);
+  return asked;
 }
 
 PlannedVersion::PlannedVersion(PlannedAs request, ChosenPlan plan, const Job& job)
@@ -50,14 +85,8 @@ std::pair<PlannedVersion&, bool> Version::planned(const PlannedAs& asked, const 
   const auto found =
       std::find_if(planned_.begin(), planned_.end(), [&](const auto& version) { return version->asked == asked; });
   if (found != planned_.end()) return {**found, false};
-  std::optional<Compiled> recomputed;
-  if (asked.plan.memory && !asked.given && job.ranks > 1) {
-    recomputed = recomputed_on_sites(compiled_, asked.plan);
-  } else if (asked.plan.memory && !asked.given && asked.plan.sites == 1) {
-    recomputed = recomputed_in_process(compiled_, *asked.plan.memory, asked.threads);
-  }
-  RunRequest request = request_of(asked);
-  if (asked.given) request.given = parse_plan(*asked.given, "the option 'plan'", compiled_);
+  RunRequest request = request_of(asked, compiled_);
+  const std::optional<Compiled> recomputed = recomputed_for(compiled_, request, job);
   ChosenPlan chosen = choose_plan(recomputed ? *recomputed : compiled_, std::move(request), source, job);
   if (planned_.size() == most_kept) planned_.erase(planned_.begin());
   planned_.push_back(std::make_unique<PlannedVersion>(asked, std::move(chosen), job));

@@ -32,7 +32,15 @@ struct PlannedAs {
   std::optional<std::string> given;  ///< a plan, as JSON
   bool operator==(const PlannedAs&) const = default;
 };
-RunRequest request_of(const PlannedAs& asked);
+/// Throws UserError for a plan that is none, or not one of this program.
+RunRequest request_of(const PlannedAs& asked, const Compiled& compiled);
+
+/// Throws UserError where options of plans contradict each other, or the number of ranks.
+void check_plan_options(const RunOptions& options, const Job& job);
+/// Whether they ask for a plan.
+bool is_planned(const RunOptions& options, const Job& job);
+/// Throws UserError for a machine or a planner that there is not.
+PlannedAs asked_for(const RunOptions& options, std::size_t threads, const Job& job);
 
 /// Ends the process, or all of the job: StarPU cannot go on without a chunk that it could not write, and has no way to
 /// stop.

@@ -339,6 +339,10 @@ void check_statements(CheckState& state, const build::Program& program, bool par
 
 }  // namespace
 
+std::string declaration_of(const DeclaredInput& input) {
+  return fmt::format("input {}[{}] : {}", input.name, fmt::join(input.labels, ","), name_of(input.dtype));
+}
+
 void checking::check_bytes(Shape bound, DType dtype) {
   std::replace(bound.begin(), bound.end(), Extent::open(), Extent(1));
   checked_multiply(element_count(bound), static_cast<std::int64_t>(size_of(dtype)));

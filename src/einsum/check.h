@@ -35,6 +35,9 @@ struct DeclaredInput {
   DType dtype = DType::f32;
 };
 
+/// As it is declared: "input X[b,f] : f32".
+std::string declaration_of(const DeclaredInput& input);
+
 struct CheckedProgram {
   std::vector<DeclaredInput> inputs;
   /// Labels and sizes that nothing gives yet: neither `dims`, nor the environment, nor an input.

@@ -47,6 +47,7 @@ void begin_states(const Compiled& compiled, const ChosenPlan& steps, const RunRe
   RunRequest asked = request;
   asked.given.reset();
   asked.planner = "eindecomp";
+  asked.plan.batch.reset();  // a label of the steps, which first values may not have
   if (job.ranks > 1) asked.given = plan_beside(*compiled.initial, compiled, steps.plan.plan, request.plan);
   const ChosenPlan chosen = choose_plan(*compiled.initial, std::move(asked), source, job);
   step_once(chosen.tasks, resources_of(chosen, resources.spill.folder, resources.spill.on_failure), job, sources,

@@ -97,4 +97,11 @@ std::optional<Compiled> recomputed_on_sites(const Compiled& compiled, const Plan
                           });
 }
 
+std::optional<Compiled> recomputed_for(const Compiled& compiled, const RunRequest& request, const Job& job) {
+  if (!request.plan.memory || request.given) return std::nullopt;
+  if (job.is_started) return recomputed_on_sites(compiled, request.plan);
+  if (request.plan.sites > 1) return std::nullopt;
+  return recomputed_in_process(compiled, *request.plan.memory, request.threads);
+}
+
 }  // namespace einrel

@@ -78,8 +78,10 @@ class Table {
     return false;
   }
   std::size_t line() const { return number_; }
-  std::size_t lines_left() const {
-    return static_cast<std::size_t>(std::count(rest_.begin(), rest_.end(), '\n')) + (rest_.empty() ? 0 : 1);
+  /// No fewer than there are rows left of that many bytes, and one for the end of the line.
+  std::size_t rows_left(std::size_t bytes) const {
+    const std::size_t lines = static_cast<std::size_t>(std::count(rest_.begin(), rest_.end(), '\n')) + 1;
+    return std::min(lines, (rest_.size() + 1) / (bytes + 1));
   }
   [[noreturn]] void fail(const std::string& what) const {
     throw UserError(fmt::format("{}, line {}: {}", name_, number_, what));
@@ -153,9 +155,10 @@ Tensor parse_csv(const FileBytes& file, const std::string& columns, DType dtype)
   if (has_names) names.assign(fields.begin(), fields.end());
   const std::size_t width = fields.size();
   const Columns taken = columns_of(file, columns, names, width);
-  const std::size_t most = table.lines_left() + (has_names ? 0 : 1);
+  // A row has a byte between two fields, and one at least in each that is taken: so room for all of them, which is made
+  // before they are looked at, is no more than 8 times the file, however many fields the first line has.
+  const std::size_t most = table.rows_left(width - 1 + taken.count) + (has_names ? 0 : 1);
   const std::size_t size = size_of(dtype);
-  // Each field has a byte at least, and one between it and the next: no more than 8 times the file.
   Tensor whole(dtype, {Extent(static_cast<std::int64_t>(most)), Extent(static_cast<std::int64_t>(taken.count))});
   std::byte* to = whole.mutable_data();
   std::int64_t rows = 0;

@@ -153,8 +153,10 @@ Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
     const TrainIdentity then{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
     check_same(resumed.path, identity, then);
     resumed.position = {numbers[5], numbers[6], sums[1], {sums.begin() + 2, sums.end()}, sums[0], numbers[7]};
-    if (resumed.position.epoch < 0 || resumed.position.step < 0)
-      throw UserError(printable(resumed.path) + " says that fewer than no steps were done");
+    constexpr std::int64_t most = std::int64_t{1} << 31U;
+    const auto& [epoch, step, samples, means, seconds, bytes] = resumed.position;
+    if (epoch < 0 || step < 0 || epoch > most || step > most || bytes < 0)
+      throw UserError(printable(resumed.path) + " says that a number of epochs or steps was done which cannot be");
   } catch (const UserError& error) {
     if (there.size() < 2) throw;
     throw UserError(fmt::format("{}\n  help: {} is the one before it; remove the newer one to resume from there",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <stdexcept>
 #include <utility>
 
 #include "base/error.h"
@@ -35,12 +36,27 @@ TrainIdentity identity_of(const TrainRequest& request, const TrainData& data, co
                           std::int64_t sites) {
   build::Program program = expanded(checked);
   std::string text = print(program);
-  text += fmt::format("\n{} {}", request.batch_label, request.keep_last);
+  text += fmt::format("\n{} {} {} {}", request.batch_label, request.keep_last, request.hold_out.value_or(0),
+                      fmt::join(request.report, ","));
+  for (const auto& [label, extent] : request.dims) text += fmt::format(" {}:{}", label, extent);
   for (const auto& [name, value] : request.scalars) text += fmt::format(" {}={}", name, value);
   if (request.local) text += fmt::format(" {} {}", request.local->steps, fmt::join(request.local->subnets, ","));
   return {hash_of(text), static_cast<std::int64_t>(request.seed), static_cast<std::int64_t>(data.training.size()),
           request.batch, sites};
 }
+
+namespace {
+
+std::vector<std::string> read_by(const TrainRequest& request) {
+  std::vector<std::string> files = request.files;
+  for (const FeedSources* const sources : {&request.feeds, &request.test}) {
+    const std::vector<std::string> paths = paths_of(*sources);
+    files.insert(files.end(), paths.begin(), paths.end());
+  }
+  return files;
+}
+
+}  // namespace
 
 Course::Course(const TrainRequest& request, const TrainListener& listener, std::vector<std::string> names,
                bool has_test, const TrainIdentity& identity, Position position, const Job& job)
@@ -53,7 +69,7 @@ Course::Course(const TrainRequest& request, const TrainListener& listener, std::
     checkpoints_.emplace(*request.save, goes_on, identity, job);
   }
   agree(job, [&] {
-    if (job.rank == 0 && request.log) log_.emplace(*request.log, names_, has_test, position_.epoch);
+    if (job.rank == 0 && request.log) log_.emplace(*request.log, names_, has_test, position_.epoch, read_by(request));
   });
   if (job.rank == 0 && listener.begin) listener.begin(names_);
 }
@@ -98,9 +114,14 @@ void Course::end_epoch(std::int64_t steps_done, const Evaluate& evaluate) {
   position_.sums.assign(names_.size(), 0);
   report_.epochs.push_back(epoch);
   if (job_.rank == 0 && listener_.epoch) listener_.epoch(epoch);
-  agree(job_, [&] {
-    if (log_) log_->add(epoch);
-  });
+  if (!log_) return;
+  try {
+    log_->add(epoch);
+    log_error_.reset();
+  } catch (const std::runtime_error& error) {  // as of checkpoints: the next row brings this one, too
+    log_error_ = error.what();
+    note(fmt::format("no row in the log after epoch {}: {}; training goes on", epoch.epoch, error.what()));
+  }
 }
 
 void Course::save_if_due(std::int64_t steps_before, std::int64_t steps_done, const Checkpoints::Write& write) {
@@ -128,6 +149,9 @@ TrainReport Course::finish(std::int64_t steps_done, const Checkpoints::Write& wr
     if (saved_ != steps_done) checkpoints_->save(steps_done, position_, write);
     report_.saved = checkpoints_->last();
   }
+  agree(job_, [&] {
+    if (log_error_) throw RunError(fmt::format("the log is not complete: {}", *log_error_));
+  });
   return std::move(report_);
 }
 

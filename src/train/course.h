@@ -47,7 +47,7 @@ class Course {
   /// So many steps of the epoch's were done together on so many samples, whose means these are.
   void stepped(std::int64_t steps, double samples, const std::vector<double>& means, std::int64_t steps_of_epoch);
   void received(std::int64_t bytes) { position_.bytes += bytes; }
-  /// The steps of an epoch are done.
+  /// The steps of an epoch are done. That no row can be written is noted, and said by `finish`, if no later one can.
   void end_epoch(std::int64_t steps_done, const Evaluate& evaluate);
   /// Writes a checkpoint if it is time for one, or the last one if not: `steps_before` were done at the last call. What
   /// fails is noted, and said with the last.
@@ -63,6 +63,7 @@ class Course {
   std::vector<std::string> names_;
   Position position_;
   std::optional<TrainLog> log_;
+  std::optional<std::string> log_error_;  ///< why its last row could not be written
   std::optional<Checkpoints> checkpoints_;
   std::optional<std::int64_t> saved_;  ///< steps done then
   std::chrono::steady_clock::time_point clock_;

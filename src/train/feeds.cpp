@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -18,19 +19,30 @@
 namespace einrel {
 namespace {
 
-std::string declaration_of(const DeclaredInput& input) {
+std::string labelled(const DeclaredInput& input) {
   return fmt::format("{}[{}]", input.name, fmt::join(input.labels, ","));
 }
 
-StoredTensor open_source(const std::string& name, const FeedSource& source, DType dtype) {
+/// FILE.csv and FILE.csv:COLUMNS.
+struct TableRef {
+  std::string path;
+  std::string columns;
+};
+
+std::optional<TableRef> table_in(const std::string& text) {
+  constexpr std::string_view extension = ".csv";
+  if (text.ends_with(extension)) return TableRef{text, ""};
+  const std::size_t end = text.find(".csv:");
+  if (end == std::string::npos) return std::nullopt;
+  return TableRef{text.substr(0, end + extension.size()), text.substr(end + extension.size() + 1)};
+}
+
+StoredTensor open_source(const std::string& name, const FeedSource& source, DType dtype, const InflateFolder& folder) {
   if (const auto* const tensor = std::get_if<Tensor>(&source)) return stored(fmt::format("'{}'", name), *tensor);
   const auto& text = std::get<std::string>(source);
-  constexpr std::string_view extension = ".csv";
-  const std::size_t columns = text.find(".csv:");
-  if (columns == std::string::npos && !text.ends_with(extension)) return open_tensor(parse_file_ref(text));
-  const std::string path = text.substr(0, columns == std::string::npos ? columns : columns + extension.size());
-  const std::string which = columns == std::string::npos ? "" : text.substr(path.size() + 1);
-  return stored(printable(text), parse_csv(map_file(path), which, dtype));
+  const std::optional<TableRef> table = table_in(text);
+  if (!table) return open_tensor(parse_file_ref(text), folder);
+  return stored(printable(text), parse_csv(map_file(table->path), table->columns, dtype));
 }
 
 const DeclaredInput& input_named(const std::string& name, const std::vector<DeclaredInput>& inputs,
@@ -50,11 +62,11 @@ std::size_t batch_dimension(const DeclaredInput& input, const std::string& label
     throw UserError(
         fmt::format("{} {}=...: the input {} has no label '{}', so it is the same for all samples\n"
                     "  help: bind it with --in {}=FILE",
-                    option, input.name, declaration_of(input), label, input.name));
+                    option, input.name, labelled(input), label, input.name));
   }
   if (count > 1)
     throw UserError(fmt::format("{} {}=...: the input {} has the label '{}' twice; samples stand along one dimension",
-                                option, input.name, declaration_of(input), label));
+                                option, input.name, labelled(input), label));
   const auto found = std::find(input.labels.begin(), input.labels.end(), label);
   return static_cast<std::size_t>(found - input.labels.begin());
 }
@@ -62,20 +74,31 @@ std::size_t batch_dimension(const DeclaredInput& input, const std::string& label
 void check_feed(const Feed& feed, const DeclaredInput& input, const std::string& option) {
   if (feed.file.shape.size() != input.labels.size()) {
     throw UserError(fmt::format("{} {}=...: {} has shape {}, but the input is {}, of {}", option, feed.name,
-                                feed.file.name, to_string(feed.file.shape), declaration_of(input),
+                                feed.file.name, to_string(feed.file.shape), labelled(input),
                                 counted(input.labels.size(), "dimension")));
   }
   if (fits(feed.file.type, feed.dtype)) return;
   throw UserError(
       fmt::format("{0} {1}=...: {2} holds {3}, but the input {4} is {5}\n  help: declare it {6}, and change "
                   "its type in the program: {5}({1}[{7}])",
-                  option, feed.name, feed.file.name, name_of(feed.file.type), declaration_of(input),
-                  name_of(feed.dtype), name_of(natural_dtype(feed.file.type)), fmt::join(input.labels, ",")));
+                  option, feed.name, feed.file.name, name_of(feed.file.type), labelled(input), name_of(feed.dtype),
+                  name_of(natural_dtype(feed.file.type)), fmt::join(input.labels, ",")));
 }
 
 std::int64_t samples_of(const Feed& feed) { return feed.file.shape[feed.batch].value(); }
 
 }  // namespace
+
+std::vector<std::string> paths_of(const FeedSources& sources) {
+  std::vector<std::string> paths;
+  for (const auto& [name, source] : sources) {
+    const auto* const text = std::get_if<std::string>(&source);
+    if (text == nullptr) continue;
+    const std::optional<TableRef> table = table_in(*text);
+    paths.push_back(table ? table->path : parse_file_ref(*text).path);
+  }
+  return paths;
+}
 
 StoredTensor stored(std::string name, const Tensor& tensor) {
   return {std::move(name),     stored_type(tensor.dtype()),
@@ -85,12 +108,12 @@ StoredTensor stored(std::string name, const Tensor& tensor) {
 }
 
 Feeds open_feeds(const FeedSources& sources, const std::vector<DeclaredInput>& inputs, const std::string& batch_label,
-                 const std::string& option) {
+                 const std::string& option, const InflateFolder& folder) {
   Feeds all;
   for (const auto& [name, source] : sources) {
     const DeclaredInput& input = input_named(name, inputs, option);
     Feed feed{name, input.dtype, {}, batch_dimension(input, batch_label, option)};
-    feed.file = open_source(name, source, input.dtype);
+    feed.file = open_source(name, source, input.dtype, folder);
     check_feed(feed, input, option);
     all.feeds.push_back(std::move(feed));
   }
@@ -100,12 +123,12 @@ Feeds open_feeds(const FeedSources& sources, const std::vector<DeclaredInput>& i
     has_label = true;
     const auto fed = [&](const Feed& feed) { return feed.name == input.name; };
     if (std::any_of(all.feeds.begin(), all.feeds.end(), fed)) continue;
-    throw UserError(fmt::format("no samples for the input {} : {}; give them with {} {}=FILE", declaration_of(input),
-                                name_of(input.dtype), option, input.name));
+    throw UserError(
+        fmt::format("no samples for {}; give them with {} {}=FILE", declaration_of(input), option, input.name));
   }
   if (!has_label) {
     std::vector<std::string> declarations;
-    for (const DeclaredInput& input : inputs) declarations.push_back(declaration_of(input));
+    for (const DeclaredInput& input : inputs) declarations.push_back(labelled(input));
     throw UserError(fmt::format("no input has the batch label '{}'; the inputs are {}", printable(batch_label),
                                 fmt::join(declarations, ", ")));
   }

@@ -59,7 +59,9 @@ class Locally {
         constants_(constant_inputs(request, checked, data.feeds)) {
     agree(job, [&] {
       if (checked.graph->steps.until)
-        throw UserError("with --local-steps no site knows the whole network, so `until` has no meaning; leave it out");
+        throw UserError(fmt::format(
+            "with --local-steps {} no site knows the whole network, so `until` has no meaning; leave it out",
+            request.local->steps));
       subnets_ = find_subnets(request, data.feeds, checked);
       const auto batches = static_cast<std::int64_t>(data.batches(request, 0).size());
       steps_of_epoch_ = batches / sites_;
@@ -101,7 +103,7 @@ class Locally {
   void begin_whole(const CheckedProgram& checked) {
     const Compiled compiled = compile(request_.source.name(), *checked.graph, names_, checked.initial);
     if (resumed_) {
-      const LoadedStates loaded = load_states(compiled.graph, resumed_->path);
+      const LoadedStates loaded = load_states(compiled.graph, resumed_->path, request_.inflate);
       for (const auto& [name, file] : loaded.files) whole_[name] = owned(read(file.first, file.second));
       return;
     }

@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/same_file.h"
 #include "base/text.h"
 #include "tensor/csv.h"
 
@@ -103,7 +104,8 @@ std::string curve_svg(const std::vector<std::string>& columns, const std::vector
       top - 20, body);
 }
 
-TrainLog::TrainLog(std::string path, std::vector<std::string> names, bool has_test, std::int64_t done)
+TrainLog::TrainLog(std::string path, std::vector<std::string> names, bool has_test, std::int64_t done,
+                   const std::vector<std::string>& read)
     : path_(std::move(path)), columns_{"epoch", "steps", "seconds", "samples_per_second", "bytes"} {
   if (!path_.ends_with(log_extension) || path_.size() == log_extension.size())
     throw UserError(fmt::format("--log {}: it is a table: name it FILE.csv", printable(path_)));
@@ -111,6 +113,7 @@ TrainLog::TrainLog(std::string path, std::vector<std::string> names, bool has_te
   for (const std::string& name : names) {
     if (has_test) columns_.push_back("test_" + name);
   }
+  refuse_same_file({path_, curve_path(path_)}, read, "name another table with --log");
   check_replaceable(path_);
   check_replaceable(curve_path(path_));
   std::error_code unseen;

@@ -13,6 +13,7 @@
 #include "einsum/vertex_facts.h"
 #include "engine/initial_states.h"
 #include "engine/memory.h"
+#include "engine/recompute.h"
 #include "engine/scalars.h"
 #include "engine/stored_input.h"
 
@@ -35,17 +36,18 @@ CheckedProgram check_for(const TrainRequest& request, const Feeds& feeds, std::i
 InputSources constant_inputs(const TrainRequest& request, const CheckedProgram& program, const Feeds& feeds) {
   InputSources sources;
   std::vector<std::string> names;
+  std::vector<std::string> missing;
   for (const DeclaredInput& input : program.inputs) {
     names.push_back(input.name);
     if (std::any_of(feeds.feeds.begin(), feeds.feeds.end(), [&](const Feed& feed) { return feed.name == input.name; }))
       continue;
     const auto file = request.inputs.find(input.name);
-    if (file == request.inputs.end()) {
-      throw UserError(fmt::format("missing input {0}[{1}] : {2}; bind it with --in {0}=FILE", input.name,
-                                  fmt::join(input.labels, ","), name_of(input.dtype)));
-    }
-    sources[input.name] = source_of(file->second, input.dtype);
+    if (file == request.inputs.end())
+      missing.push_back(fmt::format("missing {}; bind it with --in {}=FILE", declaration_of(input), input.name));
+    else
+      sources[input.name] = source_of(file->second, input.dtype);
   }
+  if (!missing.empty()) throw UserError(fmt::format("{}", fmt::join(missing, "\n")));
   for (const auto& [name, file] : request.inputs) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string near = did_you_mean(name, names);
@@ -68,7 +70,8 @@ std::vector<std::string> reported(const TrainRequest& request, const EinGraph& g
                     printable(request.source.name())));
   }
   const std::set<std::string> once(names.begin(), names.end());
-  if (once.size() < names.size()) throw UserError("--report names a scalar twice");
+  if (once.size() < names.size())
+    throw UserError(fmt::format("--report {}: a scalar stands there twice", fmt::join(names, ",")));
   for (const std::string& name : names) {
     const auto found = std::find_if(graph.vertices.begin(), graph.vertices.end(),
                                     [&](const Vertex& vertex) { return vertex.name == name; });
@@ -97,7 +100,7 @@ namespace {
 ChosenPlan whole(const Compiled& compiled, const TrainRequest& request) {
   ChosenPlan chosen;
   chosen.tasks = whole_tasks(compiled);
-  chosen.threads = request.run.threads;
+  chosen.threads = request.threads;
   check_memory(
       chosen.tasks, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
   return chosen;
@@ -107,23 +110,28 @@ ChosenPlan whole(const Compiled& compiled, const TrainRequest& request) {
 
 StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, bool by_plan, const StepProgram* beside,
                          const Job& job)
-    : request_(request),
-      by_plan_(by_plan),
-      job_(job),
-      compiled_(std::make_unique<const Compiled>(std::move(compiled))) {
-  scalars_ = bind_scalars(compiled_->graph.scalars, request.scalars);
+    : request_(request), job_(job) {
+  scalars_ = bind_scalars(compiled.graph.scalars, request.scalars);
   if (by_plan) {
-    RunRequest run = request.run;
-    if (beside != nullptr && job.ranks > 1)
-      run.given = plan_beside(*compiled_, beside->compiled(), beside->chosen_->plan.plan, request.run.plan);
-    chosen_ = std::make_unique<const ChosenPlan>(choose_plan(*compiled_, std::move(run), request.source, job));
+    run_ = beside != nullptr ? beside->run_ : request.plan(compiled);
+    if (std::optional<Compiled> recomputed = recomputed_for(compiled, *run_, job)) compiled = *std::move(recomputed);
+    if (beside != nullptr) run_->given = given_beside(compiled, *beside);
+  }
+  compiled_ = std::make_unique<const Compiled>(std::move(compiled));
+  if (by_plan) {
+    chosen_ = std::make_unique<const ChosenPlan>(choose_plan(*compiled_, *run_, request.source, job));
     resources_ = resources_of(*chosen_, request.spill,
                               [job](std::exception_ptr error) { job.on_failure(std::move(error), job); });
   } else {
     chosen_ = std::make_unique<const ChosenPlan>(whole(*compiled_, request));
-    resources_.threads = request.run.threads;
+    resources_.threads = request.threads;
   }
   session_ = std::make_unique<Session>(chosen_->tasks, resources_, job_);
+}
+
+std::optional<Plan> StepProgram::given_beside(const Compiled& compiled, const StepProgram& beside) const {
+  if (job_.ranks == 1) return std::nullopt;
+  return plan_beside(compiled, beside.compiled(), beside.chosen_->plan.plan, run_->plan);
 }
 
 KeptStates StepProgram::states() const {
@@ -132,10 +140,10 @@ KeptStates StepProgram::states() const {
 
 KeptStates StepProgram::fresh_states(const InputSources& sources) const {
   KeptStates fresh = states();
-  if (!by_plan_ || (job_.ranks == 1 && !chosen_->limit)) {
-    begin_states(*compiled_, sources, scalars_, request_.run.threads, fresh);
+  if (!run_ || (job_.ranks == 1 && !chosen_->limit)) {
+    begin_states(*compiled_, sources, scalars_, request_.threads, fresh);
   } else {
-    begin_states(*compiled_, *chosen_, request_.run, request_.source, resources_, job_, sources, scalars_, fresh);
+    begin_states(*compiled_, *chosen_, *run_, request_.source, resources_, job_, sources, scalars_, fresh);
   }
   return fresh;
 }

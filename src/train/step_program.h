@@ -30,8 +30,8 @@ std::vector<std::string> reported(const TrainRequest& request, const EinGraph& g
 /// Tasks that are ready to run again and again, on all ranks of a job.
 class StepProgram {
  public:
-  /// Whole in this process unless by a plan; `beside`: a program with states which this one has to find where that has
-  /// them. Throws as choose_plan does.
+  /// Whole in this process unless by a plan: as the request says or, of a program `beside` that of whole batches, as
+  /// that is, with states where that has them. Throws as choose_plan does.
   StepProgram(Compiled compiled, const TrainRequest& request, bool by_plan, const StepProgram* beside, const Job& job);
 
   const Compiled& compiled() const { return *compiled_; }
@@ -44,8 +44,11 @@ class StepProgram {
   KeptStates fresh_states(const InputSources& sources) const;
 
  private:
+  /// On ranks, which keep their parts of states.
+  std::optional<Plan> given_beside(const Compiled& compiled, const StepProgram& beside) const;
+
   const TrainRequest& request_;
-  bool by_plan_;
+  std::optional<RunRequest> run_;  ///< what its plan was asked for, unless it runs whole
   Job job_;
   ScalarBindings scalars_;
   std::unique_ptr<const Compiled> compiled_;

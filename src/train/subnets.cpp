@@ -165,6 +165,8 @@ Subnets find_subnets(const TrainRequest& request, const Feeds& feeds, const Chec
         {vertex.name, vertex.dtype, vertex.bound, std::vector<std::optional<std::size_t>>(vertex.bound.size())});
   }
   for (const std::string& label : request.local->subnets) {
+    if (std::find(subnets.labels.begin(), subnets.labels.end(), label) != subnets.labels.end())
+      refuse(label, "it is named twice");
     const std::int64_t extent = extent_of(label, graph);
     check_label(request, checked, label);
     if (extent < request.local->sites)

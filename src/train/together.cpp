@@ -23,11 +23,11 @@ class Together {
         constants_(constant_inputs(request, checked, data.feeds)) {
     agree(job, [&] {
       if (request.resume) resumed_ = resume_from(*request.resume, identity_);
-      program_.emplace(compiled(checked), request, request.by_plan, nullptr, job);
+      program_.emplace(compiled(checked), request, is_by_plan(), nullptr, job);
     });
     if (!data.test.empty()) {
       evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_,
-                         request.by_plan ? &*program_ : nullptr, job);
+                         is_by_plan() ? &*program_ : nullptr, job);
     }
     states_.emplace(first_states());
     course_.emplace(request, listener, names_, !data.test.empty(), identity_,
@@ -53,6 +53,8 @@ class Together {
   }
 
  private:
+  bool is_by_plan() const { return request_.plan != nullptr; }
+
   Compiled compiled(const CheckedProgram& checked) const {
     return compile(request_.source.name(), *checked.graph, names_, checked.initial);
   }
@@ -60,7 +62,7 @@ class Together {
   KeptStates first_states() {
     if (resumed_) {
       KeptStates states = program_->states();
-      const LoadedStates loaded = load_states(program_->compiled().graph, resumed_->path);
+      const LoadedStates loaded = load_states(program_->compiled().graph, resumed_->path, request_.inflate);
       states.begin(program_->tasks(), loaded.sources(), loaded.steps_done);
       return states;
     }
@@ -109,7 +111,7 @@ class Together {
     const auto left = static_cast<std::int64_t>(batches.back().size());
     if (!rest_) {
       agree(job_, [&] {
-        rest_.emplace(compiled(check_for(request_, data_.feeds, left)), request_, request_.by_plan, &*program_, job_);
+        rest_.emplace(compiled(check_for(request_, data_.feeds, left)), request_, is_by_plan(), &*program_, job_);
       });
     }
     return steps(*rest_, reader, 1, left);

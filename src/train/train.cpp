@@ -22,10 +22,10 @@ std::vector<std::int64_t> all_of(std::int64_t samples) {
 
 TrainData open_data(const TrainRequest& request, const std::vector<DeclaredInput>& inputs) {
   TrainData data;
-  data.feeds = open_feeds(request.feeds, inputs, request.batch_label, "--feed");
+  data.feeds = open_feeds(request.feeds, inputs, request.batch_label, "--feed", request.inflate);
   data.training = all_of(data.feeds.samples);
   if (!request.test.empty()) {
-    data.test_feeds = open_feeds(request.test, inputs, request.batch_label, "--test");
+    data.test_feeds = open_feeds(request.test, inputs, request.batch_label, "--test", request.inflate);
     data.test = all_of(data.test_feeds->samples);
   }
   if (request.hold_out) {
@@ -41,6 +41,9 @@ TrainData open_data(const TrainRequest& request, const std::vector<DeclaredInput
     std::sort(data.test.begin(), data.test.end());
     std::sort(data.training.begin(), data.training.end());
   }
+  if (request.calibrate_with && data.test.empty())
+    throw UserError(fmt::format("--calibrate-with {} is for tests: give samples with --hold-out, or with --test",
+                                *request.calibrate_with));
   const auto samples = static_cast<std::int64_t>(data.training.size());
   if (samples < request.batch && !request.keep_last)
     throw UserError(fmt::format("--batch {}={} is more than the {} to train on; take a smaller batch, or --keep-last",
@@ -60,13 +63,15 @@ void check_program(const TrainRequest& request, const CheckedProgram& checked) {
 
 }  // namespace
 
-TrainReport train(const TrainRequest& request, const TrainListener& listener, const Job& job) {
+TrainReport train(const TrainRequest& asked, const TrainListener& listener, const Job& job) {
+  TrainRequest request = asked;
   TrainData data;
   std::optional<CheckedProgram> checked;
   agree(job, [&] {
     Environment environment{request.dims, {}};
     const CheckedProgram declared = parse_and_check(request.source, environment);
     data = open_data(request, declared.inputs);
+    request.batch = std::min(request.batch, static_cast<std::int64_t>(data.training.size()));  // with keep_last
     checked = check_for(request, data.feeds, request.batch);
     check_program(request, *checked);
   });

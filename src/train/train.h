@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include "base/source.h"
 #include "engine/choose_plan.h"
 #include "exec/starpu/job.h"
+#include "tensor/inflate.h"
 #include "train/feeds.h"
 
 namespace einrel {
@@ -44,9 +46,12 @@ struct TrainRequest {
   std::optional<std::int64_t> save_every = {};  ///< steps; else at the end of each epoch
   std::optional<std::string> resume = {};       ///< folder with checkpoints
   std::optional<std::string> log = {};          ///< FILE.csv; a curve goes beside it
-  bool by_plan = false;                         ///< on sites, by `run`; else whole, on its threads
-  RunRequest run = {};
-  std::optional<std::string> spill = {};
+  std::vector<std::string> files = {};          ///< that are read beside the feeds: a log is none of them
+  std::size_t threads = 1;
+  /// How a step with a whole batch runs on sites; without it, steps run whole, on so many threads.
+  std::function<RunRequest(const Compiled&)> plan = {};
+  std::optional<std::string> spill = {};  ///< folder for chunks that its limit of memory has no room for
+  InflateFolder inflate = {};             ///< for compressed files; without it, they are decompressed into memory
   std::optional<LocalTraining> local = {};
   std::stop_token stop = {};
 };

@@ -4,13 +4,17 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "errors.h"
 
 namespace {
 
 using einrel::Program;
+using einrel::Samples;
 using einrel::Tensor;
 using einrel::TrainOptions;
 using einrel::TrainResult;
@@ -115,6 +119,50 @@ TEST(Train, ExtentsThatAProgramWasGivenHold) {
   options.batch = 8;
   const TrainResult result = einrel::train(program, {{"X", x}, {"Y", y}}, options);
   EXPECT_THAT(result.state.tensors.at("W").shape(), testing::ElementsAre(4, 3));
+}
+
+TEST(Train, ByAPlanAndWithinMemory) {
+  const auto [x, y] = plane();
+  const Program program = Program::parse(regression, {{"b", 8}, {"f", 4}});
+  TrainOptions options;
+  options.batch_label = "b";
+  options.batch = 8;
+  options.epochs = 3;
+  const TrainResult alone = einrel::train(program, {{"X", x}, {"Y", y}}, options);
+  options.plan = program.plan({.sites = 2});
+  const TrainResult planned = einrel::train(program, {{"X", x}, {"Y", y}}, options);
+  options.plan.reset();
+  options.memory = 16 << 20;
+  options.spill = std::filesystem::temp_directory_path();
+  const TrainResult limited = einrel::train(program, {{"X", x}, {"Y", y}}, options);
+  for (const TrainResult& result : {planned, limited})
+    EXPECT_NEAR(result.epochs.back().training.at("loss"), alone.epochs.back().training.at("loss"), 1e-6);
+}
+
+TEST(Train, MessagesNameTheOptionsOfThisInterface) {
+  const auto [x, y] = plane();
+  const Program program = Program::parse(regression);
+  TrainOptions options;
+  options.batch_label = "b";
+  options.batch = 24;
+  std::vector<std::string> notes;
+  options.on_note = [&](const std::string& note) { notes.push_back(note); };
+  einrel::train(program, {{"X", x}, {"Y", y}}, options);
+  EXPECT_THAT(notes,
+              testing::ElementsAre("each epoch leaves out 16 samples that make no whole batch; keep_last takes them"));
+  const auto said = [&](const std::map<std::string, Samples>& feeds) {
+    return message_of([&] { einrel::train(program, feeds, options); });
+  };
+  EXPECT_THAT(said({{"X", x}}), HasSubstr("no samples for input Y[b] : f32; give them with feeds['Y']"));
+  EXPECT_THAT(said({{"X", x}, {"Y", y}, {"Q", y}}), HasSubstr("feeds['Q']: the program has no input 'Q'"));
+  options.batch = 65;
+  EXPECT_THAT(said({{"X", x}, {"Y", y}}), HasSubstr("batch['b']=65 is more than the 64 samples"));
+  options.batch = 8;
+  options.hold_out = 0.001;
+  EXPECT_THAT(said({{"X", x}, {"Y", y}}), HasSubstr("hold_out=0.001 of 64 samples"));
+  options.hold_out.reset();
+  options.resume = "/nowhere";
+  EXPECT_THAT(said({{"X", x}, {"Y", y}}), HasSubstr("resume=/nowhere: there is no checkpoint"));
 }
 
 TEST(Train, WhatDoesNotFitIsSaid) {

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from einrel_process import job, main
+from einrel_process import einrel, job, main
 from train_test import LAYERS, PROGRAM, TrainTest, in_batches, shuffled, softmax
 
 # The thesis's network in small, by plain gradient descent: layers N0-N1-N2-N3-Nt without biases.
@@ -164,10 +164,20 @@ class Locally(TrainTest):
         refuse("h", "'h'", "window", "'G'", program=window)
         refuse("d", "'d'", "window", program=window)
         refuse("l", "'l'", "number", "'loss_1'")
+        refuse("h,h", "'h'", "twice")
         refuse("h", "16 values", "17 sites", sites="17")
         free = self.text_file("free.ein", LAYERS.replace("output loss", "R[q] = uniform(3)\nr[] = sum[q] R[q]\noutput loss, r")
                               .replace("dims", "dims q=5"))
         refuse("q", "'q'", "no state", program=free)
+
+    def test_samples_that_are_no_numbers(self):
+        x = self.x.copy()
+        x[41, 3] = np.nan
+        np.save(self.path("x.npy"), x)
+        for run in (lambda *given: einrel(*given, "--sites", "2"), lambda *given: job(2, *given)):
+            result = run("train", self.layers, *self.feeds, "--batch", "b=10", "--epochs", "1", "--local-steps", "2")
+            self.assertEqual(result.code, 1, result)
+            self.assertRegex(result.err, r"sample 41 .*x\.npy.*'X'")
 
     def test_options_that_do_not_fit(self):
         def refuse(*arguments, mentions, program=self.layers):

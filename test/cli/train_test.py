@@ -203,6 +203,47 @@ class Epochs(TrainTest):
                                     run=lambda *given: job(3, *given))
                 self.assertAlmostEqual(report["epochs"][0]["training"]["loss"], alone, places=4)
 
+    def test_plans_come_from_files(self):
+        arguments = ["--epochs", "2", "--hold-out", "0.2"]
+        alone = self.train(*arguments, program=self.layers)
+        smaller = ["--epochs", "1", "--hold-out", "0.25", "--keep-last"]  # in the end a batch that the plan is not of
+        alone_smaller = self.train(*smaller, program=self.layers)["epochs"][0]
+        for planner in ("data", "eindecomp"):
+            options = ["--planner", planner, *(["--batch", "b"] if planner == "data" else [])]
+            plan = self.text_file("plan.json", self.succeed("explain", self.layers, "--dim", "b=10", "--dim", "f=6", "--sites",
+                                                            "3", "--json", *options).out)
+            for run, more in ((None, []), (lambda *given: job(3, *given), ["--threads", "1"])):
+                with self.subTest(planner=planner, more=more):
+                    by_file = self.train(*arguments, "--plan", plan, *more, program=self.layers, run=run)
+                    by_name = self.train(*arguments, "--planner", planner, "--sites", "3", *more, program=self.layers, run=run)
+                    for mine, named, other in zip(by_file["epochs"], by_name["epochs"], alone["epochs"], strict=True):
+                        self.assertEqual(mine["bytes_moved"], named["bytes_moved"])
+                        self.assertAlmostEqual(mine["test"]["loss"], other["test"]["loss"], places=4)
+                    mine = self.train(*smaller, "--plan", plan, *more, program=self.layers, run=run)["epochs"][0]
+                    self.assertAlmostEqual(mine["test"]["loss"], alone_smaller["test"]["loss"], places=4)
+        refuse = ["train", self.layers, *self.feeds, "--batch", "b=10", "--epochs", "1", "--plan", plan]
+        self.refuse(1, *refuse, "--sites", "2", mentions=["--sites 2", "plan for 3"])
+        self.refuse(1, *refuse, "--planner", "data", mentions=["--planner", "--plan"])
+        self.refuse(1, *refuse, "--local-steps", "2", mentions=["--local-steps", "--plan"])
+        refuse[1] = self.program
+        self.refuse(1, *refuse, mentions=["plan.json"])
+
+    def test_training_within_memory(self):
+        # The hidden values of a batch are 20 MB, of which a step holds several at a time without a limit.
+        wide = self.text_file("wide.ein", LAYERS.replace("h=16", "h=50000").replace("relu(", "exp(-sq(").replace("W1[f,h])", "W1[f,h]))"))
+        arguments = ["--epochs", "1", "--threads", "2", "--save"]
+        self.train(*arguments, self.path("free"), program=wide, batch=100)
+        limit = ["--memory", "64MB", "--spill", self.folder]
+        for name, run, more in (("process", None, limit), ("sites", None, ["--sites", "2", *limit]),
+                                ("ranks", lambda *given: job(2, *given), limit)):
+            with self.subTest(name=name):
+                self.train(*arguments, self.path(name), *more, program=wide, run=run, batch=100)
+                self.assert_same_states(self.states(name), self.states("free"), 2e-4)
+        begin = ["train", wide, *self.feeds, "--batch", "b=100", "--epochs", "1"]
+        self.refuse(1, *begin, "--memory", "1MB", mentions=["--memory", "too little"])
+        self.refuse(1, *begin, "--spill", self.folder, mentions=["--spill needs --memory"])
+        self.refuse(1, *begin, "--memory", "64MB", "--spill", self.path("nowhere"), mentions=["nowhere"])
+
     def test_samples_stand_along_any_dimension(self):
         turned = PROGRAM.replace(": i64, X[b,f]", ": i64, X[f,b]").replace("X[b,f] *", "X[f,b] *")
         np.save(self.path("t.npy"), self.x.T)
@@ -285,6 +326,33 @@ output loss
         with open(log, encoding="utf-8") as file:
             self.assertEqual([int(row["epoch"]) for row in csv.DictReader(file)], [1, 2, 3, 4, 5])
 
+    def test_a_batch_is_no_larger_than_the_samples(self):
+        whole = self.train("--epochs", "2", "--keep-last", batch=10**12)
+        self.assertEqual(whole["steps"], 2)
+        same = self.train("--epochs", "2", batch=100)
+        self.assertEqual([epoch["training"] for epoch in whole["epochs"]], [epoch["training"] for epoch in same["epochs"]])
+
+    def test_what_is_read_is_no_log(self):
+        table = self.text_file("table.csv", "1\n" * 100)
+        os.symlink(table, self.path("link.csv"))
+        os.symlink(self.path("x.npy"), self.path("picture.svg"))
+        begin = ["train", self.program, *self.feeds[:2], "--feed", f"Y={table}:1", "--batch", "b=10", "--epochs", "1", "--log"]
+        self.refuse(1, *begin, table, mentions=["table.csv", "read"])
+        self.refuse(1, *begin, self.path("link.csv"), mentions=["link.csv", "read"])
+        self.refuse(1, *begin, self.path("picture.csv"), mentions=["picture.svg", "x.npy"])
+        self.assertEqual(pathlib.Path(table).read_text(encoding="utf-8"), "1\n" * 100)
+
+    def test_a_log_that_cannot_be_written_does_not_end_the_training(self):
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY))
+
+        result = einrel_process.einrel("train", self.program, *self.feeds, "--batch", "b=10", "--epochs", "3", "--log",
+                                       self.path("log.csv"), preexec_fn=small_files)
+        self.assertEqual(result.code, 2, result)
+        self.assertEqual(len(result.out.splitlines()), 4, result)
+        self.assertEqual(result.err.count("note: no row in the log"), 3, result)
+        self.assertRegex(result.err, "error: the log is not complete: .*log")
+
     def test_what_is_said(self):
         result = self.succeed("train", self.program, *self.feeds, "--batch", "b=30", "--epochs", "2", "--report", "loss",
                               "--progress", "always")
@@ -336,6 +404,7 @@ class Refused(TrainTest):
         self.refuse_training("--batch", "b=0", mentions=["--batch b", "1 or more"])
         self.refuse_training("--batch", "b=10", "--report", "los", mentions=["did you mean 'loss'"])
         self.refuse_training("--batch", "b=10", "--report", "Z", mentions=["(10, 3)"])
+        self.refuse_training("--batch", "b=10", "--calibrate-with", "10", mentions=["--calibrate-with", "--hold-out"])
         self.refuse_training("--batch", "b=10", "--hold-out", "1.5", mentions=["--hold-out"])
         self.refuse_training("--batch", "b=10", "--hold-out", "0.001", mentions=["no sample to test on"])
         self.refuse_training("--batch", "b=10", "--log", self.path("log.txt"), mentions=["FILE.csv"])
@@ -396,6 +465,10 @@ class Checkpoints(TrainTest):
         refuse(["100 samples", "80"], *batch, "--hold-out", "0.2", "--resume", save)
         other = self.text_file("other.ein", PROGRAM.replace("0.1, 0.9", "0.2, 0.9"))
         refuse(["another program"], *batch, "--resume", save, program=other)
+        refuse(["options of training"], *batch, "--resume", save, "--report", "accuracy")
+        refuse(["options of training"], *batch, "--resume", save, "--keep-last")
+        refuse(["options of training"], *batch, "--resume", save, "--dim", "l=3")
+        refuse(["without --local-steps"], *batch, "--resume", save, "--local-steps", "2")
         refuse(["no checkpoint"], *batch, "--resume", self.folder)
         refuse(["holds checkpoints", "--resume"], *batch, "--save", save)
         remarked = self.text_file("remarked.ein", "# A remark changes nothing.\n" + PROGRAM)

@@ -1,9 +1,11 @@
 #include "tensor/csv.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -63,6 +65,46 @@ TEST(ReadCsv, MistakesAreNamedWithTheirPlace) {
   EXPECT_THAT(complaint("1,2\n3,4,5\n"), HasSubstr("line 2: 3 fields"));
   EXPECT_THAT(complaint("1.5\n", "1", DType::i64), HasSubstr("whole number of 64 bits"));
   EXPECT_THAT(complaint("3000000000\n", "1", DType::i32), HasSubstr("whole number of 32 bits"));
+}
+
+TEST(ReadCsv, WhatIsWrittenIsRead) {
+  std::mt19937 random(1);
+  const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t rows = 1 + below(6);
+    const std::size_t columns = 1 + below(5);
+    const std::string separator(1, columns == 1 ? ',' : ",;\t"[below(3)]);
+    const std::string end = below(2) == 0 ? "\n" : "\r\n";
+    std::string text = below(2) == 0 ? "" : "\xef\xbb\xbf";
+    const bool has_names = below(2) == 0;
+    for (std::size_t c = 0; has_names && c < columns; ++c)
+      text += fmt::format("{}name {}", c == 0 ? "" : separator, c) + (c + 1 == columns ? end : "");
+    std::vector<double> values;
+    for (std::size_t i = 0; i < rows * columns; ++i) {
+      values.push_back(std::ldexp(static_cast<double>(random()) - 2e9, static_cast<int>(below(200)) - 100));
+      const bool is_quoted = below(5) == 0;
+      const std::string number =
+          below(2) == 0 ? fmt::format("{}", values.back()) : fmt::format("{:.17e}", values.back());
+      text += is_quoted ? fmt::format(" \"{}\"", number) : number + std::string(below(2), ' ');
+      const bool is_last = i % columns + 1 == columns;
+      text += is_last ? end : separator;
+      if (is_last && below(4) == 0) text += end;  // a blank line
+    }
+    if (below(3) == 0) text.resize(text.find_last_not_of("\r\n") + 1);
+    const Tensor all = table(text);
+    EXPECT_EQ(all.shape(), make_shape({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)})) << text;
+    EXPECT_EQ(values_of(all), values) << text;
+    const std::size_t column = below(columns);
+    std::vector<double> one;
+    for (std::size_t r = 0; r < rows; ++r) one.push_back(values[r * columns + column]);
+    const std::string by = has_names && below(2) == 0 ? fmt::format("name {}", column) : std::to_string(column + 1);
+    EXPECT_EQ(values_of(table(text, by)), one) << text;
+  }
+}
+
+TEST(ReadCsv, FieldsThatAreNotTakenMayBeAnything) {
+  EXPECT_EQ(values_of(table("a,b,c\n1,,x\n2,,\n", "a")), (std::vector<double>{1, 2}));
+  EXPECT_EQ(values_of(table("a,b\n,1\n,2\n,3", "b")), (std::vector<double>{1, 2, 3}));
 }
 
 TEST(ReadCsv, NamesAloneAreATableWithoutRows) { EXPECT_EQ(table("a,b\n").shape(), make_shape({0, 2})); }

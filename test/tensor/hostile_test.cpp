@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tensor/compose.h"
+#include "tensor/csv.h"
 #include "tensor/idx.h"
 #include "tensor/npy.h"
 #include "tensor/npz.h"
@@ -91,25 +92,29 @@ std::vector<HostileCase> hostile_cases() {
   };
 }
 
+/// Whether the bytes could be read; anything but success or a UserError that names the file fails the test. So does
+/// asking for more memory than `most`.
+bool reads_within(std::size_t most, const ReadAll& read_all, const std::string& bytes) {
+  const FileBytes file = in_memory(bytes, "hostile.file");
+  bytes_asked_for = 0;
+  bool complete = false;
+  try {
+    read_all(file);
+    complete = true;
+  } catch (const UserError& error) {
+    EXPECT_EQ(std::string(error.what()).find("hostile.file"), 0U) << error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "not a UserError: " << error.what();
+  }
+  EXPECT_LT(bytes_asked_for, most);
+  return complete;
+}
+
 class Hostile : public testing::TestWithParam<HostileCase> {
  protected:
-  /// Whether the bytes could be read; anything but success or a UserError that names the file fails the test.
-  /// Reading must not ask for more memory than 1 MiB: the files here have less than 1 KiB, and deflate
-  /// expands 1032 times at most.
+  /// In 1 MiB: the files here have less than 1 KiB, and deflate expands 1032 times at most.
   static bool reads(const std::string& bytes) {
-    const FileBytes file = in_memory(bytes, "hostile.file");
-    bytes_asked_for = 0;
-    bool complete = false;
-    try {
-      GetParam().read_all(file);
-      complete = true;
-    } catch (const UserError& error) {
-      EXPECT_EQ(std::string(error.what()).find("hostile.file"), 0U) << error.what();
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << "not a UserError: " << error.what();
-    }
-    EXPECT_LT(bytes_asked_for, std::size_t{1} << 20U);
-    return complete;
+    return reads_within(std::size_t{1} << 20U, GetParam().read_all, bytes);
   }
 };
 
@@ -158,6 +163,40 @@ TEST(HostileMemory, WhatStandsBehindTheElementsTakesNone) {
   bytes_asked_for = 0;
   read_npz(file);
   EXPECT_LT(bytes_asked_for, std::size_t{1} << 17U);
+}
+
+// Without a length in front, a table that is cut may be one that has fewer rows or digits.
+TEST(HostileTable, WhateverStandsThereIsReadOrAUserError) {
+  for (const std::string columns : {"", "1", "2..3", "b", "0", "..", "b..b"}) {
+    for (const DType dtype : {DType::f32, DType::i64}) {
+      const ReadAll read_table = [&](const FileBytes& file) { values_of(parse_csv(file, columns, dtype)); };
+      for (const std::string good : {"a,b,c\n1,2,3\n4,5,6\n", "\"a\";b;c\r\n1;-2;3e1\r\n\r\n+4;nan;6", "1\t2\t3"}) {
+        const auto reads = [&](const std::string& bytes) { return reads_within(1U << 16U, read_table, bytes); };
+        for (std::size_t size = 0; size < good.size(); ++size) reads(good.substr(0, size));
+        for (std::size_t at = 0; at < good.size(); ++at) {
+          for (const char byte : {'\0', '\n', ',', ';', '"', '.', '-', ' ', 'x', '9', '\xff'}) {
+            std::string bytes = good;
+            bytes[at] = byte;
+            reads(bytes);
+            reads(good.substr(0, at) + byte + good.substr(at));
+          }
+        }
+      }
+    }
+  }
+}
+
+// However many fields the first line has, and however many lines there are.
+TEST(HostileTable, RoomForRowsIsNoMoreThanTheFileHas) {
+  constexpr std::size_t many = 100'000;
+  std::string wide = "1";
+  for (std::size_t field = 1; field < many; ++field) wide += ",1";
+  const ReadAll read_table = [](const FileBytes& file) { values_of(parse_csv(file, "", DType::f64)); };
+  for (const std::string& rest : {std::string(many, '\n'), std::string(many, '1') + std::string(many, '\n')}) {
+    const std::string bytes = wide + "\n" + rest;
+    reads_within(64 * bytes.size(), read_table, bytes);
+  }
+  EXPECT_FALSE(reads_within(64 * wide.size(), read_table, wide + "\n1\n"));
 }
 
 TEST(HostileMemory, IsCounted) {

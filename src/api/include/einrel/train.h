@@ -56,6 +56,9 @@ struct TrainOptions {
   std::optional<std::string> planner = {};               ///< else eindecomp
   std::optional<Cost> cost = {};                         ///< else seconds
   std::optional<std::string> machine = {};               ///< to plan for
+  std::optional<std::string> plan = {};                  ///< of the program with this batch
+  std::optional<std::int64_t> memory = {};               ///< bytes besides samples
+  std::optional<std::filesystem::path> spill = {};       ///< folder for what does not fit
   std::optional<Ranks> ranks = {};                       ///< each is a site; else all sites are in this process
   std::function<void(const Epoch&)> on_epoch = {};       ///< told after each epoch
   std::function<void(const std::string&)> on_note = {};  ///< told what does not end the training

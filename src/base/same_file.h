@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace einrel {
+
+/// Throws UserError, with the remedy, where a file to be written is one of those that are read, also by another path or
+/// through a link.
+void refuse_same_file(const std::vector<std::string>& written, const std::vector<std::string>& read,
+                      const char* remedy);
+
+}  // namespace einrel
