@@ -28,8 +28,7 @@ bool is_in_database(const std::string& given) { return given.starts_with(table_p
 
 std::string path_of(const std::string& database) {
   const bool is_sqlite = database.starts_with(sqlite_prefix) && database.size() > sqlite_prefix.size();
-  if (!is_sqlite)
-    throw UserError(fmt::format("--database takes sqlite:FILE, not '{}'", printable(database)));
+  if (!is_sqlite) throw UserError(fmt::format("--database takes sqlite:FILE, not '{}'", printable(database)));
   return database.substr(sqlite_prefix.size());
 }
 
@@ -42,8 +41,9 @@ struct Bound {
 Bound bind(sql::Database& database, const DatabaseArguments& arguments, const CheckedProgram& checked) {
   Bound bound;
   for (const auto& [name, given] : parse_assignments("--in", arguments.inputs)) {
-    const auto declared = std::find_if(checked.inputs.begin(), checked.inputs.end(),
-                                       [&, &wanted = name](const DeclaredInput& input) { return input.name == wanted; });
+    const auto declared =
+        std::find_if(checked.inputs.begin(), checked.inputs.end(),
+                     [&, &wanted = name](const DeclaredInput& input) { return input.name == wanted; });
     if (declared == checked.inputs.end()) {
       std::vector<std::string> known;
       for (const DeclaredInput& input : checked.inputs) known.push_back(input.name);
@@ -108,10 +108,12 @@ Destinations destinations_of(const std::vector<std::string>& given) {
   Destinations found;
   for (const auto& [name, place] : parse_assignments("--out", given)) {
     found.wanted.push_back(name);
-    if (place.starts_with("query:")) throw UserError(fmt::format("--out {} takes table:NAME or a file", printable(name)));
+    if (place.starts_with("query:"))
+      throw UserError(fmt::format("--out {} takes table:NAME or a file", printable(name)));
     if (place.starts_with(table_prefix)) {
       found.tables.emplace_back(name, place.substr(table_prefix.size()));
-      if (found.tables.back().second.empty()) throw UserError(fmt::format("--out {}=table: names no table", printable(name)));
+      if (found.tables.back().second.empty())
+        throw UserError(fmt::format("--out {}=table: names no table", printable(name)));
     } else {
       found.files.emplace_back(name, parse_file_ref(place));
     }
@@ -140,8 +142,8 @@ void say(const Destinations& destinations, const EinGraph& graph, const std::map
   for (const auto& [name, file] : destinations.files) said(name, to_string(file));
   if (!destinations.wanted.empty()) return;
   for (const VertexId id : graph.outputs)
-    print(fmt::format("{}\n", summary_line(graph[id].name, graph[id].dtype, graph[id].bound,
-                                           summarize(results.at(graph[id].name)))));
+    print(fmt::format(
+        "{}\n", summary_line(graph[id].name, graph[id].dtype, graph[id].bound, summarize(results.at(graph[id].name)))));
 }
 
 }  // namespace

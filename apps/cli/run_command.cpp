@@ -160,7 +160,8 @@ void add_run_command(CLI::App& app) {
                       "TENSOR=FORMAT,...: how a database cuts tensors into chunks; tile-N for all others");
   command->callback([arguments, command] {
     if (arguments->database) return run_by_database(*arguments, *command);
-    if (!arguments->formats.empty()) throw UserError("--formats is for a run in a database; add --database sqlite:FILE");
+    if (!arguments->formats.empty())
+      throw UserError("--formats is for a run in a database; add --database sqlite:FILE");
     execute(arguments->execution, {.check_options = [&] { check_options(*arguments); },
                                    .source = [&](const Job& job) { return program_of_job(arguments->program, job); },
                                    .prepare = [&](const SourceText& source) { return prepare(*arguments, source); }});

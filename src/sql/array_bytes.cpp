@@ -59,8 +59,8 @@ Tensor array_in(std::span<const std::byte> bytes) {
   const std::int64_t size =
       checked_multiply(element_count(shape), static_cast<std::int64_t>(size_of(all_dtypes[dtype])));
   if (static_cast<std::uint64_t>(size) != bytes.size() - begin)
-    refuse(fmt::format("{} takes {} bytes of elements, but there are {}", to_string(shape), size,
-                       bytes.size() - begin));
+    refuse(
+        fmt::format("{} takes {} bytes of elements, but there are {}", to_string(shape), size, bytes.size() - begin));
   Strides strides(rank, 0);  // of no elements whatever: their extents may be too large to multiply
   if (size != 0) strides = row_major_strides(shape);
   return Tensor(all_dtypes[dtype], std::move(shape), std::move(strides), bytes.data() + begin, nullptr);

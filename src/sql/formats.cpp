@@ -65,8 +65,9 @@ class VertexCuts {
     const std::vector<std::string> reasons = cannot_be_cut(vertex_, graph_);
     for (std::size_t l = 0; l < parts_.size(); ++l) {
       if (parts_[l] == 0) parts_[l] = parts_of(extents[l], formats_.most_extent);
-      parts_[l] = reasons[l].empty() ? std::clamp<std::int64_t>(parts_[l], 1, std::max<std::int64_t>(extents[l].value(), 1))
-                                     : 1;
+      parts_[l] = reasons[l].empty()
+                      ? std::clamp<std::int64_t>(parts_[l], 1, std::max<std::int64_t>(extents[l].value(), 1))
+                      : 1;
     }
     return parts_;
   }
@@ -127,8 +128,8 @@ Formats parse_formats(const std::string& given) {
     }
     const auto tile = entry.starts_with("tile-") ? extent_in(entry.substr(5)) : std::nullopt;
     if (entry != "element" && !tile)
-      throw UserError(fmt::format("--formats takes TENSOR=FORMAT, not '{}'; formats are {}", printable(entry),
-                                  format_names));
+      throw UserError(
+          fmt::format("--formats takes TENSOR=FORMAT, not '{}'; formats are {}", printable(entry), format_names));
     if (tile) formats.most_extent = *tile;
     formats.is_element = entry == "element";
   }

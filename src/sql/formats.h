@@ -34,9 +34,9 @@ struct Formats {
 Formats parse_formats(const std::string& given);
 
 /// How every vertex is cut, so that tensors have these formats: a vector's rows are its one dimension; a tensor of more
-/// dimensions takes the format's rows and columns for its last two. Reduced labels are cut as the operands' formats say.
-/// A label that cannot be cut is not. Chunks have equal extents, up to one. Throws UserError for a tensor that there is
-/// none of.
+/// dimensions takes the format's rows and columns for its last two. Reduced labels are cut as the operands' formats
+/// say. A label that cannot be cut is not. Chunks have equal extents, up to one. Throws UserError for a tensor that
+/// there is none of.
 GraphCuts cuts_for(const EinGraph& graph, const Formats& formats);
 
 }  // namespace einrel::sql

@@ -42,8 +42,8 @@ std::string misfit(DType dtype, const Cell& cell) {
   const auto* const whole = std::get_if<std::int64_t>(&cell);
   if (whole == nullptr) return fmt::format("is no whole number, as {} wants", name_of(dtype));
   if (dtype == DType::boolean && *whole != 0 && *whole != 1) return "is neither 0 nor 1, as bool wants";
-  const bool fits = *whole >= std::numeric_limits<std::int32_t>::min() &&
-                    *whole <= std::numeric_limits<std::int32_t>::max();
+  const bool fits =
+      *whole >= std::numeric_limits<std::int32_t>::min() && *whole <= std::numeric_limits<std::int32_t>::max();
   return dtype == DType::i32 && !fits ? "is too large for i32" : "";
 }
 
@@ -165,8 +165,7 @@ void ChunkCensus::finish() const {
   if (hole == seen_.end()) return;
   const Key& key = type_.chunks[static_cast<std::size_t>(hole - seen_.begin())].key;
   std::vector<std::int64_t> at;
-  for (std::size_t d = 0; d < key.size(); ++d)
-    at.push_back(chunk_begin(gathered_.bound[d], gathered_.cuts[d], key[d]));
+  for (std::size_t d = 0; d < key.size(); ++d) at.push_back(chunk_begin(gathered_.bound[d], gathered_.cuts[d], key[d]));
   refuse_hole(gathered_.table, columns_, at);
 }
 

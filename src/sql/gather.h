@@ -25,8 +25,8 @@ struct Gathered {
   std::vector<DimensionCut> cuts;
 };
 
-/// One chunk, gathered element by element in any order. What cannot be an element is refused with a UserError that names
-/// table, column and key.
+/// One chunk, gathered element by element in any order. What cannot be an element is refused with a UserError that
+/// names table, column and key.
 class ChunkGatherer {
  public:
   /// Throws UserError unless the cuts fit the bound.

@@ -64,9 +64,10 @@ Kernel read_kernel(const std::string& text, const std::vector<Signature>& argume
 }  // namespace
 
 std::string KernelTable::add(const Kernel& kernel, const std::vector<std::size_t>& ranks) {
-  const std::string plain = is_identity(kernel)             ? "id"
-                            : is_in_registry(kernel, ranks) ? kernel.name
-                                                            : kernel_statement(kernel, name_in_text(kernel.name), ranks);
+  const std::string plain = is_identity(kernel) ? "id"
+                            : is_in_registry(kernel, ranks)
+                                ? kernel.name
+                                : kernel_statement(kernel, name_in_text(kernel.name), ranks);
   std::string text = plain;
   // A text that does not say all of its kernel (to_text says which) may be that of another one, too.
   for (int n = 2;; ++n) {

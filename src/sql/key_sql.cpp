@@ -91,8 +91,8 @@ std::vector<std::string> chunk_begins(const RelationType& type, const std::vecto
     } else if (equal >= end[d] - 1) {
       begins.push_back(fmt::format("{} * {}", columns[d], large));
     } else {
-      begins.push_back(fmt::format("{0} * {1} - max({0} - {2}, 0) * {3}", columns[d], large, equal,
-                                   large - extent_of(equal)));
+      begins.push_back(
+          fmt::format("{0} * {1} - max({0} - {2}, 0) * {3}", columns[d], large, equal, large - extent_of(equal)));
     }
   }
   return begins;

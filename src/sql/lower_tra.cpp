@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "einsum/scalar_value.h"
+#include "einsum/vertex_facts.h"
 #include "sql/key_sql.h"
 #include "tra/infer.h"
 #include "tra/repartition.h"
@@ -19,7 +20,7 @@ namespace {
 /// A kernel with the values of named scalars in their place.
 Kernel with_scalars(Kernel kernel, const ScalarBindings& scalars) {
   for (KernelStep& step : kernel.steps) {
-    auto* const einsum = std::get_if<EinSum>(&step.op);
+    auto* const einsum = einsum_of(step);
     if (einsum == nullptr) continue;
     for (ScalarStep& each : einsum->body.steps) {
       const auto* const scalar = std::get_if<ScalarValue>(&each.op);
@@ -61,7 +62,8 @@ class QueryOf {
   std::string operator()(const Aggregate& op) const {
     const RelationType& in = type(0);
     std::vector<std::string> rest;
-    for (const std::size_t position : complement(op.group_by, in.key_arity)) rest.push_back(fmt::format("x.k{}", position));
+    for (const std::size_t position : complement(op.group_by, in.key_arity))
+      rest.push_back(fmt::format("x.k{}", position));
     const std::string text = kernel_text(op.kernel, {in.rank, in.rank});
     return fmt::format("SELECT {}einrel_fold({}, x.chunk{}{}) AS chunk FROM {} AS x {}", keys_from(op.group_by), text,
                        rest.empty() ? "" : ", ", fmt::join(rest, ", "), from_[0], group_by(op.group_by));
@@ -138,8 +140,9 @@ class QueryOf {
         places += ", 0";
       }
     }
-    return fmt::format("SELECT {}einrel_place(einrel_box(x.chunk{}){}) AS chunk FROM {} AS x{} GROUP BY {}", keys, boxes,
-                       places, from_[0], joins, groups.empty() ? "NULL" : fmt::format("{}", fmt::join(groups, ", ")));
+    return fmt::format("SELECT {}einrel_place(einrel_box(x.chunk{}){}) AS chunk FROM {} AS x{} GROUP BY {}", keys,
+                       boxes, places, from_[0], joins,
+                       groups.empty() ? "NULL" : fmt::format("{}", fmt::join(groups, ", ")));
   }
 
  private:
@@ -207,8 +210,8 @@ class QueryOf {
 /// Puts the nodes of a program into statements.
 class ScriptBuilder {
  public:
-  ScriptBuilder(const TraExpr& program, const std::map<std::string, std::string>& inputs,
-                const ScalarBindings& scalars, const Remarks& remarks, TableNames& names, KernelTable& kernels)
+  ScriptBuilder(const TraExpr& program, const std::map<std::string, std::string>& inputs, const ScalarBindings& scalars,
+                const Remarks& remarks, TableNames& names, KernelTable& kernels)
       : program_(program),
         types_(infer(program)),
         inputs_(inputs),
@@ -251,12 +254,13 @@ class ScriptBuilder {
   void check_size(std::size_t n) const {
     std::int64_t most = 0;
     for (const Chunk& chunk : types_[n].chunks)
-      most = std::max(most, checked_multiply(element_count(chunk.bound),
-                                             static_cast<std::int64_t>(size_of(types_[n].dtype))));
+      most = std::max(
+          most, checked_multiply(element_count(chunk.bound), static_cast<std::int64_t>(size_of(types_[n].dtype))));
     if (most <= most_chunk_bytes) return;
-    throw UserError(fmt::format("a chunk of {} has {}, but a value in the database has at most 1 GB; give it a format "
-                                "of smaller chunks with --formats",
-                                describe(program_, TraId{n}), bytes_text(most)));
+    throw UserError(
+        fmt::format("a chunk of {} has {}, but a value in the database has at most 1 GB; give it a format "
+                    "of smaller chunks with --formats",
+                    describe(program_, TraId{n}), bytes_text(most)));
   }
 
   /// The nodes without a table that a table is computed from, inputs first, then its own.
@@ -307,9 +311,9 @@ class ScriptBuilder {
     const bool is_vertex = !name.empty() && remark != remarks_.end();
     const std::string table = "temp." + quoted(names_.fresh(name.empty() ? fmt::format("step{}", n) : name));
     places_[n] = table;
-    const std::string about = is_vertex ? fmt::format("{}; {} ({})", remark->second.formula, to_string(types_[n]),
-                                                      remark->second.why)
-                                        : fmt::format("{}; {}", describe(program_, TraId{n}), to_string(types_[n]));
+    const std::string about =
+        is_vertex ? fmt::format("{}; {} ({})", remark->second.formula, to_string(types_[n]), remark->second.why)
+                  : fmt::format("{}; {}", describe(program_, TraId{n}), to_string(types_[n]));
     made_.statements.push_back({about, fmt::format("CREATE TABLE {} AS\n{}", table, text)});
   }
 

@@ -45,6 +45,7 @@ TableNames::TableNames(const std::vector<std::string>& taken) {
 std::string TableNames::fresh(const std::string& name) {
   std::string found = name;
   for (int n = 2; !taken_.insert(folded(found)).second; ++n) found = fmt::format("{}_{}", name, n);
+  given_.push_back(found);
   return found;
 }
 

@@ -22,9 +22,12 @@ class TableNames {
   explicit TableNames(const std::vector<std::string>& taken = {});
   /// The name itself if no other table has it, else with a number behind it. Not quoted.
   std::string fresh(const std::string& name);
+  /// What fresh has given, in that order.
+  const std::vector<std::string>& given() const { return given_; }
 
  private:
   std::set<std::string> taken_;
+  std::vector<std::string> given_;
 };
 
 }  // namespace einrel::sql

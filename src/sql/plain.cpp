@@ -76,15 +76,14 @@ class EinSumQuery {
     return fmt::format("x{}.{}", operand, operands_[operand]->columns[d]);
   }
 
-  void add_table(const std::string& table) {
-    from_ += from_.empty() ? table : fmt::format(" JOIN {} ON 1 = 1", table);
-  }
+  void add_table(const std::string& table) { from_ += from_.empty() ? table : fmt::format(" JOIN {} ON 1 = 1", table); }
 
   std::string index(const Index& index) const {
     std::string text;
     for (const IndexTerm& term : index.terms) {
       text += text.empty() ? "" : " + ";
-      text += term.coefficient == 1 ? labels_[term.label] : fmt::format("{} * {}", term.coefficient, labels_[term.label]);
+      text +=
+          term.coefficient == 1 ? labels_[term.label] : fmt::format("{} * {}", term.coefficient, labels_[term.label]);
     }
     if (text.empty()) return fmt::format("{}", index.offset);
     return index.offset == 0 ? text : fmt::format("{} + {}", text, index.offset);
@@ -99,6 +98,15 @@ class EinSumQuery {
     return equal;
   }
 
+  /// The type that the body reads an operand as.
+  DType type_of(std::size_t operand) const {
+    for (const ScalarStep& step : einsum_.body.steps) {
+      const auto* const value = std::get_if<OperandValue>(&step.op);
+      if (value != nullptr && value->operand == operand) return step.type;
+    }
+    return DType::f64;
+  }
+
   void add_operands() {
     std::vector<std::string> where;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
@@ -111,9 +119,10 @@ class EinSumQuery {
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       if (!einsum_.operands[i].pad) continue;
       const std::vector<std::string> on = conditions(i);
-      from_ += fmt::format(" LEFT JOIN {} AS x{} ON {}", operands_[i]->name, i, on.empty() ? "1 = 1" : joined(on, " AND "));
-      values_[i] = fmt::format("coalesce({}, {})", values_[i],
-                               number_sql(DType::f64, *einsum_.operands[i].pad, dialect_));
+      from_ +=
+          fmt::format(" LEFT JOIN {} AS x{} ON {}", operands_[i]->name, i, on.empty() ? "1 = 1" : joined(on, " AND "));
+      values_[i] =
+          fmt::format("coalesce({}, {})", values_[i], number_sql(type_of(i), *einsum_.operands[i].pad, dialect_));
     }
     if (!where.empty()) from_ += "\nWHERE " + joined(where, " AND ");
   }
@@ -224,6 +233,17 @@ std::string query_of(const Vertex& vertex, const std::vector<const ElementTable*
   throw NotInSql{"SQL has no linear algebra"};
 }
 
+/// Databases take names that differ in the case of letters only for the same.
+void check_names(const std::vector<std::string>& names) {
+  std::map<std::string, std::string> known;
+  for (const std::string& name : names) {
+    const auto [other, is_new] = known.emplace(folded(name), name);
+    if (!is_new)
+      throw UserError(fmt::format("plain SQL cannot have both tables {} and {}: to databases they have the same name",
+                                  other->second, name));
+  }
+}
+
 }  // namespace
 
 Script plain_script(const EinGraph& graph, const std::map<std::string, std::vector<std::string>>& labels,
@@ -234,6 +254,7 @@ Script plain_script(const EinGraph& graph, const std::map<std::string, std::vect
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex) || outputs.count(vertex.name) != 0) taken.push_back(vertex.name);
   }
+  check_names(taken);
   TableNames names(taken);
   std::vector<ElementTable> tables;
   Script script;
@@ -249,8 +270,9 @@ Script plain_script(const EinGraph& graph, const std::map<std::string, std::vect
     for (const VertexId input : vertex.inputs) operands.push_back(&tables[input.index]);
     try {
       const std::string query = query_of(vertex, operands, tables.back().columns, scalars, dialect);
-      script.push_back({formula(vertex, graph) + "; element",
-                        fmt::format("CREATE {}TABLE {} AS\n{}", is_output ? "" : "TEMPORARY ", tables.back().name, query)});
+      script.push_back(
+          {formula(vertex, graph) + "; element",
+           fmt::format("CREATE {}TABLE {} AS\n{}", is_output ? "" : "TEMPORARY ", tables.back().name, query)});
     } catch (const NotInSql& not_in_sql) {
       throw UserError(fmt::format("plain SQL cannot compute {}: {}", formula(vertex, graph), not_in_sql.reason));
     }

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "einsum/ein_graph.h"
 #include "sql/dialect.h"
 #include "sql/script.h"
-#include "einsum/ein_graph.h"
 
 namespace einrel::sql {
 

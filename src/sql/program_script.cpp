@@ -63,7 +63,8 @@ ChunkScript program_script(const EinGraph& graph, const Formats& formats, const 
     const auto vertex = std::find_if(graph.outputs.begin(), graph.outputs.end(),
                                      [&, &tensor = name](VertexId id) { return graph[id].name == tensor; });
     invariant(vertex != graph.outputs.end(), "a table is made of an output");
-    append(script, scatter_script(name, whole.tables.at(name), whole.types.at(name), dimension_names(graph[*vertex]), table));
+    append(script,
+           scatter_script(name, whole.tables.at(name), whole.types.at(name), dimension_names(graph[*vertex]), table));
   }
   whole.statements = std::move(script);
   return whole;

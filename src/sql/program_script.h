@@ -13,9 +13,10 @@ namespace einrel::sql {
 
 /// Where a program that runs in a database has its inputs, and where its outputs go.
 struct Tables {
-  std::map<std::string, UserTable> inputs;                   ///< tables and queries of the user
-  std::map<std::string, std::string> stored;                 ///< inputs that are tables of chunks already; quoted
-  std::vector<std::pair<std::string, std::string>> outputs;  ///< tensors, and the tables of the user they become; quoted
+  std::map<std::string, UserTable> inputs;    ///< tables and queries of the user
+  std::map<std::string, std::string> stored;  ///< inputs that are tables of chunks already; quoted
+  std::vector<std::pair<std::string, std::string>>
+      outputs;  ///< tensors, and the tables of the user they become; quoted
 };
 
 /// The whole program: inputs gathered into chunks, every vertex as a table, outputs as tables of their elements.

@@ -90,7 +90,8 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
       if (const auto column = find_column(columns, label); column && *column < labels.size())
         keys.push_back(columns[*column]);
     }
-    const bool by_name = keys.size() == labels.size() && std::set<std::string>(keys.begin(), keys.end()).size() == keys.size();
+    const bool by_name =
+        keys.size() == labels.size() && std::set<std::string>(keys.begin(), keys.end()).size() == keys.size();
     if (by_name) std::copy(keys.begin(), keys.end(), table.columns.begin());
     return table;
   }
@@ -101,9 +102,10 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
         table.title, fmt::join(all_printable(columns), ", "), counted(labels.size(), "dimension"),
         fmt::join(labels, ", ")));
   if (columns.size() > most_row_columns)
-    throw UserError(fmt::format("{} has {} columns, more than the {} that a row for each sample may have; give it a "
-                                "row for each element: {}, value",
-                                table.title, columns.size(), most_row_columns, fmt::join(labels, ", ")));
+    throw UserError(
+        fmt::format("{} has {} columns, more than the {} that a row for each sample may have; give it a "
+                    "row for each element: {}, value",
+                    table.title, columns.size(), most_row_columns, fmt::join(labels, ", ")));
   return table;
 }
 
@@ -115,8 +117,7 @@ std::string extents_query(const UserTable& table) {
   std::vector<std::string> extents;
   for (std::size_t d = 0; d + 1 < table.columns.size(); ++d) {
     const std::string column = quoted(table.columns[d]);
-    extents.push_back(
-        fmt::format("coalesce(max(CASE WHEN typeof({0}) = 'integer' THEN {0} END) + 1, 0)", column));
+    extents.push_back(fmt::format("coalesce(max(CASE WHEN typeof({0}) = 'integer' THEN {0} END) + 1, 0)", column));
   }
   if (extents.empty()) extents.emplace_back("1");
   return fmt::format("SELECT {} FROM {}", fmt::join(extents, ", "), table.source);
@@ -145,8 +146,8 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
     for (const Extent extent : bound) extents += fmt::format(", {}", extent.value());
     std::string zeros;
     for (std::size_t d = 0; d < rank; ++d) zeros += "0, ";
-    script.push_back({"", fmt::format("INSERT INTO {} SELECT {}einrel_zeros({}{})", made, zeros,
-                                      literal(name_of(dtype)), extents)});
+    script.push_back(
+        {"", fmt::format("INSERT INTO {} SELECT {}einrel_zeros({}{})", made, zeros, literal(name_of(dtype)), extents)});
     return script;
   }
   script.push_back(

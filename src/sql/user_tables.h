@@ -31,7 +31,8 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
 /// How many elements each dimension has: one number for each, as a query. Of elements they are the largest keys and 1.
 std::string extents_query(const UserTable& table);
 
-/// Gathers the elements into a temporary table of chunks, called `made` (quoted), and looks for chunks that are missing.
+/// Gathers the elements into a temporary table of chunks, called `made` (quoted), and looks for chunks that are
+/// missing.
 Script gather_script(const UserTable& table, const std::string& tensor, DType dtype, const Shape& bound,
                      const std::vector<DimensionCut>& cuts, const std::string& made);
 

@@ -18,7 +18,8 @@ TEST(ArrayBytes, AreTheHeadAndTheElements) {
 
 TEST(ArrayBytes, GiveBackEveryTypeAndShape) {
   for (const DType dtype : all_dtypes) {
-    for (const Shape& shape : {make_shape({}), make_shape({3}), make_shape({2, 2}), make_shape({0, 5}), make_shape({1, 1, 4})}) {
+    for (const Shape& shape :
+         {make_shape({}), make_shape({3}), make_shape({2, 2}), make_shape({0, 5}), make_shape({1, 1, 4})}) {
       std::vector<double> values;
       for (std::int64_t i = 0; i < element_count(shape); ++i) values.push_back(static_cast<double>(i % 2));
       const std::vector<std::byte> bytes = array_bytes(tensor_of(dtype, shape, values));

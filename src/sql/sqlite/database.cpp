@@ -26,8 +26,7 @@ Database::Database(const std::string& path)
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
   database_.reset(opened);
-  if (code == SQLITE_CANTOPEN)
-    throw UserError(fmt::format("cannot open {}; make one with: sqlite3 FILE", title_));
+  if (code == SQLITE_CANTOPEN) throw UserError(fmt::format("cannot open {}; make one with: sqlite3 FILE", title_));
   if (code != SQLITE_OK) fail(code, Author::einrel);
   sqlite3_extended_result_codes(opened, 1);
   sqlite3_busy_timeout(opened, milliseconds_for_lock);
@@ -46,10 +45,13 @@ void Database::fail(int code, Author author) {
     case SQLITE_PERM: throw UserError(fmt::format("{} cannot be written: {}", title_, words));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      throw RunError(fmt::format("{} is locked by another program; it is as it was. Try again when that is done", title_));
-    case SQLITE_FULL: throw RunError(fmt::format("{} or its temporary files find no room on the disk: {}", title_, words));
+      throw RunError(
+          fmt::format("{} is locked by another program; it is as it was. Try again when that is done", title_));
+    case SQLITE_FULL:
+      throw RunError(fmt::format("{} or its temporary files find no room on the disk: {}", title_, words));
     case SQLITE_NOMEM: throw RunError(fmt::format("SQLite finds no memory for {}", title_));
-    case SQLITE_TOOBIG: throw UserError(fmt::format("{}: a value would have more than 1 GB; choose smaller chunks", title_));
+    case SQLITE_TOOBIG:
+      throw UserError(fmt::format("{}: a value would have more than 1 GB; choose smaller chunks", title_));
     default: break;
   }
   if (author == Author::user) throw UserError(fmt::format("{} does not take the query: {}", title_, words));
@@ -103,8 +105,12 @@ std::vector<std::string> Database::columns_of(const std::string& query, Author a
   return names;
 }
 
-std::vector<std::string> Database::tables() {
-  const Prepared prepared = prepare("SELECT name FROM main.sqlite_schema", Author::einrel);
+std::vector<std::string> Database::tables() { return names_in("main.sqlite_schema"); }
+
+std::vector<std::string> Database::temporary_tables() { return names_in("temp.sqlite_temp_schema"); }
+
+std::vector<std::string> Database::names_in(const std::string& schema) {
+  const Prepared prepared = prepare("SELECT name FROM " + schema, Author::einrel);
   std::vector<std::string> names;
   while (step(prepared.get())) {
     const auto* const name = reinterpret_cast<const char*>(sqlite3_column_text(prepared.get(), 0));
@@ -121,8 +127,8 @@ void Database::store_chunks(const std::string& table, const Relation& chunks, st
   for (const auto& [key, array] : chunks) {
     const std::vector<std::byte> bytes = array_bytes(array);
     for (std::size_t i = 0; i < key_arity; ++i) sqlite3_bind_int64(insert.get(), static_cast<int>(i) + 1, key[i]);
-    const int code = sqlite3_bind_blob64(insert.get(), static_cast<int>(key_arity) + 1, bytes.data(), bytes.size(),
-                                         SQLITE_STATIC);
+    const int code =
+        sqlite3_bind_blob64(insert.get(), static_cast<int>(key_arity) + 1, bytes.data(), bytes.size(), SQLITE_STATIC);
     if (code != SQLITE_OK) fail(code, Author::einrel);
     step(insert.get());
     sqlite3_reset(insert.get());

@@ -16,8 +16,8 @@ namespace einrel::sql {
 /// What a query is for: whose fault it is when SQLite does not take it.
 enum class Author { einrel, user };
 
-/// An SQLite database with Einrel's functions. Errors of SQLite are thrown as UserError where the file or a user's query
-/// is wrong, as RunError otherwise (a full disk, a lock that another process keeps for 5 s).
+/// An SQLite database with Einrel's functions. Errors of SQLite are thrown as UserError where the file or a user's
+/// query is wrong, as RunError otherwise (a full disk, a lock that another process keeps for 5 s).
 class Database {
  public:
   /// The file must exist.
@@ -32,8 +32,9 @@ class Database {
   std::vector<std::int64_t> first_row(const std::string& query);
   /// The names of what a query gives. Throws UserError unless it is one query that only reads.
   std::vector<std::string> columns_of(const std::string& query, Author author = Author::user);
-  /// The tables and views of the file.
+  /// The tables, views and indices of the file; those of this connection, which are temporary.
   std::vector<std::string> tables();
+  std::vector<std::string> temporary_tables();
 
   /// Makes a temporary table of chunks (`table` is quoted), and reads one.
   void store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity);
@@ -52,6 +53,7 @@ class Database {
   };
   using Prepared = std::unique_ptr<sqlite3_stmt, CloseStatement>;
 
+  std::vector<std::string> names_in(const std::string& schema);
   Prepared prepare(const std::string& text, Author author);
   /// Whether there is a row.
   bool step(sqlite3_stmt* statement);

@@ -26,7 +26,8 @@ std::int64_t integer_of(sqlite3_value* value, const char* what) {
 std::size_t index_of(sqlite3_value* value, std::size_t below, const char* what) {
   const std::int64_t number = integer_of(value, what);
   if (number < 0 || static_cast<std::uint64_t>(number) >= below)
-    throw UserError(fmt::format("{} is {}, but has to be from 0 to {}", what, number, static_cast<std::int64_t>(below) - 1));
+    throw UserError(
+        fmt::format("{} is {}, but has to be from 0 to {}", what, number, static_cast<std::int64_t>(below) - 1));
   return static_cast<std::size_t>(number);
 }
 
@@ -105,7 +106,8 @@ Tensor tile(Values values, FunctionState&) {
   const Tile op{index_of(values[1], array.rank(), "the dimension"), integer_of(values[2], "the size of tiles")};
   if (op.size < 1) throw UserError("the size of tiles is below 1");
   const std::int64_t tiles = tile_count(array.shape()[op.dim], op);
-  return tile_of(array, op, static_cast<std::int64_t>(index_of(values[3], static_cast<std::size_t>(tiles), "the tile")));
+  return tile_of(array, op,
+                 static_cast<std::int64_t>(index_of(values[3], static_cast<std::size_t>(tiles), "the tile")));
 }
 
 Tensor box(Values values, FunctionState&) {
@@ -163,7 +165,8 @@ class Gather {
     std::vector<Cell> cells;
     std::vector<std::string> columns;
     for (std::size_t i = 0; i <= rank_; ++i) cells.push_back(cell_of(values[used_ + i]));
-    for (std::size_t i = 0; i <= rank_; ++i) columns.push_back(text_of(values[used_ + rank_ + 1 + i], "a column's name"));
+    for (std::size_t i = 0; i <= rank_; ++i)
+      columns.push_back(text_of(values[used_ + rank_ + 1 + i], "a column's name"));
     gatherer_->add(cells, columns);
   }
   std::optional<Tensor> finish(FunctionState&) const { return gatherer_->finish(); }
@@ -259,8 +262,9 @@ class Placement {
   void add(Values values, FunctionState&) {
     want(1, values, "einrel_place");
     Tensor array = kept(array_of(values[0], "einrel_place"));
-    const bool fits = values.size() == 1 + array.rank() &&
-                      (boxes_.empty() || (array.rank() == boxes_[0].array.rank() && array.dtype() == boxes_[0].array.dtype()));
+    const bool fits =
+        values.size() == 1 + array.rank() &&
+        (boxes_.empty() || (array.rank() == boxes_[0].array.rank() && array.dtype() == boxes_[0].array.dtype()));
     if (!fits) throw UserError("einrel_place takes boxes of one type, and where each begins");
     std::vector<std::int64_t> begin;
     for (std::size_t d = 0; d < array.rank(); ++d) {
@@ -387,7 +391,8 @@ void report(sqlite3_context* context, FunctionState& state, std::exception_ptr e
 }
 
 Tensor array_of(sqlite3_value* value, const char* function) {
-  if (sqlite3_value_type(value) != SQLITE_BLOB) throw UserError(fmt::format("{} got a value that is no array", function));
+  if (sqlite3_value_type(value) != SQLITE_BLOB)
+    throw UserError(fmt::format("{} got a value that is no array", function));
   const auto* const bytes = static_cast<const std::byte*>(sqlite3_value_blob(value));
   return array_in({bytes, static_cast<std::size_t>(sqlite3_value_bytes(value))});
 }

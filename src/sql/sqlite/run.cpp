@@ -48,8 +48,8 @@ UserTable open_table(Database& database, const std::string& given, const std::ve
   const std::vector<std::string> tables = database.tables();
   if (!has_table(tables, name)) {
     const std::string near = did_you_mean(name, tables);
-    throw UserError(fmt::format("{} has no table '{}'{}", database.title(), printable(name),
-                                near.empty() ? "" : "; " + near));
+    throw UserError(
+        fmt::format("{} has no table '{}'{}", database.title(), printable(name), near.empty() ? "" : "; " + near));
   }
   const std::string source = file_table(name);
   return read_columns(source, fmt::format("table '{}'", printable(name)),
@@ -70,7 +70,9 @@ Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
 std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run) {
   Transaction transaction(database);
   check_outputs(run, database);
-  TableNames names(database.tables());
+  std::vector<std::string> taken = database.tables();
+  for (const std::string& name : database.temporary_tables()) taken.push_back(name);
+  TableNames names(taken);
   Tables tables;
   for (const auto& [tensor, table] : run.outputs) tables.outputs.emplace_back(tensor, file_table(table));
   const GraphCuts cuts = cuts_for(run.graph, run.formats);
@@ -88,8 +90,7 @@ std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run) {
     database.store_chunks(stored, cut_tensor(std::get<Tensor>(input), cut_of_all(cut)), cut.size());
     tables.stored[vertex.name] = stored;
   }
-  const ChunkScript script =
-      program_script(run.graph, run.formats, run.scalars, tables, names, database.kernels());
+  const ChunkScript script = program_script(run.graph, run.formats, run.scalars, tables, names, database.kernels());
   for (const Statement& statement : script.statements) database.execute(statement.text);
   std::map<std::string, Tensor> results;
   for (const VertexId id : run.graph.outputs) {
@@ -100,6 +101,7 @@ std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run) {
     const Relation chunks = database.load_chunks(script.tables.at(vertex.name), script.types.at(vertex.name).key_arity);
     results.emplace(vertex.name, assemble(chunks, vertex.dtype, vertex.bound.size()));
   }
+  for (const std::string& name : names.given()) database.execute("DROP TABLE temp." + quoted(name));
   transaction.commit();
   return results;
 }
