@@ -128,11 +128,12 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
   const std::size_t rank = bound.size();
   const std::string about = fmt::format("{}: {} {}, from {}", tensor, name_of(dtype), to_string(bound), table.title);
   const std::string gathered = gathered_text(table, dtype, bound, cuts);
-  std::string keys;
+  std::string keys;  // of a key that is wrong NULL, the first group: it is said before the hole that it leaves
   std::string cells;
   std::vector<std::string> groups;
   for (std::size_t d = 0; d < rank; ++d) {
-    keys += fmt::format("{} AS k{}, ", chunk_of(bound[d], cuts[d], fmt::format("i{}", d)), d);
+    keys += fmt::format("CASE WHEN typeof(i{0}) = 'integer' AND i{0} BETWEEN 0 AND {1} THEN {2} END AS k{0}, ", d,
+                        bound[d].value() - 1, chunk_of(bound[d], cuts[d], fmt::format("i{}", d)));
     cells += fmt::format(", i{}", d);
     groups.push_back(fmt::format("{}", d + 1));
   }
