@@ -108,6 +108,7 @@ int run_command_line(int argc, char** argv) {
   einrel::cli::add_explain_command(app);
   einrel::cli::add_check_command(app);
   einrel::cli::add_einsum_command(app);
+  einrel::cli::add_sql_command(app);
   einrel::cli::add_list_command(app);
   einrel::cli::add_calibrate_command(app);
   einrel::cli::add_describe_commands(app);

@@ -8,6 +8,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "database_run.h"
 #include "engine/compile.h"
 #include "engine/saved_states.h"
 #include "engine/scalars.h"
@@ -28,6 +29,8 @@ struct RunArguments {
   std::vector<std::string> dims;
   std::vector<std::string> scalars;
   std::optional<std::string> seed;
+  std::optional<std::string> database;
+  std::string formats;
   ExecutionArguments execution;
 };
 
@@ -100,6 +103,32 @@ Prepared prepare(const RunArguments& arguments, const SourceText& source) {
   return prepared;
 }
 
+/// What has no meaning where a database computes.
+void refuse_with_database(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const bool is_taken = name == "PROGRAM" || name == "--in" || name == "--out" || name == "--dim" ||
+                          name == "--scalar" || name == "--database" || name == "--formats" || name == "--timeout";
+    if (option->count() != 0 && !is_taken)
+      throw UserError(fmt::format("{} does not go with --database, where the database computes", name));
+  }
+}
+
+void run_by_database(const RunArguments& arguments, const CLI::App& command) {
+  const DatabaseArguments given{*arguments.database, arguments.formats, arguments.program, arguments.inputs,
+                                arguments.outputs,   arguments.dims,    arguments.scalars};
+  const auto check = [&] {
+    refuse_with_database(command);
+    check_database_options(given);
+  };
+  run_in_job(arguments.execution.timeout, check, [&](const Job& job) {
+    agree(job, [&] {
+      if (job.ranks > 1) throw UserError("--database runs in one process; start it without mpirun");
+    });
+    run_in_database(given);
+  });
+}
+
 }  // namespace
 
 void add_run_command(CLI::App& app) {
@@ -124,7 +153,15 @@ void add_run_command(CLI::App& app) {
   command->add_option("--save", steps.save, "FILE.safetensors: write the state after the last step");
   command->add_option("--load", steps.load, "FILE.safetensors: begin with the state that --save wrote");
   add_execution_options(*command, arguments->execution);
-  command->callback([arguments] {
+  command->add_option("--database", arguments->database,
+                      "sqlite:FILE: compute in a database; --in and --out then take table:NAME, --in also "
+                      "'query:SELECT ...'");
+  command->add_option("--formats", arguments->formats,
+                      "TENSOR=FORMAT,...: how a database cuts tensors into chunks; tile-N for all others");
+  command->callback([arguments, command] {
+    if (arguments->database) return run_by_database(*arguments, *command);
+    if (!arguments->formats.empty())
+      throw UserError("--formats is for a run in a database; add --database sqlite:FILE");
     execute(arguments->execution, {.check_options = [&] { check_options(*arguments); },
                                    .source = [&](const Job& job) { return program_of_job(arguments->program, job); },
                                    .prepare = [&](const SourceText& source) { return prepare(*arguments, source); }});

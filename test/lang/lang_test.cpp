@@ -19,6 +19,7 @@
 #include "lang/corpus.h"
 #include "lang/expectations.h"
 #include "plan/planner.h"
+#include "sql/sqlite/run.h"
 #include "support/run_tasks.h"
 #include "support/run_whole.h"
 #include "support/scarce_memory.h"
@@ -173,6 +174,17 @@ std::optional<Outputs> by_relations(const EinGraph& graph, const TensorBindings&
   return outputs;
 }
 
+/// In a database, chunks of at most `extent` along each dimension.
+template <std::int64_t extent>
+Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  const EinGraph ordered = compile("document", graph).graph;
+  sql::Database database(":memory:");
+  sql::DatabaseRun run{.graph = ordered, .scalars = scalars, .inputs = {}, .outputs = {}, .formats = {}};
+  for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);
+  run.formats.most_extent = extent;
+  return sql::run(database, run);
+}
+
 /// One way to execute a program.
 struct Configuration {
   std::string name;
@@ -198,6 +210,8 @@ const std::vector<Configuration>& configurations() {
         {"IA by Table 1, 6 sites", ia<6>},
         {"IA by ia-rules, 3 sites", ia_searched<3>},
         {"IA by ia-rules, 4 sites", ia_searched<4>},
+        {"SQLite, whole", in_sqlite<1000>},
+        {"SQLite, in chunks of 3", in_sqlite<3>},
     };
     const auto add = [&](const std::string& how, const std::string& planner, std::int64_t sites, Execution execution) {
       found.push_back({fmt::format("{}, {} sites, {}", planner, sites, how),

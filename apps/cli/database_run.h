@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace einrel::cli {
+
+/// What `run` is given for a run in a database.
+struct DatabaseArguments {
+  std::string database;  ///< "sqlite:FILE"
+  std::string formats;
+  std::string program;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> dims;
+  std::vector<std::string> scalars;
+};
+
+/// Throws UserError for what is wrong whatever the database holds.
+void check_database_options(const DatabaseArguments& arguments);
+
+/// Runs, and prints what it wrote.
+void run_in_database(const DatabaseArguments& arguments);
+
+}  // namespace einrel::cli

@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "arguments.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "commands.h"
+#include "engine/compile.h"
+#include "engine/scalars.h"
+#include "output.h"
+#include "program_input.h"
+#include "sql/plain.h"
+#include "sql/program_script.h"
+
+namespace einrel::cli {
+namespace {
+
+struct SqlArguments {
+  std::string program;
+  std::string dialect = "sqlite";
+  std::string formats;
+  std::vector<std::string> dims;
+  std::vector<std::string> scalars;
+};
+
+/// Tables with the names of inputs, whose columns are their labels.
+std::map<std::string, sql::UserTable> tables_of(const std::map<std::string, std::vector<std::string>>& labels) {
+  std::map<std::string, sql::UserTable> tables;
+  for (const auto& [name, own] : labels) {
+    std::vector<std::string> columns = sql::key_column_names(own);
+    columns.emplace_back("value");
+    tables[name] = {sql::file_table(name), fmt::format("table '{}'", printable(name)), columns, sql::Layout::elements};
+  }
+  return tables;
+}
+
+sql::Script script_of(const Compiled& compiled, const std::map<std::string, std::vector<std::string>>& labels,
+                      const ScalarBindings& scalars, const sql::Formats& formats, sql::Dialect dialect) {
+  if (formats.is_element) return sql::plain_script(compiled.graph, labels, scalars, dialect);
+  if (dialect != sql::Dialect::sqlite)
+    throw UserError("only SQLite has functions that compute chunks; for other databases add --formats element");
+  sql::Tables tables{tables_of(labels), {}, {}};
+  for (const VertexId id : said_outputs(compiled.graph))
+    tables.outputs.emplace_back(compiled.graph[id].name, sql::file_table(compiled.graph[id].name));
+  sql::TableNames names;
+  sql::KernelTable kernels;
+  return sql::program_script(compiled.graph, formats, scalars, tables, names, kernels).statements;
+}
+
+void print_script(const SqlArguments& arguments) {
+  if (is_tra(arguments.program)) throw UserError("einrel sql takes .ein programs");
+  const sql::Dialect dialect = sql::dialect_named(arguments.dialect);
+  const sql::Formats formats = arguments.formats.empty() ? sql::Formats{} : sql::parse_formats(arguments.formats);
+  const SourceText source = read_program(arguments.program);
+  CheckedProgram checked = parse_and_check(source, {parse_dims(arguments.dims), {}});
+  std::map<std::string, std::vector<std::string>> labels;
+  for (const DeclaredInput& input : checked.inputs) labels[input.name] = input.labels;
+  if (!checked.graph)
+    throw UserError(fmt::format("{} leaves the extents of these labels open: {}; --dim {}=N gives one",
+                                printable(source.name()), join_some(checked.unknown_extents, ", "),
+                                checked.unknown_extents.front()));
+  const Compiled compiled = compile(arguments.program, *std::move(checked.graph), {}, checked.initial);
+  if (!compiled.graph.steps.states.empty())
+    throw UserError(fmt::format("{} has state; einrel sql takes programs without", printable(source.name())));
+  const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, parse_scalars(arguments.scalars));
+  print(sql::to_text(script_of(compiled, labels, scalars, formats, dialect)));
+}
+
+}  // namespace
+
+void add_sql_command(CLI::App& app) {
+  auto arguments = std::make_shared<SqlArguments>();
+  CLI::App* command = app.add_subcommand("sql", "print a program as an SQL script");
+  command->add_option("PROGRAM", arguments->program, "a .ein file, or - for standard input")->required();
+  command->add_option("--dialect", arguments->dialect, "sqlite, postgres or duckdb (default sqlite)");
+  command->add_option("--formats", arguments->formats,
+                      "TENSOR=FORMAT,...: how tensors are cut into chunks; tile-N for all others, or element alone");
+  command->add_option("--dim", arguments->dims, "LABEL=N: set the extent of a label")->allow_extra_args(false);
+  command->add_option("--scalar", arguments->scalars, "NAME=X: set a scalar")->allow_extra_args(false);
+  command->callback([arguments] { print_script(*arguments); });
+}
+
+}  // namespace einrel::cli

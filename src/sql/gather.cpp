@@ -1,0 +1,172 @@
+#include "sql/gather.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "tensor/convert.h"
+
+namespace einrel::sql {
+namespace {
+
+std::string shown(const Cell& cell) {
+  if (std::holds_alternative<Null>(cell)) return "NULL";
+  if (const auto* const whole = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *whole);
+  if (const auto* const real = std::get_if<double>(&cell)) return fmt::format("{}", *real);
+  return std::get<Other>(cell).shown;
+}
+
+/// The keys of a row as they stand, for messages about rows whose keys are wrong.
+std::string raw_key(const std::vector<Cell>& cells, const std::vector<std::string>& columns) {
+  std::vector<std::string> parts;
+  for (std::size_t d = 0; d + 1 < cells.size(); ++d)
+    parts.push_back(fmt::format("{}={}", printable(columns[d]), shown(cells[d])));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+template <class Computed>
+void store(DType dtype, Computed value, std::byte* to) {
+  with_stored_type(dtype, [&]<class Stored>() {
+    const Stored stored = narrow<Stored>(value);
+    std::memcpy(to, &stored, sizeof(stored));
+  });
+}
+
+/// Why a number cannot be an element of that type; "" if it can.
+std::string misfit(DType dtype, const Cell& cell) {
+  if (is_float(dtype)) return "";
+  const auto* const whole = std::get_if<std::int64_t>(&cell);
+  if (whole == nullptr) return fmt::format("is no whole number, as {} wants", name_of(dtype));
+  if (dtype == DType::boolean && *whole != 0 && *whole != 1) return "is neither 0 nor 1, as bool wants";
+  const bool fits =
+      *whole >= std::numeric_limits<std::int32_t>::min() && *whole <= std::numeric_limits<std::int32_t>::max();
+  return dtype == DType::i32 && !fits ? "is too large for i32" : "";
+}
+
+std::size_t part_of(Extent extent, const DimensionCut& cut, std::int64_t element) {
+  std::int64_t low = 0;
+  std::int64_t high = cut.parts;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (chunk_begin(extent, cut, middle) <= element ? low : high) = middle;
+  }
+  return static_cast<std::size_t>(low);
+}
+
+}  // namespace
+
+std::string key_text(const std::vector<std::string>& columns, const std::vector<std::int64_t>& at) {
+  std::vector<std::string> parts;
+  for (std::size_t d = 0; d < at.size(); ++d) parts.push_back(fmt::format("{}={}", printable(columns[d]), at[d]));
+  return parts.empty() ? "its one place" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+ChunkGatherer::ChunkGatherer(Gathered gathered) : gathered_(std::move(gathered)) {
+  for (std::size_t d = 0; d < gathered_.bound.size(); ++d) check_cut(gathered_.bound[d], gathered_.cuts[d]);
+}
+
+void ChunkGatherer::begin(const std::vector<std::int64_t>& at) {
+  Shape shape;
+  for (std::size_t d = 0; d < at.size(); ++d) {
+    const auto part = static_cast<std::int64_t>(part_of(gathered_.bound[d], gathered_.cuts[d], at[d]));
+    begin_.push_back(chunk_begin(gathered_.bound[d], gathered_.cuts[d], part));
+    shape.push_back(chunk_extent(gathered_.bound[d], gathered_.cuts[d], part));
+  }
+  chunk_ = Tensor(gathered_.dtype, std::move(shape));
+  seen_.assign(static_cast<std::size_t>(chunk_.count()), false);
+}
+
+void ChunkGatherer::add(const std::vector<Cell>& cells, const std::vector<std::string>& columns) {
+  const std::size_t rank = gathered_.bound.size();
+  std::vector<std::int64_t> at;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const auto* const key = std::get_if<std::int64_t>(&cells[d]);
+    if (key == nullptr)
+      throw UserError(fmt::format("{}: column '{}' is {}, no whole number, in the row of {}", gathered_.table,
+                                  printable(columns[d]), shown(cells[d]), raw_key(cells, columns)));
+    if (*key < 0 || *key >= gathered_.bound[d].value())
+      throw UserError(fmt::format("{}: column '{}' is {} in the row of {}, but its label runs from 0 to {}",
+                                  gathered_.table, printable(columns[d]), *key, raw_key(cells, columns),
+                                  gathered_.bound[d].value() - 1));
+    at.push_back(*key);
+  }
+  columns_ = columns;
+  const Cell& value = cells[rank];
+  const std::string name = printable(columns[rank]);
+  if (std::holds_alternative<Null>(value))
+    throw UserError(fmt::format("{}: column '{}' is NULL at {}; every element needs a number", gathered_.table, name,
+                                key_text(columns, at)));
+  if (std::holds_alternative<Other>(value))
+    throw UserError(fmt::format("{}: column '{}' is {} at {}, no number", gathered_.table, name, shown(value),
+                                key_text(columns, at)));
+  if (const std::string why = misfit(gathered_.dtype, value); !why.empty())
+    throw UserError(fmt::format("{}: column '{}' is {} at {}, which {}", gathered_.table, name, shown(value),
+                                key_text(columns, at), why));
+  if (seen_.empty()) begin(at);
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t inside = at[d] - begin_[d];
+    if (inside < 0 || inside >= chunk_.shape()[d].value())
+      throw UserError(fmt::format("{}: elements of two chunks are gathered into one", gathered_.table));
+    offset = offset * chunk_.shape()[d].value() + inside;
+  }
+  const auto position = static_cast<std::size_t>(offset);
+  if (seen_[position])
+    throw UserError(
+        fmt::format("{} has two rows for {}; every key may be there once", gathered_.table, key_text(columns, at)));
+  seen_[position] = true;
+  std::byte* const to = chunk_.mutable_data() + offset * static_cast<std::int64_t>(size_of(gathered_.dtype));
+  if (const auto* const whole = std::get_if<std::int64_t>(&value)) {
+    store(gathered_.dtype, *whole, to);
+  } else {
+    store(gathered_.dtype, std::get<double>(value), to);
+  }
+}
+
+namespace {
+
+[[noreturn]] void refuse_hole(const std::string& table, const std::vector<std::string>& columns,
+                              const std::vector<std::int64_t>& at) {
+  throw UserError(fmt::format("{} has no row for {}: a hole; every element needs one", table, key_text(columns, at)));
+}
+
+}  // namespace
+
+Tensor ChunkGatherer::finish() const {
+  const auto hole = std::find(seen_.begin(), seen_.end(), false);
+  if (hole == seen_.end()) return chunk_;
+  std::int64_t rest = hole - seen_.begin();
+  std::vector<std::int64_t> at(begin_.size());
+  for (std::size_t d = at.size(); d-- > 0;) {
+    at[d] = begin_[d] + rest % chunk_.shape()[d].value();
+    rest /= chunk_.shape()[d].value();
+  }
+  refuse_hole(gathered_.table, columns_, at);
+}
+
+ChunkCensus::ChunkCensus(Gathered gathered, std::vector<std::string> columns)
+    : gathered_(std::move(gathered)),
+      type_(relation_type(gathered_.dtype, gathered_.bound, cut_of_all(gathered_.cuts))),
+      seen_(type_.chunks.size(), false),
+      columns_(std::move(columns)) {}
+
+void ChunkCensus::add(const Key& key) {
+  const Chunk* const chunk = find_chunk(type_, key);
+  if (chunk == nullptr) throw UserError(fmt::format("{} has a chunk {} too many", gathered_.table, to_string(key)));
+  seen_[static_cast<std::size_t>(chunk - type_.chunks.data())] = true;
+}
+
+void ChunkCensus::finish() const {
+  const auto hole = std::find(seen_.begin(), seen_.end(), false);
+  if (hole == seen_.end()) return;
+  const Key& key = type_.chunks[static_cast<std::size_t>(hole - seen_.begin())].key;
+  std::vector<std::int64_t> at;
+  for (std::size_t d = 0; d < key.size(); ++d) at.push_back(chunk_begin(gathered_.bound[d], gathered_.cuts[d], key[d]));
+  refuse_hole(gathered_.table, columns_, at);
+}
+
+}  // namespace einrel::sql

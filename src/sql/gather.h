@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sql/key_sql.h"
+#include "tensor/tensor.h"
+
+namespace einrel::sql {
+
+/// What a column of a user's table may hold; a text or bytes only as what to show of them.
+struct Null {};
+struct Other {
+  std::string shown;
+};
+using Cell = std::variant<Null, std::int64_t, double, Other>;
+
+/// A tensor that is gathered from a table of its elements.
+struct Gathered {
+  DType dtype = DType::f32;
+  std::string table;  ///< as messages call it: "table 'T'"
+  Shape bound;
+  std::vector<DimensionCut> cuts;
+};
+
+/// One chunk, gathered element by element in any order. What cannot be an element is refused with a UserError that
+/// names table, column and key.
+class ChunkGatherer {
+ public:
+  /// Throws UserError unless the cuts fit the bound.
+  explicit ChunkGatherer(Gathered gathered);
+  /// All calls of one gatherer are of elements of one chunk. `columns` are the names of the key columns, then that of
+  /// the value; `cells` what they hold.
+  void add(const std::vector<Cell>& cells, const std::vector<std::string>& columns);
+  /// Throws for an element that is missing.
+  Tensor finish() const;
+
+ private:
+  void begin(const std::vector<std::int64_t>& at);
+
+  Gathered gathered_;
+  std::vector<std::string> columns_;
+  std::vector<std::int64_t> begin_;
+  Tensor chunk_;
+  std::vector<bool> seen_;
+};
+
+/// Notes which chunks there are.
+class ChunkCensus {
+ public:
+  /// `columns` are the names of the user's key columns.
+  ChunkCensus(Gathered gathered, std::vector<std::string> columns);
+  void add(const Key& key);
+  /// Throws UserError naming the first element of a chunk that is missing.
+  void finish() const;
+
+ private:
+  Gathered gathered_;
+  RelationType type_;
+  std::vector<bool> seen_;
+  std::vector<std::string> columns_;
+};
+
+/// "i=3, j=4"
+std::string key_text(const std::vector<std::string>& columns, const std::vector<std::int64_t>& at);
+
+}  // namespace einrel::sql

@@ -1,0 +1,340 @@
+#include "sql/lower_tra.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "einsum/scalar_value.h"
+#include "einsum/vertex_facts.h"
+#include "sql/key_sql.h"
+#include "tra/infer.h"
+#include "tra/repartition.h"
+
+namespace einrel::sql {
+namespace {
+
+/// A kernel with the values of named scalars in their place.
+Kernel with_scalars(Kernel kernel, const ScalarBindings& scalars) {
+  for (KernelStep& step : kernel.steps) {
+    auto* const einsum = einsum_of(step);
+    if (einsum == nullptr) continue;
+    for (ScalarStep& each : einsum->body.steps) {
+      const auto* const scalar = std::get_if<ScalarValue>(&each.op);
+      if (scalar == nullptr) continue;
+      const Number value = as_type(each.type, scalars.at(scalar->name));
+      Constant constant;
+      std::visit([&](auto number) { constant.value = number; }, value);
+      each.op = constant;
+    }
+  }
+  return kernel;
+}
+
+/// How many chunks a dimension of that extent may be tiled into, at most.
+std::int64_t most_tiles(const RelationType& type, const Tile& op) {
+  std::int64_t most = 1;
+  for (const Chunk& chunk : type.chunks) most = std::max(most, tile_count(chunk.bound[op.dim], op));
+  return most;
+}
+
+/// The query of one node. Columns of inputs are called x.k0, x.chunk (of the second y.k0).
+class QueryOf {
+ public:
+  QueryOf(const TraNode& node, const std::vector<RelationType>& types, std::vector<std::string> from,
+          const ScalarBindings& scalars, KernelTable& kernels)
+      : node_(node), types_(types), from_(std::move(from)), scalars_(scalars), kernels_(kernels) {}
+
+  std::string operator()(const StoredRelation&) const { throw Bug("a stored relation is no query"); }
+
+  std::string operator()(const LabelPositions& op) const {
+    const std::vector<std::string> part{"p.i"};
+    const std::string begin = to_sql(chunk_begin(op.extent, op.cut, key_position(0)), part);
+    const KeyExpr next = key_call(KeyFunction::add, key_position(0), key_constant(1));
+    const std::string end = to_sql(substitute(chunk_begin(op.extent, op.cut, key_position(0)), {{next}}), part);
+    return fmt::format("SELECT p.i AS k0, einrel_positions({0}, {1} - {0}) AS chunk FROM ({2}) AS p", begin, end,
+                       numbers_below(op.cut.parts));
+  }
+
+  std::string operator()(const Aggregate& op) const {
+    const RelationType& in = type(0);
+    std::vector<std::string> rest;
+    for (const std::size_t position : complement(op.group_by, in.key_arity))
+      rest.push_back(fmt::format("x.k{}", position));
+    const std::string text = kernel_text(op.kernel, {in.rank, in.rank});
+    return fmt::format("SELECT {}einrel_fold({}, x.chunk{}{}) AS chunk FROM {} AS x {}", keys_from(op.group_by), text,
+                       rest.empty() ? "" : ", ", fmt::join(rest, ", "), from_[0], group_by(op.group_by));
+  }
+
+  std::string operator()(const Join& op) const {
+    std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
+    for (const std::size_t position : complement(op.keys_right, type(1).key_arity))
+      columns.push_back(fmt::format("y.k{}", position));
+    std::vector<std::string> equal;
+    for (std::size_t i = 0; i < op.keys_left.size(); ++i)
+      equal.push_back(fmt::format("x.k{} = y.k{}", op.keys_left[i], op.keys_right[i]));
+    const std::string on = equal.empty() ? " CROSS JOIN " : " JOIN ";
+    return fmt::format("SELECT {}{} AS chunk FROM {} AS x{}{} AS y{}{}", named(columns),
+                       call_of(op.kernel, {type(0).rank, type(1).rank}, op.numbers, columns), from_[0], on, from_[1],
+                       equal.empty() ? "" : " ON ", fmt::join(equal, " AND "));
+  }
+
+  std::string operator()(const ReKey& op) const {
+    const std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
+    std::vector<std::string> keys;
+    for (const KeyExpr& expr : op.map.outputs) keys.push_back(to_sql(expr, columns));
+    return fmt::format("SELECT {}x.chunk AS chunk FROM {} AS x", named(keys), from_[0]);
+  }
+
+  std::string operator()(const Filter& op) const {
+    const std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
+    return fmt::format("SELECT {}x.chunk AS chunk FROM {} AS x WHERE {}", named(columns), from_[0],
+                       to_sql(op.predicate, columns));
+  }
+
+  std::string operator()(const Transform& op) const {
+    const std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
+    return fmt::format("SELECT {}{} AS chunk FROM {} AS x", named(columns),
+                       call_of(op.kernel, {type(0).rank}, op.numbers, columns), from_[0]);
+  }
+
+  std::string operator()(const Tile& op) const {
+    std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
+    columns.emplace_back("t.i");
+    return fmt::format(
+        "SELECT {0}einrel_tile(x.chunk, {1}, {2}, t.i) AS chunk FROM {3} AS x JOIN ({4}) AS t "
+        "ON t.i = 0 OR t.i * {2} < einrel_extent(x.chunk, {1})",
+        named(columns), op.dim, op.size, from_[0], numbers_below(most_tiles(type(0), op)));
+  }
+
+  std::string operator()(const Concat& op) const {
+    const KeyPositions kept = complement({op.key_position}, type(0).key_arity);
+    return fmt::format("SELECT {}einrel_concat({}, x.k{}, x.chunk) AS chunk FROM {} AS x {}", keys_from(kept),
+                       op.array_dim, op.key_position, from_[0], group_by(kept));
+  }
+
+  /// Per dimension that changes, which pieces of the old chunks make up the new ones: (old chunk, new chunk, where the
+  /// piece begins in each, its extent).
+  std::string operator()(const Repartition& op) const {
+    const Shape bound = tensor_bound(type(0));
+    std::string keys;
+    std::vector<std::string> groups;
+    std::string boxes;
+    std::string places;
+    std::string joins;
+    for (std::size_t d = 0; d < bound.size(); ++d) {
+      const bool changes = op.from[d] != op.to[d] && bound[d] != Extent(0);
+      if (changes) {
+        joins += fmt::format(" JOIN ({}) AS p{} ON x.k{} = p{}.old", pieces(bound[d], op.from[d], op.to[d]), d, d, d);
+        keys += fmt::format("p{0}.new AS k{0}, ", d);
+        groups.push_back(fmt::format("p{}.new", d));
+        boxes += fmt::format(", p{0}.begin, p{0}.extent", d);
+        places += fmt::format(", p{}.place", d);
+      } else {
+        keys += fmt::format("x.k{0} AS k{0}, ", d);
+        groups.push_back(fmt::format("x.k{}", d));
+        boxes += fmt::format(", 0, einrel_extent(x.chunk, {})", d);
+        places += ", 0";
+      }
+    }
+    return fmt::format("SELECT {}einrel_place(einrel_box(x.chunk{}){}) AS chunk FROM {} AS x{} GROUP BY {}", keys,
+                       boxes, places, from_[0], joins,
+                       groups.empty() ? "NULL" : fmt::format("{}", fmt::join(groups, ", ")));
+  }
+
+ private:
+  const RelationType& type(std::size_t input) const { return types_[node_.inputs[input].index]; }
+
+  std::string kernel_text(const Kernel& kernel, const std::vector<std::size_t>& ranks) const {
+    return literal(kernels_.add(with_scalars(kernel, scalars_), ranks));
+  }
+
+  std::string call_of(const Kernel& kernel, std::vector<std::size_t> ranks, const KeyMap& numbers,
+                      const std::vector<std::string>& columns) const {
+    std::string arguments = ranks.size() == 2 ? ", x.chunk, y.chunk" : ", x.chunk";
+    for (const KeyExpr& expr : numbers.outputs) arguments += ", " + to_sql(expr, columns);
+    ranks.resize(ranks.size() + numbers.outputs.size(), 0);
+    return fmt::format("einrel_kernel({}{})", kernel_text(kernel, ranks), arguments);
+  }
+
+  /// "x.k0 AS k0, y.k1 AS k1, "
+  static std::string named(const std::vector<std::string>& columns) {
+    std::string text;
+    for (std::size_t i = 0; i < columns.size(); ++i) text += fmt::format("{} AS k{}, ", columns[i], i);
+    return text;
+  }
+  static std::string keys_from(const KeyPositions& positions) {
+    std::vector<std::string> columns;
+    for (const std::size_t position : positions) columns.push_back(fmt::format("x.k{}", position));
+    return named(columns);
+  }
+  /// GROUP BY of no columns makes a group of no tuples, too; that of a constant does not.
+  static std::string group_by(const KeyPositions& positions) {
+    if (positions.empty()) return "GROUP BY NULL";
+    std::vector<std::string> columns;
+    for (const std::size_t position : positions) columns.push_back(fmt::format("x.k{}", position));
+    return fmt::format("GROUP BY {}", fmt::join(columns, ", "));
+  }
+  /// 0, 1, ..., n - 1 as column i; n is at least 1.
+  static std::string numbers_below(std::int64_t n) {
+    return fmt::format(
+        "WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < {}) "
+        "SELECT i FROM numbers",
+        n);
+  }
+  static std::string pieces(Extent extent, const DimensionCut& from, const DimensionCut& to) {
+    std::vector<std::string> rows;
+    const std::vector<std::vector<Piece>> by_part = pieces_of(extent, from, to);
+    for (std::size_t part = 0; part < by_part.size(); ++part) {
+      const std::int64_t new_begin = chunk_begin(extent, to, static_cast<std::int64_t>(part));
+      for (const Piece& piece : by_part[part]) {
+        rows.push_back(fmt::format("({}, {}, {}, {}, {})", piece.part, part,
+                                   piece.begin - chunk_begin(extent, from, piece.part), piece.begin - new_begin,
+                                   piece.extent));
+      }
+    }
+    return fmt::format("WITH pieces(old, new, begin, place, extent) AS (VALUES {}) SELECT * FROM pieces",
+                       fmt::join(rows, ", "));
+  }
+
+  const TraNode& node_;
+  const std::vector<RelationType>& types_;
+  std::vector<std::string> from_;
+  const ScalarBindings& scalars_;
+  KernelTable& kernels_;
+};
+
+/// Puts the nodes of a program into statements.
+class ScriptBuilder {
+ public:
+  ScriptBuilder(const TraExpr& program, const std::map<std::string, std::string>& inputs, const ScalarBindings& scalars,
+                const Remarks& remarks, TableNames& names, KernelTable& kernels)
+      : program_(program),
+        types_(infer(program)),
+        inputs_(inputs),
+        scalars_(scalars),
+        remarks_(remarks),
+        names_(names),
+        kernels_(kernels) {}
+
+  ChunkScript run() {
+    count_readers();
+    places_.resize(program_.nodes.size());
+    for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
+      check_size(n);
+      if (const auto* const stored = std::get_if<StoredRelation>(&program_.nodes[n].op)) {
+        places_[n] = inputs_.at(stored->name);
+      } else if (is_table(n)) {
+        add_table(n);
+      } else {
+        places_[n] = fmt::format("step{}", n);
+      }
+    }
+    for (const TraOutput& output : program_.outputs) {
+      made_.tables[output.name] = places_[output.id.index];
+      made_.types[output.name] = types_[output.id.index];
+    }
+    return std::move(made_);
+  }
+
+ private:
+  void count_readers() {
+    readers_.resize(program_.nodes.size());
+    for (const TraNode& node : program_.nodes) {
+      for (const TraId input : node.inputs) ++readers_[input.index];
+    }
+    for (const TraOutput& output : program_.outputs) readers_[output.id.index] += 2;
+  }
+
+  bool is_table(std::size_t n) const { return !program_.nodes[n].name.empty() || readers_[n] != 1; }
+
+  void check_size(std::size_t n) const {
+    std::int64_t most = 0;
+    for (const Chunk& chunk : types_[n].chunks)
+      most = std::max(
+          most, checked_multiply(element_count(chunk.bound), static_cast<std::int64_t>(size_of(types_[n].dtype))));
+    if (most <= most_chunk_bytes) return;
+    throw UserError(
+        fmt::format("a chunk of {} has {}, but a value in the database has at most 1 GB; give it a format "
+                    "of smaller chunks with --formats",
+                    describe(program_, TraId{n}), bytes_text(most)));
+  }
+
+  /// The nodes without a table that a table is computed from, inputs first, then its own.
+  std::vector<std::size_t> steps_of(std::size_t table) const {
+    std::vector<std::size_t> found;
+    std::vector<std::size_t> waiting{table};
+    while (!waiting.empty()) {
+      const std::size_t n = waiting.back();
+      waiting.pop_back();
+      found.push_back(n);
+      for (const TraId input : program_.nodes[n].inputs) {
+        const bool is_stored = std::holds_alternative<StoredRelation>(program_[input].op);
+        if (!is_stored && !is_table(input.index)) waiting.push_back(input.index);
+      }
+    }
+    std::sort(found.begin(), found.end());  // inputs stand before their users, and each has one reader
+    return found;
+  }
+
+  /// Whether a step's reader asks for its chunks more often than once, and would compute them as often.
+  bool is_read_often(std::size_t step, const std::vector<std::size_t>& steps) const {
+    return std::any_of(steps.begin(), steps.end(), [&](std::size_t n) {
+      const TraNode& node = program_.nodes[n];
+      const bool reads = std::find(node.inputs.begin(), node.inputs.end(), TraId{step}) != node.inputs.end();
+      return reads && (std::holds_alternative<Join>(node.op) || std::holds_alternative<Tile>(node.op) ||
+                       std::holds_alternative<Repartition>(node.op));
+    });
+  }
+
+  std::string query(std::size_t n) {
+    const TraNode& node = program_.nodes[n];
+    std::vector<std::string> from;
+    for (const TraId input : node.inputs) from.push_back(places_[input.index]);
+    return std::visit(QueryOf(node, types_, std::move(from), scalars_, kernels_), node.op);
+  }
+
+  void add_table(std::size_t n) {
+    const std::string& name = program_.nodes[n].name;
+    const std::vector<std::size_t> steps = steps_of(n);
+    std::string text;
+    for (const std::size_t step : steps) {
+      if (step == n) continue;
+      text += fmt::format("{}step{} AS{} (\n  {})", text.empty() ? "WITH " : ",\n", step,
+                          is_read_often(step, steps) ? " MATERIALIZED" : "", query(step));
+    }
+    text += (text.empty() ? "" : "\n") + query(n);
+    const auto remark = remarks_.find(name);
+    const bool is_vertex = !name.empty() && remark != remarks_.end();
+    const std::string table = "temp." + quoted(names_.fresh(name.empty() ? fmt::format("step{}", n) : name));
+    places_[n] = table;
+    const std::string about =
+        is_vertex ? fmt::format("{}; {} ({})", remark->second.formula, to_string(types_[n]), remark->second.why)
+                  : fmt::format("{}; {}", describe(program_, TraId{n}), to_string(types_[n]));
+    made_.statements.push_back({about, fmt::format("CREATE TABLE {} AS\n{}", table, text)});
+  }
+
+  const TraExpr& program_;
+  std::vector<RelationType> types_;
+  const std::map<std::string, std::string>& inputs_;
+  const ScalarBindings& scalars_;
+  const Remarks& remarks_;
+  TableNames& names_;
+  KernelTable& kernels_;
+  std::vector<std::size_t> readers_;
+  std::vector<std::string> places_;  // by node: the table, or the part of a statement, to read it from
+  ChunkScript made_;
+};
+
+}  // namespace
+
+ChunkScript chunk_script(const TraExpr& program, const std::map<std::string, std::string>& inputs,
+                         const ScalarBindings& scalars, const Remarks& remarks, TableNames& names,
+                         KernelTable& kernels) {
+  return ScriptBuilder(program, inputs, scalars, remarks, names, kernels).run();
+}
+
+}  // namespace einrel::sql

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "einsum/ein_graph.h"
+#include "sql/dialect.h"
+#include "sql/script.h"
+
+namespace einrel::sql {
+
+/// The program in SQL without functions of Einrel, every tensor in the format `element`: a table of a column for each
+/// dimension and `value`. Inputs are tables with the names of the tensors and of their labels (`labels`), outputs
+/// become such. Values are doubles (also those of f32) and whole numbers. Throws UserError that names the tensor for
+/// what SQL cannot say: an inverse, random numbers, erf, checked indices, narrow floats, and tensors without elements.
+Script plain_script(const EinGraph& graph, const std::map<std::string, std::vector<std::string>>& labels,
+                    const ScalarBindings& scalars, Dialect dialect);
+
+}  // namespace einrel::sql

@@ -1,0 +1,22 @@
+#include "sql/script.h"
+
+#include <fmt/format.h>
+
+#include "sql/names.h"
+
+namespace einrel::sql {
+
+std::string to_text(const Script& script) {
+  std::string text = "BEGIN;\n";
+  for (const Statement& statement : script)
+    text += fmt::format("\n{}{};\n", statement.about.empty() ? "" : comment(statement.about) + "\n", statement.text);
+  return text + "\nCOMMIT;\n";
+}
+
+std::string key_columns(std::size_t arity, const std::string& before) {
+  std::string columns;
+  for (std::size_t i = 0; i < arity; ++i) columns += fmt::format("{}k{}, ", before, i);
+  return columns;
+}
+
+}  // namespace einrel::sql

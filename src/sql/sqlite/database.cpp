@@ -1,0 +1,167 @@
+#include "sql/sqlite/database.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "sql/array_bytes.h"
+#include "sql/names.h"
+#include "sql/script.h"
+
+namespace einrel::sql {
+namespace {
+
+constexpr int milliseconds_for_lock = 5000;
+
+/// Whether nothing but blanks, semicolons and comments follows; SQLite itself says so by finding no statement.
+bool is_blank(std::string_view rest) { return rest.find_first_not_of(" \t\r\n;") == std::string_view::npos; }
+
+}  // namespace
+
+Database::Database(const std::string& path)
+    : title_(fmt::format("the database '{}'", printable(path))), state_(std::make_unique<FunctionState>()) {
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
+  database_.reset(opened);
+  if (code == SQLITE_CANTOPEN) throw UserError(fmt::format("cannot open {}; make one with: sqlite3 FILE", title_));
+  if (code != SQLITE_OK) fail(code, Author::einrel);
+  sqlite3_extended_result_codes(opened, 1);
+  sqlite3_busy_timeout(opened, milliseconds_for_lock);
+  register_functions(opened, *state_);
+}
+
+Database::~Database() = default;
+
+void Database::fail(int code, Author author) {
+  if (state_->error) std::rethrow_exception(std::exchange(state_->error, nullptr));
+  const std::string words = database_ ? printable(sqlite3_errmsg(database_.get())) : sqlite3_errstr(code);
+  switch (code & 0xFF) {
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT: throw UserError(fmt::format("{} cannot be read: {}", title_, words));
+    case SQLITE_READONLY:
+    case SQLITE_PERM: throw UserError(fmt::format("{} cannot be written: {}", title_, words));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      throw RunError(
+          fmt::format("{} is locked by another program; it is as it was. Try again when that is done", title_));
+    case SQLITE_FULL:
+      throw RunError(fmt::format("{} or its temporary files find no room on the disk: {}", title_, words));
+    case SQLITE_NOMEM: throw RunError(fmt::format("SQLite finds no memory for {}", title_));
+    case SQLITE_TOOBIG:
+      throw UserError(fmt::format("{}: a value would have more than 1 GB; choose smaller chunks", title_));
+    default: break;
+  }
+  if (author == Author::user) throw UserError(fmt::format("{} does not take the query: {}", title_, words));
+  throw RunError(fmt::format("{}: {}", title_, words));
+}
+
+Database::Prepared Database::prepare(const std::string& text, Author author) {
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v2(database_.get(), text.data(), static_cast<int>(text.size()), &statement, &rest);
+  Prepared prepared(statement);
+  if (code != SQLITE_OK) fail(code, author);
+  const std::string_view left(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  if (author == Author::user && (statement == nullptr || !is_blank(left)))
+    throw UserError(fmt::format("{} takes one query, not '{}'", title_, printable(text)));
+  return prepared;
+}
+
+bool Database::step(sqlite3_stmt* statement) {
+  const int code = sqlite3_step(statement);
+  if (code != SQLITE_ROW && code != SQLITE_DONE) fail(code, Author::einrel);
+  return code == SQLITE_ROW;
+}
+
+void Database::execute(const std::string& statement) {
+  const Prepared prepared = prepare(statement, Author::einrel);
+  while (step(prepared.get())) {
+  }
+}
+
+std::vector<std::int64_t> Database::first_row(const std::string& query) {
+  const Prepared prepared = prepare(query, Author::einrel);
+  std::vector<std::int64_t> row;
+  if (!step(prepared.get())) return row;
+  for (int c = 0; c < sqlite3_column_count(prepared.get()); ++c) row.push_back(sqlite3_column_int64(prepared.get(), c));
+  return row;
+}
+
+std::vector<std::string> Database::columns_of(const std::string& query, Author author) {
+  const Prepared prepared = prepare(query, author);
+  const int count = sqlite3_column_count(prepared.get());
+  if (sqlite3_stmt_readonly(prepared.get()) == 0 || count == 0)
+    throw UserError(fmt::format("{} takes a query that only reads, not '{}'", title_, printable(query)));
+  if (sqlite3_bind_parameter_count(prepared.get()) != 0)
+    throw UserError(fmt::format("the query '{}' has parameters, for which there are no values", printable(query)));
+  std::vector<std::string> names;
+  for (int c = 0; c < count; ++c) {
+    const char* const name = sqlite3_column_name(prepared.get(), c);
+    names.emplace_back(name == nullptr ? "" : name);
+  }
+  return names;
+}
+
+std::vector<std::string> Database::tables() { return names_in("main.sqlite_schema"); }
+
+std::vector<std::string> Database::temporary_tables() { return names_in("temp.sqlite_temp_schema"); }
+
+std::vector<std::string> Database::names_in(const std::string& schema) {
+  const Prepared prepared = prepare("SELECT name FROM " + schema, Author::einrel);
+  std::vector<std::string> names;
+  while (step(prepared.get())) {
+    const auto* const name = reinterpret_cast<const char*>(sqlite3_column_text(prepared.get(), 0));
+    names.emplace_back(name == nullptr ? "" : name);
+  }
+  return names;
+}
+
+void Database::store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) {
+  execute(fmt::format("CREATE TABLE {} ({}chunk)", table, key_columns(key_arity)));
+  std::string places;
+  for (std::size_t i = 0; i <= key_arity; ++i) places += i == 0 ? "?" : ", ?";
+  const Prepared insert = prepare(fmt::format("INSERT INTO {} VALUES ({})", table, places), Author::einrel);
+  for (const auto& [key, array] : chunks) {
+    const std::vector<std::byte> bytes = array_bytes(array);
+    for (std::size_t i = 0; i < key_arity; ++i) sqlite3_bind_int64(insert.get(), static_cast<int>(i) + 1, key[i]);
+    const int code =
+        sqlite3_bind_blob64(insert.get(), static_cast<int>(key_arity) + 1, bytes.data(), bytes.size(), SQLITE_STATIC);
+    if (code != SQLITE_OK) fail(code, Author::einrel);
+    step(insert.get());
+    sqlite3_reset(insert.get());
+  }
+}
+
+Relation Database::load_chunks(const std::string& table, std::size_t key_arity) {
+  const Prepared query = prepare(fmt::format("SELECT {}chunk FROM {}", key_columns(key_arity), table), Author::einrel);
+  Relation chunks;
+  while (step(query.get())) {
+    Key key;
+    for (std::size_t i = 0; i < key_arity; ++i) key.push_back(sqlite3_column_int64(query.get(), static_cast<int>(i)));
+    const Tensor view = array_of(sqlite3_column_value(query.get(), static_cast<int>(key_arity)), "a result");
+    Tensor array(view.dtype(), view.shape());
+    copy_elements(view.dtype(), view.shape(), {view.data(), view.strides()}, array.mutable_data(), array.strides());
+    chunks.emplace(std::move(key), std::move(array));
+  }
+  return chunks;
+}
+
+Transaction::Transaction(Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
+
+Transaction::~Transaction() {
+  if (!is_open_) return;
+  try {
+    database_.execute("ROLLBACK");
+  } catch (const std::exception&) {  // SQLite rolls back by itself after some errors, and when the connection closes
+  }
+}
+
+void Transaction::commit() {
+  database_.execute("COMMIT");
+  is_open_ = false;
+}
+
+}  // namespace einrel::sql

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sql/program_script.h"
+#include "sql/sqlite/database.h"
+
+namespace einrel::sql {
+
+/// What an input is in a database: a table or query of the user, or a tensor that is brought there.
+using DatabaseInput = std::variant<UserTable, Tensor>;
+
+/// A program that runs in a database.
+struct DatabaseRun {
+  const EinGraph& graph;
+  const ScalarBindings& scalars;
+  std::map<std::string, DatabaseInput> inputs;               ///< by the name of the vertex
+  std::vector<std::pair<std::string, std::string>> outputs;  ///< tensors, and the tables that they become
+  Formats formats = {};
+};
+
+/// "table:NAME" or "query:SELECT ..." as columns of a tensor with these labels. Throws UserError when there is no such
+/// table, for a query that does not only read, and where the columns fit no layout.
+UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels);
+
+/// The extents that the data have.
+Shape extents_of(Database& database, const UserTable& table, std::size_t rank);
+
+/// Runs everything in one transaction; when it fails, the database is as before. Gives the outputs that become no
+/// tables. Throws UserError for data that are no tensor (gather.h) and for a table that is there already, and as
+/// program_script and Database do.
+std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run);
+
+}  // namespace einrel::sql

@@ -1,0 +1,189 @@
+#include "sql/user_tables.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "sql/key_sql.h"
+
+namespace einrel::sql {
+namespace {
+
+constexpr const char* value_name = "value";
+/// SQLite puts no more queries together than these.
+constexpr std::size_t most_row_columns = 500;
+
+std::vector<std::string> all_printable(const std::vector<std::string>& names) {
+  std::vector<std::string> shown;
+  for (const std::string& name : names) shown.push_back(printable(name, 60));
+  return shown;
+}
+
+/// The position of a column by its name.
+std::optional<std::size_t> find_column(const std::vector<std::string>& columns, const std::string& name) {
+  const auto found = std::find_if(columns.begin(), columns.end(),
+                                  [&](const std::string& column) { return folded(column) == folded(name); });
+  return found == columns.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - columns.begin()));
+}
+
+/// The elements as a query of columns i0, i1, ..., v, and c, the name of the column that v comes from.
+std::string elements_query(const UserTable& table) {
+  if (table.layout == Layout::elements) {
+    std::string columns;
+    for (std::size_t d = 0; d + 1 < table.columns.size(); ++d)
+      columns += fmt::format("{} AS i{}, ", quoted(table.columns[d]), d);
+    return fmt::format("SELECT {}{} AS v, {} AS c FROM {}", columns, quoted(table.columns.back()),
+                       literal(table.columns.back()), table.source);
+  }
+  std::vector<std::string> names;
+  std::vector<std::string> columns;
+  std::vector<std::string> parts;
+  const bool is_vector = table.columns.size() == 1;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    names.push_back(fmt::format("c{}", c));
+    columns.push_back(quoted(table.columns[c]));
+    parts.push_back(is_vector ? fmt::format("SELECT i AS i0, c0 AS v, {} AS c FROM numbered", literal(table.columns[c]))
+                              : fmt::format("SELECT i AS i0, {0} AS i1, c{0} AS v, {1} AS c FROM numbered", c,
+                                            literal(table.columns[c])));
+  }
+  return fmt::format("WITH numbered(i, {}) AS MATERIALIZED (SELECT row_number() OVER () - 1, {} FROM {})\n  {}",
+                     fmt::join(names, ", "), fmt::join(columns, ", "), table.source,
+                     fmt::join(parts, "\n  UNION ALL "));
+}
+
+/// What einrel_gather and einrel_whole take first.
+std::string gathered_text(const UserTable& table, DType dtype, const Shape& bound,
+                          const std::vector<DimensionCut>& cuts) {
+  std::string text = fmt::format("{}, {}, {}", literal(name_of(dtype)), literal(table.title), bound.size());
+  for (std::size_t d = 0; d < bound.size(); ++d) text += fmt::format(", {}, {}", bound[d].value(), cuts[d].parts);
+  return text;
+}
+
+/// The names of the key columns as messages say them.
+std::string key_names(const UserTable& table, std::size_t rank) {
+  std::string text;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const bool is_rows = table.layout == Layout::rows;
+    text += ", " + literal(is_rows ? (d == 0 ? "row" : "column") : table.columns[d]);
+  }
+  return text;
+}
+
+}  // namespace
+
+UserTable read_columns(std::string source, std::string title, const std::vector<std::string>& columns,
+                       const std::vector<std::string>& labels) {
+  UserTable table{std::move(source), std::move(title), columns, Layout::rows};
+  std::set<std::string> different;
+  for (const std::string& column : columns) different.insert(folded(column));
+  if (different.size() != columns.size())
+    throw UserError(fmt::format("{} has two columns of one name: {}; give them names with AS", table.title,
+                                fmt::join(all_printable(columns), ", ")));
+  if (columns.size() == labels.size() + 1 && folded(columns.back()) == value_name) {
+    table.layout = Layout::elements;
+    std::vector<std::string> keys;
+    for (const std::string& label : labels) {
+      if (const auto column = find_column(columns, label); column && *column < labels.size())
+        keys.push_back(columns[*column]);
+    }
+    const bool by_name =
+        keys.size() == labels.size() && std::set<std::string>(keys.begin(), keys.end()).size() == keys.size();
+    if (by_name) std::copy(keys.begin(), keys.end(), table.columns.begin());
+    return table;
+  }
+  const bool is_vector = labels.size() == 1 && columns.size() == 1;
+  if (labels.size() != 2 && !is_vector)
+    throw UserError(fmt::format(
+        "{} has the columns {}, but a tensor of {} takes a column for each of its labels ({}), and one called 'value'",
+        table.title, fmt::join(all_printable(columns), ", "), counted(labels.size(), "dimension"),
+        fmt::join(labels, ", ")));
+  if (columns.size() > most_row_columns)
+    throw UserError(
+        fmt::format("{} has {} columns, more than the {} that a row for each sample may have; give it a "
+                    "row for each element: {}, value",
+                    table.title, columns.size(), most_row_columns, fmt::join(labels, ", ")));
+  return table;
+}
+
+std::string extents_query(const UserTable& table) {
+  if (table.layout == Layout::rows) {
+    const std::string columns = table.columns.size() == 1 ? "" : fmt::format(", {}", table.columns.size());
+    return fmt::format("SELECT count(*), {} FROM {}", table.columns.size(), table.source);
+  }
+  std::vector<std::string> extents;
+  for (std::size_t d = 0; d + 1 < table.columns.size(); ++d) {
+    const std::string column = quoted(table.columns[d]);
+    extents.push_back(fmt::format("coalesce(max(CASE WHEN typeof({0}) = 'integer' THEN {0} END) + 1, 0)", column));
+  }
+  if (extents.empty()) extents.emplace_back("1");
+  return fmt::format("SELECT {} FROM {}", fmt::join(extents, ", "), table.source);
+}
+
+Script gather_script(const UserTable& table, const std::string& tensor, DType dtype, const Shape& bound,
+                     const std::vector<DimensionCut>& cuts, const std::string& made) {
+  const std::size_t rank = bound.size();
+  const std::string about = fmt::format("{}: {} {}, from {}", tensor, name_of(dtype), to_string(bound), table.title);
+  const std::string gathered = gathered_text(table, dtype, bound, cuts);
+  std::string keys;  // of a key that is wrong NULL, the first group: it is said before the hole that it leaves
+  std::string cells;
+  std::vector<std::string> groups;
+  for (std::size_t d = 0; d < rank; ++d) {
+    keys += fmt::format("CASE WHEN typeof(i{0}) = 'integer' AND i{0} BETWEEN 0 AND {1} THEN {2} END AS k{0}, ", d,
+                        bound[d].value() - 1, chunk_of(bound[d], cuts[d], fmt::format("i{}", d)));
+    cells += fmt::format(", i{}", d);
+    groups.push_back(fmt::format("{}", d + 1));
+  }
+  const std::string names = key_names(table, rank);
+  Script script{{about, fmt::format("CREATE TABLE {} AS\nSELECT {}einrel_gather({}{}, v{}, c) AS chunk\nFROM (\n  {})\n"
+                                    "GROUP BY {}",
+                                    made, keys, gathered, cells, names, elements_query(table),
+                                    groups.empty() ? "NULL" : fmt::format("{}", fmt::join(groups, ", ")))}};
+  if (element_count(bound) == 0) {  // one chunk, which no row makes
+    std::string extents;
+    for (const Extent extent : bound) extents += fmt::format(", {}", extent.value());
+    std::string zeros;
+    for (std::size_t d = 0; d < rank; ++d) zeros += "0, ";
+    script.push_back(
+        {"", fmt::format("INSERT INTO {} SELECT {}einrel_zeros({}{})", made, zeros, literal(name_of(dtype)), extents)});
+    return script;
+  }
+  script.push_back(
+      {"", fmt::format("SELECT einrel_whole({}, x.chunk IS NOT NULL{}{}) FROM (SELECT 1) LEFT JOIN {} AS x", gathered,
+                       rank == 0 ? "" : fmt::format(", {}", fmt::join(column_names(rank, "x."), ", ")), names, made)});
+  return script;
+}
+
+std::vector<std::string> key_column_names(const std::vector<std::string>& labels) {
+  std::set<std::string> different{value_name};
+  for (const std::string& label : labels) different.insert(folded(label));
+  if (different.size() == labels.size() + 1) return labels;
+  std::vector<std::string> names;
+  for (std::size_t d = 0; d < labels.size(); ++d) names.push_back(fmt::format("d{}", d));
+  return names;
+}
+
+Script scatter_script(const std::string& tensor, const std::string& chunks, const RelationType& type,
+                      const std::vector<std::string>& labels, const std::string& table) {
+  const std::vector<std::string> names = key_column_names(labels);
+  const std::vector<std::string> begins = chunk_begins(type, column_names(type.key_arity, "x."));
+  std::string columns;
+  std::string keys;
+  std::vector<std::string> key;
+  for (std::size_t d = 0; d < names.size(); ++d) {
+    columns += quoted(names[d]) + " INTEGER, ";
+    keys += fmt::format("{} + e.d{}, ", begins[d], d);
+    key.push_back(quoted(names[d]));
+  }
+  const char* const value_type = is_float(type.dtype) ? "REAL" : "INTEGER";
+  const std::string primary = key.empty() ? "" : fmt::format(", PRIMARY KEY ({})", fmt::join(key, ", "));
+  return {{fmt::format("{}, element by element", tensor),
+           fmt::format("CREATE TABLE {} ({}{} {}{})", table, columns, quoted(value_name), value_type, primary)},
+          {"", fmt::format("INSERT INTO {}\nSELECT {}e.value FROM {} AS x, einrel_elements(x.chunk) AS e", table, keys,
+                           chunks)}};
+}
+
+}  // namespace einrel::sql

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sql/names.h"
+#include "sql/script.h"
+#include "tra/relation.h"
+
+namespace einrel::sql {
+
+/// How a table of the user holds a tensor.
+enum class Layout {
+  elements,  ///< a row for each element: one column per label, and `value`
+  rows       ///< a row for each index of the first label, a column for each of the second (of a vector: one column)
+};
+
+/// A table or a query that a tensor is read from.
+struct UserTable {
+  std::string source;                ///< in SQL, ready for FROM
+  std::string title;                 ///< for messages: "table 'T'"
+  std::vector<std::string> columns;  ///< keys in the order of the dimensions, then the value; or those of a row
+  Layout layout = Layout::elements;
+};
+
+/// Which columns are keys of a tensor with these labels, which is the value. Throws UserError when the columns fit no
+/// layout.
+UserTable read_columns(std::string source, std::string title, const std::vector<std::string>& columns,
+                       const std::vector<std::string>& labels);
+
+/// How many elements each dimension has: one number for each, as a query. Of elements they are the largest keys and 1.
+std::string extents_query(const UserTable& table);
+
+/// Gathers the elements into a temporary table of chunks, called `made` (quoted), and looks for chunks that are
+/// missing.
+Script gather_script(const UserTable& table, const std::string& tensor, DType dtype, const Shape& bound,
+                     const std::vector<DimensionCut>& cuts, const std::string& made);
+
+/// Makes the user's table (quoted) of the elements of chunks; `labels` name its columns, as far as SQL takes them.
+Script scatter_script(const std::string& tensor, const std::string& chunks, const RelationType& type,
+                      const std::vector<std::string>& labels, const std::string& table);
+
+/// Names of key columns: the labels, or d0, d1, ... where two of them or one and `value` are the same to SQL.
+std::vector<std::string> key_column_names(const std::vector<std::string>& labels);
+
+}  // namespace einrel::sql

@@ -1,0 +1,167 @@
+"""einrel run --database and einrel sql, against NumPy and SQLite itself."""
+
+import os
+import resource
+import sqlite3
+
+import numpy as np
+
+from einrel_process import ProgramTest, einrel, main
+
+PRODUCT = "input X[i,j] : f64\ninput Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"
+
+
+class Database(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.program = self.text_file("product.ein", PRODUCT)
+        self.file = self.path("a.db")
+        random = np.random.default_rng(1)
+        self.x, self.y = random.standard_normal((25, 13)), random.standard_normal((13, 7))
+        self.store("X", self.x, ("i", "j"))
+        self.store("Y", self.y, ("j", "k"))
+
+    def execute(self, statement, rows=None):
+        with sqlite3.connect(self.file) as connection:
+            if rows is not None:
+                return connection.executemany(statement, rows)
+            return connection.execute(statement).fetchall()
+
+    def store(self, table, array, labels):
+        name = '"' + table.replace('"', '""') + '"'
+        self.execute(f"CREATE TABLE {name} ({', '.join(labels)}, value)")
+        order = np.random.default_rng(2).permutation(array.size)  # tables have no order
+        rows = [(*map(int, np.unravel_index(at, array.shape)), float(array.flat[at])) for at in order]
+        self.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * (array.ndim + 1))})", rows)
+
+    def table(self, name, shape):
+        quoted = '"' + name.replace('"', '""') + '"'
+        result = np.full(shape, np.nan)
+        for *key, value in self.execute(f"SELECT * FROM {quoted}"):
+            result[tuple(key)] = value
+        return result
+
+    def run_product(self, *arguments, x="table:X", **options):
+        return einrel("run", self.program, "--database", "sqlite:" + self.file, "--in", "X=" + x, "--in", "Y=table:Y",
+                      *arguments, **options)
+
+    def content(self):
+        with open(self.file, "rb") as file:
+            return file.read()
+
+    def refused(self, words, *arguments, code=1, **options):
+        before = self.content()
+        result = self.run_product("--out", "Z=table:Z", *arguments, **options)
+        self.assertEqual(result.code, code, result)
+        for word in words:
+            self.assertIn(word, result.err)
+        self.assertEqual(self.content(), before)
+
+    def test_every_format_gives_the_product(self):
+        for number, formats in enumerate(("", "single", "row", "column", "row-strip-10", "column-strip-3", "tile-10-4", "tile-1-1")):
+            for other in ("tile-5", "Z=column", "Y=row-strip-4"):
+                with self.subTest(x=formats, other=other):
+                    given = ",".join(([f"X={formats}"] if formats else []) + [other])
+                    table = f"Z{number}{other[0]}"
+                    result = self.run_product("--formats", given, "--out", "Z=table:" + table)
+                    self.assertEqual(result.code, 0, result)
+                    np.testing.assert_allclose(self.table(table, (25, 7)), self.x @ self.y, rtol=1e-12)
+
+    def test_queries_and_files_are_inputs_and_files_outputs(self):
+        self.execute("CREATE TABLE samples (id INTEGER PRIMARY KEY, a, b, c, kind)")
+        rows = [(3 * n, n, n * n, 1.5, "odd" if n % 2 else "even") for n in range(20)]
+        self.execute("INSERT INTO samples VALUES (?, ?, ?, ?, ?)", rows)
+        y = np.arange(6.0).reshape(3, 2)
+        np.save(self.path("y.npy"), y)
+        result = einrel("run", self.program, "--database", "sqlite:" + self.file, "--in", "Y=" + self.path("y.npy"), "--in",
+                        "X=query:SELECT a, b, c FROM samples WHERE kind = 'odd' ORDER BY id DESC -- the last first",
+                        "--out", "Z=" + self.path("z.npy"))
+        self.assertEqual(result.code, 0, result)
+        x = np.array([row[1:4] for row in reversed(rows) if row[4] == "odd"], float)
+        np.testing.assert_allclose(np.load(self.path("z.npy")), x @ y)
+
+    def test_columns_with_the_names_of_labels_stand_in_any_order(self):
+        self.execute("CREATE VIEW turned AS SELECT j, i, value FROM X")
+        self.assertEqual(self.run_product("--out", "Z=table:Z", x="table:turned").code, 0)
+        np.testing.assert_allclose(self.table("Z", (25, 7)), self.x @ self.y, rtol=1e-12)
+
+    def test_names_are_names_whatever_stands_in_them(self):
+        for name in ('a"b', "it's; DROP TABLE X", "caf\u00e9 \u4e2d", "select", "x)--", "temp.X", "?1", "/* "):
+            with self.subTest(name=name):
+                self.store(name, self.x, ("i", "j"))
+                result = self.run_product("--out", f"Z=table:out {name}", x="table:" + name)
+                self.assertEqual(result.code, 0, result)
+                np.testing.assert_allclose(self.table("out " + name, (25, 7)), self.x @ self.y, rtol=1e-12)
+        self.assertEqual(len(self.execute("SELECT * FROM X")), self.x.size)
+
+    def test_bad_data_are_named_and_nothing_changes(self):
+        for statement, words in (
+                ("INSERT INTO X VALUES (2, 3, 1)", ("table 'X'", "two rows", "i=2, j=3")),
+                ("UPDATE X SET value = NULL WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "NULL", "i=4, j=5")),
+                ("UPDATE X SET value = '1.5x' WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "1.5x", "i=4, j=5")),
+                ("UPDATE X SET value = x'00' WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "1 bytes", "i=4, j=5")),
+                ("DELETE FROM X WHERE i = 7 AND j = 8", ("table 'X'", "hole", "i=7, j=8")),
+                ("DELETE FROM X WHERE i < 10", ("table 'X'", "hole", "i=9, j=0")),
+                ("UPDATE X SET i = -1 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "-1")),
+                ("UPDATE X SET i = 1.5 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "1.5")),
+                ("UPDATE X SET i = NULL WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "NULL")),
+                ("UPDATE X SET j = 'a' WHERE i = 7 AND j = 8", ("table 'X'", "'j'", "'a'")),
+                ("UPDATE X SET i = 1 << 62 WHERE i = 7 AND j = 8", ("table 'X'", "'i'")),
+                ("DELETE FROM X", ("table 'X'", "extent 0"))):
+            with self.subTest(statement=statement):
+                whole = self.content()
+                self.execute(statement)
+                self.refused(words, "--formats", "X=tile-10-4")
+                with open(self.file, "wb") as file:
+                    file.write(whole)
+
+    def test_what_is_wrong_with_the_command_is_said(self):
+        self.execute("CREATE TABLE z (a)")
+        self.refused(("table 'Z' already",))
+        self.execute("DROP TABLE z")
+        for x, word in (("table:Xs", "no table 'Xs'"), ("query:DELETE FROM X", "only reads"), ("query:SELECT 1; SELECT 2", "one query"),
+                        ("query:SELECT i, j, value FROM X) AS q; DROP TABLE X; --", "syntax"), ("query:SELEC", "syntax"),
+                        ("query:SELECT value, value FROM X", "two columns"), ("query:SELECT ?", "parameters"), ("query:", "one query")):
+            with self.subTest(x=x):
+                self.refused((word,), x=x)
+        self.refused(("no format 'tile-0'",), "--formats", "X=tile-0")
+        self.refused(("no tensor 'Q'",), "--formats", "Q=row")
+        self.refused(("--sites",), "--sites", "2")
+        gone = einrel("run", self.program, "--database", "sqlite:" + self.path("gone.db"))
+        self.assertEqual((gone.code, os.path.exists(self.path("gone.db"))), (1, False), gone)
+        no_database = self.text_file("text.db", "this is no database, only a text that is long enough" * 40)
+        self.assertEqual(einrel("run", self.program, "--database", "sqlite:" + no_database, "--in", "X=table:X").code, 1)
+
+    def test_a_lock_of_another_program_is_said(self):
+        with sqlite3.connect(self.file, isolation_level=None) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            result = self.run_product("--out", "Z=table:Z")  # reading the file here would end our lock
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("locked", result.err)
+        self.assertEqual(self.execute("SELECT name FROM sqlite_schema WHERE name = 'Z'"), [])
+
+    def test_a_full_disk_leaves_the_database_as_it_was(self):
+        self.execute("CREATE TABLE filler AS SELECT randomblob(200000) AS bytes")
+        size = len(self.content())
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # noqa: E731
+        big = self.text_file("big.ein", "dims i=200 k=200\ninput X[a,b] : f64\nZ[i,k] = i * k + sum[a,b] X[a,b]\n")
+        before = self.content()
+        result = einrel("run", big, "--database", "sqlite:" + self.file, "--in", "X=table:X", "--out", "Z=table:Z", preexec_fn=limit)
+        self.assertEqual(result.code, 2, result)
+        self.assertEqual(self.execute("PRAGMA integrity_check"), [("ok",)])
+        self.assertEqual(self.execute("SELECT name FROM sqlite_schema WHERE name = 'Z'"), [])
+        self.assertEqual(self.content(), before)
+
+    def test_scripts_of_elements_run_in_sqlite_alone(self):
+        dims = ("--dim", "i=25", "--dim", "j=13", "--dim", "k=7")
+        script = self.succeed("sql", self.program, *dims, "--formats", "element").out
+        with sqlite3.connect(self.file) as connection:
+            connection.executescript(script)
+        np.testing.assert_allclose(self.table("Z", (25, 7)), self.x @ self.y, rtol=1e-12)
+        for arguments, word in ((("--dialect", "postgres"), "--formats element"), (("--dialect", "postgre"), "postgres"), ((), "BEGIN")):
+            result = einrel("sql", self.program, *dims, *arguments)
+            self.assertIn(word, result.out + result.err)
+
+
+if __name__ == "__main__":
+    main()
