@@ -72,12 +72,13 @@ std::string unknown_option(const CLI::App& app, const std::string& word) {
   if (!near.empty()) return fmt::format("{} has no option '{}'; {}", words, einrel::printable(option), near);
   std::vector<std::string> others;
   for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (other->get_option_no_throw(option) != nullptr) others.push_back(other->get_name());
+    if (other->get_option_no_throw(option) != nullptr) others.push_back("einrel " + other->get_name());
   }
-  return fmt::format("{} has no option '{}'{}", words, einrel::printable(option),
-                     others.empty() ? ""
-                                    : fmt::format("; einrel {} {} it", fmt::join(others, " and einrel "),
-                                                  others.size() == 1 ? "has" : "have"));
+  const std::string unknown = fmt::format("{} has no option '{}'", words, einrel::printable(option));
+  if (others.empty()) return unknown;
+  if (others.size() == 1) return fmt::format("{}; {} has it", unknown, others.front());
+  return fmt::format("{}; {} and {} have it", unknown, fmt::join(others.begin(), others.end() - 1, ", "),
+                     others.back());
 }
 
 /// An option that was given more often than once, though it takes one value.

@@ -624,7 +624,7 @@ class Options(CommandLineTest):
             with self.subTest(command=command, given=given):
                 self.refuse(1, *command, given, mentions=[f"'{given.split('=')[0]}'", f"did you mean '{wanted}'?"])
         self.refuse(1, "explain", self.program, "--random", "1", mentions=["'--random'", "einrel run has it"])
-        self.refuse(1, "check", self.program, "--spill", "1", mentions=["einrel run and einrel einsum have it"])
+        self.refuse(1, "check", self.program, "--spill", "1", mentions=["einrel run, einrel train and einrel einsum have it"])
 
     def test_an_option_that_takes_one_value_is_named_when_it_is_given_twice(self):
         for command, option in (("run", "--memory"), ("run", "--random"), ("explain", "--cost"), ("einsum", "--out")):
