@@ -74,7 +74,7 @@ std::string unknown_option(const CLI::App& app, const std::string& word) {
   for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (other->get_option_no_throw(option) != nullptr) others.push_back("einrel " + other->get_name());
   }
-  const std::string unknown = fmt::format("{} has no option '{}'", words, einrel::printable(option));
+  std::string unknown = fmt::format("{} has no option '{}'", words, einrel::printable(option));
   if (others.empty()) return unknown;
   if (others.size() == 1) return fmt::format("{}; {} has it", unknown, others.front());
   return fmt::format("{}; {} and {} have it", unknown, fmt::join(others.begin(), others.end() - 1, ", "),

@@ -57,7 +57,7 @@ class ScalarTranslator {
     return number_sql(type_, std::get<double>(op.value), dialect_);
   }
   std::string translate(const ApplyUnary& op) {
-    const std::string x = pop().text;
+    std::string x = pop().text;
     const char* const largest = is_sqlite(dialect_) ? "max" : "greatest";
     switch (op.function) {
       case UnaryFunction::negate: return fmt::format("(- {})", x);

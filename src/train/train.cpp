@@ -63,8 +63,7 @@ void check_program(const TrainRequest& request, const CheckedProgram& checked) {
 
 }  // namespace
 
-TrainReport train(const TrainRequest& asked, const TrainListener& listener, const Job& job) {
-  TrainRequest request = asked;
+TrainReport train(TrainRequest request, const TrainListener& listener, const Job& job) {
   TrainData data;
   std::optional<CheckedProgram> checked;
   agree(job, [&] {

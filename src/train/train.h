@@ -98,6 +98,6 @@ struct TrainReport {
 /// Trains, on all ranks of a job. Throws UserError for what is wrong with program, feeds and options, before the first
 /// step; at the step where a sample is not a number; RunError as Session::step does, and when the last checkpoint
 /// cannot be written: what fails before is noted, and training goes on.
-TrainReport train(const TrainRequest& request, const TrainListener& listener, const Job& job);
+TrainReport train(TrainRequest request, const TrainListener& listener, const Job& job);
 
 }  // namespace einrel
