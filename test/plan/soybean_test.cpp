@@ -103,7 +103,7 @@ TEST(SoyBean, SpendsOfWideDenseLayersMostTimeOnDataParallelism) {
   EXPECT_LT(seconds(graph, "kcut"), seconds(graph, "model"));
 }
 
-TEST(SoyBean, IsNeverAboveDataOrModelParallelismByItsOwnCountAndNeverBelowEinDecomp) {
+TEST(SoyBean, IsNeverAboveDataModelOrHybridParallelismByItsOwnCountAndNeverBelowEinDecomp) {
   for (const char* const name : {"alexnet", "vgg16", "dense_layers", "convolution_layers"}) {
     const EinGraph graph = network(name, {});
     AllowedForms by_batch;
@@ -115,10 +115,14 @@ TEST(SoyBean, IsNeverAboveDataOrModelParallelismByItsOwnCountAndNeverBelowEinDec
       const std::vector<std::string> labels = label_names(vertex);
       for (std::size_t l = 0; l < labels.size(); ++l) (labels[l] == "b" ? batch : others).push_back(l);
     }
-    for (const std::int64_t devices : {2, 4, 8}) {
+    for (const std::size_t cuts : {1U, 2U, 3U}) {
+      const std::int64_t devices = std::int64_t{1} << cuts;
       const double own = tiling_cuts(graph, devices).moved();
-      EXPECT_LE(own, tiling_cuts(graph, devices, &by_batch).moved()) << name << " on " << devices;
-      EXPECT_LE(own, tiling_cuts(graph, devices, &by_others).moved()) << name << " on " << devices;
+      for (std::size_t of_batch = 0; of_batch <= cuts; ++of_batch) {  // 0: model, all: data, else hybrid
+        std::vector<AllowedForms> allowed(of_batch, by_batch);
+        allowed.resize(cuts, by_others);
+        EXPECT_LE(own, tiling_cuts(graph, devices, allowed).moved()) << name << " on " << devices << ", " << of_batch;
+      }
     }
     for (const CostKind kind : {CostKind::seconds, CostKind::bytes}) {
       const double pieces = kind == CostKind::seconds ? 1.01 : 1;  // starting kernels for them

@@ -21,7 +21,7 @@ SchemeGrids model_grids(const EinGraph& graph, const PlanRequest& request) {
       if (names[l] != *batch) labels.push_back(l);
     }
   }
-  return grids_of(graph, tiling_cuts(graph, request.sites, &allowed));
+  return grids_of(graph, tiling_cuts(graph, request.sites, {&allowed, 1}));
 }
 
 }  // namespace einrel

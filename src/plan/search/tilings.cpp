@@ -302,10 +302,14 @@ std::vector<std::size_t> order_of_elimination(const EinGraph& graph) {
 }
 
 TilingCuts cuts_by(const EinGraph& graph, const std::vector<std::int64_t>& groups,
-                   const std::vector<std::size_t>& order, const AllowedForms* allowed, Preference preference) {
+                   const std::vector<std::size_t>& order, std::span<const AllowedForms> allowed,
+                   Preference preference) {
   Cutter cutter(graph, order, preference);
   TilingCuts result;
-  for (const std::int64_t count : groups) result.cuts.push_back(cutter.cut(count, allowed));
+  for (const std::int64_t count : groups) {
+    const std::size_t last = std::min(result.cuts.size() + 1, allowed.size());
+    result.cuts.push_back(cutter.cut(count, last == 0 ? nullptr : &allowed[last - 1]));
+  }
   result.is_least = cutter.is_least();
   return result;
 }
@@ -322,7 +326,7 @@ double TilingCuts::moved() const {
   return moved;
 }
 
-TilingCuts tiling_cuts(const EinGraph& graph, std::int64_t sites, const AllowedForms* allowed) {
+TilingCuts tiling_cuts(const EinGraph& graph, std::int64_t sites, std::span<const AllowedForms> allowed) {
   const std::vector<std::int64_t> groups = prime_factors(sites);
   const std::vector<std::size_t> order = order_of_elimination(graph);
   TilingCuts replicated = cuts_by(graph, groups, order, allowed, Preference::replicated);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,9 @@ using AllowedForms = std::vector<std::vector<std::size_t>>;
 /// of elements: one tiling per tensor and cut; every vertex divides one of its labels, which its operands and its
 /// result have to be converted to and from; inputs lie anyhow, but a state as the step before leaves it. Groups are as
 /// many as the prime factors of `sites`. Each cut is exact (elimination.h); of cuts that cost the same, those are taken
-/// that leave least to the cuts that follow, as far as two preferences find them. `allowed`: what every cut may do.
-TilingCuts tiling_cuts(const EinGraph& graph, std::int64_t sites, const AllowedForms* allowed = nullptr);
+/// that leave least to the cuts that follow, as far as two preferences find them. `allowed`: what each cut may do, the
+/// last one of them also for those that follow; anything if there are none.
+TilingCuts tiling_cuts(const EinGraph& graph, std::int64_t sites, std::span<const AllowedForms> allowed = {});
 
 /// What the cuts of tiling_cuts would move at least if all of them were chosen at once, and not each for itself, the
 /// first one first. Exact, too, and exponential in the number of cuts: nothing where there are too many ways to
