@@ -2,16 +2,9 @@
 
 import numpy as np
 import pytest
+from test_train import PROGRAM
 
 import einrel as er
-
-PROGRAM = """dims b=8 f=4
-input X[b,f], Y[b]
-state W[f] = 0
-loss[] = mean[b] sq((sum[f] X[b,f] * W[f]) - Y[b])
-minimize loss over W by sgd(0.1)
-output loss
-"""
 
 
 def test_by_a_plan_and_within_memory(tmp_path):
