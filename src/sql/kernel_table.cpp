@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernel/evaluate.h"
+#include "tra/interpret.h"
 #include "tra/text/call_tree.h"
 #include "tra/text/print_kernel.h"
 #include "tra/text/reading.h"
@@ -92,16 +93,9 @@ const Kernel& KernelTable::find(const std::string& text, const std::vector<Tenso
 }
 
 Tensor call(const Kernel& kernel, const std::vector<Tensor>& arguments, Workers& workers) {
-  std::vector<Shape> bounds;
-  for (const Tensor& argument : arguments) bounds.push_back(argument.shape());
-  std::vector<Tensor> values = arguments;
-  const std::vector<Vertex> vertices = vertices_of(kernel, std::move(bounds));
-  for (std::size_t i = 0; i < vertices.size(); ++i) {
-    std::vector<Tensor> operands;
-    for (const std::size_t read : kernel.steps[i].reads) operands.push_back(values[read]);
-    values.push_back(evaluate(vertices[i], operands, {}, workers));
-  }
-  return vertices.empty() ? values.front() : values.back();
+  return evaluate(kernel, arguments, [&](const Vertex& vertex, const std::vector<Tensor>& operands) {
+    return evaluate(vertex, operands, {}, workers);
+  });
 }
 
 }  // namespace einrel::sql

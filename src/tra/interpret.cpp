@@ -104,7 +104,7 @@ const Tensor& bound_input(const StoredRelation& op, const TensorBindings& inputs
   return tensor;
 }
 
-Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const ScalarBindings& scalars) {
+Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const VertexEvaluator& evaluator) {
   std::vector<Shape> bounds;
   for (const Tensor& argument : arguments) bounds.push_back(argument.shape());
   std::vector<Tensor> values = arguments;
@@ -112,9 +112,15 @@ Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, cons
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     std::vector<Tensor> operands;
     for (const std::size_t read : kernel.steps[i].reads) operands.push_back(values[read]);
-    values.push_back(evaluate_reference(vertices[i], operands, scalars));
+    values.push_back(evaluator(vertices[i], operands));
   }
   return vertices.empty() ? values.front() : values.back();
+}
+
+Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const ScalarBindings& scalars) {
+  return evaluate(kernel, arguments, [&](const Vertex& vertex, const std::vector<Tensor>& operands) {
+    return evaluate_reference(vertex, operands, scalars);
+  });
 }
 
 Tensor tile_of(const Tensor& array, const Tile& op, std::int64_t tile) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -13,7 +14,11 @@ namespace einrel {
 std::map<std::string, Relation> interpret(const TraExpr& program, const TensorBindings& inputs,
                                           const ScalarBindings& scalars);
 
-/// One call of a kernel by the reference evaluator.
+/// What computes one vertex from its operands.
+using VertexEvaluator = std::function<Tensor(const Vertex& vertex, const std::vector<Tensor>& operands)>;
+/// One call of a kernel, step by step. Throws as vertices_of and the evaluator do.
+Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const VertexEvaluator& evaluator);
+/// The same by the reference evaluator.
 Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const ScalarBindings& scalars);
 
 // The operations on data that the interpreter of the IA shares.
