@@ -50,6 +50,8 @@ std::vector<bool> within_random_numbers(const ScalarExpr& body) {
 /// What a vertex does with a label that cannot be done with a part of its values.
 struct UseOfNumber {
   const std::string& name;
+  const EinGraph& graph;
+  const Vertex& vertex;
 
   std::optional<std::string> operator()(const Input& /*input*/) const { return std::nullopt; }
   std::optional<std::string> operator()(const View& /*view*/) const { return std::nullopt; }
@@ -70,13 +72,17 @@ struct UseOfNumber {
     }
     return std::nullopt;
   }
-  static std::optional<std::string> in_accesses(const EinSum& einsum, std::size_t label) {
-    for (const Access& access : einsum.operands) {
-      for (const Index& index : access.indices) {
+  std::optional<std::string> in_accesses(const EinSum& einsum, std::size_t label) const {
+    for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
+      const Access& access = einsum.operands[i];
+      const Shape& bound = graph[vertex.inputs[i]].bound;
+      for (std::size_t d = 0; d < access.indices.size(); ++d) {
+        const Index& index = access.indices[d];
         for (const IndexTerm& term : index.terms) {
           if (term.label != label) continue;
           if (index.terms.size() > 1 || term.coefficient != 1) return "stands in a window of";
-          if (index.offset != 0 || access.pad) return "stands with an offset in";
+          const bool is_outside = access.pad && bound[d] != einsum.labels[label].extent;
+          if (index.offset != 0 || is_outside) return "stands with an offset in";
         }
       }
     }
@@ -107,7 +113,7 @@ void check_label(const TrainRequest& request, const CheckedProgram& checked, con
   }
   const EinGraph step = needed_for_outputs(*checked.graph);  // without first values, which the whole network gets
   for (const Vertex& vertex : step.vertices) {
-    if (const auto use = std::visit(UseOfNumber{label}, vertex.op))
+    if (const auto use = std::visit(UseOfNumber{label, step, vertex}, vertex.op))
       refuse(label, fmt::format("it {} {}, where parts do not stand side by side", *use, statement(request, vertex)));
   }
 }

@@ -24,6 +24,20 @@ minimize loss over W1, W2, W3, W4 by sgd(0.2)
 output loss
 """
 WIDTHS = [6, 8, 12, 16, 3]
+# Two convolutions, whose filters are divided.
+FILTERS = """dims b=10 f=6 c=4 k=6 d=3 e=2 l=3
+input Y[b] : i64, X[b,f]
+state K1[c,d] = 0.4 * normal(1)
+state K2[k,c,e] = 0.4 * normal(2)
+state W[k,l] = 0.4 * normal(3)
+A[b,c,y] = tanh(sum[d] X[b,y+d] * K1[c,d])
+B[b,k,x] = tanh(sum[c,e] A[b,c,x+e] * K2[k,c,e])
+P[b,k] = max[x] B[b,k,x]
+LogP[b,l] = logsoftmax[l](sum[k] P[b,k] * W[k,l])
+loss[] = -mean[b] (sum[l] where(l == Y[b], LogP[b,l], 0))
+minimize loss over K1, K2, W by sgd(0.2)
+output loss
+"""
 
 
 def step(weights, x, y, rate=0.2):
@@ -94,6 +108,34 @@ class Locally(TrainTest):
                 self.train(*arguments, "--threads", "1", "--save", self.path(name + "-job"), program=self.deep,
                            run=lambda *given, n=sites: job(n, *given))
                 self.assert_same_states(self.states(name + "-job"), states)
+
+    def test_filters_are_divided(self):
+        """Against runs of the program with a site's filters alone, one step each."""
+        filters = self.text_file("filters.ein", FILTERS)
+        still = self.text_file("still.ein", FILTERS.replace("minimize", "#"))
+        self.succeed("run", still, "--random", "1", "--save", self.path("first.npz"))
+        with np.load(self.path("first.npz")) as first:
+            whole = {name: first[name] for name in ("K1", "K2", "W")}
+        batches = in_batches(shuffled(100, 5, 0, "epoch"), 10)
+        for turn in range(5):
+            orders = {label: shuffled(width, 5, turn, f"subnet {label}") for label, width in (("c", 4), ("k", 6))}
+            changed = {name: value.copy() for name, value in whole.items()}
+            for site in range(2):
+                c, k = (np.array(sorted(order[site * len(order) // 2:(site + 1) * len(order) // 2])) for order in orders.values())
+                parts = {"K1": np.ix_(c, range(3)), "K2": np.ix_(k, c, range(2)), "W": np.ix_(k, range(3))}
+                np.savez(self.path("part.npz"), **{name: whole[name][part] for name, part in parts.items()})
+                batch = batches[2 * turn + site]
+                np.savez(self.path("batch.npz"), X=self.x[batch], Y=self.y[batch])
+                self.succeed("run", filters, "--dim", "c=2", "--dim", "k=3", "--in", self.path("batch.npz"), "--load",
+                             self.path("part.npz"), "--steps", "1", "--save", self.path("after.npz"), "--overwrite")
+                with np.load(self.path("after.npz")) as after:
+                    for name, part in parts.items():
+                        changed[name][part] = after[name]
+            whole = changed
+        self.train("--epochs", "1", "--seed", "5", "--local-steps", "1", "--subnets", "c,k", "--sites", "2", "--save",
+                   self.path("saved"), program=filters)
+        for name, expected in whole.items():
+            np.testing.assert_allclose(self.states("saved")[name], expected, rtol=1e-4, atol=1e-5, err_msg=name)
 
     def test_one_site_is_plain_training_to_the_bit(self):
         for program, subnets in ((self.deep, ["--subnets", "h1,h2,h3"]), (self.layers, ["--subnets", "h"]),
