@@ -7,95 +7,20 @@
 
 #include "arguments.h"
 #include "base/error.h"
-#include "base/suggest.h"
 #include "base/text.h"
 #include "engine/compile.h"
+#include "engine/database_run.h"
 #include "engine/report/summary.h"
 #include "engine/scalars.h"
 #include "engine/stored_input.h"
 #include "output.h"
 #include "program_input.h"
-#include "sql/sqlite/run.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {
 namespace {
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
 constexpr std::string_view table_prefix = "table:";
-
-bool is_in_database(const std::string& given) { return given.starts_with(table_prefix) || given.starts_with("query:"); }
-
-std::string path_of(const std::string& database) {
-  const bool is_sqlite = database.starts_with(sqlite_prefix) && database.size() > sqlite_prefix.size();
-  if (!is_sqlite) throw UserError(fmt::format("--database takes sqlite:FILE, not '{}'", printable(database)));
-  return database.substr(sqlite_prefix.size());
-}
-
-/// What the command line binds inputs to.
-struct Bound {
-  std::map<std::string, sql::UserTable> tables;
-  OpenInputs files;
-};
-
-Bound bind(sql::Database& database, const DatabaseArguments& arguments, const CheckedProgram& checked) {
-  Bound bound;
-  for (const auto& [name, given] : parse_assignments("--in", arguments.inputs)) {
-    const auto declared =
-        std::find_if(checked.inputs.begin(), checked.inputs.end(),
-                     [&, &wanted = name](const DeclaredInput& input) { return input.name == wanted; });
-    if (declared == checked.inputs.end()) {
-      std::vector<std::string> known;
-      for (const DeclaredInput& input : checked.inputs) known.push_back(input.name);
-      const std::string near = did_you_mean(name, known);
-      throw UserError(fmt::format("{} has no input '{}'{}", printable(arguments.program), printable(name),
-                                  near.empty() ? "" : "; " + near));
-    }
-    if (is_in_database(given)) {
-      bound.tables.emplace(name, sql::open_table(database, given, declared->labels));
-    } else {
-      bound.files.emplace(name, open_tensor(parse_file_ref(given)));
-    }
-  }
-  return bound;
-}
-
-/// The program for the extents that files and tables have.
-Compiled compile_for(sql::Database& database, const Bound& bound, const DatabaseArguments& arguments,
-                     const SourceText& source, const CheckedProgram& declared, const std::vector<std::string>& wanted) {
-  Environment environment{parse_dims(arguments.dims), {}};
-  for (const auto& [name, file] : bound.files) environment.inputs[name] = describe(file);
-  for (const DeclaredInput& input : declared.inputs) {
-    const auto table = bound.tables.find(input.name);
-    if (table == bound.tables.end()) continue;
-    environment.inputs[input.name] = {sql::extents_of(database, table->second, input.labels.size()), "numbers",
-                                      std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table->second.title};
-  }
-  CheckedProgram checked = parse_and_check(source, environment);
-  if (!checked.graph) check_output_names(wanted, checked.tensors);
-  Compiled compiled = compile(arguments.program, require_graph(checked, source, std::nullopt), wanted, checked.initial);
-  if (!compiled.graph.steps.states.empty())
-    throw UserError(fmt::format("{} has state; --database runs programs without", printable(source.name())));
-  return compiled;
-}
-
-std::map<std::string, sql::DatabaseInput> database_inputs(const Bound& bound, const Compiled& compiled) {
-  std::map<std::string, sql::DatabaseInput> inputs;
-  std::vector<std::string> missing;
-  for (const ProgramInput& input : inputs_of(AnyProgram(compiled))) {
-    if (const auto table = bound.tables.find(input.name); table != bound.tables.end()) {
-      inputs.emplace(input.name, table->second);
-    } else if (const auto file = bound.files.find(input.name); file != bound.files.end()) {
-      inputs.emplace(input.name, read(file->second, input.dtype));
-    } else {
-      missing.push_back(
-          fmt::format("missing {0}; bind it with --in {1}=table:NAME, --in {1}='query:SELECT ...' or --in {1}=FILE",
-                      input.declaration, input.name));
-    }
-  }
-  if (!missing.empty()) throw UserError(join_some(missing, "\n"));
-  return inputs;
-}
 
 /// Where outputs go.
 struct Destinations {
@@ -112,8 +37,6 @@ Destinations destinations_of(const std::vector<std::string>& given) {
       throw UserError(fmt::format("--out {} takes table:NAME or a file", printable(name)));
     if (place.starts_with(table_prefix)) {
       found.tables.emplace_back(name, place.substr(table_prefix.size()));
-      if (found.tables.back().second.empty())
-        throw UserError(fmt::format("--out {}=table: names no table", printable(name)));
     } else {
       found.files.emplace_back(name, parse_file_ref(place));
     }
@@ -131,7 +54,8 @@ void check_files(const Destinations& destinations, const EinGraph& graph) {
   check_writable(files);
 }
 
-void say(const Destinations& destinations, const EinGraph& graph, const std::map<std::string, Tensor>& results) {
+void say(const Destinations& destinations, const EinGraph& graph, const sql::DatabaseResults& results) {
+  if (!graph.steps.states.empty()) print(fmt::format("{}\n", counted(static_cast<std::size_t>(results.steps), "step")));
   const auto said = [&](const std::string& name, const std::string& where) {
     for (const VertexId id : graph.outputs) {
       if (graph[id].name == name)
@@ -141,44 +65,72 @@ void say(const Destinations& destinations, const EinGraph& graph, const std::map
   for (const auto& [name, table] : destinations.tables) said(name, fmt::format("table '{}'", printable(table)));
   for (const auto& [name, file] : destinations.files) said(name, to_string(file));
   if (!destinations.wanted.empty()) return;
-  for (const VertexId id : graph.outputs)
+  for (const VertexId id : said_outputs(graph)) {
+    const Vertex& vertex = graph[id];
     print(fmt::format(
-        "{}\n", summary_line(graph[id].name, graph[id].dtype, graph[id].bound, summarize(results.at(graph[id].name)))));
+        "{}\n", summary_line(vertex.name, vertex.dtype, vertex.bound, summarize(results.tensors.at(vertex.name)))));
+  }
+}
+
+DatabaseRequest request_of(const DatabaseArguments& arguments) {
+  DatabaseRequest request{.database = arguments.database, .inputs = {}};
+  for (const auto& [name, given] : parse_assignments("--in", arguments.inputs)) request.inputs[name] = given;
+  request.tables = destinations_of(arguments.outputs).tables;
+  request.scalars = parse_scalars(arguments.scalars);
+  if (!arguments.formats.empty()) request.formats = arguments.formats;
+  if (arguments.steps) request.steps = static_cast<std::int64_t>(parse_times("--steps", *arguments.steps));
+  return request;
+}
+
+/// Opens the files among the inputs; `files` must outlive the request.
+void open_files(DatabaseRequest& request, OpenInputs& files) {
+  for (auto& [name, source] : request.inputs) {
+    const auto given = std::get<std::string>(source);
+    if (is_in_database(given)) continue;
+    const StoredTensor& file = files.emplace(name, open_tensor(parse_file_ref(given))).first->second;
+    source = OutsideTensor{describe(file), [&file](DType dtype) { return read(file, dtype); }};
+  }
+}
+
+DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const SourceText& source,
+                                const std::vector<std::string>& wanted) {
+  const std::map<std::string, std::int64_t> dims = parse_dims(arguments.dims);
+  const CheckedProgram declared = parse_and_check(source, {dims, {}});
+  const auto compile_for = [&source, &arguments, dims, wanted](const std::map<std::string, BoundInput>& inputs) {
+    CheckedProgram checked = parse_and_check(source, {dims, inputs});
+    if (!checked.graph) check_output_names(wanted, checked.tensors);
+    EinGraph graph = require_graph(checked, source, std::nullopt);
+    if (arguments.steps && graph.steps.states.empty())
+      throw UserError("--steps is for programs with state, which this one has not");
+    return compile(arguments.program, std::move(graph), wanted, checked.initial);
+  };
+  const auto bind = [](const EinGraph& graph, const ScalarBindings& given) {
+    return bind_scalars(graph.scalars, given);
+  };
+  return {arguments.program, declared.inputs, declared.tensors, compile_for, bind};
 }
 
 }  // namespace
 
 void check_database_options(const DatabaseArguments& arguments) {
-  path_of(arguments.database);
   if (is_tra(arguments.program)) throw UserError("--database runs .ein programs");
-  if (!arguments.formats.empty() && sql::parse_formats(arguments.formats).is_element)
-    throw UserError("--formats element is what einrel sql prints; in a database the functions of Einrel compute");
   parse_dims(arguments.dims);
-  parse_scalars(arguments.scalars);
-  parse_assignments("--in", arguments.inputs);
-  destinations_of(arguments.outputs);
+  check_request(request_of(arguments));
 }
 
 void run_in_database(const DatabaseArguments& arguments) {
   const SourceText source = read_program(arguments.program);
   const Destinations destinations = destinations_of(arguments.outputs);
-  const CheckedProgram declared = parse_and_check(source, {parse_dims(arguments.dims), {}});
-  sql::Database database(path_of(arguments.database));
-  const Bound bound = bind(database, arguments, declared);
-  const Compiled compiled = compile_for(database, bound, arguments, source, declared, destinations.wanted);
-  check_files(destinations, compiled.graph);
-  const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, parse_scalars(arguments.scalars));
-  sql::DatabaseRun run{.graph = compiled.graph,
-                       .scalars = scalars,
-                       .inputs = database_inputs(bound, compiled),
-                       .outputs = destinations.tables,
-                       .formats = {}};
-  if (!arguments.formats.empty()) run.formats = sql::parse_formats(arguments.formats);
-  const std::map<std::string, Tensor> results = sql::run(database, run);
-  std::vector<std::pair<FileRef, Tensor>> files;
-  for (const auto& [name, file] : destinations.files) files.emplace_back(file, results.at(name));
-  write_tensors(files);
-  say(destinations, compiled.graph, results);
+  DatabaseRequest request = request_of(arguments);
+  OpenInputs files;
+  open_files(request, files);
+  DatabaseProgram program(front_of(arguments, source, destinations.wanted), request);
+  check_files(destinations, program.graph());
+  const sql::DatabaseResults results = program.run();
+  std::vector<std::pair<FileRef, Tensor>> written;
+  for (const auto& [name, file] : destinations.files) written.emplace_back(file, results.tensors.at(name));
+  write_tensors(written);
+  say(destinations, program.graph(), results);
 }
 
 }  // namespace einrel::cli

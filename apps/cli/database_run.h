@@ -15,6 +15,7 @@ struct DatabaseArguments {
   std::vector<std::string> outputs;
   std::vector<std::string> dims;
   std::vector<std::string> scalars;
+  std::optional<std::string> steps;
 };
 
 /// Throws UserError for what is wrong whatever the database holds.

@@ -108,15 +108,17 @@ void refuse_with_database(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
     const bool is_taken = name == "PROGRAM" || name == "--in" || name == "--out" || name == "--dim" ||
-                          name == "--scalar" || name == "--database" || name == "--formats" || name == "--timeout";
+                          name == "--scalar" || name == "--database" || name == "--formats" || name == "--timeout" ||
+                          name == "--steps";
     if (option->count() != 0 && !is_taken)
       throw UserError(fmt::format("{} does not go with --database, where the database computes", name));
   }
 }
 
 void run_by_database(const RunArguments& arguments, const CLI::App& command) {
-  const DatabaseArguments given{*arguments.database, arguments.formats, arguments.program, arguments.inputs,
-                                arguments.outputs,   arguments.dims,    arguments.scalars};
+  const DatabaseArguments given{
+      *arguments.database, arguments.formats, arguments.program, arguments.inputs,
+      arguments.outputs,   arguments.dims,    arguments.scalars, arguments.execution.steps.steps};
   const auto check = [&] {
     refuse_with_database(command);
     check_database_options(given);

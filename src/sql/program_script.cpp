@@ -27,6 +27,15 @@ void append(Script& script, Script more) {
   for (Statement& statement : more) script.push_back(std::move(statement));
 }
 
+/// Input `v` of a graph that is cut so, gathered into a table of chunks (`made`, quoted).
+Script gather_input(const EinGraph& graph, const GraphCuts& cuts, std::size_t v, const UserTable& table,
+                    const std::string& made) {
+  const Vertex& vertex = graph.vertices[v];
+  std::vector<DimensionCut> cut;
+  for (const std::int64_t parts : cuts.parts[v]) cut.push_back({parts, 1});
+  return gather_script(table, vertex.name, vertex.dtype, vertex.bound, cut, made);
+}
+
 }  // namespace
 
 std::string file_table(const std::string& name) { return "main." + quoted(name); }
@@ -41,31 +50,40 @@ std::vector<std::string> dimension_names(const Vertex& vertex) {
   return names;
 }
 
-ChunkScript program_script(const EinGraph& graph, const Formats& formats, const ScalarBindings& scalars,
-                           const Tables& tables, TableNames& names, KernelTable& kernels) {
-  const GraphCuts cuts = cuts_for(graph, formats);
-  const TraExpr program = from_einsum(graph, cuts);
+ChunkScript vertex_script(const EinGraph& graph, const Formats& formats, const GraphCuts& cuts,
+                          const ScalarBindings& scalars, const std::map<std::string, std::string>& stored,
+                          TableNames& names, KernelTable& kernels) {
+  return chunk_script(from_einsum(graph, cuts), stored, scalars, remarks_of(graph, formats), names, kernels);
+}
+
+Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,
+                       const std::vector<std::pair<std::string, std::string>>& outputs) {
   Script script;
-  std::map<std::string, std::string> inputs = tables.stored;
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const Vertex& vertex = graph.vertices[v];
-    const auto table = tables.inputs.find(vertex.name);
-    if (!is_input(vertex) || table == tables.inputs.end()) continue;
-    std::vector<DimensionCut> cut;
-    for (const std::int64_t parts : cuts.parts[v]) cut.push_back({parts, 1});
-    const std::string made = "temp." + quoted(names.fresh(vertex.name));
-    append(script, gather_script(table->second, vertex.name, vertex.dtype, vertex.bound, cut, made));
-    inputs[vertex.name] = made;
-  }
-  ChunkScript whole = chunk_script(program, inputs, scalars, remarks_of(graph, formats), names, kernels);
-  append(script, std::move(whole.statements));
-  for (const auto& [name, table] : tables.outputs) {
+  for (const auto& [name, table] : outputs) {
     const auto vertex = std::find_if(graph.outputs.begin(), graph.outputs.end(),
                                      [&, &tensor = name](VertexId id) { return graph[id].name == tensor; });
     invariant(vertex != graph.outputs.end(), "a table is made of an output");
-    append(script,
-           scatter_script(name, whole.tables.at(name), whole.types.at(name), dimension_names(graph[*vertex]), table));
+    append(script, scatter_script(name, computed.tables.at(name), computed.types.at(name),
+                                  dimension_names(graph[*vertex]), table));
   }
+  return script;
+}
+
+ChunkScript program_script(const EinGraph& graph, const Formats& formats, const ScalarBindings& scalars,
+                           const Tables& tables, TableNames& names, KernelTable& kernels) {
+  const GraphCuts cuts = cuts_for(graph, formats);
+  Script script;
+  std::map<std::string, std::string> inputs = tables.stored;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const auto table = tables.inputs.find(graph.vertices[v].name);
+    if (!is_input(graph.vertices[v]) || table == tables.inputs.end()) continue;
+    const std::string made = "temp." + quoted(names.fresh(graph.vertices[v].name));
+    append(script, gather_input(graph, cuts, v, table->second, made));
+    inputs[graph.vertices[v].name] = made;
+  }
+  ChunkScript whole = vertex_script(graph, formats, cuts, scalars, inputs, names, kernels);
+  append(script, std::move(whole.statements));
+  append(script, scatter_outputs(graph, whole, tables.outputs));
   whole.statements = std::move(script);
   return whole;
 }

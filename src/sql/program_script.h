@@ -19,6 +19,15 @@ struct Tables {
       outputs;  ///< tensors, and the tables of the user they become; quoted
 };
 
+/// Every vertex as a table; inputs are those of `stored`, by name. Throws as chunk_script does.
+ChunkScript vertex_script(const EinGraph& graph, const Formats& formats, const GraphCuts& cuts,
+                          const ScalarBindings& scalars, const std::map<std::string, std::string>& stored,
+                          TableNames& names, KernelTable& kernels);
+
+/// The outputs that become tables of the user, of the chunks that `computed` makes.
+Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,
+                       const std::vector<std::pair<std::string, std::string>>& outputs);
+
 /// The whole program: inputs gathered into chunks, every vertex as a table, outputs as tables of their elements.
 /// `names` knows the tables that there are. Throws as cuts_for and chunk_script do.
 ChunkScript program_script(const EinGraph& graph, const Formats& formats, const ScalarBindings& scalars,

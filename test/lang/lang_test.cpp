@@ -182,7 +182,7 @@ Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const Sca
   sql::DatabaseRun run{.graph = ordered, .scalars = scalars, .inputs = {}, .outputs = {}, .formats = {}};
   for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);
   run.formats.most_extent = extent;
-  return sql::run(database, run);
+  return sql::run(database, run).tensors;
 }
 
 /// One way to execute a program.

@@ -38,7 +38,7 @@ Tensor read_table(sql::Database& database, const Vertex& vertex) {
   const ScalarBindings none;
   sql::DatabaseRun run{.graph = graph, .scalars = none, .inputs = {}, .outputs = {}, .formats = {}};
   run.inputs.emplace("X", sql::open_table(database, "table:" + vertex.name, dimension_columns(vertex.bound.size())));
-  return sql::run(database, run).at("R");
+  return sql::run(database, run).tensors.at("R");
 }
 
 Outputs in_plain_sql(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {

@@ -21,6 +21,16 @@ struct DatabaseRun {
   std::map<std::string, DatabaseInput> inputs;               ///< by the name of the vertex
   std::vector<std::pair<std::string, std::string>> outputs;  ///< tensors, and the tables that they become
   Formats formats = {};
+  /// Of a program with state: one step of this gives the first values of states that are no inputs; and how many steps
+  /// to do at most.
+  const EinGraph* initial = nullptr;
+  std::int64_t steps = 1;
+};
+
+/// What a run leaves.
+struct DatabaseResults {
+  std::map<std::string, Tensor> tensors;  ///< the outputs that become no tables
+  std::int64_t steps = 1;                 ///< that were done
 };
 
 /// "table:NAME" or "query:SELECT ..." as columns of a tensor with these labels. Throws UserError when there is no such
@@ -30,9 +40,9 @@ UserTable open_table(Database& database, const std::string& given, const std::ve
 /// The extents that the data have.
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank);
 
-/// Runs everything in one transaction; when it fails, the database is as before. Gives the outputs that become no
-/// tables. Throws UserError for data that are no tensor (gather.h) and for a table that is there already, and as
+/// Runs everything in one transaction; when it fails, the database is as before. States are tables of chunks from step
+/// to step. Throws UserError for data that are no tensor (gather.h) and for a table that is there already, and as
 /// program_script and Database do.
-std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run);
+DatabaseResults run(Database& database, const DatabaseRun& run);
 
 }  // namespace einrel::sql

@@ -1,0 +1,145 @@
+#include "engine/database_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
+
+namespace einrel {
+namespace {
+
+constexpr std::string_view sqlite_prefix = "sqlite:";
+
+std::string path_of(const std::string& database) {
+  const bool is_sqlite = database.starts_with(sqlite_prefix) && database.size() > sqlite_prefix.size();
+  if (!is_sqlite) throw UserError(fmt::format("a database is sqlite:FILE, not '{}'", printable(database)));
+  return database.substr(sqlite_prefix.size());
+}
+
+/// The states of a program by name, as the vertices of its inputs.
+std::map<std::string, State> states_of(const EinGraph& graph) {
+  std::map<std::string, State> states;
+  for (const State& state : graph.steps.states) states.emplace(graph[state.now].name, state);
+  return states;
+}
+
+/// Throws UserError for an input that is none of these.
+void check_names(const std::string& program, const DatabaseRequest& request, const std::vector<std::string>& known) {
+  for (const auto& [name, source] : request.inputs) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string near = did_you_mean(name, known);
+    throw UserError(
+        fmt::format("{} has no input '{}'{}", printable(program), printable(name), near.empty() ? "" : "; " + near));
+  }
+}
+
+/// The labels that name the columns of a state's tables.
+std::vector<std::string> labels_of_state(const EinGraph& graph, const State& state) {
+  return sql::dimension_names(state.next ? graph[graph.outputs[*state.next]] : graph[state.now]);
+}
+
+}  // namespace
+
+bool is_in_database(const std::string& source) { return source.starts_with("table:") || source.starts_with("query:"); }
+
+void check_request(const DatabaseRequest& request) {
+  path_of(request.database);
+  if (request.formats && sql::parse_formats(*request.formats).is_element)
+    throw UserError("--formats element is what einrel sql prints; in a database the functions of Einrel compute");
+  for (const auto& [tensor, table] : request.tables) {
+    if (table.empty()) throw UserError(fmt::format("the table that {} becomes has no name", printable(tensor)));
+  }
+}
+
+DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& request)
+    : database_(path_of(request.database)),
+      tables_(request.tables),
+      formats_(request.formats ? sql::parse_formats(*request.formats) : sql::Formats{}),
+      steps_(request.steps) {
+  check_names(front.name, request, front.tensors);
+  open_tables(front, request);
+  std::map<std::string, BoundInput> types;
+  for (const DeclaredInput& input : front.declared) {
+    const auto given = request.inputs.find(input.name);
+    if (given == request.inputs.end()) continue;
+    if (const auto* const tensor = std::get_if<OutsideTensor>(&given->second)) {
+      types[input.name] = tensor->type;
+      continue;
+    }
+    const auto& table = std::get<sql::UserTable>(inputs_.at(input.name));
+    types[input.name] = {sql::extents_of(database_, table, input.labels.size()), "numbers",
+                         std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title};
+  }
+  compiled_ = front.compile(types);
+  open_states(request);
+  add_tensors(front, request);
+  scalars_ = front.bind(compiled_.graph, request.scalars);
+}
+
+void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& request) {
+  for (const DeclaredInput& input : front.declared) {
+    const auto given = request.inputs.find(input.name);
+    if (given == request.inputs.end()) continue;
+    if (const auto* const source = std::get_if<std::string>(&given->second))
+      inputs_.emplace(input.name, sql::open_table(database_, *source, input.labels));
+  }
+}
+
+void DatabaseProgram::open_states(const DatabaseRequest& request) {
+  for (const auto& [name, state] : states_of(compiled_.graph)) {
+    const auto given = request.inputs.find(name);
+    if (given == request.inputs.end()) continue;
+    if (const auto* const source = std::get_if<std::string>(&given->second))
+      inputs_.emplace(name, sql::open_table(database_, *source, labels_of_state(compiled_.graph, state)));
+  }
+}
+
+/// Those from outside; and looks that all inputs are there, and no others.
+void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& request) {
+  const std::map<std::string, State> states = states_of(compiled_.graph);
+  std::vector<std::string> known;
+  std::vector<std::string> missing;
+  const auto add = [&](const EinGraph& graph) {
+    for (const Vertex& vertex : graph.vertices) {
+      if (!is_input(vertex)) continue;
+      known.push_back(vertex.name);
+      if (inputs_.count(vertex.name) != 0) continue;
+      const auto given = request.inputs.find(vertex.name);
+      if (given != request.inputs.end()) {
+        const auto& tensor = std::get<OutsideTensor>(given->second);
+        if (tensor.type.shape != vertex.bound)  // of an input compiling has looked at it
+          throw UserError(fmt::format("{} is {}, but the state {} is {}", tensor.type.origin,
+                                      to_string(tensor.type.shape), vertex.name, to_string(vertex.bound)));
+        inputs_.emplace(vertex.name, tensor.read(vertex.dtype));
+      } else if (states.count(vertex.name) == 0) {
+        missing.push_back(fmt::format("missing {0}; give {1} as {1}=table:NAME, {1}='query:SELECT ...' or a file",
+                                      formula(vertex, graph), vertex.name));
+      }
+    }
+  };
+  add(compiled_.graph);
+  if (compiled_.initial) add(compiled_.initial->graph);
+  if (!missing.empty()) throw UserError(fmt::format("{}", fmt::join(missing, "\n")));
+  for (const DeclaredInput& input : front.declared) known.push_back(input.name);
+  check_names(front.name, request, known);
+}
+
+sql::DatabaseResults DatabaseProgram::run() {
+  return sql::run(database_, {.graph = compiled_.graph,
+                              .scalars = scalars_,
+                              .inputs = inputs_,
+                              .outputs = tables_,
+                              .formats = formats_,
+                              .initial = compiled_.initial ? &compiled_.initial->graph : nullptr,
+                              .steps = steps_});
+}
+
+}  // namespace einrel

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "einsum/check.h"
+#include "engine/compile.h"
+#include "sql/sqlite/run.h"
+
+namespace einrel {
+
+/// A tensor from outside the database, and what gives it, as elements of that type.
+struct OutsideTensor {
+  BoundInput type;
+  std::function<Tensor(DType)> read;
+};
+
+/// "table:NAME" or "query:SELECT ..." of the database, or a tensor from outside.
+using DatabaseSource = std::variant<std::string, OutsideTensor>;
+
+/// Whether it is one of the first two.
+bool is_in_database(const std::string& source);
+
+/// What a run in a database is asked for.
+struct DatabaseRequest {
+  std::string database;                                          ///< "sqlite:FILE"
+  std::map<std::string, DatabaseSource> inputs;                  ///< inputs, and states: what they begin with
+  std::vector<std::pair<std::string, std::string>> tables = {};  ///< tensors, and the tables that they become
+  ScalarBindings scalars = {};
+  std::optional<std::string> formats = {};  ///< "A=row-strip-100,tile-500"
+  std::int64_t steps = 1;                   ///< of a program with state, at most
+};
+
+/// Throws UserError for a database, formats or an empty table's name that cannot be, without opening anything.
+void check_request(const DatabaseRequest& request);
+
+/// A program, compiled for the data of a database that is open.
+class DatabaseProgram {
+ public:
+  /// Compiles the program for inputs of these types; scalars are bound by `bind`.
+  struct Front {
+    std::string name;                     ///< for messages
+    std::vector<DeclaredInput> declared;  ///< its inputs
+    std::vector<std::string> tensors;     ///< the names of all of its tensors, states among them
+    std::function<Compiled(const std::map<std::string, BoundInput>& inputs)> compile;
+    std::function<ScalarBindings(const EinGraph& graph, const ScalarBindings& given)> bind;
+  };
+
+  /// Opens the database and the tables. Throws UserError for an input that the program has not, or that is missing, for
+  /// a table or query that is no tensor, and what `front` throws.
+  DatabaseProgram(const Front& front, const DatabaseRequest& request);
+
+  const EinGraph& graph() const { return compiled_.graph; }
+
+  /// In one transaction: when it fails, the database is as before. Throws as sql::run does.
+  sql::DatabaseResults run();
+
+ private:
+  void open_tables(const Front& front, const DatabaseRequest& request);
+  void open_states(const DatabaseRequest& request);
+  void add_tensors(const Front& front, const DatabaseRequest& request);
+
+  sql::Database database_;
+  std::map<std::string, sql::DatabaseInput> inputs_;
+  Compiled compiled_;
+  ScalarBindings scalars_;
+  std::vector<std::pair<std::string, std::string>> tables_;
+  sql::Formats formats_;
+  std::int64_t steps_;
+};
+
+}  // namespace einrel
