@@ -410,6 +410,14 @@ def node_of(value: Any) -> Node:
     return node_of(np.asarray(value))
 
 
+def computed(value: Any) -> Node:
+    """The same, with its elements."""
+    node = node_of(value)
+    if not node.is_computed:
+        Array(node).compute()
+    return node
+
+
 def _elements_of_another(value: Any) -> NDArray:
     """The elements of another library's array: by DLPack, or, where that lacks the type, as NumPy's array."""
     try:

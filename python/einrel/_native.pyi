@@ -235,6 +235,15 @@ class Program:
     def html(self, how: ExplainOptions, /) -> str: ...
     def train(self, feeds: Mapping[str, Node | str], options: TrainOptions, /) -> TrainResult: ...
     def run(self, inputs: Mapping[str, Node], options: RunOptions, /) -> tuple[dict[str, Node], RunReport, State]: ...
+    def run_in_database(
+        self,
+        database: str,
+        inputs: Mapping[str, Node | str],
+        tables: Mapping[str, str],
+        scalars: Mapping[str, float],
+        formats: str | None,
+        steps: int | None,
+    ) -> tuple[dict[str, Node], int]: ...
 
 @final
 class Traced:

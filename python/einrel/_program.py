@@ -8,24 +8,36 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ._array import Array, node_of
+from ._array import Array, computed, node_of
 from ._compute import explain_options, run_options
 from ._native import Program as NativeProgram
 from ._native import RunReport, State, TensorInfo
 
 
-class Results(dict[str, Array]):
-    """The outputs of a run by name, also as attributes; `report` is what it took, `state` what goes on from it."""
+class Outputs(dict[str, Array]):
+    """Outputs by name, also as attributes."""
+
+    def __getattr__(self, name: str) -> Array:
+        if name in self:
+            return self[name]
+        raise AttributeError(f"there is no output {name!r}; the outputs are: {', '.join(self)}")
+
+
+class Results(Outputs):
+    """The outputs of a run; `report` is what it took, `state` what goes on from it."""
 
     def __init__(self, outputs: Mapping[str, Array], report: RunReport, state: State) -> None:
         super().__init__(outputs)
         self.report = report
         self.state = state
 
-    def __getattr__(self, name: str) -> Array:
-        if name in self:
-            return self[name]
-        raise AttributeError(f"there is no output {name!r}; the outputs are: {', '.join(self)}")
+
+class DatabaseResults(Outputs):
+    """The outputs of a run in a database that became no tables; `steps` is how many were done."""
+
+    def __init__(self, outputs: Mapping[str, Array], steps: int) -> None:
+        super().__init__(outputs)
+        self.steps = steps
 
 
 class Program:
@@ -94,6 +106,36 @@ class Program:
                 Array(node).compute()
         outputs, report, after = self._native.run(nodes, how)
         return Results({name: Array(node) for name, node in outputs.items()}, report, after)
+
+    def run_in_database(
+        self,
+        database: str,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        tables: Mapping[str, str] | None = None,
+        scalars: Mapping[str, float] | None = None,
+        formats: str | None = None,
+        steps: int | None = None,
+        **named: Any,
+    ) -> DatabaseResults:
+        """Computes where the data are, in one transaction: when it fails, the database is as before (docs/sql.md).
+
+        `database` is "sqlite:FILE". An input is "table:NAME", "query:SELECT ...", or an array that is brought; a state
+        begins with what is given for it. `tables` names the new tables that outputs become; the others come back.
+
+        >>> p = program("input A[i] : f64\\nZ[i] = A[i] + 1")
+        >>> p.run_in_database("sqlite::memory:", A=np.ones(2)).Z.tolist()
+        [2.0, 2.0]
+        """
+        given = {
+            name: value if isinstance(value, str) else computed(value)
+            for name, value in {**(inputs or {}), **named}.items()
+        }
+        outputs, done = self._native.run_in_database(
+            database, given, dict(tables or {}), dict(scalars or {}), formats, steps
+        )
+        return DatabaseResults({name: Array(node) for name, node in outputs.items()}, done)
 
     def steps(
         self,

@@ -6,22 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ._array import Array, node_of
+from ._array import computed
 from ._compute import Memory, bytes_of
 from ._native import Epoch, Node, TrainOptions, TrainResult
 from ._program import Program
 
 
-def _computed(value: Any) -> Node:
-    node = node_of(value)
-    if not node.is_computed:
-        Array(node).compute()
-    return node
-
-
 def _samples(given: Mapping[str, Any]) -> dict[str, Node | str]:
     """Arrays, and names of files."""
-    return {name: str(value) if isinstance(value, str | Path) else _computed(value) for name, value in given.items()}
+    return {name: str(value) if isinstance(value, str | Path) else computed(value) for name, value in given.items()}
 
 
 def train(
@@ -78,7 +71,7 @@ def train(
         "epochs": epochs,
         "test": _samples(test or {}),
         "hold_out": hold_out,
-        "inputs": {name: _computed(value) for name, value in (inputs or {}).items()},
+        "inputs": {name: computed(value) for name, value in (inputs or {}).items()},
         "scalars": dict(scalars or {}),
         "keep_last": keep_last,
         "seed": seed,

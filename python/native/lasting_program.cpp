@@ -172,6 +172,17 @@ api::TrainResult LastingProgram::train(const std::map<std::string, api::Samples>
   });
 }
 
+api::DatabaseResult LastingProgram::run_in_database(const std::string& database,
+                                                    const std::map<std::string, api::DatabaseInput>& inputs,
+                                                    api::DatabaseOptions options) {
+  const api::Program program = get();
+  const auto run = [program, database, inputs, options](const std::stop_token& stop) mutable {
+    options.stop = stop;
+    return api::run_in_database(program, database, inputs, options);
+  };
+  return watched<api::DatabaseResult>(run, false);
+}
+
 std::string LastingProgram::tell(const std::function<std::string(const api::Program&)>& what) {
   const auto told = [program = get(), what](const std::stop_token& /*planning cannot be stopped*/) {
     return what(program);

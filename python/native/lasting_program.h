@@ -1,5 +1,6 @@
 #pragma once
 
+#include <einrel/database.h>
 #include <einrel/program.h>
 #include <einrel/train.h>
 
@@ -29,6 +30,10 @@ class LastingProgram {
   api::RunResult run(const api::Inputs& inputs, api::RunOptions options);
   /// Trains it in the same way.
   api::TrainResult train(const std::map<std::string, api::Samples>& feeds, api::TrainOptions options);
+  /// Runs it in a database, in the same way but in this process alone.
+  api::DatabaseResult run_in_database(const std::string& database,
+                                      const std::map<std::string, api::DatabaseInput>& inputs,
+                                      api::DatabaseOptions options);
 
  private:
   std::function<api::Program()> again_;

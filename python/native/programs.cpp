@@ -112,6 +112,14 @@ class TextProgram {
     return program_.train(samples_of(feeds), options);
   }
 
+  nb::tuple run_in_database(const std::string& database, const std::map<std::string, GivenSamples>& inputs,
+                            const api::DatabaseOptions& options) {
+    const api::DatabaseResult result = program_.run_in_database(database, samples_of(inputs), options);
+    Nodes outputs;
+    for (const auto& [name, tensor] : result.outputs) outputs.emplace(name, node_of(tensor));
+    return nb::make_tuple(std::move(outputs), result.steps);
+  }
+
  private:
   LastingProgram program_;
 };
@@ -321,6 +329,16 @@ void bind_programs(nb::module_& module) {
       .def("plan", [](TextProgram& program, const api::ExplainOptions& how) { return planned(program.lasting(), how); })
       .def("html", [](TextProgram& program, const api::ExplainOptions& how) { return drawn(program.lasting(), how); })
       .def("train", &TextProgram::train)
+      .def(
+          "run_in_database",
+          [](TextProgram& program, const std::string& database, const std::map<std::string, GivenSamples>& inputs,
+             std::map<std::string, std::string> tables, std::map<std::string, double> scalars,
+             std::optional<std::string> formats, std::optional<std::int64_t> steps) {
+            return program.run_in_database(
+                database, inputs, {std::move(tables), std::move(scalars), std::move(formats), steps, {}});
+          },
+          nb::arg("database"), nb::arg("inputs"), nb::arg("tables"), nb::arg("scalars"), nb::arg("formats"),
+          nb::arg("steps"))
       .def("run", [](TextProgram& program, const Nodes& inputs, const api::RunOptions& options) {
         auto [result, outputs] = program.run(inputs, options);
         return nb::make_tuple(std::move(outputs), std::move(result.report), std::move(result.state));

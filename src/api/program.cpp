@@ -56,36 +56,8 @@ TensorInfo info_of(const Vertex& vertex, const std::vector<TensorInfo>& inputs) 
   return info;
 }
 
-/// What the checks need to know of a tensor that is given for an input.
-BoundInput bound_input(const std::string& name, const std::pair<DType, Shape>& type) {
-  return {make_shape(type.second),
-          std::string(name_of(type.first)),
-          {inside(type.first)},
-          fmt::format("the tensor given for {}", printable(name))};
-}
-
-CheckedProgram checked(const GivenProgram& given, const InputTypes& types, std::vector<Diagnostic> errors = {}) {
-  Environment environment{given.dims, {}};
-  for (const auto& [name, type] : types) environment.inputs[name] = bound_input(name, type);
-  return check(given.program, given.source, environment, std::move(errors));
-}
-
 std::string declaration(const TensorInfo& input) {
   return fmt::format("{}[{}] : {}", input.name, fmt::join(input.labels, ","), name_of(input.dtype));
-}
-
-Compiled compiled_for(const GivenProgram& given, const InputTypes& types) {
-  CheckedProgram program = checked(given, types);
-  if (program.graph) return compile(given.source.name(), std::move(*program.graph), {}, program.initial);
-  std::vector<std::string> missing;
-  for (const DeclaredInput& input : program.inputs) {
-    if (types.count(input.name) == 0) missing.push_back(declaration(info_of(input)));
-  }
-  throw UserError(fmt::format(
-      "{} leaves the extents of these labels open: {}; give them in dims{}", printable(given.source.name()),
-      fmt::join(program.unknown_extents, ", "),
-      missing.empty() ? ""
-                      : fmt::format(", or run it with the inputs that are missing: {}", fmt::join(missing, ", "))));
 }
 
 /// The inputs that a compiled program needs, those of initial values among them unless it has state already. Throws
@@ -113,24 +85,6 @@ Inputs needed_inputs(const Compiled& compiled, const Inputs& given, bool has_sta
   return needed;
 }
 
-/// bind_scalars, which speaks of the command's options where names do not fit.
-ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, double>& given) {
-  std::vector<std::string> known;
-  for (const ScalarDeclaration& scalar : graph.scalars) {
-    if (scalar.is_iteration) continue;
-    known.push_back(scalar.name);
-    if (!scalar.value && given.count(scalar.name) == 0)
-      throw UserError(fmt::format("scalar '{}' has no value: give it in the option 'scalars'", scalar.name));
-  }
-  for (const auto& [name, value] : given) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string near = did_you_mean(name, known);
-    throw UserError(fmt::format("the program has no scalar '{}'; {}", printable(name),
-                                !near.empty() ? near : fmt::format("its scalars are: {}", fmt::join(known, ", "))));
-  }
-  return bind_scalars(graph.scalars, given);
-}
-
 std::string text_of(const std::filesystem::path& path) {
   if (path.extension() == ".tra") {
     throw UserError(
@@ -149,6 +103,49 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+BoundInput bound_input(const std::string& name, const std::pair<DType, Shape>& type) {
+  return {make_shape(type.second),
+          std::string(name_of(type.first)),
+          {inside(type.first)},
+          fmt::format("the tensor given for {}", printable(name))};
+}
+
+CheckedProgram checked(const GivenProgram& given, const BoundInputs& inputs, std::vector<Diagnostic> errors) {
+  return check(given.program, given.source, {given.dims, inputs}, std::move(errors));
+}
+
+Compiled compiled_for(const GivenProgram& given, const BoundInputs& inputs, const std::vector<std::string>& wanted) {
+  CheckedProgram program = checked(given, inputs);
+  if (!program.graph) check_output_names(wanted, program.tensors);
+  if (program.graph) return compile(given.source.name(), std::move(*program.graph), wanted, program.initial);
+  std::vector<std::string> missing;
+  for (const DeclaredInput& input : program.inputs) {
+    if (inputs.count(input.name) == 0) missing.push_back(declaration(info_of(input)));
+  }
+  throw UserError(fmt::format(
+      "{} leaves the extents of these labels open: {}; give them in dims{}", printable(given.source.name()),
+      fmt::join(program.unknown_extents, ", "),
+      missing.empty() ? ""
+                      : fmt::format(", or run it with the inputs that are missing: {}", fmt::join(missing, ", "))));
+}
+
+ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, double>& given) {
+  std::vector<std::string> known;
+  for (const ScalarDeclaration& scalar : graph.scalars) {
+    if (scalar.is_iteration) continue;
+    known.push_back(scalar.name);
+    if (!scalar.value && given.count(scalar.name) == 0)
+      throw UserError(fmt::format("scalar '{}' has no value: give it in the option 'scalars'", scalar.name));
+  }
+  for (const auto& [name, value] : given) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string near = did_you_mean(name, known);
+    throw UserError(fmt::format("the program has no scalar '{}'; {}", printable(name),
+                                !near.empty() ? near : fmt::format("its scalars are: {}", fmt::join(known, ", "))));
+  }
+  return bind_scalars(graph.scalars, given);
+}
 
 const Compiled& require_extents(const std::shared_ptr<Version>& declared, const SourceText& source,
                                 const std::vector<TensorInfo>& inputs, const std::string& what) {
@@ -218,8 +215,12 @@ RunResult Program::run(const Inputs& inputs, const RunOptions& options) const {
     std::shared_ptr<Version> version = data_->versions->find(inputs);
     if (!version) {
       InputTypes types;
-      for (const auto& [name, input] : inputs) types[name] = {input.dtype(), input.shape()};
-      version = data_->versions->get(types, [&] { return compiled_for(data_->given, types); });
+      BoundInputs bound;
+      for (const auto& [name, input] : inputs) {
+        types[name] = {input.dtype(), input.shape()};
+        bound[name] = bound_input(name, types[name]);
+      }
+      version = data_->versions->get(types, [&] { return compiled_for(data_->given, bound); });
     }
     const Compiled& compiled = version->compiled();
     return run_version({*version, data_->given.source, needed_inputs(compiled, inputs, options.state.has_value()),

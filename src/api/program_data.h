@@ -5,11 +5,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/versions.h"
 #include "base/source.h"
 #include "einsum/build/program.h"
+#include "einsum/check.h"
+#include "engine/compile.h"
 
 namespace einrel::api {
 
@@ -35,6 +38,21 @@ struct Program::Data {
 struct ProgramAccess {
   static const GivenProgram& given(const Program& program) { return program.data_->given; }
 };
+
+using BoundInputs = std::map<std::string, BoundInput>;
+
+/// What the checks need to know of a tensor that is given for an input.
+BoundInput bound_input(const std::string& name, const std::pair<DType, Shape>& type);
+
+/// The program as it is for these inputs. Throws as `check` does.
+CheckedProgram checked(const GivenProgram& given, const BoundInputs& inputs, std::vector<Diagnostic> errors = {});
+/// The same, compiled; `wanted` are outputs besides its own. Throws UserError where extents are open, or one is
+/// unknown.
+Compiled compiled_for(const GivenProgram& given, const BoundInputs& inputs,
+                      const std::vector<std::string>& wanted = {});
+
+/// bind_scalars, which speaks of the command's options where names do not fit.
+ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, double>& given);
 
 /// Throws UserError unless all extents are known; `what` is what cannot be had without.
 const Compiled& require_extents(const std::shared_ptr<Version>& declared, const SourceText& source,

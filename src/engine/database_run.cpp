@@ -63,7 +63,8 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
     : database_(path_of(request.database)),
       tables_(request.tables),
       formats_(request.formats ? sql::parse_formats(*request.formats) : sql::Formats{}),
-      steps_(request.steps) {
+      steps_(request.steps),
+      stop_(request.stop) {
   check_names(front.name, request, front.tensors);
   open_tables(front, request);
   std::map<std::string, BoundInput> types;
@@ -118,6 +119,10 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
         if (tensor.type.shape != vertex.bound)  // of an input compiling has looked at it
           throw UserError(fmt::format("{} is {}, but the state {} is {}", tensor.type.origin,
                                       to_string(tensor.type.shape), vertex.name, to_string(vertex.bound)));
+        const auto& types = tensor.type.readable_as;
+        if (std::find(types.begin(), types.end(), vertex.dtype) == types.end())
+          throw UserError(fmt::format("{} is {}, but the state {} is {}", tensor.type.origin, tensor.type.stored_type,
+                                      vertex.name, name_of(vertex.dtype)));
         inputs_.emplace(vertex.name, tensor.read(vertex.dtype));
       } else if (states.count(vertex.name) == 0) {
         missing.push_back(fmt::format("missing {0}; give {1} as {1}=table:NAME, {1}='query:SELECT ...' or a file",
@@ -139,7 +144,8 @@ sql::DatabaseResults DatabaseProgram::run() {
                               .outputs = tables_,
                               .formats = formats_,
                               .initial = compiled_.initial ? &compiled_.initial->graph : nullptr,
-                              .steps = steps_});
+                              .steps = steps_,
+                              .stop = stop_});
 }
 
 }  // namespace einrel

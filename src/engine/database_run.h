@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <variant>
@@ -35,6 +36,7 @@ struct DatabaseRequest {
   ScalarBindings scalars = {};
   std::optional<std::string> formats = {};  ///< "A=row-strip-100,tile-500"
   std::int64_t steps = 1;                   ///< of a program with state, at most
+  std::stop_token stop = {};                ///< once it is asked for, the run ends with RunError
 };
 
 /// Throws UserError for a database, formats or an empty table's name that cannot be, without opening anything.
@@ -73,6 +75,7 @@ class DatabaseProgram {
   std::vector<std::pair<std::string, std::string>> tables_;
   sql::Formats formats_;
   std::int64_t steps_;
+  std::stop_token stop_;
 };
 
 }  // namespace einrel

@@ -79,8 +79,15 @@ class StepByStep {
   }
 
  private:
+  void execute(const Script& script) {
+    for (const Statement& statement : script) {
+      if (run_.stop.stop_requested()) throw RunError("the run was stopped");
+      database_.execute(statement.text);
+    }
+  }
+
   void drop(const std::vector<std::string>& tables) {
-    for (const std::string& table : tables) database_.execute("DROP TABLE " + temporary(table));
+    for (const std::string& table : tables) execute({{"", "DROP TABLE " + temporary(table)}});
   }
 
   /// Names that no table has.
@@ -99,9 +106,7 @@ class StepByStep {
     for (const std::int64_t each : kept.parts) cut.push_back({each, 1});
     const DatabaseInput& input = run_.inputs.at(vertex.name);
     if (const auto* const table = std::get_if<UserTable>(&input)) {
-      for (const Statement& statement :
-           gather_script(*table, vertex.name, vertex.dtype, vertex.bound, cut, temporary(kept.name)))
-        database_.execute(statement.text);
+      execute(gather_script(*table, vertex.name, vertex.dtype, vertex.bound, cut, temporary(kept.name)));
     } else {
       const Relation chunks = cut_tensor(std::get<Tensor>(input), cut_of_all(cut));
       database_.store_chunks(temporary(kept.name), chunks, cut.size());
@@ -169,7 +174,7 @@ class StepByStep {
     }
     TableNames made = names();
     ChunkScript script = vertex_script(graph, run_.formats, cuts, scalars, stored, made, database_.kernels());
-    for (const Statement& statement : script.statements) database_.execute(statement.text);
+    execute(script.statements);
     step_tables_ = made.given();
     return script;
   }
@@ -192,8 +197,7 @@ class StepByStep {
         for (const std::string& table : step_tables_) free.fresh(table);
         for (const auto& [name, table] : next) free.fresh(table.name);
         kept.name = free.fresh(output);
-        database_.execute(
-            fmt::format("CREATE TABLE {} AS SELECT * FROM {}", temporary(kept.name), made.tables.at(output)));
+        execute({{"", fmt::format("CREATE TABLE {} AS SELECT * FROM {}", temporary(kept.name), made.tables.at(output))}});
       }
       next.emplace(graph[state.now].name, std::move(kept));
     }
@@ -221,7 +225,7 @@ class StepByStep {
   void put_out(const ChunkScript& made, std::map<std::string, Tensor>& tensors) {
     std::vector<std::pair<std::string, std::string>> tables;
     for (const auto& [tensor, table] : run_.outputs) tables.emplace_back(tensor, file_table(table));
-    for (const Statement& statement : scatter_outputs(run_.graph, made, tables)) database_.execute(statement.text);
+    execute(scatter_outputs(run_.graph, made, tables));
     for (const VertexId id : said_outputs(run_.graph)) {
       const std::string& name = run_.graph[id].name;
       const bool is_table =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,6 +26,8 @@ struct DatabaseRun {
   /// to do at most.
   const EinGraph* initial = nullptr;
   std::int64_t steps = 1;
+  /// Once it is asked for, the run ends with RunError before its next statement, and the database is as before.
+  std::stop_token stop = {};
 };
 
 /// What a run leaves.

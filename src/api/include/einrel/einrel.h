@@ -22,11 +22,13 @@
 /// - Expression, Variable, Label (expression.h): programs written as C++ expressions
 /// - Ranks (ranks.h): processes that mpirun started together; planners, calibrate (planning.h)
 /// - train (train.h): a program with state, trained on samples
+/// - run_in_database (database.h): a program that runs where data are
 /// - UserError, RunError, Bug (error.h): what is thrown
 ///
 /// How to install and link it, and more of it in one piece: docs/cpp.md of the source.
 #pragma once
 
+#include <einrel/database.h>
 #include <einrel/error.h>
 #include <einrel/expression.h>
 #include <einrel/input.h>
@@ -86,6 +88,11 @@ using api::Samples;
 using api::train;
 using api::TrainOptions;
 using api::TrainResult;
+
+using api::DatabaseInput;
+using api::DatabaseOptions;
+using api::DatabaseResult;
+using api::run_in_database;
 
 using api::adam;
 using api::adamw;

@@ -1,0 +1,150 @@
+"""Programs that run in a database, against NumPy and SQLite's own shell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import einrel as er
+
+Shop = tuple[Path, NDArray[np.float64]]
+PRODUCT = "input X[i,j] : f64\ninput Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    file = tmp_path / "shop.db"
+    x = np.random.default_rng(1).standard_normal((9, 4))
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE samples (id INTEGER PRIMARY KEY, a, b, c, d)")
+        values = [(7 * i, *map(float, row)) for i, row in enumerate(x)]
+        connection.executemany("INSERT INTO samples VALUES (?, ?, ?, ?, ?)", values)
+    connection.close()
+    return file, x
+
+
+def rows(file: Path, query: str) -> list[Any]:
+    connection = sqlite3.connect(file)
+    found = connection.execute(query).fetchall()
+    connection.close()
+    return found
+
+
+def test_queries_and_arrays_are_inputs(shop: Shop) -> None:
+    file, x = shop
+    y = np.random.default_rng(2).standard_normal((4, 5))
+    program = er.program(PRODUCT)
+    query = "query:SELECT a, b, c, d FROM samples ORDER BY id"
+    result = program.run_in_database(f"sqlite:{file}", X=query, Y=y)
+    np.testing.assert_allclose(np.asarray(result.Z), x @ y, rtol=1e-12)
+    assert result.steps == 1
+    lazy = er.asarray(y) * 2
+    result = program.run_in_database(
+        f"sqlite:{file}", {"X": query}, Y=lazy, tables={"Z": "scores"}, formats="X=row,tile-2"
+    )
+    assert result == {}
+    found = np.zeros((9, 5))
+    for i, k, value in rows(file, "SELECT i, k, value FROM scores"):
+        found[i, k] = value
+    np.testing.assert_allclose(found, 2 * x @ y, rtol=1e-12)
+
+
+def test_states_go_on_in_the_database(shop: Shop) -> None:
+    file, x = shop
+    y = np.sign(x[:, 0])
+    program = er.program(
+        "input X[b,f] : f64, Y[b] : f64\nscalar eta = 0.5\ndims f=4\nstate W[f] = f64(0)\n"
+        "E[b] = (sum[f] X[b,f] * W[f]) - Y[b]\n"
+        "loss[] = mean[b] sq(E[b])\nminimize loss over W by sgd(eta)\noutput loss, next_W\n"
+    )
+    samples = "query:SELECT a, b, c, d FROM samples ORDER BY id"
+    result = program.run_in_database(
+        f"sqlite:{file}", X=samples, Y=y, steps=6, scalars={"eta": 0.1}, tables={"next_W": "w"}
+    )
+    w = np.zeros(4)
+    for _ in range(6):
+        loss = np.mean((x @ w - y) ** 2)
+        w = w - 0.1 * 2 * x.T @ (x @ w - y) / 9
+    assert result.steps == 6
+    np.testing.assert_allclose(float(result.loss), loss, rtol=1e-12)
+    np.testing.assert_allclose([value for _, value in sorted(rows(file, "SELECT * FROM w"))], w, rtol=1e-12)
+    more = program.run_in_database(f"sqlite:{file}", X=x, Y=y, W="table:w", scalars={"eta": 0.1})
+    np.testing.assert_allclose(float(more.loss), np.mean((x @ w - y) ** 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "words"),
+    [
+        ({"X": "query:SELECT a, b, nullif(c, c), d FROM samples", "Y": np.eye(4)}, {}, ["NULL", "column=2"]),
+        ({"X": "samples", "Y": np.eye(4)}, {}, ["X is given as 'samples'", "table:NAME"]),
+        ({"X": "table:nowhere", "Y": np.eye(4)}, {}, ["no table 'nowhere'"]),
+        ({"X": np.eye(4)}, {}, ["missing", "Y[j,k] : f64"]),
+        ({"X": np.eye(4), "Y": np.eye(4), "Q": np.eye(4)}, {}, ["no input 'Q'"]),
+        ({"X": np.eye(4), "Y": np.eye(3)}, {}, ["X", "Y", "4", "3"]),
+        ({"X": np.eye(4, dtype="f"), "Y": np.eye(4)}, {}, ["f32", "X"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"tables": {"Z": "samples"}}, ["'samples' already"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"tables": {"Q": "new"}}, ["Q"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"formats": "X=rows"}, ["no format 'rows'"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"steps": 2}, ["steps", "state"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"scalars": {"eta": 1.0}}, ["no scalar 'eta'"]),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_changes(
+    shop: Shop, inputs: dict[str, Any], options: dict[str, Any], words: list[str]
+) -> None:
+    file, _ = shop
+    before = file.read_bytes()
+    with pytest.raises(er.ProgramError) as raised:
+        er.program(PRODUCT).run_in_database(f"sqlite:{file}", inputs, **options)
+    for word in words:
+        assert word in str(raised.value)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("database", ["shop.db", "sqlite:", "oracle:x", "sqlite:/nowhere/at/all.db"])
+def test_databases_that_are_none(database: str) -> None:
+    with pytest.raises((er.ProgramError, er.RunError), match="database|sqlite"):
+        er.program(PRODUCT).run_in_database(database, X=np.eye(4), Y=np.eye(4))
+
+
+def test_an_interrupted_run_leaves_the_database(shop: Shop) -> None:
+    file, _ = shop
+    before = file.read_bytes()
+    program = er.program("state x[] = f64(1)\nnext x[] = x[] + 1\noutput next_x\n")
+    before_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            program.run_in_database(f"sqlite:{file}", steps=10**9, tables={"next_x": "counted"})
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before_handler)
+    time.sleep(0.2)  # for the statement that was under way
+    assert file.read_bytes() == before
+    assert rows(file, "SELECT name FROM sqlite_master WHERE name = 'counted'") == []
+
+
+def test_two_threads_run_at_a_time(shop: Shop) -> None:
+    file, x = shop
+    results: dict[int, Any] = {}
+
+    def run(name: int) -> None:
+        results[name] = np.asarray(er.program(PRODUCT).run_in_database(f"sqlite:{file}", X=x, Y=np.eye(4)).Z)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(4):
+        np.testing.assert_array_equal(results[i], x)

@@ -1,0 +1,59 @@
+#include <einrel/database.h>
+#include <einrel/error.h>
+#include <fmt/format.h>
+
+#include "api/border.h"
+#include "api/program_data.h"
+#include "api/tensor_data.h"
+#include "engine/database_run.h"
+
+namespace einrel::api {
+namespace {
+
+DatabaseSource source_of(const std::string& name, const DatabaseInput& input) {
+  if (const auto* const text = std::get_if<std::string>(&input)) {
+    if (is_in_database(*text)) return *text;
+    throw UserError(
+        fmt::format("{0} is given as '{1}'; it is table:NAME, 'query:SELECT ...' or a tensor", name, *text));
+  }
+  const auto& tensor = std::get<Tensor>(input);
+  return OutsideTensor{bound_input(name, {tensor.dtype(), tensor.shape()}),
+                       [elements = TensorAccess::inside(tensor)](einrel::DType /*its own*/) { return elements; }};
+}
+
+}  // namespace
+
+DatabaseResult run_in_database(const Program& program, const std::string& database,
+                               const std::map<std::string, DatabaseInput>& inputs, const DatabaseOptions& options) {
+  return at_border([&] {
+    const GivenProgram& given = ProgramAccess::given(program);
+    DatabaseRequest request{.database = database, .inputs = {}};
+    for (const auto& [name, input] : inputs) request.inputs.emplace(name, source_of(name, input));
+    std::vector<std::string> wanted;
+    for (const auto& [tensor, table] : options.tables) {
+      request.tables.emplace_back(tensor, table);
+      wanted.push_back(tensor);
+    }
+    request.scalars = options.scalars;
+    request.formats = options.formats;
+    request.steps = options.steps.value_or(1);
+    request.stop = options.stop;
+    if (request.steps < 1) throw UserError("the option 'steps' is 1 or more");
+    check_request(request);
+    const CheckedProgram declared = checked(given, {});
+    const auto compile_for = [&](const std::map<std::string, BoundInput>& types) {
+      Compiled compiled = compiled_for(given, types, wanted);
+      if (options.steps && compiled.graph.steps.states.empty())
+        throw UserError("the option 'steps' is for programs with state, which this one has not");
+      return compiled;
+    };
+    DatabaseProgram there({given.source.name(), declared.inputs, declared.tensors, compile_for, bound_scalars},
+                          request);
+    const sql::DatabaseResults results = there.run();
+    DatabaseResult result{.outputs = {}, .steps = results.steps};
+    for (const auto& [name, tensor] : results.tensors) result.outputs.emplace(name, TensorAccess::outside(tensor));
+    return result;
+  });
+}
+
+}  // namespace einrel::api

@@ -1,0 +1,43 @@
+/// @file
+/// Programs that run in a database.
+#pragma once
+
+#include <einrel/program.h>
+#include <einrel/tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <variant>
+
+namespace einrel::api {
+
+/// An input of a run in a database: a tensor that is brought, or "table:NAME" or "query:SELECT ..." there.
+using DatabaseInput = std::variant<Tensor, std::string>;
+
+/// How to run in a database.
+struct DatabaseOptions {
+  std::map<std::string, std::string> tables = {};  ///< tensors, and the new tables that they become
+  std::map<std::string, double> scalars = {};      ///< the program's; those with a default may be left out
+  std::optional<std::string> formats = {};         ///< how tensors are cut: "A=row-strip-100,tile-500" (docs/sql.md)
+  std::optional<std::int64_t> steps = {};          ///< of a program with state, at most; else one
+  /// Once it is asked for, the run ends with RunError before its next statement.
+  std::stop_token stop = {};
+};
+
+/// What a run in a database gives.
+struct DatabaseResult {
+  std::map<std::string, Tensor> outputs;  ///< those that became no tables, by name
+  std::int64_t steps = 1;                 ///< that were done
+};
+
+/// Runs a program where data are, in one transaction: when it fails, the database is as before. `database` is
+/// "sqlite:FILE"; `inputs` may also name states, which then begin with that. Tables and queries are those that
+/// `einrel run --database` takes (docs/sql.md). Throws UserError for data that are no tensor (a NULL, a hole, a key
+/// that is there twice), naming table, column and key; for a table that is there already; and as Program::run does.
+DatabaseResult run_in_database(const Program& program, const std::string& database,
+                               const std::map<std::string, DatabaseInput>& inputs, const DatabaseOptions& options = {});
+
+}  // namespace einrel::api

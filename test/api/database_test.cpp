@@ -1,0 +1,64 @@
+#include <einrel/einrel.h>
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "errors.h"
+
+namespace {
+
+using einrel::DatabaseResult;
+using einrel::Program;
+using einrel::run_in_database;
+using einrel::Tensor;
+using einrel::test::message_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// An empty file is an empty database.
+class InDatabase : public testing::Test {
+ protected:
+  InDatabase() {
+    path_ = std::filesystem::temp_directory_path() /
+            (std::string("einrel-") + testing::UnitTest::GetInstance()->current_test_info()->name() + ".db");
+    const std::ofstream made(path_, std::ios::trunc);
+  }
+  ~InDatabase() override { std::filesystem::remove(path_); }
+
+  std::string database() const { return "sqlite:" + path_.string(); }
+
+  std::filesystem::path path_;
+  Program product_ = Program::parse("input X[i,j], Y[j]\nZ[i] = sum[j] X[i,j] * Y[j]\n");
+  Tensor x_{{2, 2}, std::vector<float>{1, 2, 3, 4}};
+  Tensor y_{{2}, std::vector<float>{10, 1}};
+};
+
+TEST_F(InDatabase, OutputsBecomeTablesThatAreInputs) {
+  const DatabaseResult made = run_in_database(product_, database(), {{"X", x_}, {"Y", y_}}, {.tables = {{"Z", "z"}}});
+  EXPECT_TRUE(made.outputs.empty());
+  const DatabaseResult again = run_in_database(product_, database(), {{"X", x_}, {"Y", "table:z"}});
+  EXPECT_THAT(again.outputs.at("Z").values<float>(), ElementsAre(12 + 2 * 34, 3 * 12 + 4 * 34));
+}
+
+TEST_F(InDatabase, StepsGoOn) {
+  const Program doubling = Program::parse("input A[i]\nstate x[i] = A[i]\nnext x[i] = 2 * x[i]\noutput next_x\n");
+  const DatabaseResult made =
+      run_in_database(doubling, database(), {{"A", y_}}, {.tables = {{"next_x", "x"}}, .steps = 3});
+  EXPECT_EQ(made.steps, 3);
+  const DatabaseResult more = run_in_database(doubling, database(), {{"A", y_}, {"x", "table:x"}});
+  EXPECT_THAT(more.outputs.at("next_x").values<float>(), ElementsAre(160, 16));
+}
+
+TEST_F(InDatabase, WhatIsWrongIsSaid) {
+  EXPECT_THAT(message_of([&] { run_in_database(product_, path_.string(), {}); }), HasSubstr("sqlite:FILE"));
+  EXPECT_THAT(message_of([&] { run_in_database(product_, database(), {{"X", x_}}); }), HasSubstr("missing input Y"));
+  EXPECT_THAT(message_of([&] {
+                run_in_database(product_, database(), {{"X", x_}, {"Y", "table:none"}});
+              }),
+              HasSubstr("no table 'none'"));
+}
+
+}  // namespace
