@@ -27,13 +27,19 @@ def has_scalapack():
     return any(Path("/usr/lib").glob("*/libscalapack-openmpi.so"))
 
 
-def core_types():
-    """What OpenBLAS is told: nothing, and the best when it does not see that for itself."""
-    best = workers.best_core_type()
+def core_seen():
+    """What OpenBLAS takes this processor for; None without OpenBLAS."""
     started = subprocess.run([sys.executable, "-c", "import numpy"], env=workers.environment() | {"OPENBLAS_VERBOSE": "2"},
                              capture_output=True, text=True, check=True)
     seen = re.search(r"Core: (\S+)", started.stdout + started.stderr)
-    return [None] if best is None or seen is None or seen.group(1).lower() == best.lower() else [None, best]
+    return seen and seen.group(1)
+
+
+def core_types():
+    """What OpenBLAS is told: nothing, and the best when it does not see that for itself."""
+    best = workers.best_core_type()
+    seen = core_seen()
+    return [None] if best is None or seen is None or seen.lower() == best.lower() else [None, best]
 
 
 def launcher(ranks):
