@@ -154,8 +154,9 @@ std::size_t threads_of(const std::string& given, const Job& job) {
 
 std::size_t parse_times(const std::string& option, const std::string& given) {
   const char* const wanted = "a whole number of 1 or more";
-  const auto times = parse_number<std::size_t>(option + " ", given, wanted);
-  if (times < 1) throw UserError(fmt::format("{0} {1}: '{1}' is not {2}", option, printable(given), wanted));
+  const std::string before = option.ends_with('=') ? option : option + " ";
+  const auto times = parse_number<std::size_t>(before, given, wanted);
+  if (times < 1) throw UserError(fmt::format("{0}{1}: '{1}' is not {2}", before, printable(given), wanted));
   return times;
 }
 

@@ -401,7 +401,7 @@ class Refused(TrainTest):
         self.refuse_training("--batch", "b=101", mentions=["101", "100 samples", "--keep-last"])
         self.refuse_training("--batch", "q=10", mentions=["'q'", "X[b,f]"])
         self.refuse_training("--batch", "10", mentions=["--batch"])
-        self.refuse_training("--batch", "b=0", mentions=["--batch b", "1 or more"])
+        self.refuse_training("--batch", "b=0", mentions=["--batch b=0", "1 or more"])
         self.refuse_training("--batch", "b=10", "--report", "los", mentions=["did you mean 'loss'"])
         self.refuse_training("--batch", "b=10", "--report", "Z", mentions=["(10, 3)"])
         self.refuse_training("--batch", "b=10", "--calibrate-with", "10", mentions=["--calibrate-with", "--hold-out"])
