@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "engine/choose_formats.h"
 #include "engine/compile.h"
 #include "engine/report/summary.h"
 #include "engine/scalars.h"
@@ -151,7 +152,7 @@ void say(const Destinations& destinations, const EinGraph& graph, const std::map
 void check_database_options(const DatabaseArguments& arguments) {
   path_of(arguments.database);
   if (is_tra(arguments.program)) throw UserError("--database runs .ein programs");
-  if (!arguments.formats.empty() && sql::parse_formats(arguments.formats).is_element)
+  if (!arguments.formats.empty() && parse_formats(arguments.formats).is_element)
     throw UserError("--formats element is what einrel sql prints; in a database the functions of Einrel compute");
   parse_dims(arguments.dims);
   parse_scalars(arguments.scalars);
@@ -168,12 +169,12 @@ void run_in_database(const DatabaseArguments& arguments) {
   const Compiled compiled = compile_for(database, bound, arguments, source, declared, destinations.wanted);
   check_files(destinations, compiled.graph);
   const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, parse_scalars(arguments.scalars));
-  sql::DatabaseRun run{.graph = compiled.graph,
-                       .scalars = scalars,
-                       .inputs = database_inputs(bound, compiled),
-                       .outputs = destinations.tables,
-                       .formats = {}};
-  if (!arguments.formats.empty()) run.formats = sql::parse_formats(arguments.formats);
+  const Formats formats = arguments.formats.empty() ? Formats{} : parse_formats(arguments.formats);
+  const sql::DatabaseRun run{.graph = compiled.graph,
+                             .scalars = scalars,
+                             .inputs = database_inputs(bound, compiled),
+                             .outputs = destinations.tables,
+                             .chunked = chunked_graph(compiled.graph, choose_formats(compiled.graph, formats))};
   const std::map<std::string, Tensor> results = sql::run(database, run);
   std::vector<std::pair<FileRef, Tensor>> files;
   for (const auto& [name, file] : destinations.files) files.emplace_back(file, results.at(name));

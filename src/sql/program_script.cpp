@@ -11,15 +11,10 @@
 namespace einrel::sql {
 namespace {
 
-Remarks remarks_of(const EinGraph& graph, const Formats& formats) {
+Remarks remarks_of(const EinGraph& graph, const ChunkedGraph& chunked) {
   Remarks remarks;
-  for (const Vertex& vertex : graph.vertices) {
-    const auto named = formats.tensors.find(vertex.name);
-    remarks[vertex.name] = {formula(vertex, graph),
-                            named != formats.tensors.end()
-                                ? fmt::format("{}, as --formats says", named->second.name)
-                                : fmt::format("chunks of at most {} along each dimension", formats.most_extent)};
-  }
+  for (const Vertex& vertex : graph.vertices)
+    remarks[vertex.name] = {formula(vertex, graph), chunked.reasons.at(vertex.name)};
   return remarks;
 }
 
@@ -41,10 +36,9 @@ std::vector<std::string> dimension_names(const Vertex& vertex) {
   return names;
 }
 
-ChunkScript program_script(const EinGraph& graph, const Formats& formats, const ScalarBindings& scalars,
+ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                            const Tables& tables, TableNames& names, KernelTable& kernels) {
-  const GraphCuts cuts = cuts_for(graph, formats);
-  const TraExpr program = from_einsum(graph, cuts);
+  const TraExpr program = from_einsum(graph, chunked.cuts);
   Script script;
   std::map<std::string, std::string> inputs = tables.stored;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
@@ -52,12 +46,12 @@ ChunkScript program_script(const EinGraph& graph, const Formats& formats, const 
     const auto table = tables.inputs.find(vertex.name);
     if (!is_input(vertex) || table == tables.inputs.end()) continue;
     std::vector<DimensionCut> cut;
-    for (const std::int64_t parts : cuts.parts[v]) cut.push_back({parts, 1});
+    for (const std::int64_t parts : chunked.cuts.parts[v]) cut.push_back({parts, 1});
     const std::string made = "temp." + quoted(names.fresh(vertex.name));
     append(script, gather_script(table->second, vertex.name, vertex.dtype, vertex.bound, cut, made));
     inputs[vertex.name] = made;
   }
-  ChunkScript whole = chunk_script(program, inputs, scalars, remarks_of(graph, formats), names, kernels);
+  ChunkScript whole = chunk_script(program, inputs, scalars, remarks_of(graph, chunked), names, kernels);
   append(script, std::move(whole.statements));
   for (const auto& [name, table] : tables.outputs) {
     const auto vertex = std::find_if(graph.outputs.begin(), graph.outputs.end(),

@@ -75,7 +75,6 @@ std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run) {
   TableNames names(taken);
   Tables tables;
   for (const auto& [tensor, table] : run.outputs) tables.outputs.emplace_back(tensor, file_table(table));
-  const GraphCuts cuts = cuts_for(run.graph, run.formats);
   for (std::size_t v = 0; v < run.graph.vertices.size(); ++v) {
     const Vertex& vertex = run.graph.vertices[v];
     if (!is_input(vertex)) continue;
@@ -85,12 +84,12 @@ std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run) {
       continue;
     }
     std::vector<DimensionCut> cut;
-    for (const std::int64_t parts : cuts.parts[v]) cut.push_back({parts, 1});
+    for (const std::int64_t parts : run.chunked.cuts.parts[v]) cut.push_back({parts, 1});
     const std::string stored = "temp." + quoted(names.fresh(vertex.name));
     database.store_chunks(stored, cut_tensor(std::get<Tensor>(input), cut_of_all(cut)), cut.size());
     tables.stored[vertex.name] = stored;
   }
-  const ChunkScript script = program_script(run.graph, run.formats, run.scalars, tables, names, database.kernels());
+  const ChunkScript script = program_script(run.graph, run.chunked, run.scalars, tables, names, database.kernels());
   for (const Statement& statement : script.statements) database.execute(statement.text);
   std::map<std::string, Tensor> results;
   for (const VertexId id : run.graph.outputs) {

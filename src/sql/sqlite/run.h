@@ -20,7 +20,7 @@ struct DatabaseRun {
   const ScalarBindings& scalars;
   std::map<std::string, DatabaseInput> inputs;               ///< by the name of the vertex
   std::vector<std::pair<std::string, std::string>> outputs;  ///< tensors, and the tables that they become
-  Formats formats = {};
+  ChunkedGraph chunked;
 };
 
 /// "table:NAME" or "query:SELECT ..." as columns of a tensor with these labels. Throws UserError when there is no such
