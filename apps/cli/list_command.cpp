@@ -11,6 +11,7 @@
 #include "machine/machines.h"
 #include "output.h"
 #include "plan/planner.h"
+#include "tra/formats.h"
 
 namespace einrel::cli {
 namespace {
@@ -31,6 +32,20 @@ void list_machines() {
   }
 }
 
+void list_formats() {
+  for (const Format& format : all_formats())
+    print(fmt::format("{:<18} a chunk is {}\n", format.name, chunk_text(format)));
+  print(
+      "\nWith other numbers, too: row-strip-250. A vector's rows are its one dimension; a tensor of more dimensions "
+      "has\n"
+      "rows and columns in its last two.\n"
+      "\ntransformations\n"
+      "from each format to each other one, by one query: where chunks have to be cut, into the pieces that new chunks "
+      "are\n"
+      "made of; where they have to be put together, one new chunk of all its pieces. What has the same chunks is not\n"
+      "transformed: a matrix of 10 rows is the same in row-strip-10 as in single.\n");
+}
+
 }  // namespace
 
 void add_list_command(CLI::App& app) {
@@ -48,11 +63,12 @@ void add_list_command(CLI::App& app) {
   command->add_subcommand("rules", "the equivalence rules of the implementation algebra, with examples")->callback([] {
     print(rules_text());
   });
+  command->add_subcommand("formats", "how databases store matrices in chunks")->callback(list_formats);
   command->add_subcommand("machines", "what explain --machine plans for, and where the figures come from")
       ->callback(list_machines);
   command->callback([command] {
     if (command->get_subcommands().empty())
-      throw UserError("list what? write: einrel list functions, kernels, machines, planners, or rules");
+      throw UserError("list what? write: einrel list formats, functions, kernels, machines, planners, or rules");
   });
 }
 

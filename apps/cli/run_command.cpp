@@ -158,8 +158,10 @@ void add_run_command(CLI::App& app) {
   command->add_option("--database", arguments->database,
                       "sqlite:FILE: compute in a database; --in and --out then take table:NAME, --in also "
                       "'query:SELECT ...'");
-  command->add_option("--formats", arguments->formats,
-                      "TENSOR=FORMAT,...: how a database cuts tensors into chunks; tile-N for all others");
+  command->add_option(
+      "--formats", arguments->formats,
+      "TENSOR=FORMAT,...: how a database cuts tensors into chunks; others as it costs least, or all of them by "
+      "tile-N");
   command->callback([arguments, command] {
     if (arguments->database) return run_by_database(*arguments, *command);
     if (!arguments->formats.empty())

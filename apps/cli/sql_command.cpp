@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "commands.h"
+#include "engine/choose_formats.h"
 #include "engine/compile.h"
+#include "engine/report/formats_report.h"
 #include "engine/scalars.h"
 #include "output.h"
 #include "program_input.h"
@@ -20,6 +22,8 @@ struct SqlArguments {
   std::string program;
   std::string dialect = "sqlite";
   std::string formats;
+  bool explain = false;
+  bool json = false;
   std::vector<std::string> dims;
   std::vector<std::string> scalars;
 };
@@ -36,7 +40,7 @@ std::map<std::string, sql::UserTable> tables_of(const std::map<std::string, std:
 }
 
 sql::Script script_of(const Compiled& compiled, const std::map<std::string, std::vector<std::string>>& labels,
-                      const ScalarBindings& scalars, const sql::Formats& formats, sql::Dialect dialect) {
+                      const ScalarBindings& scalars, const Formats& formats, sql::Dialect dialect) {
   if (formats.is_element) return sql::plain_script(compiled.graph, labels, scalars, dialect);
   if (dialect != sql::Dialect::sqlite)
     throw UserError("only SQLite has functions that compute chunks; for other databases add --formats element");
@@ -45,13 +49,23 @@ sql::Script script_of(const Compiled& compiled, const std::map<std::string, std:
     tables.outputs.emplace_back(compiled.graph[id].name, sql::file_table(compiled.graph[id].name));
   sql::TableNames names;
   sql::KernelTable kernels;
-  return sql::program_script(compiled.graph, formats, scalars, tables, names, kernels).statements;
+  const sql::ChunkedGraph chunked = chunked_graph(compiled.graph, choose_formats(compiled.graph, formats));
+  return sql::program_script(compiled.graph, chunked, scalars, tables, names, kernels).statements;
+}
+
+/// The formats and what they cost.
+std::string explained(const SqlArguments& arguments, const Compiled& compiled, const Formats& formats) {
+  const ChosenFormats chosen = choose_formats(compiled.graph, formats);
+  return arguments.json ? formats_json(compiled, chosen) + "\n" : formats_text(compiled, chosen);
 }
 
 void print_script(const SqlArguments& arguments) {
   if (is_tra(arguments.program)) throw UserError("einrel sql takes .ein programs");
   const sql::Dialect dialect = sql::dialect_named(arguments.dialect);
-  const sql::Formats formats = arguments.formats.empty() ? sql::Formats{} : sql::parse_formats(arguments.formats);
+  const Formats formats = arguments.formats.empty() ? Formats{} : parse_formats(arguments.formats);
+  if (arguments.json && !arguments.explain) throw UserError("--json is for --explain; a script is SQL");
+  if (arguments.explain && formats.is_element)
+    throw UserError("--explain is of chunks; with --formats element there are none");
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = parse_and_check(source, {parse_dims(arguments.dims), {}});
   std::map<std::string, std::vector<std::string>> labels;
@@ -63,7 +77,9 @@ void print_script(const SqlArguments& arguments) {
   const Compiled compiled = compile(arguments.program, *std::move(checked.graph), {}, checked.initial);
   if (!compiled.graph.steps.states.empty())
     throw UserError(fmt::format("{} has state; einrel sql takes programs without", printable(source.name())));
-  const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, parse_scalars(arguments.scalars));
+  const ScalarBindings given = parse_scalars(arguments.scalars);
+  if (arguments.explain) return print(explained(arguments, compiled, formats));
+  const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, given);
   print(sql::to_text(script_of(compiled, labels, scalars, formats, dialect)));
 }
 
@@ -75,7 +91,10 @@ void add_sql_command(CLI::App& app) {
   command->add_option("PROGRAM", arguments->program, "a .ein file, or - for standard input")->required();
   command->add_option("--dialect", arguments->dialect, "sqlite, postgres or duckdb (default sqlite)");
   command->add_option("--formats", arguments->formats,
-                      "TENSOR=FORMAT,...: how tensors are cut into chunks; tile-N for all others, or element alone");
+                      "TENSOR=FORMAT,...: how tensors are cut into chunks; others as it costs least, or all of them "
+                      "by tile-N; or element alone");
+  command->add_flag("--explain", arguments->explain, "print the formats and what they cost instead");
+  command->add_flag("--json", arguments->json, "with --explain: one JSON object");
   command->add_option("--dim", arguments->dims, "LABEL=N: set the extent of a label")->allow_extra_args(false);
   command->add_option("--scalar", arguments->scalars, "NAME=X: set a scalar")->allow_extra_args(false);
   command->callback([arguments] { print_script(*arguments); });

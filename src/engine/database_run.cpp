@@ -41,6 +41,16 @@ void check_names(const std::string& program, const DatabaseRequest& request, con
   }
 }
 
+/// Those of tensors that the graph has.
+Formats formats_within(const Formats& formats, const EinGraph& graph) {
+  Formats within = formats;
+  std::erase_if(within.tensors, [&](const auto& format) {
+    return std::none_of(graph.vertices.begin(), graph.vertices.end(),
+                        [&](const Vertex& vertex) { return vertex.name == format.first; });
+  });
+  return within;
+}
+
 /// The labels that name the columns of a state's tables.
 std::vector<std::string> labels_of_state(const EinGraph& graph, const State& state) {
   return sql::dimension_names(state.next ? graph[graph.outputs[*state.next]] : graph[state.now]);
@@ -52,7 +62,7 @@ bool is_in_database(const std::string& source) { return source.starts_with("tabl
 
 void check_request(const DatabaseRequest& request) {
   path_of(request.database);
-  if (request.formats && sql::parse_formats(*request.formats).is_element)
+  if (request.formats && parse_formats(*request.formats).is_element)
     throw UserError("--formats element is what einrel sql prints; in a database the functions of Einrel compute");
   for (const auto& [tensor, table] : request.tables) {
     if (table.empty()) throw UserError(fmt::format("the table that {} becomes has no name", printable(tensor)));
@@ -62,7 +72,7 @@ void check_request(const DatabaseRequest& request) {
 DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& request)
     : database_(path_of(request.database)),
       tables_(request.tables),
-      formats_(request.formats ? sql::parse_formats(*request.formats) : sql::Formats{}),
+      formats_(request.formats ? parse_formats(*request.formats) : Formats{}),
       steps_(request.steps),
       stop_(request.stop) {
   check_names(front.name, request, front.tensors);
@@ -138,14 +148,21 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
 }
 
 sql::DatabaseResults DatabaseProgram::run() {
-  return sql::run(database_, {.graph = compiled_.graph,
-                              .scalars = scalars_,
-                              .inputs = inputs_,
-                              .outputs = tables_,
-                              .formats = formats_,
-                              .initial = compiled_.initial ? &compiled_.initial->graph : nullptr,
-                              .steps = steps_,
-                              .stop = stop_});
+  const auto chunked = [&](const EinGraph& graph, const Formats& formats) {
+    return chunked_graph(graph, choose_formats(graph, formats));
+  };
+  sql::DatabaseRun run{.graph = compiled_.graph,
+                       .scalars = scalars_,
+                       .inputs = inputs_,
+                       .outputs = tables_,
+                       .chunked = chunked(compiled_.graph, formats_),
+                       .steps = steps_,
+                       .stop = stop_};
+  if (compiled_.initial) {
+    const EinGraph& first = compiled_.initial->graph;
+    run.first.emplace(sql::FirstValues{first, chunked(first, formats_within(formats_, first))});
+  }
+  return sql::run(database_, run);
 }
 
 }  // namespace einrel

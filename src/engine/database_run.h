@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "einsum/check.h"
+#include "engine/choose_formats.h"
 #include "engine/compile.h"
 #include "sql/sqlite/run.h"
 
@@ -73,7 +74,7 @@ class DatabaseProgram {
   Compiled compiled_;
   ScalarBindings scalars_;
   std::vector<std::pair<std::string, std::string>> tables_;
-  sql::Formats formats_;
+  Formats formats_;
   std::int64_t steps_;
   std::stop_token stop_;
 };

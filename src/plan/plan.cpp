@@ -35,6 +35,10 @@ std::int64_t floor_power_of_two(std::int64_t value) {
 
 }  // namespace
 
+double bytes_of(const Vertex& tensor) {
+  return static_cast<double>(element_count(tensor.bound)) * static_cast<double>(size_of(tensor.dtype));
+}
+
 Plan whole_plan(const EinGraph& graph) {
   Plan plan{"single", 1, {}};
   for (const Vertex& vertex : graph.vertices)

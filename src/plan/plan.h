@@ -41,6 +41,9 @@ struct Plan {
 /// As many parts as sites along each label, numbered row-major.
 VertexPlan one_part_per_site(const PartitionVector& grid);
 
+/// Bytes of all elements of a tensor. As a double, since it may exceed 63 bits.
+double bytes_of(const Vertex& tensor);
+
 /// One part of everything, on one site: what runs in one process without a plan.
 Plan whole_plan(const EinGraph& graph);
 

@@ -11,6 +11,7 @@
 #include "einsum/scalar_value.h"
 #include "einsum/vertex_facts.h"
 #include "sql/key_sql.h"
+#include "tra/formats.h"
 #include "tra/infer.h"
 #include "tra/repartition.h"
 
@@ -117,32 +118,44 @@ class QueryOf {
   }
 
   /// Per dimension that changes, which pieces of the old chunks make up the new ones: (old chunk, new chunk, where the
-  /// piece begins in each, its extent).
+  /// piece begins in each, its extent). Where each new chunk is one piece, nothing is put together; where each old
+  /// chunk is one, nothing is cut. Else pieces are kept before they are sorted, which would be done with all of the old
+  /// chunk beside each.
   std::string operator()(const Repartition& op) const {
     const Shape bound = tensor_bound(type(0));
-    std::string keys;
-    std::vector<std::string> groups;
+    std::vector<std::string> keys;
     std::string boxes;
-    std::string places;
+    std::vector<std::string> places;
     std::string joins;
+    bool is_cut = false;
+    bool is_put_together = false;
     for (std::size_t d = 0; d < bound.size(); ++d) {
       const bool changes = op.from[d] != op.to[d] && bound[d] != Extent(0);
-      if (changes) {
-        joins += fmt::format(" JOIN ({}) AS p{} ON x.k{} = p{}.old", pieces(bound[d], op.from[d], op.to[d]), d, d, d);
-        keys += fmt::format("p{0}.new AS k{0}, ", d);
-        groups.push_back(fmt::format("p{}.new", d));
-        boxes += fmt::format(", p{0}.begin, p{0}.extent", d);
-        places += fmt::format(", p{}.place", d);
-      } else {
-        keys += fmt::format("x.k{0} AS k{0}, ", d);
-        groups.push_back(fmt::format("x.k{}", d));
-        boxes += fmt::format(", 0, einrel_extent(x.chunk, {})", d);
-        places += ", 0";
-      }
+      keys.push_back(changes ? fmt::format("p{}.new", d) : fmt::format("x.k{}", d));
+      places.push_back(changes ? fmt::format("p{}.place", d) : "0");
+      boxes +=
+          changes ? fmt::format(", p{0}.begin, p{0}.extent", d) : fmt::format(", 0, einrel_extent(x.chunk, {})", d);
+      if (!changes) continue;
+      joins += fmt::format(" JOIN ({}) AS p{} ON x.k{} = p{}.old", pieces(bound[d], op.from[d], op.to[d]), d, d, d);
+      const std::int64_t count = count_of_pieces(bound[d], op.from[d], op.to[d]);
+      is_cut = is_cut || count != op.from[d].parts;
+      is_put_together = is_put_together || count != op.to[d].parts;
     }
-    return fmt::format("SELECT {}einrel_place(einrel_box(x.chunk{}){}) AS chunk FROM {} AS x{} GROUP BY {}", keys,
-                       boxes, places, from_[0], joins,
-                       groups.empty() ? "NULL" : fmt::format("{}", fmt::join(groups, ", ")));
+    const std::string piece = is_cut ? fmt::format("einrel_box(x.chunk{})", boxes) : "x.chunk";
+    if (!is_put_together)
+      return fmt::format("SELECT {}{} AS chunk FROM {} AS x{}", named(keys), piece, from_[0], joins);
+    if (!is_cut)
+      return fmt::format("SELECT {}einrel_place({}, {}) AS chunk FROM {} AS x{} GROUP BY {}", named(keys), piece,
+                         fmt::join(places, ", "), from_[0], joins, fmt::join(keys, ", "));
+    std::string kept_places;
+    for (std::size_t d = 0; d < places.size(); ++d) kept_places += fmt::format("{} AS q{}, ", places[d], d);
+    const std::vector<std::string> kept = column_names(keys.size(), "p.");
+    std::vector<std::string> at;
+    for (std::size_t d = 0; d < keys.size(); ++d) at.push_back(fmt::format("p.q{}", d));
+    return fmt::format(
+        "SELECT * FROM (WITH boxes AS MATERIALIZED (SELECT {}{}{} AS piece FROM {} AS x{})\n"
+        "  SELECT {}einrel_place(p.piece, {}) AS chunk FROM boxes AS p GROUP BY {})",
+        named(keys), kept_places, piece, from_[0], joins, named(kept), fmt::join(at, ", "), fmt::join(kept, ", "));
   }
 
  private:

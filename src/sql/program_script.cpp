@@ -11,15 +11,10 @@
 namespace einrel::sql {
 namespace {
 
-Remarks remarks_of(const EinGraph& graph, const Formats& formats) {
+Remarks remarks_of(const EinGraph& graph, const ChunkedGraph& chunked) {
   Remarks remarks;
-  for (const Vertex& vertex : graph.vertices) {
-    const auto named = formats.tensors.find(vertex.name);
-    remarks[vertex.name] = {formula(vertex, graph),
-                            named != formats.tensors.end()
-                                ? fmt::format("{}, as --formats says", named->second.name)
-                                : fmt::format("chunks of at most {} along each dimension", formats.most_extent)};
-  }
+  for (const Vertex& vertex : graph.vertices)
+    remarks[vertex.name] = {formula(vertex, graph), chunked.reasons.at(vertex.name)};
   return remarks;
 }
 
@@ -50,10 +45,9 @@ std::vector<std::string> dimension_names(const Vertex& vertex) {
   return names;
 }
 
-ChunkScript vertex_script(const EinGraph& graph, const Formats& formats, const GraphCuts& cuts,
-                          const ScalarBindings& scalars, const std::map<std::string, std::string>& stored,
-                          TableNames& names, KernelTable& kernels) {
-  return chunk_script(from_einsum(graph, cuts), stored, scalars, remarks_of(graph, formats), names, kernels);
+ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
+                          const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels) {
+  return chunk_script(from_einsum(graph, chunked.cuts), stored, scalars, remarks_of(graph, chunked), names, kernels);
 }
 
 Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,
@@ -69,19 +63,18 @@ Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,
   return script;
 }
 
-ChunkScript program_script(const EinGraph& graph, const Formats& formats, const ScalarBindings& scalars,
+ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                            const Tables& tables, TableNames& names, KernelTable& kernels) {
-  const GraphCuts cuts = cuts_for(graph, formats);
   Script script;
   std::map<std::string, std::string> inputs = tables.stored;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const auto table = tables.inputs.find(graph.vertices[v].name);
     if (!is_input(graph.vertices[v]) || table == tables.inputs.end()) continue;
     const std::string made = "temp." + quoted(names.fresh(graph.vertices[v].name));
-    append(script, gather_input(graph, cuts, v, table->second, made));
+    append(script, gather_input(graph, chunked.cuts, v, table->second, made));
     inputs[graph.vertices[v].name] = made;
   }
-  ChunkScript whole = vertex_script(graph, formats, cuts, scalars, inputs, names, kernels);
+  ChunkScript whole = vertex_script(graph, chunked, scalars, inputs, names, kernels);
   append(script, std::move(whole.statements));
   append(script, scatter_outputs(graph, whole, tables.outputs));
   whole.statements = std::move(script);

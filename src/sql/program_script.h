@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "sql/formats.h"
 #include "sql/lower_tra.h"
 #include "sql/user_tables.h"
+#include "tra/from_einsum.h"
 
 namespace einrel::sql {
 
@@ -19,18 +19,23 @@ struct Tables {
       outputs;  ///< tensors, and the tables of the user they become; quoted
 };
 
+/// How a program is cut into chunks, and why each tensor is, for people.
+struct ChunkedGraph {
+  GraphCuts cuts;
+  std::map<std::string, std::string> reasons;  ///< by the name of the vertex
+};
+
 /// Every vertex as a table; inputs are those of `stored`, by name. Throws as chunk_script does.
-ChunkScript vertex_script(const EinGraph& graph, const Formats& formats, const GraphCuts& cuts,
-                          const ScalarBindings& scalars, const std::map<std::string, std::string>& stored,
-                          TableNames& names, KernelTable& kernels);
+ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
+                          const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels);
 
 /// The outputs that become tables of the user, of the chunks that `computed` makes.
 Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,
                        const std::vector<std::pair<std::string, std::string>>& outputs);
 
 /// The whole program: inputs gathered into chunks, every vertex as a table, outputs as tables of their elements.
-/// `names` knows the tables that there are. Throws as cuts_for and chunk_script do.
-ChunkScript program_script(const EinGraph& graph, const Formats& formats, const ScalarBindings& scalars,
+/// `names` knows the tables that there are. Throws as from_einsum and chunk_script do.
+ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                            const Tables& tables, TableNames& names, KernelTable& kernels);
 
 /// The table of the file that has this name, quoted.

@@ -19,6 +19,12 @@ struct GraphCuts {
 /// that every scheme for a contraction is within reach of the rules and equal labels are mostly cut alike.
 GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites);
 
+/// How each dimension of a vertex's operand, and of its result, is cut where its labels are cut so: by the first label
+/// that walks through it, in units of the others; not at all where an index is no plain label.
+std::vector<DimensionCut> operand_cuts(const Vertex& vertex, std::size_t operand,
+                                       const std::vector<std::int64_t>& parts);
+std::vector<DimensionCut> result_cuts(const Vertex& vertex, const std::vector<std::int64_t>& parts);
+
 /// The program over chunks (EinDecomp, section 4.3): every vertex Z[lZ] = (+) (x)(X[lX], Y[lY]) with partition vector d
 /// becomes ReKey(Aggregate(Join(Repartition X, Repartition Y))), with the same EinSum as kernel. What the paper has
 /// not:

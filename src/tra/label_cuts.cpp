@@ -13,6 +13,20 @@ namespace {
 /// More kernel calls per vertex than this are not made by default: a plan should stay one that people can look at.
 constexpr std::int64_t most_default_calls = 1024;
 
+/// Cuts each dimension along the first label of its group, in units of the others.
+std::vector<DimensionCut> cuts_of(const LabelGroups& groups, const std::vector<Label>& labels,
+                                  const std::vector<std::int64_t>& parts) {
+  std::vector<DimensionCut> cuts;
+  for (const std::vector<std::size_t>& group : groups) {
+    cuts.emplace_back();
+    if (group.empty() || parts[group.front()] == 1) continue;
+    cuts.back().parts = parts[group.front()];
+    for (std::size_t i = 1; i < group.size(); ++i)
+      cuts.back().unit = checked_multiply(cuts.back().unit, labels[group[i]].extent.value());
+  }
+  return cuts;
+}
+
 }  // namespace
 
 GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites) {
@@ -34,6 +48,15 @@ GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites) {
     }
   }
   return cuts;
+}
+
+std::vector<DimensionCut> operand_cuts(const Vertex& vertex, std::size_t operand,
+                                       const std::vector<std::int64_t>& parts) {
+  return cuts_of(operand_groups(vertex, operand), labels_of(vertex), parts);
+}
+
+std::vector<DimensionCut> result_cuts(const Vertex& vertex, const std::vector<std::int64_t>& parts) {
+  return cuts_of(result_groups(vertex), labels_of(vertex), parts);
 }
 
 namespace lowering {

@@ -547,9 +547,7 @@ Stored lower_einsum(ProgramBuilder& builder, const Vertex& vertex, const std::ve
   const LabelCuts cuts{einsum.labels, parts};
   EinSumLowering lowering(builder, kernel_name(vertex), cuts);
   const Source source = lowering.run(read_operands(builder, vertex, inputs, cuts));
-  Stored result{source.id, vertex.dtype, vertex.bound, {}};
-  for (const std::size_t label : einsum.output) result.cuts.push_back({parts[label], 1});
-  return result;
+  return {source.id, vertex.dtype, vertex.bound, result_cuts(vertex, parts)};
 }
 
 }  // namespace einrel::lowering

@@ -88,4 +88,16 @@ std::vector<std::vector<Piece>> pieces_of(Extent extent, const DimensionCut& fro
   return pieces;
 }
 
+std::int64_t count_of_pieces(Extent extent, const DimensionCut& from, const DimensionCut& to) {
+  if (extent == Extent(0)) return 1;
+  std::int64_t common = 0;  // where a chunk of both begins
+  std::int64_t part = 0;
+  for (std::int64_t old_part = 0; old_part < from.parts; ++old_part) {
+    const std::int64_t begin = chunk_begin(extent, from, old_part);
+    while (part < to.parts && chunk_begin(extent, to, part) < begin) ++part;
+    if (part < to.parts && chunk_begin(extent, to, part) == begin) ++common;
+  }
+  return from.parts + to.parts - common;
+}
+
 }  // namespace einrel

@@ -22,5 +22,7 @@ struct Piece {
 };
 /// For each part of `to` the pieces that it is made of, ascending; none when the extent is 0. O(parts of both).
 std::vector<std::vector<Piece>> pieces_of(Extent extent, const DimensionCut& from, const DimensionCut& to);
+/// How many these are in all; 1 of an extent of 0. O(parts of both).
+std::int64_t count_of_pieces(Extent extent, const DimensionCut& from, const DimensionCut& to);
 
 }  // namespace einrel

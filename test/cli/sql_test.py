@@ -1,5 +1,6 @@
 """einrel run --database and einrel sql, against NumPy and SQLite itself."""
 
+import json
 import os
 import resource
 import sqlite3
@@ -66,6 +67,38 @@ class Database(ProgramTest):
                     result = self.run_product("--formats", given, "--out", "Z=table:" + table)
                     self.assertEqual(result.code, 0, result)
                     np.testing.assert_allclose(self.table(table, (25, 7)), self.x @ self.y, rtol=1e-12)
+
+    def test_formats_are_chosen_by_cost_and_explained(self):
+        dims = ("--dim", "i=2000", "--dim", "j=3000", "--dim", "k=50")
+        chosen = json.loads(self.succeed("sql", self.program, *dims, "--explain", "--json").out)
+        self.assertTrue(chosen["is_least"])
+        self.assertEqual([tensor["name"] for tensor in chosen["tensors"]], ["X", "Y", "Z"])
+        self.assertLessEqual(chosen["cost"]["seconds"], chosen["all_tile"]["seconds"])
+        given = json.loads(self.succeed("sql", self.program, *dims, "--explain", "--json", "--formats", "X=row").out)
+        x, _, z = given["tensors"]
+        self.assertEqual((x["format"], x["given"], z["given"]), ("row", True, False))
+        self.assertGreater(given["cost"]["seconds"], chosen["cost"]["seconds"])
+        tiles = json.loads(self.succeed("sql", self.program, *dims, "--explain", "--json", "--formats", "all-tile").out)
+        self.assertEqual(tiles["cost"], chosen["all_tile"])
+        for plan in (chosen, given, tiles):
+            weights = plan["weights"]
+            costs = [tensor["cost"] for tensor in plan["tensors"]]
+            costs += [change["cost"] for tensor in plan["tensors"] for change in tensor["transformations"]]
+            for cost in (*costs, plan["cost"]):
+                seconds = (weights["operation"] * cost["compute"] + weights["network_byte"] * cost["network"]
+                           + weights["tuple"] * cost["tuples"] + weights["intermediate_byte"] * cost["intermediate"])
+                self.assertAlmostEqual(cost["seconds"], seconds, delta=1e-9 * seconds)
+            for part in plan["cost"]:
+                self.assertAlmostEqual(plan["cost"][part], sum(cost[part] for cost in costs), delta=1e-9 * plan["cost"][part])
+        text = self.succeed("sql", self.program, *dims, "--explain").out
+        for tensor in chosen["tensors"]:
+            self.assertIn(tensor["format"], text)
+        for arguments, word in ((("--json",), "--explain"), (("--explain", "--formats", "element"), "element"),
+                                (("--formats", "X=strip"), "row-strip-H"), (("--formats", "Xs=row"), "'X'")):
+            result = einrel("sql", self.program, *dims, *arguments)
+            self.assertEqual(result.code, 1, result)
+            self.assertIn(word, result.err)
+        self.assertEqual(len([line for line in self.succeed("list", "formats").out.splitlines() if " a chunk is " in line]), 19)
 
     def test_queries_and_files_are_inputs_and_files_outputs(self):
         self.execute("CREATE TABLE samples (id INTEGER PRIMARY KEY, a, b, c, kind)")

@@ -10,6 +10,7 @@
 #include "einsum/check.h"
 #include "einsum/reference.h"
 #include "einsum/vertex_facts.h"
+#include "engine/choose_formats.h"
 #include "engine/compile.h"
 #include "engine/session.h"
 #include "exec/starpu/run.h"
@@ -174,14 +175,19 @@ std::optional<Outputs> by_relations(const EinGraph& graph, const TensorBindings&
   return outputs;
 }
 
-/// In a database, chunks of at most `extent` along each dimension.
+/// In a database, chunks of at most `extent` along each dimension; of 0: in the formats that are chosen.
 template <std::int64_t extent>
 Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
   const EinGraph ordered = compile("document", graph).graph;
   sql::Database database(":memory:");
-  sql::DatabaseRun run{.graph = ordered, .scalars = scalars, .inputs = {}, .outputs = {}, .formats = {}};
+  Formats formats;
+  if (extent != 0) formats.most_extent = extent;
+  sql::DatabaseRun run{.graph = ordered,
+                       .scalars = scalars,
+                       .inputs = {},
+                       .outputs = {},
+                       .chunked = chunked_graph(ordered, choose_formats(ordered, formats))};
   for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);
-  run.formats.most_extent = extent;
   return sql::run(database, run).tensors;
 }
 
@@ -211,6 +217,7 @@ const std::vector<Configuration>& configurations() {
         {"IA by ia-rules, 3 sites", ia_searched<3>},
         {"IA by ia-rules, 4 sites", ia_searched<4>},
         {"SQLite, whole", in_sqlite<1000>},
+        {"SQLite, formats chosen", in_sqlite<0>},
         {"SQLite, in chunks of 3", in_sqlite<3>},
     };
     const auto add = [&](const std::string& how, const std::string& planner, std::int64_t sites, Execution execution) {

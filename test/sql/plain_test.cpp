@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "einsum/reference.h"
 #include "einsum/vertex_facts.h"
+#include "engine/choose_formats.h"
 #include "engine/compile.h"
 #include "lang/corpus.h"
 #include "lang/expectations.h"
@@ -36,7 +37,8 @@ Tensor read_table(sql::Database& database, const Vertex& vertex) {
                                        indices, name_of(vertex.dtype), indices, indices);
   const EinGraph graph = *parse_and_check(SourceText("read.ein", text), {}).graph;
   const ScalarBindings none;
-  sql::DatabaseRun run{.graph = graph, .scalars = none, .inputs = {}, .outputs = {}, .formats = {}};
+  sql::DatabaseRun run{.graph = graph, .scalars = none, .inputs = {}, .outputs = {}, .chunked = {}};
+  run.chunked = chunked_graph(graph, choose_formats(graph, {}));
   run.inputs.emplace("X", sql::open_table(database, "table:" + vertex.name, dimension_columns(vertex.bound.size())));
   return sql::run(database, run).tensors.at("R");
 }

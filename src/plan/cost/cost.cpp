@@ -17,7 +17,6 @@ namespace einrel {
 namespace {
 
 double elements_of(const Shape& bound) { return static_cast<double>(element_count(bound)); }
-double bytes_of(const Vertex& tensor) { return elements_of(tensor.bound) * static_cast<double>(size_of(tensor.dtype)); }
 
 double copies_of(const Layout& layout) {
   return std::transform_reduce(layout.copies.begin(), layout.copies.end(), 1.0, std::multiplies<>(),

@@ -6,14 +6,6 @@
 #include "plan/planners/schemes.h"
 
 namespace einrel {
-namespace {
-
-double bytes_of(const Vertex& vertex) {
-  return static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
-}
-
-}  // namespace
-
 double ParameterServer::moved(std::int64_t groups, std::int64_t devices) const {
   const auto to_and_from = [](double bytes, std::int64_t all) {
     return all == 1 ? 0.0 : 2 * bytes * static_cast<double>(all);

@@ -23,10 +23,6 @@ struct Drop {
   double per_byte = std::numeric_limits<double>::infinity();
 };
 
-double bytes_of(const Vertex& vertex) {
-  return static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
-}
-
 /// Where most bytes are kept.
 struct Tightest {
   std::size_t vertex = 0;

@@ -63,7 +63,7 @@ class StepByStep {
     if (states_.size() < run_.graph.steps.states.size()) take_first_values();
     DatabaseResults results{.tensors = {}, .steps = 0};
     while (true) {
-      const ChunkScript made = compute(run_.graph, results.steps);
+      const ChunkScript made = compute(run_.graph, run_.chunked, results.steps);
       ++results.steps;
       if (results.steps == run_.steps || is_done(made)) {
         put_out(made, results.tensors);
@@ -116,7 +116,7 @@ class StepByStep {
 
   /// States that begin with an input of the run.
   void take_given_states() {
-    const GraphCuts cuts = cuts_for(run_.graph, run_.formats);
+    const GraphCuts& cuts = run_.chunked.cuts;
     for (const State& state : run_.graph.steps.states) {
       const std::string& name = run_.graph[state.now].name;
       if (run_.inputs.count(name) == 0) continue;
@@ -128,7 +128,7 @@ class StepByStep {
   /// One step of the other program, whose next values are the first ones.
   void take_first_values() {
     const std::map<std::string, KeptTable> given = std::exchange(states_, {});
-    advance(*run_.initial, compute(*run_.initial, 0));
+    advance(run_.first->graph, compute(run_.first->graph, run_.first->chunked, 0));
     for (const auto& [name, table] : given) {
       drop({states_.at(name).name});
       states_.at(name) = table;
@@ -137,8 +137,7 @@ class StepByStep {
 
   /// Inputs and states stay as they are cut; a view's result is not cut, since a state in units would be none that an
   /// input can be.
-  GraphCuts cuts_of(const EinGraph& graph) {
-    GraphCuts cuts = cuts_for(graph, run_.formats);
+  GraphCuts cuts_of(const EinGraph& graph, GraphCuts cuts) {
     for (const State& state : graph.steps.states) {
       const std::size_t next = state.next ? graph.outputs[*state.next].index : state.now.index;
       if (view_of(graph.vertices[next]) != nullptr) std::fill(cuts.parts[next].begin(), cuts.parts[next].end(), 1);
@@ -159,8 +158,8 @@ class StepByStep {
     return cuts;
   }
 
-  ChunkScript compute(const EinGraph& graph, std::int64_t steps_done) {
-    const GraphCuts cuts = cuts_of(graph);
+  ChunkScript compute(const EinGraph& graph, const ChunkedGraph& asked, std::int64_t steps_done) {
+    const ChunkedGraph chunked{cuts_of(graph, asked.cuts), asked.reasons};
     std::map<std::string, std::string> stored;
     for (const Vertex& vertex : graph.vertices) {
       if (is_input(vertex)) stored[vertex.name] = "";  // of a state before its first value, which nothing reads
@@ -173,7 +172,7 @@ class StepByStep {
       if (scalar.is_iteration) scalars[scalar.name] = static_cast<double>(steps_done);
     }
     TableNames made = names();
-    ChunkScript script = vertex_script(graph, run_.formats, cuts, scalars, stored, made, database_.kernels());
+    ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels());
     execute(script.statements);
     step_tables_ = made.given();
     return script;
@@ -197,7 +196,8 @@ class StepByStep {
         for (const std::string& table : step_tables_) free.fresh(table);
         for (const auto& [name, table] : next) free.fresh(table.name);
         kept.name = free.fresh(output);
-        execute({{"", fmt::format("CREATE TABLE {} AS SELECT * FROM {}", temporary(kept.name), made.tables.at(output))}});
+        execute(
+            {{"", fmt::format("CREATE TABLE {} AS SELECT * FROM {}", temporary(kept.name), made.tables.at(output))}});
       }
       next.emplace(graph[state.now].name, std::move(kept));
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -15,17 +16,21 @@ namespace einrel::sql {
 /// What an input is in a database: a table or query of the user, or a tensor that is brought there.
 using DatabaseInput = std::variant<UserTable, Tensor>;
 
+/// One step of this graph gives the first values of states.
+struct FirstValues {
+  const EinGraph& graph;
+  ChunkedGraph chunked;
+};
+
 /// A program that runs in a database.
 struct DatabaseRun {
   const EinGraph& graph;
   const ScalarBindings& scalars;
   std::map<std::string, DatabaseInput> inputs;               ///< by the name of the vertex
   std::vector<std::pair<std::string, std::string>> outputs;  ///< tensors, and the tables that they become
-  Formats formats = {};
-  /// Of a program with state: one step of this gives the first values of states that are no inputs; and how many steps
-  /// to do at most.
-  const EinGraph* initial = nullptr;
-  std::int64_t steps = 1;
+  ChunkedGraph chunked;
+  std::optional<FirstValues> first = {};  ///< of a program with state, unless all states are inputs
+  std::int64_t steps = 1;                 ///< of a program with state, at most
   /// Once it is asked for, the run ends with RunError before its next statement, and the database is as before.
   std::stop_token stop = {};
 };

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "plan/formats/format_plan.h"
+#include "sql/program_script.h"
+
+namespace einrel {
+
+/// The formats in which a program runs in a database.
+struct ChosenFormats {
+  Formats given;
+  FormatWeights weights;
+  FormatPlan plan;
+};
+
+/// As the user says; what that leaves open is what costs least. Throws UserError as plan_formats and cuts_for do.
+ChosenFormats choose_formats(const EinGraph& graph, const Formats& given);
+
+/// What sql takes: the cuts, and for each tensor its format and what another one would cost.
+sql::ChunkedGraph chunked_graph(const EinGraph& graph, const ChosenFormats& chosen);
+
+}  // namespace einrel

@@ -1,0 +1,127 @@
+#include "engine/report/formats_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
+
+namespace einrel {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::int64_t tile_of_baseline = 1000;
+
+/// What all tensors in tiles would cost, as the paper's baseline has them.
+FormatPlan all_tile(const EinGraph& graph, const FormatWeights& weights) {
+  return costs_of_formats(graph, cuts_for(graph, {}, tile_of_baseline), weights);
+}
+
+std::string cost_columns(const FormatCost& cost, const FormatWeights& weights) {
+  return fmt::format("{:>12} {:>9} {:>9.7g} {:>9} {:>9}", flops_text(cost.compute), bytes_text(cost.network),
+                     cost.tuples, bytes_text(cost.intermediate), seconds_text(seconds_of(cost, weights)));
+}
+
+std::string row(const std::string& name, const FormatCost& cost, const FormatWeights& weights,
+                const std::string& remark) {
+  return fmt::format("  {:<36} {}{}\n", name, cost_columns(cost, weights), remark.empty() ? "" : "   " + remark);
+}
+
+std::string tensor_text(const EinGraph& graph, const ChosenFormats& chosen, std::size_t v) {
+  const Vertex& vertex = graph.vertices[v];
+  const VertexFormat& own = chosen.plan.vertices[v];
+  std::string text = fmt::format("{}{}\n", formula(vertex, graph), is_input(vertex) ? ", gathered" : "");
+  for (const Transformation& change : own.transformations) {
+    const Vertex& tensor = graph.vertices[change.tensor];
+    text += row(fmt::format("{} to {}", tensor.name, format_text(change.to, tensor.bound)), change.cost, chosen.weights,
+                "");
+  }
+  std::string remark;
+  if (chosen.given.tensors.count(vertex.name) != 0) {
+    remark = "as --formats says";
+  } else if (const std::optional<OtherFormat>& other = chosen.plan.others[v]) {
+    remark =
+        fmt::format("next: {}, {} more", format_text(other->format, vertex.bound), seconds_text(other->more_seconds));
+  }
+  return text + row(format_text(own.format, vertex.bound), own.cost, chosen.weights, remark);
+}
+
+std::string proof_text(const ChosenFormats& chosen) {
+  if (chosen.given.most_extent)
+    return fmt::format("formats as --formats says, all others chunks of at most {} along each dimension",
+                       *chosen.given.most_extent);
+  return chosen.plan.is_least ? "formats of least cost"
+                              : "formats of low cost; not proven least: there are too many ways to compare";
+}
+
+ordered_json cost_json(const FormatCost& cost, const FormatWeights& weights) {
+  return {{"compute", cost.compute},
+          {"network", cost.network},
+          {"tuples", cost.tuples},
+          {"intermediate", cost.intermediate},
+          {"seconds", seconds_of(cost, weights)}};
+}
+
+ordered_json tensor_json(const EinGraph& graph, const ChosenFormats& chosen, std::size_t v) {
+  const Vertex& vertex = graph.vertices[v];
+  const VertexFormat& own = chosen.plan.vertices[v];
+  ordered_json parts = ordered_json::object();
+  const std::vector<std::string> names = label_names(vertex);
+  for (std::size_t l = 0; l < names.size(); ++l) parts[names[l]] = chosen.plan.cuts.parts[v][l];
+  ordered_json transformations = ordered_json::array();
+  for (const Transformation& change : own.transformations) {
+    const Vertex& tensor = graph.vertices[change.tensor];
+    transformations.push_back({{"tensor", tensor.name},
+                               {"from", format_text(change.from, tensor.bound)},
+                               {"to", format_text(change.to, tensor.bound)},
+                               {"cost", cost_json(change.cost, chosen.weights)}});
+  }
+  const std::optional<OtherFormat>& other = chosen.plan.others[v];
+  return {{"name", vertex.name},
+          {"formula", formula(vertex, graph)},
+          {"format", format_text(own.format, vertex.bound)},
+          {"given", chosen.given.tensors.count(vertex.name) != 0},
+          {"parts", std::move(parts)},
+          {"cost", cost_json(own.cost, chosen.weights)},
+          {"transformations", std::move(transformations)},
+          {"next", other ? ordered_json{{"format", format_text(other->format, vertex.bound)},
+                                        {"more_seconds", other->more_seconds}}
+                         : ordered_json()}};
+}
+
+}  // namespace
+
+std::string formats_text(const Compiled& compiled, const ChosenFormats& chosen) {
+  const EinGraph& graph = compiled.graph;
+  std::string text = fmt::format("{}: {}\n  {:<36} {:>12} {:>9} {:>9} {:>9} {:>9}\n\n", printable(compiled.name),
+                                 proof_text(chosen), "", "compute", "network", "tuples", "arrays", "seconds");
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) text += tensor_text(graph, chosen, v);
+  text += "\n" + row("in all", chosen.plan.cost, chosen.weights, "");
+  if (!chosen.given.most_extent)
+    text += row("with tiles alone (all-tile)", all_tile(graph, chosen.weights).cost, chosen.weights, "");
+  return text;
+}
+
+std::string formats_json(const Compiled& compiled, const ChosenFormats& chosen) {
+  const EinGraph& graph = compiled.graph;
+  ordered_json tensors = ordered_json::array();
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) tensors.push_back(tensor_json(graph, chosen, v));
+  const ordered_json json{{"program", compiled.name},
+                          {"planner", chosen.given.most_extent ? "given" : "formats"},
+                          {"is_least", chosen.plan.is_least},
+                          {"weights",
+                           {{"workers", chosen.weights.workers},
+                            {"operation", chosen.weights.operation},
+                            {"network_byte", chosen.weights.network_byte},
+                            {"tuple", chosen.weights.tuple},
+                            {"intermediate_byte", chosen.weights.intermediate_byte}}},
+                          {"cost", cost_json(chosen.plan.cost, chosen.weights)},
+                          {"all_tile", cost_json(all_tile(graph, chosen.weights).cost, chosen.weights)},
+                          {"tensors", std::move(tensors)}};
+  return json.dump(2, ' ', true, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace einrel

@@ -1,0 +1,314 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "einsum/vertex_facts.h"
+#include "plan/formats/format_plan.h"
+#include "support/program.h"
+#include "support/random_matrices.h"
+#include "support/rounds.h"
+
+namespace einrel::test {
+namespace {
+
+/// Every way to annotate a graph, counted without what plan_formats does: labels in chunks of each size whose formats
+/// have a name of the list.
+class Annotations {
+ public:
+  Annotations(const EinGraph& graph, const FormatWeights& weights)
+      : graph_(graph), weights_(weights), transformations_(weights) {
+    for (const Format& format : all_formats()) names_.insert(format.name);
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      if (is_input(graph.vertices[v])) inputs_.push_back(v);
+      std::vector<Implementation> ways;
+      std::vector<std::int64_t> parts;
+      add_ways(v, parts, ways);
+      ways_.push_back(std::move(ways));
+    }
+  }
+
+  /// That have to be compared: inputs are chosen one by one.
+  double count() const {
+    double product = 1;
+    for (std::size_t v = 0; v < ways_.size(); ++v) {
+      if (!is_input(graph_.vertices[v])) product *= static_cast<double>(ways_[v].size());
+    }
+    return product;
+  }
+
+  /// The least seconds of all.
+  double least() {
+    chosen_.assign(ways_.size(), 0);
+    price();
+    double best = std::numeric_limits<double>::infinity();
+    do {
+      best = std::min(best, seconds());
+    } while (advance());
+    return best;
+  }
+
+ private:
+  void add_ways(std::size_t v, std::vector<std::int64_t>& parts,
+                std::vector<Implementation>& ways) {  // NOLINT(misc-no-recursion): as deep as there are labels
+    const Vertex& vertex = graph_.vertices[v];
+    const Shape extents = label_extents(vertex);
+    if (parts.size() < extents.size()) {
+      const std::int64_t extent = extents[parts.size()].value();
+      std::set<std::int64_t> choices{1};
+      for (const std::int64_t size : {1, 10, 100, 1000}) choices.insert((extent + size - 1) / size);
+      for (const std::int64_t choice : choices) {
+        parts.push_back(choice);
+        add_ways(v, parts, ways);
+        parts.pop_back();
+      }
+      return;
+    }
+    const Implementation way = implementation_of(graph_, v, parts);
+    bool is_named = names_.count(format_text(way.result, vertex.bound)) != 0;
+    for (const NeededFormat& need : way.reads)
+      is_named = is_named && names_.count(format_text(need.format, graph_.vertices[need.tensor].bound)) != 0;
+    if (is_named) ways.push_back(way);
+  }
+
+  double price_of(const FormatCost& cost) const { return seconds_of(cost, weights_); }
+
+  /// Prices of everything that may be chosen.
+  void price() {
+    for (std::size_t v = 0; v < ways_.size(); ++v) {
+      std::vector<double>& own = own_.emplace_back();
+      for (const Implementation& way : ways_[v]) {
+        own.push_back(is_input(graph_.vertices[v]) ? price_of(gathering_cost(graph_.vertices[v], way.result, weights_))
+                                                   : price_of(cost_of(graph_, graph_.vertices[v], way, weights_)));
+      }
+    }
+    for (std::size_t v = 0; v < ways_.size(); ++v) {
+      for (std::size_t from = 0; from < v; ++from) {
+        std::vector<std::vector<double>> table;
+        for (const Implementation& made : ways_[from]) {
+          std::vector<double>& row = table.emplace_back();
+          for (const Implementation& way : ways_[v]) row.push_back(price_of(brought(from, made.result, way)));
+        }
+        if (!reads(v, from)) continue;
+        edges_.push_back({from, v, std::move(table)});
+      }
+    }
+  }
+  bool reads(std::size_t v, std::size_t from) const {
+    return std::any_of(ways_[v].front().reads.begin(), ways_[v].front().reads.end(),
+                       [&](const NeededFormat& need) { return need.tensor == from; });
+  }
+  FormatCost brought(std::size_t tensor, const TensorFormat& from, const Implementation& way) {
+    FormatCost cost;
+    for (const NeededFormat& need : way.reads) {
+      if (need.tensor == tensor) cost += transformations_.of(graph_.vertices[tensor], from, need.format);
+    }
+    return cost;
+  }
+
+  double seconds() const {
+    double sum = 0;
+    for (std::size_t v = 0; v < ways_.size(); ++v) {
+      if (!is_input(graph_.vertices[v])) sum += own_[v][chosen_[v]];
+    }
+    for (const Edge& edge : edges_) {
+      if (!is_input(graph_.vertices[edge.from])) sum += edge.seconds[chosen_[edge.from]][chosen_[edge.to]];
+    }
+    for (const std::size_t input : inputs_) {
+      double least = std::numeric_limits<double>::infinity();
+      for (std::size_t way = 0; way < ways_[input].size(); ++way) {
+        double cost = own_[input][way];
+        for (const Edge& edge : edges_) {
+          if (edge.from == input) cost += edge.seconds[way][chosen_[edge.to]];
+        }
+        least = std::min(least, cost);
+      }
+      sum += least;
+    }
+    return sum;
+  }
+
+  bool advance() {
+    for (std::size_t v = 0; v < ways_.size(); ++v) {
+      if (is_input(graph_.vertices[v])) continue;
+      if (++chosen_[v] < ways_[v].size()) return true;
+      chosen_[v] = 0;
+    }
+    return false;
+  }
+
+  struct Edge {
+    std::size_t from = 0;
+    std::size_t to = 0;
+    std::vector<std::vector<double>> seconds;
+  };
+
+  const EinGraph& graph_;
+  FormatWeights weights_;
+  TransformationCosts transformations_;
+  std::set<std::string> names_;
+  std::vector<std::size_t> inputs_;
+  std::vector<std::vector<Implementation>> ways_;
+  std::vector<std::vector<double>> own_;
+  std::vector<Edge> edges_;
+  std::vector<std::size_t> chosen_;
+};
+
+/// So that each of the four components decides now and then.
+FormatWeights random_weights(RandomMatrices& random) {
+  const auto scale = [&](double least, double orders) { return least * std::pow(10, orders * random.real()); };
+  return {static_cast<double>(1 + random.below(4)), scale(1e-10, 3), scale(1e-10, 3), scale(1e-8, 4), scale(1e-10, 4)};
+}
+
+void expect_least(const EinGraph& graph, const FormatWeights& weights, double least, const std::string& what) {
+  const FormatPlan plan = plan_formats(graph, {{}, weights});
+  EXPECT_TRUE(plan.is_least) << what;
+  EXPECT_NEAR(plan.seconds, least, 1e-9 * least) << what;
+  EXPECT_DOUBLE_EQ(costs_of_formats(graph, plan.cuts, weights).seconds, plan.seconds) << what;
+  for (const std::optional<OtherFormat>& other : plan.others) EXPECT_GE(other ? other->more_seconds : 0, -1e-9 * least);
+}
+
+TEST(Formats, CostNoMoreThanAnyAnnotationOfRandomGraphs) {
+  constexpr double most = 60'000;
+  int compared = 0;
+  std::set<std::string> chosen;
+  for (std::uint64_t seed = 0; compared < rounds(500); ++seed) {
+    RandomMatrices random(seed);
+    const EinGraph graph = random.graph(5);
+    const FormatWeights weights = random_weights(random);
+    Annotations all(graph, weights);
+    if (all.count() > most) continue;
+    ++compared;
+    const double least = all.least();
+    expect_least(graph, weights, least, fmt::format("seed {}\n{}", seed, random.text()));
+    const FormatPlan plan = plan_formats(graph, {{}, weights});
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v)
+      chosen.insert(format_text(plan.vertices[v].format, graph.vertices[v].bound));
+    const FormatPlan narrow = plan_formats(graph, {{}, weights, 2});  // hardly any table may be made
+    EXPECT_GE(narrow.seconds, least * (1 - 1e-9));
+    EXPECT_LE(narrow.seconds, 10 * least);
+  }
+  for (const char* const format : {"single", "row", "column", "row-strip-10", "column-strip-10", "tile-10-10"})
+    EXPECT_EQ(chosen.count(format), 1U) << format;
+}
+
+TEST(Formats, OfTheGraphOfThePaperThatIsNoTreeCostNoMoreThanAnyAnnotation) {
+  const EinGraph graph = einrel::graph_of(
+      "dims a=12 b=12 c=12\ninput R[a,b], S[a,b], T[a,b], U[a,b], V[a,b] : f64\n"
+      "T1[a,c] = sum[b] S[a,b] * T[b,c]\n"
+      "T2[a,c] = sum[b] T1[a,b] * U[b,c]\n"
+      "P[a,c] = sum[b] R[a,b] * T1[b,c]\n"
+      "Q[a,c] = P[a,c] + T2[a,c]\n"
+      "W[a,c] = sum[b] T2[a,b] * V[b,c]\n"
+      "O[a,c] = Q[a,c] + W[a,c]\n");
+  RandomMatrices random(7);
+  for (int round = 0; round < 2; ++round) {
+    const FormatWeights weights = random_weights(random);
+    Annotations all(graph, weights);
+    EXPECT_GT(all.count(), 1e6);
+    expect_least(graph, weights, all.least(), fmt::format("round {}", round));
+  }
+}
+
+std::size_t vertex_named(const EinGraph& graph, const std::string& name) {
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (graph.vertices[v].name == name) return v;
+  }
+  throw std::out_of_range(name);
+}
+
+TEST(Formats, OfTheMotivatingExampleAreSingleAndABroadcastJoin) {
+  const EinGraph graph = einrel::graph_of(
+      "dims i=100 j=10000 k=100 l=1000000\ninput A[i,j], B[j,k], C[k,l] : f64\n"
+      "AB[i,k] = sum[j] A[i,j] * B[j,k]\n"
+      "ABC[i,l] = sum[k] AB[i,k] * C[k,l]\n");
+  const std::map<std::string, Format> stored{{"A", format_named("row-strip-10")},
+                                             {"B", format_named("column-strip-10")},
+                                             {"C", format_named("column-strip-10000")}};
+  const FormatRequest request{stored};
+  const FormatPlan plan = plan_formats(graph, request);
+  const std::size_t ab = vertex_named(graph, "AB");
+  const std::size_t abc = vertex_named(graph, "ABC");
+  EXPECT_TRUE(plan.is_least);
+  EXPECT_EQ(format_text(plan.vertices[ab].format, graph.vertices[ab].bound), "single");
+  EXPECT_EQ(format_text(plan.vertices[abc].format, graph.vertices[abc].bound), "column-strip-10000");
+  EXPECT_TRUE(plan.vertices[abc].transformations.empty());  // AB is joined with each strip of C as it lies
+  EXPECT_EQ(plan.vertices[abc].cost.tuples, 100);
+  // The first implementation of chapter 3: tiles of 10 x 10 for the second product.
+  GraphCuts naive = plan.cuts;
+  naive.parts[ab] = {10, 10, 1};         // i, k, j
+  naive.parts[abc] = {10, 100'000, 10};  // i, l, k
+  ASSERT_EQ(label_names(graph.vertices[ab]), (std::vector<std::string>{"i", "k", "j"}));
+  ASSERT_EQ(label_names(graph.vertices[abc]), (std::vector<std::string>{"i", "l", "k"}));
+  const FormatPlan tiles = costs_of_formats(graph, naive, request.weights);
+  const double transforming = seconds_of(tiles.vertices[abc].transformations.back().cost, request.weights);
+  EXPECT_GE(tiles.seconds - transforming, 5 * plan.seconds);  // even if C came in tiles already
+  EXPECT_EQ(tiles.vertices[abc].cost.tuples, 1e7 + 1e6);
+}
+
+TEST(Formats, OfChapter10CostWhatItsFormulasSay) {
+  // matrixA d1 x d2 in tiles k1 x k2, matrixB d2 x d3 in tiles k2 x k3, on n workers.
+  constexpr double d1 = 400, d2 = 600, d3 = 1000, k1 = 100, k2 = 200, k3 = 500, n = 4;
+  const EinGraph graph =
+      einrel::graph_of("dims i=400 j=600 k=1000\ninput A[i,j], B[j,k] : f64\nZ[i,k] = sum[j] A[i,j] * B[j,k]\n");
+  const Implementation way = implementation_of(graph, 2, {4, 2, 3});  // i, k, j
+  const FormatCost cost = cost_of(graph, graph.vertices[2], way, {.workers = n});
+  const double joined = d1 * d2 * d3 / (k1 * k2 * k3);
+  constexpr double bytes = 8;
+  EXPECT_DOUBLE_EQ(cost.compute, 2 * d1 * d2 * d3 / n + d1 * d2 * d3 / k2 / n);
+  // The smaller matrix to everyone, or a share of both; then the partial results.
+  const double rest = (n - 1) / n;
+  EXPECT_DOUBLE_EQ(cost.network,
+                   bytes * (std::min(d1 * d2, (d1 * d2 + d2 * d3) / n) * rest + d1 * d3 * d2 / k2 / n * rest));
+  EXPECT_DOUBLE_EQ(cost.tuples, joined / n + d1 * d3 / (k1 * k3) / n);
+  // What functions take and give: the paper counts only what goes from the join to the aggregate.
+  EXPECT_DOUBLE_EQ(cost.intermediate,
+                   bytes * (joined / n * (k1 * k2 + k2 * k3 + k1 * k3) + (joined / n + 2) * k1 * k3));
+}
+
+TEST(Formats, ThatAreGivenAreKeptAndOthersChosen) {
+  const EinGraph graph = einrel::graph_of(
+      "dims i=300 j=200 k=250\ninput X[i,j], Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\nS[i] = sum[k] Z[i,k]\n");
+  const FormatPlan plan =
+      plan_formats(graph, {{{"X", format_named("tile-37-1")}, {"Z", format_named("row-strip-70")}}});
+  EXPECT_EQ(plan.vertices[0].format, (TensorFormat{{9, 1}, {200, 1}}));
+  EXPECT_EQ(plan.vertices[vertex_named(graph, "Z")].format, (TensorFormat{{5, 1}, {1, 1}}));
+  EXPECT_THROW(plan_formats(graph, {{{"Q", format_named("row")}}}), UserError);
+}
+
+TEST(Formats, RefuseWhatNoneCanHold) {
+  const EinGraph huge = einrel::graph_of("dims i=30000000 j=30000000\ninput X[i], Y[j] : f64\nZ[i,j] = X[i] * Y[j]\n");
+  try {
+    plan_formats(huge, {});
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("Z f64"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Formats, AreNineteenAndHoldWhatAValueAndARelationCan) {
+  EXPECT_EQ(all_formats().size(), 19U);
+  const Shape matrix{Extent(100'000), Extent(100'000)};
+  const auto holds = [&](const char* name) {
+    return can_hold(cuts_in(format_named(name), matrix), matrix, DType::f32);
+  };
+  EXPECT_FALSE(holds("single"));  // the example of chapter 4: 40 GB
+  EXPECT_TRUE(holds("row"));
+  EXPECT_TRUE(holds("row-strip-1000"));
+  EXPECT_TRUE(holds("tile-1000-1000"));
+  EXPECT_FALSE(holds("tile-10-10"));
+  EXPECT_FALSE(holds("element"));
+  for (const Format& format : all_formats()) {
+    const Shape small{Extent(2500), Extent(3500)};
+    EXPECT_EQ(format_text(cuts_in(format, small), small), format.name);
+    EXPECT_EQ(format_named(format.name).rows, format.rows);
+    EXPECT_EQ(format_named(format.name).columns, format.columns);
+  }
+}
+
+}  // namespace
+}  // namespace einrel::test
