@@ -143,14 +143,26 @@ void put_field(std::string_view field, std::byte* to, const Table& table, std::s
   std::memcpy(to, &element, sizeof(Stored));
 }
 
+/// Whether the first line says what the columns are called: something in it is no number where the next line has one,
+/// or all of it. A line whose texts stand above texts is a sample like the next: a column may hold no numbers.
+bool are_names(const std::vector<std::string_view>& first, Table after) {
+  const auto is_number = [](std::string_view field) { return number_in<double>(field).has_value(); };
+  std::vector<std::string_view> second;
+  if (std::none_of(first.begin(), first.end(), is_number) || !after.next(second) || second.size() != first.size())
+    return !std::all_of(first.begin(), first.end(), is_number);
+  for (std::size_t c = 0; c < first.size(); ++c) {
+    if (!is_number(first[c]) && is_number(second[c])) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Tensor parse_csv(const FileBytes& file, const std::string& columns, DType dtype) {
   Table table(file);
   std::vector<std::string_view> fields;
   if (!table.next(fields)) throw UserError(fmt::format("{} holds no numbers", file.name));
-  const bool has_names =
-      std::any_of(fields.begin(), fields.end(), [](std::string_view field) { return !number_in<double>(field); });
+  const bool has_names = are_names(fields, table);
   std::vector<std::string> names;
   if (has_names) names.assign(fields.begin(), fields.end());
   const std::size_t width = fields.size();

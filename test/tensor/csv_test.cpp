@@ -48,6 +48,14 @@ TEST(ReadCsv, ColumnsByNameAndNumber) {
   EXPECT_THAT(complaint(text, "c..a"), HasSubstr("c..a"));
 }
 
+// What stands above texts is a sample: only columns that are taken have to hold numbers.
+TEST(ReadCsv, FirstLinesWithTextsAreSamplesWhereTheNextHasSuchToo) {
+  for (const std::string text : {"a17,1,2\nb3,3,4\n", "id,p,q\na17,1,2\nb3,3,4\n", ",1,2\n,3,4\n"})
+    EXPECT_EQ(values_of(table(text, "2..3")), (std::vector<double>{1, 2, 3, 4})) << text;
+  EXPECT_EQ(values_of(table("id,1990,q\na17,1,2\n", "2..3")), (std::vector<double>{1, 2}));
+  EXPECT_EQ(values_of(table("a,b\n1,x\n3,y\n", "a")), (std::vector<double>{1, 3}));
+}
+
 TEST(ReadCsv, NumbersOfEveryType) {
   EXPECT_EQ(table("9007199254740993\n", "1", DType::i64).load<std::int64_t>(0), 9007199254740993);
   EXPECT_EQ(table("+3\n", "1", DType::i32).load<std::int32_t>(0), 3);
