@@ -28,7 +28,7 @@ constexpr std::size_t kept = 2;
 // No state is called so: names in programs have no dots.
 constexpr const char* numbers_name = "train.numbers";
 constexpr const char* sums_name = "train.sums";
-constexpr std::size_t number_count = 8;
+constexpr std::size_t number_count = 9;
 
 std::string path_of(const std::string& folder, std::int64_t steps_done) {
   return (fs::path(folder) / fmt::format("{}{:09}{}", prefix, steps_done, extension)).string();
@@ -121,8 +121,9 @@ Checkpoints::Checkpoints(const std::string& folder, bool goes_on, const TrainIde
 }
 
 void Checkpoints::save(std::int64_t steps_done, const Position& position, const Write& write) {
-  const std::vector<std::int64_t> numbers{identity_.program, identity_.seed, identity_.samples, identity_.batch,
-                                          identity_.sites,   position.epoch, position.step,     position.bytes};
+  const std::vector<std::int64_t> numbers{identity_.program, identity_.seed,  identity_.samples,
+                                          identity_.batch,   identity_.sites, position.epoch,
+                                          position.step,     position.bytes,  position.is_held ? 1 : 0};
   std::vector<double> sums{position.seconds, position.samples};
   sums.insert(sums.end(), position.sums.begin(), position.sums.end());
   write(path_of(folder_, steps_done),
@@ -143,6 +144,7 @@ Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
   if (there.empty())
     throw UserError(fmt::format("--resume {}: there is no checkpoint in it (step-*.safetensors)", printable(folder)));
   Resumed resumed{there.back(), {}};
+  TrainIdentity then;
   try {
     const ArchiveContents contents = open_archive(resumed.path, {numbers_name, sums_name});
     if (contents.tensors.size() != 2) throw UserError(printable(resumed.path) + " is no checkpoint of `einrel train`");
@@ -150,18 +152,19 @@ Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
     const auto sums = numbers_of<double>(contents.tensors.at(sums_name), DType::f64);
     if (numbers.size() != number_count || sums.size() < 2)
       throw UserError(printable(resumed.path) + " is no checkpoint of `einrel train`");
-    const TrainIdentity then{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
-    check_same(resumed.path, identity, then);
-    resumed.position = {numbers[5], numbers[6], sums[1], {sums.begin() + 2, sums.end()}, sums[0], numbers[7]};
+    then = {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+    resumed.position = {numbers[5], numbers[6], sums[1],        {sums.begin() + 2, sums.end()},
+                        sums[0],    numbers[7], numbers[8] != 0};
     constexpr std::int64_t most = std::int64_t{1} << 31U;
-    const auto& [epoch, step, samples, means, seconds, bytes] = resumed.position;
-    if (epoch < 0 || step < 0 || epoch > most || step > most || bytes < 0)
+    const Position& at = resumed.position;
+    if (at.epoch < 0 || at.step < 0 || at.epoch > most || at.step > most || at.bytes < 0)
       throw UserError(printable(resumed.path) + " says that a number of epochs or steps was done which cannot be");
   } catch (const UserError& error) {
     if (there.size() < 2) throw;
     throw UserError(fmt::format("{}\n  help: {} is the one before it; remove the newer one to resume from there",
                                 error.what(), printable(there[there.size() - 2])));
   }
+  check_same(resumed.path, identity, then);
   return resumed;
 }
 

@@ -20,6 +20,7 @@ struct Position {
   std::vector<double> sums = {};  ///< of what is reported, over those samples
   double seconds = 0;             ///< of training so far
   std::int64_t bytes = 0;         ///< that sites received so far
+  bool is_held = false;           ///< `until` holds: there is nothing left to do
 };
 
 /// What has to be the same where training goes on.

@@ -101,13 +101,24 @@ void Course::stepped(std::int64_t steps, double samples, const std::vector<doubl
   listener_.progress(progress);
 }
 
-void Course::end_epoch(std::int64_t steps_done, const Evaluate& evaluate) {
+std::vector<double> Course::tested(std::int64_t steps_done, const Evaluate& evaluate, const Checkpoints::Write& write) {
+  try {
+    return evaluate();
+  } catch (const std::runtime_error&) {  // samples to test on that are no numbers, say
+    if (checkpoints_ && job_.ranks == 1) checkpoints_->save(steps_done, position_, write);
+    throw;
+  }
+}
+
+void Course::end_epoch(std::int64_t steps_done, bool is_held, const Evaluate& evaluate,
+                       const Checkpoints::Write& write) {
+  position_.is_held = is_held;
   EpochReport epoch{
       position_.epoch + 1, steps_done, position_.seconds, samples_of_epoch_ / seconds_of_epoch_, position_.bytes,
       position_.sums,      {}};
   for (double& mean : epoch.training) mean /= position_.samples;
   epoch.training = on_all_ranks(epoch.training, job_);
-  epoch.test = on_all_ranks(evaluate(), job_);
+  epoch.test = on_all_ranks(tested(steps_done, evaluate, write), job_);
   ++position_.epoch;
   position_.step = 0;
   position_.samples = samples_of_epoch_ = seconds_of_epoch_ = 0;

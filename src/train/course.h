@@ -47,8 +47,10 @@ class Course {
   /// So many steps of the epoch's were done together on so many samples, whose means these are.
   void stepped(std::int64_t steps, double samples, const std::vector<double>& means, std::int64_t steps_of_epoch);
   void received(std::int64_t bytes) { position_.bytes += bytes; }
-  /// The steps of an epoch are done. That no row can be written is noted, and said by `finish`, if no later one can.
-  void end_epoch(std::int64_t steps_done, const Evaluate& evaluate);
+  /// The steps of an epoch are done, the last of all if `until` is held. That no row can be written is noted, and said
+  /// by `finish`, if no later one can. What the test throws ends training, after a checkpoint that nothing is lost
+  /// with.
+  void end_epoch(std::int64_t steps_done, bool is_held, const Evaluate& evaluate, const Checkpoints::Write& write);
   /// Writes a checkpoint if it is time for one, or the last one if not: `steps_before` were done at the last call. What
   /// fails is noted, and said with the last.
   void save_if_due(std::int64_t steps_before, std::int64_t steps_done, const Checkpoints::Write& write);
@@ -56,6 +58,7 @@ class Course {
 
  private:
   void note(const std::string& text) const;
+  std::vector<double> tested(std::int64_t steps_done, const Evaluate& evaluate, const Checkpoints::Write& write);
 
   const TrainRequest& request_;
   const TrainListener& listener_;

@@ -85,10 +85,10 @@ class Locally {
   TrainReport run() {
     while (course_->position().epoch < request_.epochs) {
       epoch();
-      course_->end_epoch(steps_done_, [&] {
-        if (!evaluator_) return std::vector<double>{};
-        return evaluator_->run({whole_.begin(), whole_.end()}, steps_done_);
-      });
+      const auto evaluate = [&] {
+        return evaluator_ ? evaluator_->run({whole_.begin(), whole_.end()}, steps_done_) : std::vector<double>{};
+      };
+      course_->end_epoch(steps_done_, false, evaluate, writer());
       save();
     }
     TrainReport report = course_->finish(steps_done_, writer());

@@ -47,41 +47,94 @@ std::vector<bool> within_random_numbers(const ScalarExpr& body) {
   return within;
 }
 
-/// What a vertex does with a label that cannot be done with a part of its values.
+/// Which dimensions of tensors, and which labels of vertices, whatever they are called, run over the values of a label.
+class Divided {
+ public:
+  Divided(const EinGraph& graph, const std::string& label) : graph_(graph) {
+    for (const Vertex& vertex : graph.vertices) dimensions_.emplace_back(vertex.bound.size(), false);
+    for (const Vertex& vertex : graph.vertices) take_inputs(vertex, label);
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      const Vertex& vertex = graph.vertices[v];
+      labels_.push_back(named(vertex, label));
+      for (std::size_t i = 0; i < vertex.inputs.size(); ++i) take_operand(vertex, i);
+      const LabelGroups groups = is_input(vertex) ? LabelGroups{} : result_groups(vertex);
+      for (std::size_t d = 0; d < groups.size(); ++d)
+        dimensions_[v][d] = groups[d].size() == 1 && labels_[v][groups[d].front()];
+    }
+  }
+
+  bool label(std::size_t vertex, std::size_t label) const { return labels_[vertex][label]; }
+  bool dimension(VertexId tensor, std::size_t d) const { return dimensions_[tensor.index][d]; }
+
+ private:
+  static std::vector<bool> named(const Vertex& vertex, const std::string& label) {
+    std::vector<bool> found;
+    if (is_input(vertex)) return found;
+    for (const Label& each : labels_of(vertex)) found.push_back(each.name == label);
+    return found;
+  }
+
+  /// States have no labels of their own: those that read them say.
+  void take_inputs(const Vertex& vertex, const std::string& label) {
+    const std::vector<bool> is_it = named(vertex, label);
+    for (std::size_t i = 0; i < vertex.inputs.size(); ++i) {
+      if (!is_input(graph_[vertex.inputs[i]])) continue;
+      const LabelGroups groups = operand_groups(vertex, i);
+      for (std::size_t d = 0; d < groups.size(); ++d) {
+        if (groups[d].size() == 1 && is_it[groups[d].front()]) dimensions_[vertex.inputs[i].index][d] = true;
+      }
+    }
+  }
+
+  void take_operand(const Vertex& vertex, std::size_t i) {
+    const LabelGroups groups = operand_groups(vertex, i);
+    for (std::size_t d = 0; d < groups.size(); ++d) {
+      if (dimension(vertex.inputs[i], d) && groups[d].size() == 1) labels_.back()[groups[d].front()] = true;
+    }
+  }
+
+  const EinGraph& graph_;
+  std::vector<std::vector<bool>> dimensions_;  ///< per vertex
+  std::vector<std::vector<bool>> labels_;      ///< per vertex
+};
+
+/// What a vertex does with a divided label that cannot be done with a part of its values.
 struct UseOfNumber {
-  const std::string& name;
+  const Divided& divided;
   const EinGraph& graph;
-  const Vertex& vertex;
+  std::size_t v;
 
   std::optional<std::string> operator()(const Input& /*input*/) const { return std::nullopt; }
   std::optional<std::string> operator()(const View& /*view*/) const { return std::nullopt; }
   std::optional<std::string> operator()(const Opaque& opaque) const {
     const std::size_t matrix = opaque.labels.size() - 2;
-    const bool is_matrix = opaque.labels[matrix].name == name || opaque.labels[matrix + 1].name == name;
+    const bool is_matrix = divided.label(v, matrix) || divided.label(v, matrix + 1);
     return is_matrix ? std::optional("is a row or a column of a matrix in") : std::nullopt;
   }
   std::optional<std::string> operator()(const EinSum& einsum) const {
-    for (std::size_t l = 0; l < einsum.labels.size(); ++l) {
-      if (einsum.labels[l].name != name) continue;
-      if (auto use = in_accesses(einsum, l)) return use;
-      const std::vector<bool> random = within_random_numbers(einsum.body);
-      for (std::size_t s = 0; s < random.size(); ++s) {
-        const auto* const value = std::get_if<LabelValue>(&einsum.body.steps[s].op);
-        if (value != nullptr && value->label == l && !random[s]) return "is computed with, as a number, in";
-      }
+    const bool is_position = einsum.reducer == Reducer::argmax || einsum.reducer == Reducer::argmin;
+    if (is_position && std::any_of(einsum.reduced.begin(), einsum.reduced.end(),
+                                   [&](std::size_t label) { return divided.label(v, label); }))
+      return "says a position in";
+    if (auto use = in_accesses(einsum)) return use;
+    const std::vector<bool> random = within_random_numbers(einsum.body);
+    for (std::size_t s = 0; s < random.size(); ++s) {
+      const auto* const value = std::get_if<LabelValue>(&einsum.body.steps[s].op);
+      if (value != nullptr && divided.label(v, value->label) && !random[s]) return "is computed with, as a number, in";
     }
     return std::nullopt;
   }
-  std::optional<std::string> in_accesses(const EinSum& einsum, std::size_t label) const {
+  std::optional<std::string> in_accesses(const EinSum& einsum) const {
     for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
+      const VertexId tensor = graph.vertices[v].inputs[i];
       const Access& access = einsum.operands[i];
-      const Shape& bound = graph[vertex.inputs[i]].bound;
       for (std::size_t d = 0; d < access.indices.size(); ++d) {
         const Index& index = access.indices[d];
+        if (index.terms.empty() && divided.dimension(tensor, d)) return "is read at one place in";
         for (const IndexTerm& term : index.terms) {
-          if (term.label != label) continue;
+          if (!divided.label(v, term.label) && !divided.dimension(tensor, d)) continue;
           if (index.terms.size() > 1 || term.coefficient != 1) return "stands in a window of";
-          const bool is_outside = access.pad && bound[d] != einsum.labels[label].extent;
+          const bool is_outside = access.pad && graph[tensor].bound[d] != einsum.labels[term.label].extent;
           if (index.offset != 0 || is_outside) return "stands with an offset in";
         }
       }
@@ -112,8 +165,10 @@ void check_label(const TrainRequest& request, const CheckedProgram& checked, con
                        input.name, fmt::join(input.labels, ",")));
   }
   const EinGraph step = needed_for_outputs(*checked.graph);  // without first values, which the whole network gets
-  for (const Vertex& vertex : step.vertices) {
-    if (const auto use = std::visit(UseOfNumber{label, step, vertex}, vertex.op))
+  const Divided divided(step, label);
+  for (std::size_t v = 0; v < step.vertices.size(); ++v) {
+    const Vertex& vertex = step.vertices[v];
+    if (const auto use = std::visit(UseOfNumber{divided, step, v}, vertex.op))
       refuse(label, fmt::format("it {} {}, where parts do not stand side by side", *use, statement(request, vertex)));
   }
 }

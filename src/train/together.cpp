@@ -37,16 +37,16 @@ class Together {
   TrainReport run() {
     const std::int64_t first = states_->steps_done();
     before_ = first;
-    bool is_held = false;
-    while (course_->position().epoch < request_.epochs && !is_held) {
-      is_held = epoch();
-      course_->end_epoch(states_->steps_done(), [&] {
-        return evaluator_ ? evaluator_->run(states_now(), states_->steps_done()) : std::vector<double>{};
-      });
+    const auto evaluate = [&] {
+      return evaluator_ ? evaluator_->run(states_now(), states_->steps_done()) : std::vector<double>{};
+    };
+    while (course_->position().epoch < request_.epochs && !course_->position().is_held) {
+      const bool is_held = epoch();
+      course_->end_epoch(states_->steps_done(), is_held, evaluate, writer());
       save();
     }
     TrainReport report = course_->finish(states_->steps_done(), writer());
-    report.is_held = is_held;
+    report.is_held = course_->position().is_held;
     for (std::size_t s = 0; s < program_->tasks().states.size() && job_.ranks == 1; ++s)
       report.states[program_->tasks().states[s].type.name] = std::get<Tensor>((*states_)[s].now());
     return report;

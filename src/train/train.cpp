@@ -20,12 +20,30 @@ std::vector<std::int64_t> all_of(std::int64_t samples) {
   return all;
 }
 
+/// Throws UserError where samples to test on are of another shape than those to train on.
+void check_test_feeds(const Feeds& training, const Feeds& test, const std::string& batch_label) {
+  for (const Feed& feed : test.feeds) {
+    for (const Feed& other : training.feeds) {
+      if (other.name != feed.name) continue;
+      Shape wanted = other.file.shape;
+      wanted[feed.batch] = feed.file.shape[feed.batch];
+      if (feed.file.shape == wanted) continue;
+      throw UserError(
+          fmt::format("--test {}=...: {} has shape {}, but {}, which is trained on, has {}; all but '{}' have "
+                      "to be the same",
+                      feed.name, feed.file.name, to_string(feed.file.shape), other.file.name,
+                      to_string(other.file.shape), printable(batch_label)));
+    }
+  }
+}
+
 TrainData open_data(const TrainRequest& request, const std::vector<DeclaredInput>& inputs) {
   TrainData data;
   data.feeds = open_feeds(request.feeds, inputs, request.batch_label, "--feed", request.inflate);
   data.training = all_of(data.feeds.samples);
   if (!request.test.empty()) {
     data.test_feeds = open_feeds(request.test, inputs, request.batch_label, "--test", request.inflate);
+    check_test_feeds(data.feeds, *data.test_feeds, request.batch_label);
     data.test = all_of(data.test_feeds->samples);
   }
   if (request.hold_out) {

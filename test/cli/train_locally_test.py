@@ -199,6 +199,11 @@ class Locally(TrainTest):
             self.refuse(1, "train", program, *self.feeds, "--batch", "b=10", "--epochs", "1", "--sites", sites,
                         "--local-steps", "2", "--subnets", label, mentions=mentions)
 
+        for line, use in (("m[] = mean[b] f64(argmax[h] H[b,h])", "position"), ("m[] = mean[b] H[b,0]", "at one place"),
+                          ("G[b,k] = H[b,k] * f32(k)\nm[] = sum[b,k] G[b,k]", "as a number"),
+                          ("dims k=16\nm[] = sum[b,k] pad(H[b,k+1], 0)", "offset")):
+            named = self.text_file("named.ein", LAYERS.replace("output loss", line + "\noutput loss, m"))
+            refuse("h", "'h'", use, program=named)
         refuse("f", "'f'", "input X[b,f]")
         refuse("b", "'b'", "input Y[b]")
         refuse("k", "no label of that name")

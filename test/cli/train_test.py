@@ -309,6 +309,9 @@ output loss
         self.assertLess(report["steps"], 1000)
         text = self.succeed("train", program, *self.feeds, "--batch", "b=10", "--epochs", "100").out
         self.assertIn(f"`until` holds after {report['steps']} steps", text)
+        self.train("--epochs", "100", "--save", self.path("held"), program=program)
+        again = self.train("--epochs", "100", "--resume", self.path("held"), program=program)
+        self.assertEqual((again["steps"], again["until"], again["epochs"]), (report["steps"], True, []))
 
     def test_log_and_curve(self):
         log = self.path("log.csv")
@@ -388,6 +391,13 @@ class Refused(TrainTest):
             file.write(data[:-100])
         cut = [word.replace("x.npy", "cut.npy") for word in self.feeds]
         self.refuse_training(*batch, feeds=cut, mentions=["cut.npy"])
+        free = self.text_file("free.ein", PROGRAM.replace("f=6", ""))  # its extents are those of the samples
+        np.save(self.path("wide.npy"), np.zeros((9, 7), np.float32))
+        np.save(self.path("few.npy"), self.y[:9].astype(np.uint8))
+        test = ["--test", f"X={self.path('wide.npy')}", "--test", f"Y={self.path('few.npy')}"]
+        for program in (self.program, free):
+            said = self.refuse_training(*batch, *test, program=program, mentions=["--test X", "wide.npy", "(9, 7)", "(100, 6)"])
+            self.assertNotIn("epoch", said.out)
 
     def test_samples_that_are_no_numbers(self):
         x = self.x.copy()
@@ -396,6 +406,12 @@ class Refused(TrainTest):
             result = run("train", self.program, *self.feed("nan.npy", x), "--batch", "b=10", "--epochs", "1")
             self.assertEqual(result.code, 1, result)
             self.assertRegex(result.err, r"sample 41 .*nan\.npy.*'X'")
+        test = ["--test", f"X={self.path('nan.npy')}", "--test", f"Y={self.path('y.npy')}"]  # seen at the end of an epoch
+        said = einrel_process.einrel("train", self.program, *self.feeds, "--batch", "b=10", "--epochs", "1", *test, "--save",
+                                     self.path("kept"))
+        self.assertEqual(said.code, 1, said)
+        self.train("--epochs", "1", "--save", self.path("whole"))
+        self.assert_same_states(self.states("kept"), self.states("whole"))
 
     def test_options_that_do_not_fit(self):
         self.refuse_training("--batch", "b=101", mentions=["101", "100 samples", "--keep-last"])
@@ -472,11 +488,12 @@ class Checkpoints(TrainTest):
         refuse(["no checkpoint"], *batch, "--resume", self.folder)
         refuse(["holds checkpoints", "--resume"], *batch, "--save", save)
         remarked = self.text_file("remarked.ein", "# A remark changes nothing.\n" + PROGRAM)
-        self.succeed("train", remarked, *self.feeds, *batch, "--epochs", "2", "--resume", save)
+        self.succeed("train", remarked, *self.feeds, *batch, "--epochs", "3", "--save", save, "--resume", save)
+        said = self.refuse(1, "train", other, *self.feeds, *batch, "--epochs", "4", "--resume", save)
+        self.assertNotIn("remove", said.err)  # an older checkpoint would not help
         newest = sorted(pathlib.Path(save).iterdir())[-1]
-        newest.with_name("step-000000005.safetensors").write_bytes(newest.read_bytes())
         newest.write_bytes(newest.read_bytes()[:-20])
-        refuse([newest.name, "step-000000005.safetensors is the one before it"], *batch, "--resume", save)
+        refuse([newest.name, "step-000000020.safetensors is the one before it"], *batch, "--resume", save)
 
     def test_states_are_read_by_run(self):
         save = self.path("save")
