@@ -9,6 +9,7 @@
 #include "einsum/vertex_facts.h"
 #include "exec/from_ia.h"
 #include "plan/lower.h"
+#include "plan/planners/kcut.h"
 
 namespace einrel {
 CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan) {
@@ -81,7 +82,7 @@ std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& 
 
 std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan, const PlanRequest& request) {
   if (plan.planner != "kcut" || plan.sites == 1) return std::nullopt;
-  TilingFacts facts{tiling_cuts(graph, plan.sites), {}, parameter_server(graph, request), std::nullopt};
+  TilingFacts facts{kcut_tilings(graph, request), {}, parameter_server(graph, request), std::nullopt};
   if (facts.server) facts.groups = best_groups(*facts.server, plan.sites);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v)
     facts.tensors.push_back(tilings_text(facts.cuts, v, graph.vertices[v].bound.size()));

@@ -1,26 +1,52 @@
 #include "plan/planners/kcut.h"
 
+#include <utility>
+
 #include "einsum/vertex_facts.h"
-#include "plan/search/tilings.h"
 
 namespace einrel {
 
-Planned plan_kcut(const EinGraph& graph, const PlanRequest& request) {
-  return plan_by_grids(graph, request, grids_of(graph, tiling_cuts(graph, request.sites)));
-}
+namespace {
 
-SchemeGrids model_grids(const EinGraph& graph, const PlanRequest& request) {
-  const std::optional<std::string> batch = batch_label(graph, request);
-  if (!batch) return "no vertex reads the first label of the first input";
+/// Per vertex the labels that are the batch, or those that are not.
+AllowedForms forms_of(const EinGraph& graph, const std::string& batch, bool is_batch) {
   AllowedForms allowed;
   for (const Vertex& vertex : graph.vertices) {
     std::vector<std::size_t>& labels = allowed.emplace_back();
     if (is_input(vertex)) continue;
     const std::vector<std::string> names = label_names(vertex);
     for (std::size_t l = 0; l < names.size(); ++l) {
-      if (names[l] != *batch) labels.push_back(l);
+      if ((names[l] == batch) == is_batch) labels.push_back(l);
     }
   }
+  return allowed;
+}
+
+}  // namespace
+
+TilingCuts kcut_tilings(const EinGraph& graph, const PlanRequest& request) {
+  TilingCuts best = tiling_cuts(graph, request.sites);
+  const std::optional<std::string> batch = batch_label(graph, request);
+  if (!batch) return best;
+  const AllowedForms by_batch = forms_of(graph, *batch, true);
+  const AllowedForms by_others = forms_of(graph, *batch, false);
+  for (std::size_t of_batch = 0; of_batch <= best.cuts.size(); ++of_batch) {
+    std::vector<AllowedForms> allowed(of_batch, by_batch);
+    if (of_batch < best.cuts.size()) allowed.push_back(by_others);
+    TilingCuts other = tiling_cuts(graph, request.sites, allowed);
+    if (other.moved() < best.moved()) best = std::move(other);
+  }
+  return best;
+}
+
+Planned plan_kcut(const EinGraph& graph, const PlanRequest& request) {
+  return plan_by_grids(graph, request, grids_of(graph, kcut_tilings(graph, request)));
+}
+
+SchemeGrids model_grids(const EinGraph& graph, const PlanRequest& request) {
+  const std::optional<std::string> batch = batch_label(graph, request);
+  if (!batch) return "no vertex reads the first label of the first input";
+  const AllowedForms allowed = forms_of(graph, *batch, false);
   return grids_of(graph, tiling_cuts(graph, request.sites, {&allowed, 1}));
 }
 

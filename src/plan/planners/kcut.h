@@ -1,6 +1,7 @@
 #pragma once
 
 #include "plan/planners/schemes.h"
+#include "plan/search/tilings.h"
 
 namespace einrel {
 
@@ -8,7 +9,12 @@ namespace einrel {
 /// many.
 constexpr std::size_t most_cut_at_once = 2000;
 
-/// SoyBean: sites along each label as often as tiling_cuts divided it (search/tilings.h).
+/// SoyBean's cuts, each the best for what the ones before it left (tiling_cuts); or, where those count less in the end,
+/// the best ones of which the first few divide the batch only, and the others never: data, model and hybrid
+/// parallelism.
+TilingCuts kcut_tilings(const EinGraph& graph, const PlanRequest& request);
+
+/// SoyBean: sites along each label as often as kcut_tilings divided it.
 Planned plan_kcut(const EinGraph& graph, const PlanRequest& request);
 
 /// Model parallelism at its best: the same, but no vertex that has another label divides the batch (batch_label).
