@@ -57,18 +57,18 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
   });
   const double results = tuples_of(way.result);
   const double result_bytes = bytes_of(vertex) / results;
-  double call_bytes = result_bytes;
+  double read_bytes = 0;
   for (const NeededFormat& need : way.reads)
-    call_bytes += bytes_of(graph.vertices[need.tensor]) / tuples_of(need.format);
+    read_bytes += bytes_of(graph.vertices[need.tensor]) / tuples_of(need.format);
   const double busiest = busiest_share(calls, weights.workers);
   FormatCost cost{flops(vertex) / calls * busiest, join_traffic(graph, way, weights.workers), busiest,
-                  call_bytes * busiest};
+                  (read_bytes + result_bytes) * busiest};
   if (is_reduced_in_parts(vertex, way.parts)) {
     const double folded = busiest_share(results, weights.workers);
     cost.compute += static_cast<double>(element_count(vertex.bound)) / results * busiest;
     cost.network += result_bytes * busiest * (weights.workers - 1) / weights.workers;
-    cost.tuples += folded;
-    cost.intermediate += result_bytes * (busiest + folded);
+    cost.tuples += busiest;
+    cost.intermediate += (read_bytes + result_bytes) * busiest + result_bytes * folded;
   }
   return cost;
 }
@@ -91,9 +91,10 @@ FormatCost TransformationCosts::of(const Vertex& tensor, const TensorFormat& fro
   if (is_same) return {};
   const double bytes = bytes_of(tensor);
   const double busiest = busiest_share(pieces, weights_.workers);
-  const double made = busiest_share(tuples_of(to), weights_.workers);
-  return {0, bytes / weights_.workers * (weights_.workers - 1) / weights_.workers, busiest + made,
-          bytes / tuples_of(from) * busiest + 2 * bytes / weights_.workers};
+  const bool is_put_together = pieces > tuples_of(to);
+  return {0, bytes / weights_.workers * (weights_.workers - 1) / weights_.workers,
+          busiest + (is_put_together ? busiest_share(tuples_of(to), weights_.workers) : 0),
+          bytes / tuples_of(from) * busiest + (is_put_together ? 3 : 1) * bytes / weights_.workers};
 }
 
 }  // namespace einrel

@@ -13,7 +13,7 @@ namespace einrel {
 struct FormatCost {
   double compute = 0;       ///< scalar operations: of kernels, and of adding up partial results
   double network = 0;       ///< bytes that it gets from other workers
-  double tuples = 0;        ///< that it makes
+  double tuples = 0;        ///< for which it calls a function
   double intermediate = 0;  ///< bytes of arrays that are handed to functions, and that these give
   FormatCost& operator+=(const FormatCost& other);
   bool operator==(const FormatCost&) const = default;
@@ -22,15 +22,17 @@ struct FormatCost {
 /// Seconds of each of these, for one database. The defaults were measured with SQLite.
 struct FormatWeights {
   double workers = 1;               ///< that share out the tuples of a query
-  double operation = 5e-11;         ///< seconds of a scalar operation
+  double operation = 8e-11;         ///< seconds of a scalar operation
   double network_byte = 0;          ///< of a byte that comes from another worker
-  double tuple = 1e-5;              ///< of a tuple, whatever its array
+  double tuple = 2.5e-5;              ///< of a tuple, whatever its array
   double intermediate_byte = 1e-9;  ///< of a byte that functions take or give
 };
 
 double seconds_of(const FormatCost& cost, const FormatWeights& weights);
 
-/// What computing a vertex costs, its operands in the formats that the implementation wants. `graph` has the operands.
+/// What computing a vertex costs, its operands in the formats that the implementation wants. Where partial results are
+/// folded, the join's tuples are sorted by the result's key and handed on to another function. `graph` has the
+/// operands.
 FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementation& implementation,
                    const FormatWeights& weights);
 
@@ -38,7 +40,8 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
 FormatCost gathering_cost(const Vertex& input, const TensorFormat& format, const FormatWeights& weights);
 
 /// Costs of bringing tensors from one format to another (tra: Repartition): every piece of an old chunk that a new one
-/// takes is a tuple, for which the old chunk is read. Remembers what it has counted.
+/// takes is a tuple, for which the old chunk is read; where pieces are put together, they are sorted and handed on.
+/// Remembers what it has counted.
 class TransformationCosts {
  public:
   explicit TransformationCosts(const FormatWeights& weights) : weights_(weights) {}

@@ -5,9 +5,25 @@
 
 namespace einrel {
 
+std::vector<std::pair<std::size_t, std::size_t>> states_that_change(const EinGraph& graph) {
+  std::vector<std::pair<std::size_t, std::size_t>> states;
+  for (const State& state : graph.steps.states) {
+    if (state.next && graph.outputs[*state.next] != state.now)
+      states.emplace_back(state.now.index, graph.outputs[*state.next].index);
+  }
+  return states;
+}
+
 FormatPlan costs_of_formats(const EinGraph& graph, const GraphCuts& cuts, const FormatWeights& weights) {
   FormatPlan plan{cuts, {}, {}, 0, false, std::vector<std::optional<OtherFormat>>(graph.vertices.size())};
   TransformationCosts transformations(weights);
+  const auto bring = [&](std::size_t tensor, const TensorFormat& to, VertexFormat& reader) {
+    const TensorFormat& from = plan.vertices[tensor].format;
+    const FormatCost cost = transformations.of(graph.vertices[tensor], from, to);
+    if (cost == FormatCost{}) return;
+    plan.cost += cost;
+    reader.transformations.push_back({tensor, from, to, cost});
+  };
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     const Implementation way = implementation_of(graph, v, cuts.parts[v]);
@@ -16,15 +32,10 @@ FormatPlan costs_of_formats(const EinGraph& graph, const GraphCuts& cuts, const 
         is_input(vertex) ? gathering_cost(vertex, way.result, weights) : cost_of(graph, vertex, way, weights),
         {}};
     plan.cost += own.cost;
-    for (const NeededFormat& need : way.reads) {
-      const TensorFormat& from = plan.vertices[need.tensor].format;
-      const FormatCost cost = transformations.of(graph.vertices[need.tensor], from, need.format);
-      if (cost == FormatCost{}) continue;
-      plan.cost += cost;
-      own.transformations.push_back({need.tensor, from, need.format, cost});
-    }
+    for (const NeededFormat& need : way.reads) bring(need.tensor, need.format, own);
     plan.vertices.push_back(std::move(own));
   }
+  for (const auto& [now, next] : states_that_change(graph)) bring(next, plan.vertices[now].format, plan.vertices[now]);
   plan.seconds = seconds_of(plan.cost, weights);
   return plan;
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/formats/format_cost.h"
@@ -21,7 +22,7 @@ struct Transformation {
 struct VertexFormat {
   TensorFormat format;
   FormatCost cost;                              ///< of an input: of gathering it
-  std::vector<Transformation> transformations;  ///< of what it reads
+  std::vector<Transformation> transformations;  ///< of what it reads; of a state, of its next value
 };
 
 /// The next best format of a tensor while all others keep theirs.
@@ -43,7 +44,10 @@ struct FormatPlan {
   std::vector<std::optional<OtherFormat>> others;  ///< per tensor; of plans that were chosen
 };
 
-/// What a graph costs that is cut in this way.
+/// The states that get another value in each step: vertices, and those of their next values.
+std::vector<std::pair<std::size_t, std::size_t>> states_that_change(const EinGraph& graph);
+
+/// What a graph costs that is cut in this way; of one with states, a step.
 FormatPlan costs_of_formats(const EinGraph& graph, const GraphCuts& cuts, const FormatWeights& weights);
 
 /// What formats are asked for.

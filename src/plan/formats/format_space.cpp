@@ -82,24 +82,35 @@ void Space::make_edges() {
   consumers_.assign(choices_.size(), {});
   for (std::size_t v = 0; v < choices_.size(); ++v) {
     for (const std::size_t tensor : tensors_read(graph_.vertices[v])) {
-      Edge edge{tensor, v, {}, {}};
-      std::map<std::vector<TensorFormat>, std::size_t> known;
-      for (const Implementation& way : choices_[v].ways) {
-        const auto [at, is_new] = known.try_emplace(read_of(way, tensor), edge.seconds.size());
-        edge.need.push_back(at->second);
-        if (!is_new) continue;
-        std::vector<double>& seconds = edge.seconds.emplace_back();
-        for (const TensorFormat& from : choices_[tensor].formats) {
-          FormatCost cost;
-          for (const TensorFormat& to : at->first) cost += transformations_.of(graph_.vertices[tensor], from, to);
-          seconds.push_back(seconds_of(cost, weights_));
-        }
-      }
-      operands_[v].push_back(edges_.size());
-      consumers_[tensor].push_back(edges_.size());
-      edges_.push_back(std::move(edge));
+      std::vector<std::vector<TensorFormat>> needs;
+      for (const Implementation& way : choices_[v].ways) needs.push_back(read_of(way, tensor));
+      add_edge(tensor, v, needs);
     }
   }
+  for (const auto& [now, next] : states_that_change(graph_)) {
+    std::vector<std::vector<TensorFormat>> needs;
+    for (const Implementation& way : choices_[now].ways) needs.push_back({way.result});
+    add_edge(next, now, needs);
+  }
+}
+
+void Space::add_edge(std::size_t tensor, std::size_t vertex, const std::vector<std::vector<TensorFormat>>& needs) {
+  Edge edge{tensor, vertex, {}, {}};
+  std::map<std::vector<TensorFormat>, std::size_t> known;
+  for (const std::vector<TensorFormat>& need : needs) {
+    const auto [at, is_new] = known.try_emplace(need, edge.seconds.size());
+    edge.need.push_back(at->second);
+    if (!is_new) continue;
+    std::vector<double>& seconds = edge.seconds.emplace_back();
+    for (const TensorFormat& from : choices_[tensor].formats) {
+      FormatCost cost;
+      for (const TensorFormat& to : need) cost += transformations_.of(graph_.vertices[tensor], from, to);
+      seconds.push_back(seconds_of(cost, weights_));
+    }
+  }
+  operands_[vertex].push_back(edges_.size());
+  consumers_[tensor].push_back(edges_.size());
+  edges_.push_back(std::move(edge));
 }
 
 bool Space::dominates(std::size_t vertex, std::size_t way, std::size_t other) const {
@@ -173,10 +184,11 @@ Space::Choice Space::least(std::size_t most_entries, bool& is_least) const {
   std::vector<std::size_t> domains;
   for (const Choices& choices : choices_) domains.push_back(choices.formats.size());
   std::vector<CostTable> tables;
-  std::vector<std::size_t> way_variable(choices_.size(), 0);
+  std::vector<std::size_t> way_variable(choices_.size(), 0);  // of an input the same: each format is a way
   for (std::size_t v = 0; v < choices_.size(); ++v) {
     const Choices& own = choices_[v];
     if (is_input(graph_.vertices[v])) {
+      way_variable[v] = v;
       tables.push_back({{v}, own.seconds});
       continue;
     }
@@ -203,7 +215,7 @@ Space::Choice Space::least(std::size_t most_entries, bool& is_least) const {
   is_least = found.is_least;
   Choice choice;
   for (std::size_t v = 0; v < choices_.size(); ++v)
-    choice.push_back(found.values[is_input(graph_.vertices[v]) ? v : way_variable[v]]);
+    choice.push_back(found.values[way_variable[v]]);
   return choice;
 }
 

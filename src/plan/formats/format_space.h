@@ -17,7 +17,8 @@ struct Choices {
   std::vector<std::size_t> result;    ///< per way the position of its format
 };
 
-/// What a vertex needs of one tensor: a need is all that one of its ways reads of it.
+/// What a vertex needs of one tensor: a need is all that one of its ways reads of it. A state needs its next value in its
+/// own format.
 struct Edge {
   std::size_t tensor = 0;
   std::size_t vertex = 0;
@@ -54,6 +55,8 @@ class Space {
 
  private:
   void make_edges();
+  /// `needs`: per way of the vertex the formats in which it reads the tensor.
+  void add_edge(std::size_t tensor, std::size_t vertex, const std::vector<std::vector<TensorFormat>>& needs);
   std::vector<std::size_t> undominated(std::size_t vertex) const;
   bool dominates(std::size_t vertex, std::size_t way, std::size_t other) const;
   /// Of one vertex in one way, with what brings its operands to it and its result to others.
