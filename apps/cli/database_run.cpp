@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <string_view>
 
 #include "arguments.h"
@@ -15,22 +16,15 @@
 #include "engine/stored_input.h"
 #include "output.h"
 #include "program_input.h"
-#include "sql/sqlite/run.h"
+#include "sql/run.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {
 namespace {
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
 constexpr std::string_view table_prefix = "table:";
 
 bool is_in_database(const std::string& given) { return given.starts_with(table_prefix) || given.starts_with("query:"); }
-
-std::string path_of(const std::string& database) {
-  const bool is_sqlite = database.starts_with(sqlite_prefix) && database.size() > sqlite_prefix.size();
-  if (!is_sqlite) throw UserError(fmt::format("--database takes sqlite:FILE, not '{}'", printable(database)));
-  return database.substr(sqlite_prefix.size());
-}
 
 /// What the command line binds inputs to.
 struct Bound {
@@ -149,7 +143,7 @@ void say(const Destinations& destinations, const EinGraph& graph, const std::map
 }  // namespace
 
 void check_database_options(const DatabaseArguments& arguments) {
-  path_of(arguments.database);
+  sql::check_database_url(arguments.database);
   if (is_tra(arguments.program)) throw UserError("--database runs .ein programs");
   if (!arguments.formats.empty() && sql::parse_formats(arguments.formats).is_element)
     throw UserError("--formats element is what einrel sql prints; in a database the functions of Einrel compute");
@@ -163,7 +157,8 @@ void run_in_database(const DatabaseArguments& arguments) {
   const SourceText source = read_program(arguments.program);
   const Destinations destinations = destinations_of(arguments.outputs);
   const CheckedProgram declared = parse_and_check(source, {parse_dims(arguments.dims), {}});
-  sql::Database database(path_of(arguments.database));
+  const std::unique_ptr<sql::Database> opened = sql::open_database(arguments.database);
+  sql::Database& database = *opened;
   const Bound bound = bind(database, arguments, declared);
   const Compiled compiled = compile_for(database, bound, arguments, source, declared, destinations.wanted);
   check_files(destinations, compiled.graph);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernel/evaluate.h"
+#include "sql/array_bytes.h"
 #include "tra/text/call_tree.h"
 #include "tra/text/print_kernel.h"
 #include "tra/text/reading.h"
@@ -36,6 +37,9 @@ std::vector<calls::Name> names_in(const std::string& text) {
   }
   return names;
 }
+
+/// So many are kept: a query may make a text of every row.
+constexpr std::size_t most_read = 1000;
 
 [[noreturn]] void refuse(const std::string& text, const std::vector<Diagnostic>& errors) {
   const std::string why = errors.empty() ? "" : ": " + errors.front().message;
@@ -67,7 +71,7 @@ std::string KernelTable::add(const Kernel& kernel, const std::vector<std::size_t
   const std::string plain = is_identity(kernel) ? "id"
                             : is_in_registry(kernel, ranks)
                                 ? kernel.name
-                                : kernel_statement(kernel, name_in_text(kernel.name), ranks);
+                                : readable_statement(kernel, name_in_text(kernel.name), ranks);
   std::string text = plain;
   // A text that does not say all of its kernel (to_text says which) may be that of another one, too.
   for (int n = 2;; ++n) {
@@ -87,8 +91,11 @@ const Kernel& KernelTable::find(const std::string& text, const std::vector<Tenso
   if (known != kernels_.end()) return known->second;
   std::vector<Signature> signatures;
   for (const Tensor& argument : arguments) signatures.push_back({0, argument.rank(), argument.dtype()});
+  const auto read = read_.find(key);
+  if (read != read_.end()) return read->second;
   Kernel kernel = read_kernel(text, signatures);
-  return kernels_.insert({std::move(key), std::move(kernel)}).first->second;
+  if (read_.size() >= most_read) read_.clear();
+  return read_.insert({std::move(key), std::move(kernel)}).first->second;
 }
 
 Tensor call(const Kernel& kernel, const std::vector<Tensor>& arguments, Workers& workers) {
@@ -98,6 +105,7 @@ Tensor call(const Kernel& kernel, const std::vector<Tensor>& arguments, Workers&
   const std::vector<Vertex> vertices = vertices_of(kernel, std::move(bounds));
   for (std::size_t i = 0; i < vertices.size(); ++i) {
     std::vector<Tensor> operands;
+    check_chunk_bytes(vertices[i].dtype, vertices[i].bound);
     for (const std::size_t read : kernel.steps[i].reads) operands.push_back(values[read]);
     values.push_back(evaluate(vertices[i], operands, {}, workers));
   }

@@ -29,8 +29,6 @@ void append(Script& script, Script more) {
 
 }  // namespace
 
-std::string file_table(const std::string& name) { return "main." + quoted(name); }
-
 std::vector<std::string> dimension_names(const Vertex& vertex) {
   const std::vector<std::optional<std::size_t>> labels = result_labels(vertex);
   std::vector<std::string> names;
@@ -53,18 +51,19 @@ ChunkScript program_script(const EinGraph& graph, const Formats& formats, const 
     if (!is_input(vertex) || table == tables.inputs.end()) continue;
     std::vector<DimensionCut> cut;
     for (const std::int64_t parts : cuts.parts[v]) cut.push_back({parts, 1});
-    const std::string made = "temp." + quoted(names.fresh(vertex.name));
-    append(script, gather_script(table->second, vertex.name, vertex.dtype, vertex.bound, cut, made));
+    const std::string made = temporary_table(tables.dialect, names.fresh(vertex.name));
+    append(script, gather_script(table->second, vertex.name, vertex.dtype, vertex.bound, cut, made, tables.dialect));
     inputs[vertex.name] = made;
   }
-  ChunkScript whole = chunk_script(program, inputs, scalars, remarks_of(graph, formats), names, kernels);
+  ChunkScript whole =
+      chunk_script(program, inputs, scalars, remarks_of(graph, formats), names, kernels, tables.dialect);
   append(script, std::move(whole.statements));
   for (const auto& [name, table] : tables.outputs) {
     const auto vertex = std::find_if(graph.outputs.begin(), graph.outputs.end(),
                                      [&, &tensor = name](VertexId id) { return graph[id].name == tensor; });
     invariant(vertex != graph.outputs.end(), "a table is made of an output");
-    append(script,
-           scatter_script(name, whole.tables.at(name), whole.types.at(name), dimension_names(graph[*vertex]), table));
+    append(script, scatter_script(name, whole.tables.at(name), whole.types.at(name), dimension_names(graph[*vertex]),
+                                  table, tables.dialect));
   }
   whole.statements = std::move(script);
   return whole;

@@ -17,15 +17,13 @@ struct Tables {
   std::map<std::string, std::string> stored;  ///< inputs that are tables of chunks already; quoted
   std::vector<std::pair<std::string, std::string>>
       outputs;  ///< tensors, and the tables of the user they become; quoted
+  Dialect dialect = Dialect::sqlite;
 };
 
 /// The whole program: inputs gathered into chunks, every vertex as a table, outputs as tables of their elements.
 /// `names` knows the tables that there are. Throws as cuts_for and chunk_script do.
 ChunkScript program_script(const EinGraph& graph, const Formats& formats, const ScalarBindings& scalars,
                            const Tables& tables, TableNames& names, KernelTable& kernels);
-
-/// The table of the file that has this name, quoted.
-std::string file_table(const std::string& name);
 
 /// The labels that name the dimensions of a tensor, d0, d1, ... where there are none.
 std::vector<std::string> dimension_names(const Vertex& vertex);

@@ -1,4 +1,4 @@
-#include "sql/sqlite/run.h"
+#include "sql/run.h"
 
 #include <fmt/format.h>
 
@@ -16,21 +16,19 @@ namespace {
 constexpr std::string_view table_prefix = "table:";
 constexpr std::string_view query_prefix = "query:";
 
-bool has_table(const std::vector<std::string>& tables, const std::string& name) {
-  return std::any_of(tables.begin(), tables.end(),
-                     [&](const std::string& table) { return folded(table) == folded(name); });
-}
-
-void check_outputs(const DatabaseRun& run, Database& database) {
-  const std::vector<std::string> tables = database.tables();
+/// Where outputs go, quoted.
+std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun& run, Database& database) {
+  std::vector<std::pair<std::string, std::string>> places;
   std::set<std::string> made;
   for (const auto& [tensor, table] : run.outputs) {
-    if (has_table(tables, table))
+    if (database.find_table(table))
       throw UserError(fmt::format("{} has a table '{}' already; drop it, or name another one for {}", database.title(),
                                   printable(table), tensor));
-    if (!made.insert(folded(table)).second)
+    places.emplace_back(tensor, database.new_table(table));
+    if (!made.insert(same_name(database.dialect(), places.back().second)).second)
       throw UserError(fmt::format("two tensors cannot both become the table '{}'", printable(table)));
   }
+  return places;
 }
 
 }  // namespace
@@ -38,43 +36,40 @@ void check_outputs(const DatabaseRun& run, Database& database) {
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels) {
   if (given.starts_with(query_prefix)) {
     const std::string query = given.substr(query_prefix.size());
-    const std::vector<std::string> columns = database.columns_of(query);
+    const std::vector<Column> columns = database.columns_of(query, Author::user);
     std::string body = query.substr(0, query.find_last_not_of(" \t\r\n;") + 1);
-    return read_columns("(" + body + "\n)", fmt::format("the query '{}'", printable(query, 60)), columns, labels);
+    return read_columns("(" + body + "\n) AS given", fmt::format("the query '{}'", printable(query, 60)), columns,
+                        labels, database.dialect());
   }
   if (!given.starts_with(table_prefix))
     throw UserError(fmt::format("'{}' is neither table:NAME nor query:SELECT ...", printable(given)));
   const std::string name = given.substr(table_prefix.size());
-  const std::vector<std::string> tables = database.tables();
-  if (!has_table(tables, name)) {
-    const std::string near = did_you_mean(name, tables);
+  const std::optional<std::string> source = database.find_table(name);
+  if (!source) {
+    const std::string near = did_you_mean(name, database.names());
     throw UserError(
         fmt::format("{} has no table '{}'{}", database.title(), printable(name), near.empty() ? "" : "; " + near));
   }
-  const std::string source = file_table(name);
-  return read_columns(source, fmt::format("table '{}'", printable(name)),
-                      database.columns_of("SELECT * FROM " + source, Author::einrel), labels);
+  return read_columns(*source, fmt::format("table '{}'", printable(name)),
+                      database.columns_of("SELECT * FROM " + *source, Author::einrel), labels, database.dialect());
 }
 
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
-  std::vector<std::int64_t> extents = database.first_row(extents_query(table));
+  std::vector<std::int64_t> extents = database.first_row(extents_query(table, database.dialect()));
   extents.resize(rank);
   for (std::size_t d = 0; d < rank; ++d) {
     if (extents[d] < 0 || extents[d] > most_key_value)
       throw UserError(fmt::format("{}: column '{}' has keys up to {}, and none from 0 to {}", table.title,
-                                  printable(table.columns[d]), extents[d] - 1, most_key_value));
+                                  printable(table.columns[d].name), extents[d] - 1, most_key_value));
   }
   return make_shape(extents);
 }
 
 std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run) {
   Transaction transaction(database);
-  check_outputs(run, database);
-  std::vector<std::string> taken = database.tables();
-  for (const std::string& name : database.temporary_tables()) taken.push_back(name);
-  TableNames names(taken);
-  Tables tables;
-  for (const auto& [tensor, table] : run.outputs) tables.outputs.emplace_back(tensor, file_table(table));
+  const Dialect dialect = database.dialect();
+  TableNames names(database.names(), most_name_bytes(dialect));
+  Tables tables{{}, {}, output_places(run, database), dialect};
   const GraphCuts cuts = cuts_for(run.graph, run.formats);
   for (std::size_t v = 0; v < run.graph.vertices.size(); ++v) {
     const Vertex& vertex = run.graph.vertices[v];
@@ -86,7 +81,7 @@ std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run) {
     }
     std::vector<DimensionCut> cut;
     for (const std::int64_t parts : cuts.parts[v]) cut.push_back({parts, 1});
-    const std::string stored = "temp." + quoted(names.fresh(vertex.name));
+    const std::string stored = temporary_table(dialect, names.fresh(vertex.name));
     database.store_chunks(stored, cut_tensor(std::get<Tensor>(input), cut_of_all(cut)), cut.size());
     tables.stored[vertex.name] = stored;
   }
@@ -101,7 +96,7 @@ std::map<std::string, Tensor> run(Database& database, const DatabaseRun& run) {
     const Relation chunks = database.load_chunks(script.tables.at(vertex.name), script.types.at(vertex.name).key_arity);
     results.emplace(vertex.name, assemble(chunks, vertex.dtype, vertex.bound.size()));
   }
-  for (const std::string& name : names.given()) database.execute("DROP TABLE temp." + quoted(name));
+  for (const std::string& name : names.given()) database.execute("DROP TABLE " + temporary_table(dialect, name));
   transaction.commit();
   return results;
 }
