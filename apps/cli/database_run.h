@@ -8,7 +8,7 @@ namespace einrel::cli {
 
 /// What `run` is given for a run in a database.
 struct DatabaseArguments {
-  std::string database;  ///< "sqlite:FILE"
+  std::string database;  ///< "sqlite:FILE", "postgresql://..."
   std::string formats;
   std::string program;
   std::vector<std::string> inputs;

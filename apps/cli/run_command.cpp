@@ -155,9 +155,10 @@ void add_run_command(CLI::App& app) {
   command->add_option("--save", steps.save, "FILE.safetensors: write the state after the last step");
   command->add_option("--load", steps.load, "FILE.safetensors: begin with the state that --save wrote");
   add_execution_options(*command, arguments->execution);
-  command->add_option("--database", arguments->database,
-                      "sqlite:FILE: compute in a database; --in and --out then take table:NAME, --in also "
-                      "'query:SELECT ...'");
+  command->add_option(
+      "--database", arguments->database,
+      "sqlite:FILE or postgresql://HOST/DATABASE: compute there; --in and --out then take table:NAME, --in also "
+      "'query:SELECT ...'");
   command->add_option(
       "--formats", arguments->formats,
       "TENSOR=FORMAT,...: how a database cuts tensors into chunks; others as it costs least, or all of them by "

@@ -29,12 +29,15 @@ struct SqlArguments {
 };
 
 /// Tables with the names of inputs, whose columns are their labels.
-std::map<std::string, sql::UserTable> tables_of(const std::map<std::string, std::vector<std::string>>& labels) {
+std::map<std::string, sql::UserTable> tables_of(const std::map<std::string, std::vector<std::string>>& labels,
+                                                sql::Dialect dialect) {
   std::map<std::string, sql::UserTable> tables;
   for (const auto& [name, own] : labels) {
-    std::vector<std::string> columns = sql::key_column_names(own);
-    columns.emplace_back("value");
-    tables[name] = {sql::file_table(name), fmt::format("table '{}'", printable(name)), columns, sql::Layout::elements};
+    std::vector<sql::Column> columns;
+    for (const std::string& key : sql::key_column_names(own, dialect)) columns.push_back({key, sql::ColumnType::whole});
+    columns.push_back({"value"});
+    tables[name] = {sql::user_table(dialect, name), fmt::format("table '{}'", printable(name)), columns,
+                    sql::Layout::elements};
   }
   return tables;
 }
@@ -42,12 +45,17 @@ std::map<std::string, sql::UserTable> tables_of(const std::map<std::string, std:
 sql::Script script_of(const Compiled& compiled, const std::map<std::string, std::vector<std::string>>& labels,
                       const ScalarBindings& scalars, const Formats& formats, sql::Dialect dialect) {
   if (formats.is_element) return sql::plain_script(compiled.graph, labels, scalars, dialect);
-  if (dialect != sql::Dialect::sqlite)
-    throw UserError("only SQLite has functions that compute chunks; for other databases add --formats element");
-  sql::Tables tables{tables_of(labels), {}, {}};
+  if (dialect == sql::Dialect::duckdb)
+    throw UserError("DuckDB has no functions that compute chunks; add --formats element");
+  sql::Tables tables{tables_of(labels, dialect), {}, {}, dialect};
   for (const VertexId id : said_outputs(compiled.graph))
-    tables.outputs.emplace_back(compiled.graph[id].name, sql::file_table(compiled.graph[id].name));
-  sql::TableNames names;
+    tables.outputs.emplace_back(compiled.graph[id].name, sql::user_table(dialect, compiled.graph[id].name));
+  std::vector<std::string> taken;  // PostgreSQL finds temporary tables before others of the same name
+  if (dialect == sql::Dialect::postgres) {
+    for (const auto& [name, columns] : labels) taken.push_back(name);
+    for (const auto& [name, table] : tables.outputs) taken.push_back(name);
+  }
+  sql::TableNames names(taken, sql::most_name_bytes(dialect));
   sql::KernelTable kernels;
   const sql::ChunkedGraph chunked = chunked_graph(compiled.graph, choose_formats(compiled.graph, formats));
   return sql::program_script(compiled.graph, chunked, scalars, tables, names, kernels).statements;

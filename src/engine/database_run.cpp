@@ -16,14 +16,6 @@
 namespace einrel {
 namespace {
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
-
-std::string path_of(const std::string& database) {
-  const bool is_sqlite = database.starts_with(sqlite_prefix) && database.size() > sqlite_prefix.size();
-  if (!is_sqlite) throw UserError(fmt::format("a database is sqlite:FILE, not '{}'", printable(database)));
-  return database.substr(sqlite_prefix.size());
-}
-
 /// The states of a program by name, as the vertices of its inputs.
 std::map<std::string, State> states_of(const EinGraph& graph) {
   std::map<std::string, State> states;
@@ -61,7 +53,7 @@ std::vector<std::string> labels_of_state(const EinGraph& graph, const State& sta
 bool is_in_database(const std::string& source) { return source.starts_with("table:") || source.starts_with("query:"); }
 
 void check_request(const DatabaseRequest& request) {
-  path_of(request.database);
+  sql::check_database_url(request.database);
   if (request.formats && parse_formats(*request.formats).is_element)
     throw UserError("--formats element is what einrel sql prints; in a database the functions of Einrel compute");
   for (const auto& [tensor, table] : request.tables) {
@@ -70,7 +62,7 @@ void check_request(const DatabaseRequest& request) {
 }
 
 DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& request)
-    : database_(path_of(request.database)),
+    : database_(sql::open_database(request.database)),
       tables_(request.tables),
       formats_(request.formats ? parse_formats(*request.formats) : Formats{}),
       steps_(request.steps),
@@ -86,7 +78,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
       continue;
     }
     const auto& table = std::get<sql::UserTable>(inputs_.at(input.name));
-    types[input.name] = {sql::extents_of(database_, table, input.labels.size()), "numbers",
+    types[input.name] = {sql::extents_of(*database_, table, input.labels.size()), "numbers",
                          std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title};
   }
   compiled_ = front.compile(types);
@@ -100,7 +92,7 @@ void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& req
     const auto given = request.inputs.find(input.name);
     if (given == request.inputs.end()) continue;
     if (const auto* const source = std::get_if<std::string>(&given->second))
-      inputs_.emplace(input.name, sql::open_table(database_, *source, input.labels));
+      inputs_.emplace(input.name, sql::open_table(*database_, *source, input.labels));
   }
 }
 
@@ -109,7 +101,7 @@ void DatabaseProgram::open_states(const DatabaseRequest& request) {
     const auto given = request.inputs.find(name);
     if (given == request.inputs.end()) continue;
     if (const auto* const source = std::get_if<std::string>(&given->second))
-      inputs_.emplace(name, sql::open_table(database_, *source, labels_of_state(compiled_.graph, state)));
+      inputs_.emplace(name, sql::open_table(*database_, *source, labels_of_state(compiled_.graph, state)));
   }
 }
 
@@ -162,7 +154,7 @@ sql::DatabaseResults DatabaseProgram::run() {
     const EinGraph& first = compiled_.initial->graph;
     run.first.emplace(sql::FirstValues{first, chunked(first, formats_within(formats_, first))});
   }
-  return sql::run(database_, run);
+  return sql::run(*database_, run);
 }
 
 }  // namespace einrel

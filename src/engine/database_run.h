@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -13,7 +14,7 @@
 #include "einsum/check.h"
 #include "engine/choose_formats.h"
 #include "engine/compile.h"
-#include "sql/sqlite/run.h"
+#include "sql/run.h"
 
 namespace einrel {
 
@@ -31,7 +32,7 @@ bool is_in_database(const std::string& source);
 
 /// What a run in a database is asked for.
 struct DatabaseRequest {
-  std::string database;                                          ///< "sqlite:FILE"
+  std::string database;                                          ///< "sqlite:FILE" or "postgresql://..."
   std::map<std::string, DatabaseSource> inputs;                  ///< inputs, and states: what they begin with
   std::vector<std::pair<std::string, std::string>> tables = {};  ///< tensors, and the tables that they become
   ScalarBindings scalars = {};
@@ -69,7 +70,7 @@ class DatabaseProgram {
   void open_states(const DatabaseRequest& request);
   void add_tensors(const Front& front, const DatabaseRequest& request);
 
-  sql::Database database_;
+  std::unique_ptr<sql::Database> database_;
   std::map<std::string, sql::DatabaseInput> inputs_;
   Compiled compiled_;
   ScalarBindings scalars_;

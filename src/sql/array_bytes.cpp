@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace einrel::sql {
 namespace {
@@ -18,25 +19,47 @@ constexpr std::array<char, 4> magic{'E', 'R', 'A', '1'};
 constexpr std::size_t header_bytes = 8;
 constexpr std::size_t dtype_at = 4;
 constexpr std::size_t rank_at = 5;
+constexpr std::size_t most_rank = 255;
 
 [[noreturn]] void refuse(const std::string& why) { throw UserError("these bytes are no array of Einrel: " + why); }
 
 }  // namespace
 
-std::vector<std::byte> array_bytes(const Tensor& tensor) {
-  const Tensor elements = tensor.row_major();
-  const std::size_t begin = header_bytes + elements.rank() * sizeof(std::int64_t);
-  const auto size = static_cast<std::size_t>(elements.byte_count());
-  if (elements.rank() > 255) throw UserError(fmt::format("an array of {} dimensions is too many", elements.rank()));
-  std::vector<std::byte> bytes(begin + size);
-  std::memcpy(bytes.data(), magic.data(), magic.size());
-  bytes[dtype_at] = static_cast<std::byte>(elements.dtype());
-  bytes[rank_at] = static_cast<std::byte>(elements.rank());
-  for (std::size_t d = 0; d < elements.rank(); ++d) {
-    const std::int64_t extent = elements.shape()[d].value();
-    std::memcpy(bytes.data() + header_bytes + d * sizeof(extent), &extent, sizeof(extent));
+void check_chunk_bytes(DType dtype, const Shape& shape) {
+  const std::int64_t bytes = checked_multiply(element_count(shape), static_cast<std::int64_t>(size_of(dtype)));
+  if (bytes > most_chunk_bytes)
+    throw UserError(
+        fmt::format("an array of {} {} takes {}, but a value in a database has at most 1 GB; choose "
+                    "smaller chunks with --formats",
+                    name_of(dtype), to_string(shape), bytes_text(bytes)));
+}
+
+std::size_t array_size(const Tensor& tensor) {
+  if (tensor.rank() > most_rank) throw UserError(fmt::format("an array of {} dimensions is too many", tensor.rank()));
+  return header_bytes + tensor.rank() * sizeof(std::int64_t) + static_cast<std::size_t>(tensor.byte_count());
+}
+
+void write_array(const Tensor& tensor, std::byte* to) {
+  std::memcpy(to, magic.data(), magic.size());
+  to[dtype_at] = static_cast<std::byte>(tensor.dtype());
+  to[rank_at] = static_cast<std::byte>(tensor.rank());
+  to[rank_at + 1] = to[rank_at + 2] = std::byte{0};
+  to += header_bytes;
+  for (const Extent each : tensor.shape()) {
+    const std::int64_t extent = each.value();
+    std::memcpy(to, &extent, sizeof(extent));
+    to += sizeof(extent);
   }
-  if (size != 0) std::memcpy(bytes.data() + begin, elements.data(), size);
+  if (tensor.byte_count() == 0) return;
+  const bool has_rows = tensor.rank() == 0 || tensor.strides().back() == 1;  // which are copied whole
+  const Tensor elements = has_rows ? tensor : tensor.row_major();
+  copy_elements(elements.dtype(), elements.shape(), {elements.data(), elements.strides()}, to,
+                row_major_strides(elements.shape()));
+}
+
+std::vector<std::byte> array_bytes(const Tensor& tensor) {
+  std::vector<std::byte> bytes(array_size(tensor));
+  write_array(tensor, bytes.data());
   return bytes;
 }
 

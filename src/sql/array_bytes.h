@@ -12,7 +12,17 @@ namespace einrel::sql {
 /// elements in row-major order. All numbers little-endian. O(elements).
 std::vector<std::byte> array_bytes(const Tensor& tensor);
 
+/// The same written to memory that a database has: so many bytes.
+std::size_t array_size(const Tensor& tensor);
+void write_array(const Tensor& tensor, std::byte* to);
+
 /// The array in these bytes, as a view of them: they must outlive it. Throws UserError for any others.
 Tensor array_in(std::span<const std::byte> bytes);
+
+/// A value of SQLite has at most 10^9 bytes, one of PostgreSQL a little more; some of them are the head of the array.
+constexpr std::int64_t most_chunk_bytes = 999'990'000;
+
+/// Throws UserError for an array that no database holds in one value.
+void check_chunk_bytes(DType dtype, const Shape& shape);
 
 }  // namespace einrel::sql

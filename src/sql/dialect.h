@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "sql/script.h"
+#include "tensor/dtype.h"
 
 namespace einrel::sql {
 
@@ -10,5 +14,45 @@ enum class Dialect { sqlite, postgres, duckdb };
 
 /// "sqlite", "postgres", "duckdb". Throws UserError for any other name.
 Dialect dialect_named(const std::string& name);
+
+/// What a database knows of a column before it reads it. In SQLite any value may stand in any column.
+enum class ColumnType { any, whole, numeric, real, boolean, other };
+struct Column {
+  std::string name;
+  ColumnType type = ColumnType::any;
+  std::string type_name = {};  ///< of `other`: "text"
+};
+
+// What the dialects that run chunks, SQLite and PostgreSQL, say differently. Expressions are SQL.
+
+/// A table that goes with the connection, and one of the user's, in the place where new ones are made; quoted.
+std::string temporary_table(Dialect dialect, const std::string& name);
+std::string user_table(Dialect dialect, const std::string& name);
+/// Two names that a database takes for the same are equal here.
+std::string same_name(Dialect dialect, const std::string& name);
+/// The most bytes of a name.
+std::size_t most_name_bytes(Dialect dialect);
+
+std::string least(Dialect dialect, const std::string& a, const std::string& b);
+std::string greatest(Dialect dialect, const std::string& a, const std::string& b);
+/// A condition as 0 or 1, and a number as a condition.
+std::string number_of_condition(Dialect dialect, const std::string& condition);
+std::string condition_of_number(Dialect dialect, const std::string& number);
+/// 0, 1, ..., n - 1 as column i of a query; n is at least 1.
+std::string numbers_below(Dialect dialect, std::int64_t n);
+/// A key that a VALUES row gives; later rows take its type.
+std::string first_key(Dialect dialect, std::int64_t key);
+/// Whether a value of a column, as `expression`, is a whole number from `low` to `high`, and that number.
+std::string is_whole(Dialect dialect, ColumnType type, const std::string& expression, std::int64_t low,
+                     std::int64_t high);
+std::string as_whole(ColumnType type, const std::string& expression);
+/// The types of key columns, and of a column of such elements.
+const char* key_type(Dialect dialect);
+const char* element_type(Dialect dialect, DType dtype);
+/// The columns `value`, d0, d1, ... of the elements of an array, to stand in FROM as e.
+std::string elements_from(Dialect dialect, const std::string& array, DType dtype, std::size_t rank);
+/// Makes a table of chunks out of a query that reads what is not ours, and only reads, whatever functions it calls.
+Script store_query(Dialect dialect, const std::string& about, const std::string& table, std::size_t key_arity,
+                   const std::string& query);
 
 }  // namespace einrel::sql

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "sql/array_bytes.h"
 #include "tensor/convert.h"
 
 namespace einrel::sql {
@@ -76,6 +77,7 @@ void ChunkGatherer::begin(const std::vector<std::int64_t>& at) {
     begin_.push_back(chunk_begin(gathered_.bound[d], gathered_.cuts[d], part));
     shape.push_back(chunk_extent(gathered_.bound[d], gathered_.cuts[d], part));
   }
+  check_chunk_bytes(gathered_.dtype, shape);
   chunk_ = Tensor(gathered_.dtype, std::move(shape));
   seen_.assign(static_cast<std::size_t>(chunk_.count()), false);
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernel/evaluate.h"
+#include "sql/array_bytes.h"
 #include "tra/interpret.h"
 #include "tra/text/call_tree.h"
 #include "tra/text/print_kernel.h"
@@ -38,6 +39,9 @@ std::vector<calls::Name> names_in(const std::string& text) {
   return names;
 }
 
+/// So many are kept: a query may make a text of every row.
+constexpr std::size_t most_read = 1000;
+
 [[noreturn]] void refuse(const std::string& text, const std::vector<Diagnostic>& errors) {
   const std::string why = errors.empty() ? "" : ": " + errors.front().message;
   throw UserError(fmt::format("'{}' is no kernel for these arrays{}", printable(text), why));
@@ -68,7 +72,7 @@ std::string KernelTable::add(const Kernel& kernel, const std::vector<std::size_t
   const std::string plain = is_identity(kernel) ? "id"
                             : is_in_registry(kernel, ranks)
                                 ? kernel.name
-                                : kernel_statement(kernel, name_in_text(kernel.name), ranks);
+                                : readable_statement(kernel, name_in_text(kernel.name), ranks);
   std::string text = plain;
   // A text that does not say all of its kernel (to_text says which) may be that of another one, too.
   for (int n = 2;; ++n) {
@@ -88,12 +92,16 @@ const Kernel& KernelTable::find(const std::string& text, const std::vector<Tenso
   if (known != kernels_.end()) return known->second;
   std::vector<Signature> signatures;
   for (const Tensor& argument : arguments) signatures.push_back({0, argument.rank(), argument.dtype()});
+  const auto read = read_.find(key);
+  if (read != read_.end()) return read->second;
   Kernel kernel = read_kernel(text, signatures);
-  return kernels_.insert({std::move(key), std::move(kernel)}).first->second;
+  if (read_.size() >= most_read) read_.clear();
+  return read_.insert({std::move(key), std::move(kernel)}).first->second;
 }
 
 Tensor call(const Kernel& kernel, const std::vector<Tensor>& arguments, Workers& workers) {
   return evaluate(kernel, arguments, [&](const Vertex& vertex, const std::vector<Tensor>& operands) {
+    check_chunk_bytes(vertex.dtype, vertex.bound);
     return evaluate(vertex, operands, {}, workers);
   });
 }

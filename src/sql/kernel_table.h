@@ -18,17 +18,19 @@ class KernelTable {
  public:
   /// The text for a kernel that takes arrays of these ranks.
   std::string add(const Kernel& kernel, const std::vector<std::size_t>& ranks);
-  /// Throws UserError for a text that is no kernel, or none for arrays of these types and ranks.
+  /// It stands until the next call. Throws UserError for a text that is no kernel, or none for arrays of these types
+  /// and ranks.
   const Kernel& find(const std::string& text, const std::vector<Tensor>& arguments);
 
  private:
   /// The text, and the type and rank of each argument.
   using Key = std::tuple<std::string, std::vector<DType>, std::vector<std::size_t>>;
-  std::map<Key, Kernel> kernels_;
+  std::map<Key, Kernel> kernels_;  ///< that were added
+  std::map<Key, Kernel> read_;
 };
 
 /// A kernel without named scalars on arrays, step by step. Throws as evaluate of kernel/evaluate.h does, and UserError
-/// when the arrays do not fit it.
+/// when the arrays do not fit it, and when a step makes an array that no database holds.
 Tensor call(const Kernel& kernel, const std::vector<Tensor>& arguments, Workers& workers);
 
 }  // namespace einrel::sql

@@ -7,45 +7,57 @@
 namespace einrel::sql {
 namespace {
 
-/// SQL and whether it is never negative, where SQL's division, which truncates, rounds down.
+/// SQL; whether it is never negative, where SQL's division, which truncates, rounds down; whether it is a condition.
 struct Term {
   std::string text;
   bool is_natural = true;
+  bool is_condition = false;
 };
 
-Term call(KeyFunction function, const Term& a, const Term& b) {
-  const bool both = a.is_natural && b.is_natural;
+std::string number(const Term& term, Dialect dialect) {
+  return term.is_condition ? number_of_condition(dialect, term.text) : term.text;
+}
+
+std::string condition(const Term& term, Dialect dialect) {
+  return term.is_condition ? term.text : condition_of_number(dialect, term.text);
+}
+
+Term call(KeyFunction function, const Term& first, const Term& second, Dialect dialect) {
+  const bool both = first.is_natural && second.is_natural;
+  const std::string a = number(first, dialect);
+  const std::string b = number(second, dialect);
   const auto infix = [&](const char* sign, bool is_natural) {
-    return Term{fmt::format("({} {} {})", a.text, sign, b.text), is_natural};
+    return Term{fmt::format("({} {} {})", a, sign, b), is_natural};
   };
-  const auto modulo = [&] { return fmt::format("((({0}) % ({1}) + ({1})) % ({1}))", a.text, b.text); };
+  const auto compare = [&](const char* sign) { return Term{infix(sign, true).text, true, true}; };
+  const auto modulo = [&] { return fmt::format("((({0}) % ({1}) + ({1})) % ({1}))", a, b); };
   switch (function) {
     case KeyFunction::add: return infix("+", both);
     case KeyFunction::subtract: return infix("-", false);
     case KeyFunction::multiply: return infix("*", both);
     case KeyFunction::divide:
       if (both) return infix("/", true);
-      return {fmt::format("((({}) - {}) / ({}))", a.text, modulo(), b.text), false};
+      return {fmt::format("((({}) - {}) / ({}))", a, modulo(), b), false};
     case KeyFunction::modulo:
       if (both) return infix("%", true);
-      return {modulo(), b.is_natural};
-    case KeyFunction::minimum: return {fmt::format("min({}, {})", a.text, b.text), both};
-    case KeyFunction::maximum: return {fmt::format("max({}, {})", a.text, b.text), a.is_natural || b.is_natural};
-    case KeyFunction::equal: return infix("=", true);
-    case KeyFunction::not_equal: return infix("<>", true);
-    case KeyFunction::less: return infix("<", true);
-    case KeyFunction::less_equal: return infix("<=", true);
-    case KeyFunction::greater: return infix(">", true);
-    case KeyFunction::greater_equal: return infix(">=", true);
-    case KeyFunction::logical_and: return infix("AND", true);
-    case KeyFunction::logical_or: return infix("OR", true);
+      return {modulo(), second.is_natural};
+    case KeyFunction::minimum: return {least(dialect, a, b), both};
+    case KeyFunction::maximum: return {greatest(dialect, a, b), first.is_natural || second.is_natural};
+    case KeyFunction::equal: return compare("=");
+    case KeyFunction::not_equal: return compare("<>");
+    case KeyFunction::less: return compare("<");
+    case KeyFunction::less_equal: return compare("<=");
+    case KeyFunction::greater: return compare(">");
+    case KeyFunction::greater_equal: return compare(">=");
+    case KeyFunction::logical_and:
+      return {fmt::format("({} AND {})", condition(first, dialect), condition(second, dialect)), true, true};
+    case KeyFunction::logical_or:
+      return {fmt::format("({} OR {})", condition(first, dialect), condition(second, dialect)), true, true};
   }
   throw Bug("a function of keys outside its enumeration");
 }
 
-}  // namespace
-
-std::string to_sql(const KeyExpr& expr, const std::vector<std::string>& columns) {
+Term term_of(const KeyExpr& expr, const std::vector<std::string>& columns, Dialect dialect) {
   std::vector<Term> stack;
   for (const auto& step : expr.steps) {
     if (const auto* const position = std::get_if<KeyPosition>(&step)) {
@@ -55,11 +67,21 @@ std::string to_sql(const KeyExpr& expr, const std::vector<std::string>& columns)
     } else {
       const Term b = stack.back();
       stack.pop_back();
-      stack.back() = call(std::get<KeyCall>(step).function, stack.back(), b);
+      stack.back() = call(std::get<KeyCall>(step).function, stack.back(), b, dialect);
     }
   }
   invariant(stack.size() == 1, "an expression over keys leaves one value");
-  return stack.back().text;
+  return stack.back();
+}
+
+}  // namespace
+
+std::string to_sql(const KeyExpr& expr, const std::vector<std::string>& columns, Dialect dialect) {
+  return number(term_of(expr, columns, dialect), dialect);
+}
+
+std::string condition_sql(const KeyExpr& expr, const std::vector<std::string>& columns, Dialect dialect) {
+  return condition(term_of(expr, columns, dialect), dialect);
 }
 
 std::string chunk_of(Extent extent, const DimensionCut& cut, const std::string& element) {
@@ -72,7 +94,8 @@ std::string chunk_of(Extent extent, const DimensionCut& cut, const std::string& 
                      large, more, small);
 }
 
-std::vector<std::string> chunk_begins(const RelationType& type, const std::vector<std::string>& columns) {
+std::vector<std::string> chunk_begins(const RelationType& type, const std::vector<std::string>& columns,
+                                      Dialect dialect) {
   std::vector<std::string> begins;
   const Key end = frontier(type);
   for (std::size_t d = 0; d < type.rank; ++d) {
@@ -91,8 +114,8 @@ std::vector<std::string> chunk_begins(const RelationType& type, const std::vecto
     } else if (equal >= end[d] - 1) {
       begins.push_back(fmt::format("{} * {}", columns[d], large));
     } else {
-      begins.push_back(
-          fmt::format("{0} * {1} - max({0} - {2}, 0) * {3}", columns[d], large, equal, large - extent_of(equal)));
+      const std::string later = greatest(dialect, fmt::format("{} - {}", columns[d], equal), "0");
+      begins.push_back(fmt::format("{} * {} - {} * {}", columns[d], large, later, large - extent_of(equal)));
     }
   }
   return begins;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "einsum/scalar_value.h"
 #include "einsum/vertex_facts.h"
+#include "sql/array_bytes.h"
 #include "sql/key_sql.h"
 #include "tra/formats.h"
 #include "tra/infer.h"
@@ -46,18 +47,19 @@ std::int64_t most_tiles(const RelationType& type, const Tile& op) {
 class QueryOf {
  public:
   QueryOf(const TraNode& node, const std::vector<RelationType>& types, std::vector<std::string> from,
-          const ScalarBindings& scalars, KernelTable& kernels)
-      : node_(node), types_(types), from_(std::move(from)), scalars_(scalars), kernels_(kernels) {}
+          const ScalarBindings& scalars, KernelTable& kernels, Dialect dialect)
+      : node_(node), types_(types), from_(std::move(from)), scalars_(scalars), kernels_(kernels), dialect_(dialect) {}
 
   std::string operator()(const StoredRelation&) const { throw Bug("a stored relation is no query"); }
 
   std::string operator()(const LabelPositions& op) const {
     const std::vector<std::string> part{"p.i"};
-    const std::string begin = to_sql(chunk_begin(op.extent, op.cut, key_position(0)), part);
+    const std::string begin = to_sql(chunk_begin(op.extent, op.cut, key_position(0)), part, dialect_);
     const KeyExpr next = key_call(KeyFunction::add, key_position(0), key_constant(1));
-    const std::string end = to_sql(substitute(chunk_begin(op.extent, op.cut, key_position(0)), {{next}}), part);
+    const std::string end =
+        to_sql(substitute(chunk_begin(op.extent, op.cut, key_position(0)), {{next}}), part, dialect_);
     return fmt::format("SELECT p.i AS k0, einrel_positions({0}, {1} - {0}) AS chunk FROM ({2}) AS p", begin, end,
-                       numbers_below(op.cut.parts));
+                       numbers_below(dialect_, op.cut.parts));
   }
 
   std::string operator()(const Aggregate& op) const {
@@ -86,14 +88,14 @@ class QueryOf {
   std::string operator()(const ReKey& op) const {
     const std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
     std::vector<std::string> keys;
-    for (const KeyExpr& expr : op.map.outputs) keys.push_back(to_sql(expr, columns));
+    for (const KeyExpr& expr : op.map.outputs) keys.push_back(to_sql(expr, columns, dialect_));
     return fmt::format("SELECT {}x.chunk AS chunk FROM {} AS x", named(keys), from_[0]);
   }
 
   std::string operator()(const Filter& op) const {
     const std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
     return fmt::format("SELECT {}x.chunk AS chunk FROM {} AS x WHERE {}", named(columns), from_[0],
-                       to_sql(op.predicate, columns));
+                       condition_sql(op.predicate, columns, dialect_));
   }
 
   std::string operator()(const Transform& op) const {
@@ -108,7 +110,7 @@ class QueryOf {
     return fmt::format(
         "SELECT {0}einrel_tile(x.chunk, {1}, {2}, t.i) AS chunk FROM {3} AS x JOIN ({4}) AS t "
         "ON t.i = 0 OR t.i * {2} < einrel_extent(x.chunk, {1})",
-        named(columns), op.dim, op.size, from_[0], numbers_below(most_tiles(type(0), op)));
+        named(columns), op.dim, op.size, from_[0], numbers_below(dialect_, most_tiles(type(0), op)));
   }
 
   std::string operator()(const Concat& op) const {
@@ -154,7 +156,7 @@ class QueryOf {
     for (std::size_t d = 0; d < keys.size(); ++d) at.push_back(fmt::format("p.q{}", d));
     return fmt::format(
         "SELECT * FROM (WITH boxes AS MATERIALIZED (SELECT {}{}{} AS piece FROM {} AS x{})\n"
-        "  SELECT {}einrel_place(p.piece, {}) AS chunk FROM boxes AS p GROUP BY {})",
+        "  SELECT {}einrel_place(p.piece, {}) AS chunk FROM boxes AS p GROUP BY {}) AS placed",
         named(keys), kept_places, piece, from_[0], joins, named(kept), fmt::join(at, ", "), fmt::join(kept, ", "));
   }
 
@@ -168,7 +170,7 @@ class QueryOf {
   std::string call_of(const Kernel& kernel, std::vector<std::size_t> ranks, const KeyMap& numbers,
                       const std::vector<std::string>& columns) const {
     std::string arguments = ranks.size() == 2 ? ", x.chunk, y.chunk" : ", x.chunk";
-    for (const KeyExpr& expr : numbers.outputs) arguments += ", " + to_sql(expr, columns);
+    for (const KeyExpr& expr : numbers.outputs) arguments += ", " + to_sql(expr, columns, dialect_);
     ranks.resize(ranks.size() + numbers.outputs.size(), 0);
     return fmt::format("einrel_kernel({}{})", kernel_text(kernel, ranks), arguments);
   }
@@ -184,27 +186,23 @@ class QueryOf {
     for (const std::size_t position : positions) columns.push_back(fmt::format("x.k{}", position));
     return named(columns);
   }
-  /// GROUP BY of no columns makes a group of no tuples, too; that of a constant does not.
+  /// GROUP BY of no columns makes a group of no tuples, too.
   static std::string group_by(const KeyPositions& positions) {
-    if (positions.empty()) return "GROUP BY NULL";
     std::vector<std::string> columns;
     for (const std::size_t position : positions) columns.push_back(fmt::format("x.k{}", position));
-    return fmt::format("GROUP BY {}", fmt::join(columns, ", "));
+    return grouped(columns);
   }
-  /// 0, 1, ..., n - 1 as column i; n is at least 1.
-  static std::string numbers_below(std::int64_t n) {
-    return fmt::format(
-        "WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < {}) "
-        "SELECT i FROM numbers",
-        n);
+  static std::string grouped(const std::vector<std::string>& columns) {
+    return columns.empty() ? "HAVING count(*) > 0" : fmt::format("GROUP BY {}", fmt::join(columns, ", "));
   }
-  static std::string pieces(Extent extent, const DimensionCut& from, const DimensionCut& to) {
+  std::string pieces(Extent extent, const DimensionCut& from, const DimensionCut& to) const {
     std::vector<std::string> rows;
     const std::vector<std::vector<Piece>> by_part = pieces_of(extent, from, to);
     for (std::size_t part = 0; part < by_part.size(); ++part) {
       const std::int64_t new_begin = chunk_begin(extent, to, static_cast<std::int64_t>(part));
       for (const Piece& piece : by_part[part]) {
-        rows.push_back(fmt::format("({}, {}, {}, {}, {})", piece.part, part,
+        const std::string key = rows.empty() ? first_key(dialect_, 0) : fmt::format("{}", part);
+        rows.push_back(fmt::format("({}, {}, {}, {}, {})", piece.part, key,
                                    piece.begin - chunk_begin(extent, from, piece.part), piece.begin - new_begin,
                                    piece.extent));
       }
@@ -218,20 +216,22 @@ class QueryOf {
   std::vector<std::string> from_;
   const ScalarBindings& scalars_;
   KernelTable& kernels_;
+  Dialect dialect_;
 };
 
 /// Puts the nodes of a program into statements.
 class ScriptBuilder {
  public:
   ScriptBuilder(const TraExpr& program, const std::map<std::string, std::string>& inputs, const ScalarBindings& scalars,
-                const Remarks& remarks, TableNames& names, KernelTable& kernels)
+                const Remarks& remarks, TableNames& names, KernelTable& kernels, Dialect dialect)
       : program_(program),
         types_(infer(program)),
         inputs_(inputs),
         scalars_(scalars),
         remarks_(remarks),
         names_(names),
-        kernels_(kernels) {}
+        kernels_(kernels),
+        dialect_(dialect) {}
 
   ChunkScript run() {
     count_readers();
@@ -307,7 +307,7 @@ class ScriptBuilder {
     const TraNode& node = program_.nodes[n];
     std::vector<std::string> from;
     for (const TraId input : node.inputs) from.push_back(places_[input.index]);
-    return std::visit(QueryOf(node, types_, std::move(from), scalars_, kernels_), node.op);
+    return std::visit(QueryOf(node, types_, std::move(from), scalars_, kernels_, dialect_), node.op);
   }
 
   void add_table(std::size_t n) {
@@ -322,7 +322,7 @@ class ScriptBuilder {
     text += (text.empty() ? "" : "\n") + query(n);
     const auto remark = remarks_.find(name);
     const bool is_vertex = !name.empty() && remark != remarks_.end();
-    const std::string table = "temp." + quoted(names_.fresh(name.empty() ? fmt::format("step{}", n) : name));
+    const std::string table = temporary_table(dialect_, names_.fresh(name.empty() ? fmt::format("step{}", n) : name));
     places_[n] = table;
     const std::string about =
         is_vertex ? fmt::format("{}; {} ({})", remark->second.formula, to_string(types_[n]), remark->second.why)
@@ -337,6 +337,7 @@ class ScriptBuilder {
   const Remarks& remarks_;
   TableNames& names_;
   KernelTable& kernels_;
+  Dialect dialect_;
   std::vector<std::size_t> readers_;
   std::vector<std::string> places_;  // by node: the table, or the part of a statement, to read it from
   ChunkScript made_;
@@ -345,9 +346,9 @@ class ScriptBuilder {
 }  // namespace
 
 ChunkScript chunk_script(const TraExpr& program, const std::map<std::string, std::string>& inputs,
-                         const ScalarBindings& scalars, const Remarks& remarks, TableNames& names,
-                         KernelTable& kernels) {
-  return ScriptBuilder(program, inputs, scalars, remarks, names, kernels).run();
+                         const ScalarBindings& scalars, const Remarks& remarks, TableNames& names, KernelTable& kernels,
+                         Dialect dialect) {
+  return ScriptBuilder(program, inputs, scalars, remarks, names, kernels, dialect).run();
 }
 
 }  // namespace einrel::sql

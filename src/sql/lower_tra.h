@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sql/dialect.h"
 #include "sql/kernel_table.h"
 #include "sql/names.h"
 #include "sql/script.h"
@@ -28,10 +29,10 @@ using Remarks = std::map<std::string, Remark>;
 
 /// Every operation of the algebra as a query; those that several read, and those with a name, as temporary tables, the
 /// others as parts of the statements that read them. What runs on chunks are calls of einrel_kernel and others
-/// (sqlite/functions.h). `inputs` are the tables of the StoredRelations, quoted; named scalars get the values given.
+/// (functions.h). `inputs` are the tables of the StoredRelations, quoted; named scalars get the values given.
 /// Throws as infer does, and UserError for a chunk of more than most_chunk_bytes (tra/formats.h).
 ChunkScript chunk_script(const TraExpr& program, const std::map<std::string, std::string>& inputs,
-                         const ScalarBindings& scalars, const Remarks& remarks, TableNames& names,
-                         KernelTable& kernels);
+                         const ScalarBindings& scalars, const Remarks& remarks, TableNames& names, KernelTable& kernels,
+                         Dialect dialect);
 
 }  // namespace einrel::sql

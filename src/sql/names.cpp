@@ -38,13 +38,20 @@ std::string folded(std::string_view name) {
   return lower;
 }
 
-TableNames::TableNames(const std::vector<std::string>& taken) {
+TableNames::TableNames(const std::vector<std::string>& taken, std::size_t most_bytes) : most_bytes_(most_bytes) {
   for (const std::string& name : taken) taken_.insert(folded(name));
 }
 
 std::string TableNames::fresh(const std::string& name) {
-  std::string found = name;
-  for (int n = 2; !taken_.insert(folded(found)).second; ++n) found = fmt::format("{}_{}", name, n);
+  constexpr std::size_t room_for_number = 10;
+  std::string begin = name;
+  if (name.size() > most_bytes_) {
+    std::size_t kept = most_bytes_ - room_for_number;
+    while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xC0U) == 0x80U) --kept;  // whole characters
+    begin.resize(kept);
+  }
+  std::string found = begin;
+  for (int n = 2; !taken_.insert(folded(found)).second; ++n) found = fmt::format("{}_{}", begin, n);
   given_.push_back(found);
   return found;
 }

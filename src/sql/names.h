@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,14 +20,17 @@ std::string folded(std::string_view name);
 /// Gives every table of a script a name of its own.
 class TableNames {
  public:
-  explicit TableNames(const std::vector<std::string>& taken = {});
-  /// The name itself if no other table has it, else with a number behind it. Not quoted.
+  /// `most_bytes`: of a name (most_name_bytes).
+  explicit TableNames(const std::vector<std::string>& taken = {},
+                      std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
+  /// The name itself if no other table has it and it is short enough, else its beginning with a number. Not quoted.
   std::string fresh(const std::string& name);
   /// What fresh has given, in that order.
   const std::vector<std::string>& given() const { return given_; }
 
  private:
   std::set<std::string> taken_;
+  std::size_t most_bytes_;
   std::vector<std::string> given_;
 };
 

@@ -261,11 +261,11 @@ Script plain_script(const EinGraph& graph, const std::map<std::string, std::vect
   for (const Vertex& vertex : graph.vertices) {
     const bool is_output = outputs.count(vertex.name) != 0;
     if (is_input(vertex)) {
-      tables.push_back({quoted(vertex.name), all_quoted(key_column_names(labels.at(vertex.name)))});
+      tables.push_back({quoted(vertex.name), all_quoted(key_column_names(labels.at(vertex.name), dialect))});
       continue;
     }
     tables.push_back({quoted(is_output ? vertex.name : names.fresh(vertex.name)),
-                      all_quoted(key_column_names(dimension_names(vertex)))});
+                      all_quoted(key_column_names(dimension_names(vertex), dialect))});
     std::vector<const ElementTable*> operands;
     for (const VertexId input : vertex.inputs) operands.push_back(&tables[input.index]);
     try {

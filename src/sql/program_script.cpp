@@ -24,16 +24,14 @@ void append(Script& script, Script more) {
 
 /// Input `v` of a graph that is cut so, gathered into a table of chunks (`made`, quoted).
 Script gather_input(const EinGraph& graph, const GraphCuts& cuts, std::size_t v, const UserTable& table,
-                    const std::string& made) {
+                    const std::string& made, Dialect dialect) {
   const Vertex& vertex = graph.vertices[v];
   std::vector<DimensionCut> cut;
   for (const std::int64_t parts : cuts.parts[v]) cut.push_back({parts, 1});
-  return gather_script(table, vertex.name, vertex.dtype, vertex.bound, cut, made);
+  return gather_script(table, vertex.name, vertex.dtype, vertex.bound, cut, made, dialect);
 }
 
 }  // namespace
-
-std::string file_table(const std::string& name) { return "main." + quoted(name); }
 
 std::vector<std::string> dimension_names(const Vertex& vertex) {
   const std::vector<std::optional<std::size_t>> labels = result_labels(vertex);
@@ -46,19 +44,21 @@ std::vector<std::string> dimension_names(const Vertex& vertex) {
 }
 
 ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
-                          const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels) {
-  return chunk_script(from_einsum(graph, chunked.cuts), stored, scalars, remarks_of(graph, chunked), names, kernels);
+                          const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels,
+                          Dialect dialect) {
+  return chunk_script(from_einsum(graph, chunked.cuts), stored, scalars, remarks_of(graph, chunked), names, kernels,
+                      dialect);
 }
 
 Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,
-                       const std::vector<std::pair<std::string, std::string>>& outputs) {
+                       const std::vector<std::pair<std::string, std::string>>& outputs, Dialect dialect) {
   Script script;
   for (const auto& [name, table] : outputs) {
     const auto vertex = std::find_if(graph.outputs.begin(), graph.outputs.end(),
                                      [&, &tensor = name](VertexId id) { return graph[id].name == tensor; });
     invariant(vertex != graph.outputs.end(), "a table is made of an output");
     append(script, scatter_script(name, computed.tables.at(name), computed.types.at(name),
-                                  dimension_names(graph[*vertex]), table));
+                                  dimension_names(graph[*vertex]), table, dialect));
   }
   return script;
 }
@@ -70,13 +70,13 @@ ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, c
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const auto table = tables.inputs.find(graph.vertices[v].name);
     if (!is_input(graph.vertices[v]) || table == tables.inputs.end()) continue;
-    const std::string made = "temp." + quoted(names.fresh(graph.vertices[v].name));
-    append(script, gather_input(graph, chunked.cuts, v, table->second, made));
+    const std::string made = temporary_table(tables.dialect, names.fresh(graph.vertices[v].name));
+    append(script, gather_input(graph, chunked.cuts, v, table->second, made, tables.dialect));
     inputs[graph.vertices[v].name] = made;
   }
-  ChunkScript whole = vertex_script(graph, chunked, scalars, inputs, names, kernels);
+  ChunkScript whole = vertex_script(graph, chunked, scalars, inputs, names, kernels, tables.dialect);
   append(script, std::move(whole.statements));
-  append(script, scatter_outputs(graph, whole, tables.outputs));
+  append(script, scatter_outputs(graph, whole, tables.outputs, tables.dialect));
   whole.statements = std::move(script);
   return whole;
 }

@@ -17,6 +17,7 @@ struct Tables {
   std::map<std::string, std::string> stored;  ///< inputs that are tables of chunks already; quoted
   std::vector<std::pair<std::string, std::string>>
       outputs;  ///< tensors, and the tables of the user they become; quoted
+  Dialect dialect = Dialect::sqlite;
 };
 
 /// How a program is cut into chunks, and why each tensor is, for people.
@@ -27,19 +28,17 @@ struct ChunkedGraph {
 
 /// Every vertex as a table; inputs are those of `stored`, by name. Throws as chunk_script does.
 ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
-                          const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels);
+                          const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels,
+                          Dialect dialect);
 
 /// The outputs that become tables of the user, of the chunks that `computed` makes.
 Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,
-                       const std::vector<std::pair<std::string, std::string>>& outputs);
+                       const std::vector<std::pair<std::string, std::string>>& outputs, Dialect dialect);
 
 /// The whole program: inputs gathered into chunks, every vertex as a table, outputs as tables of their elements.
 /// `names` knows the tables that there are. Throws as from_einsum and chunk_script do.
 ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                            const Tables& tables, TableNames& names, KernelTable& kernels);
-
-/// The table of the file that has this name, quoted.
-std::string file_table(const std::string& name);
 
 /// The labels that name the dimensions of a tensor, d0, d1, ... where there are none.
 std::vector<std::string> dimension_names(const Vertex& vertex);

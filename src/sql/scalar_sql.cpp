@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/suggest.h"
-#include "base/text.h"
 #include "einsum/scalar_value.h"
 
 namespace einrel::sql {
@@ -128,15 +126,6 @@ class ScalarTranslator {
 };
 
 }  // namespace
-
-Dialect dialect_named(const std::string& name) {
-  if (name == "sqlite") return Dialect::sqlite;
-  if (name == "postgres") return Dialect::postgres;
-  if (name == "duckdb") return Dialect::duckdb;
-  const std::string near = did_you_mean(name, {"sqlite", "postgres", "duckdb"});
-  throw UserError(fmt::format("there is no dialect '{}'; {}", printable(name),
-                              near.empty() ? "it is one of sqlite, postgres and duckdb" : near));
-}
 
 std::string number_sql(DType type, double value, Dialect dialect) {
   if (!is_float(type)) return fmt::format("{}", static_cast<std::int64_t>(value));

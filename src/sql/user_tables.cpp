@@ -16,18 +16,31 @@ namespace {
 constexpr const char* value_name = "value";
 /// SQLite puts no more queries together than these.
 constexpr std::size_t most_row_columns = 500;
+/// Far above most_key_value, and one more is no overflow.
+constexpr std::int64_t farthest_key = 1'000'000'000'000'000'000;
 
-std::vector<std::string> all_printable(const std::vector<std::string>& names) {
+std::vector<std::string> all_printable(const std::vector<Column>& columns) {
   std::vector<std::string> shown;
-  for (const std::string& name : names) shown.push_back(printable(name, 60));
+  for (const Column& column : columns) shown.push_back(printable(column.name, 60));
   return shown;
 }
 
-/// The position of a column by its name.
-std::optional<std::size_t> find_column(const std::vector<std::string>& columns, const std::string& name) {
-  const auto found = std::find_if(columns.begin(), columns.end(),
-                                  [&](const std::string& column) { return folded(column) == folded(name); });
+/// The position of a column by its name, or by one that differs in the case of letters.
+std::optional<std::size_t> find_column(const std::vector<Column>& columns, const std::string& name) {
+  const auto find = [&](auto&& same) {
+    return std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return same(column.name); });
+  };
+  auto found = find([&](const std::string& column) { return column == name; });
+  if (found == columns.end()) found = find([&](const std::string& column) { return folded(column) == folded(name); });
   return found == columns.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - columns.begin()));
+}
+
+/// A column that stands in one with others: all of them have one type where columns have types.
+std::string one_type(const Column& column, bool has_real) {
+  const std::string name = quoted(column.name);
+  if (column.type == ColumnType::any) return name;
+  if (column.type == ColumnType::boolean) return fmt::format("CAST({} AS integer)", name);
+  return has_real ? fmt::format("CAST({} AS double precision)", name) : name;
 }
 
 /// The elements as a query of columns i0, i1, ..., v, and c, the name of the column that v comes from.
@@ -35,20 +48,22 @@ std::string elements_query(const UserTable& table) {
   if (table.layout == Layout::elements) {
     std::string columns;
     for (std::size_t d = 0; d + 1 < table.columns.size(); ++d)
-      columns += fmt::format("{} AS i{}, ", quoted(table.columns[d]), d);
-    return fmt::format("SELECT {}{} AS v, {} AS c FROM {}", columns, quoted(table.columns.back()),
-                       literal(table.columns.back()), table.source);
+      columns += fmt::format("{} AS i{}, ", quoted(table.columns[d].name), d);
+    return fmt::format("SELECT {}{} AS v, {} AS c FROM {}", columns, quoted(table.columns.back().name),
+                       literal(table.columns.back().name), table.source);
   }
+  const bool has_real = std::any_of(table.columns.begin(), table.columns.end(),
+                                    [](const Column& column) { return column.type == ColumnType::real; });
   std::vector<std::string> names;
   std::vector<std::string> columns;
   std::vector<std::string> parts;
   const bool is_vector = table.columns.size() == 1;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     names.push_back(fmt::format("c{}", c));
-    columns.push_back(quoted(table.columns[c]));
-    parts.push_back(is_vector ? fmt::format("SELECT i AS i0, c0 AS v, {} AS c FROM numbered", literal(table.columns[c]))
-                              : fmt::format("SELECT i AS i0, {0} AS i1, c{0} AS v, {1} AS c FROM numbered", c,
-                                            literal(table.columns[c])));
+    columns.push_back(one_type(table.columns[c], has_real));
+    const std::string name = literal(table.columns[c].name);
+    parts.push_back(is_vector ? fmt::format("SELECT i AS i0, c0 AS v, {} AS c FROM numbered", name)
+                              : fmt::format("SELECT i AS i0, {0} AS i1, c{0} AS v, {1} AS c FROM numbered", c, name));
   }
   return fmt::format("WITH numbered(i, {}) AS MATERIALIZED (SELECT row_number() OVER () - 1, {} FROM {})\n  {}",
                      fmt::join(names, ", "), fmt::join(columns, ", "), table.source,
@@ -68,31 +83,30 @@ std::string key_names(const UserTable& table, std::size_t rank) {
   std::string text;
   for (std::size_t d = 0; d < rank; ++d) {
     const bool is_rows = table.layout == Layout::rows;
-    text += ", " + literal(is_rows ? (d == 0 ? "row" : "column") : table.columns[d]);
+    text += ", " + literal(is_rows ? (d == 0 ? "row" : "column") : table.columns[d].name);
   }
   return text;
 }
 
 }  // namespace
 
-UserTable read_columns(std::string source, std::string title, const std::vector<std::string>& columns,
-                       const std::vector<std::string>& labels) {
+UserTable read_columns(std::string source, std::string title, const std::vector<Column>& columns,
+                       const std::vector<std::string>& labels, Dialect dialect) {
   UserTable table{std::move(source), std::move(title), columns, Layout::rows};
   std::set<std::string> different;
-  for (const std::string& column : columns) different.insert(folded(column));
+  for (const Column& column : columns) different.insert(same_name(dialect, column.name));
   if (different.size() != columns.size())
     throw UserError(fmt::format("{} has two columns of one name: {}; give them names with AS", table.title,
                                 fmt::join(all_printable(columns), ", ")));
-  if (columns.size() == labels.size() + 1 && folded(columns.back()) == value_name) {
+  if (columns.size() == labels.size() + 1 && folded(columns.back().name) == value_name) {
     table.layout = Layout::elements;
-    std::vector<std::string> keys;
+    std::vector<std::size_t> keys;
     for (const std::string& label : labels) {
-      if (const auto column = find_column(columns, label); column && *column < labels.size())
-        keys.push_back(columns[*column]);
+      if (const auto column = find_column(columns, label); column && *column < labels.size()) keys.push_back(*column);
     }
     const bool by_name =
-        keys.size() == labels.size() && std::set<std::string>(keys.begin(), keys.end()).size() == keys.size();
-    if (by_name) std::copy(keys.begin(), keys.end(), table.columns.begin());
+        keys.size() == labels.size() && std::set<std::size_t>(keys.begin(), keys.end()).size() == keys.size();
+    for (std::size_t d = 0; by_name && d < keys.size(); ++d) table.columns[d] = columns[keys[d]];
     return table;
   }
   const bool is_vector = labels.size() == 1 && columns.size() == 1;
@@ -106,25 +120,32 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
         fmt::format("{} has {} columns, more than the {} that a row for each sample may have; give it a "
                     "row for each element: {}, value",
                     table.title, columns.size(), most_row_columns, fmt::join(labels, ", ")));
+  for (const Column& column : columns) {
+    if (column.type == ColumnType::other)
+      throw UserError(fmt::format("{}: column '{}' has the type {}, no numbers", table.title, printable(column.name),
+                                  printable(column.type_name)));
+  }
   return table;
 }
 
-std::string extents_query(const UserTable& table) {
+std::string extents_query(const UserTable& table, Dialect dialect) {
   if (table.layout == Layout::rows) {
     const std::string columns = table.columns.size() == 1 ? "" : fmt::format(", {}", table.columns.size());
     return fmt::format("SELECT count(*), {} FROM {}", table.columns.size(), table.source);
   }
   std::vector<std::string> extents;
   for (std::size_t d = 0; d + 1 < table.columns.size(); ++d) {
-    const std::string column = quoted(table.columns[d]);
-    extents.push_back(fmt::format("coalesce(max(CASE WHEN typeof({0}) = 'integer' THEN {0} END) + 1, 0)", column));
+    const std::string key = quoted(table.columns[d].name);
+    const ColumnType type = table.columns[d].type;
+    extents.push_back(fmt::format("coalesce(max(CASE WHEN {} THEN {} END) + 1, 0)",
+                                  is_whole(dialect, type, key, -farthest_key, farthest_key), as_whole(type, key)));
   }
   if (extents.empty()) extents.emplace_back("1");
   return fmt::format("SELECT {} FROM {}", fmt::join(extents, ", "), table.source);
 }
 
 Script gather_script(const UserTable& table, const std::string& tensor, DType dtype, const Shape& bound,
-                     const std::vector<DimensionCut>& cuts, const std::string& made) {
+                     const std::vector<DimensionCut>& cuts, const std::string& made, Dialect dialect) {
   const std::size_t rank = bound.size();
   const std::string about = fmt::format("{}: {} {}, from {}", tensor, name_of(dtype), to_string(bound), table.title);
   const std::string gathered = gathered_text(table, dtype, bound, cuts);
@@ -132,16 +153,19 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
   std::string cells;
   std::vector<std::string> groups;
   for (std::size_t d = 0; d < rank; ++d) {
-    keys += fmt::format("CASE WHEN typeof(i{0}) = 'integer' AND i{0} BETWEEN 0 AND {1} THEN {2} END AS k{0}, ", d,
-                        bound[d].value() - 1, chunk_of(bound[d], cuts[d], fmt::format("i{}", d)));
+    const ColumnType type = table.layout == Layout::rows ? ColumnType::whole : table.columns[d].type;
+    const std::string key = fmt::format("i{}", d);
+    keys += fmt::format("CASE WHEN {} THEN {} END AS k{}, ", is_whole(dialect, type, key, 0, bound[d].value() - 1),
+                        chunk_of(bound[d], cuts[d], as_whole(type, key)), d);
     cells += fmt::format(", i{}", d);
     groups.push_back(fmt::format("{}", d + 1));
   }
   const std::string names = key_names(table, rank);
-  Script script{{about, fmt::format("CREATE TABLE {} AS\nSELECT {}einrel_gather({}{}, v{}, c) AS chunk\nFROM (\n  {})\n"
-                                    "GROUP BY {}",
-                                    made, keys, gathered, cells, names, elements_query(table),
-                                    groups.empty() ? "NULL" : fmt::format("{}", fmt::join(groups, ", ")))}};
+  const std::string query =
+      fmt::format("SELECT {}einrel_gather({}{}, v{}, c) AS chunk\nFROM (\n  {}) AS elements\n{}", keys, gathered, cells,
+                  names, elements_query(table),
+                  groups.empty() ? "HAVING count(*) > 0" : fmt::format("GROUP BY {}", fmt::join(groups, ", ")));
+  Script script = store_query(dialect, about, made, rank, query);
   if (element_count(bound) == 0) {  // one chunk, which no row makes
     std::string extents;
     for (const Extent extent : bound) extents += fmt::format(", {}", extent.value());
@@ -152,14 +176,18 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
     return script;
   }
   script.push_back(
-      {"", fmt::format("SELECT einrel_whole({}, x.chunk IS NOT NULL{}{}) FROM (SELECT 1) LEFT JOIN {} AS x", gathered,
-                       rank == 0 ? "" : fmt::format(", {}", fmt::join(column_names(rank, "x."), ", ")), names, made)});
+      {"",
+       fmt::format("SELECT einrel_whole({}, x.chunk IS NOT NULL{}{}) FROM (SELECT 1) AS one LEFT JOIN {} AS x ON 1 = 1",
+                   gathered, rank == 0 ? "" : fmt::format(", {}", fmt::join(column_names(rank, "x."), ", ")), names,
+                   made)});
   return script;
 }
 
-std::vector<std::string> key_column_names(const std::vector<std::string>& labels) {
+std::vector<std::string> key_column_names(const std::vector<std::string>& labels, Dialect dialect) {
   std::set<std::string> different{value_name};
-  for (const std::string& label : labels) different.insert(folded(label));
+  for (const std::string& label : labels) {
+    if (label.size() <= most_name_bytes(dialect)) different.insert(folded(label));
+  }
   if (different.size() == labels.size() + 1) return labels;
   std::vector<std::string> names;
   for (std::size_t d = 0; d < labels.size(); ++d) names.push_back(fmt::format("d{}", d));
@@ -167,23 +195,23 @@ std::vector<std::string> key_column_names(const std::vector<std::string>& labels
 }
 
 Script scatter_script(const std::string& tensor, const std::string& chunks, const RelationType& type,
-                      const std::vector<std::string>& labels, const std::string& table) {
-  const std::vector<std::string> names = key_column_names(labels);
-  const std::vector<std::string> begins = chunk_begins(type, column_names(type.key_arity, "x."));
+                      const std::vector<std::string>& labels, const std::string& table, Dialect dialect) {
+  const std::vector<std::string> names = key_column_names(labels, dialect);
+  const std::vector<std::string> begins = chunk_begins(type, column_names(type.key_arity, "x."), dialect);
   std::string columns;
   std::string keys;
   std::vector<std::string> key;
   for (std::size_t d = 0; d < names.size(); ++d) {
-    columns += quoted(names[d]) + " INTEGER, ";
+    columns += fmt::format("{} {}, ", quoted(names[d]), key_type(dialect));
     keys += fmt::format("{} + e.d{}, ", begins[d], d);
     key.push_back(quoted(names[d]));
   }
-  const char* const value_type = is_float(type.dtype) ? "REAL" : "INTEGER";
   const std::string primary = key.empty() ? "" : fmt::format(", PRIMARY KEY ({})", fmt::join(key, ", "));
   return {{fmt::format("{}, element by element", tensor),
-           fmt::format("CREATE TABLE {} ({}{} {}{})", table, columns, quoted(value_name), value_type, primary)},
-          {"", fmt::format("INSERT INTO {}\nSELECT {}e.value FROM {} AS x, einrel_elements(x.chunk) AS e", table, keys,
-                           chunks)}};
+           fmt::format("CREATE TABLE {} ({}{} {}{})", table, columns, quoted(value_name),
+                       element_type(dialect, type.dtype), primary)},
+          {"", fmt::format("INSERT INTO {}\nSELECT {}e.value FROM {} AS x, {}", table, keys, chunks,
+                           elements_from(dialect, "x.chunk", type.dtype, type.rank))}};
 }
 
 }  // namespace einrel::sql

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sql/dialect.h"
 #include "sql/names.h"
 #include "sql/script.h"
 #include "tra/relation.h"
@@ -17,30 +18,31 @@ enum class Layout {
 
 /// A table or a query that a tensor is read from.
 struct UserTable {
-  std::string source;                ///< in SQL, ready for FROM
-  std::string title;                 ///< for messages: "table 'T'"
-  std::vector<std::string> columns;  ///< keys in the order of the dimensions, then the value; or those of a row
+  std::string source;           ///< in SQL, ready for FROM
+  std::string title;            ///< for messages: "table 'T'"
+  std::vector<Column> columns;  ///< keys in the order of the dimensions, then the value; or those of a row
   Layout layout = Layout::elements;
 };
 
 /// Which columns are keys of a tensor with these labels, which is the value. Throws UserError when the columns fit no
 /// layout.
-UserTable read_columns(std::string source, std::string title, const std::vector<std::string>& columns,
-                       const std::vector<std::string>& labels);
+UserTable read_columns(std::string source, std::string title, const std::vector<Column>& columns,
+                       const std::vector<std::string>& labels, Dialect dialect);
 
 /// How many elements each dimension has: one number for each, as a query. Of elements they are the largest keys and 1.
-std::string extents_query(const UserTable& table);
+std::string extents_query(const UserTable& table, Dialect dialect);
 
 /// Gathers the elements into a temporary table of chunks, called `made` (quoted), and looks for chunks that are
 /// missing.
 Script gather_script(const UserTable& table, const std::string& tensor, DType dtype, const Shape& bound,
-                     const std::vector<DimensionCut>& cuts, const std::string& made);
+                     const std::vector<DimensionCut>& cuts, const std::string& made, Dialect dialect);
 
 /// Makes the user's table (quoted) of the elements of chunks; `labels` name its columns, as far as SQL takes them.
 Script scatter_script(const std::string& tensor, const std::string& chunks, const RelationType& type,
-                      const std::vector<std::string>& labels, const std::string& table);
+                      const std::vector<std::string>& labels, const std::string& table, Dialect dialect);
 
-/// Names of key columns: the labels, or d0, d1, ... where two of them or one and `value` are the same to SQL.
-std::vector<std::string> key_column_names(const std::vector<std::string>& labels);
+/// Names of key columns: the labels, or d0, d1, ... where two of them or one and `value` are the same to a database, or
+/// one is too long for it.
+std::vector<std::string> key_column_names(const std::vector<std::string>& labels, Dialect dialect);
 
 }  // namespace einrel::sql

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
-#include <sstream>
 
 #include "einsum/check.h"
 #include "einsum/reference.h"
@@ -19,8 +17,10 @@
 #include "ia/search.h"
 #include "lang/corpus.h"
 #include "lang/expectations.h"
+#include "lang/promises.h"
 #include "plan/planner.h"
-#include "sql/sqlite/run.h"
+#include "sql/run.h"
+#include "sql/sqlite/database.h"
 #include "support/run_tasks.h"
 #include "support/run_whole.h"
 #include "support/scarce_memory.h"
@@ -179,7 +179,7 @@ std::optional<Outputs> by_relations(const EinGraph& graph, const TensorBindings&
 template <std::int64_t extent>
 Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
   const EinGraph ordered = compile("document", graph).graph;
-  sql::Database database(":memory:");
+  sql::SqliteDatabase database(":memory:");
   Formats formats;
   if (extent != 0) formats.most_extent = extent;
   sql::DatabaseRun run{.graph = ordered,
@@ -191,11 +191,6 @@ Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const Sca
   return sql::run(database, run).tensors;
 }
 
-/// One way to execute a program.
-struct Configuration {
-  std::string name;
-  std::function<std::optional<Outputs>(const EinGraph&, const TensorBindings&, const ScalarBindings&)> run;
-};
 /// Every document runs in each of these; all must agree with the first one.
 const std::vector<Configuration>& configurations() {
   static const std::vector<Configuration> all = [] {
@@ -252,100 +247,8 @@ const std::vector<Configuration>& configurations() {
   return all;
 }
 
-void append(std::vector<std::string>& problems, const std::string& where, const std::vector<std::string>& more) {
-  for (const std::string& problem : more) problems.push_back(fmt::format("{}: {}", where, problem));
-}
-
-/// The steps of a program by one configuration: each evaluates a graph, and what is its next value becomes a state.
-std::optional<Outputs> run_by(const Configuration& configuration, const Runnable& runnable) {
-  if (!runnable.initial) return configuration.run(runnable.graph, runnable.inputs, runnable.scalars);
-  TensorBindings inputs = runnable.inputs;
-  ScalarBindings scalars = runnable.scalars;
-  const auto step = [&](const EinGraph& graph) {
-    std::optional<Outputs> outputs = configuration.run(graph, inputs, scalars);
-    if (!outputs) return outputs;
-    for (const State& state : graph.steps.states) {
-      if (state.next) inputs[graph[state.now].name] = outputs->at(graph[graph.outputs[*state.next]].name);
-    }
-    return outputs;
-  };
-  std::optional<Outputs> outputs = step(*runnable.initial);
-  for (std::size_t done = 0; outputs && done < runnable.steps; ++done) {
-    scalars[iteration_name] = static_cast<double>(done);
-    outputs = step(runnable.graph);
-    if (outputs && runnable.graph.steps.until && values_of(outputs->at(until_name)).front() != 0) break;
-  }
-  return outputs;
-}
-
-/// `document` under every configuration with the given extents; values are compared only where they hold for these.
-std::vector<std::string> broken_run(const Document& document, const Dims& dims, bool compare_values) {
-  const Runnable runnable = prepare(document, dims);
-  std::vector<std::string> problems;
-  std::optional<Outputs> first;
-  for (const Configuration& configuration : configurations()) {
-    const std::optional<Outputs> run = run_by(configuration, runnable);
-    if (!run) continue;
-    const Outputs& outputs = *run;
-    const std::string where = fmt::format("{} ({})", configuration.name, fmt::join(dims, ", "));
-    if (compare_values) append(problems, where, broken_values(document, outputs));
-    if (compare_values) append(problems, where, broken_types(document, outputs));
-    append(problems, where, broken_sames(document, outputs));
-    if (!first) first = outputs;
-    append(problems, fmt::format("{} against {}", where, configurations().front().name),
-           differences(document, outputs, *first));
-  }
-  return problems;
-}
-
-/// Where a run does not fail with the words that the document has.
-std::vector<std::string> broken_failure(const Document& document) {
-  const Runnable runnable = prepare(document, document.dims);
-  std::vector<std::string> problems;
-  for (const Configuration& configuration : configurations()) {
-    std::string said = "nothing is said";
-    try {
-      if (!configuration.run(runnable.graph, runnable.inputs, runnable.scalars)) continue;
-    } catch (const RunError& error) {
-      said = error.what();
-    }
-    for (const std::string& words : document.failure) {
-      if (said.find(words) == std::string::npos)
-        problems.push_back(fmt::format("{}: '{}' is not in '{}'", configuration.name, words, said));
-    }
-  }
-  return problems;
-}
-
-/// Everything that is not as the document says.
-std::vector<std::string> broken_promises(const Document& document) {
-  if (!document.errors.empty()) {
-    std::vector<Diagnostic> found;
-    try {
-      prepare(document, document.dims);
-    } catch (const ProgramError& error) {
-      found = error.diagnostics();
-    } catch (const UserError& error) {  // one complaint a line
-      std::istringstream lines(error.what());
-      for (std::string line; std::getline(lines, line);) found.push_back({line, {}, ""});
-    }
-    return broken_errors(document, found);
-  }
-  if (!document.failure.empty()) return broken_failure(document);
-  std::vector<std::string> problems = broken_run(document, document.dims, true);
-  Document by_chance = document;
-  by_chance.inputs.clear();
-  by_chance.seed = document.seed.value_or(1);
-  for (const Dims& other : document.other_dims) {
-    Dims dims = document.dims;
-    for (const auto& [label, extent] : other) dims[label] = extent;
-    append(problems, "also", broken_run(by_chance, dims, false));
-  }
-  return problems;
-}
-
 std::vector<std::string> promises_broken_by(const std::string& text) {
-  return broken_promises(read_document({"<text>", text}));
+  return broken_promises(read_document({"<text>", text}), configurations());
 }
 
 std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
@@ -353,7 +256,7 @@ std::string test_name(const testing::TestParamInfo<fs::path>& info) { return inf
 class LanguageDocument : public testing::TestWithParam<fs::path> {};
 
 TEST_P(LanguageDocument, KeepsItsPromises) {
-  const std::vector<std::string> problems = broken_promises(read_document(read_source(GetParam())));
+  const std::vector<std::string> problems = broken_promises(read_document(read_source(GetParam())), configurations());
   EXPECT_TRUE(problems.empty()) << fmt::format("{}", fmt::join(problems, "\n"));
 }
 
@@ -363,7 +266,7 @@ class Example : public testing::TestWithParam<fs::path> {};
 
 TEST_P(Example, RunsAndTheEngineAgreesWithTheReference) {
   Document document{read_source(GetParam()), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}, {}};
-  const auto problems = broken_run(document, small_extents(GetParam()), false);
+  const auto problems = broken_run(document, small_extents(GetParam()), false, configurations());
   EXPECT_TRUE(problems.empty()) << fmt::format("{}", fmt::join(problems, "\n"));
 }
 

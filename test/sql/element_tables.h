@@ -8,7 +8,7 @@
 
 #include "einsum/check.h"
 #include "sql/names.h"
-#include "sql/sqlite/run.h"
+#include "sql/run.h"
 #include "sql/user_tables.h"
 #include "tensor/tensor.h"
 

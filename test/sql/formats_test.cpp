@@ -31,7 +31,7 @@ void expect_right(const EinGraph& graph, const sql::ChunkedGraph& chunked, const
     s->second = tensor_of(DType::f64, s->second.shape(), values);
   }
   const std::vector<Tensor> wanted = evaluate_reference(graph, inputs, {});
-  sql::Database database(":memory:");
+  sql::SqliteDatabase database(":memory:");
   const ScalarBindings none;
   sql::DatabaseRun run{.graph = graph, .scalars = none, .inputs = {}, .outputs = {}, .chunked = chunked};
   for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);

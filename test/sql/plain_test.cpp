@@ -14,6 +14,7 @@
 #include "lang/corpus.h"
 #include "lang/expectations.h"
 #include "sql/element_tables.h"
+#include "sql/sqlite/database.h"
 
 namespace einrel::test {
 namespace {
@@ -45,7 +46,7 @@ Tensor read_table(sql::Database& database, const Vertex& vertex) {
 
 Outputs in_plain_sql(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
   const EinGraph ordered = compile("document", graph).graph;
-  sql::Database database(":memory:");
+  sql::SqliteDatabase database(":memory:");
   std::map<std::string, std::vector<std::string>> labels;
   for (const Vertex& vertex : ordered.vertices) {
     if (!is_input(vertex)) continue;

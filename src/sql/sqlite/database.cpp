@@ -21,8 +21,8 @@ bool is_blank(std::string_view rest) { return rest.find_first_not_of(" \t\r\n;")
 
 }  // namespace
 
-Database::Database(const std::string& path)
-    : title_(fmt::format("the database '{}'", printable(path))), state_(std::make_unique<FunctionState>()) {
+SqliteDatabase::SqliteDatabase(const std::string& path)
+    : title_(fmt::format("the database '{}'", printable(path))), state_(std::make_unique<ConnectionState>()) {
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
   database_.reset(opened);
@@ -33,9 +33,9 @@ Database::Database(const std::string& path)
   register_functions(opened, *state_);
 }
 
-Database::~Database() = default;
+SqliteDatabase::~SqliteDatabase() = default;
 
-void Database::fail(int code, Author author) {
+void SqliteDatabase::fail(int code, Author author) {
   if (state_->error) std::rethrow_exception(std::exchange(state_->error, nullptr));
   const std::string words = database_ ? printable(sqlite3_errmsg(database_.get())) : sqlite3_errstr(code);
   switch (code & 0xFF) {
@@ -58,7 +58,7 @@ void Database::fail(int code, Author author) {
   throw RunError(fmt::format("{}: {}", title_, words));
 }
 
-Database::Prepared Database::prepare(const std::string& text, Author author) {
+SqliteDatabase::Prepared SqliteDatabase::prepare(const std::string& text, Author author) {
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v2(database_.get(), text.data(), static_cast<int>(text.size()), &statement, &rest);
@@ -70,19 +70,19 @@ Database::Prepared Database::prepare(const std::string& text, Author author) {
   return prepared;
 }
 
-bool Database::step(sqlite3_stmt* statement) {
+bool SqliteDatabase::step(sqlite3_stmt* statement) {
   const int code = sqlite3_step(statement);
   if (code != SQLITE_ROW && code != SQLITE_DONE) fail(code, Author::einrel);
   return code == SQLITE_ROW;
 }
 
-void Database::execute(const std::string& statement) {
+void SqliteDatabase::execute(const std::string& statement) {
   const Prepared prepared = prepare(statement, Author::einrel);
   while (step(prepared.get())) {
   }
 }
 
-std::vector<std::int64_t> Database::first_row(const std::string& query) {
+std::vector<std::int64_t> SqliteDatabase::first_row(const std::string& query) {
   const Prepared prepared = prepare(query, Author::einrel);
   std::vector<std::int64_t> row;
   if (!step(prepared.get())) return row;
@@ -90,26 +90,37 @@ std::vector<std::int64_t> Database::first_row(const std::string& query) {
   return row;
 }
 
-std::vector<std::string> Database::columns_of(const std::string& query, Author author) {
+std::vector<Column> SqliteDatabase::columns_of(const std::string& query, Author author) {
   const Prepared prepared = prepare(query, author);
   const int count = sqlite3_column_count(prepared.get());
   if (sqlite3_stmt_readonly(prepared.get()) == 0 || count == 0)
     throw UserError(fmt::format("{} takes a query that only reads, not '{}'", title_, printable(query)));
   if (sqlite3_bind_parameter_count(prepared.get()) != 0)
     throw UserError(fmt::format("the query '{}' has parameters, for which there are no values", printable(query)));
-  std::vector<std::string> names;
+  std::vector<Column> columns;
   for (int c = 0; c < count; ++c) {
     const char* const name = sqlite3_column_name(prepared.get(), c);
-    names.emplace_back(name == nullptr ? "" : name);
+    columns.push_back({name == nullptr ? "" : name});
   }
+  return columns;
+}
+
+std::vector<std::string> SqliteDatabase::names() {
+  std::vector<std::string> names = names_in("main.sqlite_schema");
+  for (std::string& name : names_in("temp.sqlite_temp_schema")) names.push_back(std::move(name));
   return names;
 }
 
-std::vector<std::string> Database::tables() { return names_in("main.sqlite_schema"); }
+std::optional<std::string> SqliteDatabase::find_table(const std::string& name) {
+  for (const std::string& table : names_in("main.sqlite_schema")) {
+    if (folded(table) == folded(name)) return new_table(table);
+  }
+  return std::nullopt;
+}
 
-std::vector<std::string> Database::temporary_tables() { return names_in("temp.sqlite_temp_schema"); }
+std::string SqliteDatabase::new_table(const std::string& name) { return user_table(Dialect::sqlite, name); }
 
-std::vector<std::string> Database::names_in(const std::string& schema) {
+std::vector<std::string> SqliteDatabase::names_in(const std::string& schema) {
   const Prepared prepared = prepare("SELECT name FROM " + schema, Author::einrel);
   std::vector<std::string> names;
   while (step(prepared.get())) {
@@ -119,7 +130,7 @@ std::vector<std::string> Database::names_in(const std::string& schema) {
   return names;
 }
 
-void Database::store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) {
+void SqliteDatabase::store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) {
   execute(fmt::format("CREATE TABLE {} ({}chunk)", table, key_columns(key_arity)));
   std::string places;
   for (std::size_t i = 0; i <= key_arity; ++i) places += i == 0 ? "?" : ", ?";
@@ -135,33 +146,18 @@ void Database::store_chunks(const std::string& table, const Relation& chunks, st
   }
 }
 
-Relation Database::load_chunks(const std::string& table, std::size_t key_arity) {
+Relation SqliteDatabase::load_chunks(const std::string& table, std::size_t key_arity) {
   const Prepared query = prepare(fmt::format("SELECT {}chunk FROM {}", key_columns(key_arity), table), Author::einrel);
   Relation chunks;
   while (step(query.get())) {
     Key key;
     for (std::size_t i = 0; i < key_arity; ++i) key.push_back(sqlite3_column_int64(query.get(), static_cast<int>(i)));
-    const Tensor view = array_of(sqlite3_column_value(query.get(), static_cast<int>(key_arity)), "a result");
+    const Tensor view = array_of(value_of(sqlite3_column_value(query.get(), static_cast<int>(key_arity))), "a result");
     Tensor array(view.dtype(), view.shape());
     copy_elements(view.dtype(), view.shape(), {view.data(), view.strides()}, array.mutable_data(), array.strides());
     chunks.emplace(std::move(key), std::move(array));
   }
   return chunks;
-}
-
-Transaction::Transaction(Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
-
-Transaction::~Transaction() {
-  if (!is_open_) return;
-  try {
-    database_.execute("ROLLBACK");
-  } catch (const std::exception&) {  // SQLite rolls back by itself after some errors, and when the connection closes
-  }
-}
-
-void Transaction::commit() {
-  database_.execute("COMMIT");
-  is_open_ = false;
 }
 
 }  // namespace einrel::sql

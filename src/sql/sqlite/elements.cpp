@@ -17,12 +17,12 @@ constexpr int array_column = static_cast<int>(most_dimensions) + 1;  // hidden; 
 
 struct Table {
   sqlite3_vtab base;  // first, as SQLite wants it
-  FunctionState* state;
+  ConnectionState* state;
 };
 
 struct Cursor {
   sqlite3_vtab_cursor base;  // first, as SQLite wants it
-  FunctionState* state;
+  ConnectionState* state;
   std::vector<std::byte> bytes;
   Tensor array;
   std::int64_t at;
@@ -36,7 +36,7 @@ int connect(sqlite3* database, void* state, int, const char* const*, sqlite3_vta
   const int code = sqlite3_declare_vtab(database, (columns + ", array HIDDEN)").c_str());
   if (code != SQLITE_OK) return code;
   auto table = std::make_unique<Table>();
-  table->state = static_cast<FunctionState*>(state);
+  table->state = static_cast<ConnectionState*>(state);
   *made = &table.release()->base;
   return SQLITE_OK;
 }
@@ -76,7 +76,7 @@ int close(sqlite3_vtab_cursor* cursor) {
 int filter(sqlite3_vtab_cursor* at, int, const char*, int, sqlite3_value** values) {
   Cursor& cursor = cursor_of(at);
   try {
-    const Tensor array = array_of(values[0], "einrel_elements");
+    const Tensor array = array_of(value_of(values[0]), "einrel_elements");
     if (array.rank() > most_dimensions)
       throw UserError(fmt::format("an array of {} dimensions has more than the {} that a table of elements takes",
                                   array.rank(), most_dimensions));
@@ -141,7 +141,7 @@ const sqlite3_module elements = elements_module();
 
 }  // namespace
 
-void register_elements(sqlite3* database, FunctionState& state) {
+void register_elements(sqlite3* database, ConnectionState& state) {
   const int code = sqlite3_create_module_v2(database, "einrel_elements", &elements, &state, nullptr);
   if (code != SQLITE_OK) throw RunError(fmt::format("SQLite takes no functions: {}", sqlite3_errstr(code)));
 }

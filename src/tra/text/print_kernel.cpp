@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -228,6 +230,64 @@ bool makes(const std::string& statement, const std::set<std::string>& scalars, c
   return made && same_steps(*made, kernel);
 }
 
+/// What no text says, in words that there are.
+class ReadableBody {
+ public:
+  explicit ReadableBody(const EinSum& einsum) : einsum_(einsum) {}
+
+  ScalarExpr run() {
+    for (const ScalarStep& step : einsum_.body.steps) add(step);
+    for (const std::size_t label : einsum_.reduced) {
+      if (!is_read(label)) use(label);
+    }
+    return std::move(body_);
+  }
+
+ private:
+  void add(const ScalarStep& step) {
+    const auto* const constant = std::get_if<Constant>(&step.op);
+    const auto* const real = constant == nullptr ? nullptr : std::get_if<double>(&constant->value);
+    if (real != nullptr && std::isnan(*real)) {
+      const ScalarStep infinite{step.type, Constant{std::numeric_limits<double>::infinity()}};
+      body_.steps.push_back(infinite);
+      body_.steps.push_back(infinite);
+      body_.steps.push_back({step.type, ApplyBinary{BinaryFunction::subtract}});
+    } else if (constant != nullptr && real == nullptr && step.type != DType::i64) {
+      body_.steps.push_back({DType::i64, step.op});
+      body_.steps.push_back({step.type, Convert{}});
+    } else {
+      body_.steps.push_back(step);
+    }
+  }
+
+  bool is_read(std::size_t label) const {
+    for (const Access& operand : einsum_.operands) {
+      for (const Index& index : operand.indices) {
+        for (const IndexTerm& term : index.terms) {
+          if (term.label == label) return true;
+        }
+      }
+    }
+    return std::any_of(einsum_.body.steps.begin(), einsum_.body.steps.end(), [&](const ScalarStep& step) {
+      const auto* const value = std::get_if<LabelValue>(&step.op);
+      return value != nullptr && value->label == label;
+    });
+  }
+
+  /// where(l == l, body, body)
+  void use(std::size_t label) {
+    const std::vector<ScalarStep> once = std::move(body_.steps);
+    const DType type = once.back().type;
+    const ScalarStep position{DType::i64, LabelValue{label}};
+    body_.steps = {position, position, {DType::boolean, ApplyBinary{BinaryFunction::equal}}};
+    for (int time = 0; time < 2; ++time) body_.steps.insert(body_.steps.end(), once.begin(), once.end());
+    body_.steps.push_back({type, ApplyWhere{}});
+  }
+
+  const EinSum& einsum_;
+  ScalarExpr body_;
+};
+
 }  // namespace
 
 bool is_in_registry(const Kernel& kernel, const std::vector<std::size_t>& ranks) {
@@ -255,6 +315,19 @@ std::string kernel_statement(const Kernel& kernel, const std::string& name, cons
   if (makes(statement, printer.scalars(), kernel)) return statement;
   std::string typed = printer.statement(name, true);
   return makes(typed, printer.scalars(), kernel) ? typed : statement;
+}
+
+std::string readable_statement(const Kernel& kernel, const std::string& name, const std::vector<std::size_t>& ranks) {
+  const KernelPrinter printer(kernel, ranks);
+  for (const bool explicit_types : {false, true}) {
+    std::string statement = printer.statement(name, explicit_types);
+    if (makes(statement, printer.scalars(), kernel)) return statement;
+  }
+  Kernel other = kernel;
+  for (KernelStep& step : other.steps) {
+    if (EinSum* const einsum = einsum_of(step)) einsum->body = ReadableBody(*einsum).run();
+  }
+  return KernelPrinter(other, ranks).statement(name, true);
 }
 
 }  // namespace einrel

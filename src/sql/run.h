@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "sql/database.h"
 #include "sql/program_script.h"
-#include "sql/sqlite/database.h"
 
 namespace einrel::sql {
 

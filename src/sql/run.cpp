@@ -1,4 +1,4 @@
-#include "sql/sqlite/run.h"
+#include "sql/run.h"
 
 #include <fmt/format.h>
 
@@ -17,21 +17,19 @@ namespace {
 constexpr std::string_view table_prefix = "table:";
 constexpr std::string_view query_prefix = "query:";
 
-bool has_table(const std::vector<std::string>& tables, const std::string& name) {
-  return std::any_of(tables.begin(), tables.end(),
-                     [&](const std::string& table) { return folded(table) == folded(name); });
-}
-
-void check_outputs(const DatabaseRun& run, Database& database) {
-  const std::vector<std::string> tables = database.tables();
+/// Where outputs go, quoted.
+std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun& run, Database& database) {
+  std::vector<std::pair<std::string, std::string>> places;
   std::set<std::string> made;
   for (const auto& [tensor, table] : run.outputs) {
-    if (has_table(tables, table))
+    if (database.find_table(table))
       throw UserError(fmt::format("{} has a table '{}' already; drop it, or name another one for {}", database.title(),
                                   printable(table), tensor));
-    if (!made.insert(folded(table)).second)
+    places.emplace_back(tensor, database.new_table(table));
+    if (!made.insert(same_name(database.dialect(), places.back().second)).second)
       throw UserError(fmt::format("two tensors cannot both become the table '{}'", printable(table)));
   }
+  return places;
 }
 
 /// A tensor in chunks, from step to step.
@@ -39,8 +37,6 @@ struct KeptTable {
   std::string name;  ///< not quoted; of a temporary table
   std::vector<std::int64_t> parts;
 };
-
-std::string temporary(const std::string& name) { return "temp." + quoted(name); }
 
 /// Into how many parts the chunks of a table cut each dimension.
 std::vector<std::int64_t> parts_in(const RelationType& type) {
@@ -54,9 +50,12 @@ std::vector<std::int64_t> parts_in(const RelationType& type) {
 /// A program in a database, step by step, in a transaction that is open.
 class StepByStep {
  public:
-  StepByStep(Database& database, const DatabaseRun& run) : database_(database), run_(run), taken_(database.tables()) {
-    for (const std::string& name : database.temporary_tables()) taken_.push_back(name);
-  }
+  StepByStep(Database& database, const DatabaseRun& run)
+      : database_(database),
+        run_(run),
+        dialect_(database.dialect()),
+        places_(output_places(run, database)),
+        taken_(database.names()) {}
 
   DatabaseResults run() {
     take_given_states();
@@ -79,6 +78,8 @@ class StepByStep {
   }
 
  private:
+  std::string temporary(const std::string& name) const { return temporary_table(dialect_, name); }
+
   void execute(const Script& script) {
     for (const Statement& statement : script) {
       if (run_.stop.stop_requested()) throw RunError("the run was stopped");
@@ -96,7 +97,7 @@ class StepByStep {
     for (const auto* const kept : {&inputs_, &states_}) {
       for (const auto& [name, table] : *kept) taken.push_back(table.name);
     }
-    return TableNames(taken);
+    return TableNames(taken, most_name_bytes(dialect_));
   }
 
   KeptTable bring(const EinGraph& graph, std::size_t v, std::vector<std::int64_t> parts) {
@@ -106,7 +107,7 @@ class StepByStep {
     for (const std::int64_t each : kept.parts) cut.push_back({each, 1});
     const DatabaseInput& input = run_.inputs.at(vertex.name);
     if (const auto* const table = std::get_if<UserTable>(&input)) {
-      execute(gather_script(*table, vertex.name, vertex.dtype, vertex.bound, cut, temporary(kept.name)));
+      execute(gather_script(*table, vertex.name, vertex.dtype, vertex.bound, cut, temporary(kept.name), dialect_));
     } else {
       const Relation chunks = cut_tensor(std::get<Tensor>(input), cut_of_all(cut));
       database_.store_chunks(temporary(kept.name), chunks, cut.size());
@@ -172,7 +173,7 @@ class StepByStep {
       if (scalar.is_iteration) scalars[scalar.name] = static_cast<double>(steps_done);
     }
     TableNames made = names();
-    ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels());
+    ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels(), dialect_);
     execute(script.statements);
     step_tables_ = made.given();
     return script;
@@ -223,20 +224,20 @@ class StepByStep {
   }
 
   void put_out(const ChunkScript& made, std::map<std::string, Tensor>& tensors) {
-    std::vector<std::pair<std::string, std::string>> tables;
-    for (const auto& [tensor, table] : run_.outputs) tables.emplace_back(tensor, file_table(table));
-    execute(scatter_outputs(run_.graph, made, tables));
+    execute(scatter_outputs(run_.graph, made, places_, dialect_));
     for (const VertexId id : said_outputs(run_.graph)) {
       const std::string& name = run_.graph[id].name;
       const bool is_table =
-          std::any_of(tables.begin(), tables.end(), [&](const auto& output) { return output.first == name; });
+          std::any_of(places_.begin(), places_.end(), [&](const auto& output) { return output.first == name; });
       if (!is_table) tensors.emplace(name, load(made, name));
     }
   }
 
   Database& database_;
   const DatabaseRun& run_;
-  std::vector<std::string> taken_;  // by tables of others
+  Dialect dialect_;
+  std::vector<std::pair<std::string, std::string>> places_;  // of outputs
+  std::vector<std::string> taken_;                           // by tables of others
   std::map<std::string, KeptTable> inputs_;
   std::map<std::string, KeptTable> states_;
   std::vector<std::string> step_tables_;
@@ -247,38 +248,37 @@ class StepByStep {
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels) {
   if (given.starts_with(query_prefix)) {
     const std::string query = given.substr(query_prefix.size());
-    const std::vector<std::string> columns = database.columns_of(query);
+    const std::vector<Column> columns = database.columns_of(query, Author::user);
     std::string body = query.substr(0, query.find_last_not_of(" \t\r\n;") + 1);
-    return read_columns("(" + body + "\n)", fmt::format("the query '{}'", printable(query, 60)), columns, labels);
+    return read_columns("(" + body + "\n) AS given", fmt::format("the query '{}'", printable(query, 60)), columns,
+                        labels, database.dialect());
   }
   if (!given.starts_with(table_prefix))
     throw UserError(fmt::format("'{}' is neither table:NAME nor query:SELECT ...", printable(given)));
   const std::string name = given.substr(table_prefix.size());
-  const std::vector<std::string> tables = database.tables();
-  if (!has_table(tables, name)) {
-    const std::string near = did_you_mean(name, tables);
+  const std::optional<std::string> source = database.find_table(name);
+  if (!source) {
+    const std::string near = did_you_mean(name, database.names());
     throw UserError(
         fmt::format("{} has no table '{}'{}", database.title(), printable(name), near.empty() ? "" : "; " + near));
   }
-  const std::string source = file_table(name);
-  return read_columns(source, fmt::format("table '{}'", printable(name)),
-                      database.columns_of("SELECT * FROM " + source, Author::einrel), labels);
+  return read_columns(*source, fmt::format("table '{}'", printable(name)),
+                      database.columns_of("SELECT * FROM " + *source, Author::einrel), labels, database.dialect());
 }
 
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
-  std::vector<std::int64_t> extents = database.first_row(extents_query(table));
+  std::vector<std::int64_t> extents = database.first_row(extents_query(table, database.dialect()));
   extents.resize(rank);
   for (std::size_t d = 0; d < rank; ++d) {
     if (extents[d] < 0 || extents[d] > most_key_value)
       throw UserError(fmt::format("{}: column '{}' has keys up to {}, and none from 0 to {}", table.title,
-                                  printable(table.columns[d]), extents[d] - 1, most_key_value));
+                                  printable(table.columns[d].name), extents[d] - 1, most_key_value));
   }
   return make_shape(extents);
 }
 
 DatabaseResults run(Database& database, const DatabaseRun& run) {
   Transaction transaction(database);
-  check_outputs(run, database);
   DatabaseResults results = StepByStep(database, run).run();
   transaction.commit();
   return results;

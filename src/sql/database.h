@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sql/dialect.h"
+#include "sql/kernel_table.h"
+#include "tra/relation.h"
+
+namespace einrel::sql {
+
+/// What a query is for: whose fault it is when the database does not take it.
+enum class Author { einrel, user };
+
+/// A connection to a database whose SQL has Einrel's functions. All throw UserError where the database or a user's
+/// query is wrong, and RunError where the run cannot go on: a full disk, a lock that another program keeps for 5 s, a
+/// server that is gone.
+class Database {
+ public:
+  Database() = default;
+  virtual ~Database() = default;
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  virtual Dialect dialect() const = 0;
+  /// For messages: "the database 'a.db'".
+  virtual const std::string& title() const = 0;
+
+  /// Begins a transaction that writes, in which chunks can be computed.
+  virtual void begin() = 0;
+  /// One statement of Einrel's, until it ends; what it gives is left out.
+  virtual void execute(const std::string& statement) = 0;
+  /// The first row as whole numbers. The query only reads.
+  virtual std::vector<std::int64_t> first_row(const std::string& query) = 0;
+  /// What a query gives. Throws UserError unless it is one query that only reads.
+  virtual std::vector<Column> columns_of(const std::string& query, Author author) = 0;
+
+  /// Every name that a query may mean; tables that are made for a run have others.
+  virtual std::vector<std::string> names() = 0;
+  /// The table or view that a user calls so, quoted; nothing where there is none.
+  virtual std::optional<std::string> find_table(const std::string& name) = 0;
+  /// Where a user's new table goes, quoted. Throws UserError for a name that no table can have.
+  virtual std::string new_table(const std::string& name) = 0;
+
+  /// Makes a temporary table of chunks (`table` is quoted), and reads one.
+  virtual void store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) = 0;
+  virtual Relation load_chunks(const std::string& table, std::size_t key_arity) = 0;
+
+  virtual KernelTable& kernels() = 0;
+};
+
+/// "sqlite:FILE", "postgresql://...". Throws UserError for any other, and where there is no such database.
+std::unique_ptr<Database> open_database(const std::string& url);
+/// Throws UserError where open_database takes no such text.
+void check_database_url(const std::string& url);
+
+/// Everything or nothing: what was done since is undone, unless `commit` is called.
+class Transaction {
+ public:
+  explicit Transaction(Database& database);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Database& database_;
+  bool is_open_ = true;
+};
+
+}  // namespace einrel::sql

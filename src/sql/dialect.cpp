@@ -1,0 +1,120 @@
+#include "sql/dialect.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "sql/names.h"
+
+namespace einrel::sql {
+namespace {
+
+bool is_postgres(Dialect dialect) { return dialect == Dialect::postgres; }
+
+}  // namespace
+
+Dialect dialect_named(const std::string& name) {
+  if (name == "sqlite") return Dialect::sqlite;
+  if (name == "postgres") return Dialect::postgres;
+  if (name == "duckdb") return Dialect::duckdb;
+  const std::string near = did_you_mean(name, {"sqlite", "postgres", "duckdb"});
+  throw UserError(fmt::format("there is no dialect '{}'; {}", printable(name),
+                              near.empty() ? "it is one of sqlite, postgres and duckdb" : near));
+}
+
+std::string temporary_table(Dialect dialect, const std::string& name) {
+  return (is_postgres(dialect) ? "pg_temp." : "temp.") + quoted(name);
+}
+
+std::string user_table(Dialect dialect, const std::string& name) {
+  return (dialect == Dialect::sqlite ? "main." : "") + quoted(name);
+}
+
+std::string same_name(Dialect dialect, const std::string& name) { return is_postgres(dialect) ? name : folded(name); }
+
+std::size_t most_name_bytes(Dialect dialect) {
+  return is_postgres(dialect) ? 63 : std::numeric_limits<std::size_t>::max();
+}
+
+std::string least(Dialect dialect, const std::string& a, const std::string& b) {
+  return fmt::format("{}({}, {})", dialect == Dialect::sqlite ? "min" : "least", a, b);
+}
+
+std::string greatest(Dialect dialect, const std::string& a, const std::string& b) {
+  return fmt::format("{}({}, {})", dialect == Dialect::sqlite ? "max" : "greatest", a, b);
+}
+
+std::string number_of_condition(Dialect dialect, const std::string& condition) {
+  return is_postgres(dialect) ? fmt::format("CAST({} AS integer)", condition) : condition;
+}
+
+std::string condition_of_number(Dialect dialect, const std::string& number) {
+  return is_postgres(dialect) ? fmt::format("({} <> 0)", number) : number;
+}
+
+std::string numbers_below(Dialect dialect, std::int64_t n) {
+  if (is_postgres(dialect))
+    return fmt::format("SELECT i FROM generate_series(CAST(0 AS bigint), {}) AS numbers(i)", n - 1);
+  return fmt::format(
+      "WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < {}) "
+      "SELECT i FROM numbers",
+      n);
+}
+
+std::string first_key(Dialect dialect, std::int64_t key) {
+  return is_postgres(dialect) ? fmt::format("CAST({} AS bigint)", key) : fmt::format("{}", key);
+}
+
+std::string is_whole(Dialect dialect, ColumnType type, const std::string& expression, std::int64_t low,
+                     std::int64_t high) {
+  const std::string between = fmt::format("{} BETWEEN {} AND {}", expression, low, high);
+  if (!is_postgres(dialect)) return fmt::format("typeof({}) = 'integer' AND {}", expression, between);
+  if (type == ColumnType::whole) return between;
+  return type == ColumnType::numeric ? fmt::format("{0} = floor({0}) AND {1}", expression, between) : "FALSE";
+}
+
+std::string as_whole(ColumnType type, const std::string& expression) {
+  if (type == ColumnType::any || type == ColumnType::whole) return expression;
+  return type == ColumnType::numeric ? fmt::format("CAST({} AS bigint)", expression) : "0";
+}
+
+const char* key_type(Dialect dialect) { return is_postgres(dialect) ? "bigint" : "INTEGER"; }
+
+const char* element_type(Dialect dialect, DType dtype) {
+  if (!is_postgres(dialect)) return is_float(dtype) ? "REAL" : "INTEGER";
+  switch (dtype) {
+    case DType::f64: return "double precision";
+    case DType::i64: return "bigint";
+    case DType::i32: return "integer";
+    case DType::boolean: return "boolean";
+    default: return "real";
+  }
+}
+
+std::string elements_from(Dialect dialect, const std::string& array, DType dtype, std::size_t rank) {
+  std::string columns;
+  if (is_postgres(dialect)) {
+    columns = fmt::format("(value {}", element_type(dialect, dtype));
+    for (std::size_t d = 0; d < rank; ++d) columns += fmt::format(", d{} bigint", d);
+    columns += ")";
+  }
+  return fmt::format("einrel_elements({}) AS e{}", array, columns);
+}
+
+Script store_query(Dialect dialect, const std::string& about, const std::string& table, std::size_t key_arity,
+                   const std::string& query) {
+  if (!is_postgres(dialect)) return {{about, fmt::format("CREATE TABLE {} AS\n{}", table, query)}};
+  std::string columns;
+  for (std::size_t i = 0; i < key_arity; ++i) columns += fmt::format("k{} bigint, ", i);
+  // Only temporary tables can be written after this, and only until the savepoint is released.
+  return {{about, fmt::format("CREATE TABLE {} ({}chunk bytea)", table, columns)},
+          {"", "SAVEPOINT reading"},
+          {"", "SET TRANSACTION READ ONLY"},
+          {"", fmt::format("INSERT INTO {}\n{}", table, query)},
+          {"", "RELEASE SAVEPOINT reading"}};
+}
+
+}  // namespace einrel::sql

@@ -1,0 +1,332 @@
+#include "sql/postgres/database.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "sql/names.h"
+#include "sql/postgres/copy.h"
+#include "sql/postgres/states.h"
+#include "sql/script.h"
+
+namespace einrel::sql {
+namespace {
+
+/// What holds for every statement of a connection.
+constexpr std::array settings{
+    "standard_conforming_strings = on",         // a backslash in a literal is a backslash
+    "lock_timeout = '5s'",                      // of another transaction
+    "client_connection_check_interval = '1s'",  // when we are gone, so is what the server does for us
+    "jit = off",                                // translating queries takes longer than these take
+    "synchronize_seqscans = off",               // rows come in the order of the table
+};
+
+constexpr int oldest_server = 150'000;
+
+/// Types are numbers; these are the same in every server (its pg_type.dat).
+ColumnType column_type(Oid type) {
+  constexpr Oid boolean = 16;
+  constexpr Oid bigint = 20;
+  constexpr Oid smallint = 21;
+  constexpr Oid integer = 23;
+  constexpr Oid real = 700;
+  constexpr Oid double_precision = 701;
+  constexpr Oid numeric = 1700;
+  switch (type) {
+    case boolean: return ColumnType::boolean;
+    case bigint:
+    case smallint:
+    case integer: return ColumnType::whole;
+    case real:
+    case double_precision: return ColumnType::real;
+    case numeric: return ColumnType::numeric;
+    default: return ColumnType::other;
+  }
+}
+
+bool begins_with(const char* state, std::string_view classes) { return std::string_view(state).starts_with(classes); }
+
+struct FreeMemory {
+  void operator()(char* memory) const { PQfreemem(memory); }
+};
+
+}  // namespace
+
+PostgresName postgres_name(const std::string& given) {
+  std::vector<std::string> parts;
+  std::size_t at = 0;
+  const auto refuse = [&] {
+    throw UserError(fmt::format(R"('{}' is no name of a table: take NAME, SCHEMA.NAME, or "NAME" for one with dots)",
+                                printable(given)));
+  };
+  while (true) {
+    std::string part;
+    if (at < given.size() && given[at] == '"') {
+      for (++at;; ++at) {
+        if (at >= given.size()) refuse();
+        if (given[at] == '"' && (++at >= given.size() || given[at] != '"')) break;
+        part += given[at];
+      }
+      if (at < given.size() && given[at] != '.') refuse();
+    } else {
+      const std::size_t end = std::min(given.find('.', at), given.size());
+      part = given.substr(at, end - at);
+      at = end;
+    }
+    if (part.empty()) refuse();
+    parts.push_back(std::move(part));
+    if (at >= given.size()) break;
+    ++at;  // the dot
+  }
+  if (parts.size() > 2) refuse();
+  if (parts.size() == 1) return {std::nullopt, parts[0]};
+  return {parts[0], parts[1]};
+}
+
+PostgresDatabase::PostgresDatabase(const std::string& url) : title_("the database") {
+  // What stands before the URL, the URL may say otherwise.
+  const std::array<const char*, 8> keywords{
+      "connect_timeout",           "keepalives_idle", "keepalives_interval", "keepalives_count",
+      "fallback_application_name", "dbname",          "client_encoding",     nullptr};
+  const std::array<const char*, 8> values{"10", "30", "10", "3", "einrel", url.c_str(), "UTF8", nullptr};
+  connection_.reset(PQconnectdbParams(keywords.data(), values.data(), 1));
+  if (!connection_) throw RunError("no memory for a connection to PostgreSQL");
+  const auto said = [](const char* text) { return printable(text == nullptr ? "" : text); };
+  title_ = fmt::format("the database '{}' on '{}'", said(PQdb(connection_.get())), said(PQhost(connection_.get())));
+  if (PQstatus(connection_.get()) != CONNECTION_OK) {
+    std::string words = PQerrorMessage(connection_.get());
+    words.erase(words.find_last_not_of(" \r\n") + 1);
+    throw UserError(fmt::format("cannot connect to {}: {}", title_, printable(words)));
+  }
+  PQsetNoticeProcessor(
+      connection_.get(), [](void*, const char*) {}, nullptr);
+  if (PQserverVersion(connection_.get()) < oldest_server)
+    throw UserError(fmt::format("{} is of PostgreSQL {}; 15 is the oldest that works", title_,
+                                PQserverVersion(connection_.get()) / 10'000));
+  for (const char* setting : settings) run(fmt::format("SET {}", setting));
+  cancel_.emplace(connection_.get());
+}
+
+PostgresDatabase::~PostgresDatabase() = default;
+
+void PostgresDatabase::fail(const PGresult* result, Author author) {
+  const auto field = [&](int which) {
+    const char* const text = result == nullptr ? nullptr : PQresultErrorField(result, which);
+    return text == nullptr ? "" : text;
+  };
+  const char* const state = field(PG_DIAG_SQLSTATE);
+  const std::string words = field(PG_DIAG_MESSAGE_PRIMARY);
+  if (state == std::string_view(user_error_state)) throw UserError(words);
+  if (state == std::string_view(run_error_state)) throw RunError(words);
+  if (state == std::string_view(bug_state)) throw Bug(words);
+  const bool is_gone = PQstatus(connection_.get()) != CONNECTION_OK || begins_with(state, "57P") || *state == '\0';
+  if (is_gone)
+    throw RunError(fmt::format("{} is gone: the server ended the connection ({}); nothing was changed", title_,
+                               printable(*state == '\0' ? PQerrorMessage(connection_.get()) : words)));
+  if (begins_with(state, "55P03") || begins_with(state, "40"))
+    throw RunError(fmt::format("{} is locked by another transaction ({}); it is as it was. Try again when that is done",
+                               title_, printable(words)));
+  if (begins_with(state, "57014")) throw RunError(fmt::format("{}: the run was stopped: {}", title_, printable(words)));
+  if (begins_with(state, "53100") || begins_with(state, "58030"))
+    throw RunError(fmt::format("{} finds no room on its disk: {}", title_, printable(words)));
+  if (begins_with(state, "53") || begins_with(state, "54000"))
+    throw RunError(fmt::format("{} finds no memory or room: {}", title_, printable(words)));
+  if (author == Author::user)
+    throw UserError(
+        fmt::format("{} does not take the query: {}; it takes one query that only reads", title_, printable(words)));
+  if (begins_with(state, "25006"))
+    throw UserError(fmt::format("{}: what is read must only be read: {}", title_, printable(words)));
+  // Rights, and what a view or query of the user computes.
+  if (begins_with(state, "42501") || begins_with(state, "22") || begins_with(state, "42P07"))
+    throw UserError(fmt::format("{}: {}", title_, printable(words)));
+  throw RunError(fmt::format("{}: {}", title_, printable(words)));
+}
+
+PostgresDatabase::Result PostgresDatabase::check(Result result, Author author) {
+  const ExecStatusType status = PQresultStatus(result.get());
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_COPY_IN || status == PGRES_COPY_OUT)
+    return result;
+  if (status == PGRES_EMPTY_QUERY && author == Author::user)
+    throw UserError(fmt::format("{} takes one query that only reads, and none is there", title_));
+  fail(result.get(), author);
+}
+
+PostgresDatabase::Result PostgresDatabase::run(const std::string& statement, Author author,
+                                               const std::vector<std::string>& values) {
+  std::vector<const char*> texts;
+  for (const std::string& value : values) texts.push_back(value.c_str());
+  // This way of asking, unlike PQexec, takes no more than one statement.
+  return check(Result(PQexecParams(connection_.get(), statement.c_str(), static_cast<int>(texts.size()), nullptr,
+                                   texts.data(), nullptr, nullptr, 0)),
+               author);
+}
+
+std::vector<std::string> PostgresDatabase::texts(const std::string& query, const std::vector<std::string>& values) {
+  const Result result = run(query, Author::einrel, values);
+  std::vector<std::string> found;
+  for (int row = 0; row < PQntuples(result.get()); ++row) found.emplace_back(PQgetvalue(result.get(), row, 0));
+  return found;
+}
+
+void PostgresDatabase::begin() {
+  run("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  use_functions();
+}
+
+void PostgresDatabase::use_functions() {
+  const auto is_there = [&] {
+    return !texts("SELECT 1 WHERE to_regprocedure('einrel_kernel(text, \"any\")') IS NOT NULL").empty();
+  };
+  if (is_there()) return;
+  const std::vector<std::string> schemas = texts(
+      "SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace "
+      "WHERE extname = 'einrel'");
+  if (!schemas.empty()) {
+    run("SELECT set_config('search_path', current_setting('search_path') || ', ' || $1, true)", Author::einrel,
+        {schemas.front()});
+    return;
+  }
+  if (texts("SELECT 1 FROM pg_available_extensions WHERE name = 'einrel'").empty())
+    throw UserError(fmt::format(
+        "{} has no functions of Einrel: its server lacks the extension einrel (docs/sql.md says how to install it); "
+        "--formats element needs none",
+        title_));
+  try {
+    run("CREATE EXTENSION einrel");
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{}; somebody who may has to type in it: CREATE EXTENSION einrel", error.what()));
+  }
+}
+
+void PostgresDatabase::execute(const std::string& statement) { run(statement); }
+
+std::vector<std::int64_t> PostgresDatabase::first_row(const std::string& query) {
+  const bool is_alone = PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
+  if (is_alone) run("BEGIN READ ONLY");
+  const Result result = run(query);
+  std::vector<std::int64_t> row;
+  for (int c = 0; PQntuples(result.get()) > 0 && c < PQnfields(result.get()); ++c) {
+    const std::string_view text = PQgetvalue(result.get(), 0, c);
+    std::int64_t& number = row.emplace_back(0);
+    std::from_chars(text.data(), text.data() + text.size(), number);
+  }
+  if (is_alone) run("COMMIT");
+  return row;
+}
+
+std::string PostgresDatabase::type_name(Oid type) {
+  return texts("SELECT format_type($1, NULL)", {fmt::format("{}", type)}).at(0);
+}
+
+std::vector<Column> PostgresDatabase::columns_of(const std::string& query, Author author) {
+  if (query.find('\0') != std::string::npos) throw UserError("a query has a NUL byte, which no database takes");
+  // A cursor takes nothing but a query, which is planned, not computed. Alone, as it is prepared, it is one statement.
+  const Result prepared = check(Result(PQprepare(connection_.get(), "", query.c_str(), 0, nullptr)), author);
+  const Result described = check(Result(PQdescribePrepared(connection_.get(), "")), author);
+  if (PQnparams(described.get()) != 0)
+    throw UserError(fmt::format("the query '{}' has parameters, for which there are no values", printable(query)));
+  if (PQnfields(described.get()) == 0)
+    throw UserError(fmt::format("{} takes one query that only reads, not '{}'", title_, printable(query)));
+  std::vector<Column> columns;
+  std::vector<Oid> types;
+  for (int c = 0; c < PQnfields(described.get()); ++c) {
+    columns.push_back({PQfname(described.get(), c)});
+    types.push_back(PQftype(described.get(), c));
+  }
+  const bool is_alone = PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
+  if (is_alone) run("BEGIN READ ONLY");
+  try {
+    run("DECLARE einrel_query NO SCROLL CURSOR FOR " + query, author);
+  } catch (const std::exception&) {
+    if (is_alone) run("ROLLBACK");
+    throw;
+  }
+  run(is_alone ? "ROLLBACK" : "CLOSE einrel_query");
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    columns[c].type = column_type(types[c]);
+    if (columns[c].type == ColumnType::other) columns[c].type_name = type_name(types[c]);
+  }
+  return columns;
+}
+
+std::vector<std::string> PostgresDatabase::names() {
+  return texts("SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)");
+}
+
+std::optional<std::string> PostgresDatabase::find_table(const std::string& name) {
+  const PostgresName parts = postgres_name(name);
+  quoted(name);  // refuses NUL
+  const std::string from =
+      "SELECT quote_ident(nspname) FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace "
+      "WHERE relkind IN ('r', 'v', 'm', 'f', 'p') AND CAST(relname AS text) = $1 AND ";
+  const std::vector<std::string> schemas = parts.schema
+                                               ? texts(from + "CAST(nspname AS text) = $2", {parts.name, *parts.schema})
+                                               : texts(from + "pg_table_is_visible(pg_class.oid)", {parts.name});
+  if (schemas.empty()) return std::nullopt;
+  return schemas.front() + "." + quoted(parts.name);
+}
+
+std::string PostgresDatabase::new_table(const std::string& name) {
+  const PostgresName parts = postgres_name(name);
+  if (parts.name.size() > most_name_bytes(Dialect::postgres))
+    throw UserError(fmt::format("'{}' has more than the {} bytes that a name in PostgreSQL may have", printable(name),
+                                most_name_bytes(Dialect::postgres)));
+  const std::vector<std::string> schemas =
+      parts.schema
+          ? texts("SELECT quote_ident(nspname) FROM pg_namespace WHERE CAST(nspname AS text) = $1", {*parts.schema})
+          : texts("SELECT quote_ident(current_schema()) WHERE current_schema() IS NOT NULL");
+  if (schemas.empty())
+    throw UserError(parts.schema
+                        ? fmt::format("{} has no schema '{}'", title_, printable(*parts.schema))
+                        : fmt::format("{} has no schema for new tables; name one: SCHEMA.{}", title_, printable(name)));
+  return schemas.front() + "." + quoted(parts.name);
+}
+
+void PostgresDatabase::store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) {
+  std::string columns;
+  for (std::size_t i = 0; i < key_arity; ++i) columns += fmt::format("k{} bigint, ", i);
+  run(fmt::format("CREATE TABLE {} ({}chunk bytea)", table, columns));
+  run(fmt::format("COPY {} FROM STDIN (FORMAT binary)", table));
+  // Why something cannot be sent, the server says in the end.
+  const auto send = [&](const std::string& bytes) {
+    return PQputCopyData(connection_.get(), bytes.data(), static_cast<int>(bytes.size())) == 1;
+  };
+  bool is_sent = send(copy_header());
+  for (auto chunk = chunks.begin(); is_sent && chunk != chunks.end(); ++chunk)
+    is_sent = send(copy_row(chunk->first, chunk->second));
+  if (is_sent && send(copy_trailer())) PQputCopyEnd(connection_.get(), nullptr);
+  finish_copy();
+}
+
+void PostgresDatabase::finish_copy() {
+  Result last;
+  while (PGresult* const next = PQgetResult(connection_.get())) {
+    const bool has_failed = last && PQresultStatus(last.get()) == PGRES_FATAL_ERROR;
+    Result result(next);
+    if (!has_failed) last = std::move(result);
+  }
+  check(std::move(last), Author::einrel);
+}
+
+Relation PostgresDatabase::load_chunks(const std::string& table, std::size_t key_arity) {
+  std::string keys;
+  for (std::size_t i = 0; i < key_arity; ++i) keys += fmt::format("CAST(k{} AS bigint), ", i);
+  run(fmt::format("COPY (SELECT {}chunk FROM {}) TO STDOUT (FORMAT binary)", keys, table));
+  Relation chunks;
+  CopyReader reader(key_arity);
+  while (true) {
+    char* message = nullptr;
+    const int size = PQgetCopyData(connection_.get(), &message, 0);
+    const std::unique_ptr<char, FreeMemory> owner(message);
+    if (size < 0) break;  // all is read, or something is wrong
+    reader.read({reinterpret_cast<const std::byte*>(message), static_cast<std::size_t>(size)}, chunks);
+  }
+  finish_copy();
+  return chunks;
+}
+
+}  // namespace einrel::sql

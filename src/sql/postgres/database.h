@@ -1,0 +1,73 @@
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sql/database.h"
+#include "sql/postgres/interrupt.h"
+
+namespace einrel::sql {
+
+/// A PostgreSQL database with the extension einrel. While one is open, a signal that ends the process (SIGINT, SIGTERM,
+/// SIGHUP) also stops what the server does for it.
+class PostgresDatabase : public Database {
+ public:
+  explicit PostgresDatabase(const std::string& url);
+  ~PostgresDatabase() override;
+
+  Dialect dialect() const override { return Dialect::postgres; }
+  const std::string& title() const override { return title_; }
+  /// One snapshot for all that is read. Makes the extension where the server has it and the database does not.
+  void begin() override;
+  void execute(const std::string& statement) override;
+  std::vector<std::int64_t> first_row(const std::string& query) override;
+  std::vector<Column> columns_of(const std::string& query, Author author) override;
+  std::vector<std::string> names() override;
+  /// NAME as the search path finds it, or SCHEMA.NAME; either may stand in quotation marks, as in SQL. Letters are
+  /// taken as they are.
+  std::optional<std::string> find_table(const std::string& name) override;
+  std::string new_table(const std::string& name) override;
+  void store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) override;
+  Relation load_chunks(const std::string& table, std::size_t key_arity) override;
+  KernelTable& kernels() override { return kernels_; }
+
+ private:
+  struct Close {
+    void operator()(PGconn* connection) const { PQfinish(connection); }
+  };
+  struct Clear {
+    void operator()(PGresult* result) const { PQclear(result); }
+  };
+  using Result = std::unique_ptr<PGresult, Clear>;
+
+  /// One statement, with values in place of $1, $2, ...
+  Result run(const std::string& statement, Author author = Author::einrel, const std::vector<std::string>& values = {});
+  /// What the server gave, unless it failed.
+  Result check(Result result, Author author);
+  /// The first column of all rows.
+  std::vector<std::string> texts(const std::string& query, const std::vector<std::string>& values = {});
+  [[noreturn]] void fail(const PGresult* result, Author author);
+  void use_functions();
+  std::string type_name(Oid type);
+  /// Takes what the server says in the end.
+  void finish_copy();
+
+  std::string title_;
+  KernelTable kernels_;
+  std::unique_ptr<PGconn, Close> connection_;
+  std::optional<CancelOnSignal> cancel_;  // before the connection ends
+};
+
+/// What a user calls a table of PostgreSQL: `schema.name`, each part perhaps in quotation marks. Throws UserError.
+struct PostgresName {
+  std::optional<std::string> schema;
+  std::string name;
+};
+PostgresName postgres_name(const std::string& given);
+
+}  // namespace einrel::sql
