@@ -145,8 +145,7 @@ void say(const Destinations& destinations, const EinGraph& graph, const std::map
 void check_database_options(const DatabaseArguments& arguments) {
   sql::check_database_url(arguments.database);
   if (is_tra(arguments.program)) throw UserError("--database runs .ein programs");
-  if (!arguments.formats.empty() && sql::parse_formats(arguments.formats).is_element)
-    throw UserError("--formats element is what einrel sql prints; in a database the functions of Einrel compute");
+  if (!arguments.formats.empty()) sql::parse_formats(arguments.formats);
   parse_dims(arguments.dims);
   parse_scalars(arguments.scalars);
   parse_assignments("--in", arguments.inputs);
