@@ -54,8 +54,7 @@ bool is_in_database(const std::string& source) { return source.starts_with("tabl
 
 void check_request(const DatabaseRequest& request) {
   sql::check_database_url(request.database);
-  if (request.formats && parse_formats(*request.formats).is_element)
-    throw UserError("--formats element is what einrel sql prints; in a database the functions of Einrel compute");
+  if (request.formats) parse_formats(*request.formats);
   for (const auto& [tensor, table] : request.tables) {
     if (table.empty()) throw UserError(fmt::format("the table that {} becomes has no name", printable(tensor)));
   }
@@ -141,7 +140,7 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
 
 sql::DatabaseResults DatabaseProgram::run() {
   const auto chunked = [&](const EinGraph& graph, const Formats& formats) {
-    return chunked_graph(graph, choose_formats(graph, formats));
+    return formats.is_element ? std::nullopt : std::optional(chunked_graph(graph, choose_formats(graph, formats)));
   };
   sql::DatabaseRun run{.graph = compiled_.graph,
                        .scalars = scalars_,
@@ -150,9 +149,9 @@ sql::DatabaseResults DatabaseProgram::run() {
                        .chunked = chunked(compiled_.graph, formats_),
                        .steps = steps_,
                        .stop = stop_};
-  if (compiled_.initial) {
+  if (compiled_.initial && !formats_.is_element) {
     const EinGraph& first = compiled_.initial->graph;
-    run.first.emplace(sql::FirstValues{first, chunked(first, formats_within(formats_, first))});
+    run.first.emplace(sql::FirstValues{first, *chunked(first, formats_within(formats_, first))});
   }
   return sql::run(*database_, run);
 }

@@ -28,9 +28,9 @@ struct DatabaseRun {
   const ScalarBindings& scalars;
   std::map<std::string, DatabaseInput> inputs;               ///< by the name of the vertex
   std::vector<std::pair<std::string, std::string>> outputs;  ///< tensors, and the tables that they become
-  ChunkedGraph chunked;
-  std::optional<FirstValues> first = {};  ///< of a program with state, unless all states are inputs
-  std::int64_t steps = 1;                 ///< of a program with state, at most
+  std::optional<ChunkedGraph> chunked;                       ///< none: element by element, in plain SQL
+  std::optional<FirstValues> first = {};                     ///< of a program with state, unless all states are inputs
+  std::int64_t steps = 1;                                    ///< of a program with state, at most
   /// Once it is asked for, the run ends with RunError before its next statement, and the database is as before.
   std::stop_token stop = {};
 };
