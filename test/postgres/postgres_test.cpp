@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "einsum/reference.h"
+#include "engine/choose_formats.h"
 #include "engine/compile.h"
 #include "lang/corpus.h"
 #include "lang/promises.h"
@@ -58,10 +59,15 @@ Outputs in_reference(const EinGraph& graph, const TensorBindings& inputs, const 
 template <std::int64_t extent>
 Outputs in_postgres(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
   const EinGraph ordered = compile("document", graph).graph;
-  sql::DatabaseRun run{.graph = ordered, .scalars = scalars, .inputs = {}, .outputs = {}, .formats = {}};
+  Formats formats;
+  if (extent != 0) formats.most_extent = extent;
+  sql::DatabaseRun run{.graph = ordered,
+                       .scalars = scalars,
+                       .inputs = {},
+                       .outputs = {},
+                       .chunked = chunked_graph(ordered, choose_formats(ordered, formats))};
   for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);
-  run.formats.most_extent = extent;
-  return sql::run(postgres()->database(), run);
+  return sql::run(postgres()->database(), run).tensors;
 }
 
 const std::vector<Configuration>& configurations() {
