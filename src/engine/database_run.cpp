@@ -54,8 +54,7 @@ bool is_in_database(const std::string& source) { return source.starts_with("tabl
 
 void check_request(const DatabaseRequest& request) {
   sql::check_database_url(request.database);
-  if (request.formats && parse_formats(*request.formats).is_element)
-    throw UserError("--formats element is what einrel sql prints; in a database the functions of Einrel compute");
+  if (request.formats) parse_formats(*request.formats);
   for (const auto& [tensor, table] : request.tables) {
     if (table.empty()) throw UserError(fmt::format("the table that {} becomes has no name", printable(tensor)));
   }
@@ -82,6 +81,8 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
                          std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title};
   }
   compiled_ = front.compile(types);
+  if (formats_.is_element && !compiled_.graph.steps.states.empty())
+    throw UserError(fmt::format("{} has state; --formats element runs programs without", printable(front.name)));
   open_states(request);
   add_tensors(front, request);
   scalars_ = front.bind(compiled_.graph, request.scalars);
@@ -147,9 +148,11 @@ sql::DatabaseResults DatabaseProgram::run() {
                        .scalars = scalars_,
                        .inputs = inputs_,
                        .outputs = tables_,
-                       .chunked = chunked(compiled_.graph, formats_),
+                       .chunked = {},
                        .steps = steps_,
-                       .stop = stop_};
+                       .stop = stop_,
+                       .is_element = formats_.is_element};
+  if (!run.is_element) run.chunked = chunked(compiled_.graph, formats_);
   if (compiled_.initial) {
     const EinGraph& first = compiled_.initial->graph;
     run.first.emplace(sql::FirstValues{first, chunked(first, formats_within(formats_, first))});

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sql/dialect.h"
+#include "sql/gather.h"
 #include "sql/kernel_table.h"
 #include "tra/relation.h"
 
@@ -28,8 +30,10 @@ class Database {
   /// For messages: "the database 'a.db'".
   virtual const std::string& title() const = 0;
 
-  /// Begins a transaction that writes, in which chunks can be computed.
+  /// Begins a transaction that writes.
   virtual void begin() = 0;
+  /// In a transaction: makes sure that SQL has Einrel's functions. Throws UserError that says what is missing.
+  virtual void use_functions() = 0;
   /// One statement of Einrel's, until it ends; what it gives is left out.
   virtual void execute(const std::string& statement) = 0;
   /// The first row as whole numbers. The query only reads.
@@ -43,6 +47,13 @@ class Database {
   virtual std::optional<std::string> find_table(const std::string& name) = 0;
   /// Where a user's new table goes, quoted. Throws UserError for a name that no table can have.
   virtual std::string new_table(const std::string& name) = 0;
+
+  /// All rows of a query that reads what is not ours, one after the other.
+  using TakeRow = std::function<void(const std::vector<Cell>&)>;
+  virtual void read_rows(const std::string& query, const TakeRow& take) = 0;
+  /// Makes a temporary table (quoted) of elements: a column for each dimension, and `value`.
+  virtual void store_elements(const std::string& table, const std::vector<std::string>& keys,
+                              const Tensor& elements) = 0;
 
   /// Makes a temporary table of chunks (`table` is quoted), and reads one.
   virtual void store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) = 0;

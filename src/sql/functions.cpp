@@ -89,18 +89,6 @@ Gathered gathered_of(Values values, std::size_t& used) {
   return gathered;
 }
 
-Cell cell_of(const Value& value) {
-  struct ToCell {
-    Cell operator()(Null) const { return Null{}; }
-    Cell operator()(std::int64_t number) const { return number; }
-    Cell operator()(double number) const { return number; }
-    Cell operator()(Text text) const { return Other{fmt::format("the text '{}'", printable(text.text, 60))}; }
-    Cell operator()(Bytes bytes) const { return Other{fmt::format("{} bytes", bytes.bytes.size())}; }
-    Cell operator()(Strange strange) const { return Other{printable(strange.shown, 60)}; }
-  };
-  return std::visit(ToCell{}, value);
-}
-
 // Numbers and arrays one after the other, each array behind its size.
 
 void put(std::vector<std::byte>& bytes, std::int64_t number) {
@@ -136,6 +124,18 @@ class Reader {
 };
 
 }  // namespace
+
+Cell cell_of(const Value& value) {
+  struct ToCell {
+    Cell operator()(Null) const { return Null{}; }
+    Cell operator()(std::int64_t number) const { return number; }
+    Cell operator()(double number) const { return number; }
+    Cell operator()(Text text) const { return Other{fmt::format("the text '{}'", printable(text.text, 60))}; }
+    Cell operator()(Bytes bytes) const { return Other{fmt::format("{} bytes", bytes.bytes.size())}; }
+    Cell operator()(Strange strange) const { return Other{printable(strange.shown, 60)}; }
+  };
+  return std::visit(ToCell{}, value);
+}
 
 Tensor array_of(const Value& value, const char* function) {
   const auto* const bytes = std::get_if<Bytes>(&value);

@@ -57,6 +57,9 @@ struct FunctionState {
 /// The most dimensions of a table of elements: SQLite's limit of columns.
 constexpr std::size_t most_dimensions = 30;
 
+/// A value as an element of a tensor, or as what messages show of it.
+Cell cell_of(const Value& value);
+
 /// The array in a value; it lives as long as the value.
 Tensor array_of(const Value& value, const char* function);
 

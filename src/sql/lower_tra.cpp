@@ -19,23 +19,6 @@
 namespace einrel::sql {
 namespace {
 
-/// A kernel with the values of named scalars in their place.
-Kernel with_scalars(Kernel kernel, const ScalarBindings& scalars) {
-  for (KernelStep& step : kernel.steps) {
-    auto* const einsum = einsum_of(step);
-    if (einsum == nullptr) continue;
-    for (ScalarStep& each : einsum->body.steps) {
-      const auto* const scalar = std::get_if<ScalarValue>(&each.op);
-      if (scalar == nullptr) continue;
-      const Number value = as_type(each.type, scalars.at(scalar->name));
-      Constant constant;
-      std::visit([&](auto number) { constant.value = number; }, value);
-      each.op = constant;
-    }
-  }
-  return kernel;
-}
-
 /// How many chunks a dimension of that extent may be tiled into, at most.
 std::int64_t most_tiles(const RelationType& type, const Tile& op) {
   std::int64_t most = 1;
@@ -344,6 +327,22 @@ class ScriptBuilder {
 };
 
 }  // namespace
+
+Kernel with_scalars(Kernel kernel, const ScalarBindings& scalars) {
+  for (KernelStep& step : kernel.steps) {
+    auto* const einsum = einsum_of(step);
+    if (einsum == nullptr) continue;
+    for (ScalarStep& each : einsum->body.steps) {
+      const auto* const scalar = std::get_if<ScalarValue>(&each.op);
+      if (scalar == nullptr) continue;
+      const Number value = as_type(each.type, scalars.at(scalar->name));
+      Constant constant;
+      std::visit([&](auto number) { constant.value = number; }, value);
+      each.op = constant;
+    }
+  }
+  return kernel;
+}
 
 ChunkScript chunk_script(const TraExpr& program, const std::map<std::string, std::string>& inputs,
                          const ScalarBindings& scalars, const Remarks& remarks, TableNames& names, KernelTable& kernels,

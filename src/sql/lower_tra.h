@@ -27,6 +27,9 @@ struct Remark {
 /// By the name of the vertex.
 using Remarks = std::map<std::string, Remark>;
 
+/// A kernel with the values of named scalars in their place.
+Kernel with_scalars(Kernel kernel, const ScalarBindings& scalars);
+
 /// Every operation of the algebra as a query; those that several read, and those with a name, as temporary tables, the
 /// others as parts of the statements that read them. What runs on chunks are calls of einrel_kernel and others
 /// (functions.h). `inputs` are the tables of the StoredRelations, quoted; named scalars get the values given.

@@ -17,12 +17,6 @@
 namespace einrel::sql {
 namespace {
 
-/// A tensor as a table of its elements.
-struct ElementTable {
-  std::string name;                  ///< quoted
-  std::vector<std::string> columns;  ///< of its dimensions, quoted
-};
-
 constexpr const char* value_column = "\"value\"";
 
 std::string joined(const std::vector<std::string>& parts, const char* separator) {
@@ -248,23 +242,35 @@ void check_names(const std::vector<std::string>& names) {
 
 Script plain_script(const EinGraph& graph, const std::map<std::string, std::vector<std::string>>& labels,
                     const ScalarBindings& scalars, Dialect dialect) {
-  std::set<std::string> outputs;
-  for (const VertexId id : graph.outputs) outputs.insert(graph[id].name);
+  ElementTables tables;
   std::vector<std::string> taken;
   for (const Vertex& vertex : graph.vertices) {
-    if (is_input(vertex) || outputs.count(vertex.name) != 0) taken.push_back(vertex.name);
+    if (!is_input(vertex)) continue;
+    taken.push_back(vertex.name);
+    tables.inputs[vertex.name] = {quoted(vertex.name), key_column_names(labels.at(vertex.name), dialect)};
+  }
+  for (const VertexId id : graph.outputs) {
+    if (!is_input(graph[id]) && tables.outputs.emplace(graph[id].name, quoted(graph[id].name)).second)
+      taken.push_back(graph[id].name);
   }
   check_names(taken);
-  TableNames names(taken);
+  TableNames names(taken, most_name_bytes(dialect));
+  return plain_script(graph, tables, scalars, names, dialect);
+}
+
+Script plain_script(const EinGraph& graph, const ElementTables& given, const ScalarBindings& scalars,
+                    TableNames& names, Dialect dialect) {
   std::vector<ElementTable> tables;
   Script script;
   for (const Vertex& vertex : graph.vertices) {
-    const bool is_output = outputs.count(vertex.name) != 0;
     if (is_input(vertex)) {
-      tables.push_back({quoted(vertex.name), all_quoted(key_column_names(labels.at(vertex.name), dialect))});
+      const ElementTable& table = given.inputs.at(vertex.name);
+      tables.push_back({table.name, all_quoted(table.columns)});
       continue;
     }
-    tables.push_back({quoted(is_output ? vertex.name : names.fresh(vertex.name)),
+    const auto output = given.outputs.find(vertex.name);
+    const bool is_output = output != given.outputs.end();
+    tables.push_back({is_output ? output->second : quoted(names.fresh(vertex.name)),
                       all_quoted(key_column_names(dimension_names(vertex), dialect))});
     std::vector<const ElementTable*> operands;
     for (const VertexId input : vertex.inputs) operands.push_back(&tables[input.index]);

@@ -6,9 +6,21 @@
 
 #include "einsum/ein_graph.h"
 #include "sql/dialect.h"
+#include "sql/names.h"
 #include "sql/script.h"
 
 namespace einrel::sql {
+
+/// A tensor as a table of its elements.
+struct ElementTable {
+  std::string name;                  ///< quoted
+  std::vector<std::string> columns;  ///< of its dimensions; `value` is another
+};
+/// Where inputs stand, and where outputs go.
+struct ElementTables {
+  std::map<std::string, ElementTable> inputs;
+  std::map<std::string, std::string> outputs;  ///< quoted
+};
 
 /// The program in SQL without functions of Einrel, every tensor in the format `element`: a table of a column for each
 /// dimension and `value`. Inputs are tables with the names of the tensors and of their labels (`labels`), outputs
@@ -16,5 +28,8 @@ namespace einrel::sql {
 /// what SQL cannot say: an inverse, random numbers, erf, checked indices, narrow floats, and tensors without elements.
 Script plain_script(const EinGraph& graph, const std::map<std::string, std::vector<std::string>>& labels,
                     const ScalarBindings& scalars, Dialect dialect);
+/// The same with other tables; what it makes besides gets fresh names and is temporary.
+Script plain_script(const EinGraph& graph, const ElementTables& tables, const ScalarBindings& scalars,
+                    TableNames& names, Dialect dialect);
 
 }  // namespace einrel::sql

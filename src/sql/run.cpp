@@ -10,27 +10,13 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
+#include "sql/plain_run.h"
 
 namespace einrel::sql {
 namespace {
 
 constexpr std::string_view table_prefix = "table:";
 constexpr std::string_view query_prefix = "query:";
-
-/// Where outputs go, quoted.
-std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun& run, Database& database) {
-  std::vector<std::pair<std::string, std::string>> places;
-  std::set<std::string> made;
-  for (const auto& [tensor, table] : run.outputs) {
-    if (database.find_table(table))
-      throw UserError(fmt::format("{} has a table '{}' already; drop it, or name another one for {}", database.title(),
-                                  printable(table), tensor));
-    places.emplace_back(tensor, database.new_table(table));
-    if (!made.insert(same_name(database.dialect(), places.back().second)).second)
-      throw UserError(fmt::format("two tensors cannot both become the table '{}'", printable(table)));
-  }
-  return places;
-}
 
 /// A tensor in chunks, from step to step.
 struct KeptTable {
@@ -245,6 +231,20 @@ class StepByStep {
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun& run, Database& database) {
+  std::vector<std::pair<std::string, std::string>> places;
+  std::set<std::string> made;
+  for (const auto& [tensor, table] : run.outputs) {
+    if (database.find_table(table))
+      throw UserError(fmt::format("{} has a table '{}' already; drop it, or name another one for {}", database.title(),
+                                  printable(table), tensor));
+    places.emplace_back(tensor, database.new_table(table));
+    if (!made.insert(same_name(database.dialect(), places.back().second)).second)
+      throw UserError(fmt::format("two tensors cannot both become the table '{}'", printable(table)));
+  }
+  return places;
+}
+
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels) {
   if (given.starts_with(query_prefix)) {
     const std::string query = given.substr(query_prefix.size());
@@ -279,7 +279,8 @@ Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
 
 DatabaseResults run(Database& database, const DatabaseRun& run) {
   Transaction transaction(database);
-  DatabaseResults results = StepByStep(database, run).run();
+  if (!run.is_element) database.use_functions();
+  DatabaseResults results = run.is_element ? run_elements(database, run) : StepByStep(database, run).run();
   transaction.commit();
   return results;
 }

@@ -43,48 +43,11 @@ std::string one_type(const Column& column, bool has_real) {
   return has_real ? fmt::format("CAST({} AS double precision)", name) : name;
 }
 
-/// The elements as a query of columns i0, i1, ..., v, and c, the name of the column that v comes from.
-std::string elements_query(const UserTable& table) {
-  if (table.layout == Layout::elements) {
-    std::string columns;
-    for (std::size_t d = 0; d + 1 < table.columns.size(); ++d)
-      columns += fmt::format("{} AS i{}, ", quoted(table.columns[d].name), d);
-    return fmt::format("SELECT {}{} AS v, {} AS c FROM {}", columns, quoted(table.columns.back().name),
-                       literal(table.columns.back().name), table.source);
-  }
-  const bool has_real = std::any_of(table.columns.begin(), table.columns.end(),
-                                    [](const Column& column) { return column.type == ColumnType::real; });
-  std::vector<std::string> names;
-  std::vector<std::string> columns;
-  std::vector<std::string> parts;
-  const bool is_vector = table.columns.size() == 1;
-  for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    names.push_back(fmt::format("c{}", c));
-    columns.push_back(one_type(table.columns[c], has_real));
-    const std::string name = literal(table.columns[c].name);
-    parts.push_back(is_vector ? fmt::format("SELECT i AS i0, c0 AS v, {} AS c FROM numbered", name)
-                              : fmt::format("SELECT i AS i0, {0} AS i1, c{0} AS v, {1} AS c FROM numbered", c, name));
-  }
-  return fmt::format("WITH numbered(i, {}) AS MATERIALIZED (SELECT row_number() OVER () - 1, {} FROM {})\n  {}",
-                     fmt::join(names, ", "), fmt::join(columns, ", "), table.source,
-                     fmt::join(parts, "\n  UNION ALL "));
-}
-
 /// What einrel_gather and einrel_whole take first.
 std::string gathered_text(const UserTable& table, DType dtype, const Shape& bound,
                           const std::vector<DimensionCut>& cuts) {
   std::string text = fmt::format("{}, {}, {}", literal(name_of(dtype)), literal(table.title), bound.size());
   for (std::size_t d = 0; d < bound.size(); ++d) text += fmt::format(", {}, {}", bound[d].value(), cuts[d].parts);
-  return text;
-}
-
-/// The names of the key columns as messages say them.
-std::string key_names(const UserTable& table, std::size_t rank) {
-  std::string text;
-  for (std::size_t d = 0; d < rank; ++d) {
-    const bool is_rows = table.layout == Layout::rows;
-    text += ", " + literal(is_rows ? (d == 0 ? "row" : "column") : table.columns[d].name);
-  }
   return text;
 }
 
@@ -144,6 +107,41 @@ std::string extents_query(const UserTable& table, Dialect dialect) {
   return fmt::format("SELECT {} FROM {}", fmt::join(extents, ", "), table.source);
 }
 
+std::string elements_query(const UserTable& table) {
+  if (table.layout == Layout::elements) {
+    std::string columns;
+    for (std::size_t d = 0; d + 1 < table.columns.size(); ++d)
+      columns += fmt::format("{} AS i{}, ", quoted(table.columns[d].name), d);
+    return fmt::format("SELECT {}{} AS v, {} AS c FROM {}", columns, quoted(table.columns.back().name),
+                       literal(table.columns.back().name), table.source);
+  }
+  const bool has_real = std::any_of(table.columns.begin(), table.columns.end(),
+                                    [](const Column& column) { return column.type == ColumnType::real; });
+  std::vector<std::string> names;
+  std::vector<std::string> columns;
+  std::vector<std::string> parts;
+  const bool is_vector = table.columns.size() == 1;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    names.push_back(fmt::format("c{}", c));
+    columns.push_back(one_type(table.columns[c], has_real));
+    const std::string name = literal(table.columns[c].name);
+    parts.push_back(is_vector ? fmt::format("SELECT i AS i0, c0 AS v, {} AS c FROM numbered", name)
+                              : fmt::format("SELECT i AS i0, {0} AS i1, c{0} AS v, {1} AS c FROM numbered", c, name));
+  }
+  return fmt::format("WITH numbered(i, {}) AS MATERIALIZED (SELECT row_number() OVER () - 1, {} FROM {})\n  {}",
+                     fmt::join(names, ", "), fmt::join(columns, ", "), table.source,
+                     fmt::join(parts, "\n  UNION ALL "));
+}
+
+std::vector<std::string> key_names(const UserTable& table, std::size_t rank) {
+  std::vector<std::string> names;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const bool is_rows = table.layout == Layout::rows;
+    names.push_back(is_rows ? (d == 0 ? "row" : "column") : table.columns[d].name);
+  }
+  return names;
+}
+
 Script gather_script(const UserTable& table, const std::string& tensor, DType dtype, const Shape& bound,
                      const std::vector<DimensionCut>& cuts, const std::string& made, Dialect dialect) {
   const std::size_t rank = bound.size();
@@ -160,7 +158,8 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
     cells += fmt::format(", i{}", d);
     groups.push_back(fmt::format("{}", d + 1));
   }
-  const std::string names = key_names(table, rank);
+  std::string names;
+  for (const std::string& name : key_names(table, rank)) names += ", " + literal(name);
   const std::string query =
       fmt::format("SELECT {}einrel_gather({}{}, v{}, c) AS chunk\nFROM (\n  {}) AS elements\n{}", keys, gathered, cells,
                   names, elements_query(table),

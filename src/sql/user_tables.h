@@ -32,6 +32,11 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
 /// How many elements each dimension has: one number for each, as a query. Of elements they are the largest keys and 1.
 std::string extents_query(const UserTable& table, Dialect dialect);
 
+/// The elements as a query of columns i0, i1, ..., v, and c, the name of the column that v comes from.
+std::string elements_query(const UserTable& table);
+/// The names of the key columns as messages say them.
+std::vector<std::string> key_names(const UserTable& table, std::size_t rank);
+
 /// Gathers the elements into a temporary table of chunks, called `made` (quoted), and looks for chunks that are
 /// missing.
 Script gather_script(const UserTable& table, const std::string& tensor, DType dtype, const Shape& bound,

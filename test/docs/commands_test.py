@@ -32,6 +32,7 @@ NOT_RUN = [
     (r"bench/.*", "minutes, and only for a quiet machine"),
     (r"tools/planning-tables .*", "docs.planning_tables runs it"),
     (r"mpirun .*--hostfile .*", "it needs several machines"),
+    (r"einrel run .* --database postgresql://.*", "it needs a server; cli.postgres_test starts one"),
     (r"(salloc|sbatch|srun) .*", "it needs Slurm"),
 ]
 

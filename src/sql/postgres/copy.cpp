@@ -56,13 +56,23 @@ std::string copy_trailer() {
   return bytes;
 }
 
-std::string copy_row(const Key& key, const Tensor& array) {
+namespace {
+
+/// The keys of a row that has one more field.
+std::string begin_row(const Key& key) {
   std::string bytes;
   put(bytes, static_cast<std::int16_t>(key.size() + 1));
   for (const std::int64_t number : key) {
     put(bytes, static_cast<std::int32_t>(sizeof(number)));
     put(bytes, number);
   }
+  return bytes;
+}
+
+}  // namespace
+
+std::string copy_row(const Key& key, const Tensor& array) {
+  std::string bytes = begin_row(key);
   const std::size_t size = array_size(array);
   put(bytes, static_cast<std::int32_t>(size));
   const std::size_t begin = bytes.size();
@@ -70,6 +80,15 @@ std::string copy_row(const Key& key, const Tensor& array) {
   write_array(array, reinterpret_cast<std::byte*>(bytes.data()) + begin);
   return bytes;
 }
+
+std::string copy_row(const Key& key, std::int64_t value) {
+  std::string bytes = begin_row(key);
+  put(bytes, static_cast<std::int32_t>(sizeof(value)));
+  put(bytes, value);
+  return bytes;
+}
+
+std::string copy_row(const Key& key, double value) { return copy_row(key, std::bit_cast<std::int64_t>(value)); }
 
 void CopyReader::read(std::span<const std::byte> message, Relation& rows) {
   Reader reader(message);

@@ -14,8 +14,10 @@ namespace einrel::sql {
 /// What comes before all rows, and behind them.
 std::string copy_header();
 std::string copy_trailer();
-/// One row.
+/// One row; of a table of elements, with `value` (bigint or double precision) in place of the array.
 std::string copy_row(const Key& key, const Tensor& array);
+std::string copy_row(const Key& key, std::int64_t value);
+std::string copy_row(const Key& key, double value);
 
 /// Reads rows out of the messages that a server sends, each of which has whole ones.
 class CopyReader {

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "sql/elements.h"
 #include "sql/names.h"
 #include "sql/postgres/copy.h"
 #include "sql/postgres/states.h"
@@ -49,6 +51,25 @@ ColumnType column_type(Oid type) {
 }
 
 bool begins_with(const char* state, std::string_view classes) { return std::string_view(state).starts_with(classes); }
+
+/// A value as text, as an element of a tensor.
+Cell cell_at(const PGresult* result, int row, int column) {
+  if (PQgetisnull(result, row, column) != 0) return Null{};
+  const std::string_view text = PQgetvalue(result, row, column);
+  switch (column_type(PQftype(result, column))) {
+    case ColumnType::boolean: return static_cast<std::int64_t>(text == "t" ? 1 : 0);
+    case ColumnType::whole:
+    case ColumnType::numeric: {
+      std::int64_t number = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      if (error == std::errc() && std::string_view(end).find_first_not_of(".0") == std::string_view::npos)
+        return number;
+      return std::strtod(text.data(), nullptr);
+    }
+    case ColumnType::real: return std::strtod(text.data(), nullptr);
+    default: return Other{fmt::format("'{}'", printable(text, 60))};
+  }
+}
 
 struct FreeMemory {
   void operator()(char* memory) const { PQfreemem(memory); }
@@ -174,7 +195,6 @@ std::vector<std::string> PostgresDatabase::texts(const std::string& query, const
 
 void PostgresDatabase::begin() {
   run("BEGIN ISOLATION LEVEL REPEATABLE READ");
-  use_functions();
 }
 
 void PostgresDatabase::use_functions() {
@@ -290,16 +310,56 @@ void PostgresDatabase::store_chunks(const std::string& table, const Relation& ch
   std::string columns;
   for (std::size_t i = 0; i < key_arity; ++i) columns += fmt::format("k{} bigint, ", i);
   run(fmt::format("CREATE TABLE {} ({}chunk bytea)", table, columns));
+  auto chunk = chunks.begin();
+  copy_into(table, [&] {
+    if (chunk == chunks.end()) return std::string();
+    const auto& [key, array] = *chunk++;
+    return copy_row(key, array);
+  });
+}
+
+void PostgresDatabase::store_elements(const std::string& table, const std::vector<std::string>& keys,
+                                      const Tensor& elements) {
+  run(element_table(Dialect::postgres, table, keys, elements.dtype()));
+  std::vector<std::string> blocks(1);
+  for_each_element(elements, [&](const Key& key, auto value) {
+    constexpr std::size_t block_bytes = 1 << 20;
+    if (blocks.back().size() > block_bytes) blocks.emplace_back();
+    blocks.back() += copy_row(key, value);
+  });
+  auto block = blocks.begin();
+  copy_into(table, [&] { return block == blocks.end() ? std::string() : std::move(*block++); });
+  run(fmt::format("ANALYZE {}", table));  // how queries join depends on how many rows there are
+}
+
+void PostgresDatabase::copy_into(const std::string& table, const std::function<std::string()>& next_row) {
   run(fmt::format("COPY {} FROM STDIN (FORMAT binary)", table));
   // Why something cannot be sent, the server says in the end.
   const auto send = [&](const std::string& bytes) {
     return PQputCopyData(connection_.get(), bytes.data(), static_cast<int>(bytes.size())) == 1;
   };
   bool is_sent = send(copy_header());
-  for (auto chunk = chunks.begin(); is_sent && chunk != chunks.end(); ++chunk)
-    is_sent = send(copy_row(chunk->first, chunk->second));
+  for (std::string row = next_row(); is_sent && !row.empty(); row = next_row()) is_sent = send(row);
   if (is_sent && send(copy_trailer())) PQputCopyEnd(connection_.get(), nullptr);
   finish_copy();
+}
+
+void PostgresDatabase::read_rows(const std::string& query, const TakeRow& take) {
+  run("SAVEPOINT reading");
+  run("SET TRANSACTION READ ONLY");
+  run("DECLARE einrel_rows NO SCROLL CURSOR FOR " + query);
+  std::vector<Cell> cells;
+  while (true) {
+    const Result result = run("FETCH 10000 FROM einrel_rows");
+    for (int row = 0; row < PQntuples(result.get()); ++row) {
+      cells.clear();
+      for (int c = 0; c < PQnfields(result.get()); ++c) cells.push_back(cell_at(result.get(), row, c));
+      take(cells);
+    }
+    if (PQntuples(result.get()) == 0) break;
+  }
+  run("CLOSE einrel_rows");
+  run("RELEASE SAVEPOINT reading");
 }
 
 void PostgresDatabase::finish_copy() {

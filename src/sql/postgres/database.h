@@ -22,8 +22,10 @@ class PostgresDatabase : public Database {
 
   Dialect dialect() const override { return Dialect::postgres; }
   const std::string& title() const override { return title_; }
-  /// One snapshot for all that is read. Makes the extension where the server has it and the database does not.
+  /// One snapshot for all that is read.
   void begin() override;
+  /// Makes the extension where the server has it and the database does not.
+  void use_functions() override;
   void execute(const std::string& statement) override;
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
@@ -32,6 +34,8 @@ class PostgresDatabase : public Database {
   /// taken as they are.
   std::optional<std::string> find_table(const std::string& name) override;
   std::string new_table(const std::string& name) override;
+  void read_rows(const std::string& query, const TakeRow& take) override;
+  void store_elements(const std::string& table, const std::vector<std::string>& keys, const Tensor& elements) override;
   void store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) override;
   Relation load_chunks(const std::string& table, std::size_t key_arity) override;
   KernelTable& kernels() override { return kernels_; }
@@ -52,8 +56,9 @@ class PostgresDatabase : public Database {
   /// The first column of all rows.
   std::vector<std::string> texts(const std::string& query, const std::vector<std::string>& values = {});
   [[noreturn]] void fail(const PGresult* result, Author author);
-  void use_functions();
   std::string type_name(Oid type);
+  /// Sends what `rows` gives, one after the other, and "" in the end, to a table (quoted).
+  void copy_into(const std::string& table, const std::function<std::string()>& next_row);
   /// Takes what the server says in the end.
   void finish_copy();
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "sql/array_bytes.h"
+#include "sql/elements.h"
 #include "sql/names.h"
 #include "sql/script.h"
 
@@ -128,6 +129,36 @@ std::vector<std::string> SqliteDatabase::names_in(const std::string& schema) {
     names.emplace_back(name == nullptr ? "" : name);
   }
   return names;
+}
+
+void SqliteDatabase::read_rows(const std::string& query, const TakeRow& take) {
+  const Prepared prepared = prepare(query, Author::einrel);
+  std::vector<Cell> cells;
+  while (step(prepared.get())) {
+    cells.clear();
+    for (int c = 0; c < sqlite3_column_count(prepared.get()); ++c)
+      cells.push_back(cell_of(value_of(sqlite3_column_value(prepared.get(), c))));
+    take(cells);
+  }
+}
+
+void SqliteDatabase::store_elements(const std::string& table, const std::vector<std::string>& keys,
+                                    const Tensor& elements) {
+  execute(element_table(Dialect::sqlite, table, keys, elements.dtype()));
+  std::string places = "?";
+  for (std::size_t i = 0; i < keys.size(); ++i) places += ", ?";
+  const Prepared insert = prepare(fmt::format("INSERT INTO {} VALUES ({})", table, places), Author::einrel);
+  for_each_element(elements, [&](const Key& key, auto value) {
+    int at = 1;
+    for (const std::int64_t number : key) sqlite3_bind_int64(insert.get(), at++, number);
+    if constexpr (std::is_floating_point_v<decltype(value)>) {
+      sqlite3_bind_double(insert.get(), at, value);
+    } else {
+      sqlite3_bind_int64(insert.get(), at, value);
+    }
+    step(insert.get());
+    sqlite3_reset(insert.get());
+  });
 }
 
 void SqliteDatabase::store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) {

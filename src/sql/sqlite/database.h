@@ -22,12 +22,15 @@ class SqliteDatabase : public Database {
   Dialect dialect() const override { return Dialect::sqlite; }
   const std::string& title() const override { return title_; }
   void begin() override { execute("BEGIN IMMEDIATE"); }
+  void use_functions() override {}
   void execute(const std::string& statement) override;
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
   std::vector<std::string> names() override;
   std::optional<std::string> find_table(const std::string& name) override;
   std::string new_table(const std::string& name) override;
+  void read_rows(const std::string& query, const TakeRow& take) override;
+  void store_elements(const std::string& table, const std::vector<std::string>& keys, const Tensor& elements) override;
   void store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) override;
   Relation load_chunks(const std::string& table, std::size_t key_arity) override;
   KernelTable& kernels() override { return state_->kernels; }

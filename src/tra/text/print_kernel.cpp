@@ -169,6 +169,12 @@ class KernelPrinter {
     }
   }
 
+  /// Whether the operand gives no label its extent.
+  static bool is_padded(const KernelStep& step, std::size_t operand) {
+    const EinSum* const einsum = einsum_of(step);
+    return einsum != nullptr && einsum->operands[operand].pad.has_value();
+  }
+
   /// Whether a body uses the operand; others are there for their extents.
   static bool is_used(const KernelStep& step, std::size_t operand) {
     const EinSum* einsum = einsum_of(step);
@@ -185,7 +191,7 @@ class KernelPrinter {
     for (const bool used : {false, true}) {
       for (const KernelStep& step : steps_) {
         for (std::size_t i = 0; i < step.reads.size(); ++i) {
-          if (step.reads[i] == argument && is_used(step, i) == used) return indices_text(step, i);
+          if (step.reads[i] == argument && is_used(step, i) == used && !is_padded(step, i)) return indices_text(step, i);
         }
       }
     }
@@ -261,16 +267,18 @@ class ReadableBody {
   }
 
   bool is_read(std::size_t label) const {
-    for (const Access& operand : einsum_.operands) {
-      for (const Index& index : operand.indices) {
-        for (const IndexTerm& term : index.terms) {
-          if (term.label == label) return true;
-        }
-      }
-    }
     return std::any_of(einsum_.body.steps.begin(), einsum_.body.steps.end(), [&](const ScalarStep& step) {
       const auto* const value = std::get_if<LabelValue>(&step.op);
-      return value != nullptr && value->label == label;
+      const auto* const operand = std::get_if<OperandValue>(&step.op);
+      return (value != nullptr && value->label == label) ||
+             (operand != nullptr && reads(einsum_.operands[operand->operand], label));
+    });
+  }
+
+  static bool reads(const Access& operand, std::size_t label) {
+    return std::any_of(operand.indices.begin(), operand.indices.end(), [&](const Index& index) {
+      return std::any_of(index.terms.begin(), index.terms.end(),
+                         [&](const IndexTerm& term) { return term.label == label; });
     });
   }
 

@@ -11,8 +11,10 @@
 
 // Behind everything of C++: PostgreSQL's headers define short names as macros.
 extern "C" {
+#include <postgres.h>  // before all others of it
+}
+extern "C" {
 #include <fmgr.h>
-#include <postgres.h>
 #include <utils/memutils.h>
 }
 

@@ -1,0 +1,331 @@
+"""einrel run --database postgresql://... and einrel sql --dialect postgres, against NumPy and the server itself.
+
+postgres_run_test.py EINREL PROGRAMS MODULE SCRIPT, the last three as server.py takes them.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+
+import einrel_process  # noqa: E402
+from einrel_process import ProgramTest, einrel, main  # noqa: E402
+from server import Server  # noqa: E402
+
+PRODUCT = "input X[i,j] : f64\ninput Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"
+SERVER = None  # set below
+CATALOGUE = ("SELECT nspname, relname, relkind FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace "
+             "WHERE nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY 1, 2")
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+class PostgresTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.program = self.text_file("product.ein", PRODUCT)
+        SERVER.sql("DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public; " + SERVER.functions)
+        random_numbers = np.random.default_rng(1)
+        self.x, self.y = random_numbers.standard_normal((25, 13)), random_numbers.standard_normal((13, 7))
+        self.store("X", self.x, ("i", "j"))
+        self.store("Y", self.y, ("j", "k"))
+
+    def store(self, table, array, labels, kind="double precision"):
+        order = np.random.default_rng(2).permutation(array.size)  # tables have no order
+        rows = ", ".join(f"({', '.join(map(str, np.unravel_index(at, array.shape)))}, {float(array.flat[at])!r})" for at in order)
+        SERVER.sql(f"CREATE TABLE {quoted(table)} ({''.join(label + ' integer, ' for label in labels)}value {kind}); "
+                   f"INSERT INTO {quoted(table)} VALUES {rows}")
+
+    def table(self, name, shape):
+        result = np.full(shape, np.nan)
+        for line in SERVER.sql(f"SELECT * FROM {name}").splitlines():
+            *key, value = line.split("\t")
+            result[tuple(map(int, key))] = float(value)
+        return result
+
+    def content(self):
+        """All that is in the database, as text."""
+        tables = SERVER.sql(CATALOGUE)
+        names = [line.split("\t") for line in tables.splitlines()]
+        rows = [SERVER.sql(f"SELECT * FROM {quoted(schema)}.{quoted(name)} ORDER BY 1, 2, 3")
+                for schema, name, kind in names if kind == "r"]
+        return tables, rows
+
+    def run_product(self, *arguments, x="table:X", **options):
+        return einrel("run", self.program, "--database", SERVER.url, "--in", "X=" + x, "--in", "Y=table:Y", *arguments, **options)
+
+    def refused(self, words, *arguments, code=1, **options):
+        before = self.content()
+        result = self.run_product("--out", "Z=table:Z", *arguments, **options)
+        self.assertEqual(result.code, code, result)
+        for word in words:
+            self.assertIn(word, result.err)
+        self.assertEqual(self.content(), before)
+
+    def test_every_format_gives_the_product(self):
+        for number, formats in enumerate(("", "single", "row", "row-strip-10", "column-strip-3", "tile-10-4")):
+            for other in ("tile-5", "Z=column"):
+                with self.subTest(x=formats, other=other):
+                    given = ",".join(([f"X={formats}"] if formats else []) + [other])
+                    result = self.run_product("--formats", given, "--out", f"Z=table:Z{number}{other[0]}")
+                    self.assertEqual(result.code, 0, result)
+                    np.testing.assert_allclose(self.table(f'"Z{number}{other[0]}"', (25, 7)), self.x @ self.y, rtol=1e-12)
+
+    def test_queries_and_files_are_inputs_and_files_outputs(self):
+        SERVER.sql("CREATE TABLE samples AS SELECT 3 * n AS id, n AS a, CAST(n * n AS numeric) AS b, 1.5::real AS c, n % 2 = 1 AS odd "
+                   "FROM generate_series(0, 19) AS n")
+        y = np.arange(6.0).reshape(3, 2)
+        np.save(self.path("y.npy"), y)
+        result = einrel("run", self.program, "--database", SERVER.url, "--in", "Y=" + self.path("y.npy"), "--in",
+                        "X=query:SELECT a, b, c FROM samples WHERE odd ORDER BY id DESC -- the last first",
+                        "--out", "Z=" + self.path("z.npy"))
+        self.assertEqual(result.code, 0, result)
+        x = np.array([(n, n * n, 1.5) for n in range(19, -1, -2)], float)
+        np.testing.assert_allclose(np.load(self.path("z.npy")), x @ y)
+
+    def test_every_type_of_number_is_read_and_written(self):
+        program = self.text_file("types.ein", "input A[i] : f64\ninput B[i] : i64\ninput C[i] : bool\ninput D[i] : i32\n"
+                                 "P[i] = 2 * A[i]\nQ[i] = B[i] + 1\nR[i] = C[i]\nS[i] = D[i]\nT[i] = f32(A[i])\n")
+        SERVER.sql("CREATE TABLE numbers AS SELECT n::smallint AS i, (n + 0.5)::numeric AS a, (9007199254740993 + n)::bigint AS b, n = 1 AS c, "
+                   "n::numeric AS d FROM generate_series(0, 2) AS n")
+        arguments = [word for name, column in zip("ABCD", "abcd")
+                     for word in ("--in", f"{name}=query:SELECT i, {column} AS value FROM numbers")]
+        arguments += [word for name in "PQRST" for word in ("--out", f"{name}=table:{name}")]
+        self.succeed("run", program, "--database", SERVER.url, *arguments)
+        found = [SERVER.sql(f'SELECT value, pg_typeof(value) FROM {quoted(name)} ORDER BY i').split("\n")[1].split("\t") for name in "PQRST"]
+        self.assertEqual(found, [["3", "double precision"], ["9007199254740995", "bigint"], ["t", "boolean"], ["1", "integer"],
+                                 ["1.5", "real"]])
+
+    def test_names_are_names_whatever_stands_in_them(self):
+        for name in ('a""b', "it's; DROP TABLE X", "caf\u00e9 \u4e2d", "select", "x)--", '"temp.X"', "$1", "/* ", "pg_temp", "\\"):
+            with self.subTest(name=name):
+                bare = name.replace('""', '"') if name == 'a""b' else name.strip('"')
+                given = name if name.startswith('"') else bare
+                self.store(bare, self.x, ("i", "j"))
+                out = f'"out {bare}"' if "." in bare else f"out {bare}"
+                result = self.run_product("--out", f"Z=table:{out}", x="table:" + given)
+                self.assertEqual(result.code, 0, result)
+                np.testing.assert_allclose(self.table(quoted("out " + bare), (25, 7)), self.x @ self.y, rtol=1e-12)
+        self.assertEqual(SERVER.sql('SELECT count(*) FROM "X"').strip(), str(self.x.size))
+
+    def test_schemas_say_where_tables_are(self):
+        SERVER.sql('CREATE SCHEMA "My shop"; ALTER TABLE "X" SET SCHEMA "My shop"')
+        self.assertEqual(self.run_product("--out", 'Z=table:My shop."a.b"', x='table:My shop.X').code, 0)
+        np.testing.assert_allclose(self.table('"My shop"."a.b"', (25, 7)), self.x @ self.y, rtol=1e-12)
+        for x, out, word in (("table:X", "Z", "no table 'X'"), ('table:My shop.X', "nowhere.Z", "no schema 'nowhere'"),
+                             ("table:a.b.c", "Z", "no name of a table"), ('table:"X', "Z", "no name of a table"),
+                             ("table:.X", "Z", "no name of a table"), ('table:My shop.X', "Z" * 64, "63 bytes")):
+            with self.subTest(x=x, out=out):
+                result = self.run_product("--out", "Z=table:" + out, x=x)
+                self.assertEqual(result.code, 1, result)
+                self.assertIn(word, result.err)
+        SERVER.sql('DROP SCHEMA "My shop" CASCADE')
+
+    def test_long_names_of_tensors_are_told_apart(self):
+        long = "a" * 70
+        program = self.text_file("long.ein", f"input X[i,j] : f64\n{long}1[i,j] = X[i,j] + 1\n{long}2[i,j] = sq({long}1[i,j])\n"
+                                 f"Z[i] = sum[j] {long}1[i,j] * {long}2[i,j]\n")
+        self.succeed("run", program, "--database", SERVER.url, "--in", "X=table:X", "--out", "Z=table:Z")
+        np.testing.assert_allclose(self.table('"Z"', (25,)), ((self.x + 1) ** 3).sum(1), rtol=1e-9)
+
+    def test_bad_data_are_named_and_nothing_changes(self):
+        for statement, words in (
+                ("INSERT INTO \"X\" VALUES (2, 3, 1)", ("table 'X'", "two rows", "i=2, j=3")),
+                ("UPDATE \"X\" SET value = NULL WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "NULL", "i=4, j=5")),
+                ("DELETE FROM \"X\" WHERE i = 7 AND j = 8", ("table 'X'", "hole", "i=7, j=8")),
+                ("DELETE FROM \"X\" WHERE i < 10", ("table 'X'", "hole", "i=9, j=")),
+                ("UPDATE \"X\" SET i = -1 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "-1")),
+                ("UPDATE \"X\" SET i = NULL WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "NULL")),
+                ("ALTER TABLE \"X\" ALTER i TYPE numeric; UPDATE \"X\" SET i = 1.5 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "1.5")),
+                ("ALTER TABLE \"X\" ALTER i TYPE bigint; UPDATE \"X\" SET i = 9223372036854775807 WHERE i = 7", ("table 'X'", "'i'")),
+                ("ALTER TABLE \"X\" ALTER j TYPE text; UPDATE \"X\" SET j = 'a' WHERE i = 7 AND j = '8'", ("table 'X'", "'j'")),
+                ("ALTER TABLE \"X\" ALTER value TYPE text; UPDATE \"X\" SET value = '1.5x'", ("table 'X'", "'value'", "1.5x")),
+                ("ALTER TABLE \"X\" ALTER value TYPE date USING '2020-01-01'", ("table 'X'", "'value'", "2020-01-01")),
+                ("DELETE FROM \"X\"", ("table 'X'", "extent 0"))):
+            with self.subTest(statement=statement):
+                SERVER.sql('CREATE TABLE kept AS SELECT * FROM "X"; ' + statement)
+                try:
+                    self.refused(words, "--formats", "X=tile-10-4")
+                finally:
+                    SERVER.sql('DROP TABLE "X"; ALTER TABLE kept RENAME TO "X"')
+
+    def test_what_is_wrong_with_the_command_is_said(self):
+        SERVER.sql('CREATE TABLE "Z" (a int, b int, c int)')
+        self.refused(("table 'Z' already",))
+        SERVER.sql('DROP TABLE "Z"')
+        for x, word in (("table:Xs", "no table 'Xs'"), ('query:DELETE FROM "X"', "only reads"), ("query:SELECT 1; SELECT 2", "one query"),
+                        ('query:SELECT i, j, value FROM "X") AS q; DROP TABLE "X"; --', "syntax"), ("query:SELEC", "syntax"),
+                        ("query:SELECT value, value FROM \"X\"", "two columns"), ("query:SELECT $1::int AS a, 2 AS b", "parameters"),
+                        ("query:", "one query"), ('query:INSERT INTO "X" VALUES (1, 2, 3) RETURNING *', "only reads"),
+                        ('query:WITH gone AS (DELETE FROM "X" RETURNING *) SELECT * FROM gone', "only reads"),
+                        ("query:EXPLAIN SELECT 1", "only reads"), ('query:SELECT i, j, value INTO "W" FROM "X"', "only reads"),
+                        ("query:SELECT 'a' AS a, 1 AS b", "column 'a' has the type text"), ("query:COMMIT", "only reads")):
+            with self.subTest(x=x):
+                self.refused((word,), x=x)
+
+    def test_a_query_that_calls_a_function_that_writes_is_refused(self):
+        SERVER.sql("CREATE FUNCTION sly() RETURNS int LANGUAGE plpgsql AS $$ BEGIN DELETE FROM \"Y\"; RETURN 1; END $$; "
+                   "CREATE SEQUENCE numbers; CREATE VIEW shy AS SELECT i, j, value * sly() AS value FROM \"X\"")
+        for x in ('query:SELECT i, j, value * sly() AS value FROM "X"', "table:shy", "query:SELECT i, j, nextval('numbers') AS value FROM \"X\"",
+                  'query:SELECT i, j, value FROM "X" FOR UPDATE'):
+            with self.subTest(x=x):
+                self.refused(("read",), x=x)
+
+    def test_a_lock_of_another_transaction_is_said(self):
+        with subprocess.Popen(SERVER.psql(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            other.stdin.write('BEGIN; LOCK TABLE "X"; SELECT 1;\n')
+            other.stdin.flush()
+            other.stdout.readline()
+            result = self.run_product("--out", "Z=table:Z")
+            other.stdin.write("ROLLBACK;\n")
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("locked", result.err)
+
+    def slow(self):
+        """A run that takes a minute, once it computes."""
+        return subprocess.Popen(
+            [einrel_process.PROGRAM, "run", self.program, "--database", SERVER.url, "--in",
+             'X=query:SELECT i, j, value FROM "X" WHERE (SELECT pg_sleep(60)) IS NOT NULL', "--in", "Y=table:Y", "--dim", "i=25", "--dim",
+             "j=13", "--out", "Z=table:Z"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def sleeping(self):
+        return SERVER.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'").strip()
+
+    def wait_until(self, what, wanted):
+        end = time.monotonic() + 20
+        while what() != wanted:
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.02)
+
+    def test_a_client_that_is_stopped_or_killed_leaves_the_database_as_it_was(self):
+        before = self.content()
+        for how in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(how=how), self.slow() as run:
+                self.wait_until(self.sleeping, "1")
+                run.send_signal(how)
+                run.communicate(timeout=20)
+                self.assertEqual(run.returncode, -how)
+                self.wait_until(self.sleeping, "0")
+                self.wait_until(self.content, before)
+
+    def test_a_server_that_is_killed_is_said_and_its_database_is_as_it_was(self):
+        before = self.content()
+        for how, ends in (("the backend", lambda: SERVER.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")),
+                          ("the server", SERVER.stop)):
+            with self.subTest(how=how), self.slow() as run:
+                self.wait_until(self.sleeping, "1")
+                ends()
+                err = run.communicate(timeout=20)[1]
+                self.assertEqual(run.returncode, 2, err)
+                self.assertIn("is gone", err)
+                if how == "the server":
+                    SERVER.launch()
+                self.assertEqual(self.content(), before)
+
+    def test_without_the_extension_the_remedy_is_said(self):
+        SERVER.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        self.store("X", self.x, ("i", "j"))
+        self.store("Y", self.y, ("j", "k"))
+        self.refused(("extension einrel", "--formats element"))
+
+    def test_what_is_no_database_is_said(self):
+        for url, word in (("postgresql:///einrel?host=/nowhere", "cannot connect"), ("postgres:einrel", "--database takes"),
+                          (SERVER.url.replace("/einrel?", "/other?"), "other")):
+            result = einrel("run", self.program, "--database", url, "--in", "X=table:X", "--in", "Y=table:Y")
+            self.assertEqual(result.code, 1, result)
+            self.assertIn(word, result.err)
+
+    def test_scripts_run_in_psql(self):
+        dims = ("--dim", "i=25", "--dim", "j=13", "--dim", "k=7")
+        for formats in ((), ("--formats", "tile-5"), ("--formats", "element")):
+            script = self.succeed("sql", self.program, *dims, "--dialect", "postgres", *formats).out
+            SERVER.sql(script)
+            np.testing.assert_allclose(self.table('"Z"', (25, 7)), self.x @ self.y, rtol=1e-12)
+            SERVER.sql('DROP TABLE "Z"')
+
+
+class Functions(ProgramTest):
+    """The functions as anybody may call them."""
+
+    def test_arrays_of_postgresql_and_of_einrel_are_the_same(self):
+        for array in ("{{1,2,3},{4,5,6}}", "{1.5}", "{}", "{NaN,Infinity,-0}"):
+            self.assertEqual(SERVER.sql(f"SELECT einrel_to_array(einrel_from_array('{array}'))").strip(), array)
+        self.assertEqual(SERVER.sql("SELECT einrel_to_array(einrel_kernel('matMul', einrel_from_array('{{1,2},{3,4}}'), "
+                                    "einrel_from_array('{{1,1},{1,0}}')))").strip(), "{{3,1},{7,3}}")
+
+    def test_aggregates_in_parallel_give_what_they_give_alone(self):
+        SERVER.sql("CREATE TABLE many AS SELECT n AS k0, n % 7 AS k1, einrel_from_array(ARRAY[n::float8, 2 * n, n % 3]) AS chunk, "
+                   "repeat('x', 1000) AS filler FROM generate_series(0, 9999) AS n; ANALYZE many")
+        queries = ("einrel_to_array(einrel_fold('matAdd', chunk))", "einrel_to_array(einrel_fold('matSub', chunk, k0))",
+                   "md5(einrel_concat(0, k0, chunk)::text)", "md5(einrel_place(chunk, 3 * k0)::text)")
+        for query in queries:
+            alone, together = (SERVER.sql(f"SET max_parallel_workers_per_gather = {workers}; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; "
+                                          f"SET min_parallel_table_scan_size = 0; SELECT {query} FROM many; EXPLAIN SELECT {query} FROM many")
+                               for workers in (0, 2))
+            self.assertNotIn("Partial", alone)
+            self.assertIn("Partial", together, query)
+            self.assertEqual(alone.splitlines()[0], together.splitlines()[0], query)
+        SERVER.sql("DROP TABLE many")
+
+    def test_no_bytes_crash_the_server(self):
+        chance = random.Random(5)
+        started = SERVER.sql("SELECT pg_postmaster_start_time()")
+        good = SERVER.sql("SELECT encode(einrel_from_array('{{1,2},{3,4}}'), 'hex')").strip()
+
+        def array():
+            kind = chance.randrange(5)
+            if kind == 0:
+                return "'\\x" + bytes(chance.randrange(256) for _ in range(chance.randrange(60))).hex() + "'::bytea"
+            if kind == 1:
+                return chance.choice(("NULL", "NULL::bytea", "'abc'", "1.5", "now()", "ARRAY[1]", "-1", "9223372036854775807", "true"))
+            changed = bytearray.fromhex(good)
+            for _ in range(chance.choice((0, 0, 1, 3))):
+                changed[chance.randrange(len(changed))] = chance.choice((0, 1, 127, 255, chance.randrange(256)))
+            return f"'\\x{bytes(changed[:chance.choice((len(changed), chance.randrange(len(changed))))]).hex()}'::bytea"
+
+        def number():
+            return chance.choice(("0", "1", "2", "-1", "3", "1000000000000", "9223372036854775807", "NULL", "'x'"))
+
+        def kernel():
+            return chance.choice(("'matMul'", "'matAdd'", "'id'", "'diag'", "NULL", "''", "'kernel Z(A[i,j]) -> [j,i] = A[i,j]'",
+                                  "'kernel Z(A[i,j], B[k,l]) -> [i,j,k,l] = A[i,j] * B[k,l]'", "'kernel Z(A[i,j]) -> [i] with i=9 = sum[j] A[i,j]'",
+                                  "'kernel Z(A[i]) -> [i,j] with j=100000000000 = A[i]'", "'diag . matAdd'", "repeat('(', 100000)", "'inverse'"))
+
+        def several(make, most):
+            return "".join(", " + make() for _ in range(chance.randrange(most)))
+
+        calls = (lambda: f"einrel_kernel({kernel()}{several(array, 4)}{several(number, 2)})", lambda: f"einrel_positions({number()}, {number()})",
+                 lambda: f"einrel_zeros({chance.choice((chr(39) + 'f32' + chr(39), 'NULL', kernel()))}{several(number, 4)})",
+                 lambda: f"einrel_tile({array()}, {number()}, {number()}, {number()})", lambda: f"einrel_box({array()}{several(number, 5)})",
+                 lambda: f"einrel_extent({array()}, {number()})", lambda: f"einrel_to_array({array()})",
+                 lambda: f"einrel_fold({kernel()}, {array()}{several(number, 3)})", lambda: f"einrel_concat({number()}, {number()}, {array()})",
+                 lambda: f"einrel_place({array()}{several(number, 4)})",
+                 lambda: f"einrel_gather('f32', 'T', {number()}, {number()}, {number()}, {number()}, {array()}, 'a', 'b')",
+                 lambda: f"einrel_gather('i64', 'T', 1, 3, 2, n, {array()}, 'a', 'b')",
+                 lambda: f"einrel_whole('f32', 'T', 1, {number()}, {number()}, true, {number()}, 'a')",
+                 lambda: "einrel_fold_finish(NULL)", lambda: f"einrel_receive({array()}, NULL)")
+        statements = []
+        for _ in range(1500):
+            statements.append(f"SELECT length(({chance.choice(calls)()})::text) FROM generate_series(1, 2) AS n;")
+            statements.append(f"SELECT count(*) FROM einrel_elements({array()}) AS e(value {chance.choice(('real', 'float8', 'bigint', 'text'))}"
+                              f"{''.join(f', d{d} bigint' for d in range(chance.randrange(4)))});")
+        result = SERVER.call("psql", "--no-psqlrc", "--quiet", "--dbname", SERVER.url, input="SET statement_timeout = '20s';\n" + "\n".join(statements),
+                             check=False)
+        self.assertEqual(result.returncode, 0, result.stderr[-2000:])
+        self.assertNotIn("server closed", result.stderr)
+        self.assertEqual(SERVER.sql("SELECT pg_postmaster_start_time()"), started)
+
+
+if __name__ == "__main__":
+    programs, module, script = sys.argv[2:5]
+    del sys.argv[2:5]
+    with Server(programs, module, script) as SERVER:
+        main()

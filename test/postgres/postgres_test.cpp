@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "einsum/reference.h"
+#include "engine/choose_formats.h"
+#include "engine/compile.h"
+#include "lang/corpus.h"
+#include "lang/promises.h"
+#include "postgres/server.h"
+#include "sql/run.h"
+
+namespace einrel::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One connection for all tests: a program that fails must leave it as it was.
+class Postgres : public testing::Environment {
+ public:
+  explicit Postgres(std::vector<std::string> command) : command_(std::move(command)) {}
+  void SetUp() override {
+    server_ = std::make_unique<PostgresServer>(command_);
+    database_ = sql::open_database(server_->url());
+  }
+  void TearDown() override {
+    EXPECT_EQ(database_
+                  ->first_row("SELECT count(*) FROM pg_class WHERE relnamespace >= 16384 AND "
+                              "relnamespace <> (SELECT oid FROM pg_namespace WHERE nspname = 'pg_toast')")
+                  .at(0),
+              0)
+        << "tables are left";
+    database_.reset();
+    server_.reset();
+  }
+  sql::Database& database() { return *database_; }
+
+ private:
+  std::vector<std::string> command_;
+  std::unique_ptr<PostgresServer> server_;
+  std::unique_ptr<sql::Database> database_;
+};
+
+Postgres*& postgres() {
+  static Postgres* environment = nullptr;  // GoogleTest's
+  return environment;
+}
+
+Outputs in_reference(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  const std::vector<Tensor> values = evaluate_reference(graph, inputs, scalars);
+  Outputs outputs;
+  for (std::size_t i = 0; i < values.size(); ++i) outputs.insert({graph[graph.outputs[i]].name, values[i]});
+  return outputs;
+}
+
+/// In chunks of at most `extent` along each dimension; 0: as they are chosen.
+template <std::int64_t extent>
+Outputs in_postgres(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  const EinGraph ordered = compile("document", graph).graph;
+  Formats formats;
+  if (extent != 0) formats.most_extent = extent;
+  sql::DatabaseRun run{.graph = ordered,
+                       .scalars = scalars,
+                       .inputs = {},
+                       .outputs = {},
+                       .chunked = chunked_graph(ordered, choose_formats(ordered, formats))};
+  for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);
+  return sql::run(postgres()->database(), run).tensors;
+}
+
+const std::vector<Configuration>& configurations() {
+  static const std::vector<Configuration> all{{"reference", in_reference},
+                                              {"PostgreSQL, formats chosen", in_postgres<0>},
+                                              {"PostgreSQL, in chunks of 3", in_postgres<3>}};
+  return all;
+}
+
+class PostgresDocument : public testing::TestWithParam<fs::path> {};
+
+TEST_P(PostgresDocument, KeepsItsPromises) {
+  const std::vector<std::string> problems = broken_promises(read_document(read_source(GetParam())), configurations());
+  EXPECT_TRUE(problems.empty()) << fmt::format("{}", fmt::join(problems, "\n"));
+}
+
+class PostgresExample : public testing::TestWithParam<fs::path> {};
+
+TEST_P(PostgresExample, AgreesWithTheReference) {
+  Document document{read_source(GetParam()), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  const auto problems = broken_run(document, small_extents(GetParam()), false, configurations());
+  EXPECT_TRUE(problems.empty()) << fmt::format("{}", fmt::join(problems, "\n"));
+}
+
+std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
+
+INSTANTIATE_TEST_SUITE_P(All, PostgresDocument, testing::ValuesIn(ein_files(EINREL_LANG_DOCUMENTS)), test_name);
+INSTANTIATE_TEST_SUITE_P(All, PostgresExample, testing::ValuesIn(examples()), test_name);
+
+}  // namespace
+
+void use_server(std::vector<std::string> command) {
+  postgres() = new Postgres(std::move(command));
+  testing::AddGlobalTestEnvironment(postgres());
+}
+
+}  // namespace einrel::test
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  einrel::test::use_server({argv + 1, argv + argc});
+  return RUN_ALL_TESTS();
+}

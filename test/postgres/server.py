@@ -1,0 +1,121 @@
+"""server.py PROGRAMS [MODULE SCRIPT]: a PostgreSQL server of one's own, in a temporary folder.
+
+Starts it with the programs of that folder (initdb, postgres), prints a line with the URL of an empty database, and ends
+the server and removes the folder when its standard input ends: however the process ends that started this one, its end
+of the pipe closes. MODULE and SCRIPT are Einrel's extension: the database then has its functions, as `CREATE EXTENSION`
+would make them, without a file in the folders of the system.
+"""
+
+import ctypes
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SETTINGS = {"listen_addresses": "''", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off",
+            "shared_buffers": "64MB", "max_connections": "20", "log_min_messages": "fatal", "max_wal_senders": "0", "wal_level": "minimal"}
+SET_PARENT_DEATH_SIGNAL = 1  # prctl
+
+
+def become(user):
+    """What the server does before it begins: it runs as no root, and ends with its parent."""
+    if user is not None:
+        os.setgroups([])
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+    ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGQUIT)
+
+
+class Server:
+    """The database is at self.url while the context lasts."""
+
+    def __init__(self, programs, module=None, script=None):
+        self.programs, self.module, self.script = programs, module, script
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix="einrel-postgres-")
+        self.user = pwd.getpwnam("nobody") if os.getuid() == 0 else None
+        self.server = None
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def call(self, program, *arguments, **options):
+        options.setdefault("check", True)
+        return subprocess.run([os.path.join(self.programs, program), *arguments], capture_output=True, text=True, cwd=self.folder,
+                              preexec_fn=lambda: become(self.user), timeout=100, env={**os.environ, "LC_ALL": "C"}, **options)
+
+    def start(self):
+        if self.user is not None:
+            os.chown(self.folder, self.user.pw_uid, self.user.pw_gid)
+        data = os.path.join(self.folder, "data")
+        self.call("initdb", "--pgdata", data, "--username", "einrel", "--auth", "trust", "--no-sync", "--encoding", "UTF8",
+                  "--locale", "C.UTF-8", "--no-instructions")
+        self.url = f"postgresql://einrel@/einrel?host={self.folder}"
+        self.launch()
+        self.sql("CREATE DATABASE einrel", "dbname=postgres user=einrel host=" + self.folder)
+        self.functions = self.extension() if self.module else ""
+        self.sql(self.functions)
+
+    def extension(self):
+        """What CREATE EXTENSION would do."""
+        module = os.path.join(self.folder, "einrel.so")  # which the server's user can read
+        shutil.copyfile(self.module, module)
+        os.chmod(module, 0o755)
+        with open(self.script, encoding="utf-8") as file:
+            return re.sub(r"^\\.*\n", "", file.read(), flags=re.MULTILINE).replace("MODULE_PATHNAME", module)
+
+    def launch(self):
+        """Starts the server, and waits until it answers."""
+        settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value.strip(chr(39))}")]
+        with open(os.path.join(self.folder, "log"), "ab") as log:
+            self.server = subprocess.Popen(
+                [os.path.join(self.programs, "postgres"), "-D", os.path.join(self.folder, "data"), "-k", self.folder, *settings],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, preexec_fn=lambda: become(self.user))
+        end = time.monotonic() + 60
+        while self.call("pg_isready", "--host", self.folder, check=False).returncode != 0:
+            if self.server.poll() is not None or time.monotonic() > end:
+                with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as log:
+                    raise RuntimeError("the server does not start: " + log.read())
+            time.sleep(0.02)
+
+    def psql(self, database=None):
+        return [os.path.join(self.programs, "psql"), "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--field-separator", "\t",
+                "--set", "ON_ERROR_STOP=1", "--dbname", database or self.url]
+
+    def sql(self, text, database=None):
+        """What psql prints: a line for each row, tabs between the columns."""
+        done = subprocess.run(self.psql(database), input=text, capture_output=True, text=True, timeout=100, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{text[:1000]}: {done.stderr}")
+        return done.stdout
+
+    def stop(self, how=signal.SIGQUIT):
+        """Ends the server at once, as a crash would."""
+        self.server.send_signal(how)
+        self.server.wait()
+
+    def __exit__(self, *_):
+        if self.server is not None and self.server.poll() is None:
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main(programs, *extension):
+    if os.getpid() != os.getsid(0):
+        os.setsid()  # an interrupt of the terminal is for whoever started this, whose end of the pipe then closes
+    with Server(programs, *extension) as server:
+        print(server.url, flush=True)
+        sys.stdin.buffer.read()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
