@@ -69,11 +69,13 @@ Tensor read_result(Database& database, const std::string& table, const std::vect
   std::vector<std::string> columns = keys;
   columns.emplace_back("value");
   std::vector<Cell> row;
-  database.read_rows(fmt::format("SELECT {}{} FROM {}", names, quoted("value"), table), [&](const std::vector<Cell>& cells) {
-    row = cells;
-    if (std::holds_alternative<Null>(row.back())) row.back() = std::numeric_limits<double>::quiet_NaN();
-    whole.add(row, columns);
-  });
+  database.read_rows(fmt::format("SELECT {}{} FROM {}", names, quoted("value"), table),
+                     [&](const std::vector<Cell>& cells) {
+                       row = cells;
+                       if (std::holds_alternative<Null>(row.back()))
+                         row.back() = std::numeric_limits<double>::quiet_NaN();
+                       whole.add(row, columns);
+                     });
   return whole.finish();
 }
 

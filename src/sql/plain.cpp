@@ -258,8 +258,8 @@ Script plain_script(const EinGraph& graph, const std::map<std::string, std::vect
   return plain_script(graph, tables, scalars, names, dialect);
 }
 
-Script plain_script(const EinGraph& graph, const ElementTables& given, const ScalarBindings& scalars,
-                    TableNames& names, Dialect dialect) {
+Script plain_script(const EinGraph& graph, const ElementTables& given, const ScalarBindings& scalars, TableNames& names,
+                    Dialect dialect) {
   std::vector<ElementTable> tables;
   Script script;
   for (const Vertex& vertex : graph.vertices) {
