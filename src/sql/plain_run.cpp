@@ -42,9 +42,9 @@ DatabaseResults run_elements(Database& database, const DatabaseRun& run) {
     table = {temporary_table(dialect, names.fresh(vertex.name)), key_column_names(dimension_names(vertex), dialect)};
     const DatabaseInput& input = run.inputs.at(vertex.name);
     const auto* const source = std::get_if<UserTable>(&input);
-    database.store_elements(table.name, table.columns,
-                            source == nullptr ? std::get<Tensor>(input)
-                                              : read_elements(database, *source, vertex.dtype, vertex.bound));
+    database.store_elements(
+        table.name, table.columns,
+        source == nullptr ? std::get<Tensor>(input) : read_elements(database, *source, vertex.dtype, vertex.bound));
   }
   for (const Statement& statement : plain_script(run.graph, tables, run.scalars, names, dialect))
     execute(database, run, statement.text);
