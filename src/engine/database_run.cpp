@@ -81,6 +81,8 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
                          std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title};
   }
   compiled_ = front.compile(types);
+  if (formats_.is_element && !compiled_.graph.steps.states.empty())
+    throw UserError(fmt::format("{} has state; --formats element runs programs without", printable(front.name)));
   open_states(request);
   add_tensors(front, request);
   scalars_ = front.bind(compiled_.graph, request.scalars);
@@ -140,18 +142,20 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
 
 sql::DatabaseResults DatabaseProgram::run() {
   const auto chunked = [&](const EinGraph& graph, const Formats& formats) {
-    return formats.is_element ? std::nullopt : std::optional(chunked_graph(graph, choose_formats(graph, formats)));
+    return chunked_graph(graph, choose_formats(graph, formats));
   };
   sql::DatabaseRun run{.graph = compiled_.graph,
                        .scalars = scalars_,
                        .inputs = inputs_,
                        .outputs = tables_,
-                       .chunked = chunked(compiled_.graph, formats_),
+                       .chunked = {},
                        .steps = steps_,
-                       .stop = stop_};
-  if (compiled_.initial && !formats_.is_element) {
+                       .stop = stop_,
+                       .is_element = formats_.is_element};
+  if (!run.is_element) run.chunked = chunked(compiled_.graph, formats_);
+  if (compiled_.initial) {
     const EinGraph& first = compiled_.initial->graph;
-    run.first.emplace(sql::FirstValues{first, *chunked(first, formats_within(formats_, first))});
+    run.first.emplace(sql::FirstValues{first, chunked(first, formats_within(formats_, first))});
   }
   return sql::run(*database_, run);
 }

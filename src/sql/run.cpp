@@ -10,9 +10,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
-#include "sql/elements.h"
-#include "sql/plain.h"
-#include "sql/steps.h"
+#include "sql/plain_run.h"
 
 namespace einrel::sql {
 namespace {
@@ -20,7 +18,219 @@ namespace {
 constexpr std::string_view table_prefix = "table:";
 constexpr std::string_view query_prefix = "query:";
 
-/// Where outputs go, quoted.
+/// A tensor in chunks, from step to step.
+struct KeptTable {
+  std::string name;  ///< not quoted; of a temporary table
+  std::vector<std::int64_t> parts;
+};
+
+/// Into how many parts the chunks of a table cut each dimension.
+std::vector<std::int64_t> parts_in(const RelationType& type) {
+  std::vector<std::int64_t> parts(type.key_arity, 1);
+  for (const Chunk& chunk : type.chunks) {
+    for (std::size_t d = 0; d < parts.size(); ++d) parts[d] = std::max(parts[d], chunk.key[d] + 1);
+  }
+  return parts;
+}
+
+/// A program in a database, step by step, in a transaction that is open.
+class StepByStep {
+ public:
+  StepByStep(Database& database, const DatabaseRun& run)
+      : database_(database),
+        run_(run),
+        dialect_(database.dialect()),
+        places_(output_places(run, database)),
+        taken_(database.names()) {}
+
+  DatabaseResults run() {
+    take_given_states();
+    if (states_.size() < run_.graph.steps.states.size()) take_first_values();
+    DatabaseResults results{.tensors = {}, .steps = 0};
+    while (true) {
+      const ChunkScript made = compute(run_.graph, run_.chunked, results.steps);
+      ++results.steps;
+      if (results.steps == run_.steps || is_done(made)) {
+        put_out(made, results.tensors);
+        break;
+      }
+      advance(run_.graph, made);
+    }
+    drop(step_tables_);
+    for (const auto* const kept : {&inputs_, &states_}) {
+      for (const auto& [name, table] : *kept) drop({table.name});
+    }
+    return results;
+  }
+
+ private:
+  std::string temporary(const std::string& name) const { return temporary_table(dialect_, name); }
+
+  void execute(const Script& script) {
+    for (const Statement& statement : script) {
+      if (run_.stop.stop_requested()) throw RunError("the run was stopped");
+      database_.execute(statement.text);
+    }
+  }
+
+  void drop(const std::vector<std::string>& tables) {
+    for (const std::string& table : tables) execute({{"", "DROP TABLE " + temporary(table)}});
+  }
+
+  /// Names that no table has.
+  TableNames names() const {
+    std::vector<std::string> taken = taken_;
+    for (const auto* const kept : {&inputs_, &states_}) {
+      for (const auto& [name, table] : *kept) taken.push_back(table.name);
+    }
+    return TableNames(taken, most_name_bytes(dialect_));
+  }
+
+  KeptTable bring(const EinGraph& graph, std::size_t v, std::vector<std::int64_t> parts) {
+    const Vertex& vertex = graph.vertices[v];
+    KeptTable kept{names().fresh(vertex.name), std::move(parts)};
+    std::vector<DimensionCut> cut;
+    for (const std::int64_t each : kept.parts) cut.push_back({each, 1});
+    const DatabaseInput& input = run_.inputs.at(vertex.name);
+    if (const auto* const table = std::get_if<UserTable>(&input)) {
+      execute(gather_script(*table, vertex.name, vertex.dtype, vertex.bound, cut, temporary(kept.name), dialect_));
+    } else {
+      const Relation chunks = cut_tensor(std::get<Tensor>(input), cut_of_all(cut));
+      database_.store_chunks(temporary(kept.name), chunks, cut.size());
+    }
+    return kept;
+  }
+
+  /// States that begin with an input of the run.
+  void take_given_states() {
+    const GraphCuts& cuts = run_.chunked.cuts;
+    for (const State& state : run_.graph.steps.states) {
+      const std::string& name = run_.graph[state.now].name;
+      if (run_.inputs.count(name) == 0) continue;
+      KeptTable kept = bring(run_.graph, state.now.index, cuts.parts[state.now.index]);
+      states_.emplace(name, std::move(kept));
+    }
+  }
+
+  /// One step of the other program, whose next values are the first ones.
+  void take_first_values() {
+    const std::map<std::string, KeptTable> given = std::exchange(states_, {});
+    advance(run_.first->graph, compute(run_.first->graph, run_.first->chunked, 0));
+    for (const auto& [name, table] : given) {
+      drop({states_.at(name).name});
+      states_.at(name) = table;
+    }
+  }
+
+  /// Inputs and states stay as they are cut; a view's result is not cut, since a state in units would be none that an
+  /// input can be.
+  GraphCuts cuts_of(const EinGraph& graph, GraphCuts cuts) {
+    for (const State& state : graph.steps.states) {
+      const std::size_t next = state.next ? graph.outputs[*state.next].index : state.now.index;
+      if (view_of(graph.vertices[next]) != nullptr) std::fill(cuts.parts[next].begin(), cuts.parts[next].end(), 1);
+    }
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      const std::string& name = graph.vertices[v].name;
+      if (!is_input(graph.vertices[v])) continue;
+      if (is_state(graph, v)) {
+        if (const auto kept = states_.find(name); kept != states_.end()) cuts.parts[v] = kept->second.parts;
+        continue;
+      }
+      if (inputs_.count(name) == 0) {
+        KeptTable kept = bring(graph, v, cuts.parts[v]);
+        inputs_.emplace(name, std::move(kept));
+      }
+      cuts.parts[v] = inputs_.at(name).parts;
+    }
+    return cuts;
+  }
+
+  ChunkScript compute(const EinGraph& graph, const ChunkedGraph& asked, std::int64_t steps_done) {
+    const ChunkedGraph chunked{cuts_of(graph, asked.cuts), asked.reasons};
+    std::map<std::string, std::string> stored;
+    for (const Vertex& vertex : graph.vertices) {
+      if (is_input(vertex)) stored[vertex.name] = "";  // of a state before its first value, which nothing reads
+    }
+    for (const auto* const kept : {&inputs_, &states_}) {
+      for (const auto& [name, table] : *kept) stored[name] = temporary(table.name);
+    }
+    ScalarBindings scalars = run_.scalars;
+    for (const ScalarDeclaration& scalar : graph.scalars) {
+      if (scalar.is_iteration) scalars[scalar.name] = static_cast<double>(steps_done);
+    }
+    TableNames made = names();
+    ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels(), dialect_);
+    execute(script.statements);
+    step_tables_ = made.given();
+    return script;
+  }
+
+  /// The next values become those of now; what else the step made goes.
+  void advance(const EinGraph& graph, const ChunkScript& made) {
+    std::map<std::string, KeptTable> next;
+    for (const State& state : graph.steps.states) {
+      if (!state.next) continue;
+      const std::string& output = graph[graph.outputs[*state.next]].name;
+      const auto own = std::find_if(step_tables_.begin(), step_tables_.end(), [&](const std::string& table) {
+        return temporary(table) == made.tables.at(output);
+      });
+      KeptTable kept{"", parts_in(made.types.at(output))};
+      if (own != step_tables_.end()) {
+        kept.name = *own;
+        step_tables_.erase(own);
+      } else {  // an input, or the value of another state
+        TableNames free = names();
+        for (const std::string& table : step_tables_) free.fresh(table);
+        for (const auto& [name, table] : next) free.fresh(table.name);
+        kept.name = free.fresh(output);
+        execute(
+            {{"", fmt::format("CREATE TABLE {} AS SELECT * FROM {}", temporary(kept.name), made.tables.at(output))}});
+      }
+      next.emplace(graph[state.now].name, std::move(kept));
+    }
+    for (auto& [name, table] : next) {
+      const auto [kept, is_new] = states_.try_emplace(name, table);
+      if (is_new) continue;
+      drop({kept->second.name});
+      kept->second = table;
+    }
+    drop(std::exchange(step_tables_, {}));
+  }
+
+  bool is_done(const ChunkScript& made) {
+    const std::optional<std::size_t> until = run_.graph.steps.until;
+    if (!until) return false;
+    const std::string& name = run_.graph[run_.graph.outputs[*until]].name;
+    return values_of(load(made, name)).at(0) != 0;
+  }
+
+  Tensor load(const ChunkScript& made, const std::string& name) {
+    const RelationType& type = made.types.at(name);
+    return assemble(database_.load_chunks(made.tables.at(name), type.key_arity), type.dtype, type.rank);
+  }
+
+  void put_out(const ChunkScript& made, std::map<std::string, Tensor>& tensors) {
+    execute(scatter_outputs(run_.graph, made, places_, dialect_));
+    for (const VertexId id : said_outputs(run_.graph)) {
+      const std::string& name = run_.graph[id].name;
+      const bool is_table =
+          std::any_of(places_.begin(), places_.end(), [&](const auto& output) { return output.first == name; });
+      if (!is_table) tensors.emplace(name, load(made, name));
+    }
+  }
+
+  Database& database_;
+  const DatabaseRun& run_;
+  Dialect dialect_;
+  std::vector<std::pair<std::string, std::string>> places_;  // of outputs
+  std::vector<std::string> taken_;                           // by tables of others
+  std::map<std::string, KeptTable> inputs_;
+  std::map<std::string, KeptTable> states_;
+  std::vector<std::string> step_tables_;
+};
+
+}  // namespace
+
 std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun& run, Database& database) {
   std::vector<std::pair<std::string, std::string>> places;
   std::set<std::string> made;
@@ -34,54 +244,6 @@ std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun
   }
   return places;
 }
-
-/// Those that become no tables.
-std::vector<const Vertex*> other_outputs(const DatabaseRun& run) {
-  std::vector<const Vertex*> others;
-  for (const VertexId id : run.graph.outputs) {
-    const bool is_table = std::any_of(run.outputs.begin(), run.outputs.end(),
-                                      [&](const auto& output) { return output.first == run.graph[id].name; });
-    if (!is_table) others.push_back(&run.graph[id]);
-  }
-  return others;
-}
-
-/// Element by element, in plain SQL. Inputs go through this process, which checks them.
-DatabaseResults run_elements(Database& database, const DatabaseRun& run,
-                             const std::vector<std::pair<std::string, std::string>>& places) {
-  if (!run.graph.steps.states.empty())
-    throw UserError("plain SQL does no steps of programs with state; leave --formats element out");
-  const Dialect dialect = database.dialect();
-  TableNames names(database.names(), most_name_bytes(dialect));
-  ElementTables tables;
-  for (const auto& [tensor, place] : places) tables.outputs[tensor] = place;
-  for (const Vertex* const vertex : other_outputs(run)) {
-    if (!is_input(*vertex)) tables.outputs[vertex->name] = temporary_table(dialect, names.fresh(vertex->name));
-  }
-  for (const Vertex& vertex : run.graph.vertices) {
-    if (!is_input(vertex)) continue;
-    ElementTable& table = tables.inputs[vertex.name];
-    table = {temporary_table(dialect, names.fresh(vertex.name)), key_column_names(dimension_names(vertex), dialect)};
-    const DatabaseInput& input = run.inputs.at(vertex.name);
-    const auto* const source = std::get_if<UserTable>(&input);
-    database.store_elements(
-        table.name, table.columns,
-        source == nullptr ? std::get<Tensor>(input) : read_elements(database, *source, vertex.dtype, vertex.bound));
-  }
-  for (const Statement& statement : plain_script(run.graph, tables, run.scalars, names, dialect))
-    database.execute(statement.text);
-  DatabaseResults results;
-  for (const Vertex* const vertex : other_outputs(run)) {
-    const std::vector<std::string> keys = key_column_names(dimension_names(*vertex), dialect);
-    const std::string& table =
-        is_input(*vertex) ? tables.inputs.at(vertex->name).name : tables.outputs.at(vertex->name);
-    results.tensors.emplace(vertex->name, read_result(database, table, keys, *vertex));
-  }
-  for (const std::string& name : names.given()) database.execute("DROP TABLE " + temporary_table(dialect, name));
-  return results;
-}
-
-}  // namespace
 
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels) {
   if (given.starts_with(query_prefix)) {
@@ -117,8 +279,8 @@ Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
 
 DatabaseResults run(Database& database, const DatabaseRun& run) {
   Transaction transaction(database);
-  const std::vector<std::pair<std::string, std::string>> places = output_places(run, database);
-  DatabaseResults results = run.chunked ? run_steps(database, run, places) : run_elements(database, run, places);
+  if (!run.is_element) database.use_functions();
+  DatabaseResults results = run.is_element ? run_elements(database, run) : StepByStep(database, run).run();
   transaction.commit();
   return results;
 }

@@ -28,11 +28,12 @@ struct DatabaseRun {
   const ScalarBindings& scalars;
   std::map<std::string, DatabaseInput> inputs;               ///< by the name of the vertex
   std::vector<std::pair<std::string, std::string>> outputs;  ///< tensors, and the tables that they become
-  std::optional<ChunkedGraph> chunked;                       ///< none: element by element, in plain SQL
-  std::optional<FirstValues> first = {};                     ///< of a program with state, unless all states are inputs
-  std::int64_t steps = 1;                                    ///< of a program with state, at most
+  ChunkedGraph chunked;
+  std::optional<FirstValues> first = {};  ///< of a program with state, unless all states are inputs
+  std::int64_t steps = 1;                 ///< of a program with state, at most
   /// Once it is asked for, the run ends with RunError before its next statement, and the database is as before.
   std::stop_token stop = {};
+  bool is_element = false;  ///< in plain SQL, without `chunked`; of a program without state
 };
 
 /// What a run leaves.
@@ -40,6 +41,9 @@ struct DatabaseResults {
   std::map<std::string, Tensor> tensors;  ///< the outputs that become no tables
   std::int64_t steps = 1;                 ///< that were done
 };
+
+/// Where outputs go, quoted. Throws UserError for a table that is there already.
+std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun& run, Database& database);
 
 /// "table:NAME" or "query:SELECT ..." as columns of a tensor with these labels. Throws UserError when there is no such
 /// table, for a query that does not only read, and where the columns fit no layout.

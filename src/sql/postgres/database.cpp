@@ -193,9 +193,7 @@ std::vector<std::string> PostgresDatabase::texts(const std::string& query, const
   return found;
 }
 
-void PostgresDatabase::begin() {
-  run("BEGIN ISOLATION LEVEL REPEATABLE READ");
-}
+void PostgresDatabase::begin() { run("BEGIN ISOLATION LEVEL REPEATABLE READ"); }
 
 void PostgresDatabase::use_functions() {
   const auto is_there = [&] {

@@ -191,7 +191,8 @@ class KernelPrinter {
     for (const bool used : {false, true}) {
       for (const KernelStep& step : steps_) {
         for (std::size_t i = 0; i < step.reads.size(); ++i) {
-          if (step.reads[i] == argument && is_used(step, i) == used && !is_padded(step, i)) return indices_text(step, i);
+          if (step.reads[i] == argument && is_used(step, i) == used && !is_padded(step, i))
+            return indices_text(step, i);
         }
       }
     }
@@ -263,6 +264,9 @@ class ReadableBody {
       body_.steps.push_back({step.type, Convert{}});
     } else {
       body_.steps.push_back(step);
+      // What is rounded is of the narrow type in text, but f32 here; random numbers take the type of what they meet.
+      const bool says_other = std::holds_alternative<Round>(step.op) || std::holds_alternative<ApplyRandom>(step.op);
+      if (says_other) body_.steps.push_back({step.type, Convert{}});
     }
   }
 

@@ -1,0 +1,62 @@
+#include "sql/plain_run.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "einsum/vertex_facts.h"
+#include "sql/elements.h"
+#include "sql/plain.h"
+
+namespace einrel::sql {
+namespace {
+
+/// Those that become no tables.
+std::vector<const Vertex*> other_outputs(const DatabaseRun& run) {
+  std::vector<const Vertex*> others;
+  for (const VertexId id : run.graph.outputs) {
+    const bool is_table = std::any_of(run.outputs.begin(), run.outputs.end(),
+                                      [&](const auto& output) { return output.first == run.graph[id].name; });
+    if (!is_table) others.push_back(&run.graph[id]);
+  }
+  return others;
+}
+
+void execute(Database& database, const DatabaseRun& run, const std::string& statement) {
+  if (run.stop.stop_requested()) throw RunError("the run was stopped");
+  database.execute(statement);
+}
+
+}  // namespace
+
+DatabaseResults run_elements(Database& database, const DatabaseRun& run) {
+  TableNames names(database.names(), most_name_bytes(database.dialect()));
+  const Dialect dialect = database.dialect();
+  ElementTables tables;
+  for (const auto& [tensor, place] : output_places(run, database)) tables.outputs[tensor] = place;
+  for (const Vertex* const vertex : other_outputs(run)) {
+    if (!is_input(*vertex)) tables.outputs[vertex->name] = temporary_table(dialect, names.fresh(vertex->name));
+  }
+  for (const Vertex& vertex : run.graph.vertices) {
+    if (!is_input(vertex)) continue;
+    ElementTable& table = tables.inputs[vertex.name];
+    table = {temporary_table(dialect, names.fresh(vertex.name)), key_column_names(dimension_names(vertex), dialect)};
+    const DatabaseInput& input = run.inputs.at(vertex.name);
+    const auto* const source = std::get_if<UserTable>(&input);
+    database.store_elements(
+        table.name, table.columns,
+        source == nullptr ? std::get<Tensor>(input) : read_elements(database, *source, vertex.dtype, vertex.bound));
+  }
+  for (const Statement& statement : plain_script(run.graph, tables, run.scalars, names, dialect))
+    execute(database, run, statement.text);
+  DatabaseResults results;
+  for (const Vertex* const vertex : other_outputs(run)) {
+    const std::vector<std::string> keys = key_column_names(dimension_names(*vertex), dialect);
+    const std::string& table =
+        is_input(*vertex) ? tables.inputs.at(vertex->name).name : tables.outputs.at(vertex->name);
+    results.tensors.emplace(vertex->name, read_result(database, table, keys, *vertex));
+  }
+  for (const std::string& name : names.given()) execute(database, run, "DROP TABLE " + temporary_table(dialect, name));
+  return results;
+}
+
+}  // namespace einrel::sql
