@@ -156,7 +156,7 @@ class StepByStep {
     }
     ScalarBindings scalars = run_.scalars;
     for (const ScalarDeclaration& scalar : graph.scalars) {
-      if (scalar.is_iteration) scalars[scalar.name] = static_cast<double>(steps_done);
+      if (scalar.is_iteration) scalars[scalar.name] += static_cast<double>(steps_done);  // counts on
     }
     TableNames made = names();
     ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels(), dialect_);

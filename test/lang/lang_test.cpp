@@ -178,7 +178,8 @@ std::optional<Outputs> by_relations(const EinGraph& graph, const TensorBindings&
 /// In a database, chunks of at most `extent` along each dimension; of 0: in the formats that are chosen.
 template <std::int64_t extent>
 Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
-  const EinGraph ordered = compile("document", graph).graph;
+  EinGraph ordered = compile("document", graph).graph;
+  ordered.steps.carried = 0;  // the next values of states are compared, too
   sql::SqliteDatabase database(":memory:");
   Formats formats;
   if (extent != 0) formats.most_extent = extent;

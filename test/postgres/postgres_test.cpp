@@ -58,7 +58,8 @@ Outputs in_reference(const EinGraph& graph, const TensorBindings& inputs, const 
 /// In chunks of at most `extent` along each dimension; 0: as they are chosen.
 template <std::int64_t extent>
 Outputs in_postgres(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
-  const EinGraph ordered = compile("document", graph).graph;
+  EinGraph ordered = compile("document", graph).graph;
+  ordered.steps.carried = 0;  // the next values of states are compared, too
   Formats formats;
   if (extent != 0) formats.most_extent = extent;
   sql::DatabaseRun run{.graph = ordered,
