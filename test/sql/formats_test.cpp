@@ -35,7 +35,7 @@ void expect_right(const EinGraph& graph, const sql::ChunkedGraph& chunked, const
   const ScalarBindings none;
   sql::DatabaseRun run{.graph = graph, .scalars = none, .inputs = {}, .outputs = {}, .chunked = chunked};
   for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);
-  const std::map<std::string, Tensor> found = sql::run(database, run);
+  const std::map<std::string, Tensor> found = sql::run(database, run).tensors;
   for (std::size_t o = 0; o < wanted.size(); ++o) {
     const std::vector<double> got = values_of(found.at(graph[graph.outputs[o]].name));
     const std::vector<double> want = values_of(wanted[o]);
