@@ -58,7 +58,8 @@ void add_list_command(CLI::App& app) {
     for (const Planner& planner : all_planners()) print(fmt::format("{:<16} {}\n", planner.name, planner.summary));
     print(
         "table-1          of the relations of the TRA: as its paper compiles them\n"
-        "ia-rules         the same, then searched for what moves least\n");
+        "ia-rules         the same, then searched for what moves least\n"
+        "formats          of programs in databases, formats of least cost: einrel sql --explain\n");
   });
   command->add_subcommand("rules", "the equivalence rules of the implementation algebra, with examples")->callback([] {
     print(rules_text());

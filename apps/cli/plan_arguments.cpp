@@ -55,6 +55,8 @@ void refuse_vertex_options(const PlanArguments& arguments, const std::optional<s
 }
 
 void check_planner(const std::string& name) {
+  if (name == "formats")
+    throw UserError("formats plans for a database, where there are no sites: einrel sql PROGRAM.ein --explain");
   if (plans_relations(name)) return;
   if (is_product_of_schemes(name)) {  // of which there are none of relations
     planner_named(name);

@@ -83,10 +83,11 @@ void print_script(const SqlArguments& arguments) {
                                 printable(source.name()), join_some(checked.unknown_extents, ", "),
                                 checked.unknown_extents.front()));
   const Compiled compiled = compile(arguments.program, *std::move(checked.graph), {}, checked.initial);
-  if (!compiled.graph.steps.states.empty())
-    throw UserError(fmt::format("{} has state; einrel sql takes programs without", printable(source.name())));
   const ScalarBindings given = parse_scalars(arguments.scalars);
   if (arguments.explain) return print(explained(arguments, compiled, formats));
+  if (!compiled.graph.steps.states.empty())
+    throw UserError(fmt::format("{} has state; einrel sql prints programs without, but --explain takes it",
+                                printable(source.name())));
   const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, given);
   print(sql::to_text(script_of(compiled, labels, scalars, formats, dialect)));
 }

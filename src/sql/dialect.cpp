@@ -1,6 +1,7 @@
 #include "sql/dialect.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <limits>
 
@@ -102,6 +103,15 @@ std::string elements_from(Dialect dialect, const std::string& array, DType dtype
     columns += ")";
   }
   return fmt::format("einrel_elements({}) AS e{}", array, columns);
+}
+
+Script index_for_join(Dialect dialect, const std::string& table, const std::vector<std::string>& columns) {
+  if (is_postgres(dialect)) return {};
+  const std::string bare = table.substr(table.find('"'));
+  const std::string by = fmt::format("{}", fmt::join(columns, ", "));
+  // No tensor has a name with a space, so that no table is called like the index.
+  const std::string index = fmt::format("{} by {}\"", bare.substr(0, bare.size() - 1), by);
+  return {{"", fmt::format("CREATE INDEX IF NOT EXISTS temp.{} ON {} ({})", index, bare, by)}};
 }
 
 Script store_query(Dialect dialect, const std::string& about, const std::string& table, std::size_t key_arity,

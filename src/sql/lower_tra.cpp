@@ -245,7 +245,11 @@ class ScriptBuilder {
     for (const TraOutput& output : program_.outputs) readers_[output.id.index] += 2;
   }
 
-  bool is_table(std::size_t n) const { return !program_.nodes[n].name.empty() || readers_[n] != 1; }
+  /// Whether a node is a table of its own. One in another format is, so that a join finds its chunks by an index.
+  bool is_table(std::size_t n) const {
+    const TraNode& node = program_.nodes[n];
+    return !node.name.empty() || readers_[n] != 1 || std::holds_alternative<Repartition>(node.op);
+  }
 
   void check_size(std::size_t n) const {
     std::int64_t most = 0;
@@ -293,9 +297,27 @@ class ScriptBuilder {
     return std::visit(QueryOf(node, types_, std::move(from), scalars_, kernels_, dialect_), node.op);
   }
 
+  /// What finds the chunks of a table that a join asks for.
+  void add_index(const TraNode& node) {
+    const auto* const join = std::get_if<Join>(&node.op);
+    if (join == nullptr || join->keys_right.empty()) return;
+    const auto is_there = [&](TraId input) {
+      return std::holds_alternative<StoredRelation>(program_[input].op) || is_table(input.index);
+    };
+    if (!is_there(node.inputs[0]) && !is_there(node.inputs[1])) return;
+    const bool is_right = is_there(node.inputs[1]);
+    std::vector<std::string> columns;
+    for (const std::size_t position : is_right ? join->keys_right : join->keys_left)
+      columns.push_back(fmt::format("k{}", position));
+    const std::string& table = places_[node.inputs[is_right ? 1 : 0].index];
+    for (Statement& statement : index_for_join(dialect_, table, columns))
+      made_.statements.push_back(std::move(statement));
+  }
+
   void add_table(std::size_t n) {
     const std::string& name = program_.nodes[n].name;
     const std::vector<std::size_t> steps = steps_of(n);
+    for (const std::size_t step : steps) add_index(program_.nodes[step]);
     std::string text;
     for (const std::size_t step : steps) {
       if (step == n) continue;

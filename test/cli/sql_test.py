@@ -98,6 +98,7 @@ class Database(ProgramTest):
             result = einrel("sql", self.program, *dims, *arguments)
             self.assertEqual(result.code, 1, result)
             self.assertIn(word, result.err)
+        self.assertIn("einrel sql", einrel("explain", self.program, *dims, "--planner", "formats").err)
         self.assertEqual(len([line for line in self.succeed("list", "formats").out.splitlines() if " a chunk is " in line]), 19)
 
     def test_queries_and_files_are_inputs_and_files_outputs(self):

@@ -24,7 +24,7 @@ struct FormatWeights {
   double workers = 1;               ///< that share out the tuples of a query
   double operation = 8e-11;         ///< seconds of a scalar operation
   double network_byte = 0;          ///< of a byte that comes from another worker
-  double tuple = 2.5e-5;              ///< of a tuple, whatever its array
+  double tuple = 2.5e-5;            ///< of a tuple, whatever its array
   double intermediate_byte = 1e-9;  ///< of a byte that functions take or give
 };
 
@@ -33,7 +33,7 @@ double seconds_of(const FormatCost& cost, const FormatWeights& weights);
 /// What computing a vertex costs, its operands in the formats that the implementation wants. Where partial results are
 /// folded, the join's tuples are sorted by the result's key and handed on to another function. `graph` has the
 /// operands.
-FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementation& implementation,
+FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementation& way,
                    const FormatWeights& weights);
 
 /// What gathering an input into chunks costs, besides that its elements are read, which they are for any format.

@@ -17,8 +17,8 @@ struct Choices {
   std::vector<std::size_t> result;    ///< per way the position of its format
 };
 
-/// What a vertex needs of one tensor: a need is all that one of its ways reads of it. A state needs its next value in its
-/// own format.
+/// What a vertex needs of one tensor: a need is all that one of its ways reads of it. A state needs its next value in
+/// its own format.
 struct Edge {
   std::size_t tensor = 0;
   std::size_t vertex = 0;
