@@ -186,6 +186,20 @@ class Database(ProgramTest):
         self.assertEqual(self.execute("SELECT name FROM sqlite_schema WHERE name = 'Z'"), [])
         self.assertEqual(self.content(), before)
 
+    def test_programs_run_element_by_element_without_functions(self):
+        self.assertEqual(self.run_product("--formats", "element", "--out", "Z=table:Z").code, 0)
+        np.testing.assert_allclose(self.table("Z", (25, 7)), self.x @ self.y, rtol=1e-12)
+        self.execute("DROP TABLE Z")
+        for statement, words in (("UPDATE X SET value = NULL WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "NULL", "i=4, j=5")),
+                                 ("INSERT INTO X VALUES (2, 3, 1)", ("table 'X'", "two rows", "i=2, j=3")),
+                                 ("DELETE FROM X WHERE i = 7 AND j = 8", ("table 'X'", "hole", "i=7, j=8")),
+                                 ("UPDATE X SET j = 'a' WHERE i = 7 AND j = 8", ("table 'X'", "'j'", "'a'"))):
+            whole = self.content()
+            self.execute(statement)
+            self.refused(words, "--formats", "element")
+            with open(self.file, "wb") as file:
+                file.write(whole)
+
     def test_scripts_of_elements_run_in_sqlite_alone(self):
         dims = ("--dim", "i=25", "--dim", "j=13", "--dim", "k=7")
         script = self.succeed("sql", self.program, *dims, "--formats", "element").out

@@ -154,6 +154,7 @@ class PostgresTest(ProgramTest):
                 SERVER.sql('CREATE TABLE kept AS SELECT * FROM "X"; ' + statement)
                 try:
                     self.refused(words, "--formats", "X=tile-10-4")
+                    self.refused(words[:2], "--formats", "element")
                 finally:
                     SERVER.sql('DROP TABLE "X"; ALTER TABLE kept RENAME TO "X"')
 
@@ -235,6 +236,13 @@ class PostgresTest(ProgramTest):
         self.store("X", self.x, ("i", "j"))
         self.store("Y", self.y, ("j", "k"))
         self.refused(("extension einrel", "--formats element"))
+        self.assertEqual(self.run_product("--formats", "element", "--out", "Z=table:Z").code, 0)
+        np.testing.assert_allclose(self.table('"Z"', (25, 7)), self.x @ self.y, rtol=1e-12)
+        np.save(self.path("y.npy"), self.y)
+        result = einrel("run", self.program, "--database", SERVER.url, "--in", 'X=query:SELECT i, j, value FROM "X"', "--in",
+                        "Y=" + self.path("y.npy"), "--out", "Z=" + self.path("z.npy"), "--formats", "element")
+        self.assertEqual(result.code, 0, result)
+        np.testing.assert_allclose(np.load(self.path("z.npy")), self.x @ self.y, rtol=1e-12)
 
     def test_what_is_no_database_is_said(self):
         for url, word in (("postgresql:///einrel?host=/nowhere", "cannot connect"), ("postgres:einrel", "--database takes"),

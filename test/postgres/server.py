@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-SETTINGS = {"listen_addresses": "''", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off",
+SETTINGS = {"listen_addresses": "''", "fsync": "off", "full_page_writes": "off", "autovacuum": "off",
             "shared_buffers": "64MB", "max_connections": "20", "log_min_messages": "fatal", "max_wal_senders": "0", "wal_level": "minimal"}
 SET_PARENT_DEATH_SIGNAL = 1  # prctl
 
