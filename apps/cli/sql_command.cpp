@@ -10,10 +10,9 @@
 #include "engine/compile.h"
 #include "engine/report/formats_report.h"
 #include "engine/scalars.h"
+#include "engine/sql_script.h"
 #include "output.h"
 #include "program_input.h"
-#include "sql/plain.h"
-#include "sql/program_script.h"
 
 namespace einrel::cli {
 namespace {
@@ -27,39 +26,6 @@ struct SqlArguments {
   std::vector<std::string> dims;
   std::vector<std::string> scalars;
 };
-
-/// Tables with the names of inputs, whose columns are their labels.
-std::map<std::string, sql::UserTable> tables_of(const std::map<std::string, std::vector<std::string>>& labels,
-                                                sql::Dialect dialect) {
-  std::map<std::string, sql::UserTable> tables;
-  for (const auto& [name, own] : labels) {
-    std::vector<sql::Column> columns;
-    for (const std::string& key : sql::key_column_names(own, dialect)) columns.push_back({key, sql::ColumnType::whole});
-    columns.push_back({"value"});
-    tables[name] = {sql::user_table(dialect, name), fmt::format("table '{}'", printable(name)), columns,
-                    sql::Layout::elements};
-  }
-  return tables;
-}
-
-sql::Script script_of(const Compiled& compiled, const std::map<std::string, std::vector<std::string>>& labels,
-                      const ScalarBindings& scalars, const Formats& formats, sql::Dialect dialect) {
-  if (formats.is_element) return sql::plain_script(compiled.graph, labels, scalars, dialect);
-  if (dialect == sql::Dialect::duckdb)
-    throw UserError("DuckDB has no functions that compute chunks; add --formats element");
-  sql::Tables tables{tables_of(labels, dialect), {}, {}, dialect};
-  for (const VertexId id : said_outputs(compiled.graph))
-    tables.outputs.emplace_back(compiled.graph[id].name, sql::user_table(dialect, compiled.graph[id].name));
-  std::vector<std::string> taken;  // PostgreSQL finds temporary tables before others of the same name
-  if (dialect == sql::Dialect::postgres) {
-    for (const auto& [name, columns] : labels) taken.push_back(name);
-    for (const auto& [name, table] : tables.outputs) taken.push_back(name);
-  }
-  sql::TableNames names(taken, sql::most_name_bytes(dialect));
-  sql::KernelTable kernels;
-  const sql::ChunkedGraph chunked = chunked_graph(compiled.graph, choose_formats(compiled.graph, formats));
-  return sql::program_script(compiled.graph, chunked, scalars, tables, names, kernels).statements;
-}
 
 /// The formats and what they cost.
 std::string explained(const SqlArguments& arguments, const Compiled& compiled, const Formats& formats) {
@@ -76,8 +42,7 @@ void print_script(const SqlArguments& arguments) {
     throw UserError("--explain is of chunks; with --formats element there are none");
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = parse_and_check(source, {parse_dims(arguments.dims), {}});
-  std::map<std::string, std::vector<std::string>> labels;
-  for (const DeclaredInput& input : checked.inputs) labels[input.name] = input.labels;
+  const std::vector<DeclaredInput> inputs = checked.inputs;
   if (!checked.graph)
     throw UserError(fmt::format("{} leaves the extents of these labels open: {}; --dim {}=N gives one",
                                 printable(source.name()), join_some(checked.unknown_extents, ", "),
@@ -85,11 +50,8 @@ void print_script(const SqlArguments& arguments) {
   const Compiled compiled = compile(arguments.program, *std::move(checked.graph), {}, checked.initial);
   const ScalarBindings given = parse_scalars(arguments.scalars);
   if (arguments.explain) return print(explained(arguments, compiled, formats));
-  if (!compiled.graph.steps.states.empty())
-    throw UserError(fmt::format("{} has state; einrel sql prints programs without, but --explain takes it",
-                                printable(source.name())));
   const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, given);
-  print(sql::to_text(script_of(compiled, labels, scalars, formats, dialect)));
+  print(sql_script(compiled, inputs, scalars, formats, dialect));
 }
 
 }  // namespace

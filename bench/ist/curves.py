@@ -30,7 +30,8 @@ def write_svg(runs, file):
     for row, network in enumerate(networks):
         for column, count in enumerate(ranks):
             chosen = [run for run in runs if run.network == network and run.ranks == count]
-            parts += panel(chosen, LEFT + column * (WIDTH + GAP), 60 + row * (HEIGHT + GAP))
+            if chosen:  # not before they are measured
+                parts += panel(chosen, LEFT + column * (WIDTH + GAP), 60 + row * (HEIGHT + GAP))
     legend = "".join(f'<tspan fill="{colour}">{method}</tspan>  ' for method, colour in COLOURS.items())
     width, height = LEFT + len(ranks) * (WIDTH + GAP), 60 + len(networks) * (HEIGHT + GAP)
     file.write_text("\n".join([

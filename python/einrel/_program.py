@@ -107,6 +107,17 @@ class Program:
         outputs, report, after = self._native.run(nodes, how)
         return Results({name: Array(node) for name, node in outputs.items()}, report, after)
 
+    def sql(
+        self, dialect: str = "sqlite", *, formats: str | None = None, scalars: Mapping[str, float] | None = None
+    ) -> str:
+        """The program as a script of SQL for "sqlite", "postgres" or "duckdb" (docs/sql.md).
+
+        >>> p = program("dims i=2\\ninput A[i] : f64\\nZ[i] = A[i] + 1")
+        >>> print(p.sql("duckdb", formats="element").splitlines()[2])
+        -- Z[i] = A[i] + 1; element
+        """
+        return self._native.sql(dialect, formats, dict(scalars or {}))
+
     def run_in_database(
         self,
         database: str,
@@ -121,8 +132,9 @@ class Program:
     ) -> DatabaseResults:
         """Computes where the data are, in one transaction: when it fails, the database is as before (docs/sql.md).
 
-        `database` is "sqlite:FILE". An input is "table:NAME", "query:SELECT ...", or an array that is brought; a state
-        begins with what is given for it. `tables` names the new tables that outputs become; the others come back.
+        `database` is "sqlite:FILE" or "postgresql://HOST/DATABASE". An input is "table:NAME", "query:SELECT ...", or an
+        array that is brought; a state begins with what is given for it. `tables` names the new tables that outputs
+        become; the others come back.
 
         >>> p = program("input A[i] : f64\\nZ[i] = A[i] + 1")
         >>> p.run_in_database("sqlite::memory:", A=np.ones(2)).Z.tolist()

@@ -1,5 +1,6 @@
 #include "programs.h"
 
+#include <einrel/database.h>
 #include <einrel/error.h>
 #include <einrel/planning.h>
 #include <einrel/train.h>
@@ -330,12 +331,21 @@ void bind_programs(nb::module_& module) {
       .def("html", [](TextProgram& program, const api::ExplainOptions& how) { return drawn(program.lasting(), how); })
       .def("train", &TextProgram::train)
       .def(
+          "sql",
+          [](TextProgram& program, const std::string& dialect, const std::optional<std::string>& formats,
+             const std::map<std::string, double>& scalars) {
+            return program.lasting().tell([&](const api::Program& told) {
+              return api::to_sql(told, {dialect, formats, scalars});
+            });
+          },
+          nb::arg("dialect"), nb::arg("formats"), nb::arg("scalars"))
+      .def(
           "run_in_database",
           [](TextProgram& program, const std::string& database, const std::map<std::string, GivenSamples>& inputs,
              std::map<std::string, std::string> tables, std::map<std::string, double> scalars,
              std::optional<std::string> formats, std::optional<std::int64_t> steps) {
-            return program.run_in_database(
-                database, inputs, {std::move(tables), std::move(scalars), std::move(formats), steps, {}});
+            return program.run_in_database(database, inputs,
+                                           {std::move(tables), std::move(scalars), std::move(formats), steps, {}});
           },
           nb::arg("database"), nb::arg("inputs"), nb::arg("tables"), nb::arg("scalars"), nb::arg("formats"),
           nb::arg("steps"))

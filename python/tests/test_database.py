@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -148,3 +149,49 @@ def test_two_threads_run_at_a_time(shop: Shop) -> None:
         thread.join()
     for i in range(4):
         np.testing.assert_array_equal(results[i], x)
+
+
+PLAIN = [
+    ("dims i=3 j=4 k=2\ninput X[i,j] : f64\ninput Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n", {}),
+    (
+        "dims i=3 j=4\nscalar eta\ninput X[i,j] : f64\nM[i] = max[j] X[i,j]\nZ[i,j] = exp(X[i,j] - M[i]) * eta\n",
+        {"eta": 0.5},
+    ),
+    ("dims i=5 w=3 o=4\ninput X[i] : f64\nK[w] = w + f64(1)\nZ[o] = sum[w] pad(X[o+w-1], 0) * K[w]\n", {}),
+    ("dims i=4 j=3\ninput X[i,j] : f64\nV[(j i)] = view X[i,j]\nZ[] = logsumexp[j,i] X[i,j]\noutput V, Z\n", {}),
+    ("dims i=4 j=3\ninput X[i,j] : f64\nZ[i] = argmin[j] X[i,j]\nP[j] = prod[i] X[i,j]\noutput Z, P\n", {}),
+]
+
+
+@pytest.mark.parametrize(("text", "scalars"), PLAIN)
+def test_plain_scripts_run_in_duckdb(text: str, scalars: dict[str, float]) -> None:
+    """As they are printed; what they make is what the program computes."""
+    program = er.program(text)
+    random = np.random.default_rng(7)
+    inputs = {info.name: random.standard_normal([extent or 0 for extent in info.extents]) for info in program.inputs}
+    connection = duckdb.connect()
+    for info in program.inputs:
+        columns = ", ".join(f'"{label}" BIGINT' for label in info.labels)
+        connection.execute(f'CREATE TABLE "{info.name}" ({columns}, "value" DOUBLE)')
+        array = inputs[info.name]
+        values = [(*map(int, np.unravel_index(at, array.shape)), float(array.flat[at])) for at in range(array.size)]
+        connection.executemany(f'INSERT INTO "{info.name}" VALUES ({", ".join("?" * (array.ndim + 1))})', values)
+    connection.execute(program.sql("duckdb", formats="element", scalars=scalars))
+    for name, expected in program.run(inputs, scalars=scalars).items():
+        wanted = np.asarray(expected)
+        found = np.full(wanted.shape, np.nan)
+        for *key, value in connection.execute(f'SELECT * FROM "{name}"').fetchall():
+            found[tuple(key)] = value
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, err_msg=name)
+
+
+def test_scripts_say_what_they_are_not_for() -> None:
+    with pytest.raises(er.ProgramError, match="extents"):
+        er.program(PRODUCT).sql()
+    with pytest.raises(er.ProgramError, match="no dialect 'duckbd'.*duckdb"):
+        er.program(PLAIN[0][0]).sql("duckbd")
+    with pytest.raises(er.ProgramError, match="--formats element|has no functions"):
+        er.program(PLAIN[0][0]).sql("duckdb")
+    with pytest.raises(er.ProgramError, match="state"):
+        er.program("state x[] = 1.0\nnext x[] = 2 * x[]\noutput next_x").sql()
+    assert "einrel_kernel" in er.program(PLAIN[0][0]).sql("postgres")

@@ -6,6 +6,7 @@
 #include "api/program_data.h"
 #include "api/tensor_data.h"
 #include "engine/database_run.h"
+#include "engine/sql_script.h"
 
 namespace einrel::api {
 namespace {
@@ -22,6 +23,16 @@ DatabaseSource source_of(const std::string& name, const DatabaseInput& input) {
 }
 
 }  // namespace
+
+std::string to_sql(const Program& program, const SqlOptions& options) {
+  return at_border([&] {
+    const GivenProgram& given = ProgramAccess::given(program);
+    const Compiled compiled = compiled_for(given, {});
+    return sql_script(compiled, checked(given, {}).inputs, bound_scalars(compiled.graph, options.scalars),
+                      options.formats ? parse_formats(*options.formats) : Formats{},
+                      sql::dialect_named(options.dialect));
+  });
+}
 
 DatabaseResult run_in_database(const Program& program, const std::string& database,
                                const std::map<std::string, DatabaseInput>& inputs, const DatabaseOptions& options) {

@@ -191,14 +191,16 @@ class EinSumQuery {
 };
 
 /// The query of a view: keys are taken apart into labels and put together again.
-std::string view_query(const View& view, const ElementTable& operand, const std::vector<std::string>& columns) {
+std::string view_query(const View& view, const ElementTable& operand, const std::vector<std::string>& columns,
+                       Dialect dialect) {
+  const char* const divided = dialect == Dialect::duckdb ? "//" : "/";  // of whole numbers
   std::vector<std::string> labels(view.labels.size());
   for (std::size_t d = 0; d < view.from.size(); ++d) {
     std::int64_t stride = 1;
     for (std::size_t i = view.from[d].size(); i-- > 0;) {
       const std::int64_t extent = view.labels[view.from[d][i]].extent.value();
       if (extent == 0) throw NotInSql{"a table without rows cannot say what is computed of nothing"};
-      labels[view.from[d][i]] = fmt::format("x.{} / {} % {}", operand.columns[d], stride, extent);
+      labels[view.from[d][i]] = fmt::format("x.{} {} {} % {}", operand.columns[d], divided, stride, extent);
       stride *= extent;
     }
   }
@@ -223,7 +225,7 @@ std::string query_of(const Vertex& vertex, const std::vector<const ElementTable*
                      const std::vector<std::string>& columns, const ScalarBindings& scalars, Dialect dialect) {
   if (const EinSum* const einsum = einsum_of(vertex))
     return EinSumQuery(*einsum, operands, scalars, dialect).run(columns);
-  if (const View* const view = view_of(vertex)) return view_query(*view, *operands.at(0), columns);
+  if (const View* const view = view_of(vertex)) return view_query(*view, *operands.at(0), columns, dialect);
   throw NotInSql{"SQL has no linear algebra"};
 }
 

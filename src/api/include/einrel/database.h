@@ -1,5 +1,5 @@
 /// @file
-/// Programs that run in a database.
+/// Programs that run in a database, and programs as SQL.
 #pragma once
 
 #include <einrel/program.h>
@@ -13,6 +13,18 @@
 #include <variant>
 
 namespace einrel::api {
+
+/// How a program is written as SQL.
+struct SqlOptions {
+  std::string dialect = "sqlite";              ///< or "postgres", "duckdb"
+  std::optional<std::string> formats = {};     ///< as of DatabaseOptions; "element": plain SQL, without functions
+  std::map<std::string, double> scalars = {};  ///< the program's; those with a default may be left out
+};
+
+/// The program as a script: inputs are tables with the names of the tensors, a column for each label and `value`, and
+/// outputs become such. Throws UserError while extents are open, for a program with state, and for what a dialect
+/// cannot say (docs/sql.md).
+std::string to_sql(const Program& program, const SqlOptions& options = {});
 
 /// An input of a run in a database: a tensor that is brought, or "table:NAME" or "query:SELECT ..." there.
 using DatabaseInput = std::variant<Tensor, std::string>;
@@ -34,9 +46,10 @@ struct DatabaseResult {
 };
 
 /// Runs a program where data are, in one transaction: when it fails, the database is as before. `database` is
-/// "sqlite:FILE"; `inputs` may also name states, which then begin with that. Tables and queries are those that
-/// `einrel run --database` takes (docs/sql.md). Throws UserError for data that are no tensor (a NULL, a hole, a key
-/// that is there twice), naming table, column and key; for a table that is there already; and as Program::run does.
+/// "sqlite:FILE" or "postgresql://HOST/DATABASE"; `inputs` may also name states, which then begin with that. Tables and
+/// queries are those that `einrel run --database` takes (docs/sql.md). Throws UserError for data that are no tensor (a
+/// NULL, a hole, a key that is there twice), naming table, column and key; for a table that is there already; and as
+/// Program::run does.
 DatabaseResult run_in_database(const Program& program, const std::string& database,
                                const std::map<std::string, DatabaseInput>& inputs, const DatabaseOptions& options = {});
 

@@ -1,0 +1,62 @@
+#include "engine/sql_script.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/choose_formats.h"
+#include "sql/plain.h"
+#include "sql/program_script.h"
+
+namespace einrel {
+namespace {
+
+/// Tables with the names of inputs, whose columns are their labels.
+std::map<std::string, sql::UserTable> tables_of(const std::map<std::string, std::vector<std::string>>& labels,
+                                                sql::Dialect dialect) {
+  std::map<std::string, sql::UserTable> tables;
+  for (const auto& [name, own] : labels) {
+    std::vector<sql::Column> columns;
+    for (const std::string& key : sql::key_column_names(own, dialect)) columns.push_back({key, sql::ColumnType::whole});
+    columns.push_back({"value"});
+    tables[name] = {sql::user_table(dialect, name), fmt::format("table '{}'", printable(name)), columns,
+                    sql::Layout::elements};
+  }
+  return tables;
+}
+
+sql::Script script_of(const Compiled& compiled, const std::map<std::string, std::vector<std::string>>& labels,
+                      const ScalarBindings& scalars, const Formats& formats, sql::Dialect dialect) {
+  if (formats.is_element) return sql::plain_script(compiled.graph, labels, scalars, dialect);
+  if (dialect == sql::Dialect::duckdb)
+    throw UserError("DuckDB has no functions that compute chunks; add --formats element");
+  sql::Tables tables{tables_of(labels, dialect), {}, {}, dialect};
+  for (const VertexId id : said_outputs(compiled.graph))
+    tables.outputs.emplace_back(compiled.graph[id].name, sql::user_table(dialect, compiled.graph[id].name));
+  std::vector<std::string> taken;  // PostgreSQL finds temporary tables before others of the same name
+  if (dialect == sql::Dialect::postgres) {
+    for (const auto& [name, columns] : labels) taken.push_back(name);
+    for (const auto& [name, table] : tables.outputs) taken.push_back(name);
+  }
+  sql::TableNames names(taken, sql::most_name_bytes(dialect));
+  sql::KernelTable kernels;
+  const sql::ChunkedGraph chunked = chunked_graph(compiled.graph, choose_formats(compiled.graph, formats));
+  return sql::program_script(compiled.graph, chunked, scalars, tables, names, kernels).statements;
+}
+
+}  // namespace
+
+std::string sql_script(const Compiled& compiled, const std::vector<DeclaredInput>& inputs,
+                       const ScalarBindings& scalars, const Formats& formats, sql::Dialect dialect) {
+  if (!compiled.graph.steps.states.empty())
+    throw UserError(
+        fmt::format("{} has state; a script of SQL is of a program without, but a run in a database takes it",
+                    printable(compiled.name)));
+  std::map<std::string, std::vector<std::string>> labels;
+  for (const DeclaredInput& input : inputs) labels[input.name] = input.labels;
+  return sql::to_text(script_of(compiled, labels, scalars, formats, dialect));
+}
+
+}  // namespace einrel
