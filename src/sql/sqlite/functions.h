@@ -1,10 +1,9 @@
 #pragma once
 
-#include <sqlite3.h>
-
 #include <exception>
 
 #include "sql/functions.h"
+#include "sql/sqlite/api.h"
 
 namespace einrel::sql {
 

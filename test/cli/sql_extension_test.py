@@ -1,0 +1,102 @@
+"""The functions as a loadable extension of SQLite, in Python's: printed scripts run, and no bytes crash it.
+
+Usage: sql_extension_test.py EINREL EXTENSION
+"""
+
+import sqlite3
+import sys
+
+import numpy as np
+
+from einrel_process import ProgramTest, main
+
+EXTENSION = sys.argv.pop(2)
+LAYERS = """dims b=13 f=7 h=5
+input X[b,f] : f64
+input W[f,h] : f64
+H[b,h] = relu(sum[f] X[b,f] * W[f,h])
+M[h] = max[b] H[b,h]
+Z[b,h] = H[b,h] - M[h]
+output Z, M
+"""
+
+
+def connection():
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    database.enable_load_extension(True)
+    database.load_extension(EXTENSION)
+    return database
+
+
+class Extension(ProgramTest):
+    def test_scripts_run_in_any_program(self):
+        random = np.random.default_rng(1)
+        x, w = random.standard_normal((13, 7)), random.standard_normal((7, 5))
+        hidden = np.maximum(x @ w, 0)
+        program = self.text_file("layers.ein", LAYERS)
+        for formats in (None, "tile-3", "X=row,W=single"):
+            with self.subTest(formats=formats):
+                script = self.succeed("sql", program, *(["--formats", formats] if formats else [])).out
+                database = connection()
+                for name, array in (("X", x), ("W", w)):
+                    labels = {"X": "b, f", "W": "f, h"}[name]
+                    database.execute(f"CREATE TABLE {name} ({labels}, value)")
+                    rows = [(*map(int, np.unravel_index(at, array.shape)), float(array.flat[at])) for at in range(array.size)]
+                    database.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+                database.executescript(script)
+                found = np.full((13, 5), np.nan)
+                for b, h, value in database.execute("SELECT b, h, value FROM Z"):
+                    found[b, h] = value
+                np.testing.assert_allclose(found, hidden - hidden.max(0), rtol=1e-12, atol=1e-12)
+                most = [value for _, value in sorted(database.execute("SELECT h, value FROM M"))]
+                np.testing.assert_allclose(most, hidden.max(0), rtol=1e-12)
+                database.close()
+
+    def test_connections_come_and_go(self):
+        for _ in range(20):
+            first, second = connection(), connection()
+            self.assertEqual(first.execute("SELECT einrel_version()").fetchall(), second.execute("SELECT einrel_version()").fetchall())
+            first.close()
+            array = second.execute("SELECT einrel_zeros('f32', 2, 3)").fetchone()[0]
+            self.assertEqual(second.execute("SELECT count(*), sum(value) FROM einrel_elements(?)", (array,)).fetchone(), (6, 0))
+            second.close()
+
+    def test_no_bytes_crash_it(self):
+        random = np.random.default_rng(2)
+        database = connection()
+        array = database.execute("SELECT einrel_zeros('f32', 3, 4)").fetchone()[0]
+        kernels = ["id", "matMul", "relu", "kernel Z(A[i,j]) -> [j,i] = A[i,j]", "", "kernel", "kernel Z(", "diag . matAdd", "\0"]
+
+        def value():
+            choice = random.integers(0, 8)
+            if choice < 4:  # an array with some bytes changed, cut off or added
+                data = bytearray(array)
+                for _ in range(random.integers(0, 4)):
+                    data[random.integers(0, min(len(data), 40))] = random.integers(0, 256)
+                return bytes(data[:random.integers(0, len(data) + 1)]) if random.integers(0, 3) == 0 else bytes(data)
+            return [None, int(random.integers(-2**62, 2**62)), int(random.integers(-2, 5)),
+                    kernels[random.integers(0, len(kernels))]][choice - 4]
+
+        calls = ["einrel_kernel", "einrel_positions", "einrel_zeros", "einrel_tile", "einrel_box", "einrel_extent", "einrel_gather",
+                 "einrel_whole", "einrel_fold", "einrel_concat", "einrel_place"]
+        answers = failures = 0
+        for turn in range(6000):
+            name = calls[turn % len(calls)]
+            arguments = [value() for _ in range(random.integers(0, 7))]
+            if name in ("einrel_kernel", "einrel_fold", "einrel_zeros") and arguments:
+                arguments[0] = kernels[random.integers(0, len(kernels))] if name != "einrel_zeros" else "f64"
+            query = f"SELECT {name}({', '.join('?' * len(arguments))})"
+            if turn % 50 == 0:
+                query, arguments = "SELECT sum(value) FROM einrel_elements(?)", [value()]
+            try:
+                database.execute(query, arguments).fetchall()
+                answers += 1
+            except (sqlite3.Error, OverflowError, MemoryError):
+                failures += 1
+        self.assertGreater(answers, 50)
+        self.assertGreater(failures, 1000)
+        self.assertEqual(database.execute("SELECT einrel_extent(?, 1)", (array,)).fetchone(), (4,))
+
+
+if __name__ == "__main__":
+    main()
