@@ -127,7 +127,8 @@ class Annotations {
       if (!is_input(graph_.vertices[v])) sum += own_[v][chosen_[v]];
     }
     for (const Edge& edge : edges_) {
-      if (!is_input(graph_.vertices[edge.from]) && !is_input(graph_.vertices[edge.to])) sum += edge.seconds[chosen_[edge.from]][chosen_[edge.to]];
+      if (!is_input(graph_.vertices[edge.from]) && !is_input(graph_.vertices[edge.to]))
+        sum += edge.seconds[chosen_[edge.from]][chosen_[edge.to]];
     }
     for (const std::size_t input : inputs_) {
       double least = std::numeric_limits<double>::infinity();
