@@ -100,10 +100,11 @@ const Kernel& KernelTable::find(const std::string& text, const std::vector<Tenso
 }
 
 Tensor call(const Kernel& kernel, const std::vector<Tensor>& arguments, Workers& workers) {
-  return evaluate(kernel, arguments, [&](const Vertex& vertex, const std::vector<Tensor>& operands) {
+  const auto chunk_kernel = [&](const Vertex& vertex, const std::vector<Tensor>& operands) {
     check_chunk_bytes(vertex.dtype, vertex.bound);
     return evaluate(vertex, operands, {}, workers);
-  });
+  };
+  return evaluate_by(chunk_kernel, kernel, arguments);
 }
 
 }  // namespace einrel::sql

@@ -104,7 +104,7 @@ const Tensor& bound_input(const StoredRelation& op, const TensorBindings& inputs
   return tensor;
 }
 
-Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const VertexEvaluator& evaluator) {
+Tensor evaluate_by(const VertexEvaluator& evaluator, const Kernel& kernel, const std::vector<Tensor>& arguments) {
   std::vector<Shape> bounds;
   for (const Tensor& argument : arguments) bounds.push_back(argument.shape());
   std::vector<Tensor> values = arguments;
@@ -118,9 +118,10 @@ Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, cons
 }
 
 Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const ScalarBindings& scalars) {
-  return evaluate(kernel, arguments, [&](const Vertex& vertex, const std::vector<Tensor>& operands) {
+  const auto reference = [&](const Vertex& vertex, const std::vector<Tensor>& operands) {
     return evaluate_reference(vertex, operands, scalars);
-  });
+  };
+  return evaluate_by(reference, kernel, arguments);
 }
 
 Tensor tile_of(const Tensor& array, const Tile& op, std::int64_t tile) {

@@ -17,7 +17,7 @@ std::map<std::string, Relation> interpret(const TraExpr& program, const TensorBi
 /// What computes one vertex from its operands.
 using VertexEvaluator = std::function<Tensor(const Vertex& vertex, const std::vector<Tensor>& operands)>;
 /// One call of a kernel, step by step. Throws as vertices_of and the evaluator do.
-Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const VertexEvaluator& evaluator);
+Tensor evaluate_by(const VertexEvaluator& evaluator, const Kernel& kernel, const std::vector<Tensor>& arguments);
 /// The same by the reference evaluator.
 Tensor evaluate(const Kernel& kernel, const std::vector<Tensor>& arguments, const ScalarBindings& scalars);
 
