@@ -51,8 +51,8 @@ const char* key_type(Dialect dialect);
 const char* element_type(Dialect dialect, DType dtype);
 /// The columns `value`, d0, d1, ... of the elements of an array, to stand in FROM as e.
 std::string elements_from(Dialect dialect, const std::string& array, DType dtype, std::size_t rank);
-/// An index of a temporary table of chunks, for joins on these columns. Without one, SQLite makes its own for each join,
-/// with a copy of all chunks; PostgreSQL needs none.
+/// An index of a temporary table of chunks, for joins on these columns. Without one, SQLite makes its own for each
+/// join, with a copy of all chunks; PostgreSQL needs none.
 Script index_for_join(Dialect dialect, const std::string& table, const std::vector<std::string>& columns);
 /// Makes a table of chunks out of a query that reads what is not ours, and only reads, whatever functions it calls.
 Script store_query(Dialect dialect, const std::string& about, const std::string& table, std::size_t key_arity,
