@@ -15,7 +15,7 @@ std::string reason(const EinGraph& graph, const ChosenFormats& chosen, std::size
   if (chosen.given.tensors.count(vertex.name) != 0) return format + ", as --formats says";
   if (chosen.given.most_extent)
     return fmt::format("chunks of at most {} along each dimension", *chosen.given.most_extent);
-  const std::string text = fmt::format("{}, {}", format, seconds_text(seconds_of(own.cost, chosen.weights)));
+  std::string text = fmt::format("{}, {}", format, seconds_text(seconds_of(own.cost, chosen.weights)));
   const std::optional<OtherFormat>& other = chosen.plan.others[v];
   if (!other) return text;
   return fmt::format("{}; with {} all would take {} more", text, format_text(other->format, vertex.bound),

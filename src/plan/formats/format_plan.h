@@ -54,7 +54,7 @@ FormatPlan costs_of_formats(const EinGraph& graph, const GraphCuts& cuts, const 
 struct FormatRequest {
   std::map<std::string, Format> given;  ///< by tensor; the others are chosen
   FormatWeights weights = {};
-  std::size_t most_entries = std::size_t{1} << 20U;  ///< of a table, see elimination.h
+  std::size_t most_entries = std::size_t{1} << 17U;  ///< of a table, four matrices' formats, see elimination.h
 };
 
 /// The formats that cost least: the dynamic programs of chapters 6 and 7 of the paper, where the frontier's classes are

@@ -214,8 +214,7 @@ Space::Choice Space::least(std::size_t most_entries, bool& is_least) const {
       least_assignment(domains, std::move(tables), min_fill_order(domains.size(), scopes), most_entries);
   is_least = found.is_least;
   Choice choice;
-  for (std::size_t v = 0; v < choices_.size(); ++v)
-    choice.push_back(found.values[way_variable[v]]);
+  for (std::size_t v = 0; v < choices_.size(); ++v) choice.push_back(found.values[way_variable[v]]);
   return choice;
 }
 

@@ -8,7 +8,7 @@
 namespace einrel {
 namespace {
 
-constexpr double most_ways = 2048;
+constexpr double most_ways = 300;  // as many as a vertex of four long labels has
 
 /// Whether a matrix in that format has a name among the 19, whatever the numbers: a row or a column is not cut.
 bool is_named(const TensorFormat& format, const Shape& bound) {
