@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 BUILD, EXAMPLE = (Path(argument).resolve() for argument in sys.argv[1:3])
-HEADERS = {"einrel.h", "error.h", "expression.h", "input.h", "planning.h", "program.h", "ranks.h", "tensor.h",
+HEADERS = {"einrel.h", "database.h", "error.h", "expression.h", "input.h", "planning.h", "program.h", "ranks.h", "tensor.h",
            "train.h"}
 STRANGER = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "CMAKE_PREFIX_PATH")}
 
