@@ -71,7 +71,7 @@ std::string first_key(Dialect dialect, std::int64_t key) {
 
 std::string is_whole(Dialect dialect, ColumnType type, const std::string& expression, std::int64_t low,
                      std::int64_t high) {
-  const std::string between = fmt::format("{} BETWEEN {} AND {}", expression, low, high);
+  std::string between = fmt::format("{} BETWEEN {} AND {}", expression, low, high);
   if (!is_postgres(dialect)) return fmt::format("typeof({}) = 'integer' AND {}", expression, between);
   if (type == ColumnType::whole) return between;
   return type == ColumnType::numeric ? fmt::format("{0} = floor({0}) AND {1}", expression, between) : "FALSE";

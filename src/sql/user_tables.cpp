@@ -37,7 +37,7 @@ std::optional<std::size_t> find_column(const std::vector<Column>& columns, const
 
 /// A column that stands in one with others: all of them have one type where columns have types.
 std::string one_type(const Column& column, bool has_real) {
-  const std::string name = quoted(column.name);
+  std::string name = quoted(column.name);
   if (column.type == ColumnType::any) return name;
   if (column.type == ColumnType::boolean) return fmt::format("CAST({} AS integer)", name);
   return has_real ? fmt::format("CAST({} AS double precision)", name) : name;

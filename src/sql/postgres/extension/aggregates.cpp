@@ -11,6 +11,7 @@ template <class Kept>
 Kept* kept_of(FunctionCallInfo call) {
   MemoryContext context = nullptr;
   if (AggCheckCallContext(call, &context) == 0) elog(ERROR, "this function is a part of an aggregate of Einrel");
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a Datum holds it
   return call->args[0].isnull ? kept_in<Kept>(context) : reinterpret_cast<Kept*>(call->args[0].value);
 }
 
@@ -55,6 +56,7 @@ Datum combine(FunctionCallInfo call) {
   FunctionState& state = state_of(call);
   Kept* const kept = kept_of<Kept>(call);
   if (!call->args[1].isnull) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a Datum holds it
     const auto* const bytes = reinterpret_cast<const bytea*>(call->args[1].value);
     guarded([&] {
       kept->merge(

@@ -75,6 +75,7 @@ Datum element_datum(Oid type, bool is_real, double real, std::int64_t whole) {
   }
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): of ereport, a macro
 void check_columns(TupleDesc columns, const ArrayView& view) {
   if (columns->natts != static_cast<int>(view.rank) + 1)
     ereport(ERROR,

@@ -60,7 +60,7 @@ Arguments arguments_of(FunctionCallInfo call, int first = 0);
 
 /// An array, and bytes, as a bytea. For parts in C++.
 bytea* bytea_of(const Tensor& array);
-bytea* bytea_of(const std::vector<std::byte>& bytes);
+bytea* bytea_of(const std::vector<std::byte>& from);
 
 /// An object that lives as long as a memory context does. Calls PostgreSQL.
 template <class Kept>

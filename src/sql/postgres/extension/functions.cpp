@@ -4,7 +4,7 @@
 
 extern "C" {
 PG_MODULE_MAGIC;
-void _PG_init();
+void _PG_init();  // NOLINT(readability-identifier-naming): PostgreSQL calls it
 
 PG_FUNCTION_INFO_V1(einrel_kernel);
 PG_FUNCTION_INFO_V1(einrel_positions);
