@@ -29,7 +29,7 @@ struct ElementTables {
 Script plain_script(const EinGraph& graph, const std::map<std::string, std::vector<std::string>>& labels,
                     const ScalarBindings& scalars, Dialect dialect);
 /// The same with other tables; what it makes besides gets fresh names and is temporary.
-Script plain_script(const EinGraph& graph, const ElementTables& given, const ScalarBindings& scalars,
-                    TableNames& names, Dialect dialect);
+Script plain_script(const EinGraph& graph, const ElementTables& given, const ScalarBindings& scalars, TableNames& names,
+                    Dialect dialect);
 
 }  // namespace einrel::sql
