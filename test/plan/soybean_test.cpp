@@ -15,9 +15,12 @@
 #include "einsum/vertex_facts.h"
 #include "machine/machines.h"
 #include "plan/planner.h"
+#include "plan/planners/eindecomp.h"
 #include "plan/planners/kcut.h"
 #include "plan/search/tilings.h"
 #include "support/program.h"
+#include "support/random_einsum.h"
+#include "support/rounds.h"
 
 namespace einrel::test {
 namespace {
@@ -111,7 +114,7 @@ struct CountedNetwork {
   std::vector<std::int64_t> devices;
 };
 
-/// What data, model and all hybrid parallelisms on powers of two count.
+/// SoyBean's count of data, model and all hybrid parallelisms.
 std::vector<double> counts_of_hybrids(const EinGraph& graph, std::int64_t devices) {
   AllowedForms by_batch;
   AllowedForms by_others;
@@ -123,22 +126,37 @@ std::vector<double> counts_of_hybrids(const EinGraph& graph, std::int64_t device
     for (std::size_t l = 0; l < labels.size(); ++l) (labels[l] == "b" ? batch : others).push_back(l);
   }
   std::vector<double> counts;
-  const auto cuts = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(devices)));
-  for (std::size_t of_batch = 0; of_batch <= cuts; ++of_batch) {  // 0: model, all: data, else hybrid
-    std::vector<AllowedForms> allowed(of_batch, by_batch);
-    allowed.resize(cuts, by_others);
-    counts.push_back(tiling_cuts(graph, devices, allowed).moved());
+  for (std::int64_t data = 1; data <= devices; ++data) {  // 1: model, all: data, else hybrid
+    if (devices % data != 0) continue;
+    std::vector<std::int64_t> groups = prime_factors(data);
+    std::vector<AllowedForms> allowed(groups.size(), by_batch);
+    const std::vector<std::int64_t> of_model = prime_factors(devices / data);
+    groups.insert(groups.end(), of_model.begin(), of_model.end());
+    allowed.resize(groups.size(), by_others);
+    counts.push_back(tiling_cuts(graph, groups, allowed).moved());
   }
   return counts;
+}
+
+/// With weights on all devices, which each send their gradients to one place and receive the sum: of n weights, 2 n for
+/// every device but one.
+double count_of_data_parallelism(const EinGraph& graph, std::int64_t devices) {
+  double weights = 0;
+  for (const State& state : graph.steps.states) {
+    double elements = 1;
+    for (const Extent extent : graph.vertices[state.now.index].bound) elements *= static_cast<double>(extent.value());
+    weights += elements;
+  }
+  return 2 * weights * static_cast<double>(devices - 1);
 }
 
 // Of some of these, cuts that are each the best for what is left add up to more than hybrid parallelism.
 TEST(SoyBean, IsNeverAboveDataModelOrHybridParallelismByItsOwnCount) {
   const std::vector<CountedNetwork> networks{
-      {"alexnet", {}, {2, 4, 8}},        {"vgg16", {}, {2, 4, 8}},
-      {"dense_layers", {}, {2, 4, 8}},   {"convolution_layers", {{"b", 1024}}, {8, 32}},
-      {"mlp", {{"b", 64}}, {2, 16, 64}}, {"train_mnist", {{"b", 64}}, {8, 64}},
-      {"layers", {{"b", 32}}, {8}},
+      {"alexnet", {}, {2, 6, 8, 12}},    {"vgg16", {}, {4, 8}},
+      {"dense_layers", {}, {3, 6, 8}},   {"convolution_layers", {{"b", 1024}}, {8, 24}},
+      {"mlp", {{"b", 64}}, {2, 12, 64}}, {"train_mnist", {{"b", 60}}, {6, 8, 30, 64}},
+      {"layers", {{"b", 32}}, {8, 12}},
   };
   for (const auto& [name, dims, all_devices] : networks) {
     const EinGraph graph = network(name, dims);
@@ -147,17 +165,62 @@ TEST(SoyBean, IsNeverAboveDataModelOrHybridParallelismByItsOwnCount) {
       request.batch = "b";
       const double own = kcut_tilings(graph, request).moved();
       for (const double other : counts_of_hybrids(graph, devices)) EXPECT_LE(own, other) << name << " on " << devices;
+      if (!graph.steps.states.empty()) {
+        EXPECT_LE(own, count_of_data_parallelism(graph, devices)) << name << " on " << devices;
+      }
+    }
+  }
+}
+
+/// Where plans have to use all sites, those alone.
+void expect_least(const EinGraph& graph, std::int64_t devices, const std::string& what) {
+  std::vector<std::string> others{"kcut", "data", "model"};
+  for (std::int64_t groups = 2; groups < devices; ++groups) {
+    if (devices % groups == 0)
+      others.push_back("hybrid:" + std::to_string(groups) + "x" + std::to_string(devices / groups));
+  }
+  const Machine machine = machine_of("p2-server", devices);
+  for (const CostKind kind : {CostKind::seconds, CostKind::bytes}) {
+    const double pieces = kind == CostKind::seconds ? 1.01 : 1;  // starting kernels for them
+    const double own = costs(graph, "eindecomp", devices, kind).of(kind);
+    for (const std::string& other : others) {
+      const Plan plan = planned(graph, other, devices, kind);
+      if (kind == CostKind::bytes && !uses_all_sites(graph, plan, machine)) continue;
+      EXPECT_LE(own, pieces * costs_of(graph, plan, machine).of(kind)) << other << " on " << devices << "\n" << what;
     }
   }
 }
 
 TEST(SoyBean, IsNeverBelowEinDecomp) {
-  for (const char* const name : {"alexnet", "vgg16", "dense_layers", "convolution_layers"}) {
-    const EinGraph graph = network(name, {});
-    for (const CostKind kind : {CostKind::seconds, CostKind::bytes}) {
-      const double pieces = kind == CostKind::seconds ? 1.01 : 1;  // starting kernels for them
-      EXPECT_LE(costs(graph, "eindecomp", 8, kind).of(kind), pieces * costs(graph, "kcut", 8, kind).of(kind)) << name;
+  const std::vector<CountedNetwork> networks{{"alexnet", {}, {6, 8}},          {"vgg16", {}, {8}},
+                                             {"dense_layers", {}, {6, 8, 12}}, {"convolution_layers", {}, {6, 8}},
+                                             {"mlp", {{"b", 64}}, {4, 6, 12}}, {"train_mnist", {{"b", 60}}, {6, 12}}};
+  for (const auto& [name, dims, all_devices] : networks) {
+    const EinGraph graph = network(name, dims);
+    for (const std::int64_t devices : all_devices) expect_least(graph, devices, name);
+  }
+}
+
+TEST(SoyBean, IsNeverBelowEinDecompForLayersOfAnyWidth) {
+  Random random(38);
+  for (int round = 0; round < rounds(60); ++round) {
+    const auto layers = static_cast<std::size_t>(random.between(1, 4));
+    std::string text = "dims b=" + std::to_string(random.between(20, 400));
+    for (std::size_t l = 0; l <= layers; ++l)
+      text += " h" + std::to_string(l) + "=" + std::to_string(random.between(20, 400));
+    const std::string top = "b,h" + std::to_string(layers);
+    text += "\ninput X0[b,h0], Y[" + top + "]\n";
+    std::string weights;
+    for (std::size_t l = 1; l <= layers; ++l) {
+      const std::string n = std::to_string(l);
+      const std::string m = std::to_string(l - 1);
+      text += "state W" + n + "[h" + m + ",h" + n + "] = 0.1\nX" + n + "[b,h" + n + "] = relu(sum[h" + m + "] X" + m +
+              "[b,h" + m + "] * W" + n + "[h" + m + ",h" + n + "])\n";
+      weights += (l == 1 ? "W" : ", W") + n;
     }
+    text += "loss[] = mean[" + top + "] sq(X" + std::to_string(layers) + "[" + top + "] - Y[" + top +
+            "])\nminimize loss over " + weights + " by sgd(0.1)\noutput loss\n";
+    expect_least(needed_for_outputs(einrel::graph_of(text)), random.between(2, 12), text);
   }
 }
 

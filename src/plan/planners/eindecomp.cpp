@@ -251,6 +251,17 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 /// Of the time that all vertices take on all sites.
 constexpr double next_to_nothing = 0.01;
 
+/// Next values of states that are made element by element, as new weights are.
+std::set<std::size_t> elementwise_updates(const EinGraph& graph) {
+  std::set<std::size_t> updates;
+  for (const State& state : graph.steps.states) {
+    if (!state.next) continue;
+    const std::size_t next = graph.outputs[*state.next].index;
+    if (!is_input(graph.vertices[next]) && reduced_labels(graph.vertices[next]).empty()) updates.insert(next);
+  }
+  return updates;
+}
+
 }  // namespace
 
 double pairs_compared(const EinGraph& graph, std::int64_t sites) {
@@ -320,18 +331,23 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Mach
 }
 
 bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine) {
+  const std::set<std::size_t> updates = elementwise_updates(graph);
   double on_all_sites = 0;
   double longer = 0;
+  double longer_for_copies = 0;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     if (is_input(vertex)) continue;
-    const double alone = one_site_seconds(graph, v, machine);
+    // The kernel call starts on every site, however many they are.
+    const double alone = std::max(one_site_seconds(graph, v, machine) - machine.task_seconds, 0.0);
     on_all_sites += alone / static_cast<double>(plan.sites);
     const std::int64_t used = sites_used(plan.vertices[v]);
     const std::int64_t most = most_sites_of(most_parts(vertex, graph), plan.sites);
-    if (used < most) longer += alone / static_cast<double>(used) - alone / static_cast<double>(most);
+    if (used >= most) continue;
+    const bool is_on_all = updates.contains(v) && used * copies_of(plan.vertices[v]) >= most;
+    (is_on_all ? longer_for_copies : longer) += alone / static_cast<double>(used) - alone / static_cast<double>(most);
   }
-  return longer <= next_to_nothing * on_all_sites;
+  return longer <= next_to_nothing * on_all_sites && longer_for_copies < on_all_sites;
 }
 
 Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {

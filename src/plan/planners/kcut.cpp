@@ -25,15 +25,19 @@ AllowedForms forms_of(const EinGraph& graph, const std::string& batch, bool is_b
 }  // namespace
 
 TilingCuts kcut_tilings(const EinGraph& graph, const PlanRequest& request) {
-  TilingCuts best = tiling_cuts(graph, request.sites);
+  TilingCuts best = tiling_cuts(graph, prime_factors(request.sites));
   const std::optional<std::string> batch = batch_label(graph, request);
   if (!batch) return best;
   const AllowedForms by_batch = forms_of(graph, *batch, true);
   const AllowedForms by_others = forms_of(graph, *batch, false);
-  for (std::size_t of_batch = 0; of_batch <= best.cuts.size(); ++of_batch) {
-    std::vector<AllowedForms> allowed(of_batch, by_batch);
-    if (of_batch < best.cuts.size()) allowed.push_back(by_others);
-    TilingCuts other = tiling_cuts(graph, request.sites, allowed);
+  for (const std::int64_t of_batch : divisors_of(request.sites)) {
+    std::vector<std::int64_t> groups = prime_factors(of_batch);
+    std::vector<AllowedForms> allowed(groups.size(), by_batch);
+    for (const std::int64_t prime : prime_factors(request.sites / of_batch)) {
+      groups.push_back(prime);
+      allowed.push_back(by_others);
+    }
+    TilingCuts other = tiling_cuts(graph, groups, allowed);
     if (other.moved() < best.moved()) best = std::move(other);
   }
   return best;
@@ -47,7 +51,7 @@ SchemeGrids model_grids(const EinGraph& graph, const PlanRequest& request) {
   const std::optional<std::string> batch = batch_label(graph, request);
   if (!batch) return "no vertex reads the first label of the first input";
   const AllowedForms allowed = forms_of(graph, *batch, false);
-  return grids_of(graph, tiling_cuts(graph, request.sites, {&allowed, 1}));
+  return grids_of(graph, tiling_cuts(graph, prime_factors(request.sites), {&allowed, 1}));
 }
 
 }  // namespace einrel

@@ -280,7 +280,7 @@ const std::vector<Scheme>& all_schemes() {
       {"tensor", "products with weights in pairs, by columns and then by rows; attention by its heads", tensor_grids},
       {"sequence", "attention and all around it by the positions of the sequence", sequence_grids},
       {"heads", "attention by its heads, all else by positions", heads_grids},
-      {"model", "never the batch: weights and what layers compute, each where least elements move", model_grids,
+      {"model", "the batch last: weights and what layers compute, each where least elements move", model_grids,
        most_cut_at_once}};
   return schemes;
 }

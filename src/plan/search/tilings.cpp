@@ -167,20 +167,23 @@ class Cutter {
   std::vector<Forms> forms_possible(std::size_t v, const std::vector<std::size_t>* allowed) const {
     if (is_input(graph_.vertices[v])) return {};
     const auto is_allowed = [&](std::size_t label) {
-      return allowed == nullptr || allowed->empty() ||
-             std::find(allowed->begin(), allowed->end(), label) != allowed->end();
+      return allowed == nullptr || std::find(allowed->begin(), allowed->end(), label) != allowed->end();
     };
     std::vector<Forms> all{{}};
     for (std::size_t c = 0; c < groups_.size(); ++c) {
       std::vector<Forms> longer;
       for (const Forms& before : all) {
-        const std::size_t count = longer.size();
+        Forms possible;
         for (const Form& form : forms_[v].forms) {
           const std::int64_t left = left_of(forms_[v].most[*form.label], c,
                                             [&](std::size_t earlier) { return before[earlier]->label == form.label; });
-          if (is_allowed(*form.label) && left >= groups_[c]) longer.emplace_back(before).push_back(&form);
+          if (left >= groups_[c]) possible.push_back(&form);
         }
-        if (longer.size() == count) longer.emplace_back(before).push_back(&forms_[v].undivided);
+        const auto others = std::stable_partition(possible.begin(), possible.end(),
+                                                  [&](const Form* form) { return is_allowed(*form->label); });
+        if (others != possible.begin()) possible.erase(others, possible.end());
+        if (possible.empty()) possible.push_back(&forms_[v].undivided);
+        for (const Form* const form : possible) longer.emplace_back(before).push_back(form);
       }
       all = std::move(longer);
     }
@@ -326,8 +329,8 @@ double TilingCuts::moved() const {
   return moved;
 }
 
-TilingCuts tiling_cuts(const EinGraph& graph, std::int64_t sites, std::span<const AllowedForms> allowed) {
-  const std::vector<std::int64_t> groups = prime_factors(sites);
+TilingCuts tiling_cuts(const EinGraph& graph, const std::vector<std::int64_t>& groups,
+                       std::span<const AllowedForms> allowed) {
   const std::vector<std::size_t> order = order_of_elimination(graph);
   TilingCuts replicated = cuts_by(graph, groups, order, allowed, Preference::replicated);
   TilingCuts divided = cuts_by(graph, groups, order, allowed, Preference::divided);

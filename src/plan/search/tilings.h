@@ -31,16 +31,17 @@ struct TilingCuts {
   double moved() const;
 };
 
-/// Per vertex the labels that may be divided; all if there are none.
+/// Per vertex the labels that are to be divided; the others only where none of these can be.
 using AllowedForms = std::vector<std::vector<std::size_t>>;
 
 /// The cheapest way to divide everything into groups, again and again until each group is one site, by SoyBean's count
 /// of elements: one tiling per tensor and cut; every vertex divides one of its labels, which its operands and its
-/// result have to be converted to and from; inputs lie anyhow, but a state as the step before leaves it. Groups are as
-/// many as the prime factors of `sites`. Each cut is exact (elimination.h); of cuts that cost the same, those are taken
-/// that leave least to the cuts that follow, as far as two preferences find them. `allowed`: what each cut may do, the
-/// last one of them also for those that follow; anything if there are none.
-TilingCuts tiling_cuts(const EinGraph& graph, std::int64_t sites, std::span<const AllowedForms> allowed = {});
+/// result have to be converted to and from; inputs lie anyhow, but a state as the step before leaves it. `groups`: into
+/// how many each cut divides, the first one first; their product is all sites. Each cut is exact (elimination.h); of
+/// cuts that cost the same, those are taken that leave least to the cuts that follow, as far as two preferences find
+/// them. `allowed`: of each cut, the last one of them also for those that follow; anything if there are none.
+TilingCuts tiling_cuts(const EinGraph& graph, const std::vector<std::int64_t>& groups,
+                       std::span<const AllowedForms> allowed = {});
 
 /// What the cuts of tiling_cuts would move at least if all of them were chosen at once, and not each for itself, the
 /// first one first. Exact, too, and exponential in the number of cuts: nothing where there are too many ways to
