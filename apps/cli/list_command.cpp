@@ -60,7 +60,8 @@ void add_list_command(CLI::App& app) {
         "table-1          of the relations of the TRA: as its paper compiles them\n"
         "ia-rules         the same, then searched for what moves least\n"
         "formats          of programs in databases, formats of least cost: einrel sql --explain\n"
-        "data:4 x model:2 products of data to model for 4 x 2 sites; this one is hybrid:4x2 as well\n");
+        "hybrid:4x2       data among 4 groups, model among the 2 sites of each; and other products, as data:4 x "
+        "tensor:2\n");
   });
   command->add_subcommand("rules", "the equivalence rules of the implementation algebra, with examples")->callback([] {
     print(rules_text());
