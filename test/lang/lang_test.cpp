@@ -67,9 +67,8 @@ Outputs in_chunks(const EinGraph& graph, const TensorBindings& inputs, const Sca
   return assembled(ordered, interpret(from_einsum(ordered, choose(ordered)), inputs, scalars));
 }
 
-template <std::int64_t sites>
-Outputs tra(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
-  return in_chunks(graph, inputs, scalars, [](const EinGraph& ordered) { return default_cuts(ordered, sites); });
+Outputs tra(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars, std::int64_t sites) {
+  return in_chunks(graph, inputs, scalars, [&](const EinGraph& ordered) { return default_cuts(ordered, sites); });
 }
 
 /// Every label that can be cut, into three parts where its extent allows.
@@ -106,13 +105,12 @@ Outputs on_sites(const EinGraph& graph, const TensorBindings& inputs, const Scal
   return assembled(ordered, run.outputs);
 }
 
-template <std::int64_t sites>
-Outputs ia(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+Outputs ia(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars, std::int64_t sites) {
   return on_sites(graph, inputs, scalars, sites, false);
 }
 
-template <std::int64_t sites>
-Outputs ia_searched(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+Outputs ia_searched(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars,
+                    std::int64_t sites) {
   return on_sites(graph, inputs, scalars, sites, true);
 }
 
@@ -176,8 +174,8 @@ std::optional<Outputs> by_relations(const EinGraph& graph, const TensorBindings&
 }
 
 /// In a database, chunks of at most `extent` along each dimension; of 0: in the formats that are chosen.
-template <std::int64_t extent>
-Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars,
+                  std::int64_t extent) {
   EinGraph ordered = compile("document", graph).graph;
   ordered.steps.carried = 0;  // the next values of states are compared, too
   sql::SqliteDatabase database(":memory:");
@@ -192,59 +190,60 @@ Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const Sca
   return sql::run(database, run).tensors;
 }
 
+/// Under sanitizers, which look at memory, one number of sites and one planner: others ask the same of it.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool tries_all = false;
+#else
+constexpr bool tries_all = true;
+#endif
+
+/// `run` on so many sites, or in chunks of so many elements.
+template <class Run>
+auto with(Run run, std::int64_t number) {
+  return [=](const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+    return run(graph, inputs, scalars, number);
+  };
+}
+
+std::vector<Configuration> listed_configurations() {
+  std::vector<Configuration> found{{"reference, products as written", reference_as_written},
+                                   {"reference, products ordered", reference_ordered},
+                                   {"engine", engine},
+                                   {"TRA, everything cut in three", tra_in_three},
+                                   {"SQLite, in chunks of 3", with(in_sqlite, 3)}};
+  const auto add = [&](const std::string& how, const std::string& planner, std::int64_t sites, Execution execution) {
+    found.push_back({fmt::format("{}, {} sites, {}", planner, sites, how),
+                     [=](const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+                       return by_plan(graph, inputs, scalars, planner, sites, execution);
+                     }});
+  };
+  for (const std::int64_t sites : tries_all ? std::vector<std::int64_t>{1, 2, 3, 4, 6} : std::vector<std::int64_t>{3}) {
+    found.push_back({fmt::format("TRA, {} sites", sites), with(tra, sites)});
+    found.push_back({fmt::format("IA by Table 1, {} sites", sites), with(ia, sites)});
+    found.push_back({fmt::format("IA by ia-rules as tasks, {} sites", sites), with(by_relations, sites)});
+    if (sites != 4) add("serial", "eindecomp", sites, {});
+  }
+  if (tries_all) {
+    for (const std::int64_t sites : {3, 4})
+      found.push_back({fmt::format("IA by ia-rules, {} sites", sites), with(ia_searched, sites)});
+    found.push_back({"SQLite, whole", with(in_sqlite, 1000)});
+    found.push_back({"SQLite, formats chosen", with(in_sqlite, 0)});
+  }
+  const std::vector<Planner> planners = tries_all ? all_planners() : std::vector<Planner>{planner_named("eindecomp")};
+  for (const Planner& planner : planners) add("serial", planner.name, 4, {});
+  for (const bool spills : {false, true}) {
+    for (const std::size_t threads : {1U, 2U}) {
+      if (threads == 1 && !tries_all) continue;
+      const std::string how = fmt::format("side by side on {} threads{}", threads, spills ? ", spilling" : "");
+      for (const Planner& planner : planners) add(how, planner.name, 4, {threads, spills});
+    }
+  }
+  return found;
+}
+
 /// Every document runs in each of these; all must agree with the first one.
 const std::vector<Configuration>& configurations() {
-  static const std::vector<Configuration> all = [] {
-    std::vector<Configuration> found{
-        {"reference, products as written", reference_as_written},
-        {"reference, products ordered", reference_ordered},
-        {"engine", engine},
-        {"TRA, 1 site", tra<1>},
-        {"TRA, 2 sites", tra<2>},
-        {"TRA, 3 sites", tra<3>},
-        {"TRA, 4 sites", tra<4>},
-        {"TRA, 6 sites", tra<6>},
-        {"TRA, everything cut in three", tra_in_three},
-        {"IA by Table 1, 1 site", ia<1>},
-        {"IA by Table 1, 2 sites", ia<2>},
-        {"IA by Table 1, 3 sites", ia<3>},
-        {"IA by Table 1, 4 sites", ia<4>},
-        {"IA by Table 1, 6 sites", ia<6>},
-        {"IA by ia-rules, 3 sites", ia_searched<3>},
-        {"IA by ia-rules, 4 sites", ia_searched<4>},
-        {"SQLite, whole", in_sqlite<1000>},
-        {"SQLite, formats chosen", in_sqlite<0>},
-        {"SQLite, in chunks of 3", in_sqlite<3>},
-    };
-    const auto add = [&](const std::string& how, const std::string& planner, std::int64_t sites, Execution execution) {
-      found.push_back({fmt::format("{}, {} sites, {}", planner, sites, how),
-                       [=](const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
-                         return by_plan(graph, inputs, scalars, planner, sites, execution);
-                       }});
-    };
-    for (const std::int64_t sites : {1, 2, 3, 4, 6}) {
-      found.push_back({fmt::format("IA by ia-rules as tasks, {} sites", sites),
-                       [=](const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
-                         return by_relations(graph, inputs, scalars, sites);
-                       }});
-    }
-    for (const std::int64_t sites : {1, 2, 3, 6}) add("serial", "eindecomp", sites, {});
-#ifdef __SANITIZE_ADDRESS__
-    const std::vector<Planner> planners{planner_named("eindecomp")};  // others ask the same of executors
-    const std::vector<std::size_t> numbers_of_threads{2};
-#else
-    const std::vector<Planner>& planners = all_planners();
-    const std::vector<std::size_t> numbers_of_threads{1, 2};
-#endif
-    for (const Planner& planner : planners) add("serial", planner.name, 4, {});
-    for (const bool spills : {false, true}) {
-      for (const std::size_t threads : numbers_of_threads) {
-        const std::string how = fmt::format("side by side on {} threads{}", threads, spills ? ", spilling" : "");
-        for (const Planner& planner : planners) add(how, planner.name, 4, {threads, spills});
-      }
-    }
-    return found;
-  }();
+  static const std::vector<Configuration> all = listed_configurations();
   return all;
 }
 
