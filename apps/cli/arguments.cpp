@@ -81,6 +81,19 @@ std::vector<std::pair<std::string, std::string>> parse_assignments(const std::st
   return pairs;
 }
 
+std::vector<std::string> parse_names(const std::string& option, const std::vector<std::string>& given) {
+  constexpr const char* blanks = " \t";
+  std::vector<std::string> names;
+  for (const std::string& text : given) {
+    const std::size_t begin = text.find_first_not_of(blanks);
+    if (begin == std::string::npos)
+      throw UserError(fmt::format("{0} '{1}': a name is empty; write {0} NAME,NAME, or leave {0} out", option,
+                                  printable(fmt::format("{}", fmt::join(given, ",")))));
+    names.push_back(text.substr(begin, text.find_last_not_of(blanks) + 1 - begin));
+  }
+  return names;
+}
+
 std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& given) {
   constexpr const char* extent_words = "a whole number from 0 to 2^63-1";
   std::map<std::string, std::int64_t> dims;

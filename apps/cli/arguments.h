@@ -16,6 +16,9 @@ namespace einrel::cli {
 std::vector<std::pair<std::string, std::string>> parse_assignments(const std::string& option,
                                                                    const std::vector<std::string>& given);
 
+/// The names of --report a,b say, without blanks around them. Throws UserError where there is none between two commas.
+std::vector<std::string> parse_names(const std::string& option, const std::vector<std::string>& given);
+
 /// --dim b=128 ...; throws UserError unless every value is a whole number of 0 or more.
 std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& given);
 

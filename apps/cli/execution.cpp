@@ -209,8 +209,8 @@ void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
                      "how to plan (default eindecomp, of .tra programs table-1; see einrel list planners)");
   command.add_option(
       "--spill", arguments.spill,
-      "FOLDER: where chunks go that --memory has no room for, and decompressed inputs (default: the system's "
-      "temporary folder)");
+      "FOLDER: with --memory, where chunks go that it has no room for, and decompressed inputs (default: the "
+      "system's temporary folder)");
   command.add_option("--repeat", arguments.repeats,
                      "N: compute N times and say how long each took; outputs are those of the last");
   command.add_option("--timeout", arguments.timeout,

@@ -119,7 +119,12 @@ void check_plan_options(const PlanArguments& arguments, const std::optional<std:
   if (planner) check_planner(*planner);
   if (arguments.plan_file && (planner || arguments.cost || arguments.batch))
     throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
-  if (spill && !limit_of(arguments)) throw UserError("--spill needs --memory SIZE: what may stay in memory");
+  if (spill && !limit_of(arguments)) {
+    throw UserError(
+        fmt::format("--spill needs --memory SIZE: without a limit nothing goes to disk, and compressed files are "
+                    "decompressed into memory\n  help: add --memory, how much may stay there, or leave out --spill {}",
+                    printable(*spill)));
+  }
   if (spill) const UnnamedFile can_be_made(*spill);
 }
 

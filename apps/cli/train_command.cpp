@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -77,7 +78,8 @@ std::optional<LocalTraining> parse_local(const TrainArguments& arguments, const 
   if (job.is_started && sites != job.ranks)
     throw UserError(fmt::format("--sites {}, but the job has {}; a site is a rank", sites,
                                 counted(static_cast<std::size_t>(job.ranks), "rank")));
-  return LocalTraining{parse_count("--local-steps", *arguments.local_steps), arguments.subnets, sites};
+  return LocalTraining{parse_count("--local-steps", *arguments.local_steps),
+                       parse_names("--subnets", arguments.subnets), sites};
 }
 
 /// How the program for a batch is to run.
@@ -116,7 +118,7 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   request.epochs = parse_count("--epochs", arguments.epochs);
   request.keep_last = arguments.keep_last;
   request.seed = parse_seed_number("--seed", arguments.seed);
-  request.report = arguments.report;
+  request.report = parse_names("--report", arguments.report);
   if (arguments.calibrate_with) request.calibrate_with = parse_count("--calibrate-with", *arguments.calibrate_with);
   request.save = arguments.save;
   if (arguments.save_every) {
@@ -162,7 +164,7 @@ void print_end(const TrainReport& report) {
     print(fmt::format("the condition of `until` holds after {}\n",
                       counted(static_cast<std::size_t>(report.steps), "step")));
   if (report.epochs.empty()) print("all epochs were done before\n");
-  if (report.saved) print(fmt::format("saved {}\n", printable(*report.saved)));
+  if (report.saved && !report.unwritten) print(fmt::format("saved {}\n", printable(*report.saved)));
 }
 
 void train_on(const Job& job, const TrainArguments& arguments) {
@@ -175,9 +177,9 @@ void train_on(const Job& job, const TrainArguments& arguments) {
     listener = train_listener(arguments.progress, arguments.hold_out || !arguments.test.empty(), arguments.json);
   });
   const TrainReport report = train(*request, listener, job);
-  if (job.rank != 0) return;
-  if (arguments.json) return print(json_text(report));
-  print_end(report);
+  if (job.rank == 0 && arguments.json) print(json_text(report));
+  if (job.rank == 0 && !arguments.json) print_end(report);
+  if (report.unwritten) std::rethrow_exception(report.unwritten);
 }
 
 void add_options(CLI::App& command, TrainArguments& arguments) {
@@ -221,8 +223,8 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
   add_machine_options(command, arguments.plan);
   command.add_option("--planner", arguments.planner, "how to plan (default eindecomp; see einrel list planners)");
   command.add_option("--spill", arguments.spill,
-                     "FOLDER: where chunks go that --memory has no room for, and decompressed files (default: the "
-                     "system's temporary folder)");
+                     "FOLDER: with --memory, where chunks go that it has no room for, and decompressed files "
+                     "(default: the system's temporary folder)");
   command.add_option("--timeout", arguments.timeout,
                      "SECONDS: a rank that is stopped for longer ends the job (default 60)");
   command.add_flag("--json", arguments.json, "print one JSON object instead of text");

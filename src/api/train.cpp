@@ -4,6 +4,8 @@
 #include <einrel/train.h>
 #include <fmt/format.h>
 
+#include <exception>
+
 #include "api/border.h"
 #include "api/plan_options.h"
 #include "api/program_data.h"
@@ -132,7 +134,10 @@ TrainResult train(const Program& program, const std::map<std::string, Samples>& 
     if (options.on_note) listener.note = [&](const std::string& text) { options.on_note(as_options(text)); };
     if (options.on_epoch) listener.epoch = [&](const EpochReport& epoch) { options.on_epoch(outside(names, epoch)); };
     TrainReport report;
-    on_all_ranks(job, "train " + program.text(), [&] { report = einrel::train(request, listener, job); });
+    on_all_ranks(job, "train " + program.text(), [&] {
+      report = einrel::train(request, listener, job);
+      if (report.unwritten) std::rethrow_exception(report.unwritten);
+    });
     TrainResult result{{}, report.is_held, report.saved, {{}, report.steps}};
     for (const EpochReport& epoch : report.epochs) result.epochs.push_back(outside(report.names, epoch));
     for (const auto& [name, tensor] : report.states) result.state.tensors.insert({name, TensorAccess::outside(tensor)});

@@ -45,7 +45,9 @@ RunRequest request_of(const PlannedAs& asked, const Compiled& compiled) {
 
 void check_plan_options(const RunOptions& options, const Job& job) {
   if (options.spill && !options.memory)
-    throw UserError("the option 'spill' needs the option 'memory': what may stay in memory");
+    throw UserError(
+        "the option 'spill' needs the option 'memory', how much may stay in memory: without a limit nothing goes to "
+        "disk");
   if (options.plan && (options.sites || options.planner || options.cost || options.machine))
     throw UserError("the option 'plan' is a plan already: leave out sites, planner, cost and machine");
   if (job.ranks > 1 && options.sites && *options.sites != job.ranks) {

@@ -10,25 +10,27 @@
 namespace einrel {
 namespace {
 
-/// "T[3,7]", of a position in row-major order.
-std::string element_text(const CheckRange& op, std::int64_t position) {
-  std::vector<std::int64_t> indices(op.shape.size());
+/// Of a position in row-major order.
+std::vector<std::int64_t> indices_of(const Shape& shape, std::int64_t position) {
+  std::vector<std::int64_t> indices(shape.size());
   for (std::size_t d = indices.size(); d-- > 0;) {
-    const std::int64_t extent = std::max<std::int64_t>(op.shape[d].value(), 1);
+    const std::int64_t extent = std::max<std::int64_t>(shape[d].value(), 1);
     indices[d] = position % extent;
     position /= extent;
   }
-  return fmt::format("{}[{}]", op.tensor, fmt::join(indices, ","));
+  return indices;
 }
 
 }  // namespace
 
 std::int64_t checked_range(const CheckRange& op, std::int64_t value, std::int64_t position) {
   if (value >= 0 && value < op.extent) return value;
-  throw RunError(fmt::format(
-      "{0} is {1}, but indexes a dimension of {2} of extent {3}: positions are from 0 up to {4}\n  help: mend "
-      "the data of {5}; or read 0 there, pad({2}[{5}[...],...], 0)",
-      element_text(op, position), value, op.indexed, op.extent, op.extent - 1, op.tensor));
+  const std::vector<std::int64_t> indices = indices_of(op.shape, position);
+  throw IndexOutOfRange(
+      fmt::format("{0}[{1}] is {2}, but indexes a dimension of {3} of extent {4}: positions are from 0 up to {5}\n"
+                  "  help: mend the data of {0}; or read 0 there: write pad({3}[...], 0) in place of {3}[...]",
+                  op.tensor, fmt::join(indices, ","), value, op.indexed, op.extent, op.extent - 1),
+      op.tensor, indices);
 }
 
 Number as_type(DType type, Number value) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,8 +21,17 @@ Number as_type(DType type, Number value);
 /// Whether it is anything but 0.
 bool is_true(Number value);
 
-/// The value, if it is from 0 up to, but not including, op.extent. Else throws RunError, which names it and where it
-/// stands.
+/// An element of `tensor`, the one at `indices`, is no position of what it indexes.
+class IndexOutOfRange : public RunError {
+ public:
+  IndexOutOfRange(const std::string& message, std::string whose, std::vector<std::int64_t> where)
+      : RunError(message), tensor(std::move(whose)), indices(std::move(where)) {}
+  std::string tensor;
+  std::vector<std::int64_t> indices;
+};
+
+/// The value, if it is from 0 up to, but not including, op.extent. Else throws IndexOutOfRange, which names it and
+/// where it stands.
 std::int64_t checked_range(const CheckRange& op, std::int64_t value, std::int64_t position);
 
 /// Takes what a step pops off the stack and gives what it pushes. `LeafValues` has the values of operands, labels and

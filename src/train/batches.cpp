@@ -90,6 +90,7 @@ void BatchReader::read(const std::stop_token& stop) {
 }
 
 InputSources BatchReader::next() {
+  taken_ = batches_[next_++];
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !ready_.empty(); });
   const std::variant<InputSources, std::exception_ptr> made = std::move(ready_.front());

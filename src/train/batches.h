@@ -33,12 +33,16 @@ class BatchReader {
 
   /// The next batch, waiting for it if need be; as often as there are batches. Throws what `assemble` does.
   InputSources next();
+  /// The samples of that one.
+  const Batch& taken() const { return taken_; }
 
  private:
   void read(const std::stop_token& stop);
 
   const Feeds& feeds_;
   std::vector<Batch> batches_;
+  std::size_t next_ = 0;
+  Batch taken_;
   std::deque<std::variant<InputSources, std::exception_ptr>> ready_;
   std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -75,7 +75,8 @@ void check_same(const std::string& path, const TrainIdentity& now, const TrainId
                : fmt::format("it was trained by {} sites on their own, not {}", then.sites, now.sites));
   if (now.program != then.program)
     refuse(
-        "it is of another program, or of one with other extents or options of training\n"
+        "it is of another program, or of one with other extents, scalars or options of training (--dim, --scalar, "
+        "--report, --keep-last, --hold-out, --local-steps, --subnets)\n"
         "  help: `einrel run --load` takes states from it");
 }
 
@@ -103,12 +104,12 @@ Checkpoints::Checkpoints(const std::string& folder, bool goes_on, const TrainIde
   agree(job, [&] {
     if (job.rank != 0) return;
     std::error_code error;
+    if (fs::exists(folder, error) && !fs::is_directory(folder, error))
+      throw UserError(fmt::format("--save {}: it is a file, not a folder", printable(folder)));
     fs::create_directory(folder, error);
     if (error) {
       throw UserError(fmt::format("--save {}: cannot make the folder: {}", printable(folder), error.message()));
     }
-    if (!fs::is_directory(folder, error))
-      throw UserError(fmt::format("--save {}: it is a file, not a folder", printable(folder)));
     const std::vector<std::string> there = checkpoints_in(folder);
     if (!there.empty() && !goes_on) {
       throw UserError(
@@ -141,8 +142,13 @@ std::optional<std::string> Checkpoints::last() const {
 
 Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
   const std::vector<std::string> there = checkpoints_in(folder);
-  if (there.empty())
-    throw UserError(fmt::format("--resume {}: there is no checkpoint in it (step-*.safetensors)", printable(folder)));
+  if (there.empty()) {
+    std::error_code unseen;
+    const char* const reason = fs::is_directory(folder, unseen) ? "there is no checkpoint in it (step-*.safetensors)"
+                               : fs::exists(folder, unseen)     ? "it is a file; name the folder that --save wrote to"
+                                                                : "there is no such folder";
+    throw UserError(fmt::format("--resume {}: {}", printable(folder), reason));
+  }
   Resumed resumed{there.back(), {}};
   TrainIdentity then;
   try {
@@ -160,7 +166,8 @@ Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
     if (at.epoch < 0 || at.step < 0 || at.epoch > most || at.step > most || at.bytes < 0)
       throw UserError(printable(resumed.path) + " says that a number of epochs or steps was done which cannot be");
   } catch (const UserError& error) {
-    if (there.size() < 2) throw;
+    if (there.size() < 2)
+      throw UserError(fmt::format("{}\n  help: no older one is there; leave --resume out to begin anew", error.what()));
     throw UserError(fmt::format("{}\n  help: {} is the one before it; remove the newer one to resume from there",
                                 error.what(), printable(there[there.size() - 2])));
   }

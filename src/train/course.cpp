@@ -56,10 +56,25 @@ std::vector<std::string> read_by(const TrainRequest& request) {
   return files;
 }
 
+void note_left_out(const TrainRequest& request, const TrainData& data,
+                   const std::function<void(const std::string&)>& note) {
+  const std::int64_t together = request.batch * (request.local ? request.local->sites : 1);
+  const auto left_out = static_cast<std::int64_t>(data.training.size()) % together;
+  if (left_out == 0 || request.keep_last) return;
+  const std::string samples =
+      fmt::format("each epoch leaves out {} that {}", counted(static_cast<std::size_t>(left_out), "sample"),
+                  left_out == 1 ? "makes" : "make");
+  if (request.local)
+    note(fmt::format("{} no whole batch for each of {}", samples,
+                     counted(static_cast<std::size_t>(request.local->sites), "site")));
+  else
+    note(fmt::format("{} no whole batch; --keep-last takes {}", samples, left_out == 1 ? "it" : "them"));
+}
+
 }  // namespace
 
 Course::Course(const TrainRequest& request, const TrainListener& listener, std::vector<std::string> names,
-               bool has_test, const TrainIdentity& identity, Position position, const Job& job)
+               const TrainData& data, const TrainIdentity& identity, Position position, const Job& job)
     : request_(request), listener_(listener), job_(job), names_(std::move(names)), position_(std::move(position)) {
   position_.sums.resize(names_.size(), 0);
   report_.names = names_;
@@ -69,8 +84,10 @@ Course::Course(const TrainRequest& request, const TrainListener& listener, std::
     checkpoints_.emplace(*request.save, goes_on, identity, job);
   }
   agree(job, [&] {
-    if (job.rank == 0 && request.log) log_.emplace(*request.log, names_, has_test, position_.epoch, read_by(request));
+    if (job.rank == 0 && request.log)
+      log_.emplace(*request.log, names_, !data.test.empty(), position_.epoch, read_by(request));
   });
+  if (job.rank == 0 && listener.note) note_left_out(request, data, listener.note);
   if (job.rank == 0 && listener.begin) listener.begin(names_);
 }
 
@@ -156,13 +173,17 @@ void Course::save_if_due(std::int64_t steps_before, std::int64_t steps_done, con
 
 TrainReport Course::finish(std::int64_t steps_done, const Checkpoints::Write& write) {
   report_.steps = steps_done;
-  if (checkpoints_) {
-    if (saved_ != steps_done) checkpoints_->save(steps_done, position_, write);
-    report_.saved = checkpoints_->last();
+  try {
+    if (checkpoints_ && saved_ != steps_done) checkpoints_->save(steps_done, position_, write);
+    agree(job_, [&] {
+      if (log_error_) throw RunError(fmt::format("the log is not complete: {}", *log_error_));
+    });
+  } catch (const UserError& error) {  // somebody removed the folder meanwhile, say
+    report_.unwritten = std::make_exception_ptr(RunError(error.what()));
+  } catch (...) {  // RunError, or of another rank
+    report_.unwritten = std::current_exception();
   }
-  agree(job_, [&] {
-    if (log_error_) throw RunError(fmt::format("the log is not complete: {}", *log_error_));
-  });
+  if (checkpoints_) report_.saved = checkpoints_->last();
   return std::move(report_);
 }
 

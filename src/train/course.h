@@ -35,8 +35,8 @@ class Course {
  public:
   using Evaluate = std::function<std::vector<double>()>;
 
-  Course(const TrainRequest& request, const TrainListener& listener, std::vector<std::string> names, bool has_test,
-         const TrainIdentity& identity, Position position, const Job& job);
+  Course(const TrainRequest& request, const TrainListener& listener, std::vector<std::string> names,
+         const TrainData& data, const TrainIdentity& identity, Position position, const Job& job);
 
   const Position& position() const { return position_; }
   const std::vector<std::string>& names() const { return names_; }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "einsum/vertex_facts.h"
 #include "train/collected.h"
+#include "train/sample_uses.h"
 
 namespace einrel {
 namespace {
@@ -24,60 +25,15 @@ EinGraph without_steps(EinGraph graph, const std::vector<std::string>& outputs) 
   return graph;
 }
 
-/// Of the dimensions of what a vertex reads, those that stand for samples; gives its own.
-struct SampleDimensions {
-  const Vertex& vertex;
-  const std::vector<std::vector<bool>>& known;
-
-  std::vector<bool> operator()(const Input& /*input*/) const { return std::vector<bool>(vertex.bound.size(), false); }
-  std::vector<bool> operator()(const EinSum& einsum) const {
-    std::vector<bool> labels(einsum.labels.size(), false);
-    for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
-      for (std::size_t d = 0; d < einsum.operands[i].indices.size(); ++d) {
-        if (!known[vertex.inputs[i].index][d]) continue;
-        for (const IndexTerm& term : einsum.operands[i].indices[d].terms) labels[term.label] = true;
-      }
-    }
-    std::vector<bool> dimensions;
-    for (const std::size_t label : einsum.output) dimensions.push_back(labels[label]);
-    return dimensions;
-  }
-  std::vector<bool> operator()(const View& view) const {
-    std::vector<bool> labels(view.labels.size(), false);
-    for (std::size_t d = 0; d < view.from.size(); ++d) {
-      for (const std::size_t label : view.from[d]) labels[label] = known[vertex.inputs[0].index][d];
-    }
-    std::vector<bool> dimensions;
-    for (const std::vector<std::size_t>& group : view.to)
-      dimensions.push_back(std::any_of(group.begin(), group.end(), [&](std::size_t label) { return labels[label]; }));
-    return dimensions;
-  }
-  std::vector<bool> operator()(const Opaque& opaque) const {
-    std::vector<bool> labels(opaque.labels.size(), false);
-    for (std::size_t d = 0; d < opaque.operand.size(); ++d)
-      labels[opaque.operand[d]] = known[vertex.inputs[0].index][d];
-    return labels;
-  }
-};
-
 /// Tensors that are computed from samples, and have no dimension of them, but are read by some that have.
 std::vector<std::string> statistics_of(const EinGraph& graph, const Feeds& feeds) {
-  std::vector<std::vector<bool>> samples;
-  std::vector<bool> depends(graph.vertices.size(), false);
+  const std::vector<SampleUse> uses = sample_uses(graph, feeds);
   std::set<std::size_t> statistics;
-  const auto has_samples = [&](std::size_t v) { return std::count(samples[v].begin(), samples[v].end(), true) > 0; };
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const Vertex& vertex = graph.vertices[v];
-    samples.push_back(std::visit(SampleDimensions{vertex, samples}, vertex.op));
-    for (const Feed& feed : feeds.feeds) {
-      if (!is_input(vertex) || vertex.name != feed.name) continue;
-      samples[v][feed.batch] = true;
-      depends[v] = true;
-    }
-    for (const VertexId input : vertex.inputs) depends[v] = depends[v] || depends[input.index];
-    if (!has_samples(v)) continue;
-    for (const VertexId input : vertex.inputs) {
-      if (depends[input.index] && !has_samples(input.index)) statistics.insert(input.index);
+    if (!uses[v].has_samples()) continue;
+    for (const VertexId input : graph.vertices[v].inputs) {
+      const SampleUse& use = uses[input.index];
+      if (!use.feeds.empty() && !use.has_samples()) statistics.insert(input.index);
     }
   }
   std::vector<std::string> names;
@@ -147,7 +103,7 @@ InputSources Evaluator::calibrated(const InputSources& sources, std::int64_t ste
   Collected collected(outputs);
   ScalarBindings scalars = calibration_->scalars();
   set_steps_done(scalars, steps_done);
-  calibration_->session().step(all, collected.writers(), scalars);
+  calibration_->step(all, collected.writers(), scalars, {}, training_, statistics_);
   const std::vector<Tensor> values = on_all_ranks(outputs, collected.take(job_), job_);
   InputSources statistics;
   for (std::size_t o = 0; o < outputs.size(); ++o) statistics[outputs[o].name] = values[o];
@@ -187,8 +143,8 @@ std::vector<double> Evaluator::run(const InputSources& states, std::int64_t step
         sums[i] += values[i].front() * static_cast<double>(size);
       return true;
     };
-    program.session().step(all, writers_for(program.tasks(), names_, collected), scalars,
-                           {.count = end - from, .feed = feed, .after = after});
+    program.step(all, writers_for(program.tasks(), names_, collected), scalars,
+                 {.count = end - from, .feed = feed, .after = after}, feeds_, reader.taken());
     from = end;
   }
   for (double& sum : sums) sum /= static_cast<double>(samples_.size());

@@ -56,6 +56,19 @@ const DeclaredInput& input_named(const std::string& name, const std::vector<Decl
                               !near.empty() ? near : fmt::format("its inputs are {}", fmt::join(names, ", "))));
 }
 
+bool has_label(const DeclaredInput& input, const std::string& label) {
+  return std::find(input.labels.begin(), input.labels.end(), label) != input.labels.end();
+}
+
+void check_label(const std::vector<DeclaredInput>& inputs, const std::string& batch_label) {
+  if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return has_label(input, batch_label); }))
+    return;
+  std::vector<std::string> declarations;
+  for (const DeclaredInput& input : inputs) declarations.push_back(labelled(input));
+  throw UserError(fmt::format("no input has the batch label '{}'; the inputs are {}", printable(batch_label),
+                              fmt::join(declarations, ", ")));
+}
+
 std::size_t batch_dimension(const DeclaredInput& input, const std::string& label, const std::string& option) {
   const auto count = std::count(input.labels.begin(), input.labels.end(), label);
   if (count == 0) {
@@ -109,6 +122,7 @@ StoredTensor stored(std::string name, const Tensor& tensor) {
 
 Feeds open_feeds(const FeedSources& sources, const std::vector<DeclaredInput>& inputs, const std::string& batch_label,
                  const std::string& option, const InflateFolder& folder) {
+  check_label(inputs, batch_label);
   Feeds all;
   for (const auto& [name, source] : sources) {
     const DeclaredInput& input = input_named(name, inputs, option);
@@ -117,28 +131,21 @@ Feeds open_feeds(const FeedSources& sources, const std::vector<DeclaredInput>& i
     check_feed(feed, input, option);
     all.feeds.push_back(std::move(feed));
   }
-  bool has_label = false;
   for (const DeclaredInput& input : inputs) {
-    if (std::find(input.labels.begin(), input.labels.end(), batch_label) == input.labels.end()) continue;
-    has_label = true;
+    if (!has_label(input, batch_label)) continue;
     const auto fed = [&](const Feed& feed) { return feed.name == input.name; };
     if (std::any_of(all.feeds.begin(), all.feeds.end(), fed)) continue;
     throw UserError(
         fmt::format("no samples for {}; give them with {} {}=FILE", declaration_of(input), option, input.name));
   }
-  if (!has_label) {
-    std::vector<std::string> declarations;
-    for (const DeclaredInput& input : inputs) declarations.push_back(labelled(input));
-    throw UserError(fmt::format("no input has the batch label '{}'; the inputs are {}", printable(batch_label),
-                                fmt::join(declarations, ", ")));
-  }
   const Feed& first = all.feeds.front();
   all.samples = samples_of(first);
   for (const Feed& feed : all.feeds) {
     if (samples_of(feed) == all.samples) continue;
-    throw UserError(fmt::format("{} has {}, but {} has {}; all of {} have to have the same samples", first.file.name,
-                                counted(static_cast<std::size_t>(all.samples), "sample"), feed.file.name,
-                                samples_of(feed), option));
+    throw UserError(
+        fmt::format("{} has {}, but {} has {}: their shapes are {} and {}; all of {} have to have the same samples",
+                    first.file.name, counted(static_cast<std::size_t>(all.samples), "sample"), feed.file.name,
+                    samples_of(feed), to_string(first.file.shape), to_string(feed.file.shape), option));
   }
   if (all.samples == 0) throw UserError(fmt::format("{} holds no samples", first.file.name));
   return all;

@@ -77,8 +77,7 @@ class Locally {
     if (job.rank == 0 && !data.test.empty())
       evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_, nullptr,
                          Job{});
-    course_.emplace(request, listener, names_, !data.test.empty(), identity_,
-                    resumed_ ? resumed_->position : Position{}, job);
+    course_.emplace(request, listener, names_, data, identity_, resumed_ ? resumed_->position : Position{}, job);
     if (resumed_) steps_done_ = course_->position().epoch * steps_of_epoch_ + course_->position().step;
   }
 
@@ -190,12 +189,13 @@ class Locally {
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i].front();
       return true;
     };
-    program.session().step(all, writers_for(program.tasks(), names_, collected), program.scalars(),
-                           {.count = count,
-                            .states = &states,
-                            .stop = request_.stop,
-                            .feed = [&] { return std::exchange(is_first, false) ? InputSources{} : reader.next(); },
-                            .after = after});
+    program.step(all, writers_for(program.tasks(), names_, collected), program.scalars(),
+                 {.count = count,
+                  .states = &states,
+                  .stop = request_.stop,
+                  .feed = [&] { return std::exchange(is_first, false) ? InputSources{} : reader.next(); },
+                  .after = after},
+                 data_.feeds, reader.taken());
     States trained;
     for (std::size_t s = 0; s < program.tasks().states.size(); ++s)
       trained[program.tasks().states[s].type.name] = std::get<Tensor>(states[s].now());

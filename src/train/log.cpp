@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -20,6 +21,8 @@ namespace {
 
 constexpr std::string_view log_extension = ".csv";
 constexpr std::size_t fixed_columns = 5;
+constexpr std::size_t whole_columns = 2;  // epoch and steps, the first ones
+constexpr std::size_t bytes_column = 4;   // may be more than a double can say
 
 std::string curve_path(const std::string& log) { return log.substr(0, log.size() - log_extension.size()) + ".svg"; }
 
@@ -118,15 +121,34 @@ TrainLog::TrainLog(std::string path, std::vector<std::string> names, bool has_te
   check_replaceable(curve_path(path_));
   std::error_code unseen;
   if (done == 0 || !std::filesystem::exists(path_, unseen)) return;
-  const Tensor table = parse_csv(map_file(path_), "", DType::f64);
+  const auto file = map_file(path_);
+  const Tensor table = parse_csv(file, "", DType::f64);
   if (table.shape()[1].value() != static_cast<std::int64_t>(columns_.size())) {
     throw UserError(fmt::format("--log {}: it has {} columns, but this training has {}; name another file",
                                 printable(path_), table.shape()[1].value(), columns_.size()));
   }
   const std::vector<double> values = values_of(table);
-  for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(columns_.size())) {
-    if (*row <= static_cast<double>(done)) rows_.emplace_back(row, row + static_cast<std::ptrdiff_t>(columns_.size()));
+  const Tensor bytes = parse_csv(file, std::to_string(bytes_column + 1), DType::i64);
+  for (std::int64_t r = 0; r < bytes.count(); ++r) {
+    const auto row = values.begin() + r * static_cast<std::ptrdiff_t>(columns_.size());
+    if (*row > static_cast<double>(done)) continue;
+    std::int64_t exact = 0;
+    std::memcpy(&exact, bytes.data() + r * static_cast<std::int64_t>(sizeof(exact)), sizeof(exact));
+    append({row, row + static_cast<std::ptrdiff_t>(columns_.size())}, exact);
   }
+}
+
+void TrainLog::append(std::vector<double> row, std::int64_t bytes) {
+  std::string line;
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    line += c == 0 ? "" : ",";
+    if (c == bytes_column)
+      line += fmt::format("{}", bytes);
+    else
+      line += c < whole_columns ? fmt::format("{:.0f}", row[c]) : fmt::format("{:.9g}", row[c]);
+  }
+  lines_.push_back(std::move(line));
+  rows_.push_back(std::move(row));
 }
 
 void TrainLog::add(const EpochReport& epoch) {
@@ -134,10 +156,8 @@ void TrainLog::add(const EpochReport& epoch) {
                           epoch.samples_per_second, static_cast<double>(epoch.bytes)};
   row.insert(row.end(), epoch.training.begin(), epoch.training.end());
   row.insert(row.end(), epoch.test.begin(), epoch.test.end());
-  rows_.push_back(std::move(row));
-  std::string text = fmt::format("{}\n", fmt::join(columns_, ","));
-  for (const std::vector<double>& values : rows_) text += fmt::format("{:.9g}\n", fmt::join(values, ","));
-  write_text(path_, text);
+  append(std::move(row), epoch.bytes);
+  write_text(path_, fmt::format("{}\n{}\n", fmt::join(columns_, ","), fmt::join(lines_, "\n")));
   write_text(curve_path(path_), curve_svg(columns_, rows_));
 }
 

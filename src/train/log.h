@@ -19,9 +19,12 @@ class TrainLog {
   void add(const EpochReport& epoch);
 
  private:
+  void append(std::vector<double> row, std::int64_t bytes);
+
   std::string path_;
   std::vector<std::string> columns_;
-  std::vector<std::vector<double>> rows_;
+  std::vector<std::string> lines_;         ///< rows as they are written
+  std::vector<std::vector<double>> rows_;  ///< the same as they are drawn
 };
 
 /// Curves over the epochs, a picture for each name that is reported, training and test in it.

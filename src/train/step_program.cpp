@@ -16,6 +16,7 @@
 #include "engine/recompute.h"
 #include "engine/scalars.h"
 #include "engine/stored_input.h"
+#include "train/sample_uses.h"
 
 namespace einrel {
 
@@ -111,6 +112,11 @@ ChosenPlan whole(const Compiled& compiled, const TrainRequest& request) {
 StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, bool by_plan, const StepProgram* beside,
                          const Job& job)
     : request_(request), job_(job) {
+  if (job.on_failure) {
+    job_.on_failure = [doing = doing_, end = job.on_failure](const std::exception_ptr& error, const Job& ended) {
+      end(doing->named(error), ended);
+    };
+  }
   scalars_ = bind_scalars(compiled.graph.scalars, request.scalars);
   if (by_plan) {
     run_ = beside != nullptr ? beside->run_ : request.plan(compiled);
@@ -118,6 +124,7 @@ StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, bool by
     if (beside != nullptr) run_->given = given_beside(compiled, *beside);
   }
   compiled_ = std::make_unique<const Compiled>(std::move(compiled));
+  doing_->graph = &compiled_->graph;
   if (by_plan) {
     chosen_ = std::make_unique<const ChosenPlan>(choose_plan(*compiled_, *run_, request.source, job));
     resources_ = resources_of(*chosen_, request.spill,
@@ -127,6 +134,26 @@ StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, bool by
     resources_.threads = request.threads;
   }
   session_ = std::make_unique<Session>(chosen_->tasks, resources_, job_);
+}
+
+std::exception_ptr StepProgram::Doing::named(const std::exception_ptr& error) const {
+  return batch != nullptr ? naming_sample(error, *graph, *feeds, *batch) : error;
+}
+
+PlanRunReport StepProgram::step(const InputSources& sources, std::vector<OutputWriter> writers,
+                                const ScalarBindings& scalars, const StepsAsked& asked, const Feeds& feeds,
+                                const Batch& batch) {
+  doing_->feeds = &feeds;
+  doing_->batch = &batch;
+  try {
+    PlanRunReport report = session_->step(sources, std::move(writers), scalars, asked);
+    doing_->batch = nullptr;
+    return report;
+  } catch (...) {
+    const std::exception_ptr named = doing_->named(std::current_exception());
+    doing_->batch = nullptr;
+    std::rethrow_exception(named);
+  }
 }
 
 std::optional<Plan> StepProgram::given_beside(const Compiled& compiled, const StepProgram& beside) const {

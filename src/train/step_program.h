@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "engine/choose_plan.h"
 #include "engine/kept_states.h"
 #include "engine/session.h"
+#include "train/batches.h"
 #include "train/train.h"
 
 namespace einrel {
@@ -36,7 +38,10 @@ class StepProgram {
 
   const Compiled& compiled() const { return *compiled_; }
   const PlannedTasks& tasks() const { return chosen_->tasks; }
-  Session& session() { return *session_; }
+  /// Session::step, on batches of `feeds`, of which `batch` is always the one under way: an index out of range says
+  /// which sample it comes from.
+  PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
+                     const StepsAsked& asked, const Feeds& feeds, const Batch& batch);
   const ScalarBindings& scalars() const { return scalars_; }
   /// Room for its states, without values.
   KeptStates states() const;
@@ -44,11 +49,20 @@ class StepProgram {
   KeptStates fresh_states(const InputSources& sources) const;
 
  private:
+  /// What is under way, also for the threads that end a job.
+  struct Doing {
+    const EinGraph* graph = nullptr;
+    const Feeds* feeds = nullptr;
+    const Batch* batch = nullptr;
+    std::exception_ptr named(const std::exception_ptr& error) const;
+  };
+
   /// On ranks, which keep their parts of states.
   std::optional<Plan> given_beside(const Compiled& compiled, const StepProgram& beside) const;
 
   const TrainRequest& request_;
   std::optional<RunRequest> run_;  ///< what its plan was asked for, unless it runs whole
+  std::shared_ptr<Doing> doing_ = std::make_shared<Doing>();
   Job job_;
   ScalarBindings scalars_;
   std::unique_ptr<const Compiled> compiled_;

@@ -153,7 +153,7 @@ std::int64_t extent_of(const std::string& label, const EinGraph& graph) {
   }
   const std::vector<std::string> names(known.begin(), known.end());
   const std::string near = did_you_mean(label, names);
-  throw UserError(fmt::format("--subnets {}: the program has no label of that name; {}", printable(label),
+  throw UserError(fmt::format("--subnets {0}: the program has no label '{0}'; {1}", printable(label),
                               near.empty() ? fmt::format("its labels are {}", fmt::join(names, ", ")) : near));
 }
 
@@ -227,7 +227,7 @@ Subnets find_subnets(const TrainRequest& request, const Feeds& feeds, const Chec
   }
   for (const std::string& label : request.local->subnets) {
     if (std::find(subnets.labels.begin(), subnets.labels.end(), label) != subnets.labels.end())
-      refuse(label, "it is named twice");
+      refuse(label, "it is named twice; name each label once");
     const std::int64_t extent = extent_of(label, graph);
     check_label(request, checked, label);
     if (extent < request.local->sites)

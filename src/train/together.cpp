@@ -30,8 +30,7 @@ class Together {
                          is_by_plan() ? &*program_ : nullptr, job);
     }
     states_.emplace(first_states());
-    course_.emplace(request, listener, names_, !data.test.empty(), identity_,
-                    resumed_ ? resumed_->position : Position{}, job);
+    course_.emplace(request, listener, names_, data, identity_, resumed_ ? resumed_->position : Position{}, job);
   }
 
   TrainReport run() {
@@ -140,9 +139,10 @@ class Together {
       return true;
     };
     course_->start_clock();
-    const PlanRunReport report = program.session().step(
-        all, writers_for(program.tasks(), names_, collected), program.scalars(),
-        {.count = count, .states = &*states_, .stop = request_.stop, .feed = feed, .after = after});
+    const PlanRunReport report =
+        program.step(all, writers_for(program.tasks(), names_, collected), program.scalars(),
+                     {.count = count, .states = &*states_, .stop = request_.stop, .feed = feed, .after = after},
+                     data_.feeds, reader.taken());
     course_->stop_clock();
     course_->received(report.moved() * static_cast<std::int64_t>(report.runs.size()));
     return report.is_last;

@@ -37,7 +37,19 @@ void check_test_feeds(const Feeds& training, const Feeds& test, const std::strin
   }
 }
 
+/// Throws UserError where an input is given twice.
+void check_given_once(const TrainRequest& request) {
+  for (const auto& [name, source] : request.feeds) {
+    if (request.inputs.count(name) == 0) continue;
+    throw UserError(fmt::format(
+        "--in {0}=... and --feed {0}=... both bind '{0}': --feed brings samples, --in what is the same for all "
+        "of them; leave one out",
+        printable(name)));
+  }
+}
+
 TrainData open_data(const TrainRequest& request, const std::vector<DeclaredInput>& inputs) {
+  check_given_once(request);
   TrainData data;
   data.feeds = open_feeds(request.feeds, inputs, request.batch_label, "--feed", request.inflate);
   data.training = all_of(data.feeds.samples);
@@ -92,12 +104,6 @@ TrainReport train(TrainRequest request, const TrainListener& listener, const Job
     checked = check_for(request, data.feeds, request.batch);
     check_program(request, *checked);
   });
-  const auto left_out = static_cast<std::int64_t>(data.training.size()) % request.batch;
-  if (left_out != 0 && !request.keep_last && job.rank == 0 && listener.note) {
-    listener.note(fmt::format("each epoch leaves out {} that {} no whole batch; --keep-last takes {}",
-                              counted(static_cast<std::size_t>(left_out), "sample"), left_out == 1 ? "makes" : "make",
-                              left_out == 1 ? "it" : "them"));
-  }
   return (request.local ? train_locally : train_together)(request, listener, data, *checked, job);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
@@ -93,11 +94,13 @@ struct TrainReport {
   bool is_held = false;                  ///< `until` ended it
   std::optional<std::string> saved;      ///< the last checkpoint
   std::map<std::string, Tensor> states;  ///< in one process; nothing on ranks, which keep parts
+  std::exception_ptr unwritten;          ///< RunError: why the last checkpoint or row of the log is not there
 };
 
 /// Trains, on all ranks of a job. Throws UserError for what is wrong with program, feeds and options, before the first
-/// step; at the step where a sample is not a number; RunError as Session::step does, and when the last checkpoint
-/// cannot be written: what fails before is noted, and training goes on.
+/// step; at the step where a sample is not a number; RunError as Session::step does. What cannot be written is noted,
+/// and training goes on; of the last checkpoint and row of the log the report says it, for callers to throw on all
+/// ranks when they have told the rest.
 TrainReport train(TrainRequest request, const TrainListener& listener, const Job& job);
 
 }  // namespace einrel

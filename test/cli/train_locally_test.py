@@ -206,12 +206,16 @@ class Locally(TrainTest):
             refuse("h", "'h'", use, program=named)
         refuse("f", "'f'", "input X[b,f]")
         refuse("b", "'b'", "input Y[b]")
-        refuse("k", "no label of that name")
+        refuse("k", "no label 'k'", "its labels are b, f, h, l")
+        refuse("hh", "no label 'hh'", "did you mean 'h'?")
         refuse("h", "'h'", "number", "'m'", program=number)
         refuse("h", "'h'", "window", "'G'", program=window)
         refuse("d", "'d'", "window", program=window)
         refuse("l", "'l'", "number", "'loss_1'")
-        refuse("h,h", "'h'", "twice")
+        for twice in ("h,h", "h, h", " h,h "):
+            refuse(twice, "'h'", "twice", "name each label once")
+        for empty in ("", " ", "h, ", " ,h"):
+            refuse(empty, "--subnets", "a name is empty", "leave --subnets out")
         refuse("h", "16 values", "17 sites", sites="17")
         free = self.text_file("free.ein", LAYERS.replace("output loss", "R[q] = uniform(3)\nr[] = sum[q] R[q]\noutput loss, r")
                               .replace("dims", "dims q=5"))
