@@ -6,7 +6,7 @@ Usage: python3 examples/digits.py COUNT    writes images.npy [COUNT,28,28] and l
 Each is one of ten figures of 3 x 5 squares, some pixels wide and high, somewhere in the image, among noise.
 """
 
-import sys
+import argparse
 
 import numpy as np
 
@@ -24,7 +24,10 @@ def draw(digit, rng):
 
 
 def main():
-    count = int(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, metavar="COUNT")
+    given = parser.parse_args()
+    count = given.count
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 10, count)
     np.save("images.npy", np.array([draw(label, rng) for label in labels]).astype(np.uint8))

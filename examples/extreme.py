@@ -7,13 +7,18 @@ As products in AmazonCat have: a sample is about some labels out of very many, f
 that these labels like.
 """
 
-import sys
+import argparse
 
 import numpy as np
 
 
 def main():
-    count, features, labels = map(int, sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, metavar="COUNT")
+    parser.add_argument("features", type=int, metavar="FEATURES")
+    parser.add_argument("labels", type=int, metavar="LABELS")
+    given = parser.parse_args()
+    count, features, labels = given.count, given.features, given.labels
     rng = np.random.default_rng(1)
     liked = rng.integers(0, features, (labels, 12))
     frequency = 1 / np.arange(1, labels + 1)

@@ -7,7 +7,7 @@ Usage: python3 examples/text.py LENGTH    writes text.txt, and now.npy and after
 The sentences are made by a few rules, so that there is something to learn: spelling, grammar, and who does what.
 """
 
-import sys
+import argparse
 
 import numpy as np
 
@@ -27,7 +27,10 @@ def sentence(rng):
 
 
 def main():
-    length = int(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("length", type=int, metavar="LENGTH")
+    given = parser.parse_args()
+    length = given.length
     rng = np.random.default_rng(1)
     text = ""
     while len(text) < length * PIECE + 1:

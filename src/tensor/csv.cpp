@@ -120,7 +120,9 @@ Columns columns_of(const FileBytes& file, const std::string& asked, const std::v
   if (dots == std::string::npos) return {column_of(file.name, asked, names, count), 1, true};
   const std::size_t first = column_of(file.name, asked.substr(0, dots), names, count);
   const std::size_t last = column_of(file.name, asked.substr(dots + 2), names, count);
-  if (last < first) throw UserError(fmt::format("{}: no column stands from {}", file.name, printable(asked)));
+  if (last < first)
+    throw UserError(fmt::format("{}: no column stands from {}; name the one that stands first before the other",
+                                file.name, printable(asked)));
   return {first, last + 1 - first, false};
 }
 

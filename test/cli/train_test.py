@@ -431,15 +431,18 @@ class Checkpoints(TrainTest):
             save = self.path(f"save{moment}")
             run = subprocess.Popen([einrel_process.PROGRAM, *begin, "1000", "--save", save], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
-            time.sleep(seconds * (0.5 + moment / 50))
+            while not list(pathlib.Path(save).glob("step-*")):  # so that there is one that must stay
+                self.assertIsNone(run.poll())
+                time.sleep(0.001)
+            time.sleep(seconds * moment / 50)
             run.send_signal(signal.SIGKILL)
-            run.wait()
+            self.assertEqual(run.wait(), -signal.SIGKILL)
             einrel_process.cases += 1
-            there = sorted(pathlib.Path(save).glob("step-*")) if os.path.isdir(save) else []
-            if not there:
-                continue
+            there = sorted(pathlib.Path(save).glob("step-*"))
             done = int(there[-1].stem.removeprefix("step-"))
-            np.testing.assert_array_equal(self.states(f"save{moment}")["iteration"], done)
+            states = self.states(f"save{moment}")
+            np.testing.assert_array_equal(states["iteration"], done)
+            self.assertEqual(len(np.unique(states["s"])), 1, "all of it is of one step")
             if moment % 10 == 9:
                 epochs = str(done // 10 + 1)
                 result = self.succeed(*begin, epochs, "--save", save, "--resume", save)
