@@ -145,7 +145,7 @@ Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
   if (there.empty()) {
     std::error_code unseen;
     const char* const reason = fs::is_directory(folder, unseen) ? "there is no checkpoint in it (step-*.safetensors)"
-                               : fs::exists(folder, unseen)     ? "it is a file; name the folder that --save wrote to"
+                               : fs::exists(folder, unseen)     ? "it is a file; name the folder of checkpoints"
                                                                 : "there is no such folder";
     throw UserError(fmt::format("--resume {}: {}", printable(folder), reason));
   }
@@ -167,7 +167,7 @@ Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
       throw UserError(printable(resumed.path) + " says that a number of epochs or steps was done which cannot be");
   } catch (const UserError& error) {
     if (there.size() < 2)
-      throw UserError(fmt::format("{}\n  help: no older one is there; leave --resume out to begin anew", error.what()));
+      throw UserError(fmt::format("{}\n  help: no older one is there; begin anew, without --resume", error.what()));
     throw UserError(fmt::format("{}\n  help: {} is the one before it; remove the newer one to resume from there",
                                 error.what(), printable(there[there.size() - 2])));
   }

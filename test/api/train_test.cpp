@@ -162,7 +162,14 @@ TEST(Train, MessagesNameTheOptionsOfThisInterface) {
   EXPECT_THAT(said({{"X", x}, {"Y", y}}), HasSubstr("hold_out=0.001 of 64 samples"));
   options.hold_out.reset();
   options.resume = "/nowhere";
-  EXPECT_THAT(said({{"X", x}, {"Y", y}}), HasSubstr("resume=/nowhere: there is no checkpoint"));
+  EXPECT_THAT(said({{"X", x}, {"Y", y}}), HasSubstr("resume=/nowhere: there is no such folder"));
+  options.resume.reset();
+  options.inputs.insert({"X", x});
+  EXPECT_THAT(said({{"X", x}, {"Y", y}}), HasSubstr("inputs['X'] and feeds['X'] both bind 'X'"));
+  options.inputs.clear();
+  options.local_steps = 1;
+  options.subnets = {""};
+  EXPECT_THAT(said({{"X", x}, {"Y", y}}), HasSubstr("the program has no label ''"));
 }
 
 TEST(Train, WhatDoesNotFitIsSaid) {

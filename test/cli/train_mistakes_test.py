@@ -258,7 +258,7 @@ class Resumed(TrainTest):
         (newest,) = pathlib.Path(save).iterdir()
         self.refuse(1, *begin, "--resume", newest, mentions=[newest.name, "it is a file"])
         newest.write_bytes(newest.read_bytes()[:-20])
-        self.refuse(1, *begin, "--resume", save, mentions=[newest.name, "no older one", "leave --resume out"])
+        self.refuse(1, *begin, "--resume", save, mentions=[newest.name, "no older one", "begin anew, without --resume"])
 
     def test_numbers_of_a_log_are_exact(self):
         """Bytes beyond what a double, or nine digits, can say, in what was done before and in what goes on."""
