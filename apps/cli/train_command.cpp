@@ -108,6 +108,9 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   if (request.hold_out && !request.test.empty())
     throw UserError("--test brings samples to test on, and --hold-out takes some of those to train on; leave one out");
   for (const auto& [name, file] : parse_assignments("--in", arguments.inputs)) {
+    if (is_table(file))
+      throw UserError(
+          fmt::format("--in {}={}: tables are read by --feed only; save it as .npy", printable(name), printable(file)));
     request.inputs[name] = open_tensor(parse_file_ref(file), request.inflate);
     request.files.push_back(parse_file_ref(file).path);
   }

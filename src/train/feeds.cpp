@@ -37,12 +37,17 @@ std::optional<TableRef> table_in(const std::string& text) {
   return TableRef{text.substr(0, end + extension.size()), text.substr(end + extension.size() + 1)};
 }
 
-StoredTensor open_source(const std::string& name, const FeedSource& source, DType dtype, const InflateFolder& folder) {
-  if (const auto* const tensor = std::get_if<Tensor>(&source)) return stored(fmt::format("'{}'", name), *tensor);
+StoredTensor open_source(const DeclaredInput& input, const FeedSource& source, const InflateFolder& folder) {
+  if (const auto* const tensor = std::get_if<Tensor>(&source)) return stored(fmt::format("'{}'", input.name), *tensor);
   const auto& text = std::get<std::string>(source);
   const std::optional<TableRef> table = table_in(text);
   if (!table) return open_tensor(parse_file_ref(text), folder);
-  return stored(printable(text), parse_csv(map_file(table->path), table->columns, dtype));
+  const FileBytes file = map_file(table->path);
+  try {
+    return stored(printable(text), parse_csv(file, table->columns, input.dtype));
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("{}\n  help: it is read as {}", error.what(), declaration_of(input)));
+  }
 }
 
 const DeclaredInput& input_named(const std::string& name, const std::vector<DeclaredInput>& inputs,
@@ -102,6 +107,8 @@ std::int64_t samples_of(const Feed& feed) { return feed.file.shape[feed.batch].v
 
 }  // namespace
 
+bool is_table(const std::string& source) { return table_in(source).has_value(); }
+
 std::vector<std::string> paths_of(const FeedSources& sources) {
   std::vector<std::string> paths;
   for (const auto& [name, source] : sources) {
@@ -127,7 +134,7 @@ Feeds open_feeds(const FeedSources& sources, const std::vector<DeclaredInput>& i
   for (const auto& [name, source] : sources) {
     const DeclaredInput& input = input_named(name, inputs, option);
     Feed feed{name, input.dtype, {}, batch_dimension(input, batch_label, option)};
-    feed.file = open_source(name, source, input.dtype, folder);
+    feed.file = open_source(input, source, folder);
     check_feed(feed, input, option);
     all.feeds.push_back(std::move(feed));
   }

@@ -31,6 +31,9 @@ struct Feeds {
   std::int64_t samples = 0;
 };
 
+/// Whether a source is FILE.csv or FILE.csv:COLUMNS.
+bool is_table(const std::string& source);
+
 /// The files among them.
 std::vector<std::string> paths_of(const FeedSources& sources);
 

@@ -113,6 +113,11 @@ class Refused(TrainTest):
                 self.refuse_training("--batch", "b=1", feeds=["--feed", f"X={table}", *self.feeds[2:]], mentions=mentions)
         table = self.text_file("bad.csv", "a,b\n1,2\n")
         self.refuse_training("--batch", "b=1", feeds=["--feed", f"X={table}:c", *self.feeds[2:]], mentions=["'c'", "2 columns"])
+        whole = self.text_file("whole.ein", PROGRAM.replace("Y[b] : i64, X[b,f]", "Y[b], X[b,f] : i64"))  # X, too
+        table = self.text_file("bad.csv", "1,2,3,4,5,6\n1,2,3,4,5,6.5\n")
+        self.refuse_training("--batch", "b=1", program=whole, feeds=["--feed", f"X={table}", *self.feeds[2:]],
+                             mentions=["'6.5' is no whole number", "it is read as input X[b,f] : i64"])
+        self.refuse_training("--batch", "b=10", "--in", f"Q={table}:1", mentions=["--in Q=", "--feed only", ".npy"])
         table = self.text_file("bad.csv", "1.5\n2\n")
         self.refuse_training("--batch", "b=1", feeds=[*self.feeds[:2], "--feed", f"Y={table}:1"],
                              mentions=["'1.5'", "whole number"])
