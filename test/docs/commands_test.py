@@ -29,6 +29,8 @@ NOT_RUN = [
     (r"tools/check-python.*", "it needs PyPI; ./check runs it"),
     (r"tools/format", "it needs git; ./check runs it"),
     (r"tools/tidy.*", "minutes; ./check runs it"),
+    (r"sudo apt install dataset-fashion-mnist", "it installs"),
+    (r"einrel train .*=\$F/.*", "minutes, and it needs that package"),
     (r"bench/.*", "minutes, and only for a quiet machine"),
     (r"tools/planning-tables .*", "docs.planning_tables runs it"),
     (r"mpirun .*--hostfile .*", "it needs several machines"),
