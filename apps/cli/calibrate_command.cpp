@@ -2,8 +2,10 @@
 #include <optional>
 
 #include "arguments.h"
+#include "base/error.h"
 #include "base/guard.h"
 #include "commands.h"
+#include "engine/calibrate_database.h"
 #include "engine/keep_calibrated.h"
 #include "execution.h"
 #include "output.h"
@@ -26,14 +28,27 @@ void calibrate_here(const std::string& given_threads) {
   mpi.run([&](const Job& job) { calibrate_on(job, given_threads); });
 }
 
+void calibrate_database(const std::string& url, bool has_threads) {
+  if (has_threads) throw UserError("--threads does not go with --database, which computes as it does in a run");
+  if (name_in_job()) throw UserError("--database is measured by one process; start it without mpirun");
+  print(keep_calibrated_database(url) + "\n");
+}
+
 }  // namespace
 
 void add_calibrate_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "calibrate", "measure this machine on this number of ranks, so that plans predict its seconds");
+      "calibrate", "measure this machine on this number of ranks, or a database, so that plans predict its seconds");
   auto threads = std::make_shared<std::string>();
   command->add_option("--threads", *threads, "N: those of a site; without it, all cores this process may use");
-  command->callback([threads] { calibrate_here(*threads); });
+  auto database = std::make_shared<std::optional<std::string>>();
+  command->add_option("--database", *database,
+                      "sqlite:FILE or postgresql://HOST/DATABASE: measure that instead, so that formats suit it; it is "
+                      "left as it was");
+  command->callback([threads, database] {
+    if (!*database) return calibrate_here(*threads);
+    calibrate_database(**database, !threads->empty());
+  });
 }
 
 }  // namespace einrel::cli

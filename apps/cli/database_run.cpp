@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "engine/compile.h"
 #include "engine/database_run.h"
+#include "engine/report/formats_report.h"
 #include "engine/report/summary.h"
 #include "engine/scalars.h"
 #include "engine/stored_input.h"
@@ -116,7 +117,11 @@ DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const Source
 void check_database_options(const DatabaseArguments& arguments) {
   if (is_tra(arguments.program)) throw UserError("--database runs .ein programs");
   parse_dims(arguments.dims);
-  check_request(request_of(arguments));
+  const DatabaseRequest request = request_of(arguments);
+  check_request(request);
+  if (arguments.json && !arguments.analyze) throw UserError("--json with --database is for --analyze; add that");
+  if (arguments.analyze && request.formats && parse_formats(*request.formats).is_element)
+    throw UserError("--analyze is of chunks; with --formats element there are none");
 }
 
 void run_in_database(const DatabaseArguments& arguments) {
@@ -131,7 +136,9 @@ void run_in_database(const DatabaseArguments& arguments) {
   std::vector<std::pair<FileRef, Tensor>> written;
   for (const auto& [name, file] : destinations.files) written.emplace_back(file, results.tensors.at(name));
   write_tensors(written);
+  if (arguments.json) return print(formats_analysis_json(program.compiled(), *program.formats(), results) + "\n");
   say(destinations, program.graph(), results);
+  if (arguments.analyze) print("\n" + formats_analysis_text(program.compiled(), *program.formats(), results));
 }
 
 }  // namespace einrel::cli

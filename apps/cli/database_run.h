@@ -16,6 +16,8 @@ struct DatabaseArguments {
   std::vector<std::string> dims;
   std::vector<std::string> scalars;
   std::optional<std::string> steps;
+  bool analyze = false;
+  bool json = false;
 };
 
 /// Throws UserError for what is wrong whatever the database holds.

@@ -109,16 +109,23 @@ void refuse_with_database(const CLI::App& command) {
     const std::string name = option->get_name();
     const bool is_taken = name == "PROGRAM" || name == "--in" || name == "--out" || name == "--dim" ||
                           name == "--scalar" || name == "--database" || name == "--formats" || name == "--timeout" ||
-                          name == "--steps";
+                          name == "--steps" || name == "--analyze" || name == "--json";
     if (option->count() != 0 && !is_taken)
       throw UserError(fmt::format("{} does not go with --database, where the database computes", name));
   }
 }
 
 void run_by_database(const RunArguments& arguments, const CLI::App& command) {
-  const DatabaseArguments given{
-      *arguments.database, arguments.formats, arguments.program, arguments.inputs,
-      arguments.outputs,   arguments.dims,    arguments.scalars, arguments.execution.steps.steps};
+  const DatabaseArguments given{.database = *arguments.database,
+                                .formats = arguments.formats,
+                                .program = arguments.program,
+                                .inputs = arguments.inputs,
+                                .outputs = arguments.outputs,
+                                .dims = arguments.dims,
+                                .scalars = arguments.scalars,
+                                .steps = arguments.execution.steps.steps,
+                                .analyze = arguments.execution.analyze,
+                                .json = arguments.execution.json};
   const auto check = [&] {
     refuse_with_database(command);
     check_database_options(given);

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "engine/choose_formats.h"
 #include "engine/compile.h"
+#include "engine/database_weights.h"
 #include "engine/report/formats_report.h"
 #include "engine/scalars.h"
 #include "engine/sql_script.h"
@@ -29,7 +30,8 @@ struct SqlArguments {
 
 /// The formats and what they cost.
 std::string explained(const SqlArguments& arguments, const Compiled& compiled, const Formats& formats) {
-  const ChosenFormats chosen = choose_formats(compiled.graph, formats);
+  const FormatWeights weights = weights_for_scripts(sql::dialect_named(arguments.dialect));
+  const ChosenFormats chosen = choose_formats(compiled.graph, formats, weights);
   return arguments.json ? formats_json(compiled, chosen) + "\n" : formats_text(compiled, chosen);
 }
 

@@ -24,8 +24,8 @@ std::string reason(const EinGraph& graph, const ChosenFormats& chosen, std::size
 
 }  // namespace
 
-ChosenFormats choose_formats(const EinGraph& graph, const Formats& given) {
-  ChosenFormats chosen{given, {}, {}};
+ChosenFormats choose_formats(const EinGraph& graph, const Formats& given, const FormatWeights& weights) {
+  ChosenFormats chosen{given, weights, {}};
   chosen.plan = given.most_extent
                     ? costs_of_formats(graph, cuts_for(graph, given.tensors, *given.most_extent), chosen.weights)
                     : plan_formats(graph, {given.tensors, chosen.weights});

@@ -13,7 +13,7 @@ struct ChosenFormats {
 };
 
 /// As the user says; what that leaves open is what costs least. Throws UserError as plan_formats and cuts_for do.
-ChosenFormats choose_formats(const EinGraph& graph, const Formats& given);
+ChosenFormats choose_formats(const EinGraph& graph, const Formats& given, const FormatWeights& weights = {});
 
 /// What sql takes: the cuts, and for each tensor its format and what another one would cost.
 sql::ChunkedGraph chunked_graph(const EinGraph& graph, const ChosenFormats& chosen);

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
+#include "engine/database_weights.h"
 
 namespace einrel {
 namespace {
@@ -86,6 +87,10 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   open_states(request);
   add_tensors(front, request);
   scalars_ = front.bind(compiled_.graph, request.scalars);
+  if (!formats_.is_element) {
+    weights_ = weights_for(database_->server(), database_->dialect());
+    chosen_ = choose_formats(compiled_.graph, formats_, weights_);
+  }
 }
 
 void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& request) {
@@ -141,9 +146,6 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
 }
 
 sql::DatabaseResults DatabaseProgram::run() {
-  const auto chunked = [&](const EinGraph& graph, const Formats& formats) {
-    return chunked_graph(graph, choose_formats(graph, formats));
-  };
   sql::DatabaseRun run{.graph = compiled_.graph,
                        .scalars = scalars_,
                        .inputs = inputs_,
@@ -152,10 +154,11 @@ sql::DatabaseResults DatabaseProgram::run() {
                        .steps = steps_,
                        .stop = stop_,
                        .is_element = formats_.is_element};
-  if (!run.is_element) run.chunked = chunked(compiled_.graph, formats_);
+  if (chosen_) run.chunked = chunked_graph(compiled_.graph, *chosen_);
   if (compiled_.initial) {
     const EinGraph& first = compiled_.initial->graph;
-    run.first.emplace(sql::FirstValues{first, chunked(first, formats_within(formats_, first))});
+    const ChosenFormats chosen = choose_formats(first, formats_within(formats_, first), weights_);
+    run.first.emplace(sql::FirstValues{first, chunked_graph(first, chosen)});
   }
   return sql::run(*database_, run);
 }

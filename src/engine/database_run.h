@@ -57,10 +57,13 @@ class DatabaseProgram {
   };
 
   /// Opens the database and the tables. Throws UserError for an input that the program has not, or that is missing, for
-  /// a table or query that is no tensor, and what `front` throws.
+  /// a table or query that is no tensor, and what `front`, weights_for and choose_formats throw.
   DatabaseProgram(const Front& front, const DatabaseRequest& request);
 
   const EinGraph& graph() const { return compiled_.graph; }
+  const Compiled& compiled() const { return compiled_; }
+  /// How it runs; none of a program that runs element by element.
+  const std::optional<ChosenFormats>& formats() const { return chosen_; }
 
   /// In one transaction: when it fails, the database is as before. Throws as sql::run does.
   sql::DatabaseResults run();
@@ -76,6 +79,8 @@ class DatabaseProgram {
   ScalarBindings scalars_;
   std::vector<std::pair<std::string, std::string>> tables_;
   Formats formats_;
+  FormatWeights weights_;
+  std::optional<ChosenFormats> chosen_;
   std::int64_t steps_;
   std::stop_token stop_;
 };

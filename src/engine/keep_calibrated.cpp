@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/settings.h"
 #include "base/text.h"
 #include "engine/calibrate.h"
 #include "machine/machines.h"
@@ -17,12 +16,7 @@ namespace {
 
 /// Makes sure, before anything is measured, that figures for so many ranks can be kept; returns where.
 std::string prepare_file(const Job& job) {
-  std::string path = calibrated_path();
-  if (path.empty()) throw UserError("there is no folder for settings: set HOME or XDG_CONFIG_HOME");
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-  if (failed) throw UserError(fmt::format("cannot make the folder of '{}': {}", printable(path), failed.message()));
-  check_replaceable(path);
+  std::string path = prepare_settings(calibrated_file);
   try {
     const std::optional<MachineSets> kept = calibrated_machine();
     if (kept) with_figures(*kept, {.about = "", .ranks = job.ranks});

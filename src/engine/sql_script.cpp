@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/choose_formats.h"
+#include "engine/database_weights.h"
 #include "sql/plain.h"
 #include "sql/program_script.h"
 
@@ -40,7 +41,8 @@ sql::Script script_of(const Compiled& compiled, const std::map<std::string, std:
   for (const auto& [name, table] : tables.outputs) taken.push_back(name);
   sql::TableNames names(taken, sql::most_name_bytes(dialect));
   sql::KernelTable kernels;
-  const sql::ChunkedGraph chunked = chunked_graph(compiled.graph, choose_formats(compiled.graph, formats));
+  const sql::ChunkedGraph chunked =
+      chunked_graph(compiled.graph, choose_formats(compiled.graph, formats, weights_for_scripts(dialect)));
   return sql::program_script(compiled.graph, chunked, scalars, tables, names, kernels).statements;
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/mapped_file.h"
+#include "base/settings.h"
 #include "base/source.h"
 #include "base/suggest.h"
 #include "base/text.h"
@@ -331,12 +331,7 @@ std::string to_json(const MachineSets& machine) {
   return object.dump(2) + "\n";
 }
 
-std::string calibrated_path() {
-  const auto set = [](const char* name) { return std::getenv(name) != nullptr && *std::getenv(name) != '\0'; };
-  if (set("XDG_CONFIG_HOME")) return std::string(std::getenv("XDG_CONFIG_HOME")) + "/einrel/machine.json";
-  if (set("HOME")) return std::string(std::getenv("HOME")) + "/.config/einrel/machine.json";
-  return "";
-}
+std::string calibrated_path() { return settings_path(calibrated_file); }
 
 std::optional<MachineSets> calibrated_machine() {
   const std::string path = calibrated_path();

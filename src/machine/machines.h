@@ -28,6 +28,8 @@ MachineSets read_machine(const std::string& path);
 /// The JSON that read_machine reads.
 std::string to_json(const MachineSets& machine);
 
+/// Its file among the user's settings, see base/settings.h.
+inline constexpr const char* calibrated_file = "machine.json";
 /// Where `einrel calibrate` leaves what it measured: einrel/machine.json in the user's folder for settings
 /// (XDG_CONFIG_HOME, else ~/.config); "" when there is no such folder.
 std::string calibrated_path();

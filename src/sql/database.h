@@ -29,6 +29,8 @@ class Database {
   virtual Dialect dialect() const = 0;
   /// For messages: "the database 'a.db'".
   virtual const std::string& title() const = 0;
+  /// What computes: "sqlite" for any file, since that is this process, or "postgresql HOST:PORT".
+  virtual std::string server() const = 0;
 
   /// Begins a transaction that writes.
   virtual void begin() = 0;

@@ -297,8 +297,21 @@ class ScriptBuilder {
     return std::visit(QueryOf(node, types_, std::move(from), scalars_, kernels_, dialect_), node.op);
   }
 
+  /// What a table is for. One without a name is a part of the vertex whose result comes next.
+  Work work_of(std::size_t table) const {
+    const TraNode& node = program_.nodes[table];
+    if (const auto* const change = std::get_if<Repartition>(&node.op)) {
+      const TraNode& from = program_[node.inputs[0]];
+      const auto* const stored = std::get_if<StoredRelation>(&from.op);
+      return {WorkKind::transform, stored == nullptr ? from.name : stored->name, change->to};
+    }
+    const auto named = std::find_if(program_.nodes.begin() + static_cast<std::ptrdiff_t>(table), program_.nodes.end(),
+                                    [](const TraNode& each) { return !each.name.empty(); });
+    return named == program_.nodes.end() ? Work{} : Work{WorkKind::compute, named->name, {}};
+  }
+
   /// What finds the chunks of a table that a join asks for.
-  void add_index(const TraNode& node) {
+  void add_index(const TraNode& node, const Work& work) {
     const auto* const join = std::get_if<Join>(&node.op);
     if (join == nullptr || join->keys_right.empty()) return;
     const auto is_there = [&](TraId input) {
@@ -310,14 +323,15 @@ class ScriptBuilder {
     for (const std::size_t position : is_right ? join->keys_right : join->keys_left)
       columns.push_back(fmt::format("k{}", position));
     const std::string& table = places_[node.inputs[is_right ? 1 : 0].index];
-    for (Statement& statement : index_for_join(dialect_, table, columns))
-      made_.statements.push_back(std::move(statement));
+    for (const Statement& statement : index_for_join(dialect_, table, columns))
+      made_.statements.push_back({statement.about, statement.text, work});
   }
 
   void add_table(std::size_t n) {
     const std::string& name = program_.nodes[n].name;
     const std::vector<std::size_t> steps = steps_of(n);
-    for (const std::size_t step : steps) add_index(program_.nodes[step]);
+    const Work work = work_of(n);
+    for (const std::size_t step : steps) add_index(program_.nodes[step], work);
     std::string text;
     for (const std::size_t step : steps) {
       if (step == n) continue;
@@ -332,7 +346,7 @@ class ScriptBuilder {
     const std::string about =
         is_vertex ? fmt::format("{}; {} ({})", remark->second.formula, to_string(types_[n]), remark->second.why)
                   : fmt::format("{}; {}", describe(program_, TraId{n}), to_string(types_[n]));
-    made_.statements.push_back({about, fmt::format("CREATE TABLE {} AS\n{}", table, text)});
+    made_.statements.push_back({about, fmt::format("CREATE TABLE {} AS\n{}", table, text), work});
   }
 
   const TraExpr& program_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -60,17 +61,27 @@ class StepByStep {
     for (const auto* const kept : {&inputs_, &states_}) {
       for (const auto& [name, table] : *kept) drop({table.name});
     }
+    results.seconds = std::move(seconds_);
     return results;
   }
 
  private:
   std::string temporary(const std::string& name) const { return temporary_table(dialect_, name); }
 
+  /// Adds the time of an action to that of its work.
+  template <class Action>
+  void timed(const Work& work, Action&& action) {
+    const auto start = std::chrono::steady_clock::now();
+    action();
+    seconds_[work] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  void execute(const Statement& statement) {
+    if (run_.stop.stop_requested()) throw RunError("the run was stopped");
+    database_.execute(statement.text);
+  }
   void execute(const Script& script) {
-    for (const Statement& statement : script) {
-      if (run_.stop.stop_requested()) throw RunError("the run was stopped");
-      database_.execute(statement.text);
-    }
+    for (const Statement& statement : script) timed(statement.work, [&] { execute(statement); });
   }
 
   void drop(const std::vector<std::string>& tables) {
@@ -92,12 +103,16 @@ class StepByStep {
     std::vector<DimensionCut> cut;
     for (const std::int64_t each : kept.parts) cut.push_back({each, 1});
     const DatabaseInput& input = run_.inputs.at(vertex.name);
-    if (const auto* const table = std::get_if<UserTable>(&input)) {
-      execute(gather_script(*table, vertex.name, vertex.dtype, vertex.bound, cut, temporary(kept.name), dialect_));
-    } else {
-      const Relation chunks = cut_tensor(std::get<Tensor>(input), cut_of_all(cut));
-      database_.store_chunks(temporary(kept.name), chunks, cut.size());
-    }
+    timed({WorkKind::compute, vertex.name, {}}, [&] {
+      if (const auto* const table = std::get_if<UserTable>(&input)) {
+        for (const Statement& statement :
+             gather_script(*table, vertex.name, vertex.dtype, vertex.bound, cut, temporary(kept.name), dialect_))
+          execute(statement);
+      } else {
+        const Relation chunks = cut_tensor(std::get<Tensor>(input), cut_of_all(cut));
+        database_.store_chunks(temporary(kept.name), chunks, cut.size());
+      }
+    });
     return kept;
   }
 
@@ -115,11 +130,17 @@ class StepByStep {
   /// One step of the other program, whose next values are the first ones.
   void take_first_values() {
     const std::map<std::string, KeptTable> given = std::exchange(states_, {});
+    const std::map<Work, double> before = seconds_;
     advance(run_.first->graph, compute(run_.first->graph, run_.first->chunked, 0));
     for (const auto& [name, table] : given) {
       drop({states_.at(name).name});
       states_.at(name) = table;
     }
+    double all = 0;
+    for (const auto& [work, seconds] : seconds_) all += seconds;
+    for (const auto& [work, seconds] : before) all -= seconds;
+    seconds_ = before;
+    seconds_[{}] += all;  // of another program
   }
 
   /// Inputs and states stay as they are cut; a view's result is not cut, since a state in units would be none that an
@@ -210,12 +231,15 @@ class StepByStep {
   }
 
   void put_out(const ChunkScript& made, std::map<std::string, Tensor>& tensors) {
-    execute(scatter_outputs(run_.graph, made, places_, dialect_));
+    for (const auto& place : places_) {
+      for (const Statement& statement : scatter_outputs(run_.graph, made, {place}, dialect_))
+        timed({WorkKind::put_out, place.first, {}}, [&] { execute(statement); });
+    }
     for (const VertexId id : said_outputs(run_.graph)) {
       const std::string& name = run_.graph[id].name;
       const bool is_table =
           std::any_of(places_.begin(), places_.end(), [&](const auto& output) { return output.first == name; });
-      if (!is_table) tensors.emplace(name, load(made, name));
+      if (!is_table) timed({WorkKind::put_out, name, {}}, [&] { tensors.emplace(name, load(made, name)); });
     }
   }
 
@@ -227,6 +251,7 @@ class StepByStep {
   std::map<std::string, KeptTable> inputs_;
   std::map<std::string, KeptTable> states_;
   std::vector<std::string> step_tables_;
+  std::map<Work, double> seconds_;
 };
 
 }  // namespace
@@ -281,7 +306,7 @@ DatabaseResults run(Database& database, const DatabaseRun& run) {
   Transaction transaction(database);
   if (!run.is_element) database.use_functions();
   DatabaseResults results = run.is_element ? run_elements(database, run) : StepByStep(database, run).run();
-  transaction.commit();
+  if (run.is_kept) transaction.commit();
   return results;
 }
 

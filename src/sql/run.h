@@ -34,12 +34,14 @@ struct DatabaseRun {
   /// Once it is asked for, the run ends with RunError before its next statement, and the database is as before.
   std::stop_token stop = {};
   bool is_element = false;  ///< in plain SQL, without `chunked`; of a program without state
+  bool is_kept = true;      ///< else the database is as before when the run has ended
 };
 
 /// What a run leaves.
 struct DatabaseResults {
   std::map<std::string, Tensor> tensors;  ///< the outputs that become no tables
   std::int64_t steps = 1;                 ///< that were done
+  std::map<Work, double> seconds = {};    ///< that the database took for each part, all steps together; of chunks only
 };
 
 /// Where outputs go, quoted. Throws UserError for a table that is there already.

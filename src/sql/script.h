@@ -3,12 +3,26 @@
 #include <string>
 #include <vector>
 
+#include "tra/formats.h"
+
 namespace einrel::sql {
+
+/// What statements of a program do; their times are compared with what was predicted of it.
+enum class WorkKind { compute, transform, put_out, other };
+
+/// Of a tensor: compute it, or gather an input; bring it to another format; make it a table of the user or a tensor.
+struct Work {
+  WorkKind kind = WorkKind::other;
+  std::string tensor = {};
+  TensorFormat to = {};  ///< of `transform`
+  auto operator<=>(const Work&) const = default;
+};
 
 /// One statement of a script.
 struct Statement {
   std::string about;  ///< what it computes and how, for people; "" for one that needs no word
   std::string text;   ///< without the semicolon
+  Work work = {};     ///< that it is part of
 };
 using Script = std::vector<Statement>;
 

@@ -3,17 +3,10 @@
 #include "einsum/vertex_facts.h"
 #include "tra/body_split.h"
 #include "tra/lowering.h"
+#include "tra/repartition.h"
 
 namespace einrel::lowering {
 namespace {
-
-bool same_chunks(Extent extent, const DimensionCut& a, const DimensionCut& b) {
-  if (a.parts != b.parts) return false;
-  for (std::int64_t part = 1; part < a.parts; ++part) {
-    if (chunk_begin(extent, a, part) != chunk_begin(extent, b, part)) return false;
-  }
-  return true;
-}
 
 bool has_no_elements(const Shape& bound) { return std::find(bound.begin(), bound.end(), Extent(0)) != bound.end(); }
 

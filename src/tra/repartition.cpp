@@ -53,6 +53,14 @@ KeyExpr chunk_begin(Extent extent, const DimensionCut& cut, const KeyExpr& part)
   return begin_in_pieces(part, extent, cut, 1);
 }
 
+bool same_chunks(Extent extent, const DimensionCut& a, const DimensionCut& b) {
+  if (a.parts != b.parts) return false;
+  for (std::int64_t part = 1; part < a.parts; ++part) {
+    if (chunk_begin(extent, a, part) != chunk_begin(extent, b, part)) return false;
+  }
+  return true;
+}
+
 TraId expand_repartition(TraExpr& program, TraId in, const Repartition& op, const Shape& bound) {
   const std::size_t rank = bound.size();
   for (std::size_t d = 0; d < rank; ++d) {

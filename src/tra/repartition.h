@@ -10,6 +10,9 @@ namespace einrel {
 /// `bound` is that of the whole tensor. Returns `in` when nothing changes.
 TraId expand_repartition(TraExpr& program, TraId in, const Repartition& op, const Shape& bound);
 
+/// Whether two cuts of a dimension give the same chunks. O(parts).
+bool same_chunks(Extent extent, const DimensionCut& a, const DimensionCut& b);
+
 /// Where chunk `part` of a dimension begins (relation.h), over keys.
 KeyExpr chunk_begin(Extent extent, const DimensionCut& cut, const KeyExpr& part);
 

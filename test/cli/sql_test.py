@@ -3,10 +3,14 @@
 import json
 import os
 import resource
+import signal
 import sqlite3
+import subprocess
+import time
 
 import numpy as np
 
+import einrel_process
 from einrel_process import ProgramTest, einrel, main
 
 PRODUCT = "input X[i,j] : f64\ninput Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"
@@ -86,7 +90,8 @@ class Database(ProgramTest):
             costs += [change["cost"] for tensor in plan["tensors"] for change in tensor["transformations"]]
             for cost in (*costs, plan["cost"]):
                 seconds = (weights["operation"] * cost["compute"] + weights["network_byte"] * cost["network"]
-                           + weights["tuple"] * cost["tuples"] + weights["intermediate_byte"] * cost["intermediate"])
+                           + weights["tuple"] * cost["tuples"] + weights["intermediate_byte"] * cost["intermediate"]
+                           + weights["piece"] * cost["pieces"] + weights["stored_byte"] * cost["stored"])
                 self.assertAlmostEqual(cost["seconds"], seconds, delta=1e-9 * seconds)
             for part in plan["cost"]:
                 self.assertAlmostEqual(plan["cost"][part], sum(cost[part] for cost in costs), delta=1e-9 * plan["cost"][part])
@@ -100,6 +105,118 @@ class Database(ProgramTest):
             self.assertIn(word, result.err)
         self.assertIn("einrel sql", einrel("explain", self.program, *dims, "--planner", "formats").err)
         self.assertEqual(len([line for line in self.succeed("list", "formats").out.splitlines() if " a chunk is " in line]), 19)
+
+    def settings(self, text):
+        """The environment of a user whose databases.json holds this."""
+        os.makedirs(self.path("settings/einrel"), exist_ok=True)
+        self.text_file("settings/einrel/databases.json", text)
+        return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "XDG_CONFIG_HOME": self.path("settings")}
+
+    def test_an_analysis_has_a_line_for_each_statement(self):
+        formats = ("--formats", "X=row,Y=column-strip-3,Z=tile-10-4")
+        result = self.run_product(*formats, "--out", "Z=table:Z", "--analyze", "--json")
+        self.assertEqual(result.code, 0, result)
+        np.testing.assert_allclose(self.table("Z", (25, 7)), self.x @ self.y, rtol=1e-12)
+        found = json.loads(result.out)
+        self.assertEqual([tensor["name"] for tensor in found["tensors"]], ["X", "Y", "Z"])
+        parts = [tensor["measured"] for tensor in found["tensors"]]
+        changes = [change for tensor in found["tensors"] for change in tensor["transformations"]]
+        self.assertEqual({change["tensor"] for change in changes}, {"X", "Y"})
+        parts += [change["measured"] for change in changes]
+        self.assertTrue(all(seconds > 0 for seconds in parts), found)
+        rest = {part["about"]: part["seconds"] for part in found["measured"]["rest"]}
+        self.assertEqual(set(rest), {"Z put out", "all else"})
+        self.assertAlmostEqual(found["measured"]["seconds"], sum(parts) + sum(rest.values()), delta=1e-9)
+        text = self.run_product(*formats, "--analyze").out
+        for words in ("measured", *(tensor["formula"] for tensor in found["tensors"]), "X to ", "Y to ", "Z put out", "in all"):
+            self.assertIn(words, text)
+        for arguments, word in ((("--json",), "--analyze"), (("--analyze", "--formats", "element"), "element")):
+            self.refused((word,), *arguments)
+
+    def test_an_analysis_of_steps_is_of_one_step(self):
+        program = self.text_file("steps.ein", "dims i=50 j=40\ninput X[i,j] : f64\nstate S[j] = f64(0)\nP[i] = sum[j] X[i,j] * S[j]\n"
+                                 "next S[j] = S[j] + sum[i] X[i,j] * (1 - P[i]) / 1000\n")
+        np.save(self.path("x.npy"), np.ones((50, 40)))
+        arguments = ("run", program, "--database", "sqlite:" + self.file, "--in", "X=" + self.path("x.npy"), "--steps", "4", "--analyze")
+        found = json.loads(self.succeed(*arguments, "--json").out)
+        self.assertEqual(found["measured"]["steps"], 4)
+        computed = {tensor["name"]: tensor["measured"] for tensor in found["tensors"]}
+        self.assertGreater(min(computed["X"], computed["P"]), 0)
+        self.assertGreater(found["measured"]["seconds"], 4 * computed["P"] + computed["X"])
+        self.assertIn("4 steps", self.succeed(*arguments).out)
+
+    def test_weights_of_a_database_choose_formats_and_change_no_result(self):
+        chosen = set()
+        for workers, tuple_seconds in ((1, 1e-5), (8, 0), (8, 1)):
+            weights = {"server": "sqlite", "about": "a test", "workers": workers, "operation": 1e-10, "network_byte": 0,
+                       "tuple": tuple_seconds, "intermediate_byte": 1e-8, "piece": tuple_seconds / 4, "stored_byte": 1e-9}
+            other = {**weights, "server": "postgresql db.example.org:5432", "tuple": 77}
+            environment = self.settings(json.dumps({"databases": [other, weights]}))
+            table = f"Z{len(chosen)}"
+            result = self.run_product("--out", "Z=table:" + table, "--analyze", "--json", env=environment)
+            self.assertEqual(result.code, 0, result)
+            found = json.loads(result.out)
+            self.assertEqual(found["weights"], {name: weights[name] for name in found["weights"]})
+            chosen.add(" ".join(tensor["format"] for tensor in found["tensors"]))
+            np.testing.assert_allclose(self.table(table, (25, 7)), self.x @ self.y, rtol=1e-12)
+            explained = self.succeed("sql", self.program, "--dim", "i=25", "--dim", "j=13", "--dim", "k=7", "--explain", "--json", env=environment)
+            self.assertEqual(json.loads(explained.out)["weights"], found["weights"])
+            self.execute(f'DROP TABLE "{table}"')
+        self.assertGreater(len(chosen), 1)
+
+    def test_settings_that_hold_no_weights_are_refused(self):
+        entry = {"server": "sqlite", "about": "", "workers": 1, "operation": 0, "network_byte": 0, "tuple": 0, "intermediate_byte": 0,
+                 "piece": 0, "stored_byte": 0}
+        for text, word in (("{", "JSON"), ("[]", "'databases'"), ('{"databases": 1}', "'databases'"), ('{"databases": [7]}', "entry 1"),
+                           (json.dumps({"databases": [entry, entry]}), "twice"),
+                           (json.dumps({"databases": [{**entry, "tuple": -1}]}), "'tuple'"),
+                           (json.dumps({"databases": [{**entry, "workers": "2"}]}), "'workers'"),
+                           (json.dumps({"databases": [{**entry, "more": 1}]}), "fields"),
+                           ('{"databases": [' + "[" * 100000, "JSON"), ("x" * (1 << 20) + "x", "1 MiB")):
+            with self.subTest(text=text[:40]):
+                environment = self.settings(text)
+                self.refused(("databases.json", word, "delete"), env=environment)
+                self.refuse(1, "calibrate", "--database", "sqlite:" + self.file, mentions=["databases.json", word], env=environment)
+                with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
+                    self.assertEqual(file.read(), text)
+
+    def test_what_cannot_be_calibrated_is_said(self):
+        environment = self.settings('{"databases": []}')
+        text = self.text_file("text.db", "this is no database, only a text that is long enough" * 40)
+        with open(self.file, "rb") as file:
+            bytes_of_database = bytearray(file.read())
+        bytes_of_database[18] = 3  # a version of the format that SQLite reads, but does not write
+        with open(self.path("read-only.db"), "wb") as file:
+            file.write(bytes_of_database)
+        for url, words in (("sqlite:" + self.path("gone.db"), ("cannot open",)), ("sqlite:" + text, ("cannot be read",)),
+                           ("sqlite:" + self.path("read-only.db"), ("cannot be written",)), ("mysql://x", ("sqlite:FILE",)),
+                           (f"postgresql://a@/b?host={self.folder}", ("cannot connect",))):
+            self.refuse(1, "calibrate", "--database", url, mentions=words, env=environment)
+        self.refuse(1, "calibrate", "--database", "sqlite:" + self.file, "--threads", "1", mentions=["--threads"], env=environment)
+        with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), '{"databases": []}')
+
+    def test_calibrating_leaves_the_database_as_it_was(self):
+        before = self.content()
+        environment = self.settings('{"databases": []}')
+        command = ["calibrate", "--database", "sqlite:" + self.file]
+        with subprocess.Popen([einrel_process.PROGRAM, *command], env=environment, stdout=subprocess.DEVNULL) as stopped:
+            time.sleep(1)
+            stopped.send_signal(signal.SIGINT)
+        self.assertEqual(stopped.returncode, -signal.SIGINT)
+        self.assertEqual((self.content(), sorted(os.listdir(self.folder))), (before, ["a.db", "product.ein", "settings"]))
+        done = subprocess.run([einrel_process.PROGRAM, *command], env=environment, capture_output=True, text=True, timeout=280, check=True)
+        said = done.stdout
+        self.assertEqual((self.content(), sorted(os.listdir(self.folder))), (before, ["a.db", "product.ein", "settings"]))
+        for words in ("R^2", "worst: ", "predicted", "measured", "databases.json"):
+            self.assertIn(words, said)
+        with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
+            (found,) = json.load(file)["databases"]
+        self.assertEqual(found["server"], "sqlite")
+        for weight in ("operation", "tuple", "piece", "stored_byte"):
+            self.assertGreater(found[weight], 0)
+        used = json.loads(self.run_product("--analyze", "--json", env=environment).out)["weights"]
+        self.assertEqual(used, {name: found[name] for name in used})
 
     def test_queries_and_files_are_inputs_and_files_outputs(self):
         self.execute("CREATE TABLE samples (id INTEGER PRIMARY KEY, a, b, c, kind)")

@@ -171,10 +171,16 @@ class Annotations {
   std::vector<std::size_t> chosen_;
 };
 
-/// So that each of the four components decides now and then.
+/// So that each of the components decides now and then.
 FormatWeights random_weights(RandomMatrices& random) {
   const auto scale = [&](double least, double orders) { return least * std::pow(10, orders * random.real()); };
-  return {static_cast<double>(1 + random.below(4)), scale(1e-10, 3), scale(1e-10, 3), scale(1e-8, 4), scale(1e-10, 4)};
+  return {.workers = static_cast<double>(1 + random.below(4)),
+          .operation = scale(1e-10, 3),
+          .network_byte = scale(1e-10, 3),
+          .tuple = scale(1e-8, 4),
+          .intermediate_byte = scale(1e-10, 4),
+          .piece = scale(1e-8, 4),
+          .stored_byte = scale(1e-10, 4)};
 }
 
 void expect_least(const EinGraph& graph, const FormatWeights& weights, double least, const std::string& what) {
@@ -295,6 +301,8 @@ TEST(Formats, OfChapter10CostWhatItsFormulasSay) {
   EXPECT_DOUBLE_EQ(cost.tuples, 2 * joined / n);  // the aggregate has as many, and both have a function
   // What functions take and give: the paper counts only what goes from the join to the aggregate.
   EXPECT_DOUBLE_EQ(cost.intermediate, bytes * (2 * joined / n * (k1 * k2 + k2 * k3 + k1 * k3) + 2 * k1 * k3));
+  EXPECT_DOUBLE_EQ(cost.stored, bytes * d1 * d3 / n);
+  EXPECT_EQ(cost.pieces, 0);
 }
 
 TEST(Formats, ThatAreGivenAreKeptAndOthersChosen) {

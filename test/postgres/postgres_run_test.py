@@ -3,6 +3,7 @@
 postgres_run_test.py EINREL PROGRAMS MODULE SCRIPT, the last three as server.py takes them.
 """
 
+import json
 import os
 import random
 import signal
@@ -216,6 +217,30 @@ class PostgresTest(ProgramTest):
                 self.assertEqual(run.returncode, -how)
                 self.wait_until(self.sleeping, "0")
                 self.wait_until(self.content, before)
+
+    def test_a_calibration_that_is_stopped_leaves_the_database_as_it_was(self):
+        before = self.content()
+        environment = {**os.environ, "XDG_CONFIG_HOME": self.folder}
+        with subprocess.Popen([einrel_process.PROGRAM, "calibrate", "--database", SERVER.url], env=environment,
+                              stdout=subprocess.DEVNULL) as stopped:
+            time.sleep(1)
+            stopped.send_signal(signal.SIGINT)
+        self.assertEqual(stopped.returncode, -signal.SIGINT)
+        self.assertEqual(self.content(), before)
+        self.assertFalse(os.path.exists(self.path("einrel/databases.json")))
+
+    def test_weights_of_its_server_choose_formats(self):
+        weights = {"about": "a test", "workers": 1, "operation": 1e-10, "network_byte": 0, "tuple": 3e-5, "intermediate_byte": 1e-9,
+                   "piece": 4e-6, "stored_byte": 1e-8}
+        os.makedirs(self.path("einrel"))
+        self.text_file("einrel/databases.json", json.dumps({"databases": [
+            {"server": "sqlite", **weights, "tuple": 5}, {"server": f"postgresql {SERVER.folder}:5432", **weights}]}))
+        result = self.run_product("--out", "Z=table:Z", "--analyze", "--json", env={**os.environ, "XDG_CONFIG_HOME": self.folder})
+        self.assertEqual(result.code, 0, result)
+        found = json.loads(result.out)
+        self.assertEqual(found["weights"], {name: weights[name] for name in found["weights"]})
+        self.assertTrue(all(tensor["measured"] > 0 for tensor in found["tensors"]), found)
+        np.testing.assert_allclose(self.table('"Z"', (25, 7)), self.x @ self.y, rtol=1e-12)
 
     def test_a_server_that_is_killed_is_said_and_its_database_is_as_it_was(self):
         before = self.content()

@@ -42,12 +42,15 @@ FormatCost& FormatCost::operator+=(const FormatCost& other) {
   network += other.network;
   tuples += other.tuples;
   intermediate += other.intermediate;
+  pieces += other.pieces;
+  stored += other.stored;
   return *this;
 }
 
 double seconds_of(const FormatCost& cost, const FormatWeights& weights) {
   return cost.compute * weights.operation + cost.network * weights.network_byte + cost.tuples * weights.tuple +
-         cost.intermediate * weights.intermediate_byte;
+         cost.intermediate * weights.intermediate_byte + cost.pieces * weights.piece +
+         cost.stored * weights.stored_byte;
 }
 
 FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementation& way,
@@ -61,8 +64,11 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
   for (const NeededFormat& need : way.reads)
     read_bytes += bytes_of(graph.vertices[need.tensor]) / tuples_of(need.format);
   const double busiest = busiest_share(calls, weights.workers);
-  FormatCost cost{flops(vertex) / calls * busiest, join_traffic(graph, way, weights.workers), busiest,
-                  (read_bytes + result_bytes) * busiest};
+  FormatCost cost{.compute = flops(vertex) / calls * busiest,
+                  .network = join_traffic(graph, way, weights.workers),
+                  .tuples = busiest,
+                  .intermediate = (read_bytes + result_bytes) * busiest,
+                  .stored = result_bytes * busiest_share(results, weights.workers)};
   if (is_reduced_in_parts(vertex, way.parts)) {
     const double folded = busiest_share(results, weights.workers);
     cost.compute += static_cast<double>(element_count(vertex.bound)) / results * busiest;
@@ -75,7 +81,8 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
 
 FormatCost gathering_cost(const Vertex& input, const TensorFormat& format, const FormatWeights& weights) {
   const double busiest = busiest_share(tuples_of(format), weights.workers);
-  return {0, 0, busiest, bytes_of(input) / tuples_of(format) * busiest};
+  const double bytes = bytes_of(input) / tuples_of(format) * busiest;
+  return {.tuples = busiest, .intermediate = bytes, .stored = bytes};
 }
 
 FormatCost TransformationCosts::of(const Vertex& tensor, const TensorFormat& from, const TensorFormat& to) {
@@ -92,9 +99,10 @@ FormatCost TransformationCosts::of(const Vertex& tensor, const TensorFormat& fro
   const double bytes = bytes_of(tensor);
   const double busiest = busiest_share(pieces, weights_.workers);
   const bool is_put_together = pieces > tuples_of(to);
-  return {0, bytes / weights_.workers * (weights_.workers - 1) / weights_.workers,
-          busiest + (is_put_together ? busiest_share(tuples_of(to), weights_.workers) : 0),
-          bytes / tuples_of(from) * busiest + (is_put_together ? 3 : 1) * bytes / weights_.workers};
+  return {.network = bytes / weights_.workers * (weights_.workers - 1) / weights_.workers,
+          .intermediate = bytes / tuples_of(from) * busiest + (is_put_together ? 3 : 1) * bytes / weights_.workers,
+          .pieces = busiest + (is_put_together ? busiest_share(tuples_of(to), weights_.workers) : 0),
+          .stored = bytes / weights_.workers};
 }
 
 }  // namespace einrel

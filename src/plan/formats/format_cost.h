@@ -13,20 +13,29 @@ namespace einrel {
 struct FormatCost {
   double compute = 0;       ///< scalar operations: of kernels, and of adding up partial results
   double network = 0;       ///< bytes that it gets from other workers
-  double tuples = 0;        ///< for which it calls a function
+  double tuples = 0;        ///< for which it calls a kernel
   double intermediate = 0;  ///< bytes of arrays that are handed to functions, and that these give
+  double pieces = 0;        ///< of chunks that a transformation cuts out or puts together
+  double stored = 0;        ///< bytes of arrays that become a table
   FormatCost& operator+=(const FormatCost& other);
   bool operator==(const FormatCost&) const = default;
 };
 
 /// Seconds of each of these, for one database. The defaults were measured with SQLite.
 struct FormatWeights {
-  double workers = 1;               ///< that share out the tuples of a query
-  double operation = 8e-11;         ///< seconds of a scalar operation
-  double network_byte = 0;          ///< of a byte that comes from another worker
-  double tuple = 2.5e-5;            ///< of a tuple, whatever its array
-  double intermediate_byte = 1e-9;  ///< of a byte that functions take or give
+  double workers = 1;                ///< that share out the tuples of a query
+  double operation = 7e-11;          ///< seconds of a scalar operation
+  double network_byte = 0;           ///< of a byte that comes from another worker
+  double tuple = 2.1e-5;             ///< of a tuple that a kernel is called for, whatever its array
+  double intermediate_byte = 8e-10;  ///< of a byte that functions take or give
+  double piece = 5.6e-6;             ///< of a piece of a transformation
+  double stored_byte = 3.2e-9;       ///< of a byte that a table gets
+  bool operator==(const FormatWeights&) const = default;
 };
+
+/// Measured with PostgreSQL.
+inline constexpr FormatWeights postgres_weights{
+    .operation = 5e-11, .tuple = 2.7e-5, .intermediate_byte = 5.6e-10, .piece = 4.2e-6, .stored_byte = 1.06e-8};
 
 double seconds_of(const FormatCost& cost, const FormatWeights& weights);
 
@@ -40,7 +49,7 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
 FormatCost gathering_cost(const Vertex& input, const TensorFormat& format, const FormatWeights& weights);
 
 /// Costs of bringing tensors from one format to another (tra: Repartition): every piece of an old chunk that a new one
-/// takes is a tuple, for which the old chunk is read; where pieces are put together, they are sorted and handed on.
+/// takes is cut out of it, for which it is read; where pieces are put together, they are sorted and handed on.
 /// Remembers what it has counted.
 class TransformationCosts {
  public:

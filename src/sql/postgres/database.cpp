@@ -196,6 +196,11 @@ std::vector<std::string> PostgresDatabase::texts(const std::string& query, const
   return found;
 }
 
+std::string PostgresDatabase::server() const {
+  const auto said = [](const char* text) { return text == nullptr ? "" : text; };
+  return fmt::format("postgresql {}:{}", said(PQhost(connection_.get())), said(PQport(connection_.get())));
+}
+
 void PostgresDatabase::begin() { run("BEGIN ISOLATION LEVEL REPEATABLE READ"); }
 
 void PostgresDatabase::use_functions() {

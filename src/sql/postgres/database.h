@@ -22,6 +22,7 @@ class PostgresDatabase : public Database {
 
   Dialect dialect() const override { return Dialect::postgres; }
   const std::string& title() const override { return title_; }
+  std::string server() const override;
   /// One snapshot for all that is read.
   void begin() override;
   /// Makes the extension where the server has it and the database does not.

@@ -21,6 +21,7 @@ class SqliteDatabase : public Database {
 
   Dialect dialect() const override { return Dialect::sqlite; }
   const std::string& title() const override { return title_; }
+  std::string server() const override { return "sqlite"; }
   void begin() override { execute("BEGIN IMMEDIATE"); }
   void use_functions() override {}
   void execute(const std::string& statement) override;
