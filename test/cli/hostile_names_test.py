@@ -143,6 +143,8 @@ def of_options(name):
     yield [b"check", name + b".tra"]
     yield [b"run", name + b".tra"]
     yield [b"calibrate", b"--threads", name]
+    yield [b"calibrate", b"--database", name]
+    yield [b"calibrate", b"--database", b"sqlite:" + name]
     yield [b"calibrate", name]
     for words in ([], [b"list"], [b"list", b"functions"], [b"completion"], [b"manual"]):
         yield [*words, name]
