@@ -44,6 +44,7 @@ class StepByStep {
         taken_(database.names()) {}
 
   DatabaseResults run() {
+    if (is_worth_sharing(run_.graph, run_.chunked.cuts)) sharing_ = database_.share();
     take_given_states();
     if (states_.size() < run_.graph.steps.states.size()) take_first_values();
     DatabaseResults results{.tensors = {}, .steps = 0};
@@ -60,11 +61,12 @@ class StepByStep {
     for (const auto* const kept : {&inputs_, &states_}) {
       for (const auto& [name, table] : *kept) drop({table.name});
     }
+    if (sharing_) execute({{"", "DROP SCHEMA " + sharing_->schema}});
     return results;
   }
 
  private:
-  std::string temporary(const std::string& name) const { return temporary_table(dialect_, name); }
+  std::string temporary(const std::string& name) const { return chunk_table(dialect_, sharing_, name); }
 
   void execute(const Script& script) {
     for (const Statement& statement : script) {
@@ -93,12 +95,22 @@ class StepByStep {
     for (const std::int64_t each : kept.parts) cut.push_back({each, 1});
     const DatabaseInput& input = run_.inputs.at(vertex.name);
     if (const auto* const table = std::get_if<UserTable>(&input)) {
-      execute(gather_script(*table, vertex.name, vertex.dtype, vertex.bound, cut, temporary(kept.name), dialect_));
+      gather(*table, vertex, cut, kept.name);
     } else {
       const Relation chunks = cut_tensor(std::get<Tensor>(input), cut_of_all(cut));
       database_.store_chunks(temporary(kept.name), chunks, cut.size());
     }
     return kept;
+  }
+
+  /// What only reads writes no tables but temporary ones.
+  void gather(const UserTable& from, const Vertex& vertex, const std::vector<DimensionCut>& cut,
+              const std::string& name) {
+    const std::string gathered = temporary_table(dialect_, name);
+    execute(gather_script(from, vertex.name, vertex.dtype, vertex.bound, cut, gathered, dialect_));
+    if (!sharing_) return;
+    execute({{"", fmt::format("{} AS SELECT * FROM {}", create_chunks(dialect_, temporary(name)), gathered)},
+             {"", "DROP TABLE " + gathered}});
   }
 
   /// States that begin with an input of the run.
@@ -159,7 +171,7 @@ class StepByStep {
       if (scalar.is_iteration) scalars[scalar.name] += static_cast<double>(steps_done);  // counts on
     }
     TableNames made = names();
-    ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels(), dialect_);
+    ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels(), dialect_, sharing_);
     execute(script.statements);
     step_tables_ = made.given();
     return script;
@@ -183,8 +195,8 @@ class StepByStep {
         for (const std::string& table : step_tables_) free.fresh(table);
         for (const auto& [name, table] : next) free.fresh(table.name);
         kept.name = free.fresh(output);
-        execute(
-            {{"", fmt::format("CREATE TABLE {} AS SELECT * FROM {}", temporary(kept.name), made.tables.at(output))}});
+        execute({{"", fmt::format("{} AS SELECT * FROM {}", create_chunks(dialect_, temporary(kept.name)),
+                                  made.tables.at(output))}});
       }
       next.emplace(graph[state.now].name, std::move(kept));
     }
@@ -222,6 +234,7 @@ class StepByStep {
   Database& database_;
   const DatabaseRun& run_;
   Dialect dialect_;
+  std::optional<Sharing> sharing_;
   std::vector<std::pair<std::string, std::string>> places_;  // of outputs
   std::vector<std::string> taken_;                           // by tables of others
   std::map<std::string, KeptTable> inputs_;
