@@ -1,7 +1,6 @@
 """Of (g): `--formats element` in SQLite beside the usual Einstein summation in SQL (joins of coordinate tables, sums of
 groups), which Python's sqlite3 runs on the same tables."""
 import sqlite3
-import statistics
 import time
 from dataclasses import dataclass
 
@@ -63,7 +62,8 @@ def measure(bench, rounds):
         bench.program.write_text(case.program, encoding="utf-8")
         with sqlite3.connect(file) as database:
             fill(database, case.shapes[bench.level])
-        samples = measuring.interleaved({"ours": lambda: by_einrel(bench, file, case), "plain": lambda: by_sql(file, case)}, rounds)
+        contenders = {"ours": lambda: by_einrel(bench, file, case), "plain": lambda: by_sql(file, case)}
+        samples = measuring.interleaved(contenders, rounds)
         wrong = difference(file, case)
         if wrong is None or not wrong <= workers.TOLERANCES["f64"]:
             bench.faults.append(f"elements, {case.name}: differs from plain SQL's by {wrong}")
@@ -85,8 +85,8 @@ def by_einrel(bench, file, case):
     with_table(file, "DROP TABLE IF EXISTS Z")
     inputs = [word for name in case.shapes[bench.level] for word in ("--in", f"{name}=table:{name}")]
     begin = time.perf_counter()
-    measuring.run_process([bench.einrel, "run", bench.program, "--database", f"sqlite:{file}", "--formats", "element", *inputs, "--out",
-                           "Z=table:Z"], workers.environment())
+    measuring.run_process([bench.einrel, "run", bench.program, "--database", f"sqlite:{file}", "--formats", "element", *inputs,
+                           "--out", "Z=table:Z"], workers.environment())
     return time.perf_counter() - begin
 
 
@@ -108,7 +108,8 @@ def difference(file, case):
     """The largest one, over the largest value; None where elements are missing."""
     database = sqlite3.connect(file)
     same = " AND ".join(f"Z.{label} = plain.{label}" for label in case.result)
-    count, wrong, largest = database.execute(f"SELECT count(*), max(abs(Z.value - plain.value)), max(abs(plain.value)) FROM Z JOIN plain ON {same}").fetchone()
+    query = f"SELECT count(*), max(abs(Z.value - plain.value)), max(abs(plain.value)) FROM Z JOIN plain ON {same}"
+    count, wrong, largest = database.execute(query).fetchone()
     all_of = [database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("Z", "plain")]
     database.close()
     return wrong / largest if all_of == [count, count] else None
@@ -117,9 +118,9 @@ def difference(file, case):
 def markdown(measured):
     lines = ["\n### Elements in SQLite, beside Einstein summation in plain SQL (Python's sqlite3)", head(*HEADS)]
     for each in measured:
-        middle, least = measuring.ratios(each.plain, each.ours)
-        lines.append(line(each.case.name, f"{statistics.median(each.ours):.3g}", f"{min(each.ours):.3g}", f"{statistics.median(each.plain):.3g}",
-                          f"{min(each.plain):.3g}", f"{middle:.2f}", f"{least:.2f}"))
+        seconds = [*measuring.middle_and_least(each.ours), *measuring.middle_and_least(each.plain)]
+        lines.append(line(each.case.name, *(f"{value:.3g}" for value in seconds),
+                          *measuring.cells(measuring.ratios(each.plain, each.ours), 2)))
     return "\n".join(lines)
 
 

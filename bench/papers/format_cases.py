@@ -1,7 +1,8 @@
 """What (g) computes: the programs of the thesis on formats of matrices at reduced extents, and formats to compare with.
 
-Extents are the thesis's over 20, with --quick over 40; tiles have a tenth of its 1000 rows and columns. Each statement is
-one of the thesis's computations, so that formats can be given to all that it stores.
+Extents are the thesis's over 20, with --quick over 40, those of the two largest chains over 40 and 80; tiles have a tenth of
+its 1000 rows and columns. Each statement is one of the thesis's computations, so that formats can be given to all that it
+stores.
 """
 from dataclasses import dataclass
 from typing import Callable
@@ -167,8 +168,8 @@ def chain_cases():
         return max(shape[0], 1) ** -0.5
     sizes = {
         "1": ((10, 30, 50, 1, 10), (250, 750, 1250, 1, 250), (500, 1500, 2500, 1, 500), (500, 1500, 2500, 1, 500)),
-        "2": ((25, 1, 50, 15, 15), (1250, 1, 2500, 750, 750), (2500, 1, 5000, 1500, 1500), (2500, 1, 5000, 1500, 1500)),
-        "3": (None, (1250,) * 5, (2500,) * 5, (2500,) * 5),
+        "2": ((25, 1, 50, 15, 15), (625, 1, 1250, 375, 375), (1250, 1, 2500, 750, 750), (2500, 1, 5000, 1500, 1500)),
+        "3": (None, (625,) * 5, (1250,) * 5, (2500,) * 5),
     }
     for name, rows in sizes.items():
         yield FormatCase(f"chain, size set {name}", CHAIN, at_levels(dims, rows), {"by hand": hand, "all tiles": ALL_TILE}, chain,
