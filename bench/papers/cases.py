@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "d": ("chains", "Chains of matrices (EinDecomp, experiment 1)"),
     "e": ("llama", "First token of LLaMA-shaped models (EinDecomp, experiment 3)"),
     "f": ("networks", "Training steps of deep networks (SoyBean, section 6)"),
+    "g": ("formats", "Formats of matrices in databases (thesis on formats of matrices, chapters 3 and 11)"),
 }
 
 

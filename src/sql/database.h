@@ -36,6 +36,9 @@ class Database {
   virtual void begin() = 0;
   /// In a transaction: makes sure that SQL has Einrel's functions. Throws UserError that says what is missing.
   virtual void use_functions() = 0;
+  /// In a transaction: makes a place for tables of chunks that several processes of the server compute with. Nothing
+  /// where a connection has one process, and where no schema can be made; chunks are temporary tables then.
+  virtual std::optional<Sharing> share() = 0;
   /// One statement of Einrel's, until it ends; what it gives is left out.
   virtual void execute(const std::string& statement) = 0;
   /// The first row as whole numbers. The query only reads.
@@ -57,7 +60,7 @@ class Database {
   virtual void store_elements(const std::string& table, const std::vector<std::string>& keys,
                               const Tensor& elements) = 0;
 
-  /// Makes a temporary table of chunks (`table` is quoted), and reads one.
+  /// Makes a table of chunks (chunk_table), and reads one.
   virtual void store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) = 0;
   virtual Relation load_chunks(const std::string& table, std::size_t key_arity) = 0;
 

@@ -15,6 +15,8 @@ namespace {
 
 bool is_postgres(Dialect dialect) { return dialect == Dialect::postgres; }
 
+constexpr const char* temporary_schema = "pg_temp.";
+
 }  // namespace
 
 Dialect dialect_named(const std::string& name) {
@@ -27,7 +29,27 @@ Dialect dialect_named(const std::string& name) {
 }
 
 std::string temporary_table(Dialect dialect, const std::string& name) {
-  return (is_postgres(dialect) ? "pg_temp." : "temp.") + quoted(name);
+  return (is_postgres(dialect) ? temporary_schema : "temp.") + quoted(name);
+}
+
+std::string chunk_table(Dialect dialect, const std::optional<Sharing>& sharing, const std::string& name) {
+  return sharing ? sharing->schema + "." + quoted(name) : temporary_table(dialect, name);
+}
+
+std::string create_chunks(Dialect dialect, const std::string& table) {
+  const bool is_shared = is_postgres(dialect) && !table.starts_with(temporary_schema);
+  return fmt::format("CREATE {}TABLE {}", is_shared ? "UNLOGGED " : "", table);
+}
+
+std::string in_parts(const std::string& query, std::size_t key_arity, std::int64_t parts) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < key_arity; ++i) keys.push_back(fmt::format("k{}", i));
+  std::string text;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    text += fmt::format("{}SELECT * FROM (\n{}) AS part WHERE ({}) & {} = {}", part == 0 ? "" : "\nUNION ALL\n", query,
+                        fmt::join(keys, " + "), parts - 1, part);
+  }
+  return text;
 }
 
 std::string user_table(Dialect dialect, const std::string& name) {

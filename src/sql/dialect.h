@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,19 @@ struct Column {
 /// A table that goes with the connection, and one of the user's, in the place where new ones are made; quoted.
 std::string temporary_table(Dialect dialect, const std::string& name);
 std::string user_table(Dialect dialect, const std::string& name);
+
+/// How processes of a server share the work of a statement: each computes a part of its rows, of tables that all of
+/// them see. They see no temporary ones.
+struct Sharing {
+  std::string schema;      ///< of those tables, quoted
+  std::int64_t parts = 2;  ///< of a statement; a power of two
+};
+/// A table of chunks, which goes with the run; quoted. The beginning of the statement that makes it.
+std::string chunk_table(Dialect dialect, const std::optional<Sharing>& sharing, const std::string& name);
+std::string create_chunks(Dialect dialect, const std::string& table);
+/// A query of chunks (keys k0, k1, ..., at least one) in parts that no row is in two of.
+std::string in_parts(const std::string& query, std::size_t key_arity, std::int64_t parts);
+
 /// Two names that a database takes for the same are equal here.
 std::string same_name(Dialect dialect, const std::string& name);
 /// The most bytes of a name.

@@ -206,7 +206,8 @@ class QueryOf {
 class ScriptBuilder {
  public:
   ScriptBuilder(const TraExpr& program, const std::map<std::string, std::string>& inputs, const ScalarBindings& scalars,
-                const Remarks& remarks, TableNames& names, KernelTable& kernels, Dialect dialect)
+                const Remarks& remarks, TableNames& names, KernelTable& kernels, Dialect dialect,
+                const std::optional<Sharing>& sharing)
       : program_(program),
         types_(infer(program)),
         inputs_(inputs),
@@ -214,7 +215,8 @@ class ScriptBuilder {
         remarks_(remarks),
         names_(names),
         kernels_(kernels),
-        dialect_(dialect) {}
+        dialect_(dialect),
+        sharing_(sharing) {}
 
   ChunkScript run() {
     count_readers();
@@ -333,20 +335,26 @@ class ScriptBuilder {
     const Work work = work_of(n);
     for (const std::size_t step : steps) add_index(program_.nodes[step], work);
     std::string text;
+    bool is_kept = false;  // a step: no process sees what another one keeps
     for (const std::size_t step : steps) {
       if (step == n) continue;
-      text += fmt::format("{}step{} AS{} (\n  {})", text.empty() ? "WITH " : ",\n", step,
-                          is_read_often(step, steps) ? " MATERIALIZED" : "", query(step));
+      const bool keeps = is_read_often(step, steps);
+      is_kept = is_kept || keeps;
+      text += fmt::format("{}step{} AS{} (\n  {})", text.empty() ? "WITH " : ",\n", step, keeps ? " MATERIALIZED" : "",
+                          query(step));
     }
     text += (text.empty() ? "" : "\n") + query(n);
     const auto remark = remarks_.find(name);
     const bool is_vertex = !name.empty() && remark != remarks_.end();
-    const std::string table = temporary_table(dialect_, names_.fresh(name.empty() ? fmt::format("step{}", n) : name));
+    if (sharing_ && is_vertex && remark->second.is_large && !is_kept)
+      text = in_parts(text, types_[n].key_arity, sharing_->parts);
+    const std::string table =
+        chunk_table(dialect_, sharing_, names_.fresh(name.empty() ? fmt::format("step{}", n) : name));
     places_[n] = table;
     const std::string about =
         is_vertex ? fmt::format("{}; {} ({})", remark->second.formula, to_string(types_[n]), remark->second.why)
                   : fmt::format("{}; {}", describe(program_, TraId{n}), to_string(types_[n]));
-    made_.statements.push_back({about, fmt::format("CREATE TABLE {} AS\n{}", table, text), work});
+    made_.statements.push_back({about, fmt::format("{} AS\n{}", create_chunks(dialect_, table), text), work});
   }
 
   const TraExpr& program_;
@@ -357,6 +365,7 @@ class ScriptBuilder {
   TableNames& names_;
   KernelTable& kernels_;
   Dialect dialect_;
+  const std::optional<Sharing>& sharing_;
   std::vector<std::size_t> readers_;
   std::vector<std::string> places_;  // by node: the table, or the part of a statement, to read it from
   ChunkScript made_;
@@ -382,8 +391,8 @@ Kernel with_scalars(Kernel kernel, const ScalarBindings& scalars) {
 
 ChunkScript chunk_script(const TraExpr& program, const std::map<std::string, std::string>& inputs,
                          const ScalarBindings& scalars, const Remarks& remarks, TableNames& names, KernelTable& kernels,
-                         Dialect dialect) {
-  return ScriptBuilder(program, inputs, scalars, remarks, names, kernels, dialect).run();
+                         Dialect dialect, const std::optional<Sharing>& sharing) {
+  return ScriptBuilder(program, inputs, scalars, remarks, names, kernels, dialect, sharing).run();
 }
 
 }  // namespace einrel::sql

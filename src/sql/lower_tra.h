@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct ChunkScript {
 /// What stands above the statement of a vertex.
 struct Remark {
   std::string formula;
-  std::string why;  ///< it has the chunks that it has
+  std::string why;        ///< it has the chunks that it has
+  bool is_large = false;  ///< it is worth that processes share it
 };
 /// By the name of the vertex.
 using Remarks = std::map<std::string, Remark>;
@@ -32,10 +34,11 @@ Kernel with_scalars(Kernel kernel, const ScalarBindings& scalars);
 
 /// Every operation of the algebra as a query; those that several read, and those with a name, as temporary tables, the
 /// others as parts of the statements that read them. What runs on chunks are calls of einrel_kernel and others
-/// (functions.h). `inputs` are the tables of the StoredRelations, quoted; named scalars get the values given.
-/// Throws as infer does, and UserError for a chunk of more than most_chunk_bytes (tra/formats.h).
+/// (functions.h). Large vertices are computed in parts where there is `sharing`. `inputs` are the tables of the
+/// StoredRelations, quoted; named scalars get the values given. Throws as infer does, and UserError for a chunk of more
+/// than most_chunk_bytes (tra/formats.h).
 ChunkScript chunk_script(const TraExpr& program, const std::map<std::string, std::string>& inputs,
                          const ScalarBindings& scalars, const Remarks& remarks, TableNames& names, KernelTable& kernels,
-                         Dialect dialect);
+                         Dialect dialect, const std::optional<Sharing>& sharing = {});
 
 }  // namespace einrel::sql

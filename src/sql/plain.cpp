@@ -127,9 +127,20 @@ class EinSumQuery {
     return text;
   }
 
+  /// What rows of one result have in common. SQLite sorts rows by it, in two thirds of the time if it is one number.
+  std::string grouping(const std::vector<std::string>& keys) const {
+    if (dialect_ != Dialect::sqlite) return joined(keys, ", ");
+    std::string number = keys[0];
+    for (std::size_t d = 1; d < keys.size(); ++d) {
+      const std::int64_t extent = einsum_.labels[einsum_.output[d]].extent.value();
+      number = fmt::format("{} * {} + {}", d == 1 ? number : fmt::format("({})", number), extent, keys[d]);
+    }
+    return number;
+  }
+
   std::string reduced(const std::string& body, const std::vector<std::string>& keys,
                       const std::vector<std::string>& columns) const {
-    const std::string group = keys.empty() ? "" : "\nGROUP BY " + joined(keys, ", ");
+    const std::string group = keys.empty() ? "" : "\nGROUP BY " + grouping(keys);
     const auto grouped = [&](const char* function) {
       return fmt::format("SELECT {}{}({}) AS {}\nFROM {}{}", named(keys, columns), function, body, value_column, from_,
                          group);

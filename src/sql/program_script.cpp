@@ -11,10 +11,23 @@
 namespace einrel::sql {
 namespace {
 
+/// So many scalar operations take longer than starting processes and sending chunks to each other.
+constexpr double most_flops_alone = 2e7;
+
+/// Of several chunks, which processes of a server should share.
+bool is_large(const Vertex& vertex, const std::vector<std::int64_t>& parts) {
+  if (einsum_of(vertex) == nullptr || flops(vertex) <= most_flops_alone) return false;
+  const std::vector<DimensionCut> cuts = result_cuts(vertex, parts);
+  return std::any_of(cuts.begin(), cuts.end(), [](const DimensionCut& cut) { return cut.parts > 1; });
+}
+
 Remarks remarks_of(const EinGraph& graph, const ChunkedGraph& chunked) {
   Remarks remarks;
-  for (const Vertex& vertex : graph.vertices)
-    remarks[vertex.name] = {formula(vertex, graph), chunked.reasons.at(vertex.name)};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    remarks[vertex.name] = {formula(vertex, graph), chunked.reasons.at(vertex.name),
+                            is_large(vertex, chunked.cuts.parts[v])};
+  }
   return remarks;
 }
 
@@ -43,11 +56,18 @@ std::vector<std::string> dimension_names(const Vertex& vertex) {
   return names;
 }
 
+bool is_worth_sharing(const EinGraph& graph, const GraphCuts& cuts) {
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (is_large(graph.vertices[v], cuts.parts[v])) return true;
+  }
+  return false;
+}
+
 ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                           const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels,
-                          Dialect dialect) {
+                          Dialect dialect, const std::optional<Sharing>& sharing) {
   return chunk_script(from_einsum(graph, chunked.cuts), stored, scalars, remarks_of(graph, chunked), names, kernels,
-                      dialect);
+                      dialect, sharing);
 }
 
 Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,

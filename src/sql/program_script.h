@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,10 +27,13 @@ struct ChunkedGraph {
   std::map<std::string, std::string> reasons;  ///< by the name of the vertex
 };
 
+/// Whether it pays that processes of a server share the work of some vertex.
+bool is_worth_sharing(const EinGraph& graph, const GraphCuts& cuts);
+
 /// Every vertex as a table; inputs are those of `stored`, by name. Throws as chunk_script does.
 ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                           const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels,
-                          Dialect dialect);
+                          Dialect dialect, const std::optional<Sharing>& sharing = {});
 
 /// The outputs that become tables of the user, of the chunks that `computed` makes.
 Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,

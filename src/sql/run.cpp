@@ -45,6 +45,7 @@ class StepByStep {
         taken_(database.names()) {}
 
   DatabaseResults run() {
+    if (is_worth_sharing(run_.graph, run_.chunked.cuts)) sharing_ = database_.share();
     take_given_states();
     if (states_.size() < run_.graph.steps.states.size()) take_first_values();
     DatabaseResults results{.tensors = {}, .steps = 0};
@@ -61,12 +62,13 @@ class StepByStep {
     for (const auto* const kept : {&inputs_, &states_}) {
       for (const auto& [name, table] : *kept) drop({table.name});
     }
+    if (sharing_) execute(Statement{"", "DROP SCHEMA " + sharing_->schema});
     results.seconds = std::move(seconds_);
     return results;
   }
 
  private:
-  std::string temporary(const std::string& name) const { return temporary_table(dialect_, name); }
+  std::string temporary(const std::string& name) const { return chunk_table(dialect_, sharing_, name); }
 
   /// Adds the time of an action to that of its work.
   template <class Action>
@@ -105,15 +107,25 @@ class StepByStep {
     const DatabaseInput& input = run_.inputs.at(vertex.name);
     timed({WorkKind::compute, vertex.name, {}}, [&] {
       if (const auto* const table = std::get_if<UserTable>(&input)) {
-        for (const Statement& statement :
-             gather_script(*table, vertex.name, vertex.dtype, vertex.bound, cut, temporary(kept.name), dialect_))
-          execute(statement);
+        gather(*table, vertex, cut, kept.name);
       } else {
         const Relation chunks = cut_tensor(std::get<Tensor>(input), cut_of_all(cut));
         database_.store_chunks(temporary(kept.name), chunks, cut.size());
       }
     });
     return kept;
+  }
+
+  /// What only reads writes no tables but temporary ones.
+  void gather(const UserTable& from, const Vertex& vertex, const std::vector<DimensionCut>& cut,
+              const std::string& name) {
+    const std::string gathered = temporary_table(dialect_, name);
+    Script script = gather_script(from, vertex.name, vertex.dtype, vertex.bound, cut, gathered, dialect_);
+    if (sharing_) {
+      script.push_back({"", fmt::format("{} AS SELECT * FROM {}", create_chunks(dialect_, temporary(name)), gathered)});
+      script.push_back({"", "DROP TABLE " + gathered});
+    }
+    for (const Statement& statement : script) execute(statement);  // the time is its caller's
   }
 
   /// States that begin with an input of the run.
@@ -180,7 +192,7 @@ class StepByStep {
       if (scalar.is_iteration) scalars[scalar.name] += static_cast<double>(steps_done);  // counts on
     }
     TableNames made = names();
-    ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels(), dialect_);
+    ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels(), dialect_, sharing_);
     execute(script.statements);
     step_tables_ = made.given();
     return script;
@@ -204,8 +216,8 @@ class StepByStep {
         for (const std::string& table : step_tables_) free.fresh(table);
         for (const auto& [name, table] : next) free.fresh(table.name);
         kept.name = free.fresh(output);
-        execute(
-            {{"", fmt::format("CREATE TABLE {} AS SELECT * FROM {}", temporary(kept.name), made.tables.at(output))}});
+        execute({{"", fmt::format("{} AS SELECT * FROM {}", create_chunks(dialect_, temporary(kept.name)),
+                                  made.tables.at(output))}});
       }
       next.emplace(graph[state.now].name, std::move(kept));
     }
@@ -246,6 +258,7 @@ class StepByStep {
   Database& database_;
   const DatabaseRun& run_;
   Dialect dialect_;
+  std::optional<Sharing> sharing_;
   std::vector<std::pair<std::string, std::string>> places_;  // of outputs
   std::vector<std::string> taken_;                           // by tables of others
   std::map<std::string, KeptTable> inputs_;

@@ -43,6 +43,21 @@ class Papers(unittest.TestCase):
                         if processes == "2":  # counted while they ran, and as predicted
                             self.assertEqual(float(row["bytes_moved"]), float(row["predicted_bytes"]), row)
 
+    def test_formats_in_databases_are_checked_and_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, BENCH / "papers/run", BUILD, "--tiny", "--only", "g", "--out", folder],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            xml.etree.ElementTree.parse(Path(folder) / "papers-formats.svg")
+            written = (Path(folder) / "papers-formats.md").read_text(encoding="utf-8")
+            for heading in ("### Goals", "### Elements in SQLite", "### two-level inverse, SQLite", "### two-level inverse, PostgreSQL"):
+                self.assertIn(heading, written)
+            with open(Path(folder) / "papers-formats.csv", encoding="utf-8", newline="") as stream:
+                rows = list(csv.DictReader(stream))
+            self.assertLessEqual({"automatic", "by hand", "all tiles", "naively", "without a database"}, {row["by"] for row in rows})
+            for row in rows:
+                self.assertGreater(float(row["median_seconds"]), 0, row)
+
     def test_a_sum_that_differs_is_a_fault(self):
         faults = []
         setup = measure.Setup.__new__(measure.Setup)

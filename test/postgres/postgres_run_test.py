@@ -242,6 +242,68 @@ class PostgresTest(ProgramTest):
         self.assertTrue(all(tensor["measured"] > 0 for tensor in found["tensors"]), found)
         np.testing.assert_allclose(self.table('"Z"', (25, 7)), self.x @ self.y, rtol=1e-12)
 
+    def run_large(self, *arguments, url=None, **settings):
+        """A product whose work processes share where they may, of a table and a file; other settings of the server."""
+        SERVER.sql('DROP TABLE IF EXISTS large; CREATE TABLE large AS SELECT i, j, sin(i * 7 + j) AS value FROM generate_series(0, 249) AS i, '
+                   "generate_series(0, 199) AS j")
+        y = np.random.default_rng(3).standard_normal((200, 300))
+        np.save(self.path("y.npy"), y)
+        options = "".join(f" -c {name}={value}" for name, value in settings.items())
+        result = einrel("run", self.program, "--database", url or SERVER.url, "--in", "X=table:large", "--in", "Y=" + self.path("y.npy"), "--out",
+                        "Z=" + self.path("z.npy"), *arguments, env={**os.environ, "PGOPTIONS": options})
+        self.assertEqual(result.code, 0, result)
+        i, j = np.indices((250, 200))
+        np.testing.assert_allclose(np.load(self.path("z.npy")), np.sin(i * 7 + j) @ y, rtol=0, atol=1e-11)
+
+    def test_processes_share_what_is_large_and_leave_nothing(self):
+        explained = {"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": 0, "auto_explain.log_analyze": "on",
+                     "log_min_messages": "log"}
+        schemas = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' ORDER BY 1"
+        before = SERVER.sql(schemas)
+        for formats, workers, launched in (("tile-100", 2, True), ("X=row-strip-100,Y=single", 3, True), ("tile-100", 0, False), ("X=single,Y=single,Z=single", 2, False)):
+            with self.subTest(formats=formats, workers=workers):
+                begin = os.path.getsize(os.path.join(SERVER.folder, "log"))
+                self.run_large("--formats", formats, max_parallel_workers_per_gather=workers, **explained)
+                with open(os.path.join(SERVER.folder, "log"), encoding="utf-8") as log:
+                    log.seek(begin)
+                    plans = log.read()
+                self.assertEqual("Parallel Append" in plans, launched, plans)
+                self.assertEqual(f"Workers Launched: {workers}" in plans, launched, plans)
+                self.assertEqual(SERVER.sql(schemas), before)
+
+    def test_who_may_not_make_schemas_computes_alone(self):
+        SERVER.sql("DROP ROLE IF EXISTS plain; CREATE ROLE plain LOGIN; GRANT USAGE ON SCHEMA public TO plain; "
+                   "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO plain")
+        try:
+            self.run_large("--formats", "tile-100", url=SERVER.url.replace("einrel@", "plain@"))
+        finally:
+            SERVER.sql("DROP OWNED BY plain; DROP ROLE plain")
+
+    def test_steps_share_what_is_large(self):
+        program = self.text_file("steps.ein", "input A[i,j] : f64\nstate X[i,j] = A[i,j]\nP[i,k] = sum[j] A[i,j] * X[j,k]\n"
+                                 "next X[i,j] = P[i,j] / 10\noutput next_X\n")
+        a = np.random.default_rng(4).standard_normal((250, 250))
+        np.save(self.path("a.npy"), a)
+        self.succeed("run", program, "--database", SERVER.url, "--in", "A=" + self.path("a.npy"), "--steps", "3", "--formats", "tile-100", "--out",
+                     "next_X=table:Z")
+        expected = a @ (a @ (a @ a / 10) / 10) / 10
+        np.testing.assert_allclose(self.table('"Z"', (250, 250)), expected, rtol=0, atol=1e-10 * abs(expected).max())
+
+    def test_a_client_that_is_killed_while_processes_share_leaves_nothing(self):
+        what = lambda: (self.content(), SERVER.sql("SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' ORDER BY 1"))  # noqa: E731
+        before = what()
+        np.save(self.path("y.npy"), np.ones((200, 300)))
+        query = "query:SELECT i, j, 1.0 AS value FROM generate_series(0, 249) AS i, generate_series(0, 199) AS j WHERE (SELECT pg_sleep(60)) IS NOT NULL"
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(how=how), subprocess.Popen(
+                    [einrel_process.PROGRAM, "run", self.program, "--database", SERVER.url, "--in", "X=" + query, "--in", "Y=" + self.path("y.npy"),
+                     "--dim", "i=250", "--dim", "j=200", "--formats", "tile-100", "--out", "Z=table:Z"]) as run:
+                self.wait_until(self.sleeping, "1")
+                run.send_signal(how)
+                run.wait(timeout=20)
+                self.wait_until(self.sleeping, "0")
+                self.wait_until(what, before)
+
     def test_a_server_that_is_killed_is_said_and_its_database_is_as_it_was(self):
         before = self.content()
         for how, ends in (("the backend", lambda: SERVER.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")),

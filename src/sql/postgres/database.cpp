@@ -27,6 +27,14 @@ constexpr std::array settings{
     "synchronize_seqscans = off",               // rows come in the order of the table
 };
 
+/// What makes processes compute the parts of a statement, each one of them wholly. (The server knows a table of chunks
+/// by its few pages, and takes it for small.)
+constexpr std::array sharing_settings{
+    "enable_parallel_append = on",          "parallel_setup_cost = 0", "parallel_tuple_cost = 0",
+    "min_parallel_table_scan_size = '1TB'",  // which would share a table's pages, of which there are few
+    "parallel_leader_participation = off",   // who also computes does not take what the others send
+};
+
 constexpr int oldest_server = 150'000;
 
 /// Types are numbers; these are the same in every server (its pg_type.dat).
@@ -228,6 +236,22 @@ void PostgresDatabase::use_functions() {
   }
 }
 
+std::optional<Sharing> PostgresDatabase::share() {
+  const std::vector<std::int64_t> found = first_row(
+      "SELECT CAST(current_setting('max_parallel_workers_per_gather') AS integer), "
+      "CAST(current_setting('max_parallel_workers') AS integer), pg_backend_pid(), "
+      "CAST(has_database_privilege(current_database(), 'CREATE') AND "
+      "to_regnamespace('einrel_' || pg_backend_pid()) IS NULL AND current_setting('transaction_read_only') = 'off' AS "
+      "integer)");
+  constexpr std::int64_t most_workers = 4;  // of n workers each statement takes 2^(n - 1) parts
+  const std::int64_t workers = std::min({found.at(0), found.at(1), most_workers});
+  if (workers < 2 || found.at(3) == 0) return std::nullopt;
+  const Sharing sharing{fmt::format("einrel_{}", found.at(2)), std::int64_t{1} << (workers - 1)};
+  run("CREATE SCHEMA " + sharing.schema);
+  for (const char* setting : sharing_settings) run(fmt::format("SET LOCAL {}", setting));
+  return sharing;
+}
+
 void PostgresDatabase::execute(const std::string& statement) { run(statement); }
 
 std::vector<std::int64_t> PostgresDatabase::first_row(const std::string& query) {
@@ -315,7 +339,7 @@ std::string PostgresDatabase::new_table(const std::string& name) {
 void PostgresDatabase::store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) {
   std::string columns;
   for (std::size_t i = 0; i < key_arity; ++i) columns += fmt::format("k{} bigint, ", i);
-  run(fmt::format("CREATE TABLE {} ({}chunk bytea)", table, columns));
+  run(fmt::format("{} ({}chunk bytea)", create_chunks(Dialect::postgres, table), columns));
   run(fmt::format("ALTER TABLE {} ALTER COLUMN chunk SET STORAGE EXTERNAL", table));
   auto chunk = chunks.begin();
   copy_into(table, [&] {

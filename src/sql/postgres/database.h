@@ -27,6 +27,8 @@ class PostgresDatabase : public Database {
   void begin() override;
   /// Makes the extension where the server has it and the database does not.
   void use_functions() override;
+  /// An own schema of unlogged tables: they are gone when the transaction is undone, and after a crash.
+  std::optional<Sharing> share() override;
   void execute(const std::string& statement) override;
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "base/error.h"
@@ -16,6 +17,10 @@ namespace einrel::sql {
 namespace {
 
 constexpr int milliseconds_for_lock = 5000;
+
+/// Chunks are many pages long, which are read and written one by one: of temporary tables, those are the largest there
+/// are. The first 64 MB stay in memory.
+constexpr std::array settings{"PRAGMA temp.page_size = 65536", "PRAGMA temp.cache_size = -65536"};
 
 /// Whether nothing but blanks, semicolons and comments follows; SQLite itself says so by finding no statement.
 bool is_blank(std::string_view rest) { return rest.find_first_not_of(" \t\r\n;") == std::string_view::npos; }
@@ -32,6 +37,7 @@ SqliteDatabase::SqliteDatabase(const std::string& path)
   sqlite3_extended_result_codes(opened, 1);
   sqlite3_busy_timeout(opened, milliseconds_for_lock);
   register_functions(opened, *state_);
+  for (const char* setting : settings) execute(setting);
 }
 
 SqliteDatabase::~SqliteDatabase() = default;

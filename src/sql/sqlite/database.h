@@ -24,6 +24,7 @@ class SqliteDatabase : public Database {
   std::string server() const override { return "sqlite"; }
   void begin() override { execute("BEGIN IMMEDIATE"); }
   void use_functions() override {}
+  std::optional<Sharing> share() override { return std::nullopt; }
   void execute(const std::string& statement) override;
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
