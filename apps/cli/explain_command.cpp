@@ -133,7 +133,7 @@ void explain_plans(const ExplainArguments& arguments, Compiled compiled, const S
     if (std::optional<Compiled> recomputed = recomputed_on_sites(compiled, request)) compiled = *std::move(recomputed);
   }
   PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
-  if (arguments.verify) verify_cuts(compiled, comparison.plans.front());
+  if (arguments.verify) verify_cuts(compiled, request, comparison.plans.front());
   check_fits(compiled, comparison.plans.front(), request, source);
   if (arguments.html || arguments.json) {
     const std::string json = plans_json(compiled, comparison, request);

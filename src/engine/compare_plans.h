@@ -53,7 +53,7 @@ PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given
                              const std::vector<std::string>& planners, const PlanRequest& request);
 
 /// Compares the cuts of a plan by kcut with the best of all cuts at once.
-void verify_cuts(const Compiled& compiled, PlanReport& report);
+void verify_cuts(const Compiled& compiled, const PlanRequest& request, PlanReport& report);
 
 /// What is known of a plan that is there already.
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request);

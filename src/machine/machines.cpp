@@ -187,6 +187,9 @@ std::vector<Link> read_links(const Fields& fields, const std::string& source) {
     link.check_names({"name", "sites", "bandwidth", "latency"});
     links.push_back({link.text("name"), link.whole("sites", most_sites, "in each of the groups that it connects"),
                      link.positive("bandwidth", "bytes a second that a group receives"), link.seconds("latency")});
+    const auto alike =
+        std::count_if(links.begin(), links.end(), [&](const Link& l) { return l.name == links.back().name; });
+    if (alike > 1) link.fail(fmt::format("field 'name' is '{}', as of another link", printable(links.back().name)));
     if (links.size() < 2) continue;
     const std::int64_t outer = links[links.size() - 2].sites;
     if (links.back().sites >= outer || outer % links.back().sites != 0)

@@ -80,6 +80,7 @@ std::int64_t begin_of(const LayoutAxis& axis, Extent extent, std::int64_t at) {
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
+  bool operator==(const Range&) const = default;
 };
 
 /// What one site after the other, from 0, has of a tensor. Their coordinates count up, which is many times as fast as
@@ -149,6 +150,80 @@ std::int64_t elements_of_both(const std::vector<Range>& a, const std::vector<Ran
   return elements;
 }
 
+/// Whether the sites of every group of so many have a grid of chunks, or one chunk.
+bool nests(const Layout& layout, std::int64_t group) {
+  const auto nest = [&](std::int64_t count, std::int64_t stride) {
+    if (count == 1) return true;
+    if (stride >= group) return stride % group == 0;
+    const std::int64_t all = count * stride;
+    return group % stride == 0 && (all % group == 0 || group % all == 0);
+  };
+  return std::all_of(layout.axes.begin(), layout.axes.end(),
+                     [&](const LayoutAxis& axis) { return nest(axis.grid, axis.stride); }) &&
+         std::all_of(layout.copies.begin(), layout.copies.end(),
+                     [&](const SiteCopies& copies) { return nest(copies.count, copies.stride); });
+}
+
+/// Of groups of so many sites each, as if a group were one site.
+Layout layout_of_groups(const Layout& layout, std::int64_t sites) {
+  // Of neighbouring sites with this stride, how many of `count` groups there are, and the stride of groups.
+  const auto outside = [&](std::int64_t count, std::int64_t stride) -> std::pair<std::int64_t, std::int64_t> {
+    if (stride >= sites)
+      return stride % sites == 0 ? std::pair(count, stride / sites) : std::pair<std::int64_t, std::int64_t>(1, 0);
+    const std::int64_t all = count * stride;
+    if (all <= sites || sites % stride != 0 || all % sites != 0) return {1, 0};
+    return {all / sites, 1};
+  };
+  Layout groups = layout;
+  for (LayoutAxis& axis : groups.axes) {
+    if (axis.grid > 1) std::tie(axis.grid, axis.stride) = outside(axis.grid, axis.stride);
+    if (axis.grid == 1) axis = {{1, axis.cut.unit}, 1, 0};
+  }
+  groups.copies.clear();
+  for (const SiteCopies& copies : layout.copies) {
+    const auto [count, stride] = outside(copies.count, copies.stride);
+    if (count > 1) groups.copies.push_back({count, stride});
+  }
+  return groups;
+}
+
+/// What a site has: of each dimension a range.
+using Box = std::vector<Range>;
+
+void add_new(const Box& box, std::vector<Box>& boxes) {
+  if (std::find(boxes.begin(), boxes.end(), box) == boxes.end()) boxes.push_back(box);
+}
+
+/// Elements of these boxes, each once, that are in none of the others. O((2 boxes)^dimensions * boxes).
+std::int64_t elements_of_none(const std::vector<Box>& boxes, const std::vector<Box>& others, std::size_t dimensions) {
+  std::vector<std::vector<std::int64_t>> borders(dimensions);
+  for (const std::vector<Box>* const some : {&boxes, &others}) {
+    for (const Box& box : *some) {
+      for (std::size_t d = 0; d < dimensions; ++d) {
+        borders[d].push_back(box[d].begin);
+        borders[d].push_back(box[d].end);
+      }
+    }
+  }
+  for (std::vector<std::int64_t>& border : borders) {
+    std::sort(border.begin(), border.end());
+    border.erase(std::unique(border.begin(), border.end()), border.end());
+    if (border.size() < 2) return 0;
+  }
+  std::int64_t elements = 0;
+  std::vector<std::size_t> at(dimensions, 0);
+  Box cell(dimensions);
+  const auto is_in = [&](const Box& box) { return elements_of_both(box, cell) > 0; };
+  while (true) {
+    for (std::size_t d = 0; d < dimensions; ++d) cell[d] = {borders[d][at[d]], borders[d][at[d] + 1]};
+    const bool is_needed = std::any_of(boxes.begin(), boxes.end(), is_in);
+    if (is_needed && std::none_of(others.begin(), others.end(), is_in)) elements += elements_of(cell);
+    std::size_t d = dimensions;
+    while (d > 0 && ++at[d - 1] + 1 == borders[d - 1].size()) at[--d] = 0;
+    if (d == 0) return elements;
+  }
+}
+
 }  // namespace
 
 Layout result_layout(const Vertex& vertex, const VertexPlan& plan) {
@@ -192,36 +267,6 @@ Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan
   return layout;
 }
 
-Layout layout_of_groups(const Layout& layout, std::int64_t sites) {
-  // Of neighbouring sites with this stride, how many of `count` groups there are, and the stride of groups.
-  const auto outside = [&](std::int64_t count, std::int64_t stride) -> std::pair<std::int64_t, std::int64_t> {
-    if (stride >= sites)
-      return stride % sites == 0 ? std::pair(count, stride / sites) : std::pair<std::int64_t, std::int64_t>(1, 0);
-    const std::int64_t all = count * stride;
-    if (all <= sites || sites % stride != 0 || all % sites != 0) return {1, 0};
-    return {all / sites, 1};
-  };
-  Layout groups = layout;
-  for (LayoutAxis& axis : groups.axes) {
-    if (axis.grid > 1) std::tie(axis.grid, axis.stride) = outside(axis.grid, axis.stride);
-    if (axis.grid == 1) axis = {{1, axis.cut.unit}, 1, 0};
-  }
-  groups.copies.clear();
-  for (const SiteCopies& copies : layout.copies) {
-    const auto [count, stride] = outside(copies.count, copies.stride);
-    if (count > 1) groups.copies.push_back({count, stride});
-  }
-  return groups;
-}
-
-std::int64_t partial_sites_within(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites) {
-  std::int64_t within = 1;
-  for (const SiteCopies& digit : reduced_digits(vertex, plan)) {
-    if (digit.stride < sites) within *= std::min(digit.count, sites / digit.stride);
-  }
-  return within;
-}
-
 std::vector<std::int64_t> elements_received(const Layout& have, const Layout& need, const Shape& bound,
                                             std::int64_t sites) {
   std::vector<std::int64_t> received(static_cast<std::size_t>(sites), 0);
@@ -235,6 +280,52 @@ std::vector<std::int64_t> elements_received(const Layout& have, const Layout& ne
     needed.next();
   }
   return received;
+}
+
+std::vector<std::int64_t> elements_crossing(const Layout& have, const Layout& need, const Shape& bound,
+                                            std::int64_t sites, std::int64_t group) {
+  const std::int64_t groups = (sites + group - 1) / group;
+  if (nests(have, group) && nests(need, group))
+    return elements_received(layout_of_groups(have, group), layout_of_groups(need, group), bound, groups);
+  std::vector<std::int64_t> crossing(static_cast<std::size_t>(groups), 0);
+  SiteWalk held(have, bound);
+  SiteWalk needed(need, bound);
+  for (std::int64_t g = 0; g < groups; ++g) {
+    std::vector<Box> holds;
+    std::vector<Box> needs;
+    for (std::int64_t site = g * group; site < std::min((g + 1) * group, sites); ++site) {
+      if (held.is_used()) add_new(held.ranges(), holds);
+      if (needed.is_used()) add_new(needed.ranges(), needs);
+      held.next();
+      needed.next();
+    }
+    crossing[static_cast<std::size_t>(g)] = elements_of_none(needs, holds, bound.size());
+  }
+  return crossing;
+}
+
+std::vector<std::int64_t> parts_crossing(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites,
+                                         std::int64_t group) {
+  std::vector<std::int64_t> sharing{0};  // sites, counted from the first one, with parts of the same results
+  std::vector<std::int64_t> crossing(static_cast<std::size_t>((sites + group - 1) / group), 0);
+  const std::vector<SiteCopies> digits = reduced_digits(vertex, plan);
+  for (const SiteCopies& digit : digits) {
+    const std::size_t count = sharing.size();
+    for (std::int64_t at = 1; at < digit.count; ++at) {
+      for (std::size_t s = 0; s < count; ++s) sharing.push_back(sharing[s] + at * digit.stride);
+    }
+  }
+  const Layout owners = result_layout(vertex, plan);
+  for (std::int64_t site = 0; site < sites; ++site) {
+    const std::int64_t elements = elements_at(owners, vertex.bound, site);
+    if (elements == 0) continue;
+    std::int64_t first = site;
+    for (const SiteCopies& digit : digits) first -= coordinate(site, digit.count, digit.stride) * digit.stride;
+    const auto outside = std::count_if(sharing.begin(), sharing.end(),
+                                       [&](std::int64_t other) { return (first + other) / group != site / group; });
+    crossing[static_cast<std::size_t>(site / group)] += outside * elements;
+  }
+  return crossing;
 }
 
 std::int64_t elements_at(const Layout& layout, const Shape& bound, std::int64_t site) {

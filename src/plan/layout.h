@@ -47,12 +47,14 @@ Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan
 std::vector<std::int64_t> elements_received(const Layout& have, const Layout& need, const Shape& bound,
                                             std::int64_t sites);
 
-/// The same of groups of so many sites each, as if a group were one site: what comes to each from all others together,
-/// each element once. A dimension whose sites fall into groups unevenly counts as whole there.
-Layout layout_of_groups(const Layout& layout, std::int64_t sites);
+/// The same of each group of so many neighbouring sites, as if a group were one site: what comes to it from all others
+/// together, each element once.
+std::vector<std::int64_t> elements_crossing(const Layout& have, const Layout& need, const Shape& bound,
+                                            std::int64_t sites, std::int64_t group);
 
-/// Of the sites that compute parts of the same results, how many are of one group of so many.
-std::int64_t partial_sites_within(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites);
+/// Elements of partial results that the owners of results in each group of so many sites receive from other groups.
+std::vector<std::int64_t> parts_crossing(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites,
+                                         std::int64_t group);
 
 /// Elements that a site holds.
 std::int64_t elements_at(const Layout& layout, const Shape& bound, std::int64_t site);

@@ -468,18 +468,12 @@ class Accounting {
 
   /// The same of partial results, to their owners.
   double parts_crossing_seconds(const Vertex& vertex, const VertexPlan& plan) {
-    const std::int64_t partial = partial_sites(vertex, plan);
-    if (partial == 1) return 0;
-    const Layout owners = result_layout(vertex, plan);
+    if (partial_sites(vertex, plan) == 1) return 0;
     double longest = 0;
     for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-      const Link& link = machine_.links[l];
-      const auto others = static_cast<double>(partial - partial_sites_within(vertex, plan, link.sites));
-      std::vector<double> bytes(static_cast<std::size_t>((plan_.sites + link.sites - 1) / link.sites), 0);  // by group
-      for (std::int64_t site = 0; site < plan_.sites; ++site)
-        bytes[static_cast<std::size_t>(site / link.sites)] +=
-            others * static_cast<double>(elements_at(owners, vertex.bound, site)) *
-            static_cast<double>(partial_bytes(vertex));
+      std::vector<double> bytes;  // by group
+      for (const std::int64_t elements : parts_crossing(vertex, plan, plan_.sites, machine_.links[l].sites))
+        bytes.push_back(static_cast<double>(elements) * static_cast<double>(partial_bytes(vertex)));
       longest = std::max(longest, link_seconds(l, bytes));
     }
     return longest;

@@ -251,17 +251,6 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 /// Of the time that all vertices take on all sites.
 constexpr double next_to_nothing = 0.01;
 
-/// Next values of states that are made element by element, as new weights are.
-std::set<std::size_t> elementwise_updates(const EinGraph& graph) {
-  std::set<std::size_t> updates;
-  for (const State& state : graph.steps.states) {
-    if (!state.next) continue;
-    const std::size_t next = graph.outputs[*state.next].index;
-    if (!is_input(graph.vertices[next]) && reduced_labels(graph.vertices[next]).empty()) updates.insert(next);
-  }
-  return updates;
-}
-
 }  // namespace
 
 double pairs_compared(const EinGraph& graph, std::int64_t sites) {
@@ -331,7 +320,6 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Mach
 }
 
 bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine) {
-  const std::set<std::size_t> updates = elementwise_updates(graph);
   double on_all_sites = 0;
   double longer = 0;
   double longer_for_copies = 0;
@@ -344,7 +332,7 @@ bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& mach
     const std::int64_t used = sites_used(plan.vertices[v]);
     const std::int64_t most = most_sites_of(most_parts(vertex, graph), plan.sites);
     if (used >= most) continue;
-    const bool is_on_all = updates.contains(v) && used * copies_of(plan.vertices[v]) >= most;
+    const bool is_on_all = reduced_labels(vertex).empty() && used * copies_of(plan.vertices[v]) >= most;
     (is_on_all ? longer_for_copies : longer) += alone / static_cast<double>(used) - alone / static_cast<double>(most);
   }
   return longer <= next_to_nothing * on_all_sites && longer_for_copies < on_all_sites;

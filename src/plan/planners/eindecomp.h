@@ -33,8 +33,9 @@ std::vector<bool> small_vertices(const EinGraph& graph, std::int64_t sites, cons
 
 /// Whether vertices that are computed on fewer sites than their labels allow, all together, take at most a hundredth of
 /// what all vertices take on all sites longer for it. Plans that leave more idle move less, down to nothing, so that
-/// only time can tell whether that is better. New values of states that are made element by element on each of the
-/// sites that keep them, as data parallelism makes weights, may take longer, as long as not all takes twice the time.
+/// only time can tell whether that is better. What is made element by element on all sites alike, as data parallelism
+/// makes new weights, may take longer, as long as not all takes twice the time. The starts of kernel calls, which every
+/// site has, are left out.
 bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& machine);
 
 /// EinDecomp for any number of sites and any cost: the cheapest of several plans. One comes from a beam over all

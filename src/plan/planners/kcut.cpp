@@ -1,8 +1,10 @@
 #include "plan/planners/kcut.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "einsum/vertex_facts.h"
+#include "plan/cost/cost.h"
 
 namespace einrel {
 
@@ -22,10 +24,31 @@ AllowedForms forms_of(const EinGraph& graph, const std::string& batch, bool is_b
   return allowed;
 }
 
+/// Into how many groups each cut divides: those of the slowest links first, each number of groups by its prime factors.
+std::vector<std::int64_t> groups_of_cuts(std::int64_t sites, const Machine& machine) {
+  std::vector<std::int64_t> groups;
+  const auto add = [&](std::int64_t number) {
+    for (const std::int64_t prime : prime_factors(number)) groups.push_back(prime);
+  };
+  for (const Link& link : machine.links) {
+    if (link.sites >= sites || sites % link.sites != 0) continue;
+    add(sites / link.sites);
+    sites = link.sites;
+  }
+  add(sites);
+  return groups;
+}
+
+/// Whether every vertex is on as many sites as in the other plan.
+bool uses_as_many_sites(const Plan& plan, const Plan& other) {
+  return std::equal(plan.vertices.begin(), plan.vertices.end(), other.vertices.begin(),
+                    [](const VertexPlan& a, const VertexPlan& b) { return sites_used(a) >= sites_used(b); });
+}
+
 }  // namespace
 
 TilingCuts kcut_tilings(const EinGraph& graph, const PlanRequest& request) {
-  TilingCuts best = tiling_cuts(graph, prime_factors(request.sites));
+  TilingCuts best = tiling_cuts(graph, groups_of_cuts(request.sites, request.machine));
   const std::optional<std::string> batch = batch_label(graph, request);
   if (!batch) return best;
   const AllowedForms by_batch = forms_of(graph, *batch, true);
@@ -44,12 +67,19 @@ TilingCuts kcut_tilings(const EinGraph& graph, const PlanRequest& request) {
 }
 
 Planned plan_kcut(const EinGraph& graph, const PlanRequest& request) {
-  return plan_by_grids(graph, request, grids_of(graph, kcut_tilings(graph, request)));
+  const TilingCuts cuts = kcut_tilings(graph, request);
+  Planned planned = plan_by_grids(graph, request, grids_of(graph, cuts));
+  auto* const numbered = std::get_if<Plan>(&planned);
+  if (numbered == nullptr) return planned;
+  const auto cost = [&](const Plan& plan) { return costs_of(graph, plan, request.machine).of(request.cost); };
+  Plan in_order = plan_by_cuts(graph, request.sites, cuts);
+  if (uses_as_many_sites(in_order, *numbered) && cost(in_order) < cost(*numbered)) return in_order;
+  return planned;
 }
 
 SchemeGrids model_grids(const EinGraph& graph, const PlanRequest& request) {
   const std::optional<std::string> batch = batch_label(graph, request);
-  if (!batch) return "no vertex reads the first label of the first input";
+  if (!batch) return "no vertex reads the first label of the first input: name the batch with --batch";
   const AllowedForms allowed = forms_of(graph, *batch, false);
   return grids_of(graph, tiling_cuts(graph, prime_factors(request.sites), {&allowed, 1}));
 }

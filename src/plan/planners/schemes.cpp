@@ -142,7 +142,7 @@ const Scheme& scheme_named(std::string_view name, std::string_view all) {
   }
   throw UserError(
       fmt::format("'{}' in the planner '{}' cannot be multiplied; products have {}, each with its sites, "
-                  "as data:8 x tensor:4",
+                  "as data:8 x tensor:4; hybrid:8x4 is data:8 x model:4",
                   printable(std::string(name)), printable(std::string(all)), fmt::join(names, ", ")));
 }
 
@@ -178,6 +178,13 @@ std::vector<SchemeFactor> hybrid_factors(std::string_view word, std::string_view
     throw UserError(
         fmt::format("'{}' in the planner '{}' does not say how many groups of how many sites: write "
                     "hybrid:4x2 for 4 groups of 2",
+                    printable(std::string(word)), printable(std::string(all))));
+  const auto number = [](std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  if (!number(sites.substr(0, times)) || !number(sites.substr(times + 1)))
+    throw UserError(
+        fmt::format("'{}' in the planner '{}' has to be two numbers around one x: hybrid:4x2 is 4 groups of 2 sites",
                     printable(std::string(word)), printable(std::string(all))));
   return {factor_of(fmt::format("data:{}", sites.substr(0, times)), all),
           factor_of(fmt::format("model:{}", sites.substr(times + 1)), all)};
@@ -325,6 +332,28 @@ Planned plan_by_grids(const EinGraph& graph, const PlanRequest& request, std::ve
   return plan;
 }
 
+Plan plan_by_cuts(const EinGraph& graph, std::int64_t sites, const TilingCuts& cuts) {
+  std::vector<SchemeFactor> factors;
+  for (const TilingCut& cut : cuts.cuts) factors.push_back({nullptr, cut.groups});
+  Plan plan{"", sites, {}};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (is_input(vertex)) {
+      plan.vertices.push_back(one_part_per_site(PartitionVector(vertex.bound.size(), 1)));
+      continue;
+    }
+    const PartitionVector most = most_parts(vertex, graph);
+    std::vector<PartitionVector> grids;
+    for (const TilingCut& cut : cuts.cuts) {
+      grids.emplace_back(most.size(), 1);
+      if (cut.forms[v]) grids.back()[*cut.forms[v]] = cut.groups;
+    }
+    plan.vertices.push_back(combined(vertex, most, factors, std::move(grids)));
+  }
+  lay_out_inputs(graph, plan);
+  return plan;
+}
+
 std::vector<std::vector<SchemeFactor>> products_of_two(std::int64_t sites) {
   std::vector<std::vector<SchemeFactor>> products;
   for (const std::int64_t inner : divisors_of(sites)) {
@@ -368,7 +397,7 @@ std::optional<std::string> batch_label(const EinGraph& graph, const PlanRequest&
 
 SchemeGrids data_grids(const EinGraph& graph, const PlanRequest& request) {
   const std::optional<std::string> batch = batch_label(graph, request);
-  if (!batch) return "no vertex reads the first label of the first input";
+  if (!batch) return "no vertex reads the first label of the first input: name the batch with --batch";
   bool is_cut = request.sites == 1;
   std::vector<PartitionVector> grids;
   for (const Vertex& vertex : graph.vertices) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/plan_request.h"
+#include "plan/search/tilings.h"
 
 namespace einrel {
 
@@ -52,6 +53,11 @@ Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const
 /// The plan with so many sites along each label of every vertex, their product at most the request's; results that are
 /// reduced are shared out likewise. What stands for inputs is not looked at.
 Planned plan_by_grids(const EinGraph& graph, const PlanRequest& request, std::vector<PartitionVector> grids);
+
+/// The plan whose sites are numbered by one cut after the other, the first one outermost. A label that cuts divide
+/// which do not follow each other is divided by the first of them only: a vertex has one digit of a site's number for
+/// each.
+Plan plan_by_cuts(const EinGraph& graph, std::int64_t sites, const TilingCuts& cuts);
 
 /// The plans of several products, those that cut alike once.
 std::vector<Plan> plans_by_products(const EinGraph& graph, const PlanRequest& request,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "einsum/vertex_facts.h"
+#include "plan/cost/cost.h"
 #include "plan/search/sampled_cuts.h"
 #include "tra/lowering.h"
 
@@ -75,8 +76,12 @@ std::vector<std::optional<std::size_t>> next_of_inputs(const EinGraph& graph) {
 
 class Numbering {
  public:
-  Numbering(const EinGraph& graph, Plan& plan, Transfers& transfers)
-      : graph_(graph), plan_(plan), transfers_(transfers), is_laid_out_(graph.vertices.size(), false) {}
+  Numbering(const EinGraph& graph, Plan& plan, Transfers& transfers, bool counts_links = true)
+      : graph_(graph),
+        plan_(plan),
+        transfers_(transfers),
+        counts_links_(counts_links),
+        is_laid_out_(graph.vertices.size(), false) {}
 
   void run() {
     number_all();
@@ -213,7 +218,7 @@ class Numbering {
     const Layout have = result_layout(tensor, plan_.vertices[producer]);
     const auto& received = transfers_.received(have, need, tensor.bound);
     double elements = std::accumulate(received.begin(), received.end(), 0.0);
-    for (const Link& link : transfers_.machine().links) {
+    for (const Link& link : counts_links_ ? transfers_.machine().links : std::vector<Link>()) {
       const auto& crossing = transfers_.crossing(link, have, need, tensor.bound);
       elements += times_as_slow(link) * std::accumulate(crossing.begin(), crossing.end(), 0.0);
     }
@@ -229,15 +234,12 @@ class Numbering {
   double parts_crossing(std::size_t v) const {
     const Vertex& vertex = graph_.vertices[v];
     const VertexPlan& plan = plan_.vertices[v];
-    const std::int64_t partial = partial_sites(vertex, plan);
-    if (partial == 1) return 0;
-    double elements = 1;
-    for (const Extent extent : vertex.bound) elements *= static_cast<double>(extent.value());
+    if (!counts_links_ || partial_sites(vertex, plan) == 1) return 0;
     double bytes = 0;
     for (const Link& link : transfers_.machine().links) {
-      const std::int64_t outside = partial - partial_sites_within(vertex, plan, link.sites);
-      bytes +=
-          times_as_slow(link) * static_cast<double>(outside) * elements * static_cast<double>(size_of(vertex.dtype));
+      const std::vector<std::int64_t> elements = einrel::parts_crossing(vertex, plan, plan_.sites, link.sites);
+      bytes += times_as_slow(link) * std::accumulate(elements.begin(), elements.end(), 0.0) *
+               static_cast<double>(size_of(vertex.dtype));
     }
     return bytes;
   }
@@ -311,6 +313,7 @@ class Numbering {
   const EinGraph& graph_;
   Plan& plan_;
   Transfers& transfers_;
+  bool counts_links_;
   std::vector<bool> is_laid_out_;
 };
 
@@ -325,9 +328,7 @@ const std::vector<std::int64_t>& Transfers::received(const Layout& have, const L
 const std::vector<std::int64_t>& Transfers::crossing(const Link& link, const Layout& have, const Layout& need,
                                                      const Shape& bound) {
   const auto [at, is_new] = known_crossing_.try_emplace({link.sites, have, need, bound});
-  if (is_new)
-    at->second = elements_received(layout_of_groups(have, link.sites), layout_of_groups(need, link.sites), bound,
-                                   (sites_ + link.sites - 1) / link.sites);
+  if (is_new) at->second = elements_crossing(have, need, bound, sites_, link.sites);
   return at->second;
 }
 
@@ -336,7 +337,15 @@ void number_sites(const EinGraph& graph, Plan& plan, const Machine& machine) {
   number_sites(graph, plan, transfers);
 }
 
-void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers) { Numbering(graph, plan, transfers).run(); }
+void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers) {
+  Numbering(graph, plan, transfers).run();
+  if (transfers.machine().links.empty()) return;
+  // One vertex after the other, what crosses less for one may cross more for those that follow.
+  Plan other = plan;
+  Numbering(graph, other, transfers, false).run();
+  const auto seconds = [&](const Plan& of) { return costs_of(graph, of, transfers.machine(), transfers).seconds; };
+  if (seconds(other) < seconds(plan)) plan = std::move(other);
+}
 
 void lay_out_inputs(const EinGraph& graph, Plan& plan) {
   Transfers transfers(plan.sites);

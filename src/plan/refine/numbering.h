@@ -32,8 +32,9 @@ class Transfers {
 };
 
 /// Numbers the sites of every vertex, one after the other, so that as much as possible of what its operands' producers
-/// have computed is where it is needed, and little of the rest crosses slow links; then lays out the inputs. Parts,
-/// grids and the number of copies stay as they are; what an Input's plan says is replaced.
+/// have computed is where it is needed, and little of the rest crosses slow links; then lays out the inputs. On a
+/// machine with links this is done without looking at them, too, and the faster one is taken. Parts, grids and the
+/// number of copies stay as they are; what an Input's plan says is replaced.
 void number_sites(const EinGraph& graph, Plan& plan, const Machine& machine = {});
 /// The same, with what is known of transfers between so many sites.
 void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers);

@@ -337,9 +337,9 @@ TilingCuts tiling_cuts(const EinGraph& graph, const std::vector<std::int64_t>& g
   return divided.moved() < replicated.moved() ? divided : replicated;
 }
 
-std::optional<double> least_moved(const EinGraph& graph, std::int64_t sites) {
+std::optional<double> least_moved(const EinGraph& graph, const std::vector<std::int64_t>& groups) {
   const std::vector<std::size_t> order = order_of_elimination(graph);
-  return Cutter(graph, order, Preference::replicated).least_of_all(prime_factors(sites));
+  return Cutter(graph, order, Preference::replicated).least_of_all(groups);
 }
 
 std::vector<PartitionVector> grids_of(const EinGraph& graph, const TilingCuts& cuts) {

@@ -46,7 +46,7 @@ TilingCuts tiling_cuts(const EinGraph& graph, const std::vector<std::int64_t>& g
 /// What the cuts of tiling_cuts would move at least if all of them were chosen at once, and not each for itself, the
 /// first one first. Exact, too, and exponential in the number of cuts: nothing where there are too many ways to
 /// compare.
-std::optional<double> least_moved(const EinGraph& graph, std::int64_t sites);
+std::optional<double> least_moved(const EinGraph& graph, const std::vector<std::int64_t>& groups);
 
 /// Sites along each label of every vertex: as often as the cuts divided it.
 std::vector<PartitionVector> grids_of(const EinGraph& graph, const TilingCuts& cuts);
