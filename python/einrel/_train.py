@@ -6,15 +6,33 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ._array import computed
 from ._compute import Memory, bytes_of
+from ._dtypes import BY_NAME
 from ._native import Epoch, Node, TrainOptions, TrainResult
 from ._program import Program
 
 
-def _samples(given: Mapping[str, Any]) -> dict[str, Node | str]:
-    """Arrays, and names of files."""
-    return {name: str(value) if isinstance(value, str | Path) else computed(value) for name, value in given.items()}
+def _samples(program: Program, given: Mapping[str, Any]) -> dict[str, Node | str]:
+    """Arrays, and names of files. Small integers, as images are, become what the input is, as those in files do."""
+    types = {tensor.name: BY_NAME[tensor.dtype] for tensor in program._native.inputs}
+    samples: dict[str, Node | str] = {}
+    for name, value in given.items():
+        if isinstance(value, str | Path):
+            samples[name] = str(value)
+            continue
+        is_small = isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.dtype.itemsize < 4
+        samples[name] = computed(value.astype(types[name]) if is_small and name in types else value)
+    return samples
+
+
+def _names(what: str, given: Sequence[str] | str) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what}={given!r}: it is a list of names")
+    return names
 
 
 def train(
@@ -29,14 +47,14 @@ def train(
     scalars: Mapping[str, float] | None = None,
     keep_last: bool = False,
     seed: int = 0,
-    report: Sequence[str] = (),
+    report: Sequence[str] | str = (),
     calibrate_with: int | None = None,
     save: str | Path | None = None,
     save_every: int | None = None,
     resume: str | Path | None = None,
     log: str | Path | None = None,
     local_steps: int | None = None,
-    subnets: Sequence[str] = (),
+    subnets: Sequence[str] | str = (),
     threads: int | None = None,
     sites: int | None = None,
     planner: str | None = None,
@@ -62,6 +80,10 @@ def train(
     >>> f"{float(Array(result.state.tensors['w'])):.3f}"
     '3.000'
     """
+    if not isinstance(program, Program):
+        raise TypeError(f"train() takes a program, as er.program and er.load_program make it, not {type(program).__name__}")
+    if not isinstance(batch, Mapping):
+        raise TypeError(f"batch={batch!r}: give the label and the number of samples, as in {{'b': 64}}")
     if len(batch) != 1:
         raise ValueError(f"batch={dict(batch)!r}: one label stands for samples, as in {{'b': 64}}")
     ((label, samples),) = batch.items()
@@ -69,20 +91,20 @@ def train(
         "batch_label": label,
         "batch": samples,
         "epochs": epochs,
-        "test": _samples(test or {}),
+        "test": _samples(program, test or {}),
         "hold_out": hold_out,
         "inputs": {name: computed(value) for name, value in (inputs or {}).items()},
         "scalars": dict(scalars or {}),
         "keep_last": keep_last,
         "seed": seed,
-        "report": list(report),
+        "report": _names("report", report),
         "calibrate_with": calibrate_with,
         "save": save and str(save),
         "save_every": save_every,
         "resume": resume and str(resume),
         "log": log and str(log),
         "local_steps": local_steps,
-        "subnets": list(subnets),
+        "subnets": _names("subnets", subnets),
         "threads": threads,
         "sites": sites,
         "planner": planner,
@@ -96,6 +118,10 @@ def train(
     }
     options = TrainOptions()
     for name, value in given.items():
-        if value is not None:
+        if value is None:
+            continue
+        try:
             setattr(options, name, value)
-    return program._native.train(_samples(feeds), options)
+        except TypeError:
+            raise TypeError(f"{name}={value!r} is no value of this option, or too large for it") from None
+    return program._native.train(_samples(program, feeds), options)

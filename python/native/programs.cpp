@@ -292,7 +292,11 @@ void bind_reports(nb::module_& module) {
       .def_ro("seconds", &api::Epoch::seconds)
       .def_ro("bytes_moved", &api::Epoch::bytes_moved)
       .def_ro("training", &api::Epoch::training)
-      .def_ro("test", &api::Epoch::test);
+      .def_ro("test", &api::Epoch::test)
+      .def("__repr__", [](const api::Epoch& epoch) {
+        return nb::str("Epoch(epoch={}, steps={}, seconds={:.3f}, training={}, test={})")
+            .format(epoch.epoch, epoch.steps, epoch.seconds, epoch.training, epoch.test);
+      });
   nb::class_<api::TrainResult>(module, "TrainResult", nb::is_final())
       .def_ro("epochs", &api::TrainResult::epochs)
       .def_ro("is_held", &api::TrainResult::is_held)

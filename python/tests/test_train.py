@@ -51,6 +51,45 @@ def test_files_and_arrays_are_the_same_feeds(plane, tmp_path):
     np.testing.assert_array_equal(weights(lazy), weights(from_arrays))
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2"])
+def test_small_integers_are_what_the_input_is(plane, tmp_path, dtype):
+    program = er.program(PROGRAM.replace("sgd(0.1)", "sgd(0.0001)"))
+    pixels = np.random.default_rng(2).integers(0, 100, (64, 4)).astype(dtype)
+    np.save(tmp_path / "x.npy", pixels)
+    by_values = er.train(program, {"X": pixels.astype("f"), "Y": plane["Y"]}, batch={"b": 8}, epochs=2)
+    for x in (pixels, tmp_path / "x.npy"):
+        given = er.train(program, {"X": x, "Y": plane["Y"]}, batch={"b": 8}, epochs=2)
+        np.testing.assert_array_equal(weights(given), weights(by_values))
+
+
+def test_an_epoch_tells_what_it_is(plane):
+    told = str(er.train(er.program(PROGRAM), plane, batch={"b": 8}, epochs=1, hold_out=0.25).epochs[0])
+    assert told.startswith("Epoch(epoch=1, steps=6, seconds=") and "test={'loss': " in told
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"epochs": 2.5}, "epochs=2.5"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": 2**70}, "seed="),
+        ({"batch": {"b": 10.0}}, "batch=10.0"),
+        ({"batch": "b"}, "batch='b'"),
+        ({"report": [3]}, "report="),
+    ],
+)
+def test_a_value_of_another_type_names_its_option(plane, options, said):
+    with pytest.raises(TypeError, match=said):
+        er.train(er.program(PROGRAM), plane, **({"batch": {"b": 8}, "epochs": 1} | options))
+    with pytest.raises(TypeError, match="takes a program"):
+        er.train(PROGRAM, plane, batch={"b": 8}, epochs=1)
+
+
+def test_one_name_needs_no_list(plane):
+    with pytest.raises(er.ProgramError, match="losses"):
+        er.train(er.program(PROGRAM), plane, batch={"b": 8}, epochs=1, report="losses")
+
+
 def test_it_goes_on_to_the_bit_and_leaves_a_log(plane, tmp_path):
     program = er.program(PROGRAM)
     whole = er.train(program, plane, batch={"b": 8}, epochs=4)

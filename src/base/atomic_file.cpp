@@ -13,6 +13,7 @@
 #include <deque>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -38,6 +39,9 @@ std::optional<mode_t> mode_of(const std::string& path) {
   return status.st_mode;
 }
 
+constexpr std::string_view stand_in_prefix = ".einrel-";
+constexpr std::string_view stand_in_extension = ".tmp";
+
 /// A name that nobody can foresee, and so nobody has put a file or a link in its place; it does not grow with the
 /// file's own, which may be as long as the system allows.
 std::string stand_in_name(const std::string& folder) {
@@ -45,7 +49,7 @@ std::string stand_in_name(const std::string& folder) {
   while (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
     if (errno != EINTR) throw RunError("the system gives no random numbers for the names of temporary files");
   }
-  return fmt::format("{}/.einrel-{:016x}.tmp", folder, number);
+  return fmt::format("{}/{}{:016x}{}", folder, stand_in_prefix, number, stand_in_extension);
 }
 
 std::string user_name(uid_t user) {
@@ -143,6 +147,17 @@ std::string replaceable(const std::string& path) {
 void check_replaceable(const std::string& path) {
   replaceable(path);
   prepare_to_remove();
+}
+
+void remove_leftovers(const std::string& folder) {
+  constexpr std::size_t digits = 16;
+  std::error_code ignored;  // they do no harm
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() == stand_in_prefix.size() + digits + stand_in_extension.size() &&
+        name.starts_with(stand_in_prefix) && name.ends_with(stand_in_extension) && entry.is_regular_file(ignored))
+      fs::remove(entry.path(), ignored);
+  }
 }
 
 void write_at(int descriptor, const std::string& name, std::uint64_t offset, std::span<const std::byte> bytes) {

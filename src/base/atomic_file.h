@@ -18,6 +18,9 @@ std::string through_links(const std::string& path);
 /// writable ordinary file.
 void check_replaceable(const std::string& path);
 
+/// Removes what an AtomicFile in this folder left whose process was killed. No other may be at work there (FolderLock).
+void remove_leftovers(const std::string& folder);
+
 /// Writes all bytes to an open file, from `offset` on. Throws RunError that calls it `name`.
 void write_at(int descriptor, const std::string& name, std::uint64_t offset, std::span<const std::byte> bytes);
 

@@ -110,6 +110,7 @@ Checkpoints::Checkpoints(const std::string& folder, bool goes_on, const TrainIde
     if (error) {
       throw UserError(fmt::format("--save {}: cannot make the folder: {}", printable(folder), error.message()));
     }
+    lock_.emplace(folder, fmt::format("--save {}", printable(folder)));
     const std::vector<std::string> there = checkpoints_in(folder);
     if (!there.empty() && !goes_on) {
       throw UserError(
@@ -118,6 +119,7 @@ Checkpoints::Checkpoints(const std::string& folder, bool goes_on, const TrainIde
                       printable(folder), printable(fs::path(there.back()).filename().string())));
     }
     check_replaceable(path_of(folder, 0));
+    remove_leftovers(folder);
   });
 }
 

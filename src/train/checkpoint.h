@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/folder_lock.h"
 #include "exec/starpu/job.h"
 #include "tensor/tensor.h"
 
@@ -44,8 +45,9 @@ class Checkpoints {
   /// Writes a file of states with more tensors in it, whole or not at all.
   using Write = std::function<void(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& more)>;
 
-  /// Rank 0 makes the folder if it is not there. Throws UserError when it cannot be made or written to, or holds the
-  /// checkpoints of a training that does not go on here.
+  /// Rank 0 makes the folder if it is not there, and removes what a process left that was killed while it wrote a
+  /// checkpoint. Throws UserError when it cannot be made or written to, another process writes checkpoints there, or it
+  /// holds those of a training that does not go on here.
   Checkpoints(const std::string& folder, bool goes_on, const TrainIdentity& identity, const Job& job);
 
   /// On all ranks. The third newest is removed. Throws what `write` does: then those that are there are complete.
@@ -56,6 +58,7 @@ class Checkpoints {
   std::string folder_;
   TrainIdentity identity_;
   Job job_;
+  std::optional<FolderLock> lock_;  ///< of rank 0
 };
 
 /// The newest checkpoint of a folder. Throws UserError where there is none, or it is damaged (it then names the one

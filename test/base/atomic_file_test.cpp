@@ -308,5 +308,21 @@ TEST(AtomicFile, AFolderThatAppearedInItsPlaceIsAFailureOfTheRun) {
   EXPECT_THROW(file.commit(), RunError);
 }
 
+TEST(AtomicFile, LeftoversOfThoseThatWereKilledGoAndNothingElse) {
+  const TemporaryFolder folder;
+  const Names stay{"data.csv", ".einrel-notes.tmp", "einrel-0123456789abcdef.tmp", ".einrel-0123456789abcdef.tmp2"};
+  for (const std::string& name : stay) put_file((folder.path() / name).string(), "x");
+  {
+    AtomicFile file((folder.path() / "new").string());
+    put_file((folder.path() / ".einrel-0123456789abcdef.tmp").string(), "x");
+    file.write(bytes("whole"));
+    file.commit();
+  }
+  remove_leftovers(folder.path().string());
+  Names wanted = stay;
+  wanted.insert("new");
+  EXPECT_EQ(folder.names(), wanted);
+}
+
 }  // namespace
 }  // namespace einrel

@@ -183,13 +183,8 @@ class Database(ProgramTest):
     def test_what_cannot_be_calibrated_is_said(self):
         environment = self.settings('{"databases": []}')
         text = self.text_file("text.db", "this is no database, only a text that is long enough" * 40)
-        with open(self.file, "rb") as file:
-            bytes_of_database = bytearray(file.read())
-        bytes_of_database[18] = 3  # a version of the format that SQLite reads, but does not write
-        with open(self.path("read-only.db"), "wb") as file:
-            file.write(bytes_of_database)
         for url, words in (("sqlite:" + self.path("gone.db"), ("cannot open",)), ("sqlite:" + text, ("cannot be read",)),
-                           ("sqlite:" + self.path("read-only.db"), ("cannot be written",)), ("mysql://x", ("sqlite:FILE",)),
+                           ("mysql://x", ("sqlite:FILE",)),
                            (f"postgresql://a@/b?host={self.folder}", ("cannot connect",))):
             self.refuse(1, "calibrate", "--database", url, mentions=words, env=environment)
         self.refuse(1, "calibrate", "--database", "sqlite:" + self.file, "--threads", "1", mentions=["--threads"], env=environment)

@@ -386,6 +386,22 @@ class Checkpoints(TrainTest):
                     self.assertEqual(mine["training"], other["training"])
                     self.assertEqual(mine["test"], other["test"])
 
+    def test_one_training_at_a_time_writes_there_and_clears_what_the_killed_left(self):
+        save = self.path("one")
+        os.mkdir(save)
+        left = os.path.join(save, ".einrel-0123456789abcdef.tmp")
+        pathlib.Path(left).write_text("half a checkpoint")
+        with subprocess.Popen([einrel_process.PROGRAM, "train", self.program, *self.feeds, "--batch", "b=8", "--epochs", "1000000", "--save", save],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+            try:
+                while os.path.exists(left):
+                    self.assertIsNone(running.poll())
+                    time.sleep(0.01)
+                self.refuse(1, "train", self.program, *self.feeds, "--batch", "b=8", "--epochs", "1", "--save", save,
+                            mentions=["another process writes there now"])
+            finally:
+                running.kill()
+
     def test_what_cannot_be_resumed(self):
         save = self.path("save")
         self.train("--epochs", "1", "--save", save)
