@@ -115,9 +115,9 @@ def test_ctrl_c_ends_a_run(step: str, options: dict[str, object]) -> None:
     script = f"""
 import os, signal, threading, numpy as np, einrel as er
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
-x = er.asarray(np.random.default_rng(1).random((4000, 4000)) / 2000)
+x = er.asarray(np.random.default_rng(1).random((2000, 2000)) / 1000)
 y = x
-for _ in range(20): y = {step}
+for _ in range(100): y = {step}
 threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     y.compute(**{options})
