@@ -81,7 +81,7 @@ def train(
     '3.000'
     """
     if not isinstance(program, Program):
-        raise TypeError(f"train() takes a program, as er.program and er.load_program make it, not {type(program).__name__}")
+        raise TypeError(f"train() takes a program of er.program, not {type(program).__name__}")
     if not isinstance(batch, Mapping):
         raise TypeError(f"batch={batch!r}: give the label and the number of samples, as in {{'b': 64}}")
     if len(batch) != 1:
