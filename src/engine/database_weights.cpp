@@ -18,7 +18,7 @@
 namespace einrel {
 namespace {
 
-using json = nlohmann::json;
+using nlohmann::json;
 
 constexpr std::size_t most_servers = 1000;
 
