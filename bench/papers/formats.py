@@ -20,6 +20,8 @@ from kernel_bench import workers
 from measuring import goal, head, line
 
 from format_cases import format_cases
+from measure import Timed, ratio
+from report import extents_of
 
 sys.path.insert(0, str(measuring.ROOT / "test/postgres"))
 from server import Server  # noqa: E402
@@ -35,7 +37,7 @@ FIELDS = ("experiment", "case", "extents", "database", "by", "formats", "predict
 
 
 @dataclass
-class Row:
+class Row(Timed):
     name: str
     formats: str
     predicted: float | None
@@ -44,21 +46,14 @@ class Row:
     others: list = field(default_factory=list)  # of all the rest of a run
 
     def add(self, one, more, steps):
-        """A sample: seconds of a run of one step, and of one of so many steps more."""
-        self.seconds.append(max((more - one) / steps, 1e-6))
+        """A sample: seconds of a run of one step, and of one of so many steps more. Where noise makes the longer run the
+        faster one, a step's share of all of it, which is at most too much."""
+        self.seconds.append((more - one) / steps if more > one else more / (1 + steps))
         self.others.append(max(one - self.seconds[-1], 0))
 
     @property
     def is_ours(self):
         return bool(self.plan)
-
-    @property
-    def median(self):
-        return statistics.median(self.seconds)
-
-    @property
-    def least(self):
-        return min(self.seconds)
 
 
 @dataclass
@@ -187,10 +182,6 @@ def title(table):
     return f"{table.case.name}, {table.database} ({extents_of(table)}, f64)"
 
 
-def extents_of(table):
-    return " ".join(f"{label}={extent}" for label, extent in table.dims.items())
-
-
 def markdown(table):
     lines = [f"\n### {title(table)}", head(*HEADS)]
     for row in table.rows:
@@ -201,10 +192,6 @@ def markdown(table):
     same = [row.name for row in table.rows[1:] if row.plan == table.automatic.plan]
     lines += ["", f"Automatically: {chosen(table.automatic)}." + (f" The same as {', '.join(same)}." if same else "")]
     return "\n".join(lines)
-
-
-def ratio(other, own):
-    return measuring.ratios(other.seconds, own.seconds)
 
 
 def chosen(row):

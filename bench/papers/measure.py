@@ -20,8 +20,20 @@ FINALISTS = 2  # of ScaLAPACK's grids and blocks, the fastest of which are measu
 MAX_SLOWDOWN, ENOUGH = 4, 3  # what takes so many times as long as the automatic plan is not measured more often
 
 
+class Timed:
+    """What has samples of its `seconds`."""
+
+    @property
+    def median(self):
+        return statistics.median(self.seconds)
+
+    @property
+    def least(self):
+        return min(self.seconds)
+
+
 @dataclass
-class Measured:
+class Measured(Timed):
     """One way of running a case on a number of processes."""
     name: str
     seconds: list
@@ -32,14 +44,6 @@ class Measured:
     @property
     def is_ours(self):
         return bool(self.cost)
-
-    @property
-    def median(self):
-        return statistics.median(self.seconds)
-
-    @property
-    def least(self):
-        return min(self.seconds)
 
 
 def ratio(other, own):
