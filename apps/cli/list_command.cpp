@@ -1,6 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -21,14 +25,28 @@ void list_functions() {
   print(fmt::format("\nbuilt-in macros\n{}", built_in_macro_text()));
 }
 
+/// "4 groups of 32 sites: spine 100 GB/s after 10 us; in each 4 groups of 8 sites: ethernet 50 GB/s after 10 us"
+std::string links_text(const Machine& machine) {
+  std::vector<std::string> levels;
+  std::int64_t outer = machine.sites;
+  for (const Link& link : machine.links) {
+    levels.push_back(fmt::format("{}{} groups of {}: {}, {}/s to each group after {}", levels.empty() ? "" : "in each ",
+                                 outer / link.sites, counted(static_cast<std::size_t>(link.sites), "site"), link.name,
+                                 bytes_text(link.bandwidth), seconds_text(link.latency)));
+    outer = link.sites;
+  }
+  return levels.empty() ? "" : fmt::format("    links: {}\n", fmt::join(levels, "; "));
+}
+
 void list_machines() {
   for (const MachineSets& sets : all_machines()) {
     const Machine machine = figures_for(sets, std::nullopt);
     const double flops = machine.cores * machine.processor.flops_per_core;
-    print(fmt::format("{:<14} {}; a site: {:.3g} flop/s on f32, {} of memory at {}/s; network {}/s after {}\n    {}\n",
-                      machine.name, counted(static_cast<std::size_t>(machine.sites), "site"), flops,
-                      bytes_text(machine.memory), bytes_text(machine.memory_bandwidth),
-                      bytes_text(machine.network_bandwidth), seconds_text(machine.network_latency), machine.about));
+    print(fmt::format(
+        "{:<14} {}; a site: {:.3g} flop/s on f32, {} of memory at {}/s; network {}/s after {}\n{}    {}\n",
+        machine.name, counted(static_cast<std::size_t>(machine.sites), "site"), flops, bytes_text(machine.memory),
+        bytes_text(machine.memory_bandwidth), bytes_text(machine.network_bandwidth),
+        seconds_text(machine.network_latency), links_text(machine), machine.about));
   }
 }
 

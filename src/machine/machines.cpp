@@ -179,8 +179,18 @@ json parse_object(std::string_view text, const std::string& source) {
   return object;
 }
 
-/// The links of a machine, each with fewer sites behind it than the one before, which they divide.
-std::vector<Link> read_links(const Fields& fields, const std::string& source) {
+/// What the sites behind a link may be: a part of those of the machine, or behind the link before.
+std::string parts_text(std::int64_t outer, const char* of) {
+  std::vector<std::int64_t> parts;
+  for (std::int64_t part = 1; part < outer; ++part) {
+    if (outer % part == 0) parts.push_back(part);
+  }
+  if (parts.empty()) return fmt::format("the 1 {} has no parts that a link could connect: leave this one out", of);
+  return fmt::format("it should be a part of the {} {}: {}", outer, of, fmt::join(parts, ", "));
+}
+
+/// The links of a machine of so many sites, each with fewer sites behind it than the one before, which they divide.
+std::vector<Link> read_links(const Fields& fields, const std::string& source, std::int64_t sites) {
   std::vector<Link> links;
   for (const json& object : fields.list("links", most_links, "links, from the outside in")) {
     const Fields link(object, source, place_of_link(links.size() + 1));
@@ -190,11 +200,10 @@ std::vector<Link> read_links(const Fields& fields, const std::string& source) {
     const auto alike =
         std::count_if(links.begin(), links.end(), [&](const Link& l) { return l.name == links.back().name; });
     if (alike > 1) link.fail(fmt::format("field 'name' is '{}', as of another link", printable(links.back().name)));
-    if (links.size() < 2) continue;
-    const std::int64_t outer = links[links.size() - 2].sites;
+    const std::int64_t outer = links.size() == 1 ? sites : links[links.size() - 2].sites;
     if (links.back().sites >= outer || outer % links.back().sites != 0)
-      link.fail(fmt::format("field 'sites' is {}; it should be a part of the {} behind the link before",
-                            links.back().sites, outer));
+      link.fail(fmt::format("field 'sites' is {}; {}", links.back().sites,
+                            parts_text(outer, links.size() == 1 ? "of the machine" : "behind the link before")));
   }
   return links;
 }
@@ -211,7 +220,7 @@ void read_figures(const Fields& fields, const std::string& source, Machine& mach
   machine.memory = fields.whole("memory", INT64_MAX, "bytes per site");
   if (fields.has("cache"))
     machine.processor.second_cache = fields.whole("cache", INT64_MAX, "bytes of a core's second-level cache");
-  if (fields.has("links")) machine.links = read_links(fields, source);
+  if (fields.has("links")) machine.links = read_links(fields, source, machine.sites);
   if (fields.has("sites_per_node")) {
     const std::int64_t most = machine.ranks > 0 ? machine.ranks : most_sites;
     machine.sites_per_node = fields.whole("sites_per_node", most, "how many share one node");

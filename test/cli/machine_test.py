@@ -33,6 +33,12 @@ class Machines(MachineTest):
         for text in ("laptop", "m6in-cluster", "16 sites", "EinDecomp paper", "v100-server"):
             self.assertIn(text, listed)
 
+    def test_links_are_listed_with_how_many_there_are_and_how_fast(self):
+        listed = self.succeed("list", "machines").out
+        self.assertIn("\n    links: 2 groups of 4 sites: QPI, 9.6 GB/s to each group after 1 us\n", listed)
+        self.assertIn("\n    links: 4 groups of 32 sites: spine, 100 GB/s to each group after 10 us; in each 4 groups of 8 sites: "
+                      "ethernet, 50 GB/s to each group after 10 us\n", listed)
+
     def test_a_name_gives_sites_and_speed(self):
         slow = self.planned("--machine", "r5d-cluster")
         self.assertEqual((slow["machine"], slow["sites"]), ("r5d-cluster", 10))

@@ -119,7 +119,7 @@ TEST(Machines, MaySayWhatSitesOfANodeShare) {
 
 TEST(Machines, MayHaveLinksThatGroupsOfSitesShare) {
   const auto linked = [](const std::string& links) {
-    return with("\"sites\": 3", "\"sites\": 3, \"links\": " + links);
+    return with("\"sites\": 3", "\"sites\": 16, \"links\": " + links);
   };
   const std::string outer = R"({"name": "ethernet", "sites": 8, "bandwidth": 1e9, "latency": 1e-5})";
   const std::string inner = R"({"name": "QPI", "sites": 4, "bandwidth": 9.6e9, "latency": 0})";
@@ -127,7 +127,8 @@ TEST(Machines, MayHaveLinksThatGroupsOfSitesShare) {
   EXPECT_EQ(sets.sets.front().links, (std::vector<Link>{{"ethernet", 8, 1e9, 1e-5}, {"QPI", 4, 9.6e9, 0}}));
   EXPECT_EQ(parse_machine(to_json(sets), "m.json"), sets);
   EXPECT_EQ(complaint(linked("[" + inner + ", " + outer + "]")),
-            "m.json is not a machine: link 2: field 'sites' is 8; it should be a part of the 4 behind the link before");
+            "m.json is not a machine: link 2: field 'sites' is 8; it should be a part of the 4 behind the link before: "
+            "1, 2");
   EXPECT_NE(
       complaint(linked(R"([{"name": "QPI", "sites": 4, "bandwidth": 0, "latency": 0}])")).find("link 1: field 'band"),
       std::string::npos);
@@ -135,6 +136,29 @@ TEST(Machines, MayHaveLinksThatGroupsOfSitesShare) {
             std::string::npos);
   EXPECT_NE(complaint(linked("[]")).find("'links' has 0"), std::string::npos);
   EXPECT_NE(complaint(linked("3")).find("'links' is 3; it should be a list"), std::string::npos);
+}
+
+TEST(Machines, HaveSeveralEqualGroupsBehindTheOutermostLink) {
+  const auto of_sites = [](int sites, int behind) {
+    const std::string text = std::to_string(sites) + R"(, "links": [{"name": "QPI", "sites": )" +
+                             std::to_string(behind) + R"(, "bandwidth": 9.6e9, "latency": 0}])";
+    return with("\"sites\": 3", "\"sites\": " + text);
+  };
+  for (int sites = 1; sites <= 12; ++sites) {
+    for (int behind = 1; behind <= 14; ++behind) {
+      if (behind < sites && sites % behind == 0) {
+        EXPECT_EQ(parse_machine(of_sites(sites, behind), "m.json").sets.front().links.front().sites, behind);
+      } else {
+        EXPECT_NE(complaint(of_sites(sites, behind)).find("link 1: "), std::string::npos) << sites << " " << behind;
+      }
+    }
+  }
+  EXPECT_EQ(
+      complaint(of_sites(8, 8)),
+      "m.json is not a machine: link 1: field 'sites' is 8; it should be a part of the 8 of the machine: 1, 2, 4");
+  EXPECT_EQ(complaint(of_sites(1, 1)),
+            "m.json is not a machine: link 1: field 'sites' is 1; the 1 of the machine has no parts that a link could "
+            "connect: leave this one out");
 }
 
 TEST(Machines, ThatAreWrongAreRefusedByField) {
