@@ -9,7 +9,8 @@ namespace einrel {
 
 /// A training program as SoyBean's section 2.2 counts what devices and a parameter server exchange.
 struct ParameterServer {
-  double parameters = 0;   ///< bytes of the states that vertices with the batch label read
+  double parameters =
+      0;  ///< bytes of the states that vertices with the batch label read, and whose gradients change them
   double activations = 0;  ///< bytes of what their first products with it come to: of the layers' results
 
   /// Bytes in `groups` groups of `devices` each. All groups send the gradients of all parameters and receive new ones;
@@ -19,7 +20,7 @@ struct ParameterServer {
   bool operator==(const ParameterServer&) const = default;
 };
 
-/// Nothing of programs that have no such states.
+/// Nothing of programs that have no such states: of loops that train nothing, too.
 std::optional<ParameterServer> parameter_server(const EinGraph& graph, const PlanRequest& request);
 
 /// The number of groups, neither one nor one for each of the sites, for which least is moved; nothing where there is
