@@ -142,12 +142,17 @@ TEST(Products, SayWhatIsWrongWithThem) {
     }
     return "";
   };
-  EXPECT_EQ(fault("data:8 x tenser:4"),
-            "'tenser' in the planner 'data:8 x tenser:4' cannot be multiplied; products have data, fsdp, tensor, "
-            "sequence, heads, model, each with its sites, as data:8 x tensor:4; hybrid:8x4 is data:8 x model:4");
-  for (const std::string word :
-       {"hybrid:4x", "hybrid:x4", "hybrid:2x2x2", "hybrid:4x2x", "hybrid:a x 2", "hybrid:-4x2"})
+  EXPECT_EQ(
+      fault("data:8 x tenser:4"),
+      "'tenser' in the planner 'data:8 x tenser:4' cannot be multiplied; did you mean 'tensor'? Products have data, "
+      "fsdp, tensor, sequence, heads, model, each with its sites, as data:8 x tensor:4; hybrid:8x4 is data:8 x "
+      "model:4");
+  for (const std::string word : {"hybrid:4x", "hybrid:x4", "hybrid:2x2x2", "hybrid:4x2x", "hybrid:a x 2", "hybrid:-4x2",
+                                 "hybrid", "hybrid 4x2", "hybrid4x2"})
     EXPECT_NE(fault(word).find("hybrid:4x2"), std::string::npos) << fault(word);
+  EXPECT_NE(fault("hybird:4x2").find("did you mean 'hybrid'?"), std::string::npos) << fault("hybird:4x2");
+  EXPECT_EQ(fault("data:4 model:2"),
+            "'data:4 model:2' in the planner 'data:4 model:2' has no x between two schemes: write data:4 x model:2");
   EXPECT_NE(fault("Hybrid:4x2").find("hybrid:8x4 is data:8 x model:4"), std::string::npos) << fault("Hybrid:4x2");
   EXPECT_EQ(
       fault("data:8 x tensor"),

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "plan/layout.h"
@@ -135,15 +136,19 @@ std::string_view trimmed(std::string_view text) {
 
 /// Of a factor's word.
 const Scheme& scheme_named(std::string_view name, std::string_view all) {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const Scheme& scheme : all_schemes()) {
     if (scheme.name == name) return scheme;
-    names.push_back(scheme.name);
+    names.emplace_back(scheme.name);
   }
+  std::vector<std::string> words = names;
+  words.emplace_back("hybrid");
+  const std::string hint = did_you_mean(name, words);
   throw UserError(
-      fmt::format("'{}' in the planner '{}' cannot be multiplied; products have {}, each with its sites, "
+      fmt::format("'{}' in the planner '{}' cannot be multiplied; {} have {}, each with its sites, "
                   "as data:8 x tensor:4; hybrid:8x4 is data:8 x model:4",
-                  printable(std::string(name)), printable(std::string(all)), fmt::join(names, ", ")));
+                  printable(std::string(name)), printable(std::string(all)),
+                  hint.empty() ? "products" : hint + " Products", fmt::join(names, ", ")));
 }
 
 SchemeFactor factor_of(std::string_view word, std::string_view all) {
@@ -157,6 +162,10 @@ SchemeFactor factor_of(std::string_view word, std::string_view all) {
     if (read.ec == std::errc::result_out_of_range) return "is for more sites than can be counted";
     if (read.ec == std::errc() && read.ptr == last)
       return fmt::format("is for {} sites: write 1 or more, as in {}:4", factor.sites, factor.scheme->name);
+    const std::string_view rest = read.ec == std::errc() ? trimmed({read.ptr, last}) : "";
+    if (read.ec == std::errc() && rest.find(':') != std::string_view::npos && !rest.starts_with('x'))
+      return fmt::format("has no x between two schemes: write {}:{} x {}", factor.scheme->name, factor.sites,
+                         printable(std::string(rest)));
     const std::size_t times = number.find('x');
     if (read.ec == std::errc() && times != std::string_view::npos) {
       return fmt::format("has no spaces around the x: write {}:{} x {}", factor.scheme->name,
@@ -293,7 +302,8 @@ const std::vector<Scheme>& all_schemes() {
 }
 
 bool is_product_of_schemes(std::string_view name) {
-  return name.find(':') != std::string_view::npos || name.find(" x ") != std::string_view::npos;
+  return name.find(':') != std::string_view::npos || name.find(" x ") != std::string_view::npos ||
+         name.starts_with("hybrid");
 }
 
 std::vector<SchemeFactor> scheme_factors(std::string_view text) {
@@ -302,7 +312,7 @@ std::vector<SchemeFactor> scheme_factors(std::string_view text) {
   for (;;) {
     const std::size_t times = rest.find(" x ");
     const std::string_view word = trimmed(rest.substr(0, times));
-    if (word.starts_with("hybrid:")) {
+    if (word.starts_with("hybrid")) {
       for (const SchemeFactor& factor : hybrid_factors(word, text)) factors.push_back(factor);
     } else {
       factors.push_back(factor_of(word, text));
