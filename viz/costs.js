@@ -59,7 +59,7 @@ class Costs {
       element("div", {class: "head"}, element("h3", {}, isCompared ? "Planners side by side" : "Totals"),
         element("span", {class: "quiet"}, plans.length > 1 ? "click to switch" : "")),
       element("table", {}, element("thead", {}, element("tr", {}, element("th", {}, "planner"),
-        ...totalColumns.map(([name, title]) => element("th", {class: "number", title}, name)))), element("tbody", {}, ...rows, ...without)), ...this.measured(), this.peak());
+        ...totalColumns.map(([name, title]) => element("th", {class: "number", title}, name)))), element("tbody", {}, ...rows, ...without)), ...this.measured(), ...this.across(), this.peak());
   }
 
   /** Of a run: what was predicted of all of it beside what was measured. */
@@ -80,6 +80,13 @@ class Costs {
     return [element("table", {class: "measured"}, element("thead", {}, element("tr", {}, element("th", {}, "this run"),
       ...columns.map(([name]) => element("th", {class: "number", title: measuredTitle(this.model, name)}, name)))), element("tbody", {}, row("predicted", 1), row("measured", 2))),
     ...told.filter((text) => text).map((text) => element("p", {class: "quiet"}, text))];
+  }
+
+  /** The bytes that cross links, by the plan that is chosen. */
+  across() {
+    const links = this.model.plans[this.state.plan].links || [];
+    const told = links.map(({name, bytes}) => `${bytesText(bytes)} cross ${name}`);
+    return told.length === 0 ? [] : [element("p", {class: "quiet"}, `Of what is received, ${told.join(", ")} (what several sites of a group need, once)`)];
   }
 
   /** What makes up the peak of the plan that is chosen. */

@@ -14,7 +14,7 @@ class Details {
     this.holder.scrollTop = 0;
     this.holder.replaceChildren(...[
       this.title(vertex), element("p", {class: "formula mono"}, vertex.formula), this.facts(vertex, planned, plan),
-      this.measured(vertex, planned), this.labels(vertex, planned), vertex.isInput ? null : this.moves(vertex, planned, plan),
+      this.measured(vertex, planned), this.labels(vertex, planned, plan), vertex.isInput ? null : this.moves(vertex, planned, plan),
       this.runnerUp(vertex, planned, plan), this.choices(vertex, plan), this.chunks(vertex, planned, plan), this.neighbours(vertex),
       this.alike(vertex, plan)].filter((part) => part !== null));  // null would become text
     this.mark(this.marked);
@@ -92,13 +92,15 @@ class Details {
     return element("div", {}, ...links, ids.length > most ? ` and ${ids.length - most} more` : "");
   }
 
-  labels(vertex, planned) {
+  labels(vertex, planned, plan) {
     const reduced = new Set(reducedLabels(vertex));
+    const links = (this.model.plans[plan].links || []).map(({name}) => name);
     const rows = vertex.labels.map((label) => {
       const [parts, sites] = [planned.parts.get(label) || 1, planned.sites.get(label) || 1];
       return element("tr", {}, element("td", {class: "mono"}, label), element("td", {class: "number"}, String(vertex.extents.get(label))),
         element("td", {class: "number"}, String(parts)), element("td", {class: "number"}, String(sites)),
         element("td", {class: "number"}, sites > 1 ? `+${planned.strides.get(label) || 0}` : ""),
+        ...links.map((name) => element("td", {class: "number"}, String((planned.links.get(name) || new Map()).get(label) || ""))),
         element("td", {class: "quiet"}, reduced.has(label) ? "reduced" : ""));
     });
     const used = vertex.labels.reduce((product, label) => product * (planned.sites.get(label) || 1), 1) *
@@ -107,7 +109,8 @@ class Details {
     return element("section", {}, element("h3", {}, `${vertex.isInput ? "Dimensions" : "Labels"}, ${counted(used, "site")} of ${this.model.sites}`),
       rows.length === 0 ? element("p", {class: "quiet"}, "none: a number") : element("table", {},
         element("thead", {}, element("tr", {}, head(vertex.isInput ? "dimension" : "label", "", true), head("extent"), head("parts"),
-          head("sites"), head("step", "how far apart the numbers of neighbouring sites are"), element("th"))),
+          head("sites"), head("step", "how far apart the numbers of neighbouring sites are"),
+          ...links.map((name) => head(name, `among how many of the groups of sites behind ${name} it is cut`)), element("th"))),
         element("tbody", {}, ...rows)));
   }
 

@@ -36,6 +36,7 @@ function readModel(data) {
       parts: mapOf(planned.parts), sites: mapOf(planned.sites), strides: mapOf(planned.strides), bytes: planned.bytes,
       scatter: planned.scatter || null, copies: planned.copies || [], operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes,
       seconds: planned.seconds, memory: planned.peak_memory ? planned.peak_memory.predicted : 0, runnerUp: planned.runner_up || null,
+      links: new Map((planned.links || []).map(({link, groups}) => [link, mapOf(groups)])),
     })),
   }));
   const alike = new Map(data.alike.map(({vertices: names, plans: together, measured}) =>

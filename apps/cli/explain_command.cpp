@@ -67,9 +67,8 @@ void check_options(const ExplainArguments& arguments) {
   for (const std::vector<std::string>& names : {arguments.planners, arguments.difference}) {
     for (const std::string& name : names) check_planner(name);
   }
-  if (arguments.verify && (arguments.plan.plan_file || arguments.planners.empty() || arguments.planners[0] != "kcut"))
-    throw UserError(
-        "--verify compares the cuts of planner kcut with the best of all; add --planner kcut, the first one");
+  if (arguments.verify && std::count(arguments.planners.begin(), arguments.planners.end(), "kcut") == 0)
+    throw UserError("--verify compares the cuts of planner kcut with the best of all; add --planner kcut");
   if (!arguments.html) return;
   check_replaceable(*arguments.html);
   std::vector<std::string> read = paths_of(arguments.inputs);
@@ -133,7 +132,7 @@ void explain_plans(const ExplainArguments& arguments, Compiled compiled, const S
     if (std::optional<Compiled> recomputed = recomputed_on_sites(compiled, request)) compiled = *std::move(recomputed);
   }
   PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
-  if (arguments.verify) verify_cuts(compiled, request, comparison.plans.front());
+  if (arguments.verify) verify_cuts(compiled, comparison);
   check_fits(compiled, comparison.plans.front(), request, source);
   if (arguments.html || arguments.json) {
     const std::string json = plans_json(compiled, comparison, request);

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "plan/cost/lower_bound.h"
-#include "plan/planners/kcut.h"
 #include "plan/search/tilings.h"
 
 namespace einrel {
@@ -86,10 +85,13 @@ PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given
   throw UserError(fmt::format("{}", fmt::join(reasons, "\n")));
 }
 
-void verify_cuts(const Compiled& compiled, const PlanRequest& request, PlanReport& report) {
-  std::vector<std::int64_t> groups;
-  for (const TilingCut& cut : kcut_tilings(compiled.graph, request).cuts) groups.push_back(cut.groups);
-  report.verified = VerifiedCuts{least_moved(compiled.graph, groups)};
+void verify_cuts(const Compiled& compiled, PlanComparison& comparison) {
+  for (PlanReport& report : comparison.plans) {
+    if (!report.plan.cuts) continue;
+    std::vector<std::int64_t> groups;
+    for (const TilingCut& cut : report.plan.cuts->cuts) groups.push_back(cut.groups);
+    report.verified = VerifiedCuts{least_moved(compiled.graph, groups)};
+  }
 }
 
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {

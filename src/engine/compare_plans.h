@@ -52,8 +52,8 @@ PlanReport plan_with(const Compiled& compiled, const std::string& planner, const
 PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
                              const std::vector<std::string>& planners, const PlanRequest& request);
 
-/// Compares the cuts of a plan by kcut with the best of all cuts at once.
-void verify_cuts(const Compiled& compiled, const PlanRequest& request, PlanReport& report);
+/// Compares the cuts of plans by kcut with the best of all cuts at once.
+void verify_cuts(const Compiled& compiled, PlanComparison& comparison);
 
 /// What is known of a plan that is there already.
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request);

@@ -8,6 +8,7 @@
 
 #include "einsum/ein_graph.h"
 #include "ia/placement.h"
+#include "plan/tiling_cuts.h"
 #include "tra/from_einsum.h"
 
 namespace einrel {
@@ -35,6 +36,7 @@ struct Plan {
   std::string planner;
   std::int64_t sites = 1;
   std::vector<VertexPlan> vertices;
+  std::optional<TilingCuts> cuts = std::nullopt;  ///< of planner kcut: what the plan was made of
   bool operator==(const Plan&) const = default;
 };
 

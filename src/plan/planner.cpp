@@ -45,6 +45,7 @@ std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& requ
   std::vector<Plan> products = plans_by_products(graph, request, products_to_try(graph, request.sites));
   std::move(products.begin(), products.end(), std::back_inserter(others));
   others.insert(others.end(), request.beside.begin(), request.beside.end());
+  for (Plan& other : others) other.cuts.reset();  // what becomes of it is no plan of these cuts
   return others;
 }
 

@@ -388,7 +388,10 @@ class InABrowser(HtmlTest):
         self.succeed("run", self.text_file("g.ein", GRADIENT.replace("100000", "1000")), "--sites", "4", "--memory", "1MB", "--random", "1",
                      "--html", run)
         compared, _ = self.page_of(os.path.join(EXAMPLES, "llama_7b.ein"), "--sites", "16", "--planner", "eindecomp", "--planner", "tensor")
-        for path in (run, compared):
+        compared = shutil.move(compared, self.path("compared.html"))
+        linked, _ = self.page_of(os.path.join(EXAMPLES, "dense_layers.ein"), "--machine", "rack-of-racks", "--planner", "hybrid:16x8",
+                                 "--planner", "kcut")
+        for path in (run, compared, linked):
             with open(path, encoding="utf-8") as file:
                 page = file.read()
             end = page.rindex("})();")
@@ -403,6 +406,18 @@ class InABrowser(HtmlTest):
         path, _ = self.page_of(self.text_file("p.ein", CHAIN), "--sites", "4", "--planner", "sqrt", "--planner", "heads")
         shown, _ = self.drawn(path)
         self.assertRegex(shown, r"<td>heads</td><td[^>]*>no plan: there is no attention in it")
+
+    def test_each_plan_says_what_crosses_links_and_which_labels_are_cut_there(self):
+        path, page = self.page_of(os.path.join(EXAMPLES, "dense_layers.ein"), "--machine", "rack-of-racks", "--planner", "kcut", "--planner", "data")
+        units = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+        for plan in self.data_of(page)["plans"]:
+            shown, _ = self.drawn(path, f"#vertex=H1_1&planner={plan['planner']}")
+            told = re.search(r"Of what is received, (.*?) \(", shown)[1]
+            for link, (number, unit, name) in zip(plan["links"], re.findall(r"([\d.]+)\s([kMGT]?B) cross (\w+)", told), strict=True):
+                self.assertEqual(name, link["name"])
+                self.assertLess(abs(float(number) * units[unit] - link["bytes"]), 0.05 * link["bytes"])
+        row = re.search(r'<td class="mono">b</td>(.*?)</tr>', shown)[1]  # by data: along the batch, across racks and servers
+        self.assertEqual(re.findall(r">([^<]*)</td>", row), ["512", "128", "128", "+1", "4", "4", ""])
 
     def told(self, path):
         """All that a page says, whatever is chosen."""

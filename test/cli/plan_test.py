@@ -182,8 +182,67 @@ class Planners(PlanTest):
         many = ("--sites", "4096", "--planner", "kcut", "--verify")
         self.assertIn("all cuts at once not known: there are too many ways", self.succeed("explain", program, *many).out)
         self.assertIsNone(json.loads(self.succeed("explain", program, *many, "--json").out)["plans"][0]["least_elements_moved"])
-        for planners in ((), ("--planner", "data"), ("--planner", "data", "--planner", "kcut")):
+        for planners in ((), ("--planner", "data"), ("--planner", "eindecomp", "--planner", "data")):
             self.refuse(1, "explain", program, "--sites", "4", "--verify", *planners, mentions=["--verify", "--planner kcut"])
+
+    def test_each_of_several_plans_says_what_crosses_links_and_how_tensors_are_tiled(self):
+        program = os.path.join(EXAMPLES, "dense_layers.ein")
+        machine = ("--machine", "rack-of-racks", "--dim", "b=2048")
+        ways = ("data", "kcut", "model", "hybrid:16x8")
+        alone = {way: json.loads(self.succeed("explain", program, *machine, "--planner", way, "--json").out)["plans"][0] for way in ways}
+        together = (*machine, *(option for way in ways for option in ("--planner", way)))
+        plans = json.loads(self.succeed("explain", program, *together, "--json").out)["plans"]
+        self.assertEqual([plan["planner"] for plan in plans], list(ways))
+        for plan in plans:
+            self.assertEqual([(link["name"], link["sites"]) for link in plan["links"]], [("spine", 32), ("ethernet", 8)])
+            self.assertEqual(plan["links"], alone[plan["planner"]]["links"])
+            self.assertEqual("tilings" in plan, plan["planner"] == "kcut")
+        self.assertGreater(len({json.dumps(plan["links"]) for plan in plans}), 1)
+        shown = self.succeed("explain", program, *together, "--verify").out
+        self.assertRegex(shown, r"\nbytes across links +spine +ethernet\n")
+        for plan in plans:
+            row = re.search(rf"\n{plan['planner']} +([\d.]+ [kMGT]?B) +([\d.]+ [kMGT]?B)\n", shown)
+            for text, link in zip(row.groups(), plan["links"]):
+                self.assertEqual(bytes_of(text), rounded(link["bytes"]))
+        self.assertIn("\ntilings by kcut, the first cut first", shown)
+        self.assertIn("\n  all cuts at once ", shown)
+        self.assertNotIn("across links", self.succeed("explain", program, "--sites", "4", "--planner", "data", "--planner", "kcut").out)
+
+    def test_a_plan_says_which_label_is_cut_at_which_link(self):
+        program = os.path.join(EXAMPLES, "dense_layers.ein")
+        options = ("--machine", "rack-of-racks", "--dim", "b=2048")
+        for way, other in (("data", "kcut"), ("hybrid:16x8", "data"), ("eindecomp", "model")):
+            # Of the plan that is shown second, too.
+            both = self.succeed("explain", program, *options, "--planner", other, "--planner", way, "--json").out
+            plan = json.loads(both)["plans"][1]
+            for vertex in plan["vertices"]:
+                digits = {label: (sites, vertex["strides"][label]) for label, sites in vertex["sites"].items()}
+                copies = [(copy["count"], copy["stride"]) for copy in vertex.get("copies", [])]
+                wanted, outer = [], 128
+                for link, inner in (("spine", 32), ("ethernet", 8)):
+                    def groups(digit, outer=outer, inner=inner):
+                        coordinates = [{site // digit[1] % digit[0] for site in range(sites)} for sites in (outer, inner)]
+                        return len(coordinates[0]) // len(coordinates[1])
+                    cut = {label: groups(digit) for label, digit in digits.items() if groups(digit) > 1}
+                    alike = 1
+                    for copy in copies:
+                        alike *= groups(copy)
+                    if cut or alike > 1:
+                        wanted.append({"link": link, "groups": cut, "copies": alike})
+                    outer = inner
+                self.assertEqual(vertex["links"], wanted, vertex["name"])
+        shown = self.succeed("explain", program, *options, "--planner", "data").out
+        self.assertIn("b=128 (spine: b=4; ethernet: b=4)", shown)
+        self.assertIn("in brackets groups across each link", shown)
+        flat = self.succeed("explain", program, "--sites", "8", "--planner", "data", "--json").out
+        self.assertNotIn('"links"', flat)
+
+    def test_only_training_is_compared_with_a_parameter_server(self):
+        for name, is_training in (("dense_layers", True), ("train_mnist", True), ("logistic_regression", True), ("kmeans", False),
+                                  ("power_iteration", False), ("hmm", False)):
+            shown = self.succeed("explain", os.path.join(EXAMPLES, f"{name}.ein"), "--sites", "4", "--planner", "kcut").out
+            self.assertIn("tilings by kcut", shown)
+            self.assertEqual("parameter server" in shown, is_training, name)
 
     def test_wrong_names_are_refused_with_the_right_ones(self):
         self.refuse(1, "explain", self.program, "--planner", "eindcomp", mentions=["did you mean 'eindecomp'", "ia-rules"])

@@ -48,6 +48,10 @@ EinGraph training_step(std::size_t layers, std::int64_t width, std::int64_t batc
   return needed_for_outputs(einrel::graph_of(text));
 }
 
+TilingCuts cuts_into(const EinGraph& graph, const std::vector<std::int64_t>& groups) {
+  return tiling_cuts(graph, {CutsWanted{groups}});
+}
+
 std::vector<double> deltas(const TilingCuts& found) {
   std::vector<double> deltas;
   for (const TilingCut& cut : found.cuts) deltas.push_back(cut.moved);
@@ -55,13 +59,13 @@ std::vector<double> deltas(const TilingCuts& found) {
 }
 
 TEST(TilingCuts, AreThoseWorkedOutForTrainingSteps) {
-  EXPECT_EQ(deltas(tiling_cuts(training_step(4, 8192, 512), prime_factors(8))),
+  EXPECT_EQ(deltas(cuts_into(training_step(4, 8192, 512), prime_factors(8))),
             (std::vector<double>{25'165'824, 12'582'912, 9'437'184}));
   // Cuts that cost the same may leave more or less to the next: at most what was worked out with one choice of them.
-  const TilingCuts wide = tiling_cuts(training_step(4, 1024, 8192), prime_factors(8));
+  const TilingCuts wide = cuts_into(training_step(4, 1024, 8192), prime_factors(8));
   EXPECT_EQ(wide.cuts.front().moved, 8'388'608);
   EXPECT_LE(wide.moved(), 41'943'040);
-  const TilingCuts deep = tiling_cuts(training_step(5, 300, 400), prime_factors(16));
+  const TilingCuts deep = cuts_into(training_step(5, 300, 400), prime_factors(16));
   EXPECT_EQ(deep.cuts.front().moved, 780'000);
   EXPECT_LE(deep.moved(), 3'853'400);
 }
@@ -190,8 +194,8 @@ void for_training_steps(int count, std::size_t most_tensors, std::size_t least_e
 
 TEST(TilingCuts, AreTheBestOfAllTilings) {
   for_training_steps(rounds(500), 8, 2, [](const EinGraph& graph, const std::string& text) {
-    EXPECT_DOUBLE_EQ(tiling_cuts(graph, {2}).cuts.front().moved, least_by_brute_force(graph, 1)) << text;
-    EXPECT_DOUBLE_EQ(least_moved(graph, {2}).value(), tiling_cuts(graph, {2}).moved());
+    EXPECT_DOUBLE_EQ(cuts_into(graph, {2}).cuts.front().moved, least_by_brute_force(graph, 1)) << text;
+    EXPECT_DOUBLE_EQ(least_moved(graph, {2}).value(), cuts_into(graph, {2}).moved());
   });
 }
 
@@ -201,7 +205,7 @@ TEST(TilingCuts, AreTheBestOfAllTilingsOfTwoCutsInMostCases) {
   for_training_steps(rounds(24), 6, 8, [&](const EinGraph& graph, const std::string& text) {
     const double least = least_by_brute_force(graph, 2);
     EXPECT_DOUBLE_EQ(least_moved(graph, {2, 2}).value(), least) << text;
-    const double found = tiling_cuts(graph, {2, 2}).moved();
+    const double found = cuts_into(graph, {2, 2}).moved();
     EXPECT_GE(found, least) << text;
     best += found == least ? 1 : 0;
   });
@@ -225,7 +229,7 @@ TEST(TilingCuts, AreNeverBetterThanAllCutsAtOnce) {
     const EinGraph graph = training_step(3, 48, 96);
     const std::optional<double> least = least_moved(graph, prime_factors(sites));
     ASSERT_TRUE(least) << sites;
-    EXPECT_LE(*least, tiling_cuts(graph, prime_factors(sites)).moved() * (1 + 1e-12)) << sites;
+    EXPECT_LE(*least, cuts_into(graph, prime_factors(sites)).moved() * (1 + 1e-12)) << sites;
   }
   EXPECT_EQ(least_moved(training_step(3, 4096, 4096), prime_factors(4096)), std::nullopt);
 }
@@ -247,9 +251,39 @@ TEST(ParameterServer, ExchangesWhatThePaperCounts) {
   const ParameterServer of_biased = parameter_server(biased, {4, {}, CostKind::bytes, {}}).value();
   EXPECT_EQ(of_biased.parameters, 4 * (4 * 2 + 2));
   EXPECT_EQ(of_biased.activations, 4 * 8 * 2);
-  EXPECT_EQ(parameter_server(einrel::graph_of(std::string("dims a=8\ninput X[a]\nY[a] = 2 * X[a]\n")),
-                             {4, {}, CostKind::bytes, {}}),
-            std::nullopt);
+}
+
+TEST(ParameterServer, IsOfTrainingAlone) {
+  for (const char* const text : {
+           "dims a=8\ninput X[a]\nY[a] = 2 * X[a]\n",
+           // A vector that becomes another one, and one to which what is left is added.
+           "dims i=8 j=8\ninput A[i,j]\nstate v[j] = 1\nu[i] = sum[j] A[i,j] * v[j]\nnext v[j] = u[j] / "
+           "norm[i](u[i])\n",
+           "dims i=8 j=8\ninput A[i,j], b[i]\nstate x[i] = 0\nr[i] = b[i] - sum[j] A[i,j] * x[j]\n"
+           "next x[i] = x[i] + r[i]\n",
+           // Centres become means of the points that are nearest to them.
+           "dims n=8 k=2 d=2\ninput P[n,d]\nstate C[k,d] = 0\nF[n,k] = sum[d] sq(P[n,d] - C[k,d])\n"
+           "N[n] = argmin[k] F[n,k]\nO[n,k] = f32(N[n] == k)\nS[k] = sum[n] O[n,k]\nT[k,d] = sum[n] O[n,k] * P[n,d]\n"
+           "next C[k,d] = where(S[k] > 0, T[k,d] / S[k], C[k,d])\n",
+           // A running mean of what comes.
+           "dims n=8 d=2\ninput P[n,d]\nstate m[d] = 0\nZ[n,d] = P[n,d] - m[d]\nM[d] = mean[n] P[n,d]\n"
+           "next m[d] = 0.9 * m[d] + 0.1 * M[d]\noutput Z, next_m\n",
+       }) {
+    EXPECT_EQ(parameter_server(needed_for_outputs(einrel::graph_of(std::string(text))), {4, {}, CostKind::bytes, {}}),
+              std::nullopt)
+        << text;
+  }
+  const std::string model = "dims b=8 f=4\ninput X[b,f], Y[b]\nstate W[f] = 0\nP[b] = sum[f] X[b,f] * W[f]\n";
+  const std::string loss = model + "loss[] = mean[b] sq(P[b] - Y[b])\n";
+  for (const std::string& text :
+       {loss + "minimize loss over W by sgd(0.1)\n", loss + "minimize loss over W by adam(0.1)\n",
+        loss + "gradient G = loss wrt W\nnext W[f] = W[f] - 0.1 * G[f]\n",
+        model + "next W[f] = W[f] - 0.1 * (sum[b] X[b,f] * (P[b] - Y[b]))\n"}) {
+    const auto server = parameter_server(needed_for_outputs(einrel::graph_of(text)), {4, {}, CostKind::bytes, {}});
+    ASSERT_TRUE(server) << text;
+    EXPECT_EQ(server->parameters, 4 * 4) << text;
+    EXPECT_EQ(server->activations, 4 * 8) << text;
+  }
 }
 
 TEST(TilingCuts, TakeNoTableOfAllOperands) {
@@ -259,7 +293,7 @@ TEST(TilingCuts, TakeNoTableOfAllOperands) {
     text += ", X" + std::to_string(x) + "[a,b]";
     sum += " + X" + std::to_string(x) + "[a,b]";
   }
-  EXPECT_EQ(tiling_cuts(einrel::graph_of(text + "\n" + sum + "\noutput Z\n"), {2, 2}).moved(), 0);
+  EXPECT_EQ(cuts_into(einrel::graph_of(text + "\n" + sum + "\noutput Z\n"), {2, 2}).moved(), 0);
 }
 
 TEST(Elimination, FindsTheLeastSum) {
@@ -308,6 +342,24 @@ TEST(Elimination, FindsTheLeastSum) {
     const Assignment narrow = least_assignment(domains, tables, order, 4);
     EXPECT_EQ(sum_at(narrow.values), narrow.cost);
     EXPECT_GE(narrow.cost, least);
+  }
+}
+
+// 7 samples can be halved, and then not be cut into five; but into five.
+TEST(KCut, UsesAsManySitesAsDivideALabel) {
+  for (const std::int64_t sites : {6, 10, 12, 14, 15, 18, 20, 30}) {
+    for (std::int64_t extent = 1; extent <= 40; ++extent) {
+      const EinGraph graph =
+          einrel::graph_of("dims b=" + std::to_string(extent) + "\ninput X[b]\nY[b] = relu(X[b])\noutput Y\n");
+      std::int64_t most = 1;
+      for (std::int64_t number = 1; number <= std::min(extent, sites); ++number) {
+        if (sites % number == 0) most = number;
+      }
+      for (const char* const planner : {"kcut", "model"}) {
+        const Planned planned = planner_named(planner).plan(graph, {sites, {}, CostKind::bytes, {}});
+        EXPECT_EQ(sites_used(std::get<Plan>(planned).vertices[1]), most) << planner << " " << extent << " on " << sites;
+      }
+    }
   }
 }
 

@@ -128,12 +128,17 @@ std::vector<double> counts_of_hybrids(const EinGraph& graph, std::int64_t device
   std::vector<double> counts;
   for (std::int64_t data = 1; data <= devices; ++data) {  // 1: model, all: data, else hybrid
     if (devices % data != 0) continue;
-    std::vector<std::int64_t> groups = prime_factors(data);
-    std::vector<AllowedForms> allowed(groups.size(), by_batch);
-    const std::vector<std::int64_t> of_model = prime_factors(devices / data);
-    groups.insert(groups.end(), of_model.begin(), of_model.end());
-    allowed.resize(groups.size(), by_others);
-    counts.push_back(tiling_cuts(graph, groups, allowed).moved());
+    std::vector<std::int64_t> of_data = prime_factors(data);
+    std::vector<std::int64_t> of_model = prime_factors(devices / data);
+    for (const bool is_descending : {false, true}) {
+      if (is_descending) std::reverse(of_data.begin(), of_data.end());
+      if (is_descending) std::reverse(of_model.begin(), of_model.end());
+      CutsWanted wanted{of_data};
+      wanted.groups.insert(wanted.groups.end(), of_model.begin(), of_model.end());
+      wanted.allowed.assign(of_data.size(), by_batch);
+      wanted.allowed.resize(wanted.groups.size(), by_others);
+      counts.push_back(tiling_cuts(graph, {wanted}).moved());
+    }
   }
   return counts;
 }
@@ -156,7 +161,8 @@ TEST(SoyBean, IsNeverAboveDataModelOrHybridParallelismByItsOwnCount) {
       {"alexnet", {}, {2, 6, 8, 12}},    {"vgg16", {}, {4, 8}},
       {"dense_layers", {}, {3, 6, 8}},   {"convolution_layers", {{"b", 1024}}, {8, 24}},
       {"mlp", {{"b", 64}}, {2, 12, 64}}, {"train_mnist", {{"b", 60}}, {6, 8, 30, 64}},
-      {"layers", {{"b", 32}}, {8, 12}},
+      {"layers", {{"b", 32}}, {8, 12}},  {"dense_layers", {{"b", 7}}, {6, 10, 12}},
+      {"mlp", {{"b", 5}}, {6, 10, 15}},
   };
   for (const auto& [name, dims, all_devices] : networks) {
     const EinGraph graph = network(name, dims);

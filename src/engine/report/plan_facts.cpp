@@ -9,7 +9,6 @@
 #include "einsum/vertex_facts.h"
 #include "exec/from_ia.h"
 #include "plan/lower.h"
-#include "plan/planners/kcut.h"
 
 namespace einrel {
 CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan) {
@@ -24,6 +23,32 @@ CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan) {
   }
   if (plan.scatter) cut.scatter = LabelSites{names[*plan.scatter], result.grid[*plan.scatter], std::nullopt};
   return cut;
+}
+
+std::vector<LinkCut> link_cuts(const Vertex& vertex, const VertexPlan& plan, const PlanRequest& request) {
+  const std::vector<std::string> names = label_names(vertex);
+  // Coordinates of a digit of a site's number that neighbouring sites, so many, have.
+  const auto coordinates = [](std::int64_t count, std::int64_t stride, std::int64_t sites) {
+    return count == 1 ? 1 : std::clamp<std::int64_t>((sites + stride - 1) / stride, 1, count);
+  };
+  std::vector<LinkCut> cuts;
+  std::int64_t outer = request.sites;
+  for (const Link& link : request.machine.links) {
+    const std::int64_t inner = std::min(link.sites, outer);
+    const auto cut_into = [&](std::int64_t count, std::int64_t stride) {
+      const std::int64_t inside = coordinates(count, stride, inner);
+      return (coordinates(count, stride, outer) + inside - 1) / inside;
+    };
+    LinkCut cut{link.name, {}, 1};
+    for (std::size_t l = 0; l < names.size(); ++l) {
+      const std::int64_t groups = cut_into(plan.grid[l], plan.strides[l]);
+      if (groups > 1) cut.labels.push_back({names[l], groups, std::nullopt});
+    }
+    for (const SiteCopies& copies : plan.copies) cut.copies *= cut_into(copies.count, copies.stride);
+    if (!cut.labels.empty() || cut.copies > 1) cuts.push_back(std::move(cut));
+    outer = inner;
+  }
+  return cuts;
 }
 
 MoveFacts moves_of(const EinGraph& graph, std::size_t v, const VertexPlan& plan, const VertexCost& cost) {
@@ -81,11 +106,11 @@ std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& 
 }
 
 std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan, const PlanRequest& request) {
-  if (plan.planner != "kcut" || plan.sites == 1) return std::nullopt;
-  TilingFacts facts{kcut_tilings(graph, request), {}, parameter_server(graph, request), std::nullopt};
+  if (!plan.cuts || plan.sites == 1) return std::nullopt;
+  TilingFacts facts{{}, parameter_server(graph, request), std::nullopt};
   if (facts.server) facts.groups = best_groups(*facts.server, plan.sites);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v)
-    facts.tensors.push_back(tilings_text(facts.cuts, v, graph.vertices[v].bound.size()));
+    facts.tensors.push_back(tilings_text(*plan.cuts, v, graph.vertices[v].bound.size()));
   return facts;
 }
 

@@ -18,6 +18,7 @@ struct LabelSites {
   std::string label;
   std::int64_t sites = 1;
   std::optional<std::int64_t> parts;  ///< where there are not as many as sites that have one
+  bool operator==(const LabelSites&) const = default;
 };
 
 /// How a vertex is cut.
@@ -27,6 +28,17 @@ struct CutFacts {
   std::int64_t copies = 1;            ///< sites that compute the same
 };
 CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan);
+
+/// How a vertex is cut among the groups of sites behind a link, inside each group of the link before.
+struct LinkCut {
+  std::string link;
+  std::vector<LabelSites> labels;  ///< those that are cut there, and into how many
+  std::int64_t copies = 1;         ///< groups that compute the same
+  bool operator==(const LinkCut&) const = default;
+};
+/// Of the links, the outermost first, at which anything is cut or computed alike. Where a label is cut by a link and
+/// inside a group into numbers that do not divide each other (6 sites behind links of 4), numbers are rounded up.
+std::vector<LinkCut> link_cuts(const Vertex& vertex, const VertexPlan& plan, const PlanRequest& request);
 
 /// What moves for one operand.
 struct OperandMove {
@@ -61,7 +73,6 @@ std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& 
 
 /// How planner kcut came to its plan, in SoyBean's terms.
 struct TilingFacts {
-  TilingCuts cuts;
   std::vector<std::string> tensors;  ///< per vertex, how its result lies: "R.C.r"
   std::optional<ParameterServer> server;
   std::optional<std::int64_t> groups;  ///< of the hybrid that exchanges least with a server

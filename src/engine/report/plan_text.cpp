@@ -31,6 +31,33 @@ std::string cut_text(const CutFacts& cut) {
   return text;
 }
 
+/// " (spine: b=4; ethernet: h=2, 2 copies)": what is cut across each link.
+std::string link_cuts_text(const std::vector<LinkCut>& cuts) {
+  std::vector<std::string> links;
+  for (const LinkCut& cut : cuts) {
+    std::vector<std::string> texts;
+    for (const LabelSites& label : cut.labels) texts.push_back(fmt::format("{}={}", label.label, label.sites));
+    if (cut.copies > 1) texts.push_back(fmt::format("{} copies", cut.copies));
+    links.push_back(fmt::format("{}: {}", printable(cut.link), fmt::join(texts, " ")));
+  }
+  return links.empty() ? "" : fmt::format(" ({})", fmt::join(links, "; "));
+}
+
+/// The same of a vertex and all that it stands for: these are cut alike, but their sites may have other numbers.
+std::string link_cuts_text(const EinGraph& graph, std::size_t v, const Plan& plan, const PlanRequest& request,
+                           const Folding& folding) {
+  const std::vector<LinkCut> cuts = link_cuts(graph.vertices[v], plan.vertices[v], request);
+  const bool is_same = std::all_of(folding.alike[v].begin(), folding.alike[v].end(), [&](std::size_t other) {
+    const std::vector<LinkCut> others = link_cuts(graph.vertices[other], plan.vertices[other], request);
+    return std::equal(cuts.begin(), cuts.end(), others.begin(), others.end(), [](const LinkCut& a, const LinkCut& b) {
+      const auto is_alike = [](const LabelSites& one, const LabelSites& two) { return one.sites == two.sites; };
+      return a.link == b.link && a.copies == b.copies &&
+             std::equal(a.labels.begin(), a.labels.end(), b.labels.begin(), b.labels.end(), is_alike);
+    });
+  });
+  return is_same ? link_cuts_text(cuts) : " (across links: not all alike, see --verbose)";
+}
+
 std::string cost_text(CostKind kind, double cost) {
   if (kind == CostKind::bytes) return bytes_text(cost);
   return kind == CostKind::seconds ? seconds_text(cost) : floats_text(cost);
@@ -73,12 +100,12 @@ std::string least_text(const VertexCost& cost, const std::optional<double>& leas
 
 /// A vertex, and `cost` of all that it stands for.
 std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report, const VertexCost& cost,
-                        std::string_view indent) {
+                        const std::string& across, std::string_view indent) {
   const VertexPlan& plan = report.plan.vertices[v];
   const CutFacts cut = cut_of(graph.vertices[v], plan);
   const double share = report.costs.seconds > 0 ? 100 * cost.seconds / report.costs.seconds : 0;
   return fmt::format("{0}  {1}\n{0}      {2:<24} {3:>9} {4:>9} {5:>5.1f} %   {6}\n", indent,
-                     formula(graph.vertices[v], graph), cut_text(cut), bytes_text(cost.bytes()),
+                     formula(graph.vertices[v], graph), cut_text(cut) + across, bytes_text(cost.bytes()),
                      seconds_text(cost.seconds), share, moves_text(moves_of(graph, v, plan, cost), cut));
 }
 
@@ -143,9 +170,11 @@ std::string server_text(const TilingFacts& facts, std::int64_t sites) {
 /// Tensors in SoyBean's notation, those that lie alike in one line.
 std::string tilings_section(const EinGraph& graph, const TilingFacts& facts, const PlanReport& report,
                             const Folding& folding) {
+  const TilingCuts& cuts = *report.plan.cuts;
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (folding.shown[v] != v || graph.vertices[v].bound.empty()) continue;
+    const std::size_t shown = folding.shown[v];
+    if ((shown != v && facts.tensors[v] == facts.tensors[shown]) || graph.vertices[v].bound.empty()) continue;
     const auto known =
         std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == facts.tensors[v]; });
     if (known == groups.end()) {
@@ -154,11 +183,12 @@ std::string tilings_section(const EinGraph& graph, const TilingFacts& facts, con
       known->second.push_back(graph.vertices[v].name);
     }
   }
-  std::string text =
-      "\ntilings, the first cut first (R: by rows, C: by columns, P1: along dimension 1, r: replicated)\n";
-  text += fmt::format("  {:<16} {}\n", "moved by cuts", cuts_text(facts.cuts));
+  std::string text = fmt::format(
+      "\ntilings by {}, the first cut first (R: by rows, C: by columns, P1: along dimension 1, r: replicated)\n",
+      report.plan.planner);
+  text += fmt::format("  {:<16} {}\n", "moved by cuts", cuts_text(cuts));
   if (report.verified)
-    text += fmt::format("  {:<16} {}\n", "all cuts at once", verified_text(facts.cuts, report.verified->least_moved));
+    text += fmt::format("  {:<16} {}\n", "all cuts at once", verified_text(cuts, report.verified->least_moved));
   if (facts.server) text += fmt::format("  {:<16} {}\n", "parameter server", server_text(facts, report.plan.sites));
   for (const auto& [tiling, tensors] : groups) text += fmt::format("  {:<16} {}\n", tiling, fmt::join(tensors, ", "));
   return text;
@@ -177,6 +207,20 @@ std::string totals_text(const EinGraph& graph, const PlanComparison& comparison)
                         seconds_text(report.seconds));
   }
   for (const auto& [planner, reason] : comparison.refused) text += fmt::format("{:<18} no plan: {}\n", planner, reason);
+  return text;
+}
+
+/// Bytes that cross each link, by each plan.
+std::string crossing_text(const std::vector<PlanReport>& reports, const Machine& machine) {
+  if (machine.links.empty()) return "";
+  std::string text = fmt::format("\n{:<18}", "bytes across links");
+  for (const Link& link : machine.links) text += fmt::format(" {:>14}", printable(link.name));
+  text += "\n";
+  for (const PlanReport& report : reports) {
+    text += fmt::format("{:<18}", report.plan.planner);
+    for (const auto bytes : report.costs.crossing) text += fmt::format(" {:>14}", bytes_text(bytes));
+    text += "\n";
+  }
   return text;
 }
 
@@ -204,7 +248,8 @@ std::string plans_text(const Compiled& compiled, const PlanComparison& compariso
   std::string text = summary_text(compiled, first, costs, request, folding, source);
   if (full) text += vertices_text(compiled, chosen_kernels(compiled, whole_tasks(compiled)));
   text += fmt::format("\ninputs, and where they lie\n{}", inputs_text(graph, first.plan, costs, folding));
-  text += fmt::format("\nvertices (sites along each label; bytes received; seconds and their share; what moves){}\n",
+  text += fmt::format("\nvertices (sites along each label{}; bytes received; seconds and their share; what moves){}\n",
+                      request.machine.links.empty() ? "" : ", in brackets groups across each link",
                       full ? "" : "; more with --verbose");
   std::vector<std::optional<RunnerUpFacts>> others(graph.vertices.size());
   std::vector<std::vector<std::string>> together(graph.vertices.size());
@@ -215,14 +260,18 @@ std::string plans_text(const Compiled& compiled, const PlanComparison& compariso
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (is_input(graph.vertices[v]) || folding.shown[v] != v) continue;
     if (const FoldedGroup* const group = group_at(folding, v)) text += group_text(graph, *group);
-    text += vertex_text(graph, v, first, costs[v], is_in_group(folding, v) ? "  " : "");
+    text += vertex_text(graph, v, first, costs[v], link_cuts_text(graph, v, first.plan, request, folding),
+                        is_in_group(folding, v) ? "  " : "");
     if (!together[v].empty()) text += fmt::format("      in one pass with {}\n", fmt::join(together[v], ", "));
     if (others[v]) text += runner_up_text(graph.vertices[v].name, *others[v], request.cost);
     if (full) text += least_text(costs[v], first.least[v]);
   }
-  if (const std::optional<TilingFacts> tilings = tiling_facts(graph, first.plan, request))
-    text += tilings_section(graph, *tilings, first, folding);
+  for (const PlanReport& report : comparison.plans) {
+    if (const std::optional<TilingFacts> tilings = tiling_facts(graph, report.plan, request))
+      text += tilings_section(graph, *tilings, report, folding);
+  }
   if (full || is_compared) text += totals_text(graph, comparison);
+  if (full || is_compared) text += crossing_text(comparison.plans, request.machine);
   if (full || is_compared || request.memory) text += peaks_text(graph, comparison.plans, request, source);
   return text;
 }

@@ -181,8 +181,27 @@ ordered_json runner_up_json(const RunnerUpFacts& other) {
   return json;
 }
 
+/// What of a vertex is cut across each link: which label, among how many groups.
+ordered_json link_cuts_json(const std::vector<LinkCut>& cuts) {
+  ordered_json list = ordered_json::array();
+  for (const LinkCut& cut : cuts) {
+    ordered_json groups = ordered_json::object();
+    for (const LabelSites& label : cut.labels) groups[label.label] = label.sites;
+    list.push_back({{"link", cut.link}, {"groups", std::move(groups)}, {"copies", cut.copies}});
+  }
+  return list;
+}
+
+/// Bytes that cross each link, the outermost first.
+ordered_json links_json(const Machine& machine, const PlanCosts& costs) {
+  ordered_json list = ordered_json::array();
+  for (std::size_t l = 0; l < machine.links.size(); ++l)
+    list.push_back({{"name", machine.links[l].name}, {"sites", machine.links[l].sites}, {"bytes", costs.crossing[l]}});
+  return list;
+}
+
 /// How a plan computes a vertex. Per label or, of an input, per dimension: parts, sites and the step in their numbers.
-ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport& report,
+ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport& report, const PlanRequest& request,
                           const std::optional<RunnerUpFacts>& other) {
   const Vertex& vertex = graph.vertices[v];
   const VertexPlan& plan = report.plan.vertices[v];
@@ -210,6 +229,7 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
   if (plan.scatter) json["scatter"] = names[*plan.scatter];
   for (const SiteCopies& copies : plan.copies)
     json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});
+  if (!request.machine.links.empty()) json["links"] = link_cuts_json(link_cuts(vertex, plan, request));
   if (is_input(vertex)) return json;
   json["peak_memory"] = {{"predicted", report.peak.by_vertex[v]}, {"measured", nullptr}};
   json["runner_up"] = other ? runner_up_json(*other) : ordered_json();
@@ -300,9 +320,9 @@ void add_summaries(ordered_json& outputs, const EinGraph& graph, const std::map<
 
 ordered_json tilings_json(const EinGraph& graph, const TilingFacts& facts, const PlanReport& report) {
   ordered_json json;
-  for (const TilingCut& cut : facts.cuts.cuts)
+  for (const TilingCut& cut : report.plan.cuts->cuts)
     json["cuts"].push_back({{"groups", cut.groups}, {"elements_moved", cut.moved}});
-  json["elements_moved"] = facts.cuts.moved();
+  json["elements_moved"] = report.plan.cuts->moved();
   if (report.verified) {
     const std::optional<double>& least = report.verified->least_moved;
     json["least_elements_moved"] = least ? ordered_json(*least) : ordered_json(nullptr);
@@ -327,11 +347,13 @@ ordered_json tilings_json(const EinGraph& graph, const TilingFacts& facts, const
 ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const PlanRequest& request) {
   const std::vector<std::optional<RunnerUpFacts>> others = runner_up_facts(graph, report, request);
   ordered_json vertices = ordered_json::array();
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) vertices.push_back(planned_json(graph, v, report, others[v]));
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v)
+    vertices.push_back(planned_json(graph, v, report, request, others[v]));
   ordered_json json{{"planner", report.plan.planner},    {"sites", report.plan.sites},
                     {"cost", costs_json(report.costs)},  {"peak_memory", peak_json(graph, report.peak)},
                     {"received", report.costs.received}, {"most_received", report.costs.most_received()},
                     {"plan_seconds", report.seconds},    {"vertices", std::move(vertices)}};
+  if (!request.machine.links.empty()) json["links"] = links_json(request.machine, report.costs);
   if (const std::optional<TilingFacts> tilings = tiling_facts(graph, report.plan, request))
     json.update(tilings_json(graph, *tilings, report));
   return json;
@@ -386,10 +408,7 @@ ordered_json planned_program_json(const Compiled& compiled, const PlanComparison
   json["machine"] = request.machine.name;
   json["machine_ranks"] = request.machine.ranks > 0 ? ordered_json(request.machine.ranks) : ordered_json();
   json["cost"] = first["cost"];
-  for (std::size_t l = 0; l < request.machine.links.size(); ++l)
-    json["links"].push_back({{"name", request.machine.links[l].name},
-                             {"sites", request.machine.links[l].sites},
-                             {"bytes", comparison.plans.front().costs.crossing[l]}});
+  if (first.contains("links")) json["links"] = first["links"];
   json["peak_memory"] = first["peak_memory"];
   json["cost_kind"] = std::string(name_of(request.cost));
   json["memory_limit"] = request.memory ? ordered_json(*request.memory) : ordered_json();

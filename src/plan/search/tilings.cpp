@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <utility>
 #include <variant>
 
 #include "einsum/vertex_facts.h"
@@ -81,14 +83,15 @@ using Forms = std::vector<const Form*>;
 /// Cuts, one inside the other: one after the other, or all at once.
 class Cutter {
  public:
-  Cutter(const EinGraph& graph, const std::vector<std::size_t>& order, Preference preference)
-      : graph_(graph), order_(order), preference_(preference) {
+  Cutter(const EinGraph& graph, const std::vector<std::size_t>& order) : graph_(graph), order_(order) {
     for (const Vertex& vertex : graph.vertices) {
       forms_.push_back(forms_of(vertex, graph));
       std::vector<double>& extents = extents_.emplace_back();
       for (const Extent extent : vertex.bound) extents.push_back(static_cast<double>(extent.value()));
     }
   }
+
+  void prefer(Preference preference) { preference_ = preference; }
 
   /// Divides what the cuts before left; forms that are not allowed stay out.
   TilingCut cut(std::int64_t groups, const AllowedForms* allowed) {
@@ -280,7 +283,7 @@ class Cutter {
 
   const EinGraph& graph_;
   const std::vector<std::size_t>& order_;  ///< in which tensors are eliminated
-  Preference preference_;
+  Preference preference_ = Preference::replicated;
   std::vector<VertexForms> forms_;
   std::vector<std::vector<double>> extents_;  ///< of each tensor in a group, on average
   std::vector<std::int64_t> groups_;          ///< of each cut that is made now
@@ -304,17 +307,34 @@ std::vector<std::size_t> order_of_elimination(const EinGraph& graph) {
   return min_fill_order(2 * tensors, scopes);
 }
 
-TilingCuts cuts_by(const EinGraph& graph, const std::vector<std::int64_t>& groups,
-                   const std::vector<std::size_t>& order, std::span<const AllowedForms> allowed,
-                   Preference preference) {
-  Cutter cutter(graph, order, preference);
-  TilingCuts result;
-  for (const std::int64_t count : groups) {
-    const std::size_t last = std::min(result.cuts.size() + 1, allowed.size());
-    result.cuts.push_back(cutter.cut(count, last == 0 ? nullptr : &allowed[last - 1]));
+/// Operations that a site has to do: of a vertex that a cut does not divide, each of its groups does all.
+double operations_of_site(const EinGraph& graph, const TilingCuts& cuts) {
+  double sum = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    double parts = 1;
+    for (const TilingCut& cut : cuts.cuts) parts *= cut.forms[v] ? static_cast<double>(cut.groups) : 1;
+    sum += flops(graph.vertices[v]) / parts;
   }
-  result.is_least = cutter.is_least();
-  return result;
+  return sum;
+}
+
+/// The best cuts up to now.
+struct BestCuts {
+  TilingCuts cuts;
+  std::pair<double, double> cost{std::numeric_limits<double>::infinity(), 0};  ///< elements, operations of a site
+};
+
+/// Makes the cuts that are wanted, unless they move more than the best ones.
+void consider(const EinGraph& graph, Cutter cutter, const CutsWanted& wanted, BestCuts& best) {
+  TilingCuts found;
+  for (const std::int64_t groups : wanted.groups) {
+    const std::size_t last = std::min(found.cuts.size() + 1, wanted.allowed.size());
+    found.cuts.push_back(cutter.cut(groups, last == 0 ? nullptr : &wanted.allowed[last - 1]));
+    if (found.moved() > best.cost.first) return;
+  }
+  found.is_least = cutter.is_least();
+  const std::pair cost(found.moved(), operations_of_site(graph, found));
+  if (cost < best.cost) best = {std::move(found), cost};
 }
 
 }  // namespace
@@ -329,17 +349,22 @@ double TilingCuts::moved() const {
   return moved;
 }
 
-TilingCuts tiling_cuts(const EinGraph& graph, const std::vector<std::int64_t>& groups,
-                       std::span<const AllowedForms> allowed) {
+TilingCuts tiling_cuts(const EinGraph& graph, const std::vector<CutsWanted>& ways) {
   const std::vector<std::size_t> order = order_of_elimination(graph);
-  TilingCuts replicated = cuts_by(graph, groups, order, allowed, Preference::replicated);
-  TilingCuts divided = cuts_by(graph, groups, order, allowed, Preference::divided);
-  return divided.moved() < replicated.moved() ? divided : replicated;
+  Cutter cutter(graph, order);
+  BestCuts best;
+  for (const CutsWanted& wanted : ways) {
+    for (const Preference preference : {Preference::replicated, Preference::divided}) {
+      cutter.prefer(preference);
+      consider(graph, cutter, wanted, best);
+    }
+  }
+  return std::move(best.cuts);
 }
 
 std::optional<double> least_moved(const EinGraph& graph, const std::vector<std::int64_t>& groups) {
   const std::vector<std::size_t> order = order_of_elimination(graph);
-  return Cutter(graph, order, Preference::replicated).least_of_all(groups);
+  return Cutter(graph, order).least_of_all(groups);
 }
 
 std::vector<PartitionVector> grids_of(const EinGraph& graph, const TilingCuts& cuts) {
