@@ -11,6 +11,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(BENCH), str(BENCH / "papers")]
 import measure  # noqa: E402
+import predicted  # noqa: E402
 import strategies  # noqa: E402
 
 BUILD = sys.argv.pop()
@@ -57,6 +58,18 @@ class Papers(unittest.TestCase):
             self.assertLessEqual({"automatic", "by hand", "all tiles", "naively", "without a database"}, {row["by"] for row in rows})
             for row in rows:
                 self.assertGreater(float(row["median_seconds"]), 0, row)
+
+    def test_data_parallelism_is_set_beside_one_parameter_server_and_where_plans_change_is_named(self):
+        alexnet = predicted.Network("AlexNet (Figure 10a)", "alexnet", {"batch 256": {"b": 256}})
+        rows = list(predicted.predict(Path(BUILD) / "apps/cli/einrel", [alexnet]))
+        written = predicted.markdown(rows)
+        weights = 96 * 3 * 11 * 11 + 256 * 96 * 5 * 5 + (384 * 256 + 384 * 384 + 256 * 384) * 3 * 3 + 9216 * 4096 + 4096 * 4096 + 4096 * 1000
+        exchanged = 8 * 2 * 4 * weights  # 8 devices send gradients and receive weights of 4 bytes
+        (row,) = (row for row in rows if row.devices == 8)
+        seconds = row.seconds_on_one / 8 + exchanged / 1e10
+        self.assertIn(f"| {row.seconds('data'):.3g} | {seconds:.3g} | {exchanged:.3g} | {row.seconds('kcut'):.3g} | "
+                      f"{row.seconds('data') / row.seconds('kcut'):.2f} | {seconds / row.seconds('kcut'):.2f} |", written)
+        self.assertIn("batch 256, 8 devices, kcut: the first product that is not cut by images alone is H6_1, by h6=8.", written)
 
     def test_a_sum_that_differs_is_a_fault(self):
         faults = []
