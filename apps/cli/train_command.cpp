@@ -190,7 +190,7 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
   command
       .add_option("--feed", arguments.feeds,
                   "NAME=FILE: the samples of an input (.npy, .npz:NAME, .safetensors:NAME, .idx.gz, .csv, "
-                  ".csv:COLUMN, .csv:FIRST..LAST)")
+                  ".csv:COLUMN, .csv:FIRST..LAST, .tsv)")
       ->required()
       ->allow_extra_args(false);
   command
@@ -207,8 +207,7 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
   command.add_flag("--keep-last", arguments.keep_last,
                    "let an epoch's last batch be smaller instead of leaving it out");
   command.add_option("--seed", arguments.seed, "N: another order of samples (default 0)");
-  command.add_option("--report", arguments.report, "NAME,...: scalars to report (default: all among the outputs)")
-      ->delimiter(',');
+  command.add_option("--report", arguments.report, "NAME,...: scalars to report (default: all among the outputs)");
   command.add_option("--calibrate-with", arguments.calibrate_with,
                      "N: evaluate with the statistics of N samples of training instead of each batch's own");
   command.add_option("--save", arguments.save, "FOLDER: write checkpoints, of which the last two are kept");
@@ -217,10 +216,8 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
   command.add_option("--log", arguments.log, "FILE.csv: a row for each epoch, and the curves in FILE.svg");
   command.add_option("--local-steps", arguments.local_steps,
                      "J: each site trains on its own, and what they learnt is averaged every J steps");
-  command
-      .add_option("--subnets", arguments.subnets,
-                  "LABEL,...: with --local-steps, labels whose extents are divided among the sites")
-      ->delimiter(',');
+  command.add_option("--subnets", arguments.subnets,
+                     "LABEL,...: with --local-steps, labels whose extents are divided among the sites");
   command.add_option("--threads", arguments.threads,
                      "N: compute on N threads; without it, on all cores this process may use");
   add_machine_options(command, arguments.plan);
