@@ -84,11 +84,15 @@ std::vector<std::pair<std::string, std::string>> parse_assignments(const std::st
 std::vector<std::string> parse_names(const std::string& option, const std::vector<std::string>& given) {
   constexpr const char* blanks = " \t";
   std::vector<std::string> names;
-  for (const std::string& text : given) {
+  if (given.empty()) return names;
+  const std::string all = fmt::format("{}", fmt::join(given, ","));
+  for (std::size_t from = 0, comma = 0; comma != std::string::npos; from = comma + 1) {
+    comma = all.find(',', from);
+    const std::string text = all.substr(from, comma - from);
     const std::size_t begin = text.find_first_not_of(blanks);
     if (begin == std::string::npos)
-      throw UserError(fmt::format("{0} '{1}': a name is empty; write {0} NAME,NAME, or leave {0} out", option,
-                                  printable(fmt::format("{}", fmt::join(given, ",")))));
+      throw UserError(
+          fmt::format("{0} '{1}': a name is empty; write {0} NAME,NAME, or leave {0} out", option, printable(all)));
     names.push_back(text.substr(begin, text.find_last_not_of(blanks) + 1 - begin));
   }
   return names;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "execution.h"
+#include "interrupt.h"
 #include "output.h"
 #include "plan_arguments.h"
 #include "program_input.h"
@@ -162,12 +163,28 @@ std::string json_text(const TrainReport& report) {
   return all.dump(2) + "\n";
 }
 
-void print_end(const TrainReport& report) {
-  if (report.is_held)
-    print(fmt::format("the condition of `until` holds after {}\n",
-                      counted(static_cast<std::size_t>(report.steps), "step")));
-  if (report.epochs.empty()) print("all epochs were done before\n");
+void print_end(const TrainReport& report, const TrainArguments& arguments) {
+  const std::string steps = counted(static_cast<std::size_t>(report.steps), "step");
+  const bool is_over = report.epochs.empty() && !report.is_interrupted;
+  if (is_over && report.is_held) {
+    print(fmt::format(
+        "nothing is left to do: after {} the condition of `until` held, which ended this training for good\n", steps));
+  } else if (is_over) {
+    print(fmt::format("nothing is left to do: --epochs {} were done before, in {}; give more\n", arguments.epochs,
+                      steps));
+  } else if (report.is_held) {
+    print(fmt::format("the condition of `until` holds after {}\n", steps));
+  }
   if (report.saved && !report.unwritten) print(fmt::format("saved {}\n", printable(*report.saved)));
+}
+
+/// What Ctrl-C has left, once the report is out.
+void say_interrupted(const TrainReport& report, const TrainArguments& arguments) {
+  if (!report.is_interrupted) return;
+  std::string rest = "nothing is kept of it; --save FOLDER keeps what was learnt";
+  if (arguments.save && !report.unwritten)
+    rest = fmt::format("--resume {} goes on from step {}", printable(*arguments.save), report.steps);
+  print_error(fmt::format("interrupted at step {}; {}\n", report.steps, rest));
 }
 
 void train_on(const Job& job, const TrainArguments& arguments) {
@@ -179,10 +196,20 @@ void train_on(const Job& job, const TrainArguments& arguments) {
     request.emplace(request_of(arguments, source, job));
     listener = train_listener(arguments.progress, arguments.hold_out || !arguments.test.empty(), arguments.json);
   });
+  std::optional<NotedInterrupt> interrupt;  // from the first step on
+  if (!job.is_started) {
+    listener.begin = [&interrupt, begin = listener.begin](const std::vector<std::string>& names) {
+      begin(names);
+      interrupt.emplace();
+    };
+    request->is_interrupted = [&interrupt] { return interrupt && interrupt->is_there(); };
+  }
   const TrainReport report = train(*request, listener, job);
   if (job.rank == 0 && arguments.json) print(json_text(report));
-  if (job.rank == 0 && !arguments.json) print_end(report);
+  if (job.rank == 0 && !arguments.json) print_end(report, arguments);
+  say_interrupted(report, arguments);
   if (report.unwritten) std::rethrow_exception(report.unwritten);
+  if (report.is_interrupted) interrupt->end();
 }
 
 void add_options(CLI::App& command, TrainArguments& arguments) {
@@ -190,7 +217,7 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
   command
       .add_option("--feed", arguments.feeds,
                   "NAME=FILE: the samples of an input (.npy, .npz:NAME, .safetensors:NAME, .idx.gz, .csv, "
-                  ".csv:COLUMN, .csv:FIRST..LAST)")
+                  ".csv:COLUMN, .csv:FIRST..LAST, .tsv)")
       ->required()
       ->allow_extra_args(false);
   command
@@ -207,8 +234,7 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
   command.add_flag("--keep-last", arguments.keep_last,
                    "let an epoch's last batch be smaller instead of leaving it out");
   command.add_option("--seed", arguments.seed, "N: another order of samples (default 0)");
-  command.add_option("--report", arguments.report, "NAME,...: scalars to report (default: all among the outputs)")
-      ->delimiter(',');
+  command.add_option("--report", arguments.report, "NAME,...: scalars to report (default: all among the outputs)");
   command.add_option("--calibrate-with", arguments.calibrate_with,
                      "N: evaluate with the statistics of N samples of training instead of each batch's own");
   command.add_option("--save", arguments.save, "FOLDER: write checkpoints, of which the last two are kept");
@@ -217,10 +243,8 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
   command.add_option("--log", arguments.log, "FILE.csv: a row for each epoch, and the curves in FILE.svg");
   command.add_option("--local-steps", arguments.local_steps,
                      "J: each site trains on its own, and what they learnt is averaged every J steps");
-  command
-      .add_option("--subnets", arguments.subnets,
-                  "LABEL,...: with --local-steps, labels whose extents are divided among the sites")
-      ->delimiter(',');
+  command.add_option("--subnets", arguments.subnets,
+                     "LABEL,...: with --local-steps, labels whose extents are divided among the sites");
   command.add_option("--threads", arguments.threads,
                      "N: compute on N threads; without it, on all cores this process may use");
   add_machine_options(command, arguments.plan);

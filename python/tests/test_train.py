@@ -106,6 +106,17 @@ def test_sites_on_their_own(plane):
     assert result.epochs[0].bytes_moved == 2 * 2 * 2 * 4 * 4
 
 
+def test_what_is_no_longer_finite_ends_it(plane, tmp_path):
+    program = er.program(PROGRAM.replace("sgd(0.1)", "sgd(1e20)"))
+    with pytest.raises(er.RunError, match="at step 2 the loss 'loss' is infinite"):
+        er.train(program, plane, batch={"b": 8}, epochs=1, save=tmp_path / "save", save_every=1)
+    assert [file.name for file in (tmp_path / "save").iterdir()] == ["step-000000001.safetensors"]
+    for value, said in ((np.inf, "infinite"), (np.nan, "not a number")):
+        plane["X"][7, 2] = value
+        with pytest.raises(er.ProgramError, match=f"sample 7 .*'X'.* {said}"):
+            er.train(er.program(PROGRAM), plane, batch={"b": 8}, epochs=1)
+
+
 def test_what_a_callback_raises_ends_it(plane):
     def stop(epoch):
         raise KeyError(epoch.epoch)

@@ -293,6 +293,7 @@ void check_statement(CheckState& state, const build::Statement& statement, Check
     check_next(state, *next, statement.span);
   } else if (const auto* minimize = std::get_if<build::Minimize>(&statement.what)) {
     check_minimize(state, *minimize, statement.span);
+    result.losses.push_back(minimize->loss.text);
   } else if (const auto* until = std::get_if<build::Until>(&statement.what)) {
     check_until(state, *until, statement.span);
   } else if (const auto* names = std::get_if<build::Outputs>(&statement.what)) {

@@ -44,6 +44,7 @@ struct CheckedProgram {
   std::vector<std::string> unknown_extents;
   std::vector<std::string> tensors;  ///< the names of all vertices
   std::vector<std::string> scalars;
+  std::vector<std::string> losses;  ///< that `minimize` makes small
   /// The whole program as a graph, every statement included; missing while an extent is unknown.
   std::optional<EinGraph> graph;
   /// Of a program with state: a step without what goes out, after which every state has its value before the first

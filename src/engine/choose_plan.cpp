@@ -141,9 +141,12 @@ ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& 
     return chosen;
   }
   const std::int64_t in_order = limit_in_order(chosen.tasks, request.threads);
+  Traffic between = std::move(chosen.tasks.traffic);
   chosen.tasks = {};  // not beside those of finer plans
   OutOfCorePlan fine = plan_out_of_core({compiled, request.planner, request.plan, in_order}, memory);
   request.plan.sites = fine.plan.plan.sites;
+  // Chunks of the finer plan's sites go to disk and back, but from none of the sites that were asked for to another.
+  fine.tasks.traffic = std::move(between);
   return {{std::move(fine.tasks), limit, true, false, fine.threads}, request.plan, std::move(fine.plan)};
 }
 

@@ -27,7 +27,7 @@ struct PlannedTasks {
   TaskGraph graph;
   std::vector<std::optional<std::size_t>> vertices;  ///< per operation (Task::node), its vertex, or where it stands
   std::vector<std::string> names;                    ///< of the vertices, or of the operations' results
-  Traffic traffic;                                   ///< that the plan has between sites
+  Traffic traffic;                                   ///< that the plan has between the sites that were asked for
   std::vector<TaskState> states = {};
   std::optional<std::size_t> until = std::nullopt;            ///< of TaskGraph::outputs: whether this step is the last
   std::optional<ScalarDeclaration> iteration = std::nullopt;  ///< if a kernel reads it

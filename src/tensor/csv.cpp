@@ -38,11 +38,47 @@ std::optional<Number> number_in(std::string_view text) {
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (rest != end || text.empty()) return std::nullopt;
   if (error == std::errc{}) return value;
-  // Too small is 0, too large infinity, as everywhere else where numbers are read.
+  // Too small is 0; too large is infinity, which put_field tells from one that was written.
   if constexpr (std::is_floating_point_v<Number>) {
     if (error == std::errc::result_out_of_range) return std::strtod(std::string(text).c_str(), nullptr);
   }
   return std::nullopt;
+}
+
+constexpr std::string_view all_separators = ",;\t";
+
+/// Where the first field of a line ends: at one of the separators, which are text between quotes that open the field.
+std::size_t end_of_field(std::string_view line, std::string_view separators) {
+  const bool is_tab = separators.find('\t') != std::string_view::npos;
+  std::size_t from = line.find_first_not_of(is_tab ? " " : " \t");
+  if (from == std::string_view::npos || line[from] != '"') return line.find_first_of(separators);
+  do {  // two quotes stand for one
+    from = line.find('"', from + 1);
+    if (from == std::string_view::npos) return line.find_first_of(separators);  // nothing closes it: it is text
+    ++from;
+  } while (from < line.size() && line[from] == '"');
+  return line.find_first_of(separators, from);
+}
+
+/// The one that stands between the fields of a line: the first of all that does.
+std::string_view separator_in(std::string_view line) {
+  std::string found;
+  for (std::size_t end = 0; (end = end_of_field(line, all_separators)) != std::string_view::npos;) {
+    found += line[end];
+    line.remove_prefix(end + 1);
+  }
+  const std::size_t which = std::min(all_separators.find_first_of(found), all_separators.size() - 1);
+  return all_separators.substr(found.empty() ? 0 : which, 1);
+}
+
+/// What a quoted field says.
+std::string unquoted(std::string_view field) {
+  std::string text;
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    text += field[i];
+    if (field[i] == '"' && i + 1 < field.size() && field[i + 1] == '"') ++i;
+  }
+  return text;
 }
 
 /// The lines of a file and their fields.
@@ -50,13 +86,7 @@ class Table {
  public:
   explicit Table(const FileBytes& file) : name_(file.name), rest_(as_text(file.bytes)) {
     if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);
-    const std::string_view first = rest_.substr(0, rest_.find('\n'));
-    if (first.find(',') == std::string_view::npos) {
-      if (first.find(';') != std::string_view::npos)
-        separator_ = ';';
-      else if (first.find('\t') != std::string_view::npos)
-        separator_ = '\t';
-    }
+    separator_ = name_.ends_with(".tsv") ? "\t" : separator_in(rest_.substr(0, rest_.find('\n')));
   }
 
   /// The fields of the next line that is not blank; false after the last.
@@ -69,7 +99,7 @@ class Table {
       if (trimmed(line).empty()) continue;
       fields.clear();
       for (std::size_t comma = 0; comma != std::string_view::npos;) {
-        comma = line.find(separator_);
+        comma = end_of_field(line, separator_);
         fields.push_back(trimmed(line.substr(0, comma)));
         if (comma != std::string_view::npos) line.remove_prefix(comma + 1);
       }
@@ -90,7 +120,7 @@ class Table {
  private:
   std::string name_;
   std::string_view rest_;
-  char separator_ = ',';
+  std::string_view separator_;
   std::size_t number_ = 0;
 };
 
@@ -104,7 +134,12 @@ struct Columns {
 std::size_t column_of(const std::string& file, std::string_view name, const std::vector<std::string>& names,
                       std::size_t count) {
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  if (found != names.end()) {
+    const auto again = std::find(found + 1, names.end(), name);
+    if (again == names.end()) return static_cast<std::size_t>(found - names.begin());
+    throw UserError(fmt::format("{}: the columns {} and {} are both called '{}'; give the number instead of the name",
+                                file, found - names.begin() + 1, again - names.begin() + 1, printable(name)));
+  }
   const auto number = number_in<std::size_t>(name);
   if (number && *number >= 1 && *number <= count) return *number - 1;
   const std::string near = did_you_mean(name, names);
@@ -128,7 +163,7 @@ Columns columns_of(const FileBytes& file, const std::string& asked, const std::v
 
 /// Writes fields as elements of a type, one after the other.
 template <class Stored>
-void put_field(std::string_view field, std::byte* to, const Table& table, std::size_t column) {
+void put_field(std::string_view field, DType dtype, std::byte* to, const Table& table, std::size_t column) {
   using Number = std::conditional_t<std::is_integral_v<Stored>, std::int64_t, double>;
   const std::optional<Number> value = number_in<Number>(field);
   bool fits = value.has_value();
@@ -142,6 +177,11 @@ void put_field(std::string_view field, std::byte* to, const Table& table, std::s
     table.fail(fmt::format("column {}: '{}' is no {}", column + 1, printable(field, 40), wanted));
   }
   const Stored element = narrow<Stored>(*value);
+  if constexpr (!std::is_integral_v<Stored>) {
+    const bool is_written = field.find_first_of("iI") != std::string_view::npos;  // inf
+    if (std::isinf(static_cast<double>(widen(element))) && !is_written)
+      table.fail(fmt::format("column {}: {} is too large for {}", column + 1, printable(field, 40), name_of(dtype)));
+  }
   std::memcpy(to, &element, sizeof(Stored));
 }
 
@@ -166,7 +206,7 @@ Tensor parse_csv(const FileBytes& file, const std::string& columns, DType dtype)
   if (!table.next(fields)) throw UserError(fmt::format("{} holds no numbers", file.name));
   const bool has_names = are_names(fields, table);
   std::vector<std::string> names;
-  if (has_names) names.assign(fields.begin(), fields.end());
+  for (std::size_t c = 0; has_names && c < fields.size(); ++c) names.push_back(unquoted(fields[c]));
   const std::size_t width = fields.size();
   const Columns taken = columns_of(file, columns, names, width);
   // A row has a byte between two fields, and one at least in each that is taken: so room for all of them, which is made
@@ -180,7 +220,7 @@ Tensor parse_csv(const FileBytes& file, const std::string& columns, DType dtype)
     if (fields.size() != width)
       table.fail(fmt::format("{}, but the first line has {}", counted(fields.size(), "field"), width));
     for (std::size_t c = taken.first; c < taken.first + taken.count; ++c, to += size)
-      with_stored_type(dtype, [&]<class Stored>() { put_field<Stored>(fields[c], to, table, c); });
+      with_stored_type(dtype, [&]<class Stored>() { put_field<Stored>(fields[c], dtype, to, table, c); });
   }
   Shape shape{Extent(rows)};
   if (!taken.is_one) shape.emplace_back(static_cast<std::int64_t>(taken.count));

@@ -17,7 +17,7 @@
 namespace einrel {
 namespace {
 
-/// `bits`: how many binary digits the values of a small integer need, 0 for the types that are ours.
+/// `bits`: how many binary digits the values of an integer need that is widened, 0 for types that are not.
 struct TypeRow {
   std::string_view name;
   std::size_t size;
@@ -29,7 +29,7 @@ constexpr std::array<TypeRow, 12> types{{{"f32", 4, DType::f32, 0},
                                          {"f64", 8, DType::f64, 0},
                                          {"bf16", 2, DType::bf16, 0},
                                          {"f16", 2, DType::f16, 0},
-                                         {"i32", 4, DType::i32, 0},
+                                         {"i32", 4, DType::i32, 31},
                                          {"i64", 8, DType::i64, 0},
                                          {"bool", 1, DType::boolean, 0},
                                          {"u8", 1, DType::i32, 8},
@@ -96,6 +96,9 @@ void convert(const StoredTensor& stored, DType dtype, std::byte* to) {
     case StoredType::u16: return widen_elements<std::uint16_t>(stored, dtype, to);
     case StoredType::i16: return widen_elements<std::int16_t>(stored, dtype, to);
     case StoredType::u32: return widen_elements<std::uint32_t>(stored, dtype, to);
+    case StoredType::i32:
+      if (dtype != DType::i32) return widen_elements<std::int32_t>(stored, dtype, to);
+      return reorder(stored, to);
     default: return reorder(stored, to);
   }
 }

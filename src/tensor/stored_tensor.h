@@ -25,8 +25,8 @@ std::size_t size_of(StoredType type);
 /// The type itself where it is one of ours, else the smallest of our integers that holds every value:
 /// i32 for u8, i8, u16 and i16, i64 for u32.
 DType natural_dtype(StoredType type);
-/// Whether `read` gives the tensor as `dtype`. A type of ours is read as itself only (change it in the
-/// program, with a cast); a small integer as every number type that holds all its values exactly.
+/// Whether `read` gives the tensor as `dtype`. An integer is read as every number type that holds all its values
+/// exactly, so i32 as i64; bool, floats and i64 as themselves only (change them in the program, with a cast).
 bool fits(StoredType type, DType dtype);
 
 /// A tensor in a file, known by its header; the elements have not been touched. Every element lies inside

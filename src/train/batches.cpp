@@ -2,28 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstddef>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "train/finite.h"
 
 namespace einrel {
 namespace {
 
 constexpr std::size_t most_ahead = 2;
 
-bool has_nan(DType dtype, const std::byte* elements, std::int64_t count) {
-  return with_stored_type(dtype, [&]<class Stored>() {
-    bool found = false;
-    for (std::int64_t i = 0; i < count; ++i) {
-      Stored element;
-      std::memcpy(&element, elements + i * static_cast<std::int64_t>(sizeof(Stored)), sizeof(Stored));
-      const auto value = widen(element);
-      found = found || value != value;
-    }
-    return found;
-  });
+/// Throws UserError for a sample that has elements which are no finite numbers: they would make everything that is
+/// learnt so.
+void check_sample(const Feed& feed, std::int64_t sample, const std::byte* elements, std::int64_t count) {
+  const std::optional<double> bad = first_not_finite(feed.dtype, elements, count);
+  if (!bad) return;
+  throw UserError(
+      fmt::format("sample {} (from 0 on) of {}, which '{}' is fed with, has an element that is {}\n  help: leave "
+                  "the sample out, or put a number there",
+                  sample, feed.file.name, feed.name, std::isnan(*bad) ? "not a number" : "infinite"));
 }
 
 Tensor assemble(const Feed& feed, const Batch& batch) {
@@ -44,12 +44,7 @@ Tensor assemble(const Feed& feed, const Batch& batch) {
     begin[feed.batch] = sample;
     std::byte* const elements = is_outermost ? to : room.data();
     read_box(feed.file, feed.dtype, begin, one, elements);
-    if (has_nan(feed.dtype, elements, count)) {
-      throw UserError(
-          fmt::format("sample {} (from 0 on) of {}, which '{}' is fed with, has an element that is not a "
-                      "number\n  help: leave the sample out, or put a number there",
-                      sample, feed.file.name, feed.name));
-    }
+    check_sample(feed, sample, elements, count);
     if (!is_outermost) copy_elements(feed.dtype, one, {elements, row_major_strides(one)}, to, all.strides());
     to += stride;
   }

@@ -18,8 +18,8 @@ namespace einrel {
 /// The numbers of the samples of a batch.
 using Batch = std::vector<std::int64_t>;
 
-/// All feeds of some samples, as inputs of a step. Throws UserError, naming sample and feed, for one that is not a
-/// number.
+/// All feeds of some samples, as inputs of a step. Throws UserError, naming sample and feed, for one that is infinite
+/// or not a number.
 InputSources assemble(const Feeds& feeds, const Batch& batch);
 
 /// Assembles batches on a thread of its own, ahead of those who take them.

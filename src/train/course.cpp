@@ -18,8 +18,7 @@ namespace einrel {
 
 Batch TrainData::statistics(const TrainRequest& request) const {
   if (!request.calibrate_with || test.empty()) return {};
-  const auto count = std::min(*request.calibrate_with, static_cast<std::int64_t>(training.size()));
-  return {training.begin(), training.begin() + static_cast<std::ptrdiff_t>(count)};
+  return {training.begin(), training.begin() + static_cast<std::ptrdiff_t>(*request.calibrate_with)};
 }
 
 std::vector<Batch> TrainData::batches(const TrainRequest& request, std::int64_t epoch) const {
@@ -118,24 +117,31 @@ void Course::stepped(std::int64_t steps, double samples, const std::vector<doubl
   listener_.progress(progress);
 }
 
-std::vector<double> Course::tested(std::int64_t steps_done, const Evaluate& evaluate, const Checkpoints::Write& write) {
+bool Course::is_interrupted() {
+  report_.is_interrupted = report_.is_interrupted || (request_.is_interrupted && request_.is_interrupted());
+  return report_.is_interrupted;
+}
+
+std::vector<double> Course::tested(std::int64_t steps_done, const Evaluate& evaluate, const Learnt& learnt) {
   try {
     return evaluate();
   } catch (const std::runtime_error&) {  // samples to test on that are no numbers, say
-    if (checkpoints_ && job_.ranks == 1) checkpoints_->save(steps_done, position_, write);
+    if (checkpoints_ && job_.ranks == 1) {
+      learnt.check();
+      checkpoints_->save(steps_done, position_, learnt.write);
+    }
     throw;
   }
 }
 
-void Course::end_epoch(std::int64_t steps_done, bool is_held, const Evaluate& evaluate,
-                       const Checkpoints::Write& write) {
+void Course::end_epoch(std::int64_t steps_done, bool is_held, const Evaluate& evaluate, const Learnt& learnt) {
   position_.is_held = is_held;
   EpochReport epoch{
       position_.epoch + 1, steps_done, position_.seconds, samples_of_epoch_ / seconds_of_epoch_, position_.bytes,
       position_.sums,      {}};
   for (double& mean : epoch.training) mean /= position_.samples;
   epoch.training = on_all_ranks(epoch.training, job_);
-  epoch.test = on_all_ranks(tested(steps_done, evaluate, write), job_);
+  epoch.test = on_all_ranks(tested(steps_done, evaluate, learnt), job_);
   ++position_.epoch;
   position_.step = 0;
   position_.samples = samples_of_epoch_ = seconds_of_epoch_ = 0;
@@ -152,13 +158,14 @@ void Course::end_epoch(std::int64_t steps_done, bool is_held, const Evaluate& ev
   }
 }
 
-void Course::save_if_due(std::int64_t steps_before, std::int64_t steps_done, const Checkpoints::Write& write) {
+void Course::save_if_due(std::int64_t steps_before, std::int64_t steps_done, const Learnt& learnt) {
   if (!checkpoints_) return;
   const bool is_due = request_.save_every ? steps_before / *request_.save_every != steps_done / *request_.save_every
                                           : position_.step == 0;
   if (!is_due) return;
+  learnt.check();
   try {
-    checkpoints_->save(steps_done, position_, write);
+    checkpoints_->save(steps_done, position_, learnt.write);
     saved_ = steps_done;
   } catch (const FailedElsewhere&) {
     *job_.fails_together = false;
@@ -171,10 +178,11 @@ void Course::save_if_due(std::int64_t steps_before, std::int64_t steps_done, con
   }
 }
 
-TrainReport Course::finish(std::int64_t steps_done, const Checkpoints::Write& write) {
+TrainReport Course::finish(std::int64_t steps_done, const Learnt& learnt) {
   report_.steps = steps_done;
+  learnt.check();
   try {
-    if (checkpoints_ && saved_ != steps_done) checkpoints_->save(steps_done, position_, write);
+    if (checkpoints_ && saved_ != steps_done) checkpoints_->save(steps_done, position_, learnt.write);
     agree(job_, [&] {
       if (log_error_) throw RunError(fmt::format("the log is not complete: {}", *log_error_));
     });

@@ -21,12 +21,19 @@ struct TrainData {
   std::vector<std::int64_t> training;
   std::optional<Feeds> test_feeds;  ///< none: the test samples are of `feeds`, too
   std::vector<std::int64_t> test;
+  std::vector<std::string> losses = {};  ///< that are to become small
 
   const Feeds& tested() const { return test_feeds ? *test_feeds : feeds; }
   /// Those that statistics are of.
   Batch statistics(const TrainRequest& request) const;
   /// The batches of an epoch, in its order.
   std::vector<Batch> batches(const TrainRequest& request, std::int64_t epoch) const;
+};
+
+/// What is learnt so far, on all ranks.
+struct Learnt {
+  std::function<void()> check;  ///< throws RunError where it is no longer finite (FiniteStates)
+  Checkpoints::Write write;
 };
 
 /// What a training has done and what it tells of it, whoever does the steps: position, report, log, checkpoints. On all
@@ -50,15 +57,17 @@ class Course {
   /// The steps of an epoch are done, the last of all if `until` is held. That no row can be written is noted, and said
   /// by `finish`, if no later one can. What the test throws ends training, after a checkpoint that nothing is lost
   /// with.
-  void end_epoch(std::int64_t steps_done, bool is_held, const Evaluate& evaluate, const Checkpoints::Write& write);
+  void end_epoch(std::int64_t steps_done, bool is_held, const Evaluate& evaluate, const Learnt& learnt);
   /// Writes a checkpoint if it is time for one, or the last one if not: `steps_before` were done at the last call. What
-  /// fails is noted, and said with the last.
-  void save_if_due(std::int64_t steps_before, std::int64_t steps_done, const Checkpoints::Write& write);
-  TrainReport finish(std::int64_t steps_done, const Checkpoints::Write& write);
+  /// fails is noted, and said with the last; what is no longer finite takes no checkpoint's place, and ends training.
+  void save_if_due(std::int64_t steps_before, std::int64_t steps_done, const Learnt& learnt);
+  TrainReport finish(std::int64_t steps_done, const Learnt& learnt);
+  /// Whether somebody wants training to end here. Once it is so, it stays.
+  bool is_interrupted();
 
  private:
   void note(const std::string& text) const;
-  std::vector<double> tested(std::int64_t steps_done, const Evaluate& evaluate, const Checkpoints::Write& write);
+  std::vector<double> tested(std::int64_t steps_done, const Evaluate& evaluate, const Learnt& learnt);
 
   const TrainRequest& request_;
   const TrainListener& listener_;

@@ -23,18 +23,20 @@ std::string labelled(const DeclaredInput& input) {
   return fmt::format("{}[{}]", input.name, fmt::join(input.labels, ","));
 }
 
-/// FILE.csv and FILE.csv:COLUMNS.
+/// FILE.csv, FILE.tsv, and both with :COLUMNS.
 struct TableRef {
   std::string path;
   std::string columns;
 };
 
 std::optional<TableRef> table_in(const std::string& text) {
-  constexpr std::string_view extension = ".csv";
-  if (text.ends_with(extension)) return TableRef{text, ""};
-  const std::size_t end = text.find(".csv:");
-  if (end == std::string::npos) return std::nullopt;
-  return TableRef{text.substr(0, end + extension.size()), text.substr(end + extension.size() + 1)};
+  for (const std::string extension : {".csv", ".tsv", ".csv.gz", ".tsv.gz"}) {
+    if (text.ends_with(extension)) return TableRef{text, ""};
+    const std::size_t end = text.find(extension + ":");
+    if (end == std::string::npos) continue;
+    return TableRef{text.substr(0, end + extension.size()), text.substr(end + extension.size() + 1)};
+  }
+  return std::nullopt;
 }
 
 StoredTensor open_source(const DeclaredInput& input, const FeedSource& source, const InflateFolder& folder) {
@@ -42,6 +44,9 @@ StoredTensor open_source(const DeclaredInput& input, const FeedSource& source, c
   const auto& text = std::get<std::string>(source);
   const std::optional<TableRef> table = table_in(text);
   if (!table) return open_tensor(parse_file_ref(text), folder);
+  if (table->path.ends_with(".gz"))
+    throw UserError(
+        fmt::format("{}: tables are not decompressed; do that before, with gunzip -k", printable(table->path)));
   const FileBytes file = map_file(table->path);
   try {
     return stored(printable(text), parse_csv(file, table->columns, input.dtype));

@@ -13,7 +13,8 @@
 
 namespace einrel {
 
-/// Where samples come from: FILE of the command line, also FILE.csv and FILE.csv:COLUMNS (tensor/csv.h), or memory.
+/// Where samples come from: FILE of the command line, also FILE.csv, FILE.tsv and FILE.csv:COLUMNS (tensor/csv.h), or
+/// memory.
 using FeedSource = std::variant<std::string, Tensor>;
 using FeedSources = std::vector<std::pair<std::string, FeedSource>>;  // by input
 
@@ -31,7 +32,7 @@ struct Feeds {
   std::int64_t samples = 0;
 };
 
-/// Whether a source is FILE.csv or FILE.csv:COLUMNS.
+/// Whether a source is FILE.csv, FILE.csv:COLUMNS, or the same of a .tsv.
 bool is_table(const std::string& source);
 
 /// The files among them.

@@ -12,6 +12,7 @@
 #include "tensor/tensor_file.h"
 #include "train/collected.h"
 #include "train/course.h"
+#include "train/finite.h"
 #include "train/subnets.h"
 
 namespace einrel {
@@ -74,6 +75,7 @@ class Locally {
         if (is_here(s)) program_of(s);
       }
     });
+    finite_.emplace(parts_now());
     if (job.rank == 0 && !data.test.empty())
       evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_, nullptr,
                          Job{});
@@ -82,15 +84,16 @@ class Locally {
   }
 
   TrainReport run() {
-    while (course_->position().epoch < request_.epochs) {
+    while (course_->position().epoch < request_.epochs && !course_->is_interrupted()) {
       epoch();
+      if (course_->position().step < steps_of_epoch_) break;  // interrupted
       const auto evaluate = [&] {
         return evaluator_ ? evaluator_->run({whole_.begin(), whole_.end()}, steps_done_) : std::vector<double>{};
       };
-      course_->end_epoch(steps_done_, false, evaluate, writer());
+      course_->end_epoch(steps_done_, false, evaluate, learnt());
       save();
     }
-    TrainReport report = course_->finish(steps_done_, writer());
+    TrainReport report = course_->finish(steps_done_, learnt());
     report.states = whole_;
     return report;
   }
@@ -138,7 +141,7 @@ class Locally {
 
   void epoch() {
     const std::vector<Batch> batches = data_.batches(request_, course_->position().epoch);
-    while (course_->position().step < steps_of_epoch_) {
+    while (course_->position().step < steps_of_epoch_ && !course_->is_interrupted()) {
       const std::int64_t first = course_->position().step;
       const std::int64_t count = std::min(request_.local->steps, steps_of_epoch_ - first);
       course_->start_clock();
@@ -185,8 +188,10 @@ class Locally {
     bool is_first = true;
     Collected collected(scalars_named(names_));
     const auto after = [&] {
-      const std::vector<std::vector<double>> values = collected.take(Job{});
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i].front();
+      std::vector<double> values;
+      for (const std::vector<double>& value : collected.take(Job{})) values.push_back(value.front());
+      check_losses(data_.losses, names_, values, states.steps_done());
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
       return true;
     };
     program.step(all, writers_for(program.tasks(), names_, collected), program.scalars(),
@@ -264,6 +269,12 @@ class Locally {
     course_->received(2 * bytes);
   }
 
+  StateParts parts_now() const { return {whole_.begin(), whole_.end()}; }
+
+  Learnt learnt() const {
+    return {.check = [this] { agree(job_, [this] { finite_->check(parts_now(), steps_done_); }); }, .write = writer()};
+  }
+
   Checkpoints::Write writer() const {
     return [this](const std::string& path, const auto& more) {
       agree(job_, [&] {
@@ -279,7 +290,7 @@ class Locally {
   }
 
   void save() {
-    course_->save_if_due(before_, steps_done_, writer());
+    course_->save_if_due(before_, steps_done_, learnt());
     before_ = steps_done_;
   }
 
@@ -297,6 +308,7 @@ class Locally {
   std::optional<Resumed> resumed_;
   std::map<std::vector<std::int64_t>, StepProgram> programs_;  ///< by extents of the subnet labels
   States whole_;                                               ///< on rank 0
+  std::optional<FiniteStates> finite_;
   std::optional<Evaluator> evaluator_;
   std::optional<Course> course_;
 };

@@ -14,12 +14,15 @@
 #include "base/mapped_file.h"
 #include "base/same_file.h"
 #include "base/text.h"
+#include "tensor/bytes.h"
 #include "tensor/csv.h"
 
 namespace einrel {
 namespace {
 
 constexpr std::string_view log_extension = ".csv";
+constexpr const char* first_columns = "epoch,steps,seconds";  // by which a log is known
+constexpr const char* title = "<title>einrel train</title>";  // and a picture
 constexpr std::size_t fixed_columns = 5;
 constexpr std::size_t whole_columns = 2;  // epoch and steps, the first ones
 constexpr std::size_t bytes_column = 4;   // may be more than a double can say
@@ -102,10 +105,27 @@ std::string curve_svg(const std::vector<std::string>& columns, const std::vector
   }
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"600\" height=\"{0}\" viewBox=\"0 0 600 {0}\" "
-      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"600\" height=\"{0}\" "
+      "font-family=\"sans-serif\" font-size=\"12\">\n{2}\n<rect width=\"600\" height=\"{0}\" "
       "fill=\"white\"/>\n{1}</svg>\n",
-      top - 20, body);
+      top - 20, body, title);
 }
+
+namespace {
+
+/// Throws UserError for a file that is there, but was not written for a log: its first bytes do not hold `mark`.
+void check_ours(const std::string& path, std::size_t first_bytes, const std::string& mark, const std::string& what) {
+  std::error_code unseen;
+  if (!std::filesystem::exists(path, unseen)) return;
+  const FileBytes file = map_file(path);
+  const std::string_view text = as_text(file.bytes);
+  if (text.empty() || text.substr(0, first_bytes).find(mark) != std::string_view::npos) return;
+  throw UserError(fmt::format(
+      "--log would replace {}, which is no {} that `einrel train` has written; name another file, or remove "
+      "this one",
+      printable(path), what));
+}
+
+}  // namespace
 
 TrainLog::TrainLog(std::string path, std::vector<std::string> names, bool has_test, std::int64_t done,
                    const std::vector<std::string>& read)
@@ -119,6 +139,9 @@ TrainLog::TrainLog(std::string path, std::vector<std::string> names, bool has_te
   refuse_same_file({path_, curve_path(path_)}, read, "name another table with --log");
   check_replaceable(path_);
   check_replaceable(curve_path(path_));
+  constexpr std::size_t head = 400;
+  check_ours(path_, std::string_view(first_columns).size(), first_columns, "log");
+  check_ours(curve_path(path_), head, title, "picture");
   std::error_code unseen;
   if (done == 0 || !std::filesystem::exists(path_, unseen)) return;
   const auto file = map_file(path_);

@@ -12,7 +12,7 @@ namespace einrel {
 class TrainLog {
  public:
   /// Of a training that goes on, the epochs up to `done` stay in the file. Throws UserError unless the name ends with
-  /// .csv and both files can be written, and are none of those that are `read`.
+  /// .csv and both files can be written, and are none of those that are `read` and none that others have written.
   TrainLog(std::string path, std::vector<std::string> names, bool has_test, std::int64_t done,
            const std::vector<std::string>& read);
   /// Throws as write_text does.

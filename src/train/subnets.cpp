@@ -24,10 +24,14 @@ namespace {
       fmt::format("--subnets {0}: the label '{0}' cannot be divided among sites: {1}", printable(label), reason));
 }
 
-/// The statement of a vertex as messages show it.
+/// The statement of a vertex as messages show it: as it is written, since the vertex may be a part of it that has a
+/// name of ours.
 std::string statement(const TrainRequest& request, const Vertex& vertex) {
-  const std::size_t line = request.source.locate(vertex.where.begin).line;
-  return fmt::format("'{}' (line {})", vertex.name, line);
+  constexpr std::size_t most_shown = 100;
+  const LineColumn at = request.source.locate(vertex.where.begin);
+  std::string text(request.source.slice(vertex.where));
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return fmt::format("`{}` (line {}, column {})", printable(text, most_shown), at.line, at.column);
 }
 
 /// Which steps only say where a random number stands: there another place is as good.

@@ -6,6 +6,7 @@
 #include "engine/saved_states.h"
 #include "train/collected.h"
 #include "train/course.h"
+#include "train/finite.h"
 
 namespace einrel {
 namespace {
@@ -30,6 +31,7 @@ class Together {
                          is_by_plan() ? &*program_ : nullptr, job);
     }
     states_.emplace(first_states());
+    finite_.emplace(parts_now());
     course_.emplace(request, listener, names_, data, identity_, resumed_ ? resumed_->position : Position{}, job);
   }
 
@@ -39,12 +41,13 @@ class Together {
     const auto evaluate = [&] {
       return evaluator_ ? evaluator_->run(states_now(), states_->steps_done()) : std::vector<double>{};
     };
-    while (course_->position().epoch < request_.epochs && !course_->position().is_held) {
+    while (course_->position().epoch < request_.epochs && !course_->position().is_held && !course_->is_interrupted()) {
       const bool is_held = epoch();
-      course_->end_epoch(states_->steps_done(), is_held, evaluate, writer());
+      if (!is_held && course_->position().step < steps_of_epoch_) break;  // interrupted
+      course_->end_epoch(states_->steps_done(), is_held, evaluate, learnt());
       save();
     }
-    TrainReport report = course_->finish(states_->steps_done(), writer());
+    TrainReport report = course_->finish(states_->steps_done(), learnt());
     report.is_held = course_->position().is_held;
     for (std::size_t s = 0; s < program_->tasks().states.size() && job_.ranks == 1; ++s)
       report.states[program_->tasks().states[s].type.name] = std::get<Tensor>((*states_)[s].now());
@@ -85,14 +88,23 @@ class Together {
     return sources;
   }
 
-  Checkpoints::Write writer() const {
-    return [this](const std::string& path, const auto& more) {
-      save_states(*states_, program_->tasks(), path, job_, more);
-    };
+  StateParts parts_now() const {
+    StateParts parts;
+    for (std::size_t s = 0; s < program_->tasks().states.size(); ++s) {
+      for (const KeptState::Part& part : (*states_)[s].parts())
+        parts.emplace_back(program_->tasks().states[s].type.name, part.elements);
+    }
+    return parts;
+  }
+
+  Learnt learnt() const {
+    return {.check = [this] { agree(job_, [this] { finite_->check(parts_now(), states_->steps_done()); }); },
+            .write = [this](const std::string& path,
+                            const auto& more) { save_states(*states_, program_->tasks(), path, job_, more); }};
   }
 
   void save() {
-    course_->save_if_due(before_, states_->steps_done(), writer());
+    course_->save_if_due(before_, states_->steps_done(), learnt());
     before_ = states_->steps_done();
   }
 
@@ -106,7 +118,7 @@ class Together {
     BatchReader reader(data_.feeds, batches);
     const std::size_t whole = batches.size() - (has_rest ? 1 : 0);
     if (whole > 0 && steps(*program_, reader, whole, request_.batch)) return true;
-    if (!has_rest) return false;
+    if (!has_rest || course_->is_interrupted()) return false;
     const auto left = static_cast<std::int64_t>(batches.back().size());
     if (!rest_) {
       agree(job_, [&] {
@@ -130,13 +142,16 @@ class Together {
     const auto after = [&] {
       std::vector<double> means;
       for (const std::vector<double>& value : collected.take(job_)) means.push_back(job_.rank == 0 ? value.front() : 0);
+      agree(job_, [&] {
+        if (job_.rank == 0) check_losses(data_.losses, names_, means, states_->steps_done());
+      });
       course_->stepped(1, static_cast<double>(samples), means, steps_of_epoch_);
       if (course_->position().step < steps_of_epoch_) {
         course_->stop_clock();
         save();
         course_->start_clock();
       }
-      return true;
+      return !course_->is_interrupted();
     };
     course_->start_clock();
     const PlanRunReport report =
@@ -159,6 +174,7 @@ class Together {
   std::optional<StepProgram> rest_;  ///< of an epoch's last, smaller batch
   std::optional<Evaluator> evaluator_;
   std::optional<KeptStates> states_;
+  std::optional<FiniteStates> finite_;
   std::optional<Course> course_;
   std::int64_t steps_of_epoch_ = 0;
   std::int64_t before_ = 0;  ///< steps done when last asked for a checkpoint

@@ -75,6 +75,9 @@ TrainData open_data(const TrainRequest& request, const std::vector<DeclaredInput
     throw UserError(fmt::format("--calibrate-with {} is for tests: give samples with --hold-out, or with --test",
                                 *request.calibrate_with));
   const auto samples = static_cast<std::int64_t>(data.training.size());
+  if (request.calibrate_with.value_or(0) > samples)
+    throw UserError(fmt::format("--calibrate-with {} is more than the {} to train on; take {} or fewer",
+                                *request.calibrate_with, counted(data.training.size(), "sample"), samples));
   if (samples < request.batch && !request.keep_last)
     throw UserError(fmt::format("--batch {}={} is more than the {} to train on; take a smaller batch, or --keep-last",
                                 printable(request.batch_label), request.batch,
@@ -103,6 +106,7 @@ TrainReport train(TrainRequest request, const TrainListener& listener, const Job
     request.batch = std::min(request.batch, static_cast<std::int64_t>(data.training.size()));  // with keep_last
     checked = check_for(request, data.feeds, request.batch);
     check_program(request, *checked);
+    data.losses = checked->losses;
   });
   return (request.local ? train_locally : train_together)(request, listener, data, *checked, job);
 }

@@ -55,6 +55,8 @@ struct TrainRequest {
   InflateFolder inflate = {};             ///< for compressed files; without it, they are decompressed into memory
   std::optional<LocalTraining> local = {};
   std::stop_token stop = {};
+  /// Asked after each step, or round: whether to end after it, in good order. In one process only.
+  std::function<bool()> is_interrupted = {};
 };
 
 /// What an epoch came to.
@@ -92,13 +94,15 @@ struct TrainReport {
   std::vector<EpochReport> epochs;       ///< those of this call
   std::int64_t steps = 0;                ///< done in all
   bool is_held = false;                  ///< `until` ended it
+  bool is_interrupted = false;           ///< TrainRequest::is_interrupted did
   std::optional<std::string> saved;      ///< the last checkpoint
   std::map<std::string, Tensor> states;  ///< in one process; nothing on ranks, which keep parts
   std::exception_ptr unwritten;          ///< RunError: why the last checkpoint or row of the log is not there
 };
 
 /// Trains, on all ranks of a job. Throws UserError for what is wrong with program, feeds and options, before the first
-/// step; at the step where a sample is not a number; RunError as Session::step does. What cannot be written is noted,
+/// step; at the step that would use a sample which is infinite or not a number; RunError where what is learnt becomes
+/// so, and as Session::step does. What cannot be written is noted,
 /// and training goes on; of the last checkpoint and row of the log the report says it, for callers to throw on all
 /// ranks when they have told the rest.
 TrainReport train(TrainRequest request, const TrainListener& listener, const Job& job);

@@ -68,6 +68,18 @@ TEST(Train, FindsTheWeightsOfAPlane) {
     EXPECT_NEAR(result.state.tensors.at("W").values<float>()[f], static_cast<float>(f + 1), 1e-3);
 }
 
+TEST(Train, EndsWhereTheLossIsInfinite) {
+  const auto [x, y] = plane();
+  TrainOptions options;
+  options.batch_label = "b";
+  options.batch = 8;
+  options.scalars = {{"eta", 1e20}};
+  const std::string text = regression;
+  const Program program = Program::parse("scalar eta\n" + text.substr(0, text.find("0.1")) + "eta)\noutput loss\n");
+  const std::string said = message_of<einrel::RunError>([&] { einrel::train(program, {{"X", x}, {"Y", y}}, options); });
+  EXPECT_THAT(said, HasSubstr("at step 2 the loss 'loss' is infinite: training has diverged"));
+}
+
 TEST(Train, SitesOnTheirOwnFindThemToo) {
   const auto [x, y] = plane();
   TrainOptions options;

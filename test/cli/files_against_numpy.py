@@ -147,7 +147,7 @@ class FilesAgainstNumPy(process.ProgramTest):
         integers = {"i32": np.iinfo(np.int32), "i64": np.iinfo(np.int64)}
         floats = {"f16": 11, "f32": 24, "f64": 53}  # bits of an integer they hold exactly
         types = {"i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
-        for dtype, byte_order in itertools.product(WIDENED, "<>"):
+        for dtype, byte_order in itertools.product([*WIDENED, np.dtype("i4")], "<>"):
             array = sample(dtype, (3, 4)).astype(dtype.newbyteorder(byte_order))
             path = self.write("x.npy", npy_bytes(array, (1, 0)))
             bounds = np.iinfo(dtype)

@@ -203,18 +203,18 @@ class Locally(TrainTest):
                           ("G[b,k] = H[b,k] * f32(k)\nm[] = sum[b,k] G[b,k]", "as a number"),
                           ("dims k=16\nm[] = sum[b,k] pad(H[b,k+1], 0)", "offset")):
             named = self.text_file("named.ein", LAYERS.replace("output loss", line + "\noutput loss, m"))
-            refuse("h", "'h'", use, program=named)
+            refuse("h", "'h'", use, f"`{line.splitlines()[-1 if use != 'as a number' else 0]}` (line", "column 1)", program=named)
         refuse("f", "'f'", "input X[b,f]")
         refuse("b", "'b'", "input Y[b]")
         refuse("k", "no label 'k'", "its labels are b, f, h, l")
         refuse("hh", "no label 'hh'", "did you mean 'h'?")
-        refuse("h", "'h'", "number", "'m'", program=number)
-        refuse("h", "'h'", "window", "'G'", program=window)
+        refuse("h", "'h'", "number", "`m[] = sum[b,h] H[b,h] * f32(h)` (line 9, column 1)", program=number)
+        refuse("h", "'h'", "window", "`G[b,h] = sum[d] pad(H[b,h+d], 0) * K[d]` (line 10, column 1)", program=window)
         refuse("d", "'d'", "window", program=window)
-        refuse("l", "'l'", "number", "'loss_1'")
+        refuse("l", "'l'", "number", "`loss[] = -mean[b] (sum[l] where(l == Y[b], LogP[b,l], 0))` (line 7, column 1)")
         for twice in ("h,h", "h, h", " h,h "):
             refuse(twice, "'h'", "twice", "name each label once")
-        for empty in ("", " ", "h, ", " ,h"):
+        for empty in ("", " ", "h, ", " ,h", "h,", ",h", ","):
             refuse(empty, "--subnets", "a name is empty", "leave --subnets out")
         refuse("h", "16 values", "17 sites", sites="17")
         free = self.text_file("free.ein", LAYERS.replace("output loss", "R[q] = uniform(3)\nr[] = sum[q] R[q]\noutput loss, r")

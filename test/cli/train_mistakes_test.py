@@ -15,6 +15,27 @@ from train_test import PROGRAM, TrainTest
 # The same as PROGRAM, but classes are picked, so that there has to be one of that number.
 PICKED = PROGRAM.replace("(sum[l] where(l == Y[b], LogP[b,l], 0))", "LogP[b,Y[b]]")
 
+# One weight, which a step multiplies by 1 - 2 eta.
+ONE = """dims b=10 f=6
+input X[b,f]
+scalar eta
+state w[] = 1
+loss[] = mean[b,f] (w[] * w[] + 0 * X[b,f])
+minimize loss over w by sgd(eta)
+output loss
+"""
+# A state that a step multiplies by 1e20, and one that is infinite from the beginning; a scalar that is 0 / 0.
+GROWING = """dims b=10 f=6
+input X[b,f]
+state s[] = 1
+state least[] = exp(1000)
+m[] = mean[b,f] (0 * X[b,f])
+ratio[] = m[] / m[]
+next s[] = s[] * GROWTH
+next least[] = least[] + m[]
+output m, ratio
+"""
+
 
 class Refused(TrainTest):
     def refuse_training(self, *arguments, mentions=(), feeds=None, program=None, code=1):
@@ -54,13 +75,25 @@ class Refused(TrainTest):
             said = self.refuse_training(*batch, *test, program=program, mentions=["--test X", "wide.npy", "(9, 7)", "(100, 6)"])
             self.assertNotIn("epoch", said.out)
 
-    def test_samples_that_are_no_numbers(self):
+    def test_samples_that_are_no_finite_numbers(self):
         x = self.x.copy()
+        half = self.text_file("half.ein", PROGRAM.replace("X[b,f]\n", "X16[b,f] : f16\n", 1).replace("state W", "X[b,f] = f32(X16[b,f])\nstate W"))
+        for value, said in ((np.inf, "infinite"), (-np.inf, "infinite"), (np.nan, "not a number")):
+            x[41, 3] = value
+            feeds = self.feed("nan.npy", x)
+            np.save(self.path("x16.npy"), x.astype(np.float16))
+            table = self.text_file("x.csv", "\n".join(",".join(map(repr, map(float, row))) for row in x))
+            for run, program, given, file in (
+                    (einrel, self.program, feeds, "nan.npy"), (lambda *given: job(2, *given), self.program, feeds, "nan.npy"),
+                    (einrel, half, ["--feed", f"X16={self.path('x16.npy')}", *feeds[2:]], "x16.npy"),
+                    (einrel, self.program, ["--feed", f"X={table}", *feeds[2:]], "x.csv")):
+                with self.subTest(value=value, file=file):
+                    save = ["--save", self.path(f"save{value}{file}{program == half}{run == einrel}"), "--save-every", "1"]
+                    result = run("train", program, *given, "--batch", "b=10", "--epochs", "1", *save)
+                    self.assertEqual(result.code, 1, result)
+                    self.assertRegex(result.err, rf"sample 41 .*{file}, which 'X(16)?' .* {said}\n")
         x[41, 3] = np.nan
-        for run in (einrel, lambda *given: job(2, *given)):
-            result = run("train", self.program, *self.feed("nan.npy", x), "--batch", "b=10", "--epochs", "1")
-            self.assertEqual(result.code, 1, result)
-            self.assertRegex(result.err, r"sample 41 .*nan\.npy.*'X'")
+        self.feed("nan.npy", x)
         test = ["--test", f"X={self.path('nan.npy')}", "--test", f"Y={self.path('y.npy')}"]  # seen at the end of an epoch
         said = einrel("train", self.program, *self.feeds, "--batch", "b=10", "--epochs", "1", *test, "--save",
                                      self.path("kept"))
@@ -76,6 +109,8 @@ class Refused(TrainTest):
         self.refuse_training("--batch", "b=10", "--report", "los", mentions=["did you mean 'loss'"])
         self.refuse_training("--batch", "b=10", "--report", "Z", mentions=["(10, 3)"])
         self.refuse_training("--batch", "b=10", "--calibrate-with", "10", mentions=["--calibrate-with", "--hold-out"])
+        self.refuse_training("--batch", "b=10", "--calibrate-with", "81", "--hold-out", "0.2",
+                             mentions=["--calibrate-with 81", "80 samples to train on", "take 80 or fewer"])
         self.refuse_training("--batch", "b=10", "--hold-out", "1.5", mentions=["--hold-out"])
         self.refuse_training("--batch", "b=10", "--hold-out", "0.001", mentions=["no sample to test on"])
         self.refuse_training("--batch", "b=10", "--log", self.path("log.txt"), mentions=["FILE.csv"])
@@ -94,7 +129,7 @@ class Refused(TrainTest):
             self.refuse_training("--batch", "b=10", "--feed", f"{name}={self.path(file)}", mentions=["--feed", name, "twice"])
 
     def test_names_in_lists(self):
-        for empty in ("", " ", "loss, ", " ,loss"):
+        for empty in ("", " ", "loss, ", " ,loss", "loss,", ",loss", ",", "loss,,accuracy"):
             self.refuse_training("--batch", "b=10", "--report", empty, mentions=["--report", "a name is empty"])
         self.refuse_training("--batch", "b=10", "--report", "loss, loss", mentions=["--report loss,loss", "twice"])
         spaced = self.train("--epochs", "1", "--report", "accuracy, loss")
@@ -111,6 +146,17 @@ class Refused(TrainTest):
             with self.subTest(text=text):
                 table = self.text_file("bad.csv", text)
                 self.refuse_training("--batch", "b=1", feeds=["--feed", f"X={table}", *self.feeds[2:]], mentions=mentions)
+        for text, mentions in (("1e400", ["line 2: column 2: 1e400 is too large for f32"]), ("-1e39", ["-1e39 is too large"])):
+            table = self.text_file("bad.csv", f"1,2\n3,{text}\n")
+            said = self.refuse_training("--batch", "b=1", feeds=["--feed", f"X={table}", *self.feeds[2:]], mentions=mentions)
+            self.assertIn("it is read as input X[b,f] : f32", said.err)
+        table = self.text_file("twice.csv", "a,b,a\n1,2,3\n")
+        self.refuse_training("--batch", "b=1", feeds=["--feed", f"X={table}:a..b", *self.feeds[2:]],
+                             mentions=["columns 1 and 3 are both called 'a'", "give the number"])
+        for more in ("", ":a..b"):
+            for packed in ("x.csv.gz", "x.tsv.gz"):
+                self.refuse_training("--batch", "b=1", feeds=["--feed", f"X={packed}{more}", *self.feeds[2:]],
+                                     mentions=[f"{packed}: tables are not decompressed", "gunzip -k"])
         table = self.text_file("bad.csv", "a,b\n1,2\n")
         self.refuse_training("--batch", "b=1", feeds=["--feed", f"X={table}:c", *self.feeds[2:]], mentions=["'c'", "2 columns"])
         whole = self.text_file("whole.ein", PROGRAM.replace("Y[b] : i64, X[b,f]", "Y[b], X[b,f] : i64"))  # X, too
@@ -207,6 +253,87 @@ class Picked(TrainTest):
             mended = program.replace(read, after.replace(before, read))
             got = self.train("--epochs", "2", program=self.text_file("mended.ein", mended))["epochs"][-1]["training"]["loss"]
             self.assertAlmostEqual(got, wanted, places=5)
+
+
+class Diverged(TrainTest):
+    """What is learnt is no longer finite: at a step that is worked out by hand."""
+
+    def runs(self):
+        ranks = lambda *given: job(2, *given)  # noqa: E731
+        return ((einrel, []), (einrel, ["--sites", "2"]), (einrel, ["--sites", "2", "--local-steps", "1"]),
+                (ranks, ["--threads", "1"]), (ranks, ["--threads", "1", "--local-steps", "1"]))
+
+    def diverge(self, program, number, run, *more):
+        said = run("train", self.text_file("diverged.ein", program), *self.feeds[:2], "--batch", "b=10", "--epochs", "1", "--save",
+                   self.path(f"save{number}"), "--save-every", "1", *more)
+        self.assertEqual(said.code, 2, said)
+        return said.err, self.states(f"save{number}")
+
+    def test_a_loss_that_is_infinite(self):
+        # The weight is 1, -2e10, 4e20, whose square is beyond 3.4e38: the loss of step 3.
+        for number, (run, more) in enumerate(self.runs()):
+            with self.subTest(more=more):
+                said, kept = self.diverge(ONE, number, run, "--scalar", "eta=1e10", *more)
+                self.assertRegex(said, r"at step 3 the loss 'loss' is infinite: training has diverged\n  help: take smaller steps")
+                self.assertEqual(kept["iteration"], 2)
+                self.assertAlmostEqual(kept["w"] / 4e20, 1, places=5)
+
+    def test_a_loss_that_is_not_a_number(self):
+        program = ONE.replace("w[] * w[]", "v[] * v[] - v[] * v[] + w[]")  # v is 1, 1e30, whose square is infinite
+        program = program.replace("state w", "state v[] = 1\nnext v[] = v[] * 1e30\nstate w")
+        said, kept = self.diverge(program, 0, einrel, "--scalar", "eta=1")
+        self.assertRegex(said, "at step 2 the loss 'loss' is not a number: training has diverged")
+        self.assertEqual(kept["iteration"], 1)
+
+    def test_a_state_that_is_infinite_takes_no_checkpoint_s_place(self):
+        for number, (run, more) in enumerate(self.runs()):
+            with self.subTest(more=more):
+                said, kept = self.diverge(GROWING.replace("GROWTH", "1e20"), number, run, *more)
+                self.assertRegex(said, "after 2 steps the state 's' has an element that is infinite: training has diverged")
+                self.assertEqual(kept["iteration"], 1)
+                self.assertAlmostEqual(kept["s"] / 1e20, 1, places=5)
+        begin = ["train", self.path("diverged.ein"), *self.feeds[:2], "--batch", "b=10", "--epochs", "1"]
+        said = einrel(*begin)
+        self.assertEqual(said.code, 2, said)
+        self.assertIn("after 10 steps the state 's'", said.err)
+
+    def test_what_began_infinite_and_scalars_that_nothing_learns_from_may_be_so(self):
+        self.feeds = self.feeds[:2]
+        program = self.text_file("still.ein", GROWING.replace("GROWTH", "2"))
+        report = self.train("--epochs", "1", "--save", self.path("save"), program=program)
+        self.assertEqual(report["steps"], 10)
+        self.assertEqual(self.states("save")["least"], np.inf)
+        self.assertEqual(self.states("save")["s"], 2**10)
+
+
+class OthersFiles(TrainTest):
+    """A log takes the place of no file that somebody else has written."""
+
+    def test_they_are_refused_and_stay(self):
+        log, picture = self.path("log.csv"), self.path("log.svg")
+        begin = ["train", self.program, *self.feeds, "--batch", "b=10", "--epochs", "1", "--log", log]
+        for file, what, text in ((log, "log", "height,class\n1,2\n"), (log, "log", "1\n"), (log, "log", "epoch,loss\n1,2\n"),
+                                 (picture, "picture", "<svg xmlns='http://www.w3.org/2000/svg'><rect/></svg>"),
+                                 (picture, "picture", "x")):
+            for run in (einrel, lambda *given: job(2, *given)):
+                with self.subTest(text=text):
+                    pathlib.Path(file).write_text(text, encoding="utf-8")
+                    said = run(*begin)
+                    self.assertEqual(said.code, 1, said)
+                    self.assertRegex(said.err, rf"--log would replace \S*{os.path.basename(file)}, which is no {what} that `einrel train`")
+                    self.assertNotIn("samples/s", said.out)
+                    self.assertEqual(pathlib.Path(file).read_text(encoding="utf-8"), text)
+                    os.remove(file)
+                    self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("log")], [])
+
+    def test_our_own_and_empty_ones_are_replaced(self):
+        log = self.path("log.csv")
+        self.text_file("log.csv", "")
+        self.text_file("log.svg", "")
+        for epochs in (2, 1):
+            self.train("--epochs", str(epochs), "--log", log)
+            with open(log, encoding="utf-8", newline="") as file:
+                self.assertEqual(len(list(csv.DictReader(file))), epochs)
 
 
 class Unwritten(TrainTest):

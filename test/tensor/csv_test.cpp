@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tensor/compose.h"
@@ -60,7 +61,8 @@ TEST(ReadCsv, NumbersOfEveryType) {
   EXPECT_EQ(table("9007199254740993\n", "1", DType::i64).load<std::int64_t>(0), 9007199254740993);
   EXPECT_EQ(table("+3\n", "1", DType::i32).load<std::int32_t>(0), 3);
   EXPECT_EQ(table("0.1\n", "1", DType::f32).load<float>(0), 0.1F);
-  EXPECT_EQ(values_of(table("1e-400,1e400,-2.5e1,.5\n")), (std::vector<double>{0, HUGE_VAL, -25, 0.5}));
+  EXPECT_EQ(values_of(table("1e-400,inf,-2.5e1,.5\n")), (std::vector<double>{0, HUGE_VAL, -25, 0.5}));
+  EXPECT_EQ(values_of(table("-inf,Infinity\n", "", DType::f16)), (std::vector<double>{-HUGE_VAL, HUGE_VAL}));
   EXPECT_TRUE(std::isnan(values_of(table("nan,1\n")).front()));
   EXPECT_EQ(values_of(table("0,2\n", "", DType::boolean)), (std::vector<double>{0, 1}));
 }
@@ -73,6 +75,51 @@ TEST(ReadCsv, MistakesAreNamedWithTheirPlace) {
   EXPECT_THAT(complaint("1,2\n3,4,5\n"), HasSubstr("line 2: 3 fields"));
   EXPECT_THAT(complaint("1.5\n", "1", DType::i64), HasSubstr("whole number of 64 bits"));
   EXPECT_THAT(complaint("3000000000\n", "1", DType::i32), HasSubstr("whole number of 32 bits"));
+}
+
+// The largest numbers of each type, by hand: (2 - 2^-m) 2^e; what is half a step larger is none.
+TEST(ReadCsv, NumbersThatAreTooLargeAreNamedWithTheirPlace) {
+  const std::vector<std::tuple<DType, std::string, std::string, std::string>> cases{
+      {DType::f64, "1.7976931348623157e308", "1.8e308", "f64"},
+      {DType::f64, "-1e308", "-1e400", "f64"},
+      {DType::f32, "3.4028234e38", "3.5e38", "f32"},
+      {DType::f32, "1e38", "1e400", "f32"},
+      {DType::f16, "65504", "65520", "f16"},
+      {DType::bf16, "3.38e38", "-3.4e38", "bf16"}};
+  for (const auto& [dtype, largest, larger, name] : cases) {
+    EXPECT_TRUE(std::isfinite(values_of(table(fmt::format("1,{}\n", largest), "2", dtype)).front())) << largest;
+    EXPECT_THAT(complaint(fmt::format("a,b\n1,{}\n", larger), "", dtype),
+                HasSubstr(fmt::format("t.csv, line 2: column 2: {} is too large for {}", larger, name)));
+  }
+}
+
+TEST(ReadCsv, SeparatorsBetweenQuotesAreText) {
+  const std::string text = "\"height, in cm\",b;c,\"say \"\"hm\"\"\"\n1,2,3\n\"4\", \"5\",6\n";
+  EXPECT_EQ(values_of(table(text)), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(values_of(table(text, "height, in cm")), (std::vector<double>{1, 4}));
+  EXPECT_EQ(values_of(table(text, "say \"hm\"")), (std::vector<double>{3, 6}));
+  EXPECT_EQ(values_of(table("\"a,b\";c\n1;2\n", "a,b")), (std::vector<double>{1}));
+  EXPECT_EQ(values_of(table("c;\"a,b\"\n1;2\n", "a,b")), (std::vector<double>{2}));
+  EXPECT_EQ(values_of(table("id,n\n\"x, y\",2\n\"\"\"z\"\",\",3\n", "n")), (std::vector<double>{2, 3}));
+  EXPECT_EQ(values_of(table("5\" pipe,\"n\n1,2\n", "\"n")), (std::vector<double>{2})) << "nothing closes it";
+}
+
+TEST(ReadCsv, TabsSeparateFieldsOfTsv) {
+  const auto read = [](const std::string& text, const std::string& columns) {
+    return values_of(parse_csv(in_memory(text, "t.tsv"), columns, DType::f64));
+  };
+  EXPECT_EQ(read("height, in cm\tb\n1\t2\n", "height, in cm"), (std::vector<double>{1}));
+  EXPECT_EQ(read("a\tb\n1\t2\n", "b"), (std::vector<double>{2}));
+  EXPECT_EQ(read("a\n1\n", "a"), (std::vector<double>{1}));
+  EXPECT_EQ(read("\t1\n\t2\n", "2"), (std::vector<double>{1, 2})) << "the first field is empty";
+}
+
+TEST(ReadCsv, NamesThatTwoColumnsHaveAreNotTaken) {
+  const std::string text = "a,b,a\n1,2,3\n";
+  EXPECT_EQ(values_of(table(text, "b")), (std::vector<double>{2}));
+  EXPECT_EQ(values_of(table(text, "3")), (std::vector<double>{3}));
+  for (const std::string columns : {"a", "a..b", "b..a"})
+    EXPECT_THAT(complaint(text, columns), HasSubstr("t.csv: the columns 1 and 3 are both called 'a'; give the number"));
 }
 
 TEST(ReadCsv, WhatIsWrittenIsRead) {

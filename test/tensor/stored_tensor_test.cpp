@@ -24,11 +24,10 @@ bool holds_all(DType dtype, double low, double high) {
 }
 
 TEST(Fits, SmallIntegersGoWhereEveryValueIsExact) {
-  const std::vector<std::tuple<StoredType, double, double>> ranges{{StoredType::u8, 0, 255},
-                                                                   {StoredType::i8, -128, 127},
-                                                                   {StoredType::u16, 0, 65535},
-                                                                   {StoredType::i16, -32768, 32767},
-                                                                   {StoredType::u32, 0, 4294967295.0}};
+  const std::vector<std::tuple<StoredType, double, double>> ranges{
+      {StoredType::u8, 0, 255},           {StoredType::i8, -128, 127},
+      {StoredType::u16, 0, 65535},        {StoredType::i16, -32768, 32767},
+      {StoredType::u32, 0, 4294967295.0}, {StoredType::i32, -2147483648.0, 2147483647.0}};
   for (const auto& [type, low, high] : ranges) {
     for (const DType dtype : all_dtypes) {
       EXPECT_EQ(fits(type, dtype), holds_all(dtype, low, high)) << name_of(type) << " as " << name_of(dtype);
@@ -58,7 +57,10 @@ TEST(ReadBox, IsThatBoxOfWhatIsRead) {
 
 TEST(Fits, OurOwnTypesAreOnlyThemselves) {
   for (const DType stored : all_dtypes) {
-    for (const DType wanted : all_dtypes) EXPECT_EQ(fits(stored_type(stored), wanted), stored == wanted);
+    for (const DType wanted : all_dtypes) {
+      if (stored == DType::i32) continue;  // an integer that is widened, as above
+      EXPECT_EQ(fits(stored_type(stored), wanted), stored == wanted);
+    }
     EXPECT_EQ(natural_dtype(stored_type(stored)), stored);
     EXPECT_EQ(name_of(stored_type(stored)), name_of(stored));
     EXPECT_EQ(size_of(stored_type(stored)), size_of(stored));

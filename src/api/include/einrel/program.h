@@ -74,7 +74,7 @@ struct RunReport {
   std::int64_t sites = 1;                    ///< that the plan has
   double plan_seconds = 0;                   ///< that planning took; 0 where a plan was kept from an earlier run
   std::int64_t bytes_moved = 0;              ///< between sites, as the plan counts them
-  std::vector<std::int64_t> bytes_moved_to;  ///< the same, per site that receives them
+  std::vector<std::int64_t> bytes_moved_to;  ///< the same, per site that was asked for and receives them
   std::int64_t predicted_peak = 0;           ///< bytes of inputs, outputs and what lies between; of a site
   std::int64_t spilled = 0;                  ///< bytes of chunks written to disk for want of memory
   std::int64_t read_back = 0;                ///< bytes of those that were needed again

@@ -76,8 +76,8 @@ struct TrainResult {
 /// Trains a program with state. With `ranks`, all of them call this alike; on_epoch and on_note are called on rank 0,
 /// every rank gets the epochs, and what was learnt is in the checkpoint, not in the result. Feeds in memory are used
 /// where they lie. Throws UserError before the first step for feeds, options and labels that do not fit, and at the
-/// step that meets a sample that is not a number; RunError when memory does not suffice, or the last checkpoint cannot
-/// be written.
+/// step that meets a sample which is infinite or not a number; RunError when memory does not suffice, the loss or a
+/// state becomes infinite or not a number, or the last checkpoint cannot be written.
 TrainResult train(const Program& program, const std::map<std::string, Samples>& feeds, const TrainOptions& options);
 
 }  // namespace einrel::api
