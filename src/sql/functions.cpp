@@ -131,7 +131,7 @@ Cell cell_of(const Value& value) {
     Cell operator()(std::int64_t number) const { return number; }
     Cell operator()(double number) const { return number; }
     Cell operator()(Text text) const { return Other{fmt::format("the text '{}'", printable(text.text, 60))}; }
-    Cell operator()(Bytes bytes) const { return Other{fmt::format("{} bytes", bytes.bytes.size())}; }
+    Cell operator()(Bytes bytes) const { return Blob{{bytes.bytes.begin(), bytes.bytes.end()}}; }
     Cell operator()(Strange strange) const { return Other{printable(strange.shown, 60)}; }
   };
   return std::visit(ToCell{}, value);
@@ -260,6 +260,7 @@ std::pair<std::string, KeyedArrays> read_stored(std::span<const std::byte> bytes
   std::pair<std::string, KeyedArrays> read{{reinterpret_cast<const char*>(text.data()), text.size()}, {}};
   while (!reader.is_at_end()) {
     const std::int64_t size = reader.number();
+    if (size < 0) Reader::refuse();
     Key key;
     for (std::int64_t i = 0; i < size; ++i) key.push_back(reader.number());
     read.second.emplace_back(std::move(key), kept(array_in(reader.sized())));
