@@ -10,6 +10,7 @@
 #include "lang/corpus.h"
 #include "lang/promises.h"
 #include "postgres/server.h"
+#include "sql/papers_formats.h"
 #include "sql/run.h"
 
 namespace einrel::test {
@@ -93,9 +94,14 @@ TEST_P(PostgresExample, AgreesWithTheReference) {
   EXPECT_TRUE(problems.empty()) << fmt::format("{}", fmt::join(problems, "\n"));
 }
 
+class PostgresFormats : public testing::TestWithParam<Computation> {};
+
+TEST_P(PostgresFormats, AreComputedRight) { expect_right_in_every_format(postgres()->database(), GetParam()); }
+
 std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
 
 INSTANTIATE_TEST_SUITE_P(All, PostgresDocument, testing::ValuesIn(ein_files(EINREL_LANG_DOCUMENTS)), test_name);
+INSTANTIATE_TEST_SUITE_P(All, PostgresFormats, testing::ValuesIn(computations()), name_of_computation);
 INSTANTIATE_TEST_SUITE_P(All, PostgresExample, testing::ValuesIn(examples()), test_name);
 
 }  // namespace

@@ -3,105 +3,27 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <random>
-
-#include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
 #include "engine/choose_formats.h"
-#include "engine/compile.h"
-#include "sql/run.h"
+#include "sql/papers_formats.h"
 #include "sql/sqlite/database.h"
-#include "support/program.h"
-#include "support/random_integers.h"
 
 namespace einrel::test {
 namespace {
 
-/// 25 x 30 and 30 x 20: in chunks of 10 and 1, or whole.
-constexpr const char* declarations =
-    "dims i=25 j=30 k=20\ninput X[i,j], Y[j,k], Z[i,j] : f64\ninput r[j], c[i] : f64\ninput S[k,l] : f64\ndims l=20\n";
-
-/// Runs a graph that is cut so, and compares with the reference.
-void expect_right(const EinGraph& graph, const sql::ChunkedGraph& chunked, const std::string& what) {
-  std::mt19937 random(3);
-  TensorBindings inputs = random_integers(graph, random);
-  if (const auto s = inputs.find("S"); s != inputs.end()) {  // a matrix that has an inverse
-    std::vector<double> values = values_of(s->second);
-    for (std::size_t d = 0; d < 20; ++d) values[d * 21] += 100;
-    s->second = tensor_of(DType::f64, s->second.shape(), values);
-  }
-  const std::vector<Tensor> wanted = evaluate_reference(graph, inputs, {});
+/// In a database of its own.
+void expect_right_alone(const EinGraph& graph, const sql::ChunkedGraph& chunked, const std::string& what) {
   sql::SqliteDatabase database(":memory:");
-  const ScalarBindings none;
-  sql::DatabaseRun run{.graph = graph, .scalars = none, .inputs = {}, .outputs = {}, .chunked = chunked};
-  for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);
-  const std::map<std::string, Tensor> found = sql::run(database, run).tensors;
-  for (std::size_t o = 0; o < wanted.size(); ++o) {
-    const std::vector<double> got = values_of(found.at(graph[graph.outputs[o]].name));
-    const std::vector<double> want = values_of(wanted[o]);
-    ASSERT_EQ(got.size(), want.size()) << what;
-    for (std::size_t at = 0; at < want.size(); ++at)
-      ASSERT_NEAR(got[at], want[at], 1e-12 * std::max(1.0, std::abs(want[at]))) << what << ", element " << at;
-  }
+  expect_right(database, graph, chunked, what);
 }
-
-EinGraph program(const std::string& statements) {
-  return compile("p.ein", needed_for_outputs(einrel::graph_of(declarations + statements))).graph;
-}
-
-/// A way to compute the last vertex, whose operands lie as it wants them.
-sql::ChunkedGraph in_this_way(const EinGraph& graph, const Implementation& way) {
-  sql::ChunkedGraph chunked;
-  for (const Vertex& vertex : graph.vertices) {
-    chunked.cuts.parts.emplace_back(label_extents(vertex).size(), 1);
-    chunked.reasons[vertex.name] = "as tested";
-  }
-  chunked.cuts.parts.back() = way.parts;
-  for (const NeededFormat& need : way.reads) {
-    for (std::size_t d = 0; d < need.format.size(); ++d) chunked.cuts.parts[need.tensor][d] = need.format[d].parts;
-  }
-  return chunked;
-}
-
-std::string formats_of(const EinGraph& graph, const Implementation& way) {
-  std::string text;
-  for (const NeededFormat& need : way.reads)
-    text += (text.empty() ? "" : " x ") + format_text(need.format, graph.vertices[need.tensor].bound);
-  return text + " -> " + format_text(way.result, graph.vertices.back().bound);
-}
-
-struct Computation {
-  const char* name;
-  const char* statement;
-};
 
 class OneVertex : public testing::TestWithParam<Computation> {};
 
 TEST_P(OneVertex, IsComputedRightInEveryFormat) {
-  const EinGraph graph = program(GetParam().statement);
-  const Implementations found = implementations_of(graph, graph.vertices.size() - 1, {});
-  EXPECT_TRUE(found.are_all);
-  for (const Implementation& way : found.ways) expect_right(graph, in_this_way(graph, way), formats_of(graph, way));
+  sql::SqliteDatabase database(":memory:");
+  expect_right_in_every_format(database, GetParam());
 }
 
-std::string name_of_computation(const testing::TestParamInfo<Computation>& info) { return info.param.name; }
-
-// The computations that the paper names, and the rest of its 16.
-INSTANTIATE_TEST_SUITE_P(
-    All, OneVertex,
-    testing::Values(
-        Computation{"multiply", "P[i,k] = sum[j] X[i,j] * Y[j,k]"},
-        Computation{"transpose_and_multiply", "P[j,b] = sum[i] X[i,j] * X[i,b]\ndims b=30"},
-        Computation{"transpose", "P[j,i] = X[i,j]"}, Computation{"plus", "P[i,j] = X[i,j] + Z[i,j]"},
-        Computation{"minus", "P[i,j] = X[i,j] - Z[i,j]"}, Computation{"times", "P[i,j] = X[i,j] * Z[i,j]"},
-        Computation{"divide", "P[i,j] = X[i,j] / (Z[i,j] + 10)"}, Computation{"by_a_number", "P[i,j] = 2.5 * X[i,j]"},
-        Computation{"relu", "P[i,j] = relu(X[i,j])"}, Computation{"relu_derivative", "P[i,j] = step(X[i,j])"},
-        Computation{"sigmoid", "P[i,j] = sigmoid(X[i,j])"}, Computation{"reduce_to_row", "P[j] = sum[i] X[i,j]"},
-        Computation{"reduce_to_column", "P[i] = max[j] X[i,j]"},
-        Computation{"reduce_to_number", "P[] = sum[i,j] X[i,j]"}, Computation{"add_row", "P[i,j] = X[i,j] + r[j]"},
-        Computation{"add_column", "P[i,j] = X[i,j] * c[i]"}, Computation{"inverse", "P[k,l] = inverse[k,l](S[k,l])"}),
-    name_of_computation);
+INSTANTIATE_TEST_SUITE_P(All, OneVertex, testing::ValuesIn(computations()), name_of_computation);
 
 /// An implementation of a product that the paper has.
 struct Multiplication {
@@ -149,7 +71,7 @@ TEST(FormatsOfProducts, AreRightWhereOperandsHaveToBeTransformed) {
       const ChosenFormats chosen = choose_formats(graph, parse_formats(given));
       EXPECT_EQ(format_text(chosen.plan.vertices[0].format, graph.vertices[0].bound), x);
       EXPECT_EQ(format_text(chosen.plan.vertices[1].format, graph.vertices[1].bound), y);
-      expect_right(graph, chunked_graph(graph, chosen), given);
+      expect_right_alone(graph, chunked_graph(graph, chosen), given);
     }
   }
 }
@@ -162,7 +84,7 @@ TEST(FormatsOfPrograms, AreRightWhateverTensorsAreGiven) {
   for (const char* const tensor : {"X", "H", "P", "G"}) {
     for (const char* const format : {"single", "row", "column-strip-10", "tile-10-10", "tile-3-7", "element"}) {
       const std::string given = fmt::format("{}={}", tensor, format);
-      expect_right(graph, chunked_graph(graph, choose_formats(graph, parse_formats(given))), given);
+      expect_right_alone(graph, chunked_graph(graph, choose_formats(graph, parse_formats(given))), given);
     }
   }
 }
