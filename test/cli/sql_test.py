@@ -240,6 +240,45 @@ class Database(ProgramTest):
                 np.testing.assert_allclose(self.table("out " + name, (25, 7)), self.x @ self.y, rtol=1e-12)
         self.assertEqual(len(self.execute("SELECT * FROM X")), self.x.size)
 
+    def test_columns_are_names_whatever_stands_in_them(self):
+        names = ('a"b', "it's; DROP TABLE X; --", "caf\u00e9 \u4e2d", "select", "?1", "/* ", "rowid", "e", "v", "c0", "k0", "chunk x", "i")
+        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+        self.execute(f"CREATE TABLE wide ({', '.join(quoted)})")
+        self.execute(f"INSERT INTO wide VALUES ({', '.join('?' * 13)})", [[float(value) for value in row] for row in self.x])
+        self.assertEqual(self.run_product("--out", "Z=table:Z", x="table:wide").code, 0)
+        np.testing.assert_allclose(self.table("Z", (25, 7)), self.x @ self.y, rtol=1e-12)
+        self.execute("DROP TABLE Z")
+        for number, (name, column) in enumerate(zip(names, quoted)):
+            with self.subTest(name=name):
+                row = f"WHERE _rowid_ = {number + 1}"
+                kept = self.execute(f"SELECT {column} FROM wide {row}")
+                self.execute(f"UPDATE wide SET {column} = NULL {row}")
+                self.refused(("table 'wide'", f"column '{name}' is NULL", f"row={number}, column={number}"), x="table:wide")
+                self.execute(f"UPDATE wide SET {column} = ? {row}", kept)
+                self.execute(f'CREATE TABLE "keys {number}" ({column}, j, value)')
+                self.execute(f'INSERT INTO "keys {number}" SELECT * FROM X')
+                self.assertEqual(self.run_product("--out", f"Z=table:Z{number}", x=f"table:keys {number}").code, 0)
+                np.testing.assert_allclose(self.table(f"Z{number}", (25, 7)), self.x @ self.y, rtol=1e-12)
+                self.execute(f'UPDATE "keys {number}" SET {column} = 77 WHERE j = 3 AND {column} = 4')
+                self.refused((f"table 'keys {number}'", "hole", f"{name}=4, j=3"), "--formats", "X=single", x=f"table:keys {number}")
+
+    def test_a_run_that_is_killed_leaves_the_database_as_it_was(self):
+        big = self.text_file("big.ein", "dims i=2000 k=1500\ninput X[a,b] : f64\nZ[i,k] = i * k + sum[a,b] X[a,b]\n")
+        before = self.execute("SELECT * FROM sqlite_schema"), self.execute("SELECT * FROM X"), self.execute("SELECT * FROM Y")
+        size = len(self.content())
+        with subprocess.Popen([einrel_process.PROGRAM, "run", big, "--database", "sqlite:" + self.file, "--in", "X=table:X", "--out", "Z=table:Z"]) as run:
+            end = time.monotonic() + 60
+            while os.path.getsize(self.file) < size + 1000000:  # it is being written, with a journal beside it
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.005)
+            run.kill()
+        self.assertEqual(run.returncode, -signal.SIGKILL)
+        self.assertIn("a.db-journal", os.listdir(self.folder))
+        self.assertEqual(self.run_product("--out", "P=table:P").code, 1)  # whoever opens it next undoes what was begun
+        self.assertEqual(self.execute("PRAGMA integrity_check"), [("ok",)])
+        self.assertEqual((self.execute("SELECT * FROM sqlite_schema"), self.execute("SELECT * FROM X"), self.execute("SELECT * FROM Y")), before)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.db", "big.ein", "product.ein"])
+
     def test_bad_data_are_named_and_nothing_changes(self):
         for statement, words in (
                 ("INSERT INTO X VALUES (2, 3, 1)", ("table 'X'", "two rows", "i=2, j=3")),

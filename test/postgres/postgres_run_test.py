@@ -117,6 +117,46 @@ class PostgresTest(ProgramTest):
                 np.testing.assert_allclose(self.table(quoted("out " + bare), (25, 7)), self.x @ self.y, rtol=1e-12)
         self.assertEqual(SERVER.sql('SELECT count(*) FROM "X"').strip(), str(self.x.size))
 
+    def test_columns_are_names_whatever_stands_in_them(self):
+        names = ('a"b', "it's; DROP TABLE X; --", "caf\u00e9 \u4e2d", "select", "$1", "/* ", "e", "v", "c0", "k0", "chunk x", "\\", "i")
+        SERVER.sql(f"CREATE TABLE wide ({', '.join(quoted(name) + ' float8' for name in names)}); INSERT INTO wide VALUES "
+                   + ", ".join(f"({', '.join(repr(float(value)) for value in row)})" for row in self.x))
+        self.assertEqual(self.run_product("--out", "Z=table:out", x="table:wide").code, 0)
+        np.testing.assert_allclose(self.table("out", (25, 7)), self.x @ self.y, rtol=1e-12)
+        for number, name in enumerate(names):
+            with self.subTest(name=name):
+                SERVER.sql(f'CREATE TABLE "keys {number}" AS SELECT i AS {quoted(name)}, j, value FROM "X"')
+                result = self.run_product("--out", f"Z=table:Z{number}", x=f"table:keys {number}")
+                self.assertEqual(result.code, 0, result)
+                np.testing.assert_allclose(self.table(f'"Z{number}"', (25, 7)), self.x @ self.y, rtol=1e-12)
+                SERVER.sql(f'DROP TABLE "Z{number}"; UPDATE "keys {number}" SET {quoted(name)} = 77 WHERE j = 3 AND {quoted(name)} = 4')
+                self.refused((f"table 'keys {number}'", "hole", f"{name}=4, j=3"), "--formats", "X=single", "--dim", "i=78", x=f"table:keys {number}")
+                SERVER.sql(f'DROP TABLE "keys {number}"')
+
+    def test_a_full_disk_is_said_and_the_database_is_as_it_was(self):
+        most = (20 << 20) + 4096  # with half a page, which is one that finds no room
+        result = self.text_file("result.ein", "dims i=2000 k=2000\ninput X[a,b] : f64\nZ[i,k] = sin(f64(i * k * k)) + sum[a,b] X[a,b]\n")
+        table = self.text_file("table.ein", "dims i=900 k=900\ninput X[a,b] : f64\nZ[i,k] = i * k + sum[a,b] X[a,b]\n")
+        np.save(self.path("large.npy"), np.random.default_rng(8).standard_normal((2000, 2000)))
+        before = self.content()
+        SERVER.stop()
+        SERVER.launch(most)
+        try:
+            for what, program, x, arguments in (("a result", result, "table:X", ()), ("a table", table, "table:X", ("--out", "Z=table:Z")),
+                                                ("chunks", result, "table:X", ("--out", "Z=chunks:Z")),
+                                                ("an input", self.program, self.path("large.npy"), ("--formats", "X=single")),
+                                                ("elements", self.program, self.path("large.npy"), ("--formats", "element"))):
+                with self.subTest(what=what):
+                    more = ("--in", "Y=query:SELECT k AS i, 0 AS k, 1 AS value FROM generate_series(0, 1999) AS k") if program == self.program else ()
+                    found = einrel("run", program, "--database", SERVER.url, "--in", "X=" + x, *more, *arguments)
+                    self.assertEqual(found.code, 2, found)
+                    self.assertRegex(found.err, "finds no room on its disk|File too large")
+                    self.assertEqual(self.content(), before)
+        finally:
+            SERVER.stop()
+            SERVER.launch()
+        self.assertEqual(self.run_product("--out", "Z=table:Z").code, 0)
+
     def test_schemas_say_where_tables_are(self):
         SERVER.sql('CREATE SCHEMA "My shop"; ALTER TABLE "X" SET SCHEMA "My shop"')
         self.assertEqual(self.run_product("--out", 'Z=table:My shop."a.b"', x='table:My shop.X').code, 0)
@@ -306,8 +346,9 @@ class PostgresTest(ProgramTest):
 
     def test_a_server_that_is_killed_is_said_and_its_database_is_as_it_was(self):
         before = self.content()
-        for how, ends in (("the backend", lambda: SERVER.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")),
-                          ("the server", SERVER.stop)):
+        sleeper = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        for how, ends in (("the backend", lambda: SERVER.sql(f"SELECT pg_terminate_backend(pid) {sleeper}")),
+                          ("its process", lambda: os.kill(int(SERVER.sql(f"SELECT pid {sleeper}")), signal.SIGKILL)), ("the server", SERVER.stop)):
             with self.subTest(how=how), self.slow() as run:
                 self.wait_until(self.sleeping, "1")
                 ends()
@@ -316,6 +357,7 @@ class PostgresTest(ProgramTest):
                 self.assertIn("is gone", err)
                 if how == "the server":
                     SERVER.launch()
+                self.wait_until(lambda: SERVER.call("pg_isready", "--host", SERVER.folder, check=False).returncode, 0)
                 self.assertEqual(self.content(), before)
 
     def test_without_the_extension_the_remedy_is_said(self):
@@ -407,8 +449,16 @@ class Functions(ProgramTest):
                  lambda: f"einrel_gather('i64', 'T', 1, 3, 2, n, {array()}, 'a', 'b')",
                  lambda: f"einrel_whole('f32', 'T', 1, {number()}, {number()}, true, {number()}, 'a')",
                  lambda: "einrel_fold_finish(NULL)", lambda: f"einrel_receive({array()}, NULL)")
+        parts = (lambda: f"einrel_{chance.choice(('gather', 'whole'))}_add(NULL, 'f32', 'T'{several(number, 5)})",  # of aggregates, called alone
+                 lambda: f"einrel_fold_add(NULL, {kernel()}, {array()}{several(number, 3)})", lambda: f"einrel_place_add(NULL, {array()})",
+                 lambda: f"einrel_concat_add(NULL, {number()}, {number()}, {array()})",
+                 lambda: f"einrel_{chance.choice(('fold', 'concat', 'place'))}_{chance.choice(('combine(NULL, NULL)', 'send(NULL)', 'finish(NULL)'))}")
+        windows = (calls[7], calls[8], calls[9], calls[11], calls[12])
         statements = []
-        for _ in range(1500):
+        for turn in range(1500):
+            if turn % 10 == 0:
+                statements.append(f"SELECT {chance.choice(parts)()} IS NULL;")
+                statements.append(f"SELECT length(({chance.choice(windows)()} OVER (ORDER BY n ROWS 1 PRECEDING))::text) FROM generate_series(1, 3) AS n;")
             statements.append(f"SELECT length(({chance.choice(calls)()})::text) FROM generate_series(1, 2) AS n;")
             statements.append(f"SELECT count(*) FROM einrel_elements({array()}) AS e(value {chance.choice(('real', 'float8', 'bigint', 'text'))}"
                               f"{''.join(f', d{d} bigint' for d in range(chance.randrange(4)))});")

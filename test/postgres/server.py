@@ -10,6 +10,7 @@ import ctypes
 import os
 import pwd
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -22,8 +23,10 @@ SETTINGS = {"listen_addresses": "''", "fsync": "off", "full_page_writes": "off",
 SET_PARENT_DEATH_SIGNAL = 1  # prctl
 
 
-def become(user):
-    """What the server does before it begins: it runs as no root, and ends with its parent."""
+def become(user, most_file_bytes=None):
+    """What the server does before it begins: it runs as no root, and ends with its parent. Perhaps it finds less room."""
+    if most_file_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_file_bytes, most_file_bytes))
     if user is not None:
         os.setgroups([])
         os.setgid(user.pw_gid)
@@ -73,13 +76,13 @@ class Server:
         with open(self.script, encoding="utf-8") as file:
             return re.sub(r"^\\.*\n", "", file.read(), flags=re.MULTILINE).replace("MODULE_PATHNAME", module)
 
-    def launch(self):
-        """Starts the server, and waits until it answers."""
+    def launch(self, most_file_bytes=None):
+        """Starts the server, and waits until it answers. None of its files gets larger."""
         settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value.strip(chr(39))}")]
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.server = subprocess.Popen(
                 [os.path.join(self.programs, "postgres"), "-D", os.path.join(self.folder, "data"), "-k", self.folder, *settings],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, preexec_fn=lambda: become(self.user))
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, preexec_fn=lambda: become(self.user, most_file_bytes))
         end = time.monotonic() + 60
         while self.call("pg_isready", "--host", self.folder, check=False).returncode != 0:
             if self.server.poll() is not None or time.monotonic() > end:
