@@ -23,10 +23,11 @@ namespace einrel::cli {
 namespace {
 
 constexpr std::string_view table_prefix = "table:";
+constexpr std::string_view chunks_prefix = "chunks:";
 
 /// Where outputs go.
 struct Destinations {
-  std::vector<std::pair<std::string, std::string>> tables;
+  std::vector<sql::OutputTable> tables;
   std::vector<std::pair<std::string, FileRef>> files;
   std::vector<std::string> wanted;
 };
@@ -36,9 +37,11 @@ Destinations destinations_of(const std::vector<std::string>& given) {
   for (const auto& [name, place] : parse_assignments("--out", given)) {
     found.wanted.push_back(name);
     if (place.starts_with("query:"))
-      throw UserError(fmt::format("--out {} takes table:NAME or a file", printable(name)));
+      throw UserError(fmt::format("--out {} takes table:NAME, chunks:NAME or a file", printable(name)));
     if (place.starts_with(table_prefix)) {
-      found.tables.emplace_back(name, place.substr(table_prefix.size()));
+      found.tables.push_back({name, place.substr(table_prefix.size())});
+    } else if (place.starts_with(chunks_prefix)) {
+      found.tables.push_back({name, place.substr(chunks_prefix.size()), true});
     } else {
       found.files.emplace_back(name, parse_file_ref(place));
     }
@@ -64,7 +67,8 @@ void say(const Destinations& destinations, const EinGraph& graph, const sql::Dat
         print(fmt::format("wrote {} {} {} to {}\n", name, name_of(graph[id].dtype), to_string(graph[id].bound), where));
     }
   };
-  for (const auto& [name, table] : destinations.tables) said(name, fmt::format("table '{}'", printable(table)));
+  for (const auto& [name, table, in_chunks] : destinations.tables)
+    said(name, fmt::format("table '{}'{}", printable(table), in_chunks ? ", in chunks" : ""));
   for (const auto& [name, file] : destinations.files) said(name, to_string(file));
   if (!destinations.wanted.empty()) return;
   for (const VertexId id : said_outputs(graph)) {
@@ -79,6 +83,7 @@ DatabaseRequest request_of(const DatabaseArguments& arguments) {
   for (const auto& [name, given] : parse_assignments("--in", arguments.inputs)) request.inputs[name] = given;
   request.tables = destinations_of(arguments.outputs).tables;
   request.scalars = parse_scalars(arguments.scalars);
+  request.analyze = arguments.analyze;
   if (!arguments.formats.empty()) request.formats = arguments.formats;
   if (arguments.steps) request.steps = static_cast<std::int64_t>(parse_times("--steps", *arguments.steps));
   return request;
@@ -89,6 +94,9 @@ void open_files(DatabaseRequest& request, OpenInputs& files) {
   for (auto& [name, source] : request.inputs) {
     const auto given = std::get<std::string>(source);
     if (is_in_database(given)) continue;
+    if (given.starts_with(chunks_prefix))
+      throw UserError(fmt::format("--in {0}={1}: write {0}=table:{2}; a table of chunks is known by its columns",
+                                  printable(name), printable(given), printable(given.substr(chunks_prefix.size()))));
     const StoredTensor& file = files.emplace(name, open_tensor(parse_file_ref(given))).first->second;
     source = OutsideTensor{describe(file), [&file](DType dtype) { return read(file, dtype); }};
   }
@@ -120,8 +128,6 @@ void check_database_options(const DatabaseArguments& arguments) {
   const DatabaseRequest request = request_of(arguments);
   check_request(request);
   if (arguments.json && !arguments.analyze) throw UserError("--json with --database is for --analyze; add that");
-  if (arguments.analyze && request.formats && parse_formats(*request.formats).is_element)
-    throw UserError("--analyze is of chunks; with --formats element there are none");
 }
 
 void run_in_database(const DatabaseArguments& arguments) {

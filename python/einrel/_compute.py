@@ -140,13 +140,22 @@ def planners() -> dict[str, str]:
     return dict(_native.planners())
 
 
-def calibrate(*, threads: int | None = None) -> str:
+def calibrate(*, threads: int | None = None, database: str | None = None) -> str:
     """Measures this machine in a few seconds, and keeps the figures: plans are made for it from then on.
 
     They lie in the folder for settings, for all programs of this user, as those of the command `einrel calibrate`.
     Under mpirun it measures the network, too. Gives what was measured, as text.
+
+    With `database`, a URL as of `Program.run_in_database`, it measures that instead, in a minute or two, and leaves it
+    as it was: formats in it are chosen by these figures from then on.
     """
-    return _native.calibrate(threads)
+    if database is None:
+        return _native.calibrate(threads)
+    if threads is not None:
+        raise _native.ProgramError("threads does not go with database, which computes as it does in a run")
+    if _native.ranks() > 1:
+        raise _native.ProgramError("a database is measured by one process; start it without mpirun")
+    return _native.calibrate_database(database)
 
 
 @overload

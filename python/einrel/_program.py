@@ -33,11 +33,17 @@ class Results(Outputs):
 
 
 class DatabaseResults(Outputs):
-    """The outputs of a run in a database that became no tables; `steps` is how many were done."""
+    """The outputs of a run in a database that became no tables; `steps` is how many were done.
 
-    def __init__(self, outputs: Mapping[str, Array], steps: int) -> None:
+    With `analyze=True`, `analysis` is what was predicted beside what the database took, as text, and `analysis_json`
+    the same as JSON (docs/sql.md).
+    """
+
+    def __init__(self, outputs: Mapping[str, Array], steps: int, analysis: tuple[str, str] | None) -> None:
         super().__init__(outputs)
         self.steps = steps
+        self.analysis = analysis[0] if analysis else None
+        self.analysis_json = analysis[1] if analysis else None
 
 
 class Program:
@@ -125,16 +131,18 @@ class Program:
         /,
         *,
         tables: Mapping[str, str] | None = None,
+        chunks: Mapping[str, str] | None = None,
         scalars: Mapping[str, float] | None = None,
         formats: str | None = None,
         steps: int | None = None,
+        analyze: bool = False,
         **named: Any,
     ) -> DatabaseResults:
         """Computes where the data are, in one transaction: when it fails, the database is as before (docs/sql.md).
 
         `database` is "sqlite:FILE" or "postgresql://HOST/DATABASE". An input is "table:NAME", "query:SELECT ...", or an
         array that is brought; a state begins with what is given for it. `tables` names the new tables that outputs
-        become; the others come back.
+        become, `chunks` those that keep them in chunks; the others come back.
 
         >>> p = program("input A[i] : f64\\nZ[i] = A[i] + 1")
         >>> p.run_in_database("sqlite::memory:", A=np.ones(2)).Z.tolist()
@@ -144,10 +152,10 @@ class Program:
             name: value if isinstance(value, str) else computed(value)
             for name, value in {**(inputs or {}), **named}.items()
         }
-        outputs, done = self._native.run_in_database(
-            database, given, dict(tables or {}), dict(scalars or {}), formats, steps
+        outputs, done, analysis = self._native.run_in_database(
+            database, given, dict(tables or {}), dict(chunks or {}), dict(scalars or {}), formats, steps, analyze
         )
-        return DatabaseResults({name: Array(node) for name, node in outputs.items()}, done)
+        return DatabaseResults({name: Array(node) for name, node in outputs.items()}, done, analysis)
 
     def steps(
         self,

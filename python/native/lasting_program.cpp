@@ -190,6 +190,11 @@ std::string LastingProgram::tell(const std::function<std::string(const api::Prog
   return watched<std::string>(told, false);
 }
 
+std::string calibrate_database(const std::string& database) {
+  const auto calibrate = [database](const std::stop_token& stop) { return api::calibrate_database(database, stop); };
+  return watched<std::string>(calibrate, false);
+}
+
 std::optional<api::Ranks> ranks() {
   if (runs().forks > 0 || runs().have_ended) return std::nullopt;
   if (!runs().ranks) {

@@ -42,6 +42,9 @@ class LastingProgram {
   double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that a run took
 };
 
+/// api::calibrate_database without Python's lock; signals as in a run.
+std::string calibrate_database(const std::string& database);
+
 /// The processes that mpirun started with this one, if it did and this one is no fork of it: MPI starts with the first
 /// call.
 std::optional<api::Ranks> ranks();

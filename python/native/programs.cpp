@@ -118,7 +118,9 @@ class TextProgram {
     const api::DatabaseResult result = program_.run_in_database(database, samples_of(inputs), options);
     Nodes outputs;
     for (const auto& [name, tensor] : result.outputs) outputs.emplace(name, node_of(tensor));
-    return nb::make_tuple(std::move(outputs), result.steps);
+    const auto& analysis = result.analysis;
+    return nb::make_tuple(std::move(outputs), result.steps,
+                          analysis ? std::optional(std::pair(analysis->text, analysis->json)) : std::nullopt);
   }
 
  private:
@@ -346,13 +348,19 @@ void bind_programs(nb::module_& module) {
       .def(
           "run_in_database",
           [](TextProgram& program, const std::string& database, const std::map<std::string, GivenSamples>& inputs,
-             std::map<std::string, std::string> tables, std::map<std::string, double> scalars,
-             std::optional<std::string> formats, std::optional<std::int64_t> steps) {
+             std::map<std::string, std::string> tables, std::map<std::string, std::string> chunks,
+             std::map<std::string, double> scalars, std::optional<std::string> formats,
+             std::optional<std::int64_t> steps, bool analyze) {
             return program.run_in_database(database, inputs,
-                                           {std::move(tables), std::move(scalars), std::move(formats), steps, {}});
+                                           {.tables = std::move(tables),
+                                            .chunks = std::move(chunks),
+                                            .scalars = std::move(scalars),
+                                            .formats = std::move(formats),
+                                            .steps = steps,
+                                            .analyze = analyze});
           },
-          nb::arg("database"), nb::arg("inputs"), nb::arg("tables"), nb::arg("scalars"), nb::arg("formats"),
-          nb::arg("steps"))
+          nb::arg("database"), nb::arg("inputs"), nb::arg("tables"), nb::arg("chunks"), nb::arg("scalars"),
+          nb::arg("formats"), nb::arg("steps"), nb::arg("analyze"))
       .def("run", [](TextProgram& program, const Nodes& inputs, const api::RunOptions& options) {
         auto [result, outputs] = program.run(inputs, options);
         return nb::make_tuple(std::move(outputs), std::move(result.report), std::move(result.state));
@@ -390,6 +398,7 @@ void bind_programs(nb::module_& module) {
         return api::calibrate(threads, all);
       },
       nb::arg("threads").none() = nb::none());
+  module.def("calibrate_database", &calibrate_database, nb::arg("database"));
   module.def("rank", [] { return ranks() ? ranks()->rank() : 0; });
   module.def("ranks", [] { return ranks() ? ranks()->count() : 1; });
   module.def("end_ranks", [](int exit_code) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -88,6 +89,13 @@ def test_states_go_on_in_the_database(shop: Shop) -> None:
         ({"X": "query:SELECT a, b, nullif(c, c), d FROM samples", "Y": np.eye(4)}, {}, ["NULL", "column=2"]),
         ({"X": "samples", "Y": np.eye(4)}, {}, ["X is given as 'samples'", "table:NAME"]),
         ({"X": "table:nowhere", "Y": np.eye(4)}, {}, ["no table 'nowhere'"]),
+        ({"X": "table:sam\0ples", "Y": np.eye(4)}, {}, ["no table", "sam", "ples"]),
+        ({"X": "query:SELECT a, b, c, d FROM \0samples", "Y": np.eye(4)}, {}, ["NUL byte"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"tables": {"Z": "a\0b"}}, ["NUL byte"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"chunks": {"Z": "a\0b"}}, ["NUL byte"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"tables": {"Z": "z"}, "chunks": {"Z": "Z"}}, ["two", "'Z'"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"chunks": {"Z": "z"}, "formats": "element"}, ["Z", "element"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"analyze": True, "formats": "element"}, ["analyze", "element"]),
         ({"X": np.eye(4)}, {}, ["missing", "Y[j,k] : f64"]),
         ({"X": np.eye(4), "Y": np.eye(4), "Q": np.eye(4)}, {}, ["no input 'Q'"]),
         ({"X": np.eye(4), "Y": np.eye(3)}, {}, ["X", "Y", "4", "3"]),
@@ -195,3 +203,72 @@ def test_scripts_say_what_they_are_not_for() -> None:
     with pytest.raises(er.ProgramError, match="state"):
         er.program("state x[] = 1.0\nnext x[] = 2 * x[]\noutput next_x").sql()
     assert "einrel_kernel" in er.program(PLAIN[0][0]).sql("postgres")
+
+
+def test_an_analysis_has_what_was_predicted_beside_what_was_measured(shop: Shop) -> None:
+    file, x = shop
+    program = er.program(PRODUCT)
+    query = "query:SELECT a, b, c, d FROM samples ORDER BY id"
+    result = program.run_in_database(f"sqlite:{file}", X=query, Y=np.eye(4), formats="X=row", analyze=True)
+    np.testing.assert_array_equal(np.asarray(result.Z), x)
+    assert result.analysis is not None and result.analysis_json is not None
+    for words in ("measured", "Z[i,k] = sum[j] X[i,j] * Y[j,k]", "as --formats says", "in all"):
+        assert words in result.analysis
+    found = json.loads(result.analysis_json)
+    assert [tensor["name"] for tensor in found["tensors"]] == ["X", "Y", "Z"]
+    assert all(tensor["measured"] > 0 and tensor["cost"]["seconds"] > 0 for tensor in found["tensors"])
+    assert found["measured"]["seconds"] >= sum(tensor["measured"] for tensor in found["tensors"])
+    plain = program.run_in_database(f"sqlite:{file}", X=query, Y=np.eye(4))
+    assert (plain.analysis, plain.analysis_json) == (None, None)
+
+
+def test_chunks_are_kept_and_read(shop: Shop) -> None:
+    file, x = shop
+    y = np.random.default_rng(3).standard_normal((4, 5))
+    program = er.program(PRODUCT)
+    kept = {"Z": "strips"}
+    program.run_in_database(f"sqlite:{file}", X=x, Y=y, chunks=kept, tables={"Z": "elements"}, formats="Z=row-strip-4")
+    strips = rows(file, "SELECT k0, k1, chunk FROM strips ORDER BY k0")
+    assert [key for *key, _ in strips] == [[0, 0], [1, 0], [2, 0]]
+    elements = b"".join(chunk[24:] for *_, chunk in strips)
+    np.testing.assert_allclose(np.frombuffer(elements).reshape(9, 5), x @ y, rtol=1e-12)
+    assert len(rows(file, "SELECT * FROM elements")) == 45
+    result = program.run_in_database(f"sqlite:{file}", X="table:strips", Y=np.eye(5), analyze=True)
+    np.testing.assert_allclose(np.asarray(result.Z), x @ y, rtol=1e-12)
+    assert "as it lies" in str(result.analysis)
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE strips SET chunk = x'00' WHERE k0 = 1")
+    connection.close()
+    with pytest.raises(er.ProgramError, match="table 'strips': column 'chunk' at k0=1, k1=0: these bytes are no array"):
+        program.run_in_database(f"sqlite:{file}", X="table:strips", Y=np.eye(5))
+
+
+def test_a_database_is_calibrated(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, x = shop
+    before = file.read_bytes()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for options, words in (
+        ({"database": "shop.db"}, "sqlite:FILE"),
+        ({"database": "sqlite:gone.db"}, "cannot open"),
+        ({"database": f"sqlite:{file}", "threads": 2}, "threads"),
+    ):
+        with pytest.raises(er.ProgramError, match=words):
+            er.calibrate(**options)
+    before_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            er.calibrate(database=f"sqlite:{file}")
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before_handler)
+    settings = tmp_path / "einrel" / "databases.json"
+    assert not settings.exists()
+    said = er.calibrate(database=f"sqlite:{file}")
+    assert "R^2" in said and str(settings) in said
+    assert file.read_bytes() == before
+    (found,) = json.loads(settings.read_text())["databases"]
+    result = er.program(PRODUCT).run_in_database(f"sqlite:{file}", X=x, Y=np.eye(4), analyze=True)
+    used = json.loads(str(result.analysis_json))["weights"]
+    assert used == {name: found[name] for name in used}

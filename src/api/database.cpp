@@ -5,7 +5,9 @@
 #include "api/border.h"
 #include "api/program_data.h"
 #include "api/tensor_data.h"
+#include "engine/calibrate_database.h"
 #include "engine/database_run.h"
+#include "engine/report/formats_report.h"
 #include "engine/sql_script.h"
 
 namespace einrel::api {
@@ -41,13 +43,16 @@ DatabaseResult run_in_database(const Program& program, const std::string& databa
     DatabaseRequest request{.database = database, .inputs = {}};
     for (const auto& [name, input] : inputs) request.inputs.emplace(name, source_of(name, input));
     std::vector<std::string> wanted;
-    for (const auto& [tensor, table] : options.tables) {
-      request.tables.emplace_back(tensor, table);
-      wanted.push_back(tensor);
+    for (const auto* const tables : {&options.tables, &options.chunks}) {
+      for (const auto& [tensor, table] : *tables) {
+        request.tables.push_back({tensor, table, tables == &options.chunks});
+        wanted.push_back(tensor);
+      }
     }
     request.scalars = options.scalars;
     request.formats = options.formats;
     request.steps = options.steps.value_or(1);
+    request.analyze = options.analyze;
     request.stop = options.stop;
     if (request.steps < 1) throw UserError("the option 'steps' is 1 or more");
     check_request(request);
@@ -63,8 +68,15 @@ DatabaseResult run_in_database(const Program& program, const std::string& databa
     const sql::DatabaseResults results = there.run();
     DatabaseResult result{.outputs = {}, .steps = results.steps};
     for (const auto& [name, tensor] : results.tensors) result.outputs.emplace(name, TensorAccess::outside(tensor));
+    if (options.analyze)
+      result.analysis = {formats_analysis_text(there.compiled(), *there.formats(), results),
+                         formats_analysis_json(there.compiled(), *there.formats(), results)};
     return result;
   });
+}
+
+std::string calibrate_database(const std::string& database, const std::stop_token& stop) {
+  return at_border([&] { return keep_calibrated_database(database, stop); });
 }
 
 }  // namespace einrel::api

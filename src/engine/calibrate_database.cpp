@@ -131,14 +131,19 @@ std::string formats_text_of(const EinGraph& graph, const FormatPlan& plan) {
   return text;
 }
 
-void measure(sql::Database& database, const Query& query, const FormatWeights& before,
+void measure(sql::Database& database, const Query& query, const FormatWeights& before, const std::stop_token& stop,
              std::vector<MeasuredQuery>& measured) {
   const std::string text = fmt::format("dims {}\n{}", query.dims, query.text);
   const EinGraph graph = compile("calibrate", *parse_and_check(SourceText("calibrate", text), {}).graph).graph;
   const FormatPlan plan = costs_of_formats(graph, cuts_of(graph, query), before);
   const ScalarBindings none;
-  sql::DatabaseRun run{
-      .graph = graph, .scalars = none, .inputs = {}, .outputs = {}, .chunked = {plan.cuts, {}}, .is_kept = false};
+  sql::DatabaseRun run{.graph = graph,
+                       .scalars = none,
+                       .inputs = {},
+                       .outputs = {},
+                       .chunked = {plan.cuts, {}},
+                       .stop = stop,
+                       .is_kept = false};
   for (const Vertex& vertex : graph.vertices) {
     run.chunked.reasons[vertex.name] = "calibration";
     if (is_input(vertex)) run.inputs.emplace(vertex.name, random_tensor(1, vertex.name, vertex.dtype, vertex.bound));
@@ -161,19 +166,20 @@ void measure(sql::Database& database, const Query& query, const FormatWeights& b
 
 }  // namespace
 
-std::vector<MeasuredQuery> measure_queries(sql::Database& database, const FormatWeights& before) {
+std::vector<MeasuredQuery> measure_queries(sql::Database& database, const FormatWeights& before,
+                                           const std::stop_token& stop) {
   std::vector<MeasuredQuery> measured;
-  for (const Query& query : queries()) measure(database, query, before, measured);
+  for (const Query& query : queries()) measure(database, query, before, stop, measured);
   return measured;
 }
 
-std::string keep_calibrated_database(const std::string& url) {
+std::string keep_calibrated_database(const std::string& url, const std::stop_token& stop) {
   const std::string path = prepare_settings(database_weights_file);
   calibrated_databases();  // throws while nothing is measured
   const std::unique_ptr<sql::Database> database = sql::open_database(url);
   const FormatWeights before = assumed_weights(database->dialect());
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<MeasuredQuery> measured = measure_queries(*database, before);
+  const std::vector<MeasuredQuery> measured = measure_queries(*database, before, stop);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::vector<MeasuredCost> costs;
   for (const MeasuredQuery& query : measured) costs.push_back(query.measured);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,12 @@ struct MeasuredQuery {
 /// Runs some 40 programs of one vertex in formats and sizes of all kinds, each a few times, and takes the least times.
 /// All in temporary tables of transactions that are undone. Half a minute in SQLite, twice that in PostgreSQL.
 /// Throws as sql::run does.
-std::vector<MeasuredQuery> measure_queries(sql::Database& database, const FormatWeights& before);
+std::vector<MeasuredQuery> measure_queries(sql::Database& database, const FormatWeights& before,
+                                           const std::stop_token& stop = {});
 
 /// Measures the database at this URL and keeps its weights (database_weights.h). Returns what is to be said of it.
 /// Throws, before anything is measured, UserError when there is no folder for settings or the file there is damaged;
-/// and as open_database and measure_queries do.
-std::string keep_calibrated_database(const std::string& url);
+/// and as open_database and measure_queries do. Once `stop` is asked for, it ends with RunError and nothing is kept.
+std::string keep_calibrated_database(const std::string& url, const std::stop_token& stop = {});
 
 }  // namespace einrel

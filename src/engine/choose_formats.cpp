@@ -12,7 +12,7 @@ std::string reason(const EinGraph& graph, const ChosenFormats& chosen, std::size
   const Vertex& vertex = graph.vertices[v];
   const VertexFormat& own = chosen.plan.vertices[v];
   const std::string format = format_text(own.format, vertex.bound);
-  if (chosen.given.tensors.count(vertex.name) != 0) return format + ", as --formats says";
+  if (const std::string given = given_text(chosen, vertex.name); !given.empty()) return format + ", " + given;
   if (chosen.given.most_extent)
     return fmt::format("chunks of at most {} along each dimension", *chosen.given.most_extent);
   std::string text = fmt::format("{}, {}", format, seconds_text(seconds_of(own.cost, chosen.weights)));
@@ -23,6 +23,12 @@ std::string reason(const EinGraph& graph, const ChosenFormats& chosen, std::size
 }
 
 }  // namespace
+
+std::string given_text(const ChosenFormats& chosen, const std::string& tensor) {
+  const auto given = chosen.given.tensors.find(tensor);
+  if (given == chosen.given.tensors.end()) return "";
+  return given->second.as_it_lies ? "as it lies" : "as --formats says";
+}
 
 ChosenFormats choose_formats(const EinGraph& graph, const Formats& given, const FormatWeights& weights) {
   ChosenFormats chosen{given, weights, {}};

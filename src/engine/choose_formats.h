@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "plan/formats/format_plan.h"
 #include "sql/program_script.h"
 
@@ -11,6 +13,9 @@ struct ChosenFormats {
   FormatWeights weights;
   FormatPlan plan;
 };
+
+/// Why a tensor has its format where that was not chosen: "as --formats says"; "" where it was.
+std::string given_text(const ChosenFormats& chosen, const std::string& tensor);
 
 /// As the user says; what that leaves open is what costs least. Throws UserError as plan_formats and cuts_for do.
 ChosenFormats choose_formats(const EinGraph& graph, const Formats& given, const FormatWeights& weights = {});

@@ -13,6 +13,7 @@
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
 #include "engine/database_weights.h"
+#include "sql/chunk_tables.h"
 
 namespace einrel {
 namespace {
@@ -49,15 +50,31 @@ std::vector<std::string> labels_of_state(const EinGraph& graph, const State& sta
   return sql::dimension_names(state.next ? graph[graph.outputs[*state.next]] : graph[state.now]);
 }
 
+/// Throws UserError where a state cannot begin with something of that type.
+void check_state(const Vertex& state, const BoundInput& type) {
+  if (type.shape != state.bound)
+    throw UserError(fmt::format("{} is {}, but the state {} is {}", type.origin, to_string(type.shape), state.name,
+                                to_string(state.bound)));
+  const std::vector<DType>& types = type.readable_as;
+  if (std::find(types.begin(), types.end(), state.dtype) == types.end())
+    throw UserError(fmt::format("{} is {}, but the state {} is {}", type.origin, type.stored_type, state.name,
+                                name_of(state.dtype)));
+}
+
 }  // namespace
 
 bool is_in_database(const std::string& source) { return source.starts_with("table:") || source.starts_with("query:"); }
 
 void check_request(const DatabaseRequest& request) {
   sql::check_database_url(request.database);
-  if (request.formats) parse_formats(*request.formats);
-  for (const auto& [tensor, table] : request.tables) {
-    if (table.empty()) throw UserError(fmt::format("the table that {} becomes has no name", printable(tensor)));
+  const bool is_element = request.formats && parse_formats(*request.formats).is_element;
+  if (request.analyze && is_element) throw UserError("--analyze is of chunks; with --formats element there are none");
+  for (const sql::OutputTable& output : request.tables) {
+    if (output.table.empty())
+      throw UserError(fmt::format("the table that {} becomes has no name", printable(output.tensor)));
+    if (output.in_chunks && is_element)
+      throw UserError(fmt::format("{} cannot become a table of chunks: with --formats element there are none",
+                                  printable(output.tensor)));
   }
 }
 
@@ -77,9 +94,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
       types[input.name] = tensor->type;
       continue;
     }
-    const auto& table = std::get<sql::UserTable>(inputs_.at(input.name));
-    types[input.name] = {sql::extents_of(*database_, table, input.labels.size()), "numbers",
-                         std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title};
+    types[input.name] = type_of(input.name, std::get<sql::UserTable>(inputs_.at(input.name)), input.labels.size());
   }
   compiled_ = front.compile(types);
   if (formats_.is_element && !compiled_.graph.steps.states.empty())
@@ -102,12 +117,32 @@ void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& req
   }
 }
 
+/// What a table holds. Chunks have a type, and a format, which stays theirs.
+BoundInput DatabaseProgram::type_of(const std::string& name, const sql::UserTable& table, std::size_t rank) {
+  if (table.layout != sql::Layout::chunks)
+    return {sql::extents_of(*database_, table, rank), "numbers",
+            std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title};
+  if (formats_.is_element)
+    throw UserError(fmt::format("{} holds chunks, which --formats element has not; leave that out", table.title));
+  const sql::Transaction reading(*database_);
+  const sql::StoredChunks chunks = sql::chunks_in(*database_, table);
+  const auto [given, is_new] = formats_.tensors.try_emplace(name, lying_format(chunks.format, chunks.bound));
+  if (!is_new && cuts_in(given->second, chunks.bound) != chunks.format)
+    throw UserError(fmt::format("--formats {}={}: {} holds it as {}; leave that out", printable(name),
+                                given->second.name, table.title, format_text(chunks.format, chunks.bound)));
+  given->second = lying_format(chunks.format, chunks.bound);
+  return {chunks.bound, std::string(name_of(chunks.dtype)), {chunks.dtype}, table.title};
+}
+
 void DatabaseProgram::open_states(const DatabaseRequest& request) {
   for (const auto& [name, state] : states_of(compiled_.graph)) {
     const auto given = request.inputs.find(name);
     if (given == request.inputs.end()) continue;
-    if (const auto* const source = std::get_if<std::string>(&given->second))
-      inputs_.emplace(name, sql::open_table(*database_, *source, labels_of_state(compiled_.graph, state)));
+    const auto* const source = std::get_if<std::string>(&given->second);
+    if (source == nullptr) continue;
+    const sql::UserTable table = sql::open_table(*database_, *source, labels_of_state(compiled_.graph, state));
+    if (table.layout == sql::Layout::chunks) check_state(compiled_.graph[state.now], type_of(name, table, 0));
+    inputs_.emplace(name, table);
   }
 }
 
@@ -124,13 +159,7 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
       const auto given = request.inputs.find(vertex.name);
       if (given != request.inputs.end()) {
         const auto& tensor = std::get<OutsideTensor>(given->second);
-        if (tensor.type.shape != vertex.bound)  // of an input compiling has looked at it
-          throw UserError(fmt::format("{} is {}, but the state {} is {}", tensor.type.origin,
-                                      to_string(tensor.type.shape), vertex.name, to_string(vertex.bound)));
-        const auto& types = tensor.type.readable_as;
-        if (std::find(types.begin(), types.end(), vertex.dtype) == types.end())
-          throw UserError(fmt::format("{} is {}, but the state {} is {}", tensor.type.origin, tensor.type.stored_type,
-                                      vertex.name, name_of(vertex.dtype)));
+        check_state(vertex, tensor.type);  // of an input compiling has looked at it
         inputs_.emplace(vertex.name, tensor.read(vertex.dtype));
       } else if (states.count(vertex.name) == 0) {
         missing.push_back(fmt::format("missing {0}; give {1} as {1}=table:NAME, {1}='query:SELECT ...' or a file",

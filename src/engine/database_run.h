@@ -32,12 +32,13 @@ bool is_in_database(const std::string& source);
 
 /// What a run in a database is asked for.
 struct DatabaseRequest {
-  std::string database;                                          ///< "sqlite:FILE" or "postgresql://..."
-  std::map<std::string, DatabaseSource> inputs;                  ///< inputs, and states: what they begin with
-  std::vector<std::pair<std::string, std::string>> tables = {};  ///< tensors, and the tables that they become
+  std::string database;                          ///< "sqlite:FILE" or "postgresql://..."
+  std::map<std::string, DatabaseSource> inputs;  ///< inputs, and states: what they begin with
+  std::vector<sql::OutputTable> tables = {};     ///< that tensors become
   ScalarBindings scalars = {};
   std::optional<std::string> formats = {};  ///< "A=row-strip-100,tile-500"
   std::int64_t steps = 1;                   ///< of a program with state, at most
+  bool analyze = false;                     ///< say what the database took beside what was predicted
   std::stop_token stop = {};                ///< once it is asked for, the run ends with RunError
 };
 
@@ -71,13 +72,14 @@ class DatabaseProgram {
  private:
   void open_tables(const Front& front, const DatabaseRequest& request);
   void open_states(const DatabaseRequest& request);
+  BoundInput type_of(const std::string& name, const sql::UserTable& table, std::size_t rank);
   void add_tensors(const Front& front, const DatabaseRequest& request);
 
   std::unique_ptr<sql::Database> database_;
   std::map<std::string, sql::DatabaseInput> inputs_;
   Compiled compiled_;
   ScalarBindings scalars_;
-  std::vector<std::pair<std::string, std::string>> tables_;
+  std::vector<sql::OutputTable> tables_;
   Formats formats_;
   FormatWeights weights_;
   std::optional<ChosenFormats> chosen_;

@@ -35,10 +35,10 @@ sql::Script script_of(const Compiled& compiled, const std::map<std::string, std:
     throw UserError("DuckDB has no functions that compute chunks; add --formats element");
   sql::Tables tables{tables_of(labels, dialect), {}, {}, dialect};
   for (const VertexId id : said_outputs(compiled.graph))
-    tables.outputs.emplace_back(compiled.graph[id].name, sql::user_table(dialect, compiled.graph[id].name));
+    tables.outputs.push_back({compiled.graph[id].name, sql::user_table(dialect, compiled.graph[id].name)});
   std::vector<std::string> taken;  // databases find temporary tables before others of the same name
   for (const auto& [name, columns] : labels) taken.push_back(name);
-  for (const auto& [name, table] : tables.outputs) taken.push_back(name);
+  for (const sql::OutputTable& output : tables.outputs) taken.push_back(output.tensor);
   sql::TableNames names(taken, sql::most_name_bytes(dialect));
   sql::KernelTable kernels;
   const sql::ChunkedGraph chunked =

@@ -16,7 +16,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::array<char, 4> magic{'E', 'R', 'A', '1'};
-constexpr std::size_t header_bytes = 8;
+constexpr std::size_t header_bytes = array_head_bytes(0);
 constexpr std::size_t dtype_at = 4;
 constexpr std::size_t rank_at = 5;
 constexpr std::size_t most_rank = 255;
@@ -63,30 +63,36 @@ std::vector<std::byte> array_bytes(const Tensor& tensor) {
   return bytes;
 }
 
-Tensor array_in(std::span<const std::byte> bytes) {
-  if (bytes.size() < header_bytes || std::memcmp(bytes.data(), magic.data(), magic.size()) != 0)
+ArrayHead head_in(std::span<const std::byte> begin, std::uint64_t size) {
+  if (begin.size() < header_bytes || std::memcmp(begin.data(), magic.data(), magic.size()) != 0)
     refuse("they do not begin as one does");
-  const auto dtype = static_cast<std::size_t>(bytes[dtype_at]);
-  if (dtype >= all_dtypes.size() || bytes[6] != std::byte{0} || bytes[7] != std::byte{0})
+  const auto dtype = static_cast<std::size_t>(begin[dtype_at]);
+  if (dtype >= all_dtypes.size() || begin[6] != std::byte{0} || begin[7] != std::byte{0})
     refuse("their type is unknown");
-  const auto rank = static_cast<std::size_t>(bytes[rank_at]);
-  const std::size_t begin = header_bytes + rank * sizeof(std::int64_t);
-  if (bytes.size() < begin) refuse("they end before their extents do");
-  Shape shape;
+  const auto rank = static_cast<std::size_t>(begin[rank_at]);
+  const std::size_t head = array_head_bytes(rank);
+  if (begin.size() < head || size < head) refuse("they end before their extents do");
+  ArrayHead found{all_dtypes[dtype], {}};
   for (std::size_t d = 0; d < rank; ++d) {
     std::int64_t extent = 0;
-    std::memcpy(&extent, bytes.data() + header_bytes + d * sizeof(extent), sizeof(extent));
+    std::memcpy(&extent, begin.data() + array_head_bytes(d), sizeof(extent));
     if (extent < 0) refuse(fmt::format("dimension {} has extent {}", d, extent));
-    shape.emplace_back(extent);
+    found.shape.emplace_back(extent);
   }
-  const std::int64_t size =
-      checked_multiply(element_count(shape), static_cast<std::int64_t>(size_of(all_dtypes[dtype])));
-  if (static_cast<std::uint64_t>(size) != bytes.size() - begin)
+  const std::int64_t elements =
+      checked_multiply(element_count(found.shape), static_cast<std::int64_t>(size_of(found.dtype)));
+  if (static_cast<std::uint64_t>(elements) != size - head)
     refuse(
-        fmt::format("{} takes {} bytes of elements, but there are {}", to_string(shape), size, bytes.size() - begin));
+        fmt::format("{} takes {} bytes of elements, but there are {}", to_string(found.shape), elements, size - head));
+  return found;
+}
+
+Tensor array_in(std::span<const std::byte> bytes) {
+  ArrayHead head = head_in(bytes, bytes.size());
+  const std::size_t rank = head.shape.size();
   Strides strides(rank, 0);  // of no elements whatever: their extents may be too large to multiply
-  if (size != 0) strides = row_major_strides(shape);
-  return Tensor(all_dtypes[dtype], std::move(shape), std::move(strides), bytes.data() + begin, nullptr);
+  if (element_count(head.shape) != 0) strides = row_major_strides(head.shape);
+  return Tensor(head.dtype, std::move(head.shape), std::move(strides), bytes.data() + array_head_bytes(rank), nullptr);
 }
 
 }  // namespace einrel::sql

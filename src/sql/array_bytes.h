@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,16 @@ void write_array(const Tensor& tensor, std::byte* to);
 
 /// The array in these bytes, as a view of them: they must outlive it. Throws UserError for any others.
 Tensor array_in(std::span<const std::byte> bytes);
+
+/// What the bytes in front of an array's elements say.
+struct ArrayHead {
+  DType dtype = DType::f32;
+  Shape shape;
+};
+/// How many those are.
+constexpr std::size_t array_head_bytes(std::size_t rank) { return 8 + rank * sizeof(std::int64_t); }
+/// The head of an array of `size` bytes, of which `begin` are the first: at least its head. Throws as array_in does.
+ArrayHead head_in(std::span<const std::byte> begin, std::uint64_t size);
 
 /// A value of SQLite has at most 10^9 bytes, one of PostgreSQL a little more; some of them are the head of the array.
 constexpr std::int64_t most_chunk_bytes = 999'990'000;

@@ -106,6 +106,8 @@ std::string as_whole(ColumnType type, const std::string& expression) {
 
 const char* key_type(Dialect dialect) { return is_postgres(dialect) ? "bigint" : "INTEGER"; }
 
+const char* array_type(Dialect dialect) { return is_postgres(dialect) ? "bytea" : "BLOB"; }
+
 const char* element_type(Dialect dialect, DType dtype) {
   if (!is_postgres(dialect)) return is_float(dtype) ? "REAL" : "INTEGER";
   switch (dtype) {
@@ -125,6 +127,11 @@ std::string elements_from(Dialect dialect, const std::string& array, DType dtype
     columns += ")";
   }
   return fmt::format("einrel_elements({}) AS e{}", array, columns);
+}
+
+Script uncompressed_chunks(Dialect dialect, const std::string& table) {
+  if (!is_postgres(dialect)) return {};
+  return {{"", fmt::format("ALTER TABLE {} ALTER COLUMN chunk SET STORAGE EXTERNAL", table)}};
 }
 
 Script index_for_join(Dialect dialect, const std::string& table, const std::vector<std::string>& columns) {

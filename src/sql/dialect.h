@@ -17,11 +17,11 @@ enum class Dialect { sqlite, postgres, duckdb };
 Dialect dialect_named(const std::string& name);
 
 /// What a database knows of a column before it reads it. In SQLite any value may stand in any column.
-enum class ColumnType { any, whole, numeric, real, boolean, other };
+enum class ColumnType { any, whole, numeric, real, boolean, bytes, other };
 struct Column {
   std::string name;
   ColumnType type = ColumnType::any;
-  std::string type_name = {};  ///< of `other`: "text"
+  std::string type_name = {};  ///< of `bytes` and `other`: "bytea", "text"
 };
 
 // What the dialects that run chunks, SQLite and PostgreSQL, say differently. Expressions are SQL.
@@ -60,11 +60,14 @@ std::string first_key(Dialect dialect, std::int64_t key);
 std::string is_whole(Dialect dialect, ColumnType type, const std::string& expression, std::int64_t low,
                      std::int64_t high);
 std::string as_whole(ColumnType type, const std::string& expression);
-/// The types of key columns, and of a column of such elements.
+/// The types of key columns, of arrays, and of a column of such elements.
 const char* key_type(Dialect dialect);
+const char* array_type(Dialect dialect);
 const char* element_type(Dialect dialect, DType dtype);
 /// The columns `value`, d0, d1, ... of the elements of an array, to stand in FROM as e.
 std::string elements_from(Dialect dialect, const std::string& array, DType dtype, std::size_t rank);
+/// Makes a table (quoted) of chunks keep them as they come: they hardly shrink, and parts of them are read.
+Script uncompressed_chunks(Dialect dialect, const std::string& table);
 /// An index of a temporary table of chunks, for joins on these columns. Without one, SQLite makes its own for each
 /// join, with a copy of all chunks; PostgreSQL needs none.
 Script index_for_join(Dialect dialect, const std::string& table, const std::vector<std::string>& columns);

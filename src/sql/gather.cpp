@@ -14,21 +14,6 @@
 namespace einrel::sql {
 namespace {
 
-std::string shown(const Cell& cell) {
-  if (std::holds_alternative<Null>(cell)) return "NULL";
-  if (const auto* const whole = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *whole);
-  if (const auto* const real = std::get_if<double>(&cell)) return fmt::format("{}", *real);
-  return std::get<Other>(cell).shown;
-}
-
-/// The keys of a row as they stand, for messages about rows whose keys are wrong.
-std::string raw_key(const std::vector<Cell>& cells, const std::vector<std::string>& columns) {
-  std::vector<std::string> parts;
-  for (std::size_t d = 0; d + 1 < cells.size(); ++d)
-    parts.push_back(fmt::format("{}={}", printable(columns[d]), shown(cells[d])));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 template <class Computed>
 void store(DType dtype, Computed value, std::byte* to) {
   with_stored_type(dtype, [&]<class Stored>() {
@@ -59,6 +44,21 @@ std::size_t part_of(Extent extent, const DimensionCut& cut, std::int64_t element
 }
 
 }  // namespace
+
+std::string shown(const Cell& cell) {
+  if (std::holds_alternative<Null>(cell)) return "NULL";
+  if (const auto* const whole = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *whole);
+  if (const auto* const real = std::get_if<double>(&cell)) return fmt::format("{}", *real);
+  if (const auto* const blob = std::get_if<Blob>(&cell)) return fmt::format("{} bytes", blob->bytes.size());
+  return std::get<Other>(cell).shown;
+}
+
+std::string raw_key(const std::vector<Cell>& cells, const std::vector<std::string>& columns) {
+  std::vector<std::string> parts;
+  for (std::size_t d = 0; d + 1 < cells.size(); ++d)
+    parts.push_back(fmt::format("{}={}", printable(columns[d]), shown(cells[d])));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
 
 std::string key_text(const std::vector<std::string>& columns, const std::vector<std::int64_t>& at) {
   std::vector<std::string> parts;
@@ -102,7 +102,7 @@ void ChunkGatherer::add(const std::vector<Cell>& cells, const std::vector<std::s
   if (std::holds_alternative<Null>(value))
     throw UserError(fmt::format("{}: column '{}' is NULL at {}; every element needs a number", gathered_.table, name,
                                 key_text(columns, at)));
-  if (std::holds_alternative<Other>(value))
+  if (std::holds_alternative<Other>(value) || std::holds_alternative<Blob>(value))
     throw UserError(fmt::format("{}: column '{}' is {} at {}, no number", gathered_.table, name, shown(value),
                                 key_text(columns, at)));
   if (const std::string why = misfit(gathered_.dtype, value); !why.empty())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -10,12 +11,15 @@
 
 namespace einrel::sql {
 
-/// What a column of a user's table may hold; a text or bytes only as what to show of them.
+/// What a column of a user's table may hold; a text only as what to show of it.
 struct Null {};
 struct Other {
   std::string shown;
 };
-using Cell = std::variant<Null, std::int64_t, double, Other>;
+struct Blob {
+  std::vector<std::byte> bytes;
+};
+using Cell = std::variant<Null, std::int64_t, double, Other, Blob>;
 
 /// A tensor that is gathered from a table of its elements.
 struct Gathered {
@@ -62,6 +66,10 @@ class ChunkCensus {
   std::vector<bool> seen_;
   std::vector<std::string> columns_;
 };
+
+/// What messages show of a cell, and of the keys of a row as they stand, of which the last cell is none.
+std::string shown(const Cell& cell);
+std::string raw_key(const std::vector<Cell>& cells, const std::vector<std::string>& columns);
 
 /// "i=3, j=4"
 std::string key_text(const std::vector<std::string>& columns, const std::vector<std::int64_t>& at);

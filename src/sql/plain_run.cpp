@@ -15,7 +15,7 @@ std::vector<const Vertex*> other_outputs(const DatabaseRun& run) {
   std::vector<const Vertex*> others;
   for (const VertexId id : run.graph.outputs) {
     const bool is_table = std::any_of(run.outputs.begin(), run.outputs.end(),
-                                      [&](const auto& output) { return output.first == run.graph[id].name; });
+                                      [&](const OutputTable& output) { return output.tensor == run.graph[id].name; });
     if (!is_table) others.push_back(&run.graph[id]);
   }
   return others;
@@ -32,7 +32,7 @@ DatabaseResults run_elements(Database& database, const DatabaseRun& run) {
   TableNames names(database.names(), most_name_bytes(database.dialect()));
   const Dialect dialect = database.dialect();
   ElementTables tables;
-  for (const auto& [tensor, place] : output_places(run, database)) tables.outputs[tensor] = place;
+  for (const OutputTable& output : output_places(run, database)) tables.outputs[output.tensor] = output.table;
   for (const Vertex* const vertex : other_outputs(run)) {
     if (!is_input(*vertex)) tables.outputs[vertex->name] = temporary_table(dialect, names.fresh(vertex->name));
   }

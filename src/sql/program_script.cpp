@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
+#include "sql/chunk_tables.h"
 
 namespace einrel::sql {
 namespace {
@@ -70,15 +71,17 @@ ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, co
                       dialect, sharing);
 }
 
-Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,
-                       const std::vector<std::pair<std::string, std::string>>& outputs, Dialect dialect) {
+Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed, const std::vector<OutputTable>& outputs,
+                       Dialect dialect) {
   Script script;
-  for (const auto& [name, table] : outputs) {
+  for (const auto& [name, table, in_chunks] : outputs) {
     const auto vertex = std::find_if(graph.outputs.begin(), graph.outputs.end(),
                                      [&, &tensor = name](VertexId id) { return graph[id].name == tensor; });
     invariant(vertex != graph.outputs.end(), "a table is made of an output");
-    append(script, scatter_script(name, computed.tables.at(name), computed.types.at(name),
-                                  dimension_names(graph[*vertex]), table, dialect));
+    const std::string& chunks = computed.tables.at(name);
+    const RelationType& type = computed.types.at(name);
+    append(script, in_chunks ? keep_chunks_script(name, chunks, type, table, dialect)
+                             : scatter_script(name, chunks, type, dimension_names(graph[*vertex]), table, dialect));
   }
   return script;
 }

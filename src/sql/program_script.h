@@ -16,8 +16,7 @@ namespace einrel::sql {
 struct Tables {
   std::map<std::string, UserTable> inputs;    ///< tables and queries of the user
   std::map<std::string, std::string> stored;  ///< inputs that are tables of chunks already; quoted
-  std::vector<std::pair<std::string, std::string>>
-      outputs;  ///< tensors, and the tables of the user they become; quoted
+  std::vector<OutputTable> outputs;           ///< tables of the user; quoted
   Dialect dialect = Dialect::sqlite;
 };
 
@@ -36,10 +35,10 @@ ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, co
                           Dialect dialect, const std::optional<Sharing>& sharing = {});
 
 /// The outputs that become tables of the user, of the chunks that `computed` makes.
-Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed,
-                       const std::vector<std::pair<std::string, std::string>>& outputs, Dialect dialect);
+Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed, const std::vector<OutputTable>& outputs,
+                       Dialect dialect);
 
-/// The whole program: inputs gathered into chunks, every vertex as a table, outputs as tables of their elements.
+/// The whole program: inputs gathered into chunks, every vertex as a table, outputs as tables of the user.
 /// `names` knows the tables that there are. Throws as from_einsum and chunk_script do.
 ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                            const Tables& tables, TableNames& names, KernelTable& kernels);

@@ -11,6 +11,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
+#include "sql/chunk_tables.h"
 #include "sql/plain_run.h"
 
 namespace einrel::sql {
@@ -107,7 +108,7 @@ class StepByStep {
     const DatabaseInput& input = run_.inputs.at(vertex.name);
     timed({WorkKind::compute, vertex.name, {}}, [&] {
       if (const auto* const table = std::get_if<UserTable>(&input)) {
-        gather(*table, vertex, cut, kept.name);
+        bring_table(*table, vertex, cut, kept.name);
       } else {
         const Relation chunks = cut_tensor(std::get<Tensor>(input), cut_of_all(cut));
         database_.store_chunks(temporary(kept.name), chunks, cut.size());
@@ -117,15 +118,25 @@ class StepByStep {
   }
 
   /// What only reads writes no tables but temporary ones.
-  void gather(const UserTable& from, const Vertex& vertex, const std::vector<DimensionCut>& cut,
-              const std::string& name) {
-    const std::string gathered = temporary_table(dialect_, name);
-    Script script = gather_script(from, vertex.name, vertex.dtype, vertex.bound, cut, gathered, dialect_);
+  void bring_table(const UserTable& from, const Vertex& vertex, const std::vector<DimensionCut>& cut,
+                   const std::string& name) {
+    const std::string brought = temporary_table(dialect_, name);
+    Script script = from.layout == Layout::chunks
+                        ? copy_chunks_script(from, vertex.name, lying_chunks(from, vertex, cut), brought, dialect_)
+                        : gather_script(from, vertex.name, vertex.dtype, vertex.bound, cut, brought, dialect_);
     if (sharing_) {
-      script.push_back({"", fmt::format("{} AS SELECT * FROM {}", create_chunks(dialect_, temporary(name)), gathered)});
-      script.push_back({"", "DROP TABLE " + gathered});
+      script.push_back({"", fmt::format("{} AS SELECT * FROM {}", create_chunks(dialect_, temporary(name)), brought)});
+      script.push_back({"", "DROP TABLE " + brought});
     }
     for (const Statement& statement : script) execute(statement);  // the time is its caller's
+  }
+
+  /// They are as they were when the program was planned.
+  StoredChunks lying_chunks(const UserTable& from, const Vertex& vertex, const std::vector<DimensionCut>& cut) {
+    StoredChunks found = chunks_in(database_, from);
+    if (found != StoredChunks{vertex.dtype, vertex.bound, cut})
+      throw RunError(fmt::format("{} has other chunks than a moment ago; somebody changed it. Try again", from.title));
+    return found;
   }
 
   /// States that begin with an input of the run.
@@ -155,12 +166,19 @@ class StepByStep {
     seconds_[{}] += all;  // of another program
   }
 
-  /// Inputs and states stay as they are cut; a view's result is not cut, since a state in units would be none that an
-  /// input can be.
+  /// Inputs and states stay as they are cut. A view's result that becomes a state or a table of chunks is not cut,
+  /// since chunks in units would be none that an input can have.
   GraphCuts cuts_of(const EinGraph& graph, GraphCuts cuts) {
-    for (const State& state : graph.steps.states) {
-      const std::size_t next = state.next ? graph.outputs[*state.next].index : state.now.index;
-      if (view_of(graph.vertices[next]) != nullptr) std::fill(cuts.parts[next].begin(), cuts.parts[next].end(), 1);
+    const auto keep_whole = [&](std::size_t v) {
+      if (view_of(graph.vertices[v]) != nullptr) std::fill(cuts.parts[v].begin(), cuts.parts[v].end(), 1);
+    };
+    for (const State& state : graph.steps.states)
+      keep_whole(state.next ? graph.outputs[*state.next].index : state.now.index);
+    for (const VertexId id : graph.outputs) {
+      const bool is_kept = std::any_of(places_.begin(), places_.end(), [&](const OutputTable& place) {
+        return place.in_chunks && place.tensor == graph[id].name;
+      });
+      if (is_kept) keep_whole(id.index);
     }
     for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
       const std::string& name = graph.vertices[v].name;
@@ -243,14 +261,14 @@ class StepByStep {
   }
 
   void put_out(const ChunkScript& made, std::map<std::string, Tensor>& tensors) {
-    for (const auto& place : places_) {
+    for (const OutputTable& place : places_) {
       for (const Statement& statement : scatter_outputs(run_.graph, made, {place}, dialect_))
-        timed({WorkKind::put_out, place.first, {}}, [&] { execute(statement); });
+        timed({WorkKind::put_out, place.tensor, {}}, [&] { execute(statement); });
     }
     for (const VertexId id : said_outputs(run_.graph)) {
       const std::string& name = run_.graph[id].name;
       const bool is_table =
-          std::any_of(places_.begin(), places_.end(), [&](const auto& output) { return output.first == name; });
+          std::any_of(places_.begin(), places_.end(), [&](const auto& output) { return output.tensor == name; });
       if (!is_table) timed({WorkKind::put_out, name, {}}, [&] { tensors.emplace(name, load(made, name)); });
     }
   }
@@ -259,8 +277,8 @@ class StepByStep {
   const DatabaseRun& run_;
   Dialect dialect_;
   std::optional<Sharing> sharing_;
-  std::vector<std::pair<std::string, std::string>> places_;  // of outputs
-  std::vector<std::string> taken_;                           // by tables of others
+  std::vector<OutputTable> places_;  // quoted
+  std::vector<std::string> taken_;   // by tables of others
   std::map<std::string, KeptTable> inputs_;
   std::map<std::string, KeptTable> states_;
   std::vector<std::string> step_tables_;
@@ -269,16 +287,16 @@ class StepByStep {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun& run, Database& database) {
-  std::vector<std::pair<std::string, std::string>> places;
+std::vector<OutputTable> output_places(const DatabaseRun& run, Database& database) {
+  std::vector<OutputTable> places;
   std::set<std::string> made;
-  for (const auto& [tensor, table] : run.outputs) {
-    if (database.find_table(table))
+  for (const OutputTable& output : run.outputs) {
+    if (database.find_table(output.table))
       throw UserError(fmt::format("{} has a table '{}' already; drop it, or name another one for {}", database.title(),
-                                  printable(table), tensor));
-    places.emplace_back(tensor, database.new_table(table));
-    if (!made.insert(same_name(database.dialect(), places.back().second)).second)
-      throw UserError(fmt::format("two tensors cannot both become the table '{}'", printable(table)));
+                                  printable(output.table), output.tensor));
+    places.push_back({output.tensor, database.new_table(output.table), output.in_chunks});
+    if (!made.insert(same_name(database.dialect(), places.back().table)).second)
+      throw UserError(fmt::format("two tensors cannot both become the table '{}'", printable(output.table)));
   }
   return places;
 }
@@ -286,6 +304,8 @@ std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels) {
   if (given.starts_with(query_prefix)) {
     const std::string query = given.substr(query_prefix.size());
+    if (query.find('\0') != std::string::npos)
+      throw UserError(fmt::format("the query '{}' has a NUL byte, which no database takes", printable(query, 60)));
     const std::vector<Column> columns = database.columns_of(query, Author::user);
     std::string body = query.substr(0, query.find_last_not_of(" \t\r\n;") + 1);
     return read_columns("(" + body + "\n) AS given", fmt::format("the query '{}'", printable(query, 60)), columns,

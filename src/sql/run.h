@@ -26,8 +26,8 @@ struct FirstValues {
 struct DatabaseRun {
   const EinGraph& graph;
   const ScalarBindings& scalars;
-  std::map<std::string, DatabaseInput> inputs;               ///< by the name of the vertex
-  std::vector<std::pair<std::string, std::string>> outputs;  ///< tensors, and the tables that they become
+  std::map<std::string, DatabaseInput> inputs;  ///< by the name of the vertex
+  std::vector<OutputTable> outputs;
   ChunkedGraph chunked;
   std::optional<FirstValues> first = {};  ///< of a program with state, unless all states are inputs
   std::int64_t steps = 1;                 ///< of a program with state, at most
@@ -45,13 +45,13 @@ struct DatabaseResults {
 };
 
 /// Where outputs go, quoted. Throws UserError for a table that is there already.
-std::vector<std::pair<std::string, std::string>> output_places(const DatabaseRun& run, Database& database);
+std::vector<OutputTable> output_places(const DatabaseRun& run, Database& database);
 
 /// "table:NAME" or "query:SELECT ..." as columns of a tensor with these labels. Throws UserError when there is no such
 /// table, for a query that does not only read, and where the columns fit no layout.
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels);
 
-/// The extents that the data have.
+/// The extents that the data have; not of chunks, see chunks_in.
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank);
 
 /// Runs everything in one transaction; when it fails, the database is as before. States are tables of chunks from step

@@ -14,6 +14,7 @@ namespace einrel::sql {
 namespace {
 
 constexpr const char* value_name = "value";
+constexpr const char* chunk_name = "chunk";
 /// SQLite puts no more queries together than these.
 constexpr std::size_t most_row_columns = 500;
 /// Far above most_key_value, and one more is no overflow.
@@ -35,6 +36,10 @@ std::optional<std::size_t> find_column(const std::vector<Column>& columns, const
   return found == columns.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - columns.begin()));
 }
 
+std::string type_text(const Column& column) {
+  return column.type_name.empty() ? "a number's" : printable(column.type_name);
+}
+
 /// A column that stands in one with others: all of them have one type where columns have types.
 std::string one_type(const Column& column, bool has_real) {
   std::string name = quoted(column.name);
@@ -49,6 +54,17 @@ std::string gathered_text(const UserTable& table, DType dtype, const Shape& boun
   std::string text = fmt::format("{}, {}, {}", literal(name_of(dtype)), literal(table.title), bound.size());
   for (std::size_t d = 0; d < bound.size(); ++d) text += fmt::format(", {}, {}", bound[d].value(), cuts[d].parts);
   return text;
+}
+
+/// The columns of a table of chunks: k0, k1, ..., then `chunk`; nothing where these are others.
+std::optional<std::vector<Column>> columns_of_chunks(const std::vector<Column>& columns) {
+  std::vector<Column> found;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto column = find_column(columns, i + 1 < columns.size() ? fmt::format("k{}", i) : chunk_name);
+    if (!column) return std::nullopt;
+    found.push_back(columns[*column]);
+  }
+  return found;
 }
 
 }  // namespace
@@ -72,6 +88,13 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
     for (std::size_t d = 0; by_name && d < keys.size(); ++d) table.columns[d] = columns[keys[d]];
     return table;
   }
+  if (const auto chunks = columns.empty() ? std::nullopt : columns_of_chunks(columns)) {
+    const Column& chunk = chunks->back();
+    if (chunk.type != ColumnType::any && chunk.type != ColumnType::bytes)
+      throw UserError(fmt::format("{}: column '{}' is one of chunks, but of no arrays: its type is {}", table.title,
+                                  printable(chunk.name), type_text(chunk)));
+    return {table.source, table.title, *chunks, Layout::chunks};
+  }
   const bool is_vector = labels.size() == 1 && columns.size() == 1;
   if (labels.size() != 2 && !is_vector)
     throw UserError(fmt::format(
@@ -84,7 +107,7 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
                     "row for each element: {}, value",
                     table.title, columns.size(), most_row_columns, fmt::join(labels, ", ")));
   for (const Column& column : columns) {
-    if (column.type == ColumnType::other)
+    if (column.type == ColumnType::other || column.type == ColumnType::bytes)
       throw UserError(fmt::format("{}: column '{}' has the type {}, no numbers", table.title, printable(column.name),
                                   printable(column.type_name)));
   }

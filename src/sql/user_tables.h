@@ -13,7 +13,8 @@ namespace einrel::sql {
 /// How a table of the user holds a tensor.
 enum class Layout {
   elements,  ///< a row for each element: one column per label, and `value`
-  rows       ///< a row for each index of the first label, a column for each of the second (of a vector: one column)
+  rows,      ///< a row for each index of the first label, a column for each of the second (of a vector: one column)
+  chunks     ///< a row for each chunk: columns k0, k1, ..., and `chunk`, an array (chunk_tables.h)
 };
 
 /// A table or a query that a tensor is read from.
@@ -28,6 +29,13 @@ struct UserTable {
 /// layout.
 UserTable read_columns(std::string source, std::string title, const std::vector<Column>& columns,
                        const std::vector<std::string>& labels, Dialect dialect);
+
+/// Where an output of a program goes.
+struct OutputTable {
+  std::string tensor;
+  std::string table;  ///< as the user calls it, or quoted
+  bool in_chunks = false;
+};
 
 /// How many elements each dimension has: one number for each, as a query. Of elements they are the largest keys and 1.
 std::string extents_query(const UserTable& table, Dialect dialect);

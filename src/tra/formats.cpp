@@ -78,8 +78,7 @@ class VertexCuts {
   std::int64_t wanted(const Vertex& tensor, std::size_t d) const {
     const auto named = tensors_.find(tensor.name);
     if (named == tensors_.end()) return parts_of(tensor.bound[d], most_extent_);
-    const std::optional<std::int64_t> most = extent_of(named->second, tensor.bound.size(), d);
-    return most ? parts_of(tensor.bound[d], *most) : 1;
+    return cuts_in(named->second, tensor.bound)[d].parts;
   }
 
   /// Labels that nothing has said anything of are cut as the dimensions are that they walk through. Of operands only
@@ -158,6 +157,7 @@ std::int64_t parts_of(Extent extent, std::int64_t most) {
 }
 
 TensorFormat cuts_in(const Format& format, const Shape& bound) {
+  if (format.as_it_lies) return *format.as_it_lies;
   TensorFormat cuts;
   for (std::size_t d = 0; d < bound.size(); ++d) {
     const std::optional<std::int64_t> most = extent_of(format, bound.size(), d);
@@ -216,6 +216,11 @@ std::string format_text(const TensorFormat& format, const Shape& bound) {
   std::vector<std::string> texts;
   for (const std::optional<std::int64_t>& size : sizes) texts.push_back(size ? std::to_string(*size) : "all");
   return fmt::format("chunks of {}", fmt::join(texts, " x "));
+}
+
+Format lying_format(TensorFormat format, const Shape& bound) {
+  std::string name = format_text(format, bound);
+  return {std::move(name), std::nullopt, std::nullopt, std::move(format)};
 }
 
 Formats parse_formats(const std::string& given) {

@@ -10,12 +10,16 @@
 
 namespace einrel {
 
+/// How each dimension of a tensor is cut.
+using TensorFormat = std::vector<DimensionCut>;
+
 /// A physical format of a matrix: the most rows and columns of a chunk; nothing: all of them. A vector's rows are its
 /// one dimension; a tensor of more dimensions takes the format's rows and columns for its last two.
 struct Format {
   std::string name;
   std::optional<std::int64_t> rows;
   std::optional<std::int64_t> columns;
+  std::optional<TensorFormat> as_it_lies = {};  ///< of one tensor, in chunks already: these, whatever stands above
 };
 
 /// The 19 of "Automatic Matrix Format Exploration for Large Scale Linear Algebra", section 9.1: single, row, column,
@@ -34,9 +38,6 @@ constexpr std::int64_t format_sizes[] = {1, 10, 100, 1000};
 /// Into how many chunks of at most `most` elements a dimension is cut; 1 of an extent of 0.
 std::int64_t parts_of(Extent extent, std::int64_t most);
 
-/// How each dimension of a tensor is cut.
-using TensorFormat = std::vector<DimensionCut>;
-
 /// A tensor in that format. Chunks have equal extents, up to one.
 TensorFormat cuts_in(const Format& format, const Shape& bound);
 
@@ -53,6 +54,9 @@ constexpr std::int64_t most_chunk_bytes = 999'990'000;  ///< some of a value's 1
 
 /// Its name, or "chunks of 1 x 10 x all" for one without.
 std::string format_text(const TensorFormat& format, const Shape& bound);
+
+/// The format of a tensor that lies in chunks already.
+Format lying_format(TensorFormat format, const Shape& bound);
 
 /// Which format each tensor is to be stored in, as a user says.
 struct Formats {

@@ -1,8 +1,10 @@
 #include <einrel/einrel.h>
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@ using einrel::Program;
 using einrel::run_in_database;
 using einrel::Tensor;
 using einrel::test::message_of;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -50,6 +53,31 @@ TEST_F(InDatabase, StepsGoOn) {
   EXPECT_EQ(made.steps, 3);
   const DatabaseResult more = run_in_database(doubling, database(), {{"A", y_}, {"x", "table:x"}});
   EXPECT_THAT(more.outputs.at("next_x").values<float>(), ElementsAre(160, 16));
+}
+
+TEST_F(InDatabase, OutputsStayInChunks) {
+  const DatabaseResult made =
+      run_in_database(product_, database(), {{"X", x_}, {"Y", y_}},
+                      {.tables = {{"Z", "z"}}, .chunks = {{"Z", "chunks"}}, .formats = "Z=row"});
+  EXPECT_TRUE(made.outputs.empty());
+  EXPECT_FALSE(made.analysis);
+  const DatabaseResult again =
+      run_in_database(product_, database(), {{"X", x_}, {"Y", "table:chunks"}}, {.analyze = true});
+  EXPECT_THAT(again.outputs.at("Z").values<float>(), ElementsAre(12 + 2 * 34, 3 * 12 + 4 * 34));
+  ASSERT_TRUE(again.analysis);
+  EXPECT_THAT(again.analysis->text, AllOf(HasSubstr("measured"), HasSubstr("as it lies")));
+  EXPECT_THAT(again.analysis->json, AllOf(HasSubstr("\"measured\""), HasSubstr("\"weights\"")));
+}
+
+TEST_F(InDatabase, CalibratingEndsWhenAskedTo) {
+  std::stop_source stop;
+  stop.request_stop();
+  const std::filesystem::path settings = path_.string() + "-settings";
+  setenv("XDG_CONFIG_HOME", settings.c_str(), 1);
+  EXPECT_THROW(einrel::calibrate_database(database(), stop.get_token()), einrel::RunError);
+  EXPECT_THAT(message_of([&] { einrel::calibrate_database(path_.string()); }), HasSubstr("sqlite:FILE"));
+  EXPECT_FALSE(std::filesystem::exists(settings / "einrel" / "databases.json"));
+  std::filesystem::remove_all(settings);
 }
 
 TEST_F(InDatabase, WhatIsWrongIsSaid) {

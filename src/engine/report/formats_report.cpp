@@ -42,13 +42,10 @@ std::string tensor_text(const EinGraph& graph, const ChosenFormats& chosen, std:
     text += row(fmt::format("{} to {}", tensor.name, format_text(change.to, tensor.bound)), change.cost, chosen.weights,
                 times == nullptr ? "" : measured_text(times->of_transformation(tensor, change.to)), "");
   }
-  std::string remark;
-  if (chosen.given.tensors.count(vertex.name) != 0) {
-    remark = "as --formats says";
-  } else if (const std::optional<OtherFormat>& other = chosen.plan.others[v]) {
+  std::string remark = given_text(chosen, vertex.name);
+  if (const std::optional<OtherFormat>& other = chosen.plan.others[v]; remark.empty() && other)
     remark =
         fmt::format("next: {}, {} more", format_text(other->format, vertex.bound), seconds_text(other->more_seconds));
-  }
   return text + row(format_text(own.format, vertex.bound), own.cost, chosen.weights,
                     times == nullptr ? "" : measured_text(times->of_tensor(vertex)), remark);
 }
@@ -100,7 +97,7 @@ ordered_json tensor_json(const EinGraph& graph, const ChosenFormats& chosen, std
   ordered_json json{{"name", vertex.name},
                     {"formula", formula(vertex, graph)},
                     {"format", format_text(own.format, vertex.bound)},
-                    {"given", chosen.given.tensors.count(vertex.name) != 0},
+                    {"given", !given_text(chosen, vertex.name).empty()},
                     {"parts", std::move(parts)},
                     {"cost", cost_json(own.cost, chosen.weights)},
                     {"transformations", std::move(transformations)},

@@ -38,6 +38,7 @@ constexpr std::array sharing_settings{
 constexpr int oldest_server = 150'000;
 
 /// Types are numbers; these are the same in every server (its pg_type.dat).
+constexpr Oid bytea = 17;
 ColumnType column_type(Oid type) {
   constexpr Oid boolean = 16;
   constexpr Oid bigint = 20;
@@ -54,11 +55,26 @@ ColumnType column_type(Oid type) {
     case real:
     case double_precision: return ColumnType::real;
     case numeric: return ColumnType::numeric;
+    case bytea: return ColumnType::bytes;
     default: return ColumnType::other;
   }
 }
 
 bool begins_with(const char* state, std::string_view classes) { return std::string_view(state).starts_with(classes); }
+
+struct FreeMemory {
+  void operator()(void* memory) const { PQfreemem(memory); }
+};
+
+/// Bytes as a server writes them in text: "\\x00ff".
+Blob blob_of(const char* text) {
+  std::size_t size = 0;
+  const std::unique_ptr<unsigned char, FreeMemory> bytes(
+      PQunescapeBytea(reinterpret_cast<const unsigned char*>(text), &size));
+  if (!bytes) throw RunError("no memory for a value of PostgreSQL");
+  const auto* const begin = reinterpret_cast<const std::byte*>(bytes.get());
+  return {{begin, begin + size}};
+}
 
 /// A value as text, as an element of a tensor.
 Cell cell_at(const PGresult* result, int row, int column) {
@@ -75,13 +91,10 @@ Cell cell_at(const PGresult* result, int row, int column) {
       return std::strtod(text.data(), nullptr);
     }
     case ColumnType::real: return std::strtod(text.data(), nullptr);
+    case ColumnType::bytes: return blob_of(text.data());
     default: return Other{fmt::format("'{}'", printable(text, 60))};
   }
 }
-
-struct FreeMemory {
-  void operator()(char* memory) const { PQfreemem(memory); }
-};
 
 }  // namespace
 
@@ -273,7 +286,6 @@ std::string PostgresDatabase::type_name(Oid type) {
 }
 
 std::vector<Column> PostgresDatabase::columns_of(const std::string& query, Author author) {
-  if (query.find('\0') != std::string::npos) throw UserError("a query has a NUL byte, which no database takes");
   // A cursor takes nothing but a query, which is planned, not computed. Alone, as it is prepared, it is one statement.
   const Result prepared = check(Result(PQprepare(connection_.get(), "", query.c_str(), 0, nullptr)), author);
   const Result described = check(Result(PQdescribePrepared(connection_.get(), "")), author);
@@ -298,7 +310,8 @@ std::vector<Column> PostgresDatabase::columns_of(const std::string& query, Autho
   run(is_alone ? "ROLLBACK" : "CLOSE einrel_query");
   for (std::size_t c = 0; c < columns.size(); ++c) {
     columns[c].type = column_type(types[c]);
-    if (columns[c].type == ColumnType::other) columns[c].type_name = type_name(types[c]);
+    if (columns[c].type == ColumnType::other || columns[c].type == ColumnType::bytes)
+      columns[c].type_name = type_name(types[c]);
   }
   return columns;
 }
@@ -340,7 +353,7 @@ void PostgresDatabase::store_chunks(const std::string& table, const Relation& ch
   std::string columns;
   for (std::size_t i = 0; i < key_arity; ++i) columns += fmt::format("k{} bigint, ", i);
   run(fmt::format("{} ({}chunk bytea)", create_chunks(Dialect::postgres, table), columns));
-  run(fmt::format("ALTER TABLE {} ALTER COLUMN chunk SET STORAGE EXTERNAL", table));
+  for (const Statement& statement : uncompressed_chunks(Dialect::postgres, table)) run(statement.text);
   auto chunk = chunks.begin();
   copy_into(table, [&] {
     if (chunk == chunks.end()) return std::string();

@@ -32,17 +32,26 @@ using DatabaseInput = std::variant<Tensor, std::string>;
 /// How to run in a database.
 struct DatabaseOptions {
   std::map<std::string, std::string> tables = {};  ///< tensors, and the new tables that they become
+  std::map<std::string, std::string> chunks = {};  ///< the same for tables of chunks, as they were computed
   std::map<std::string, double> scalars = {};      ///< the program's; those with a default may be left out
   std::optional<std::string> formats = {};         ///< how tensors are cut: "A=row-strip-100,tile-500" (docs/sql.md)
   std::optional<std::int64_t> steps = {};          ///< of a program with state, at most; else one
+  bool analyze = false;                            ///< give DatabaseResult::analysis
   /// Once it is asked for, the run ends with RunError before its next statement.
   std::stop_token stop = {};
 };
 
+/// The formats of a run, what they were predicted to cost, and what the database took.
+struct DatabaseAnalysis {
+  std::string text;  ///< as `einrel run --database ... --analyze` prints it
+  std::string json;  ///< the same with --json
+};
+
 /// What a run in a database gives.
 struct DatabaseResult {
-  std::map<std::string, Tensor> outputs;  ///< those that became no tables, by name
-  std::int64_t steps = 1;                 ///< that were done
+  std::map<std::string, Tensor> outputs;          ///< those that became no tables, by name
+  std::int64_t steps = 1;                         ///< that were done
+  std::optional<DatabaseAnalysis> analysis = {};  ///< with DatabaseOptions::analyze
 };
 
 /// Runs a program where data are, in one transaction: when it fails, the database is as before. `database` is
@@ -52,5 +61,10 @@ struct DatabaseResult {
 /// Program::run does.
 DatabaseResult run_in_database(const Program& program, const std::string& database,
                                const std::map<std::string, DatabaseInput>& inputs, const DatabaseOptions& options = {});
+
+/// Measures a database, and keeps what it finds among the user's settings: formats are chosen by that from then on, as
+/// after `einrel calibrate --database`. The database stays as it was. Takes a minute or two; once `stop` is asked for,
+/// it ends with RunError. Returns what is to be said of it, as text. Throws UserError where there is no such database.
+std::string calibrate_database(const std::string& database, const std::stop_token& stop = {});
 
 }  // namespace einrel::api

@@ -22,7 +22,7 @@
 /// - Expression, Variable, Label (expression.h): programs written as C++ expressions
 /// - Ranks (ranks.h): processes that mpirun started together; planners, calibrate (planning.h)
 /// - train (train.h): a program with state, trained on samples
-/// - run_in_database, to_sql (database.h): a program that runs where data are, or as SQL
+/// - run_in_database, to_sql, calibrate_database (database.h): a program that runs where data are, or as SQL
 /// - UserError, RunError, Bug (error.h): what is thrown
 ///
 /// How to install and link it, and more of it in one piece: docs/cpp.md of the source.
@@ -65,6 +65,7 @@ using api::InputMaker;
 using api::Inputs;
 
 using api::calibrate;
+using api::calibrate_database;
 using api::PlannerInfo;
 using api::planners;
 
@@ -89,6 +90,7 @@ using api::train;
 using api::TrainOptions;
 using api::TrainResult;
 
+using api::DatabaseAnalysis;
 using api::DatabaseInput;
 using api::DatabaseOptions;
 using api::DatabaseResult;

@@ -1,0 +1,202 @@
+"""Tables of chunks as inputs and outputs: what holds in every database, against NumPy.
+
+A test of a database has self.url, self.execute(statement) -> rows (arrays as bytes), self.literal(bytes) in its SQL,
+self.name(table) as a statement writes it, and self.content(), which is equal while nothing changed.
+"""
+
+import itertools
+import json
+import struct
+
+import numpy as np
+
+from einrel_process import einrel
+
+DTYPES = ("f32", "f64", "bf16", "f16", "i32", "i64", "bool")  # as array_bytes.h numbers them
+NUMPY = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "i32": "<i4", "i64": "<i8", "bool": "?"}
+PRODUCT = "input X[i,j] : f64\ninput Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"
+
+
+def array_bytes(array, dtype="f64"):
+    """As array_bytes.h says."""
+    head = b"ERA1" + bytes((DTYPES.index(dtype), array.ndim, 0, 0)) + struct.pack(f"<{array.ndim}q", *array.shape)
+    return head + np.ascontiguousarray(array, NUMPY[dtype]).tobytes()
+
+
+def array_in(data):
+    dtype, rank = DTYPES[data[4]], data[5]
+    assert data[:4] == b"ERA1" and data[6:8] == b"\0\0"
+    shape = struct.unpack_from(f"<{rank}q", data, 8)
+    return np.frombuffer(data, NUMPY[dtype], offset=8 + 8 * rank).reshape(shape)
+
+
+def cut(array, parts):
+    """The chunks by key: of equal size up to one, the larger first."""
+    edges = [np.array_split(np.arange(extent), count) for extent, count in zip(array.shape, parts)]
+    return {key: array[np.ix_(*(edges[d][k] for d, k in enumerate(key)))] for key in itertools.product(*map(range, parts))}
+
+
+class ChunkTables:
+    def run_there(self, text, *arguments, **options):
+        return einrel("run", self.text_file("program.ein", text), "--database", self.url, *arguments, **options)
+
+    def done(self, *arguments, **options):
+        result = self.run_there(*arguments, **options)
+        self.assertEqual(result.code, 0, result)
+        return result
+
+    def store(self, table, array, parts, dtype="f64"):
+        keys = "".join(f"k{d} bigint, " for d in range(array.ndim))
+        self.execute(f"CREATE TABLE {self.name(table)} ({keys}chunk {self.array_type})")
+        rows = [f"({''.join(f'{k}, ' for k in key)}{self.literal(array_bytes(chunk, dtype))})" for key, chunk in cut(array, parts).items()]
+        np.random.default_rng(1).shuffle(rows)  # tables have no order
+        self.execute(f"INSERT INTO {self.name(table)} VALUES {', '.join(rows)}")
+
+    def chunks(self, table):
+        return {tuple(key): array_in(data) for *key, data in self.execute(f"SELECT * FROM {self.name(table)}")}
+
+    def assert_chunks(self, table, array, parts):
+        found, wanted = self.chunks(table), cut(np.asarray(array), parts)
+        self.assertEqual(set(found), set(wanted))
+        for key, chunk in wanted.items():
+            np.testing.assert_allclose(found[key], chunk, rtol=1e-12, err_msg=str(key))
+            self.assertEqual(found[key].shape, chunk.shape)
+
+    def test_outputs_in_chunks_are_inputs_that_stay_as_they_lie(self):
+        random = np.random.default_rng(2)
+        x, y, w = random.standard_normal((25, 13)), random.standard_normal((13, 7)), random.standard_normal((7, 5))
+        for name, array in (("x", x), ("y", y), ("w", w)):
+            np.save(self.path(name + ".npy"), array)
+        for number, (format, parts) in enumerate((("single", (1, 1)), ("row", (25, 1)), ("column", (1, 7)), ("row-strip-4", (7, 1)),
+                                                  ("tile-10-3", (3, 3)), ("element", (25, 7)))):
+            with self.subTest(format=format):
+                said = self.done(PRODUCT, "--in", f"X={self.path('x.npy')}", "--in", f"Y={self.path('y.npy')}", "--formats", f"Z={format}", "--out",
+                                 f"Z=chunks:made {number}").out
+                self.assertEqual(said, f"wrote Z f64 (25, 7) to table 'made {number}', in chunks\n")
+                self.assert_chunks(f"made {number}", x @ y, parts)
+                columns = f"query:SELECT chunk, k1, k0 FROM {self.name(f'made {number}')} ORDER BY k1"
+                for source, formats in ((f"table:made {number}", ()), (columns, ("--formats", f"X={format},tile-4"))):
+                    result = self.done(PRODUCT, "--in", "X=" + source, "--in", f"Y={self.path('w.npy')}", "--out", f"Z={self.path('z.npy')}", "--analyze",
+                                       "--json", *formats)
+                    np.testing.assert_allclose(np.load(self.path("z.npy")), x @ y @ w, rtol=1e-12)
+                    tensor = json.loads(result.out)["tensors"][0]
+                    self.assertEqual((tensor["name"], tensor["format"], tensor["given"], tuple(tensor["parts"].values())), ("X", format, True, parts))
+                text = self.done(PRODUCT, "--in", f"X=table:made {number}", "--in", f"Y={self.path('w.npy')}", "--analyze").out
+                self.assertIn("as it lies", text)
+
+    def test_every_type_and_rank_is_kept_and_read(self):
+        random = np.random.default_rng(3)
+        shapes = (((), ()), ((9,), (4,)), ((5, 3, 4), (2, 1, 3)), ((2, 3, 2, 3), (2, 2, 1, 2)), ((0, 5), (1, 2)), ((1,), (1,)))
+        number = 0
+        for dtype in ("f32", "f64", "f16", "i32", "i64", "bool"):
+            for shape, parts in shapes:
+                with self.subTest(dtype=dtype, shape=shape):
+                    number += 1
+                    array = random.integers(0, 2 if dtype == "bool" else 100, shape).astype(NUMPY[dtype])
+                    self.store(f"t{number}", array, parts, dtype)
+                    labels = ",".join("abcd"[: len(shape)])
+                    self.done(f"input X[{labels}] : {dtype}\nZ[{labels}] = X[{labels}]\noutput Z\n", "--in", f"X=table:t{number}", "--out",
+                              f"Z=chunks:u{number}", "--formats", "tile-1")
+                    whole = {key: array_in(array_bytes(chunk, dtype)) for key, chunk in cut(array, [max(extent, 1) for extent in shape]).items()}
+                    found = self.chunks(f"u{number}")
+                    self.assertEqual(set(found), set(whole))
+                    for key, chunk in whole.items():
+                        np.testing.assert_array_equal(found[key], chunk)
+                        self.assertEqual(found[key].dtype, chunk.dtype)
+
+    def test_states_begin_with_chunks_and_end_as_such(self):
+        text = ("input A[i,j] : f64\ndims i=9 j=9\nstate x[i] = f64(1)\nP[i] = sum[j] A[i,j] * x[j]\nnext x[i] = P[i] / 10\noutput next_x\n")
+        a = np.random.default_rng(4).standard_normal((9, 9))
+        np.save(self.path("a.npy"), a)
+        given = ("--in", f"A={self.path('a.npy')}", "--formats", "x=row-strip-4,next_x=row-strip-2")
+        self.done(text, *given, "--steps", "3", "--out", "next_x=chunks:x3")
+        self.assert_chunks("x3", np.linalg.matrix_power(a / 10, 3) @ np.ones(9), (5,))
+        result = self.run_there(text, *given, "--steps", "4", "--in", "x=table:x3")
+        self.assertEqual(result.code, 1, result)
+        self.assertIn("row-strip-2; leave that out", result.err)
+        self.done(text, *given[:2], "--steps", "4", "--in", "x=table:x3", "--out", "next_x=chunks:x7")
+        np.testing.assert_allclose(np.concatenate([chunk for _, chunk in sorted(self.chunks("x7").items())]),
+                                   np.linalg.matrix_power(a / 10, 7) @ np.ones(9), rtol=1e-10)
+        self.store("short", np.ones(8), (2,))
+        self.store("single", np.ones(9), (2,), "f32")
+        for table, words in (("short", ("table 'short' is (8,)", "state x", "(9,)")), ("single", ("table 'single' is f32", "state x", "f64"))):
+            result = self.run_there(text, *given[:2], "--in", "x=table:" + table)
+            self.assertEqual(result.code, 1, result)
+            for word in words:
+                self.assertIn(word, result.err)
+
+    def test_results_of_views_are_inputs_again(self):
+        x = np.arange(7.0 * 6)
+        self.store("flat", x, (3,))
+        for number, formats in enumerate(((), ("--formats", "tile-4"), ("--formats", "tile-1"))):
+            table = f"v{number}"
+            self.done("dims h=7 d=6\ninput X[f] : f64\nV[h,d] = view X[(h d)]\nT[d,h] = V[h,d] + 1\nM[(d h)] = view T[d,h]\noutput V, M\n", "--in",
+                      "X=table:flat", "--out", f"V=chunks:{table}", "--out", f"M=chunks:m{table}", *formats)
+            self.done("input V[h,d] : f64, M[f] : f64\nA[h,d] = V[h,d]\nB[f] = M[f]\noutput A, B\n", "--in", f"V=table:{table}", "--in",
+                      f"M=table:m{table}", "--out", f"A={self.path('a.npy')}", "--out", f"B={self.path('b.npy')}")
+            np.testing.assert_array_equal(np.load(self.path("a.npy")), x.reshape(7, 6))
+            np.testing.assert_array_equal(np.load(self.path("b.npy")), (x.reshape(7, 6) + 1).T.reshape(-1))
+
+    def test_bad_chunks_are_named_and_nothing_changes(self):
+        x = np.random.default_rng(5).standard_normal((10, 6))
+        np.save(self.path("y.npy"), np.eye(6))
+        good = array_bytes(cut(x, (3, 2))[1, 1])
+        at = "WHERE k0 = 1 AND k1 = 1"
+        other = lambda data: f"UPDATE {{}} SET chunk = {self.literal(data)} {at}"  # noqa: E731
+        key = ("table 'bad'", "column 'chunk'", "k0=1, k1=1")
+        changes = [
+            (other(b""), (*key, "no array")), (other(b"ERA1"), (*key, "no array")), (other(b"garbage that is long enough " * 20), (*key, "no array")),
+            (other(good[:-1]), (*key, "no array", "bytes of elements")), (other(good + b"x"), (*key, "bytes of elements")),
+            (other(good[:4] + b"\x63" + good[5:]), (*key, "type is unknown")), (other(good[:8] + b"\xff" * 8 + good[16:]), (*key, "extent -1")),
+            (other(good[:8] + struct.pack("<2q", 1 << 61, 1 << 61) + good[24:]), (*key,)),
+            (other(array_bytes(cut(x, (3, 2))[1, 1], "f32")), (*key, "f32", "f64")),
+            (other(array_bytes(cut(x, (3, 2))[1, 1].reshape(-1))), (*key, "1 dimension", "2 columns")),
+            (other(array_bytes(np.ones((4, 3)))), ("table 'bad'", "column 'chunk'", "along dimension 0")),
+            (other(array_bytes(np.ones((3, 2)))), (*key, "2 along dimension 1")), (other(array_bytes(np.ones((3, 0)))), (*key, "0 along dimension 1")),
+            (f"UPDATE {{}} SET chunk = NULL {at}", (*key, "NULL")), (f"DELETE FROM {{}} {at}", ("table 'bad'", "no row for k0=1, k1=1", "hole")),
+            ("DELETE FROM {} WHERE k0 = 0 AND k1 = 0", ("table 'bad'", "no row for k0=0, k1=0")), ("DELETE FROM {}", ("table 'bad'", "no rows")),
+            (f"INSERT INTO {{}} SELECT * FROM {{}} {at}", ("table 'bad'", "two rows for k0=1, k1=1")),
+            (f"UPDATE {{}} SET k1 = 7 {at}", ("table 'bad'", "hole", "k0=0, k1=2")), (f"UPDATE {{}} SET k1 = -1 {at}", ("table 'bad'", "'k1'", "-1")),
+            (f"UPDATE {{}} SET k1 = 9223372036854775807 {at}", ("table 'bad'", "'k1'", "9223372036854775807")),
+            (f"UPDATE {{}} SET k1 = 1099511627775 {at}", ("table 'bad'", "hole", "k0=0, k1=2")),
+            (f"UPDATE {{}} SET k0 = NULL {at}", ("table 'bad'", "'k0'", "NULL"))]
+        for statement, words in (*changes, *self.own_changes(at)):
+            with self.subTest(statement=statement[:200]):
+                self.store("bad", x, (3, 2))
+                self.execute(statement.replace("{}", self.name("bad")))
+                before = self.content()
+                for source in ("table:bad", f"query:SELECT * FROM {self.name('bad')}"):
+                    result = self.run_there(PRODUCT, "--in", "X=" + source, "--in", f"Y={self.path('y.npy')}", "--out", "Z=chunks:Z")
+                    self.assertEqual(result.code, 1, result)
+                    for word in words:
+                        self.assertIn(word.replace("table 'bad'", "the query") if source.startswith("query") else word, result.err)
+                    self.assertEqual(self.content(), before)
+                self.execute(f"DROP TABLE {self.name('bad')}")
+
+    def test_what_cannot_be_of_chunks_is_said(self):
+        x = np.ones((250, 4))
+        keys = ((100, 4), (100, 4), (50, 4))
+        self.store("cut", x, (3, 1))
+        self.store("strips", x, (3, 1))
+        for key, shape in enumerate(keys):
+            self.execute(f"UPDATE {self.name('strips')} SET chunk = {self.literal(array_bytes(np.ones(shape)))} WHERE k0 = {key}")
+        np.save(self.path("y.npy"), np.eye(4))
+        before = self.content()
+        for source, words, arguments in (
+                ("table:strips", ("k0=0", "100 along dimension 0", "84 to 83"), ()), ("table:cut", ("X=row", "row-strip-", "leave that out"), ("--formats", "X=row")),
+                ("table:cut", ("holds chunks", "--formats element"), ("--formats", "element")), ("chunks:cut", ("X=table:cut",), ()),
+                ("table:cut", ("--formats element", "Z"), ("--formats", "element", "--out", "Z=chunks:Z")),
+                ("table:cut", ("table 'cut' already",), ("--out", "Z=chunks:cut")), ("table:cut", ("no name",), ("--out", "Z=chunks:")),
+                ("table:cut", ("extent 9",), ("--dim", "i=9"))):
+            with self.subTest(source=source, arguments=arguments):
+                result = self.run_there(PRODUCT, "--in", "X=" + source, "--in", f"Y={self.path('y.npy')}", *arguments)
+                self.assertEqual(result.code, 1, result)
+                for word in words:
+                    self.assertIn(word, result.err)
+        for text, words in (("input X[i,j] : f32\nZ[i] = sum[j] X[i,j]\n", ("declared f32", "table 'cut'", "f64")),
+                            ("input X[i] : f64\nZ[] = sum[i] X[i]\n", ("table 'cut'", "(250, 4)", "1 dimension"))):
+            result = self.run_there(text, "--in", "X=table:cut")
+            self.assertEqual(result.code, 1, result)
+            for word in words:
+                self.assertIn(word, result.err)
+        self.assertEqual(self.content(), before)
