@@ -18,9 +18,10 @@ struct StoredChunks {
   bool operator==(const StoredChunks&) const = default;
 };
 
-/// Reads keys and the heads of arrays, not their elements; in a transaction. Throws UserError that names table, column
-/// and key for what is no chunk of one tensor: a key that is no number of a chunk, or there twice, or missing; bytes
-/// that are no array; arrays of two types, or whose shapes are not those of equal cuts.
+/// Takes keys and the heads of arrays, not their elements (which SQLite reads nevertheless); in a transaction. Throws
+/// UserError that names table, column and key for what is no chunk of one tensor: a key that is no number of a chunk,
+/// or there twice, or missing; bytes that are no array; arrays of two types, or whose shapes are not those of equal
+/// cuts.
 StoredChunks chunks_in(Database& database, const UserTable& table);
 
 /// Copies them into a temporary table of chunks (quoted).

@@ -285,6 +285,15 @@ class StepByStep {
   std::map<Work, double> seconds_;
 };
 
+/// Throws UserError for a view that is broken, and one that this user may not read.
+std::vector<Column> columns_of_table(Database& database, const std::string& name, const std::string& source) {
+  try {
+    return database.columns_of("SELECT * FROM " + source, Author::einrel);
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("table '{}' cannot be read: {}", printable(name), error.what()));
+  }
+}
+
 }  // namespace
 
 std::vector<OutputTable> output_places(const DatabaseRun& run, Database& database) {
@@ -308,8 +317,11 @@ UserTable open_table(Database& database, const std::string& given, const std::ve
       throw UserError(fmt::format("the query '{}' has a NUL byte, which no database takes", printable(query, 60)));
     const std::vector<Column> columns = database.columns_of(query, Author::user);
     std::string body = query.substr(0, query.find_last_not_of(" \t\r\n;") + 1);
-    return read_columns("(" + body + "\n) AS given", fmt::format("the query '{}'", printable(query, 60)), columns,
-                        labels, database.dialect());
+    const std::string source = "(" + body + "\n) AS given";
+    database.columns_of("SELECT * FROM " + source,
+                        Author::user);  // refuses what is no part of a query: PRAGMA, EXPLAIN
+    return read_columns(source, fmt::format("the query '{}'", printable(query, 60)), columns, labels,
+                        database.dialect());
   }
   if (!given.starts_with(table_prefix))
     throw UserError(fmt::format("'{}' is neither table:NAME nor query:SELECT ...", printable(given)));
@@ -320,8 +332,8 @@ UserTable open_table(Database& database, const std::string& given, const std::ve
     throw UserError(
         fmt::format("{} has no table '{}'{}", database.title(), printable(name), near.empty() ? "" : "; " + near));
   }
-  return read_columns(*source, fmt::format("table '{}'", printable(name)),
-                      database.columns_of("SELECT * FROM " + *source, Author::einrel), labels, database.dialect());
+  return read_columns(*source, fmt::format("table '{}'", printable(name)), columns_of_table(database, name, *source),
+                      labels, database.dialect());
 }
 
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {

@@ -304,11 +304,21 @@ class Database(ProgramTest):
         self.execute("CREATE TABLE z (a)")
         self.refused(("table 'Z' already",))
         self.execute("DROP TABLE z")
+        self.execute("CREATE VIEW broken AS SELECT * FROM nowhere")
         for x, word in (("table:Xs", "no table 'Xs'"), ("query:DELETE FROM X", "only reads"), ("query:SELECT 1; SELECT 2", "one query"),
                         ("query:SELECT i, j, value FROM X) AS q; DROP TABLE X; --", "syntax"), ("query:SELEC", "syntax"),
-                        ("query:SELECT value, value FROM X", "two columns"), ("query:SELECT ?", "parameters"), ("query:", "one query")):
+                        ("query:SELECT value, value FROM X", "two columns"), ("query:SELECT ?", "parameters"), ("query:", "one query"),
+                        ("query:PRAGMA table_info(X)", "does not take the query"), ("query:EXPLAIN SELECT 1", "does not take the query"),
+                        ("query:SELECT abs(i - 9223372036854775807 - 1) AS i, j, value FROM X", "integer overflow"),
+                        ("query:SELECT load_extension('X'), 1", "not authorized"), ("table:broken", "table 'broken' cannot be read"),
+                        ("query:SELECT CAST(i AS REAL) AS i, j, value FROM X", ".0, no whole number")):
             with self.subTest(x=x):
                 self.refused((word,), x=x)
+        for place in ("table:sqlite_z", "chunks:sqlite_z"):
+            before = self.content()
+            result = self.run_product("--out", "Z=" + place)
+            self.assertEqual((result.code, self.content()), (1, before), result)
+            self.assertIn("reserved", result.err)
         self.refused(("no format 'tile-0'",), "--formats", "X=tile-0")
         self.refused(("no tensor 'Q'",), "--formats", "Q=row")
         self.refused(("--sites",), "--sites", "2")

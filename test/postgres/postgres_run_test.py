@@ -319,6 +319,27 @@ class PostgresTest(ProgramTest):
         finally:
             SERVER.sql("DROP OWNED BY plain; DROP ROLE plain")
 
+    def test_a_database_that_only_reads_is_said(self):
+        before = self.content()
+        for arguments in ((), ("--formats", "element"), ("--formats", "tile-4")):
+            result = self.run_product(*arguments, env={**os.environ, "PGOPTIONS": "-c default_transaction_read_only=on"})
+            self.assertEqual(result.code, 1, result)
+            self.assertIn("only reads", result.err)
+            self.assertEqual(self.content(), before)
+
+    def test_tables_that_one_may_not_read_or_make_are_said(self):
+        SERVER.sql('DROP ROLE IF EXISTS plain; CREATE ROLE plain LOGIN; GRANT USAGE ON SCHEMA public TO plain; GRANT SELECT ON "X" TO plain')
+        try:
+            url = SERVER.url.replace("einrel@", "plain@")
+            for y, out, words in (("table:Y", (), ("table 'Y' cannot be read", "permission denied")), ("table:X", ("--out", "Z=table:Z"), ("permission denied",)),
+                                  ("table:X", ("--out", "Z=chunks:Z"), ("permission denied",))):
+                result = einrel("run", self.program, "--database", url, "--in", "X=query:SELECT j AS i, i AS j, value FROM \"X\"", "--in", "Y=" + y, *out)
+                self.assertEqual(result.code, 1, result)
+                for word in words:
+                    self.assertIn(word, result.err)
+        finally:
+            SERVER.sql("DROP OWNED BY plain; DROP ROLE plain")
+
     def test_steps_share_what_is_large(self):
         program = self.text_file("steps.ein", "input A[i,j] : f64\nstate X[i,j] = A[i,j]\nP[i,k] = sum[j] A[i,j] * X[j,k]\n"
                                  "next X[i,j] = P[i,j] / 10\noutput next_X\n")

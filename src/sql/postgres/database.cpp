@@ -222,7 +222,14 @@ std::string PostgresDatabase::server() const {
   return fmt::format("postgresql {}:{}", said(PQhost(connection_.get())), said(PQport(connection_.get())));
 }
 
-void PostgresDatabase::begin() { run("BEGIN ISOLATION LEVEL REPEATABLE READ"); }
+void PostgresDatabase::begin() {
+  run("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  if (texts("SELECT current_setting('transaction_read_only')").at(0) == "on")
+    throw UserError(
+        fmt::format("{} only reads, but a run makes temporary tables in it; it may be a copy of another "
+                    "server, or default_transaction_read_only is on",
+                    title_));
+}
 
 void PostgresDatabase::use_functions() {
   const auto is_there = [&] {

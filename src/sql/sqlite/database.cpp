@@ -62,6 +62,9 @@ void SqliteDatabase::fail(int code, Author author) {
     default: break;
   }
   if (author == Author::user) throw UserError(fmt::format("{} does not take the query: {}", title_, words));
+  // What a view or query of the user computes, and names that SQLite keeps for itself.
+  const bool is_wrong = (code & 0xFF) == SQLITE_ERROR || (code & 0xFF) == SQLITE_AUTH;
+  if (is_wrong) throw UserError(fmt::format("{}: {}", title_, words));
   throw RunError(fmt::format("{}: {}", title_, words));
 }
 
