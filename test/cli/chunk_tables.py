@@ -137,6 +137,18 @@ class ChunkTables:
             np.testing.assert_array_equal(np.load(self.path("a.npy")), x.reshape(7, 6))
             np.testing.assert_array_equal(np.load(self.path("b.npy")), (x.reshape(7, 6) + 1).T.reshape(-1))
 
+    def test_queries_take_some_of_the_chunks(self):
+        x = np.random.default_rng(9).standard_normal((12, 8))
+        np.save(self.path("y.npy"), np.eye(8))
+        self.store("x", x, (4, 2))
+        x_name = self.name("x")
+        for query, wanted in ((f"SELECT k0 - 1 AS k0, k1, chunk FROM {x_name} WHERE k0 IN (1, 2)", x[3:9]),
+                              (f"SELECT 3 - k0 AS k0, k1, chunk FROM {x_name}", np.vstack([x[9:], x[6:9], x[3:6], x[:3]])),
+                              (f"SELECT x.k0, k1, chunk FROM {x_name} AS x JOIN (SELECT 1 AS k0 UNION ALL SELECT 0) AS wanted ON x.k0 = wanted.k0", x[:6])):
+            with self.subTest(query=query):
+                self.done(PRODUCT, "--in", "X=query:" + query, "--in", f"Y={self.path('y.npy')}", "--out", f"Z={self.path('z.npy')}")
+                np.testing.assert_array_equal(np.load(self.path("z.npy")), wanted)
+
     def test_bad_chunks_are_named_and_nothing_changes(self):
         x = np.random.default_rng(5).standard_normal((10, 6))
         np.save(self.path("y.npy"), np.eye(6))
