@@ -339,6 +339,10 @@ class Database(ProgramTest):
         self.refused(("--sites",), "--sites", "2")
         gone = einrel("run", self.program, "--database", "sqlite:" + self.path("gone.db"))
         self.assertEqual((gone.code, os.path.exists(self.path("gone.db"))), (1, False), gone)
+        self.assertIn("sqlite3 FILE VACUUM", gone.err)
+        folder = einrel("run", self.program, "--database", "sqlite:" + os.path.dirname(self.file))
+        self.assertEqual(folder.code, 1, folder)
+        self.assertIn("Is a directory", folder.err)
         no_database = self.text_file("text.db", "this is no database, only a text that is long enough" * 40)
         self.assertEqual(einrel("run", self.program, "--database", "sqlite:" + no_database, "--in", "X=table:X").code, 1)
 

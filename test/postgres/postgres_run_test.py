@@ -417,6 +417,7 @@ class PostgresTest(ProgramTest):
             result = einrel("run", self.program, "--database", url, "--in", "X=table:X", "--in", "Y=table:Y")
             self.assertEqual(result.code, 1, result)
             self.assertIn(word, result.err)
+            self.assertNotIn("\\x", result.err)
 
     def test_scripts_run_in_psql(self):
         dims = ("--dim", "i=25", "--dim", "j=13", "--dim", "k=7")

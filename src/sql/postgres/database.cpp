@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -142,6 +143,8 @@ PostgresDatabase::PostgresDatabase(const std::string& url) : title_("the databas
   if (PQstatus(connection_.get()) != CONNECTION_OK) {
     std::string words = PQerrorMessage(connection_.get());
     words.erase(words.find_last_not_of(" \r\n") + 1);
+    std::replace_if(
+        words.begin(), words.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
     throw UserError(fmt::format("cannot connect to {}: {}", title_, printable(words)));
   }
   PQsetNoticeProcessor(
