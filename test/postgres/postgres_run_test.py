@@ -109,6 +109,16 @@ class PostgresTest(ProgramTest):
             np.testing.assert_allclose(self.table(f"own{number}", (13, 25)), self.x.T, rtol=1e-12)
             self.assertEqual(SERVER.sql(f"SELECT d0, d1 FROM own{number} WHERE d0 = 12 AND d1 = 24"), "12\t24\n")
 
+    def test_numbers_are_exact_however_the_server_prints_them(self):
+        SERVER.sql("ALTER ROLE einrel SET extra_float_digits = -10")
+        try:
+            for formats in ("tile-4", "element"):
+                self.succeed("run", self.text_file("same.ein", "input X[i,j] : f64\nZ[i,j] = X[i,j]\n"), "--database", SERVER.url, "--in", "X=table:X",
+                             "--formats", formats, "--out", "Z=" + self.path("z.npy"))
+                np.testing.assert_array_equal(np.load(self.path("z.npy")), self.x)
+        finally:
+            SERVER.sql("ALTER ROLE einrel RESET extra_float_digits")
+
     def test_every_type_of_number_is_read_and_written(self):
         program = self.text_file("types.ein", "input A[i] : f64\ninput B[i] : i64\ninput C[i] : bool\ninput D[i] : i32\n"
                                  "P[i] = 2 * A[i]\nQ[i] = B[i] + 1\nR[i] = C[i]\nS[i] = D[i]\nT[i] = f32(A[i])\n")

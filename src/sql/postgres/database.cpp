@@ -24,6 +24,7 @@ constexpr std::array settings{
     "standard_conforming_strings = on",         // a backslash in a literal is a backslash
     "lock_timeout = '5s'",                      // of another transaction
     "client_connection_check_interval = '1s'",  // when we are gone, so is what the server does for us
+    "extra_float_digits = 1",                   // numbers as text are exact
     "jit = off",                                // translating queries takes longer than these take
     "synchronize_seqscans = off",               // rows come in the order of the table
 };
