@@ -35,14 +35,26 @@ void check_names(const std::string& program, const DatabaseRequest& request, con
   }
 }
 
+bool has_tensor(const EinGraph& graph, const std::string& name) {
+  return std::any_of(graph.vertices.begin(), graph.vertices.end(),
+                     [&](const Vertex& vertex) { return vertex.name == name; });
+}
+
 /// Those of tensors that the graph has.
 Formats formats_within(const Formats& formats, const EinGraph& graph) {
   Formats within = formats;
-  std::erase_if(within.tensors, [&](const auto& format) {
-    return std::none_of(graph.vertices.begin(), graph.vertices.end(),
-                        [&](const Vertex& vertex) { return vertex.name == format.first; });
-  });
+  std::erase_if(within.tensors, [&](const auto& format) { return !has_tensor(graph, format.first); });
   return within;
+}
+
+/// Those of a step: all but those of tensors that only the first values of states are computed of.
+Formats formats_of_step(const Formats& formats, const Compiled& compiled) {
+  Formats own = formats;
+  if (!compiled.initial) return own;
+  std::erase_if(own.tensors, [&](const auto& format) {
+    return has_tensor(compiled.initial->graph, format.first) && !has_tensor(compiled.graph, format.first);
+  });
+  return own;
 }
 
 /// The labels that name the columns of a state's tables.
@@ -104,7 +116,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   scalars_ = front.bind(compiled_.graph, request.scalars);
   if (!formats_.is_element) {
     weights_ = weights_for(database_->server(), database_->dialect());
-    chosen_ = choose_formats(compiled_.graph, formats_, weights_);
+    chosen_ = choose_formats(compiled_.graph, formats_of_step(formats_, compiled_), weights_);
   }
 }
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -60,6 +63,13 @@ std::string same_name(Dialect dialect, const std::string& name) { return is_post
 
 std::size_t most_name_bytes(Dialect dialect) {
   return is_postgres(dialect) ? 63 : std::numeric_limits<std::size_t>::max();
+}
+
+bool can_be_column(Dialect dialect, const std::string& name) {
+  // PostgreSQL gives each table columns of these names.
+  constexpr std::array<std::string_view, 6> own{"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"};
+  const bool is_own = is_postgres(dialect) && std::find(own.begin(), own.end(), name) != own.end();
+  return !is_own && name.size() <= most_name_bytes(dialect);
 }
 
 std::string least(Dialect dialect, const std::string& a, const std::string& b) {

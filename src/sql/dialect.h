@@ -46,6 +46,8 @@ std::string in_parts(const std::string& query, std::size_t key_arity, std::int64
 std::string same_name(Dialect dialect, const std::string& name);
 /// The most bytes of a name.
 std::size_t most_name_bytes(Dialect dialect);
+/// Whether a new table may have a column of that name.
+bool can_be_column(Dialect dialect, const std::string& name);
 
 std::string least(Dialect dialect, const std::string& a, const std::string& b);
 std::string greatest(Dialect dialect, const std::string& a, const std::string& b);

@@ -52,7 +52,7 @@ Tensor read_elements(Database& database, const UserTable& table, DType dtype, co
   WholeTensor whole(dtype, table.title, bound);
   std::vector<std::string> columns = key_names(table, rank);
   columns.emplace_back();
-  database.read_rows(elements_query(table), [&](const std::vector<Cell>& cells) {
+  database.read_rows(elements_query(table, rank), [&](const std::vector<Cell>& cells) {
     std::size_t column = table.columns.size() - 1;
     if (table.layout == Layout::rows && rank == 2) column = static_cast<std::size_t>(std::get<std::int64_t>(cells[1]));
     columns.back() = table.columns[column].name;

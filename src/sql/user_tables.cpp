@@ -115,10 +115,8 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
 }
 
 std::string extents_query(const UserTable& table, Dialect dialect) {
-  if (table.layout == Layout::rows) {
-    const std::string columns = table.columns.size() == 1 ? "" : fmt::format(", {}", table.columns.size());
+  if (table.layout == Layout::rows)
     return fmt::format("SELECT count(*), {} FROM {}", table.columns.size(), table.source);
-  }
   std::vector<std::string> extents;
   for (std::size_t d = 0; d + 1 < table.columns.size(); ++d) {
     const std::string key = quoted(table.columns[d].name);
@@ -130,7 +128,7 @@ std::string extents_query(const UserTable& table, Dialect dialect) {
   return fmt::format("SELECT {} FROM {}", fmt::join(extents, ", "), table.source);
 }
 
-std::string elements_query(const UserTable& table) {
+std::string elements_query(const UserTable& table, std::size_t rank) {
   if (table.layout == Layout::elements) {
     std::string columns;
     for (std::size_t d = 0; d + 1 < table.columns.size(); ++d)
@@ -143,7 +141,7 @@ std::string elements_query(const UserTable& table) {
   std::vector<std::string> names;
   std::vector<std::string> columns;
   std::vector<std::string> parts;
-  const bool is_vector = table.columns.size() == 1;
+  const bool is_vector = rank == 1;  // a matrix may have one column, too
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     names.push_back(fmt::format("c{}", c));
     columns.push_back(one_type(table.columns[c], has_real));
@@ -185,7 +183,7 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
   for (const std::string& name : key_names(table, rank)) names += ", " + literal(name);
   const std::string query =
       fmt::format("SELECT {}einrel_gather({}{}, v{}, c) AS chunk\nFROM (\n  {}) AS elements\n{}", keys, gathered, cells,
-                  names, elements_query(table),
+                  names, elements_query(table, rank),
                   groups.empty() ? "HAVING count(*) > 0" : fmt::format("GROUP BY {}", fmt::join(groups, ", ")));
   Script script = store_query(dialect, about, made, rank, query);
   if (element_count(bound) == 0) {  // one chunk, which no row makes
@@ -208,7 +206,7 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
 std::vector<std::string> key_column_names(const std::vector<std::string>& labels, Dialect dialect) {
   std::set<std::string> different{value_name};
   for (const std::string& label : labels) {
-    if (label.size() <= most_name_bytes(dialect)) different.insert(folded(label));
+    if (can_be_column(dialect, label)) different.insert(folded(label));
   }
   if (different.size() == labels.size() + 1) return labels;
   std::vector<std::string> names;

@@ -40,8 +40,9 @@ struct OutputTable {
 /// How many elements each dimension has: one number for each, as a query. Of elements they are the largest keys and 1.
 std::string extents_query(const UserTable& table, Dialect dialect);
 
-/// The elements as a query of columns i0, i1, ..., v, and c, the name of the column that v comes from.
-std::string elements_query(const UserTable& table);
+/// The elements of a tensor of that many dimensions as a query of columns i0, i1, ..., v, and c, the name of the column
+/// that v comes from.
+std::string elements_query(const UserTable& table, std::size_t rank);
 /// The names of the key columns as messages say them.
 std::vector<std::string> key_names(const UserTable& table, std::size_t rank);
 
@@ -55,7 +56,7 @@ Script scatter_script(const std::string& tensor, const std::string& chunks, cons
                       const std::vector<std::string>& labels, const std::string& table, Dialect dialect);
 
 /// Names of key columns: the labels, or d0, d1, ... where two of them or one and `value` are the same to a database, or
-/// one is too long for it.
+/// one can be no column there.
 std::vector<std::string> key_column_names(const std::vector<std::string>& labels, Dialect dialect);
 
 }  // namespace einrel::sql

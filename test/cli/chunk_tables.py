@@ -125,6 +125,17 @@ class ChunkTables:
             for word in words:
                 self.assertIn(word, result.err)
 
+    def test_first_values_of_states_are_computed_of_chunks(self):
+        text = "input A[i] : f64, B[i] : f64\nstate x[i] = A[i] * 2\nnext x[i] = x[i] + B[i]\noutput next_x\n"
+        a = np.random.default_rng(6).standard_normal(9)
+        self.store("a", a, (3,))
+        for formats in ((), ("--formats", "tile-2"), ("--formats", "x=row")):
+            self.done(text, "--in", "A=table:a", "--in", "B=table:a", "--steps", "3", "--out", f"next_x={self.path('x.npy')}", *formats)
+            np.testing.assert_allclose(np.load(self.path("x.npy")), 5 * a, rtol=1e-12)
+        result = self.run_there(text, "--in", "A=table:a", "--in", "B=table:a", "--formats", "Q=row")
+        self.assertEqual(result.code, 1, result)
+        self.assertIn("no tensor 'Q'", result.err)
+
     def test_results_of_views_are_inputs_again(self):
         x = np.arange(7.0 * 6)
         self.store("flat", x, (3,))

@@ -226,6 +226,21 @@ class Database(ProgramTest):
         x = np.array([row[1:4] for row in reversed(rows) if row[4] == "odd"], float)
         np.testing.assert_allclose(np.load(self.path("z.npy")), x @ y)
 
+    def test_a_matrix_may_have_one_column(self):
+        self.execute("CREATE TABLE tall (a)")
+        self.execute("INSERT INTO tall VALUES (?)", [(1.5,), (2.5,), (-4.0,)])
+        given = ("--in", "X=table:tall", "--in", "Y=query:SELECT 2.0 AS a, 3.0 AS b", "--out", "Z=" + self.path("z.npy"))
+        for formats in ("tile-2", "X=row", "element"):
+            with self.subTest(formats=formats):
+                result = einrel("run", self.program, "--database", "sqlite:" + self.file, *given, "--formats", formats)
+                self.assertEqual(result.code, 0, result)
+                np.testing.assert_array_equal(np.load(self.path("z.npy")), [[3.0, 4.5], [5.0, 7.5], [-8.0, -12.0]])
+        self.execute("UPDATE tall SET a = NULL WHERE a = 2.5")
+        for formats in ("tile-2", "element"):
+            result = einrel("run", self.program, "--database", "sqlite:" + self.file, *given, "--formats", formats)
+            self.assertEqual(result.code, 1, result)
+            self.assertIn("column 'a' is NULL at row=1, column=0", result.err)
+
     def test_columns_with_the_names_of_labels_stand_in_any_order(self):
         self.execute("CREATE VIEW turned AS SELECT j, i, value FROM X")
         self.assertEqual(self.run_product("--out", "Z=table:Z", x="table:turned").code, 0)
@@ -324,6 +339,10 @@ class Database(ProgramTest):
         self.refused(("--sites",), "--sites", "2")
         gone = einrel("run", self.program, "--database", "sqlite:" + self.path("gone.db"))
         self.assertEqual((gone.code, os.path.exists(self.path("gone.db"))), (1, False), gone)
+        self.assertIn("sqlite3 FILE VACUUM", gone.err)
+        folder = einrel("run", self.program, "--database", "sqlite:" + os.path.dirname(self.file))
+        self.assertEqual(folder.code, 1, folder)
+        self.assertIn("Is a directory", folder.err)
         no_database = self.text_file("text.db", "this is no database, only a text that is long enough" * 40)
         self.assertEqual(einrel("run", self.program, "--database", "sqlite:" + no_database, "--in", "X=table:X").code, 1)
 

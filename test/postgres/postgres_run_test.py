@@ -92,6 +92,33 @@ class PostgresTest(ProgramTest):
         x = np.array([(n, n * n, 1.5) for n in range(19, -1, -2)], float)
         np.testing.assert_allclose(np.load(self.path("z.npy")), x @ y)
 
+    def test_a_matrix_may_have_one_column(self):
+        SERVER.sql("CREATE TABLE tall AS SELECT a FROM (VALUES (CAST(1.5 AS real)), (2.5), (-4)) AS given(a)")
+        given = ("--in", "X=table:tall", "--in", "Y=query:SELECT 2.0 AS a, 3 AS b", "--out", "Z=" + self.path("z.npy"))
+        for formats in ("tile-2", "X=row", "element"):
+            with self.subTest(formats=formats):
+                self.succeed("run", self.program, "--database", SERVER.url, *given, "--formats", formats)
+                np.testing.assert_array_equal(np.load(self.path("z.npy")), [[3.0, 4.5], [5.0, 7.5], [-8.0, -12.0]])
+
+    def test_labels_may_be_called_as_the_servers_own_columns(self):
+        program = self.text_file("own.ein", "input X[xmin,ctid] : f64\nZ[ctid,xmin] = X[xmin,ctid]\n")
+        np.save(self.path("x.npy"), self.x)
+        for number, formats in enumerate(("tile-4", "element")):
+            self.succeed("run", program, "--database", SERVER.url, "--in", "X=" + self.path("x.npy"), "--formats", formats, "--out",
+                         f"Z=table:own{number}")
+            np.testing.assert_allclose(self.table(f"own{number}", (13, 25)), self.x.T, rtol=1e-12)
+            self.assertEqual(SERVER.sql(f"SELECT d0, d1 FROM own{number} WHERE d0 = 12 AND d1 = 24"), "12\t24\n")
+
+    def test_numbers_are_exact_however_the_server_prints_them(self):
+        SERVER.sql("ALTER ROLE einrel SET extra_float_digits = -10")
+        try:
+            for formats in ("tile-4", "element"):
+                self.succeed("run", self.text_file("same.ein", "input X[i,j] : f64\nZ[i,j] = X[i,j]\n"), "--database", SERVER.url, "--in", "X=table:X",
+                             "--formats", formats, "--out", "Z=" + self.path("z.npy"))
+                np.testing.assert_array_equal(np.load(self.path("z.npy")), self.x)
+        finally:
+            SERVER.sql("ALTER ROLE einrel RESET extra_float_digits")
+
     def test_every_type_of_number_is_read_and_written(self):
         program = self.text_file("types.ein", "input A[i] : f64\ninput B[i] : i64\ninput C[i] : bool\ninput D[i] : i32\n"
                                  "P[i] = 2 * A[i]\nQ[i] = B[i] + 1\nR[i] = C[i]\nS[i] = D[i]\nT[i] = f32(A[i])\n")
@@ -400,6 +427,7 @@ class PostgresTest(ProgramTest):
             result = einrel("run", self.program, "--database", url, "--in", "X=table:X", "--in", "Y=table:Y")
             self.assertEqual(result.code, 1, result)
             self.assertIn(word, result.err)
+            self.assertNotIn("\\x", result.err)
 
     def test_scripts_run_in_psql(self):
         dims = ("--dim", "i=25", "--dim", "j=13", "--dim", "k=7")

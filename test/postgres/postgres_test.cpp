@@ -2,6 +2,9 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <csignal>
+#include <functional>
 #include <memory>
 
 #include "einsum/reference.h"
@@ -37,6 +40,12 @@ class Postgres : public testing::Environment {
     server_.reset();
   }
   sql::Database& database() { return *database_; }
+  /// Does something while nobody is connected.
+  void while_alone(const std::function<void(const std::string& url)>& action) {
+    database_.reset();
+    action(server_->url());
+    database_ = sql::open_database(server_->url());
+  }
 
  private:
   std::vector<std::string> command_;
@@ -97,6 +106,42 @@ TEST_P(PostgresExample, AgreesWithTheReference) {
 class PostgresFormats : public testing::TestWithParam<Computation> {};
 
 TEST_P(PostgresFormats, AreComputedRight) { expect_right_in_every_format(postgres()->database(), GetParam()); }
+
+using Handler = void (*)(int);
+
+void handler_of_the_program(int /*signal*/) {}
+
+Handler handler_of(int signal) {
+  struct sigaction found {};
+  sigaction(signal, nullptr, &found);
+  return found.sa_handler;
+}
+
+/// As Python's at Ctrl-C: a library may take a signal only where the process has nothing of its own.
+TEST(PostgresSignals, WhatTheProcessDoesAtThemStays) {
+  postgres()->while_alone([](const std::string& url) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      const Handler kept = handler_of(signal);
+      for (const Handler before : std::array<Handler, 3>{SIG_DFL, SIG_IGN, handler_of_the_program}) {
+        std::signal(signal, before);
+        {
+          const std::unique_ptr<sql::Database> first = sql::open_database(url);
+          EXPECT_EQ(handler_of(signal) == before, before != SIG_DFL);
+          sql::open_database(url);  // and ends
+          EXPECT_EQ(handler_of(signal) == before, before != SIG_DFL);
+        }
+        EXPECT_EQ(handler_of(signal), before);
+      }
+      std::signal(signal, SIG_DFL);
+      {
+        const std::unique_ptr<sql::Database> connected = sql::open_database(url);
+        std::signal(signal, handler_of_the_program);
+      }
+      EXPECT_EQ(handler_of(signal), handler_of_the_program);
+      std::signal(signal, kept);
+    }
+  });
+}
 
 std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -23,6 +24,7 @@ constexpr std::array settings{
     "standard_conforming_strings = on",         // a backslash in a literal is a backslash
     "lock_timeout = '5s'",                      // of another transaction
     "client_connection_check_interval = '1s'",  // when we are gone, so is what the server does for us
+    "extra_float_digits = 1",                   // numbers as text are exact
     "jit = off",                                // translating queries takes longer than these take
     "synchronize_seqscans = off",               // rows come in the order of the table
 };
@@ -142,6 +144,8 @@ PostgresDatabase::PostgresDatabase(const std::string& url) : title_("the databas
   if (PQstatus(connection_.get()) != CONNECTION_OK) {
     std::string words = PQerrorMessage(connection_.get());
     words.erase(words.find_last_not_of(" \r\n") + 1);
+    std::replace_if(
+        words.begin(), words.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
     throw UserError(fmt::format("cannot connect to {}: {}", title_, printable(words)));
   }
   PQsetNoticeProcessor(

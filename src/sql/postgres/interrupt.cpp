@@ -24,20 +24,34 @@ void cancel_and_end(int signal) {
   std::raise(signal);
 }
 
+bool is_handled_by(int signal, void (*handler)(int)) {
+  struct sigaction found {};
+  return sigaction(signal, nullptr, &found) == 0 && (found.sa_flags & SA_SIGINFO) == 0 && found.sa_handler == handler;
+}
+
 }  // namespace
 
 CancelOnSignal::CancelOnSignal(PGconn* connection) {
-  cancel_of_process() = PQgetCancel(connection);
+  PGcancel* const own = PQgetCancel(connection);
+  PGcancel* nobody = nullptr;
+  is_alone_ = cancel_of_process().compare_exchange_strong(nobody, own);
+  if (!is_alone_) {
+    PQfreeCancel(own);
+    return;
+  }
   for (const int signal : signals) {
-    if (std::signal(signal, cancel_and_end) == SIG_IGN) std::signal(signal, SIG_IGN);  // as whoever started us wants
+    if (!is_handled_by(signal, SIG_DFL)) continue;
+    std::signal(signal, cancel_and_end);
+    handled_.push_back(signal);
   }
 }
 
 CancelOnSignal::~CancelOnSignal() {
-  PQfreeCancel(cancel_of_process().exchange(nullptr));
-  for (const int signal : signals) {
-    if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
+  if (!is_alone_) return;
+  for (const int signal : handled_) {
+    if (is_handled_by(signal, cancel_and_end)) std::signal(signal, SIG_DFL);
   }
+  PQfreeCancel(cancel_of_process().exchange(nullptr));
 }
 
 }  // namespace einrel::sql

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <span>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -32,7 +34,11 @@ SqliteDatabase::SqliteDatabase(const std::string& path)
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
   database_.reset(opened);
-  if (code == SQLITE_CANTOPEN) throw UserError(fmt::format("cannot open {}; make one with: sqlite3 FILE", title_));
+  if (code == SQLITE_CANTOPEN) {
+    const int why = sqlite3_system_errno(opened);
+    throw UserError(fmt::format("cannot open {}: {}{}", title_, std::generic_category().message(why),
+                                why == ENOENT ? "; make one with: sqlite3 FILE VACUUM" : ""));
+  }
   if (code != SQLITE_OK) fail(code, Author::einrel);
   sqlite3_extended_result_codes(opened, 1);
   sqlite3_busy_timeout(opened, milliseconds_for_lock);
