@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -78,6 +78,17 @@ Blob blob_of(const char* text) {
   return {{begin, begin + size}};
 }
 
+/// A number as the server writes it, whatever the locale of this process. Only a numeric can be out of a double's
+/// range; it has no exponent.
+double real_of(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc::result_out_of_range) return number;
+  const bool is_negative = text.starts_with('-');
+  const double limit = text.substr(is_negative ? 1 : 0).starts_with("0.") ? 0 : std::numeric_limits<double>::infinity();
+  return is_negative ? -limit : limit;
+}
+
 /// A value as text, as an element of a tensor.
 Cell cell_at(const PGresult* result, int row, int column) {
   if (PQgetisnull(result, row, column) != 0) return Null{};
@@ -90,9 +101,9 @@ Cell cell_at(const PGresult* result, int row, int column) {
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
       if (error == std::errc() && std::string_view(end).find_first_not_of(".0") == std::string_view::npos)
         return number;
-      return std::strtod(text.data(), nullptr);
+      return real_of(text);
     }
-    case ColumnType::real: return std::strtod(text.data(), nullptr);
+    case ColumnType::real: return real_of(text);
     case ColumnType::bytes: return blob_of(text.data());
     default: return Other{fmt::format("'{}'", printable(text, 60))};
   }
