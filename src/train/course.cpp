@@ -126,19 +126,17 @@ std::vector<double> Course::tested(std::int64_t steps_done, const Evaluate& eval
   try {
     return evaluate();
   } catch (const std::runtime_error&) {  // samples to test on that are no numbers, say
-    if (checkpoints_ && job_.ranks == 1) {
-      learnt.check();
-      checkpoints_->save(steps_done, position_, learnt.write);
-    }
+    if (checkpoints_ && job_.ranks == 1) checkpoints_->save(steps_done, position_, learnt.write);
     throw;
   }
 }
 
 void Course::end_epoch(std::int64_t steps_done, bool is_held, const Evaluate& evaluate, const Learnt& learnt) {
+  learnt.check();
   position_.is_held = is_held;
-  EpochReport epoch{
-      position_.epoch + 1, steps_done, position_.seconds, samples_of_epoch_ / seconds_of_epoch_, position_.bytes,
-      position_.sums,      {}};
+  // A training that goes on may have nothing left of its first epoch but the test.
+  const double rate = samples_of_epoch_ > 0 ? samples_of_epoch_ / seconds_of_epoch_ : 0;
+  EpochReport epoch{position_.epoch + 1, steps_done, position_.seconds, rate, position_.bytes, position_.sums, {}};
   for (double& mean : epoch.training) mean /= position_.samples;
   epoch.training = on_all_ranks(epoch.training, job_);
   epoch.test = on_all_ranks(tested(steps_done, evaluate, learnt), job_);

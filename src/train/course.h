@@ -55,8 +55,8 @@ class Course {
   void stepped(std::int64_t steps, double samples, const std::vector<double>& means, std::int64_t steps_of_epoch);
   void received(std::int64_t bytes) { position_.bytes += bytes; }
   /// The steps of an epoch are done, the last of all if `until` is held. That no row can be written is noted, and said
-  /// by `finish`, if no later one can. What the test throws ends training, after a checkpoint that nothing is lost
-  /// with.
+  /// by `finish`, if no later one can. What is no longer finite ends training; so does what the test throws, after a
+  /// checkpoint that nothing is lost with.
   void end_epoch(std::int64_t steps_done, bool is_held, const Evaluate& evaluate, const Learnt& learnt);
   /// Writes a checkpoint if it is time for one, or the last one if not: `steps_before` were done at the last call. What
   /// fails is noted, and said with the last; what is no longer finite takes no checkpoint's place, and ends training.

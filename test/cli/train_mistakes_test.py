@@ -292,10 +292,16 @@ class Diverged(TrainTest):
                 self.assertRegex(said, "after 2 steps the state 's' has an element that is infinite: training has diverged")
                 self.assertEqual(kept["iteration"], 1)
                 self.assertAlmostEqual(kept["s"] / 1e20, 1, places=5)
-        begin = ["train", self.path("diverged.ein"), *self.feeds[:2], "--batch", "b=10", "--epochs", "1"]
-        said = einrel(*begin)
-        self.assertEqual(said.code, 2, said)
-        self.assertIn("after 10 steps the state 's'", said.err)
+
+    def test_a_state_that_is_infinite_ends_it_with_its_epoch_without_checkpoints_too(self):
+        begin = ["train", self.text_file("diverged.ein", GROWING.replace("GROWTH", "1e20")), *self.feeds[:2], "--batch", "b=10"]
+        for run, more in self.runs():
+            with self.subTest(more=more):
+                said = run(*begin, "--epochs", "5", *more)
+                self.assertEqual(said.code, 2, said)
+                steps = 5 if "--local-steps" in more else 10  # each of two sites does half of an epoch's
+                self.assertIn(f"after {steps} steps the state 's'", said.err)
+                self.assertEqual(len(said.out.splitlines()), 1, said)
 
     def test_what_began_infinite_and_scalars_that_nothing_learns_from_may_be_so(self):
         self.feeds = self.feeds[:2]
@@ -391,6 +397,26 @@ class Resumed(TrainTest):
         self.refuse(1, *begin, "--resume", newest, mentions=[newest.name, "it is a file"])
         newest.write_bytes(newest.read_bytes()[:-20])
         self.refuse(1, *begin, "--resume", save, mentions=[newest.name, "no older one", "begin anew, without --resume"])
+
+    def test_an_epoch_of_which_only_the_test_is_left(self):
+        log = ["--log", self.path("log.csv")]
+        tests = [word.replace("--feed", "--test") for word in self.feeds]
+        wrong = np.load(self.path("x.npy"))
+        wrong[3, 0] = np.nan
+        np.save(self.path("wrong.npy"), wrong)
+        for number, more in enumerate(([], ["--sites", "2"], ["--sites", "2", "--local-steps", "2"])):
+            with self.subTest(more=more):
+                save = self.path(f"save{number}")
+                said = einrel("train", self.program, *self.feeds, "--batch", "b=10", "--epochs", "1", "--save", save, *more,
+                              *(word.replace("x.npy", "wrong.npy") for word in tests))
+                self.assertIn("wrong.npy", said.err)
+                report = self.train("--epochs", "1", "--save", save, "--resume", save, *log, *tests, *more)
+                whole = self.train("--epochs", "1", *tests, *more)
+                for what in "training", "test", "steps":
+                    self.assertEqual(report["epochs"][0][what], whole["epochs"][0][what])
+                self.assertEqual(report["epochs"][0]["samples_per_second"], 0)  # none were taken by this call
+                with open(log[1], encoding="utf-8", newline="") as file:
+                    self.assertEqual([row["samples_per_second"] for row in csv.DictReader(file)], ["0"])
 
     def test_numbers_of_a_log_are_exact(self):
         """Bytes beyond what a double, or nine digits, can say, in what was done before and in what goes on."""
