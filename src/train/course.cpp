@@ -18,7 +18,13 @@ namespace einrel {
 
 Batch TrainData::statistics(const TrainRequest& request) const {
   if (!request.calibrate_with || test.empty()) return {};
-  return {training.begin(), training.begin() + static_cast<std::ptrdiff_t>(*request.calibrate_with)};
+  Batch chosen;
+  for (const std::int64_t at : shuffled(static_cast<std::int64_t>(training.size()), request.seed, 0, "statistics")) {
+    if (std::ssize(chosen) == *request.calibrate_with) break;
+    chosen.push_back(training[static_cast<std::size_t>(at)]);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
 }
 
 std::vector<Batch> TrainData::batches(const TrainRequest& request, std::int64_t epoch) const {

@@ -24,7 +24,7 @@ struct TrainData {
   std::vector<std::string> losses = {};  ///< that are to become small
 
   const Feeds& tested() const { return test_feeds ? *test_feeds : feeds; }
-  /// Those that statistics are of.
+  /// Those that statistics are of, which the seed chooses: a file may have its samples in the order of their classes.
   Batch statistics(const TrainRequest& request) const;
   /// The batches of an epoch, in its order.
   std::vector<Batch> batches(const TrainRequest& request, std::int64_t epoch) const;

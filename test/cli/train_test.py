@@ -322,7 +322,7 @@ output loss
                 held = shuffled(100, 0, 0, "hold-out")
                 test, rest = sorted(held[:25]), sorted(held[25:])
                 w = self.states(folder)["W"].astype(float)
-                known = self.x[rest[:50]] @ w
+                known = self.x[[rest[at] for at in shuffled(75, 0, 0, "statistics")[:50]]] @ w
                 z = (self.x[test] @ w - known.mean(0)) / np.sqrt(known.var(0) + 0.01)
                 loss = -np.log(softmax(z)[np.arange(25), self.y[test]]).mean()
                 self.assertAlmostEqual(report["epochs"][-1]["test"]["loss"], loss, places=5)
