@@ -3,6 +3,7 @@
 Usage: plan_test.py EINREL
 """
 import json
+import math
 import os
 import re
 import sys
@@ -184,6 +185,16 @@ class Planners(PlanTest):
         self.assertIsNone(json.loads(self.succeed("explain", program, *many, "--json").out)["plans"][0]["least_elements_moved"])
         for planners in ((), ("--planner", "data"), ("--planner", "eindecomp", "--planner", "data")):
             self.refuse(1, "explain", program, "--sites", "4", "--verify", *planners, mentions=["--verify", "--planner kcut"])
+
+    def test_what_cuts_move_adds_up_where_groups_do_not_divide_extents(self):
+        program = self.text_file("odd.ein", "dims n=15 m=15\ninput A[n,m]\nstate V[m] = 1\nW[n] = sum[m] A[n,m] * V[m]\n"
+                                 "next V[m] = W[m] / sum[n] W[n]\n")
+        for sites in ("4", "6", "8", "12", "16"):
+            shown = self.succeed("explain", program, "--sites", sites, "--planner", "kcut").out
+            terms, total = re.search(r"\n  moved by cuts +(.*) = ([\d.]+) elements\n", shown).groups()
+            groups = [math.prod(float(factor) for factor in term.split(" x ")) for term in terms.split(" + ")]
+            self.assertAlmostEqual(sum(groups), float(total), delta=0.01 * int(sites))
+            self.assertGreater(float(total), 0)
 
     def test_each_of_several_plans_says_what_crosses_links_and_how_tensors_are_tiled(self):
         program = os.path.join(EXAMPLES, "dense_layers.ein")

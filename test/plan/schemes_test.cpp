@@ -151,6 +151,11 @@ TEST(Products, SayWhatIsWrongWithThem) {
                                  "hybrid", "hybrid 4x2", "hybrid4x2"})
     EXPECT_NE(fault(word).find("hybrid:4x2"), std::string::npos) << fault(word);
   EXPECT_NE(fault("hybird:4x2").find("did you mean 'hybrid'?"), std::string::npos) << fault("hybird:4x2");
+  for (const std::string word : {"hybridx", "hybrids", "hybrid-parallel", "hybrid4"}) {
+    EXPECT_NE(fault(word + ":4x2").find("'" + word + "' in the planner"), std::string::npos) << word;
+    EXPECT_NE(fault("data:2 x " + word + ":4x2").find("cannot be multiplied"), std::string::npos) << word;
+  }
+  EXPECT_EQ(fault("hybrid:4x2"), "");
   EXPECT_EQ(fault("data:4 model:2"),
             "'data:4 model:2' in the planner 'data:4 model:2' has no x between two schemes: write data:4 x model:2");
   EXPECT_NE(fault("Hybrid:4x2").find("hybrid:8x4 is data:8 x model:4"), std::string::npos) << fault("Hybrid:4x2");

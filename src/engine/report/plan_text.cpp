@@ -130,16 +130,24 @@ std::string inputs_text(const EinGraph& graph, const Plan& plan, const std::vect
   return text;
 }
 
-/// "780,000 + 2 x 480,000": what each cut moves, in each of the groups that the cuts before it made.
+/// Extents that groups do not divide leave fractions of elements on average: two digits of them, where there are any.
+std::string elements_text(double elements) {
+  std::string text = fmt::format("{:.2f}", elements);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+/// "780000 + 2 x 480000": what each cut moves, in each of the groups that the cuts before it made.
 std::string cuts_text(const TilingCuts& cuts) {
   std::vector<std::string> texts;
   std::int64_t groups = 1;
   for (const TilingCut& cut : cuts.cuts) {
-    const std::string moved = fmt::format("{:.0f}", cut.moved);
+    const std::string moved = elements_text(cut.moved);
     texts.push_back(groups == 1 ? moved : fmt::format("{} x {}", groups, moved));
     groups *= cut.groups;
   }
-  return fmt::format("{} = {:.0f} elements{}", fmt::join(texts, " + "), cuts.moved(),
+  return fmt::format("{} = {} elements{}", fmt::join(texts, " + "), elements_text(cuts.moved()),
                      cuts.is_least ? "" : "; not proven least: too many tensors depend on each other");
 }
 
@@ -148,7 +156,7 @@ std::string verified_text(const TilingCuts& cuts, const std::optional<double>& l
   if (!least) return "not known: there are too many ways to compare";
   constexpr double rounding = 1e-9;
   const double more = cuts.moved() - *least;
-  return fmt::format("{:.0f} elements{}", *least,
+  return fmt::format("{} elements{}", elements_text(*least),
                      more <= rounding * cuts.moved()
                          ? ", no less than one after the other"
                          : fmt::format(", {:.2g} % less than one after the other", 100 * more / cuts.moved()));

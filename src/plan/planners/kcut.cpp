@@ -45,7 +45,8 @@ std::vector<PrimesFirst> orders_of(std::int64_t sites) {
   return {PrimesFirst::least, PrimesFirst::largest};
 }
 
-/// Into how many groups each cut divides: those of the slowest links first, each number of groups by its prime factors.
+/// Into how many groups each cut divides: those of the outermost links first, each number of groups by its prime
+/// factors.
 std::vector<std::int64_t> groups_of_cuts(std::int64_t sites, const Machine& machine, PrimesFirst first) {
   std::vector<std::int64_t> groups;
   const auto add = [&](std::int64_t number) {

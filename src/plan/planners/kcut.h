@@ -9,9 +9,9 @@ namespace einrel {
 /// many.
 constexpr std::size_t most_cut_at_once = 2000;
 
-/// SoyBean's cuts into the prime factors of the sites, those among the slowest links first, each the best for what the
-/// ones before it left (tiling_cuts); or, where those count less in the end, the best ones that divide the batch only,
-/// among so many groups of sites as any divisor of the sites says, and then never: data, model and all hybrid
+/// SoyBean's cuts into the prime factors of the sites, those among the outermost links first, each the best for what
+/// the ones before it left (tiling_cuts); or, where those count less in the end, the best ones that divide the batch
+/// only, among so many groups of sites as any divisor of the sites says, and then never: data, model and all hybrid
 /// parallelisms. All of them with the prime factors ascending and descending.
 TilingCuts kcut_tilings(const EinGraph& graph, const PlanRequest& request);
 

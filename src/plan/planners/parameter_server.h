@@ -9,8 +9,7 @@ namespace einrel {
 
 /// A training program as SoyBean's section 2.2 counts what devices and a parameter server exchange.
 struct ParameterServer {
-  double parameters =
-      0;  ///< bytes of the states that vertices with the batch label read, and whose gradients change them
+  double parameters = 0;   ///< bytes of states that vertices with the batch read, and that gradients change
   double activations = 0;  ///< bytes of what their first products with it come to: of the layers' results
 
   /// Bytes in `groups` groups of `devices` each. All groups send the gradients of all parameters and receive new ones;

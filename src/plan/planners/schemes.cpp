@@ -312,7 +312,10 @@ std::vector<SchemeFactor> scheme_factors(std::string_view text) {
   for (;;) {
     const std::size_t times = rest.find(" x ");
     const std::string_view word = trimmed(rest.substr(0, times));
-    if (word.starts_with("hybrid")) {
+    const std::size_t colon = word.find(':');
+    const bool is_hybrid = colon == std::string_view::npos ? word.starts_with("hybrid")  // "hybrid4x2" lacks a colon
+                                                           : trimmed(word.substr(0, colon)) == "hybrid";
+    if (is_hybrid) {
       for (const SchemeFactor& factor : hybrid_factors(word, text)) factors.push_back(factor);
     } else {
       factors.push_back(factor_of(word, text));
