@@ -106,6 +106,23 @@ class Database(ProgramTest):
         self.assertIn("einrel sql", einrel("explain", self.program, *dims, "--planner", "formats").err)
         self.assertEqual(len([line for line in self.succeed("list", "formats").out.splitlines() if " a chunk is " in line]), 19)
 
+    def test_direct_transformations_are_those_of_one_step(self):
+        n = 10**4
+        sizes = {"single": (n, n), "row": (1, n), "column": (n, 1), "element": (1, 1)}
+        for a in (10, 100, 1000):
+            sizes |= {f"row-strip-{a}": (a, n), f"column-strip-{a}": (n, a)} | {f"tile-{a}-{b}": (a, b) for b in (10, 100, 1000)}
+        inside = {(a, b) for a in sizes for b in sizes if a != b and all(s % t == 0 for s, t in zip(sizes[a], sizes[b]))}
+        found = {"cut": set(), "put together": set()}
+        for line in self.succeed("list", "formats").out.splitlines():
+            if " -> " in line:
+                before, _, rest = line.partition(" -> ")
+                after, _, how = rest.partition(": ")
+                others = set(sizes) - {before.strip()} if after == "all others" else after.split(", ")
+                found[how] |= {(before.strip(), to) for to in others}
+        self.assertEqual(found, {"cut": inside, "put together": {(b, a) for a, b in inside}})
+        for papers in ("single tile-100-100", "row single", "element row", "row-strip-10 row", "column-strip-100 tile-100-100"):
+            self.assertIn(tuple(papers.split()), found["cut"] | found["put together"])
+
     def settings(self, text):
         """The environment of a user whose databases.json holds this."""
         os.makedirs(self.path("settings/einrel"), exist_ok=True)
