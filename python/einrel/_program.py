@@ -141,7 +141,8 @@ class Program:
         """Computes where the data are, in one transaction: when it fails, the database is as before (docs/sql.md).
 
         `database` is "sqlite:FILE" or "postgresql://HOST/DATABASE". An input is "table:NAME", "query:SELECT ...", or an
-        array that is brought; a state begins with what is given for it. `tables` names the new tables that outputs
+        array that is brought; "sparse:table:NAME" has rows for the elements that are not zero. A state begins with
+        what is given for it. `tables` names the new tables that outputs
         become, `chunks` those that keep them in chunks; the others come back.
 
         >>> p = program("input A[i] : f64\\nZ[i] = A[i] + 1")

@@ -119,6 +119,7 @@ def test_what_is_wrong_is_named_and_nothing_changes(
     assert file.read_bytes() == before
 
 
+        ({"X": "sparse:samples", "Y": np.eye(4)}, {}, ["sparse:table:NAME"]),
 @pytest.mark.parametrize("database", ["shop.db", "sqlite:", "oracle:x", "sqlite:/nowhere/at/all.db"])
 def test_databases_that_are_none(database: str) -> None:
     with pytest.raises((er.ProgramError, er.RunError), match="database|sqlite"):

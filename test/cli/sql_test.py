@@ -317,7 +317,7 @@ class Database(ProgramTest):
                 ("UPDATE X SET value = NULL WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "NULL", "i=4, j=5")),
                 ("UPDATE X SET value = '1.5x' WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "1.5x", "i=4, j=5")),
                 ("UPDATE X SET value = x'00' WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "1 bytes", "i=4, j=5")),
-                ("DELETE FROM X WHERE i = 7 AND j = 8", ("table 'X'", "hole", "i=7, j=8")),
+                ("DELETE FROM X WHERE i = 7 AND j = 8", ("table 'X'", "hole", "i=7, j=8", "sparse:table:NAME")),
                 ("DELETE FROM X WHERE i < 10", ("table 'X'", "hole", "i=9, j=0")),
                 ("UPDATE X SET i = -1 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "-1")),
                 ("UPDATE X SET i = 1.5 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "1.5")),
