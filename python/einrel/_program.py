@@ -124,6 +124,15 @@ class Program:
         """
         return self._native.sql(dialect, formats, dict(scalars or {}))
 
+    def explain_sql(self, dialect: str = "sqlite", *, formats: str | None = None, json: bool = False) -> str:
+        """The formats in which a database computes the program, and what they are predicted to cost (docs/sql.md).
+
+        >>> p = program("dims i=2\\ninput A[i] : f64\\nZ[i] = A[i] + 1")
+        >>> print(p.explain_sql().splitlines()[0])
+        <string>: formats of least cost
+        """
+        return self._native.explain_sql(dialect, formats, json)
+
     def run_in_database(
         self,
         database: str,
