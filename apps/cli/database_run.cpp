@@ -36,7 +36,7 @@ Destinations destinations_of(const std::vector<std::string>& given) {
   Destinations found;
   for (const auto& [name, place] : parse_assignments("--out", given)) {
     found.wanted.push_back(name);
-    if (place.starts_with("query:"))
+    if (place.starts_with("query:") || place.starts_with("sparse:"))
       throw UserError(fmt::format("--out {} takes table:NAME, chunks:NAME or a file", printable(name)));
     if (place.starts_with(table_prefix)) {
       found.tables.push_back({name, place.substr(table_prefix.size())});

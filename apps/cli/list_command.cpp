@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -57,11 +58,22 @@ void list_formats() {
       "\nWith other numbers, too: row-strip-250. A vector's rows are its one dimension; a tensor of more dimensions "
       "has\n"
       "rows and columns in its last two.\n"
-      "\ntransformations\n"
-      "from each format to each other one, by one query: where chunks have to be cut, into the pieces that new chunks "
-      "are\n"
-      "made of; where they have to be put together, one new chunk of all its pieces. What has the same chunks is not\n"
-      "transformed: a matrix of 10 rows is the same in row-strip-10 as in single.\n");
+      "\ndirect transformations: chunks are cut, or put together\n");
+  for (const Format& format : all_formats()) {
+    const DirectTransformations direct = direct_transformations(format);
+    for (const auto& [how, to] : {std::pair("cut", direct.cut), std::pair("put together", direct.put_together)}) {
+      if (to.empty()) continue;
+      const bool are_all = to.size() + 1 == all_formats().size();
+      const std::string names = are_all ? "all others" : fmt::format("{}", fmt::join(to, ", "));
+      print(fmt::format("{:<17} -> {}: {}\n", format.name, names, how));
+    }
+  }
+  print(
+      "\nFrom each other format to each other one, chunks are cut into pieces, and these are put together, in one "
+      "query,\n"
+      "too; so it is where sizes do not divide each other. What has the same chunks is not transformed: a matrix of "
+      "10\n"
+      "rows is the same in row-strip-10 as in single.\n");
 }
 
 }  // namespace

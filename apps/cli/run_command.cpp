@@ -165,7 +165,7 @@ void add_run_command(CLI::App& app) {
   command->add_option(
       "--database", arguments->database,
       "sqlite:FILE or postgresql://HOST/DATABASE: compute there; --in and --out then take table:NAME, --in also "
-      "'query:SELECT ...', --out also chunks:NAME");
+      "'query:SELECT ...' and sparse:table:NAME, --out also chunks:NAME");
   command->add_option(
       "--formats", arguments->formats,
       "TENSOR=FORMAT,...: how a database cuts tensors into chunks; others as it costs least, or all of them by "

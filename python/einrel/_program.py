@@ -124,6 +124,15 @@ class Program:
         """
         return self._native.sql(dialect, formats, dict(scalars or {}))
 
+    def explain_sql(self, dialect: str = "sqlite", *, formats: str | None = None, json: bool = False) -> str:
+        """The formats in which a database computes the program, and what they are predicted to cost (docs/sql.md).
+
+        >>> p = program("dims i=2\\ninput A[i] : f64\\nZ[i] = A[i] + 1")
+        >>> print(p.explain_sql().splitlines()[0])
+        <string>: formats of least cost
+        """
+        return self._native.explain_sql(dialect, formats, json)
+
     def run_in_database(
         self,
         database: str,
@@ -141,7 +150,8 @@ class Program:
         """Computes where the data are, in one transaction: when it fails, the database is as before (docs/sql.md).
 
         `database` is "sqlite:FILE" or "postgresql://HOST/DATABASE". An input is "table:NAME", "query:SELECT ...", or an
-        array that is brought; a state begins with what is given for it. `tables` names the new tables that outputs
+        array that is brought; "sparse:table:NAME" has rows for the elements that are not zero. A state begins with
+        what is given for it. `tables` names the new tables that outputs
         become, `chunks` those that keep them in chunks; the others come back.
 
         >>> p = program("input A[i] : f64\\nZ[i] = A[i] + 1")

@@ -346,6 +346,15 @@ void bind_programs(nb::module_& module) {
           },
           nb::arg("dialect"), nb::arg("formats"), nb::arg("scalars"))
       .def(
+          "explain_sql",
+          [](TextProgram& program, const std::string& dialect, const std::optional<std::string>& formats, bool json) {
+            return program.lasting().tell([&](const api::Program& told) {
+              const api::DatabaseAnalysis explained = api::explain_sql(told, {dialect, formats, {}});
+              return json ? explained.json : explained.text;
+            });
+          },
+          nb::arg("dialect"), nb::arg("formats"), nb::arg("json"))
+      .def(
           "run_in_database",
           [](TextProgram& program, const std::string& database, const std::map<std::string, GivenSamples>& inputs,
              std::map<std::string, std::string> tables, std::map<std::string, std::string> chunks,

@@ -60,6 +60,37 @@ def test_queries_and_arrays_are_inputs(shop: Shop) -> None:
     np.testing.assert_allclose(found, 2 * x @ y, rtol=1e-12)
 
 
+def test_absent_elements_are_zeros_of_what_is_sparse(shop: Shop) -> None:
+    file, x = shop
+    y = np.zeros((4, 5))
+    y[1, 2], y[3, 0] = 2, -1
+    program = er.program(PRODUCT, dims={"k": 5})
+    values = "sparse:query:SELECT 1 AS j, 2 AS k, 2.0 AS value UNION ALL SELECT 3, 0, -1.0"
+    samples = "query:SELECT a, b, c, d FROM samples ORDER BY id"
+    for formats in (None, "tile-3", "element"):
+        result = program.run_in_database(f"sqlite:{file}", X=samples, Y=values, formats=formats)
+        np.testing.assert_allclose(np.asarray(result.Z), x @ y, rtol=1e-12)
+    with pytest.raises(er.ProgramError, match="a hole.*sparse:table:NAME"):
+        er.program(PRODUCT).run_in_database(f"sqlite:{file}", X=samples, Y=values.removeprefix("sparse:"))
+
+
+def test_formats_are_explained_without_a_run() -> None:
+    program = er.program(PRODUCT, dims={"i": 2000, "j": 3000, "k": 50})
+    text = program.explain_sql(formats="X=row-strip-100")
+    for word in ("formats of least cost", "X[i,j]", "row-strip-100", "as --formats says", "compute"):
+        assert word in text
+    explained = json.loads(program.explain_sql("postgres", formats="X=row-strip-100", json=True))
+    assert [tensor["name"] for tensor in explained["tensors"]] == ["X", "Y", "Z"]
+    assert explained["tensors"][0]["format"] == "row-strip-100"
+    for formats in ("element", "X=rows"):
+        with pytest.raises(er.ProgramError, match=formats[2:]):
+            program.explain_sql(formats=formats)
+    with pytest.raises(er.ProgramError, match="postgres"):
+        program.explain_sql("oracle")
+    with pytest.raises(er.ProgramError, match="extent"):
+        er.program(PRODUCT).explain_sql()
+
+
 def test_states_go_on_in_the_database(shop: Shop) -> None:
     file, x = shop
     y = np.sign(x[:, 0])
@@ -88,6 +119,7 @@ def test_states_go_on_in_the_database(shop: Shop) -> None:
     [
         ({"X": "query:SELECT a, b, nullif(c, c), d FROM samples", "Y": np.eye(4)}, {}, ["NULL", "column=2"]),
         ({"X": "samples", "Y": np.eye(4)}, {}, ["X is given as 'samples'", "table:NAME"]),
+        ({"X": "sparse:samples", "Y": np.eye(4)}, {}, ["sparse:table:NAME"]),
         ({"X": "table:nowhere", "Y": np.eye(4)}, {}, ["no table 'nowhere'"]),
         ({"X": "table:sam\0ples", "Y": np.eye(4)}, {}, ["no table", "sam", "ples"]),
         ({"X": "query:SELECT a, b, c, d FROM \0samples", "Y": np.eye(4)}, {}, ["NUL byte"]),

@@ -7,6 +7,7 @@
 #include "api/tensor_data.h"
 #include "engine/calibrate_database.h"
 #include "engine/database_run.h"
+#include "engine/database_weights.h"
 #include "engine/report/formats_report.h"
 #include "engine/sql_script.h"
 
@@ -25,6 +26,17 @@ DatabaseSource source_of(const std::string& name, const DatabaseInput& input) {
 }
 
 }  // namespace
+
+DatabaseAnalysis explain_sql(const Program& program, const SqlOptions& options) {
+  return at_border([&] {
+    const FormatWeights weights = weights_for_scripts(sql::dialect_named(options.dialect));
+    const Formats formats = options.formats ? parse_formats(*options.formats) : Formats{};
+    if (formats.is_element) throw UserError("what is explained is chunks; with the formats 'element' there are none");
+    const Compiled compiled = compiled_for(ProgramAccess::given(program), {});
+    const ChosenFormats chosen = choose_formats(compiled.graph, formats, weights);
+    return DatabaseAnalysis{formats_text(compiled, chosen), formats_json(compiled, chosen)};
+  });
+}
 
 std::string to_sql(const Program& program, const SqlOptions& options) {
   return at_border([&] {

@@ -134,7 +134,7 @@ void check_binding(CheckState& state, const build::InputDecl& input, const Bound
     if (!label.extent) {
       label.extent = extent;
       label.source = fmt::format("{} ({})", text, bound.origin);
-    } else if (*label.extent != extent) {
+    } else if (bound.is_least ? *label.extent < extent : *label.extent != extent) {
       state.error(fmt::format("label '{}' has extent {} in {} but {} in {} ({})", input.labels[d].text, *label.extent,
                               label.source, extent, text, bound.origin),
                   {input.labels[d].span, label.where},
@@ -143,17 +143,41 @@ void check_binding(CheckState& state, const build::InputDecl& input, const Bound
   }
 }
 
+/// What nothing else gives an extent has the largest of the least ones.
+void learn_least_extents(CheckState& state, const std::vector<std::pair<const build::InputDecl*, BoundInput>>& sparse) {
+  std::map<std::string, DeclaredLabel> learnt;
+  for (const auto& [input, bound] : sparse) {
+    for (std::size_t d = 0; d < std::min(input->labels.size(), bound.shape.size()); ++d) {
+      const std::string& name = input->labels[d].text;
+      if (state.labels[name].extent) continue;
+      DeclaredLabel& label = learnt.try_emplace(name, state.labels[name]).first->second;
+      if (label.extent.value_or(-1) >= bound.shape[d].value()) continue;
+      label.extent = bound.shape[d].value();
+      label.source = fmt::format("{} ({})", declaration_text(*input), bound.origin);
+    }
+  }
+  for (auto& [name, label] : learnt) state.labels[name] = label;
+}
+
 void check_inputs_bound(CheckState& state, const build::Program& program) {
   std::vector<std::string> names;
+  std::vector<std::pair<const build::InputDecl*, BoundInput>> sparse;
   for (const build::Statement& statement : program.statements) {
     const auto* inputs = std::get_if<build::Inputs>(&statement.what);
     if (inputs == nullptr) continue;
     for (const build::InputDecl& input : inputs->inputs) {
       names.push_back(input.name.text);
       const auto bound = state.environment.inputs.find(input.name.text);
-      if (bound != state.environment.inputs.end()) check_binding(state, input, bound->second);
+      if (bound == state.environment.inputs.end()) continue;
+      if (bound->second.is_least) {
+        sparse.emplace_back(&input, bound->second);
+      } else {
+        check_binding(state, input, bound->second);
+      }
     }
   }
+  learn_least_extents(state, sparse);
+  for (const auto& [input, bound] : sparse) check_binding(state, *input, bound);
   for (const auto& [name, bound] : state.environment.inputs) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string near = did_you_mean(name, names);

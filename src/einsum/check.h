@@ -19,6 +19,7 @@ struct BoundInput {
   std::string stored_type;         ///< as people write it, for messages: "f64", "u8"
   std::vector<DType> readable_as;  ///< the dtypes it can be read as without loss
   std::string origin;              ///< where it comes from: a file name
+  bool is_least = false;           ///< `shape` is the least that its extents are: the data may leave zeros out
 };
 
 /// What a program is checked against besides its own text.

@@ -75,7 +75,7 @@ void check_state(const Vertex& state, const BoundInput& type) {
 
 }  // namespace
 
-bool is_in_database(const std::string& source) { return source.starts_with("table:") || source.starts_with("query:"); }
+bool is_in_database(const std::string& source) { return sql::typed_source(source).has_value(); }
 
 void check_request(const DatabaseRequest& request) {
   sql::check_database_url(request.database);
@@ -133,7 +133,7 @@ void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& req
 BoundInput DatabaseProgram::type_of(const std::string& name, const sql::UserTable& table, std::size_t rank) {
   if (table.layout != sql::Layout::chunks)
     return {sql::extents_of(*database_, table, rank), "numbers",
-            std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title};
+            std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title, table.is_sparse};
   if (formats_.is_element)
     throw UserError(fmt::format("{} holds chunks, which --formats element has not; leave that out", table.title));
   const sql::Transaction reading(*database_);

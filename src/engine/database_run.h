@@ -24,10 +24,10 @@ struct OutsideTensor {
   std::function<Tensor(DType)> read;
 };
 
-/// "table:NAME" or "query:SELECT ..." of the database, or a tensor from outside.
+/// What sql::typed_source takes, or a tensor from outside.
 using DatabaseSource = std::variant<std::string, OutsideTensor>;
 
-/// Whether it is one of the first two.
+/// Whether it is typed_source's. Throws as that does.
 bool is_in_database(const std::string& source);
 
 /// What a run in a database is asked for.

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <limits>
 
 #include "base/error.h"
+#include "sql/array_bytes.h"
 #include "sql/gather.h"
 
 namespace einrel::sql {
@@ -13,26 +15,26 @@ namespace {
 /// Gathers the whole tensor, as one chunk.
 class WholeTensor {
  public:
-  WholeTensor(DType dtype, std::string title, const Shape& bound)
-      : title_(title),
-        empty_(element_count(bound) == 0 ? Tensor(dtype, bound) : Tensor()),
-        is_empty_(element_count(bound) == 0),
-        gatherer_({dtype, std::move(title), bound, std::vector<DimensionCut>(bound.size(), {1, 1})}) {}
+  WholeTensor(DType dtype, const std::string& title, const Shape& bound, Absent absent)
+      : gathered_{dtype, title, bound, std::vector<DimensionCut>(bound.size(), {1, 1}), absent}, gatherer_(gathered_) {}
 
   void add(const std::vector<Cell>& cells, const std::vector<std::string>& columns) {
     has_rows_ = true;
     gatherer_.add(cells, columns);
   }
   Tensor finish() const {
-    if (is_empty_) return empty_;
-    if (!has_rows_) throw UserError(fmt::format("{} has no rows; every element needs one", title_));
-    return gatherer_.finish();
+    if (has_rows_) return gatherer_.finish();
+    const bool is_empty = element_count(gathered_.bound) == 0;
+    if (!is_empty && gathered_.absent != Absent::zeros)
+      throw UserError(fmt::format("{} has no rows{}", gathered_.table, refusal_of(gathered_.absent)));
+    check_chunk_bytes(gathered_.dtype, gathered_.bound);
+    Tensor zeros(gathered_.dtype, gathered_.bound);
+    if (!is_empty) std::memset(zeros.mutable_data(), 0, static_cast<std::size_t>(zeros.byte_count()));
+    return zeros;
   }
 
  private:
-  std::string title_;
-  Tensor empty_;
-  bool is_empty_;
+  Gathered gathered_;
   bool has_rows_ = false;
   ChunkGatherer gatherer_;
 };
@@ -49,7 +51,7 @@ std::string element_table(Dialect dialect, const std::string& table, const std::
 
 Tensor read_elements(Database& database, const UserTable& table, DType dtype, const Shape& bound) {
   const std::size_t rank = bound.size();
-  WholeTensor whole(dtype, table.title, bound);
+  WholeTensor whole(dtype, table.title, bound, absent_in(table));
   std::vector<std::string> columns = key_names(table, rank);
   columns.emplace_back();
   database.read_rows(elements_query(table, rank), [&](const std::vector<Cell>& cells) {
@@ -65,7 +67,7 @@ Tensor read_result(Database& database, const std::string& table, const std::vect
                    const Vertex& vertex) {
   std::string names;
   for (const std::string& key : keys) names += quoted(key) + ", ";
-  WholeTensor whole(vertex.dtype, fmt::format("the result {}", vertex.name), vertex.bound);
+  WholeTensor whole(vertex.dtype, fmt::format("the result {}", vertex.name), vertex.bound, Absent::refused);
   std::vector<std::string> columns = keys;
   columns.emplace_back("value");
   std::vector<Cell> row;

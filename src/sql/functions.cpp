@@ -89,6 +89,11 @@ Gathered gathered_of(Values values, std::size_t& used) {
   return gathered;
 }
 
+/// What einrel_gather and einrel_whole take last, if they are given it.
+Absent absent_of(Values values, std::size_t used) {
+  return values.size() > used ? absent_named(text_of(values[used], "what absent elements are")) : Absent::refused;
+}
+
 // Numbers and arrays one after the other, each array behind its size.
 
 void put(std::vector<std::byte>& bytes, std::int64_t number) {
@@ -208,6 +213,7 @@ void Gather::add(Values values, FunctionState&) {
   if (!gatherer_) {
     Gathered gathered = gathered_of(values, used_);
     rank_ = gathered.bound.size();
+    gathered.absent = absent_of(values, used_ + 2 * (rank_ + 1));
     gatherer_.emplace(std::move(gathered));
   }
   want(used_ + 2 * (rank_ + 1), values, "einrel_gather");
@@ -226,6 +232,7 @@ void Whole::add(Values values, FunctionState&) {
   if (!census_) {
     std::vector<std::string> columns;
     for (std::size_t d = 0; d < rank; ++d) columns.push_back(text_of(values[used + 1 + rank + d], "a column's name"));
+    gathered.absent = absent_of(values, used + 1 + 2 * rank);
     census_.emplace(std::move(gathered), std::move(columns));
   }
   if (integer_of(values[used], "whether there is a chunk") == 0) return;

@@ -21,9 +21,9 @@
 ///     einrel_tile(array, dimension, size, number)       a tile
 ///     einrel_box(array, begin, extent, ...)             the box there; a pair for each dimension
 ///     einrel_extent(array, dimension)
-///     einrel_gather(dtype, table, rank, extent, parts, ..., key..., value, column...)
+///     einrel_gather(dtype, table, rank, extent, parts, ..., key..., value, column...[, absent])
 ///                                                       aggregate: the chunk of a user's elements (gather.h)
-///     einrel_whole(dtype, table, rank, extent, parts, ..., is there, k0, k1, ..., column...)
+///     einrel_whole(dtype, table, rank, extent, parts, ..., is there, k0, k1, ..., column...[, absent])
 ///                                                       aggregate: fails where a chunk is missing; NULL
 ///     einrel_fold(kernel, array, key...)                aggregate: from the smallest key on
 ///     einrel_concat(dimension, key, array)              aggregate: arrays behind each other, by key

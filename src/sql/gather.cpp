@@ -66,6 +66,29 @@ std::string key_text(const std::vector<std::string>& columns, const std::vector<
   return parts.empty() ? "its one place" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
+const char* name_of(Absent absent) {
+  switch (absent) {
+    case Absent::refused: return "refused";
+    case Absent::may_be_zeros: return "may be zeros";
+    case Absent::zeros: return "are zeros";
+  }
+  throw Bug("absent elements outside their enumeration");
+}
+
+Absent absent_named(std::string_view name) {
+  for (const Absent absent : {Absent::refused, Absent::may_be_zeros, Absent::zeros}) {
+    if (name == name_of(absent)) return absent;
+  }
+  throw UserError(fmt::format("absent elements cannot be '{}'", printable(name)));
+}
+
+std::string refusal_of(Absent absent) {
+  return absent == Absent::may_be_zeros
+             ? "; every element needs one, but where absent elements are zeros, write sparse:table:NAME or "
+               "'sparse:query:SELECT ...'"
+             : "; every element needs one";
+}
+
 ChunkGatherer::ChunkGatherer(Gathered gathered) : gathered_(std::move(gathered)) {
   for (std::size_t d = 0; d < gathered_.bound.size(); ++d) check_cut(gathered_.bound[d], gathered_.cuts[d]);
 }
@@ -79,6 +102,8 @@ void ChunkGatherer::begin(const std::vector<std::int64_t>& at) {
   }
   check_chunk_bytes(gathered_.dtype, shape);
   chunk_ = Tensor(gathered_.dtype, std::move(shape));
+  if (gathered_.absent == Absent::zeros)
+    std::memset(chunk_.mutable_data(), 0, static_cast<std::size_t>(chunk_.byte_count()));
   seen_.assign(static_cast<std::size_t>(chunk_.count()), false);
 }
 
@@ -131,23 +156,24 @@ void ChunkGatherer::add(const std::vector<Cell>& cells, const std::vector<std::s
 
 namespace {
 
-[[noreturn]] void refuse_hole(const std::string& table, const std::vector<std::string>& columns,
+[[noreturn]] void refuse_hole(const Gathered& gathered, const std::vector<std::string>& columns,
                               const std::vector<std::int64_t>& at) {
-  throw UserError(fmt::format("{} has no row for {}: a hole; every element needs one", table, key_text(columns, at)));
+  throw UserError(fmt::format("{} has no row for {}: a hole{}", gathered.table, key_text(columns, at),
+                              refusal_of(gathered.absent)));
 }
 
 }  // namespace
 
 Tensor ChunkGatherer::finish() const {
   const auto hole = std::find(seen_.begin(), seen_.end(), false);
-  if (hole == seen_.end()) return chunk_;
+  if (hole == seen_.end() || gathered_.absent == Absent::zeros) return chunk_;
   std::int64_t rest = hole - seen_.begin();
   std::vector<std::int64_t> at(begin_.size());
   for (std::size_t d = at.size(); d-- > 0;) {
     at[d] = begin_[d] + rest % chunk_.shape()[d].value();
     rest /= chunk_.shape()[d].value();
   }
-  refuse_hole(gathered_.table, columns_, at);
+  refuse_hole(gathered_, columns_, at);
 }
 
 ChunkCensus::ChunkCensus(Gathered gathered, std::vector<std::string> columns)
@@ -168,7 +194,7 @@ void ChunkCensus::finish() const {
   const Key& key = type_.chunks[static_cast<std::size_t>(hole - seen_.begin())].key;
   std::vector<std::int64_t> at;
   for (std::size_t d = 0; d < key.size(); ++d) at.push_back(chunk_begin(gathered_.bound[d], gathered_.cuts[d], key[d]));
-  refuse_hole(gathered_.table, columns_, at);
+  refuse_hole(gathered_, columns_, at);
 }
 
 }  // namespace einrel::sql

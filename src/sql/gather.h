@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -21,12 +22,22 @@ struct Blob {
 };
 using Cell = std::variant<Null, std::int64_t, double, Other, Blob>;
 
+/// What it means that a table has no row for an element: a mistake; the same, of which a message says that `sparse:`
+/// allows it; zero. Scripts say none of the first, "may be zeros" and "are zeros" of the others.
+enum class Absent { refused, may_be_zeros, zeros };
+const char* name_of(Absent absent);
+/// Throws UserError for any other name.
+Absent absent_named(std::string_view name);
+/// "; every element needs one", and the remedy, if there is one.
+std::string refusal_of(Absent absent);
+
 /// A tensor that is gathered from a table of its elements.
 struct Gathered {
   DType dtype = DType::f32;
   std::string table;  ///< as messages call it: "table 'T'"
   Shape bound;
   std::vector<DimensionCut> cuts;
+  Absent absent = Absent::refused;
 };
 
 /// One chunk, gathered element by element in any order. What cannot be an element is refused with a UserError that
@@ -38,7 +49,7 @@ class ChunkGatherer {
   /// All calls of one gatherer are of elements of one chunk. `columns` are the names of the key columns, then that of
   /// the value; `cells` what they hold.
   void add(const std::vector<Cell>& cells, const std::vector<std::string>& columns);
-  /// Throws for an element that is missing.
+  /// Throws for an element that is missing, unless such are zeros.
   Tensor finish() const;
 
  private:

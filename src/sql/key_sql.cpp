@@ -94,6 +94,14 @@ std::string chunk_of(Extent extent, const DimensionCut& cut, const std::string& 
                      large, more, small);
 }
 
+std::string extent_of_chunk(Extent extent, const DimensionCut& cut, const std::string& part) {
+  const std::int64_t large = chunk_extent(extent, cut, 0).value();
+  const std::int64_t small = chunk_extent(extent, cut, cut.parts - 1).value();
+  if (large == small) return fmt::format("{}", large);
+  return fmt::format("CASE WHEN {} < {} THEN {} ELSE {} END", part, extent.value() / cut.unit % cut.parts, large,
+                     small);
+}
+
 std::vector<std::string> chunk_begins(const RelationType& type, const std::vector<std::string>& columns,
                                       Dialect dialect) {
   std::vector<std::string> begins;

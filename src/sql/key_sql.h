@@ -16,6 +16,9 @@ std::string condition_sql(const KeyExpr& expr, const std::vector<std::string>& c
 /// The chunk that element `element` (SQL) of a dimension lies in, if it lies in one; the inverse of chunk_begin.
 std::string chunk_of(Extent extent, const DimensionCut& cut, const std::string& element);
 
+/// The extent of chunk `part` (SQL) of a dimension.
+std::string extent_of_chunk(Extent extent, const DimensionCut& cut, const std::string& part);
+
 /// Per dimension of a stored tensor, one key position for each, the first element of chunk k0, k1, ... (as `columns`).
 std::vector<std::string> chunk_begins(const RelationType& type, const std::vector<std::string>& columns,
                                       Dialect dialect);

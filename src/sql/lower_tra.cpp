@@ -112,8 +112,7 @@ class QueryOf {
     std::string boxes;
     std::vector<std::string> places;
     std::string joins;
-    bool is_cut = false;
-    bool is_put_together = false;
+    const auto [is_cut, is_put_together] = change_of_cuts(bound, op.from, op.to);
     for (std::size_t d = 0; d < bound.size(); ++d) {
       const bool changes = op.from[d] != op.to[d] && bound[d] != Extent(0);
       keys.push_back(changes ? fmt::format("p{}.new", d) : fmt::format("x.k{}", d));
@@ -122,9 +121,6 @@ class QueryOf {
           changes ? fmt::format(", p{0}.begin, p{0}.extent", d) : fmt::format(", 0, einrel_extent(x.chunk, {})", d);
       if (!changes) continue;
       joins += fmt::format(" JOIN ({}) AS p{} ON x.k{} = p{}.old", pieces(bound[d], op.from[d], op.to[d]), d, d, d);
-      const std::int64_t count = count_of_pieces(bound[d], op.from[d], op.to[d]);
-      is_cut = is_cut || count != op.from[d].parts;
-      is_put_together = is_put_together || count != op.to[d].parts;
     }
     const std::string piece = is_cut ? fmt::format("einrel_box(x.chunk{})", boxes) : "x.chunk";
     if (!is_put_together)

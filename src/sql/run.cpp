@@ -17,9 +17,6 @@
 namespace einrel::sql {
 namespace {
 
-constexpr std::string_view table_prefix = "table:";
-constexpr std::string_view query_prefix = "query:";
-
 /// A tensor in chunks, from step to step.
 struct KeptTable {
   std::string name;  ///< not quoted; of a temporary table
@@ -294,6 +291,27 @@ std::vector<Column> columns_of_table(Database& database, const std::string& name
   }
 }
 
+UserTable open_query(Database& database, const std::string& query, const std::vector<std::string>& labels) {
+  if (query.find('\0') != std::string::npos)
+    throw UserError(fmt::format("the query '{}' has a NUL byte, which no database takes", printable(query, 60)));
+  const std::vector<Column> columns = database.columns_of(query, Author::user);
+  std::string body = query.substr(0, query.find_last_not_of(" \t\r\n;") + 1);
+  const std::string source = "(" + body + "\n) AS given";
+  database.columns_of("SELECT * FROM " + source, Author::user);  // refuses what is no part of a query: PRAGMA, EXPLAIN
+  return read_columns(source, fmt::format("the query '{}'", printable(query, 60)), columns, labels, database.dialect());
+}
+
+UserTable open_named_table(Database& database, const std::string& name, const std::vector<std::string>& labels) {
+  const std::optional<std::string> source = database.find_table(name);
+  if (!source) {
+    const std::string near = did_you_mean(name, database.names());
+    throw UserError(
+        fmt::format("{} has no table '{}'{}", database.title(), printable(name), near.empty() ? "" : "; " + near));
+  }
+  return read_columns(*source, fmt::format("table '{}'", printable(name)), columns_of_table(database, name, *source),
+                      labels, database.dialect());
+}
+
 }  // namespace
 
 std::vector<OutputTable> output_places(const DatabaseRun& run, Database& database) {
@@ -311,29 +329,16 @@ std::vector<OutputTable> output_places(const DatabaseRun& run, Database& databas
 }
 
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels) {
-  if (given.starts_with(query_prefix)) {
-    const std::string query = given.substr(query_prefix.size());
-    if (query.find('\0') != std::string::npos)
-      throw UserError(fmt::format("the query '{}' has a NUL byte, which no database takes", printable(query, 60)));
-    const std::vector<Column> columns = database.columns_of(query, Author::user);
-    std::string body = query.substr(0, query.find_last_not_of(" \t\r\n;") + 1);
-    const std::string source = "(" + body + "\n) AS given";
-    database.columns_of("SELECT * FROM " + source,
-                        Author::user);  // refuses what is no part of a query: PRAGMA, EXPLAIN
-    return read_columns(source, fmt::format("the query '{}'", printable(query, 60)), columns, labels,
-                        database.dialect());
-  }
-  if (!given.starts_with(table_prefix))
-    throw UserError(fmt::format("'{}' is neither table:NAME nor query:SELECT ...", printable(given)));
-  const std::string name = given.substr(table_prefix.size());
-  const std::optional<std::string> source = database.find_table(name);
-  if (!source) {
-    const std::string near = did_you_mean(name, database.names());
-    throw UserError(
-        fmt::format("{} has no table '{}'{}", database.title(), printable(name), near.empty() ? "" : "; " + near));
-  }
-  return read_columns(*source, fmt::format("table '{}'", printable(name)), columns_of_table(database, name, *source),
-                      labels, database.dialect());
+  const std::optional<TypedSource> typed = typed_source(given);
+  if (!typed) throw UserError(fmt::format("'{}' is neither table:NAME nor query:SELECT ...", printable(given)));
+  UserTable table =
+      typed->is_query ? open_query(database, typed->text, labels) : open_named_table(database, typed->text, labels);
+  if (typed->is_sparse && table.layout != Layout::elements)
+    throw UserError(fmt::format(
+        "{} has {}, so no elements can be absent; leave out sparse:", table.title,
+        table.layout == Layout::chunks ? "a row for each chunk" : "a row for each index of the first label"));
+  table.is_sparse = typed->is_sparse;
+  return table;
 }
 
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {

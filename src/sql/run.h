@@ -47,8 +47,8 @@ struct DatabaseResults {
 /// Where outputs go, quoted. Throws UserError for a table that is there already.
 std::vector<OutputTable> output_places(const DatabaseRun& run, Database& database);
 
-/// "table:NAME" or "query:SELECT ..." as columns of a tensor with these labels. Throws UserError when there is no such
-/// table, for a query that does not only read, and where the columns fit no layout.
+/// A typed_source as columns of a tensor with these labels. Throws UserError when there is no such table, for a query
+/// that does not only read, where the columns fit no layout, and for one of another layout that is said to be sparse.
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels);
 
 /// The extents that the data have; not of chunks, see chunks_in.

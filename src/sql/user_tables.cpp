@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -15,6 +16,9 @@ namespace {
 
 constexpr const char* value_name = "value";
 constexpr const char* chunk_name = "chunk";
+constexpr std::string_view sparse_prefix = "sparse:";
+constexpr std::string_view table_prefix = "table:";
+constexpr std::string_view query_prefix = "query:";
 /// SQLite puts no more queries together than these.
 constexpr std::size_t most_row_columns = 500;
 /// Far above most_key_value, and one more is no overflow.
@@ -56,6 +60,36 @@ std::string gathered_text(const UserTable& table, DType dtype, const Shape& boun
   return text;
 }
 
+/// What they take last.
+std::string absent_argument(const UserTable& table) {
+  const Absent absent = absent_in(table);
+  return absent == Absent::refused ? "" : ", " + literal(name_of(absent));
+}
+
+/// "k0, k1"
+std::string key_list(std::size_t rank, const std::string& before) {
+  return fmt::format("{}", fmt::join(column_names(rank, before), ", "));
+}
+
+/// Adds the chunks that a table (quoted) has not, of zeros.
+std::string zero_chunks(DType dtype, const Shape& bound, const std::vector<DimensionCut>& cuts, const std::string& made,
+                        Dialect dialect) {
+  std::string extents;
+  std::vector<std::string> keys;
+  std::vector<std::string> numbers;
+  for (std::size_t d = 0; d < bound.size(); ++d) {
+    extents += ", " + extent_of_chunk(bound[d], cuts[d], fmt::format("absent.k{}", d));
+    keys.push_back(fmt::format("n{0}.i AS k{0}", d));
+    numbers.push_back(fmt::format("({}) AS n{}", numbers_below(dialect, cuts[d].parts), d));
+  }
+  const std::string zeros = fmt::format("einrel_zeros({}{})", literal(name_of(dtype)), extents);
+  if (bound.empty()) return fmt::format("INSERT INTO {0} SELECT {1} WHERE NOT EXISTS (SELECT 1 FROM {0})", made, zeros);
+  return fmt::format(
+      "INSERT INTO {0} SELECT {1}, {2} FROM (\n  SELECT {3} FROM {4} EXCEPT SELECT {5} FROM {0}) AS absent", made,
+      key_list(bound.size(), "absent."), zeros, fmt::join(keys, ", "), fmt::join(numbers, ", "),
+      key_list(bound.size(), ""));
+}
+
 /// The columns of a table of chunks: k0, k1, ..., then `chunk`; nothing where these are others.
 std::optional<std::vector<Column>> columns_of_chunks(const std::vector<Column>& columns) {
   std::vector<Column> found;
@@ -68,6 +102,26 @@ std::optional<std::vector<Column>> columns_of_chunks(const std::vector<Column>& 
 }
 
 }  // namespace
+
+std::optional<TypedSource> typed_source(const std::string& given) {
+  TypedSource source{given.starts_with(sparse_prefix), false, {}};
+  const std::string rest = source.is_sparse ? given.substr(sparse_prefix.size()) : given;
+  source.is_query = rest.starts_with(query_prefix);
+  if (!source.is_query && !rest.starts_with(table_prefix)) {
+    if (!source.is_sparse) return std::nullopt;
+    throw UserError(
+        fmt::format("'{}': sparse: stands before a table or a query; write sparse:table:NAME or 'sparse:query:SELECT "
+                    "...'",
+                    printable(given, 60)));
+  }
+  source.text = rest.substr((source.is_query ? query_prefix : table_prefix).size());
+  return source;
+}
+
+Absent absent_in(const UserTable& table) {
+  if (table.is_sparse) return Absent::zeros;
+  return table.layout == Layout::elements ? Absent::may_be_zeros : Absent::refused;
+}
 
 UserTable read_columns(std::string source, std::string title, const std::vector<Column>& columns,
                        const std::vector<std::string>& labels, Dialect dialect) {
@@ -182,24 +236,19 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
   std::string names;
   for (const std::string& name : key_names(table, rank)) names += ", " + literal(name);
   const std::string query =
-      fmt::format("SELECT {}einrel_gather({}{}, v{}, c) AS chunk\nFROM (\n  {}) AS elements\n{}", keys, gathered, cells,
-                  names, elements_query(table, rank),
+      fmt::format("SELECT {}einrel_gather({}{}, v{}, c{}) AS chunk\nFROM (\n  {}) AS elements\n{}", keys, gathered,
+                  cells, names, absent_argument(table), elements_query(table, rank),
                   groups.empty() ? "HAVING count(*) > 0" : fmt::format("GROUP BY {}", fmt::join(groups, ", ")));
   Script script = store_query(dialect, about, made, rank, query);
-  if (element_count(bound) == 0) {  // one chunk, which no row makes
-    std::string extents;
-    for (const Extent extent : bound) extents += fmt::format(", {}", extent.value());
-    std::string zeros;
-    for (std::size_t d = 0; d < rank; ++d) zeros += "0, ";
-    script.push_back(
-        {"", fmt::format("INSERT INTO {} SELECT {}einrel_zeros({}{})", made, zeros, literal(name_of(dtype)), extents)});
+  if (table.is_sparse || element_count(bound) == 0) {  // without elements there is one chunk, which no row makes
+    const std::vector<DimensionCut> one(rank, {1, 1});
+    script.push_back({"", zero_chunks(dtype, bound, element_count(bound) == 0 ? one : cuts, made, dialect)});
     return script;
   }
   script.push_back(
-      {"",
-       fmt::format("SELECT einrel_whole({}, x.chunk IS NOT NULL{}{}) FROM (SELECT 1) AS one LEFT JOIN {} AS x ON 1 = 1",
-                   gathered, rank == 0 ? "" : fmt::format(", {}", fmt::join(column_names(rank, "x."), ", ")), names,
-                   made)});
+      {"", fmt::format("SELECT einrel_whole({}, x.chunk IS NOT NULL{}{}{}) FROM (SELECT 1) AS one LEFT "
+                       "JOIN {} AS x ON 1 = 1",
+                       gathered, rank == 0 ? "" : ", " + key_list(rank, "x."), names, absent_argument(table), made)});
   return script;
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sql/dialect.h"
+#include "sql/gather.h"
 #include "sql/names.h"
 #include "sql/script.h"
 #include "tra/relation.h"
@@ -23,7 +25,21 @@ struct UserTable {
   std::string title;            ///< for messages: "table 'T'"
   std::vector<Column> columns;  ///< keys in the order of the dimensions, then the value; or those of a row
   Layout layout = Layout::elements;
+  bool is_sparse = false;  ///< of elements: those that are absent are zeros
 };
+
+/// A table or query as people type it.
+struct TypedSource {
+  bool is_sparse = false;
+  bool is_query = false;
+  std::string text;  ///< the name, or the query
+};
+/// "table:NAME" or "query:SELECT ...", also with "sparse:" before it; nothing for what begins otherwise. Throws
+/// UserError where neither follows "sparse:".
+std::optional<TypedSource> typed_source(const std::string& given);
+
+/// What it means that a table has no row for an element.
+Absent absent_in(const UserTable& table);
 
 /// Which columns are keys of a tensor with these labels, which is the value. Throws UserError when the columns fit no
 /// layout.
@@ -47,7 +63,7 @@ std::string elements_query(const UserTable& table, std::size_t rank);
 std::vector<std::string> key_names(const UserTable& table, std::size_t rank);
 
 /// Gathers the elements into a temporary table of chunks, called `made` (quoted), and looks for chunks that are
-/// missing.
+/// missing, or makes them of zeros.
 Script gather_script(const UserTable& table, const std::string& tensor, DType dtype, const Shape& bound,
                      const std::vector<DimensionCut>& cuts, const std::string& made, Dialect dialect);
 

@@ -11,6 +11,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
+#include "tra/repartition.h"
 
 namespace einrel {
 namespace {
@@ -221,6 +222,17 @@ std::string format_text(const TensorFormat& format, const Shape& bound) {
 Format lying_format(TensorFormat format, const Shape& bound) {
   std::string name = format_text(format, bound);
   return {std::move(name), std::nullopt, std::nullopt, std::move(format)};
+}
+
+DirectTransformations direct_transformations(const Format& from) {
+  const Shape bound = make_shape({10'000, 10'000});  // in which no two formats have the same chunks
+  DirectTransformations direct;
+  for (const Format& to : all_formats()) {
+    const CutChange change = change_of_cuts(bound, cuts_in(from, bound), cuts_in(to, bound));
+    if (change.is_cut == change.is_put_together) continue;  // both, or the same format
+    (change.is_cut ? direct.cut : direct.put_together).push_back(to.name);
+  }
+  return direct;
 }
 
 Formats parse_formats(const std::string& given) {

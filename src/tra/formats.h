@@ -58,6 +58,14 @@ std::string format_text(const TensorFormat& format, const Shape& bound);
 /// The format of a tensor that lies in chunks already.
 Format lying_format(TensorFormat format, const Shape& bound);
 
+/// Those of all_formats that others become by one step: chunks are only cut, or only put together. Of a matrix whose
+/// extents all sizes divide.
+struct DirectTransformations {
+  std::vector<std::string> cut;           ///< names of formats whose chunks are parts of those of this one
+  std::vector<std::string> put_together;  ///< whose chunks are made of whole ones of this one
+};
+DirectTransformations direct_transformations(const Format& from);
+
 /// Which format each tensor is to be stored in, as a user says.
 struct Formats {
   std::map<std::string, Format> tensors;

@@ -108,4 +108,16 @@ std::int64_t count_of_pieces(Extent extent, const DimensionCut& from, const Dime
   return from.parts + to.parts - common;
 }
 
+CutChange change_of_cuts(const Shape& bound, const std::vector<DimensionCut>& from,
+                         const std::vector<DimensionCut>& to) {
+  CutChange change;
+  for (std::size_t d = 0; d < bound.size(); ++d) {
+    if (from[d] == to[d] || bound[d] == Extent(0)) continue;
+    const std::int64_t pieces = count_of_pieces(bound[d], from[d], to[d]);
+    change.is_cut = change.is_cut || pieces != from[d].parts;
+    change.is_put_together = change.is_put_together || pieces != to[d].parts;
+  }
+  return change;
+}
+
 }  // namespace einrel

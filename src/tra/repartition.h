@@ -28,4 +28,13 @@ std::vector<std::vector<Piece>> pieces_of(Extent extent, const DimensionCut& fro
 /// How many these are in all; 1 of an extent of 0. O(parts of both).
 std::int64_t count_of_pieces(Extent extent, const DimensionCut& from, const DimensionCut& to);
 
+/// What bringing a tensor to other cuts does to its chunks.
+struct CutChange {
+  bool is_cut = false;           ///< some new chunk is a part of an old one
+  bool is_put_together = false;  ///< some new chunk is made of several pieces
+};
+/// `from` and `to` per dimension. O(parts of both).
+CutChange change_of_cuts(const Shape& bound, const std::vector<DimensionCut>& from,
+                         const std::vector<DimensionCut>& to);
+
 }  // namespace einrel

@@ -46,6 +46,20 @@ TEST_F(InDatabase, OutputsBecomeTablesThatAreInputs) {
   EXPECT_THAT(again.outputs.at("Z").values<float>(), ElementsAre(12 + 2 * 34, 3 * 12 + 4 * 34));
 }
 
+TEST_F(InDatabase, AbsentElementsAreZerosOfWhatIsSparse) {
+  const DatabaseResult made =
+      run_in_database(product_, database(), {{"X", x_}, {"Y", "sparse:query:SELECT 1 AS j, 10 AS value"}});
+  EXPECT_THAT(made.outputs.at("Z").values<float>(), ElementsAre(20, 40));
+}
+
+TEST(ProgramsAsSql, AreExplainedWithoutARun) {
+  const Program product = Program::parse("dims i=20 j=30\ninput X[i,j], Y[j]\nZ[i] = sum[j] X[i,j] * Y[j]\n");
+  const einrel::DatabaseAnalysis explained = einrel::explain_sql(product, {.formats = "X=row-strip-10"});
+  EXPECT_THAT(explained.text, AllOf(HasSubstr("row-strip-10"), HasSubstr("as --formats says")));
+  EXPECT_THAT(explained.json, AllOf(HasSubstr("\"row-strip-10\""), HasSubstr("\"weights\"")));
+  EXPECT_THAT(message_of([&] { einrel::explain_sql(product, {.formats = "element"}); }), HasSubstr("'element'"));
+}
+
 TEST_F(InDatabase, StepsGoOn) {
   const Program doubling = Program::parse("input A[i]\nstate x[i] = A[i]\nnext x[i] = 2 * x[i]\noutput next_x\n");
   const DatabaseResult made =

@@ -106,6 +106,23 @@ class Database(ProgramTest):
         self.assertIn("einrel sql", einrel("explain", self.program, *dims, "--planner", "formats").err)
         self.assertEqual(len([line for line in self.succeed("list", "formats").out.splitlines() if " a chunk is " in line]), 19)
 
+    def test_direct_transformations_are_those_of_one_step(self):
+        n = 10**4
+        sizes = {"single": (n, n), "row": (1, n), "column": (n, 1), "element": (1, 1)}
+        for a in (10, 100, 1000):
+            sizes |= {f"row-strip-{a}": (a, n), f"column-strip-{a}": (n, a)} | {f"tile-{a}-{b}": (a, b) for b in (10, 100, 1000)}
+        inside = {(a, b) for a in sizes for b in sizes if a != b and all(s % t == 0 for s, t in zip(sizes[a], sizes[b]))}
+        found = {"cut": set(), "put together": set()}
+        for line in self.succeed("list", "formats").out.splitlines():
+            if " -> " in line:
+                before, _, rest = line.partition(" -> ")
+                after, _, how = rest.partition(": ")
+                others = set(sizes) - {before.strip()} if after == "all others" else after.split(", ")
+                found[how] |= {(before.strip(), to) for to in others}
+        self.assertEqual(found, {"cut": inside, "put together": {(b, a) for a, b in inside}})
+        for papers in ("single tile-100-100", "row single", "element row", "row-strip-10 row", "column-strip-100 tile-100-100"):
+            self.assertIn(tuple(papers.split()), found["cut"] | found["put together"])
+
     def settings(self, text):
         """The environment of a user whose databases.json holds this."""
         os.makedirs(self.path("settings/einrel"), exist_ok=True)
@@ -300,7 +317,7 @@ class Database(ProgramTest):
                 ("UPDATE X SET value = NULL WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "NULL", "i=4, j=5")),
                 ("UPDATE X SET value = '1.5x' WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "1.5x", "i=4, j=5")),
                 ("UPDATE X SET value = x'00' WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "1 bytes", "i=4, j=5")),
-                ("DELETE FROM X WHERE i = 7 AND j = 8", ("table 'X'", "hole", "i=7, j=8")),
+                ("DELETE FROM X WHERE i = 7 AND j = 8", ("table 'X'", "hole", "i=7, j=8", "sparse:table:NAME")),
                 ("DELETE FROM X WHERE i < 10", ("table 'X'", "hole", "i=9, j=0")),
                 ("UPDATE X SET i = -1 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "-1")),
                 ("UPDATE X SET i = 1.5 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "1.5")),

@@ -119,6 +119,24 @@ class PostgresTest(ProgramTest):
         finally:
             SERVER.sql("ALTER ROLE einrel RESET extra_float_digits")
 
+    def test_absent_elements_are_zeros_of_what_is_sparse(self):
+        SERVER.sql('DELETE FROM "X" WHERE (i + j) % 5 > 0 OR i >= 20')
+        x = self.x * ((np.add.outer(np.arange(25), np.arange(13)) % 5 == 0) & (np.arange(25) < 20)[:, None])
+        self.refused(("table 'X'", "hole", "sparse:table:NAME"))
+        for number, formats in enumerate(("", "X=tile-10-4", "X=row", "element")):
+            with self.subTest(formats=formats):
+                arguments = ("--dim", "i=25", "--out", f"Z=table:Z{number}") + (("--formats", formats) if formats else ())
+                result = self.run_product(*arguments, x="sparse:table:X")
+                self.assertEqual(result.code, 0, result)
+                np.testing.assert_allclose(self.table(f'"Z{number}"', (25, 7)), x @ self.y, rtol=1e-12)
+        for query, words in (('SELECT i, j, value FROM "X" UNION ALL SELECT 0, 5, 1', ("two rows", "i=0, j=5")),
+                             ('SELECT i, j, nullif(j, 5) AS value FROM "X"', ("NULL", "j=5")),
+                             ('SELECT i - 1 AS i, j, value FROM "X"', ("'i'", "-1")),
+                             ('SELECT 1 AS a, 2 AS b', ("leave out sparse:",))):
+            with self.subTest(query=query):
+                for formats in ("X=tile-10-4", "element"):
+                    self.refused(words, "--formats", formats, x="sparse:query:" + query)
+
     def test_every_type_of_number_is_read_and_written(self):
         program = self.text_file("types.ein", "input A[i] : f64\ninput B[i] : i64\ninput C[i] : bool\ninput D[i] : i32\n"
                                  "P[i] = 2 * A[i]\nQ[i] = B[i] + 1\nR[i] = C[i]\nS[i] = D[i]\nT[i] = f32(A[i])\n")

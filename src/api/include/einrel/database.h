@@ -26,7 +26,18 @@ struct SqlOptions {
 /// cannot say (docs/sql.md).
 std::string to_sql(const Program& program, const SqlOptions& options = {});
 
-/// An input of a run in a database: a tensor that is brought, or "table:NAME" or "query:SELECT ..." there.
+/// The formats of a program in a database, and what they cost.
+struct DatabaseAnalysis {
+  std::string text;  ///< as `einrel sql --explain` prints it, or `einrel run --database ... --analyze`
+  std::string json;  ///< the same with --json
+};
+
+/// Which formats are chosen, and what they are predicted to cost, without a run. Throws UserError while extents are
+/// open, and for the formats "element", which are no chunks.
+DatabaseAnalysis explain_sql(const Program& program, const SqlOptions& options = {});
+
+/// An input of a run in a database: a tensor that is brought, or "table:NAME" or "query:SELECT ..." there. Behind
+/// "sparse:", a table or query has a row for each element that is not zero.
 using DatabaseInput = std::variant<Tensor, std::string>;
 
 /// How to run in a database.
@@ -41,17 +52,11 @@ struct DatabaseOptions {
   std::stop_token stop = {};
 };
 
-/// The formats of a run, what they were predicted to cost, and what the database took.
-struct DatabaseAnalysis {
-  std::string text;  ///< as `einrel run --database ... --analyze` prints it
-  std::string json;  ///< the same with --json
-};
-
 /// What a run in a database gives.
 struct DatabaseResult {
   std::map<std::string, Tensor> outputs;          ///< those that became no tables, by name
   std::int64_t steps = 1;                         ///< that were done
-  std::optional<DatabaseAnalysis> analysis = {};  ///< with DatabaseOptions::analyze
+  std::optional<DatabaseAnalysis> analysis = {};  ///< with DatabaseOptions::analyze; beside it what the database took
 };
 
 /// Runs a program where data are, in one transaction: when it fails, the database is as before. `database` is

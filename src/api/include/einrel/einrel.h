@@ -22,7 +22,7 @@
 /// - Expression, Variable, Label (expression.h): programs written as C++ expressions
 /// - Ranks (ranks.h): processes that mpirun started together; planners, calibrate (planning.h)
 /// - train (train.h): a program with state, trained on samples
-/// - run_in_database, to_sql, calibrate_database (database.h): a program that runs where data are, or as SQL
+/// - run_in_database, to_sql, explain_sql, calibrate_database (database.h): a program where data are, or as SQL
 /// - UserError, RunError, Bug (error.h): what is thrown
 ///
 /// How to install and link it, and more of it in one piece: docs/cpp.md of the source.
@@ -94,6 +94,7 @@ using api::DatabaseAnalysis;
 using api::DatabaseInput;
 using api::DatabaseOptions;
 using api::DatabaseResult;
+using api::explain_sql;
 using api::run_in_database;
 using api::SqlOptions;
 using api::to_sql;
