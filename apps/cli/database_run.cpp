@@ -122,6 +122,16 @@ DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const Source
 
 }  // namespace
 
+void refuse_tables(const std::string& option, const std::vector<std::string>& given) {
+  for (const std::string& each : given) {
+    const std::string place = each.substr(each.find('=') + 1);  // all of it, where there is none
+    if (is_in_database(place) || place.starts_with(chunks_prefix))
+      throw UserError(fmt::format("{} {} is in a database; say in which: --database sqlite:FILE or --database "
+                                  "postgresql://HOST/DATABASE",
+                                  option, printable(each)));
+  }
+}
+
 void check_database_options(const DatabaseArguments& arguments) {
   if (is_tra(arguments.program)) throw UserError("--database runs .ein programs");
   parse_dims(arguments.dims);

@@ -20,6 +20,9 @@ struct DatabaseArguments {
   bool json = false;
 };
 
+/// Throws UserError where an option of a run without a database names a table.
+void refuse_tables(const std::string& option, const std::vector<std::string>& given);
+
 /// Throws UserError for what is wrong whatever the database holds.
 void check_database_options(const DatabaseArguments& arguments);
 

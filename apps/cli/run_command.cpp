@@ -174,6 +174,8 @@ void add_run_command(CLI::App& app) {
     if (arguments->database) return run_by_database(*arguments, *command);
     if (!arguments->formats.empty())
       throw UserError("--formats is for a run in a database; add --database sqlite:FILE");
+    refuse_tables("--in", arguments->inputs);
+    refuse_tables("--out", arguments->outputs);
     execute(arguments->execution, {.check_options = [&] { check_options(*arguments); },
                                    .source = [&](const Job& job) { return program_of_job(arguments->program, job); },
                                    .prepare = [&](const SourceText& source) { return prepare(*arguments, source); }});

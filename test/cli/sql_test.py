@@ -354,6 +354,11 @@ class Database(ProgramTest):
         self.refused(("no format 'tile-0'",), "--formats", "X=tile-0")
         self.refused(("no tensor 'Q'",), "--formats", "Q=row")
         self.refused(("--sites",), "--sites", "2")
+        for option, place in (("--in", "X=table:X"), ("--in", "X=query:SELECT 1"), ("--in", "X=sparse:table:X"), ("--in", "table:X"),
+                              ("--out", "Z=table:Z"), ("--out", "Z=chunks:Z")):
+            nowhere = einrel("run", self.program, option, place)
+            self.assertEqual(nowhere.code, 1, nowhere)
+            self.assertIn(f"{option} {place} is in a database; say in which: --database", nowhere.err)
         gone = einrel("run", self.program, "--database", "sqlite:" + self.path("gone.db"))
         self.assertEqual((gone.code, os.path.exists(self.path("gone.db"))), (1, False), gone)
         self.assertIn("sqlite3 FILE VACUUM", gone.err)
