@@ -126,9 +126,10 @@ void refuse_tables(const std::string& option, const std::vector<std::string>& gi
   for (const std::string& each : given) {
     const std::string place = each.substr(each.find('=') + 1);  // all of it, where there is none
     if (is_in_database(place) || place.starts_with(chunks_prefix))
-      throw UserError(fmt::format("{} {} is in a database; say in which: --database sqlite:FILE or --database "
-                                  "postgresql://HOST/DATABASE",
-                                  option, printable(each)));
+      throw UserError(
+          fmt::format("{} {} is in a database; say in which: --database sqlite:FILE or --database "
+                      "postgresql://HOST/DATABASE",
+                      option, printable(each)));
   }
 }
 

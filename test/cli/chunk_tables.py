@@ -148,6 +148,14 @@ class ChunkTables:
             np.testing.assert_array_equal(np.load(self.path("a.npy")), x.reshape(7, 6))
             np.testing.assert_array_equal(np.load(self.path("b.npy")), (x.reshape(7, 6) + 1).T.reshape(-1))
 
+    def test_a_view_is_kept_in_one_chunk(self):
+        self.store("whole", np.arange(6.0), (3,))
+        text = "dims h=2 d=3\ninput X[f] : f64\nV[h,d] = view X[(h d)]\n"
+        result = self.run_there(text, "--in", "X=table:whole", "--out", "V=chunks:inrows", "--formats", "V=row")
+        self.assertEqual(result.code, 1, result)
+        self.assertIn("--formats V=row: V is a view, which becomes a table of one chunk", result.err)
+        self.done(text, "--in", "X=table:whole", "--out", "V=chunks:inone", "--formats", "V=single")
+
     def test_queries_take_some_of_the_chunks(self):
         x = np.random.default_rng(9).standard_normal((12, 8))
         np.save(self.path("y.npy"), np.eye(8))
