@@ -1,6 +1,7 @@
 #include "engine/choose_plan.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -150,6 +151,13 @@ ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& 
   return {{std::move(fine.tasks), limit, true, false, fine.threads}, request.plan, std::move(fine.plan)};
 }
 
+/// From here on the C library gives large blocks back when they are freed. It would keep what planning and running
+/// free, in pieces, beside what they count.
+void give_back_at_once() {
+  constexpr int least_bytes = 1 << 16;
+  mallopt(M_MMAP_THRESHOLD, least_bytes);
+}
+
 }  // namespace
 
 bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
@@ -158,6 +166,7 @@ bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t th
 }
 
 ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
+  if (request.plan.memory) give_back_at_once();
   const bool is_given = request.given.has_value();
   const auto start = std::chrono::steady_clock::now();
   ChosenPlan chosen = job.is_started ? for_rank(compiled, std::move(request), source, job)
@@ -168,6 +177,7 @@ ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const Sourc
 }
 
 ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limits, const Job& job) {
+  if (limits.memory) give_back_at_once();
   ChosenAlgebra chosen{{tasks_of(plan, job), limits.memory, false, false, limits.threads}, facts_of(plan), {}};
   for (const IaId id : nodes_of(plan.ia.store, plan.ia.plan)) chosen.bytes.push_back(bytes_of(plan.ia.store, id));
   if (!limits.memory) return chosen;

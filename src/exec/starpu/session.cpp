@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <mpi.h>
 #include <starpu.h>
 #include <starpu_expert.h>
@@ -231,11 +230,6 @@ StarpuSession::StarpuSession(const SessionOptions& options, const Job& job)
     check_threads(options.threads + of_starpu);
     folder.emplace();
   });
-  if (options.memory) {
-    // The C library would keep what was freed, in pieces, beside what StarPU counts.
-    constexpr int returned_at_once = 1 << 16;
-    mallopt(M_MMAP_THRESHOLD, returned_at_once);
-  }
   const SessionEnvironment while_starting({{"STARPU_PERF_MODEL_DIR", folder->path()}});
   starpu_malloc_set_hooks(allocate_chunk, free_chunk);
   starpu_conf conf;
