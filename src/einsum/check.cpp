@@ -143,6 +143,9 @@ void check_binding(CheckState& state, const build::InputDecl& input, const Bound
   }
 }
 
+/// A larger extent has to be said: otherwise one wrong key would fill memory or the disk.
+constexpr std::int64_t most_learnt_extent = 10'000'000;
+
 /// What nothing else gives an extent has the largest of the least ones.
 void learn_least_extents(CheckState& state, const std::vector<std::pair<const build::InputDecl*, BoundInput>>& sparse) {
   std::map<std::string, DeclaredLabel> learnt;
@@ -154,6 +157,11 @@ void learn_least_extents(CheckState& state, const std::vector<std::pair<const bu
       if (label.extent.value_or(-1) >= bound.shape[d].value()) continue;
       label.extent = bound.shape[d].value();
       label.source = fmt::format("{} ({})", declaration_text(*input), bound.origin);
+      if (*label.extent > most_learnt_extent)
+        state.error(fmt::format("label '{}' would have extent {}, which nothing but a key of {} says", name,
+                                *label.extent, label.source),
+                    {input->labels[d].span},
+                    fmt::format("mend that key, or say the extent in the program or with --dim {}=N", name));
     }
   }
   for (auto& [name, label] : learnt) state.labels[name] = label;

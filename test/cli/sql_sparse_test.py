@@ -116,6 +116,9 @@ class Sparse(ProgramTest):
         self.refused(("label 'j'", "12", "13", "table 'Y'"), "sparse:query:SELECT d0, d1 + 2 AS d1, value FROM X",
                      "--dim", "j=12", y="table:Y")
         self.refused(("label 'i'", "has extent 20", "21", "table 'X'"), "sparse:table:X", "--dim", "i=20")
+        stray = "sparse:query:SELECT * FROM X UNION ALL SELECT 999999999, 0, 1.5"
+        self.refused(("label 'i' would have extent 1000000000", "SELECT * FROM X", "--dim i=N"), stray)
+        self.refused(("label 'i'", "has extent 25", "1000000000"), stray, "--dim", "i=25")
         self.refused(("no table 'Xs'",), "sparse:table:Xs")
         for given in ("sparse:X", "sparse:", "sparse:sparse:table:X", "sparse:SELECT * FROM X"):
             self.refused(("sparse:table:NAME", "sparse:query:SELECT"), given)
