@@ -34,14 +34,10 @@ std::vector<std::int64_t> primes_of(std::int64_t number, PrimesFirst first) {
   return primes;
 }
 
-bool has_one_order(std::int64_t sites) {
-  const std::vector<std::int64_t> primes = prime_factors(sites);
-  return primes.empty() || primes.front() == primes.back();
-}
-
 /// Those that may make a difference.
 std::vector<PrimesFirst> orders_of(std::int64_t sites) {
-  if (has_one_order(sites)) return {PrimesFirst::least};
+  const std::vector<std::int64_t> primes = prime_factors(sites);
+  if (primes.empty() || primes.front() == primes.back()) return {PrimesFirst::least};
   return {PrimesFirst::least, PrimesFirst::largest};
 }
 

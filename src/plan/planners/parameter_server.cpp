@@ -10,14 +10,14 @@
 namespace einrel {
 namespace {
 
-/// Which vertices have the batch among their labels.
-std::vector<bool> of_batch(const EinGraph& graph, const std::string& batch) {
-  std::vector<bool> has_batch;
+/// Which vertices have it among their labels.
+std::vector<bool> having_label(const EinGraph& graph, const std::string& label) {
+  std::vector<bool> has_label;
   for (const Vertex& vertex : graph.vertices) {
     const std::vector<std::string> names = is_input(vertex) ? std::vector<std::string>() : label_names(vertex);
-    has_batch.push_back(std::find(names.begin(), names.end(), batch) != names.end());
+    has_label.push_back(std::find(names.begin(), names.end(), label) != names.end());
   }
-  return has_batch;
+  return has_label;
 }
 
 /// Whether a step changes a state by what all samples of a batch say of it, as training does: its next value is
@@ -60,7 +60,7 @@ std::optional<ParameterServer> parameter_server(const EinGraph& graph, const Pla
   const std::optional<std::string> batch = batch_label(graph, request);
   if (!batch) return std::nullopt;
   ParameterServer server;
-  const std::vector<bool> has_batch = of_batch(graph, *batch);
+  const std::vector<bool> has_batch = having_label(graph, *batch);
   std::vector<bool> is_layer(graph.vertices.size(), false);
   for (const State& state : graph.steps.states) {
     const auto reads_it = [&](std::size_t v) {

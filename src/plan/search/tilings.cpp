@@ -339,16 +339,6 @@ void consider(const EinGraph& graph, Cutter cutter, const CutsWanted& wanted, Be
 
 }  // namespace
 
-double TilingCuts::moved() const {
-  double moved = 0;
-  double groups = 1;
-  for (const TilingCut& cut : cuts) {
-    moved += groups * cut.moved;
-    groups *= static_cast<double>(cut.groups);
-  }
-  return moved;
-}
-
 TilingCuts tiling_cuts(const EinGraph& graph, const std::vector<CutsWanted>& ways) {
   const std::vector<std::size_t> order = order_of_elimination(graph);
   Cutter cutter(graph, order);
