@@ -86,7 +86,7 @@ def by_einrel(bench, file, case):
     inputs = [word for name in case.shapes[bench.level] for word in ("--in", f"{name}=table:{name}")]
     begin = time.perf_counter()
     measuring.run_process([bench.einrel, "run", bench.program, "--database", f"sqlite:{file}", "--formats", "element", *inputs,
-                           "--out", "Z=table:Z"], workers.environment())
+                           "--out", "Z=table:Z"], bench.environment)
     return time.perf_counter() - begin
 
 

@@ -78,6 +78,18 @@ class FormatBench:
         self.einrel, self.level, self.rounds, self.folder, self.urls = einrel, level, rounds, Path(folder), urls
         self.faults = []
         self.program = self.folder / "formats.ein"
+        self.environment = workers.environment() | {"XDG_CONFIG_HOME": str(self.folder)}
+
+    def calibrate(self):
+        """Fits the weights of each database, by which formats are then chosen; yields what that says. It takes minutes."""
+        if self.level == "tiny":
+            return
+        yield "Formats are chosen, and seconds predicted, by weights that `einrel calibrate --database` found just before:"
+        for database, url in self.urls.items():
+            printed = measuring.run_process([self.einrel, "calibrate", "--database", url], self.environment)
+            r_squared = re.search(r"R\^2 (\S+)", printed).group(1)
+            worst = " ".join(re.search(r"worst: (.*)\n *(predicted .*)", printed).groups())
+            yield f"- {database}: R^2 {r_squared}; the query that they miss most: {worst}"
 
     def write(self, case, level):
         """The program and its inputs; options that bind them, and arrays."""
@@ -91,21 +103,20 @@ class FormatBench:
         files = measuring.write_inputs(self.folder, "f8", shapes, case.largest)
         return measuring.bound(files), {name: numpy.load(file) for name, file in files.items()}
 
-    def explained(self, case, level, formats):
-        """Predicted seconds without gathering inputs, and the format of each tensor."""
-        dims = [option for label, extent in case.dims[level].items() for option in ("--dim", f"{label}={extent}")]
-        command = [self.einrel, "sql", self.program, "--explain", "--json", *given(formats), *dims]
-        tensors = json.loads(measuring.run_process(command, workers.environment()))["tensors"]
+    def explained(self, database, bound, formats):
+        """Seconds of a run of one step; what is predicted without gathering inputs, and the format of each tensor."""
+        seconds, printed = self.run(database, bound, *given(formats), "--analyze", "--json")
+        tensors = json.loads(printed)["tensors"]
         computed = [tensor for tensor in tensors if not tensor["formula"].startswith("input ")]
-        seconds = sum(tensor["cost"]["seconds"] + sum(each["cost"]["seconds"] for each in tensor["transformations"])
-                      for tensor in computed)
-        return seconds, tuple((tensor["name"], tensor["format"]) for tensor in tensors)
+        predicted = sum(tensor["cost"]["seconds"] + sum(each["cost"]["seconds"] for each in tensor["transformations"])
+                        for tensor in computed)
+        return seconds, predicted, tuple((tensor["name"], tensor["format"]) for tensor in tensors)
 
     def run(self, database, bound, *options):
         """Seconds of a run, and what it prints."""
         command = [self.einrel, "run", self.program, "--database", self.urls[database], *bound, *options]
         begin = time.perf_counter()
-        printed = measuring.run_process(command, workers.environment())
+        printed = measuring.run_process(command, self.environment)
         return time.perf_counter() - begin, printed
 
     def check(self, case):
@@ -125,11 +136,11 @@ class FormatBench:
         bound, _ = self.write(case, self.level)
         plain = self.without_database(bound, case.result)
         for database in self.urls:
-            rows = []
+            rows, steps = [], {}
             for name, formats in ways(case).items():
-                predicted, plan = self.explained(case, self.level, formats)
+                one, predicted, plan = self.explained(database, bound, formats)
                 rows.append(Row(name, formats, predicted, plan))
-            steps = {row.name: self.steps(case, database, bound, row, plain["sum"]) for row in rows}
+                steps[name] = self.steps(case, database, bound, rows[-1], one, plain["sum"])
             for number in range(self.rounds):
                 for row in rows:
                     if len(row.seconds) <= number:
@@ -137,10 +148,9 @@ class FormatBench:
             rows.append(Row("without a database", "", None, (), plain["seconds"]))
             yield Table(case, case.dims[self.level], database, rows)
 
-    def steps(self, case, database, bound, row, expected):
+    def steps(self, case, database, bound, row, one, expected):
         """How many steps more than one take long enough; the first runs tell, whose result is compared. They are a sample
         if one more is enough."""
-        one, _ = self.run(database, bound, *given(row.formats))
         two, printed = self.run(database, bound, *given(row.formats), "--steps", "2")
         found, spread = summary_of(case.result, printed)
         if not abs(found - expected) <= 1e-6 * spread:
@@ -241,7 +251,7 @@ def write_csv(tables, file):
 
 def about(level, rounds, urls):
     yield (f"{workers.processor()[0]}; sizes: {level}; {rounds} rounds; {measuring.load()}. Databases: {', '.join(urls)}. "
-           "Seconds are those of a step; they are predicted with the weights that `einrel sql --explain` has.")
+           "Seconds are those of a step.")
     yield ("Extents are the thesis's over 20, with --quick over 40, of the two largest chains over 40 and 80; tiles have 100 rows "
            "and columns in place of 1000. `without a database` is `einrel run` on files.")
 

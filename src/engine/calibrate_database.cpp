@@ -177,7 +177,8 @@ std::string keep_calibrated_database(const std::string& url, const std::stop_tok
   const std::string path = prepare_settings(database_weights_file);
   calibrated_databases();  // throws while nothing is measured
   const std::unique_ptr<sql::Database> database = sql::open_database(url);
-  const FormatWeights before = assumed_weights(database->dialect());
+  FormatWeights before = assumed_weights(database->dialect());
+  before.workers = static_cast<double>(database->workers());
   const auto start = std::chrono::steady_clock::now();
   const std::vector<MeasuredQuery> measured = measure_queries(*database, before, stop);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -189,14 +190,17 @@ std::string keep_calibrated_database(const std::string& url, const std::stop_tok
   const std::string about = fmt::format("{} queries, R^2 {:.2f}", measured.size(), fitted.r_squared);
   write_text(path, to_json(with_weights(calibrated_databases(), {database->server(), about, weights})));
   return fmt::format(
-      "measured {} queries in {}\n  an operation      {:.3g} ns\n  a tuple           {:.3g} us\n"
-      "  a byte of arrays  {:.3g} ns\n  a piece           {:.3g} us\n  a stored byte     {:.3g} ns\n"
+      "measured {} queries in {}\n  an operation      {:.3g} ns\n{}  a tuple           {:.3g} us\n"
+      "  a byte read       {:.3g} ns\n  a byte of arrays  {:.3g} ns\n  a statement       {:.3g} ms\n  a piece           {:.3g} us\n  a stored byte    "
+      " {:.3g} ns\n"
       "  R^2 {:.3f} (of the logarithms of seconds)\n  worst: {}\n    predicted {}, measured {}\n"
       "wrote {}: formats for {} are chosen by these weights",
-      measured.size(), seconds_text(seconds), weights.operation * 1e9, weights.tuple * 1e6,
-      weights.intermediate_byte * 1e9, weights.piece * 1e6, weights.stored_byte * 1e9, fitted.r_squared,
-      printable(worst.about, 200), seconds_text(seconds_of(worst.measured.cost, weights)),
-      seconds_text(worst.measured.seconds), printable(path), printable(database->server()));
+      measured.size(), seconds_text(seconds), weights.operation * 1e9,
+      weights.workers > 1 ? fmt::format("  a byte sent       {:.3g} ns\n", weights.network_byte * 1e9) : "",
+      weights.tuple * 1e6, weights.read_byte * 1e9, weights.intermediate_byte * 1e9, weights.statement * 1e3, weights.piece * 1e6,
+      weights.stored_byte * 1e9, fitted.r_squared, printable(worst.about, 200),
+      seconds_text(seconds_of(worst.measured.cost, weights)), seconds_text(worst.measured.seconds), printable(path),
+      printable(database->server()));
 }
 
 }  // namespace einrel

@@ -117,6 +117,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   scalars_ = front.bind(compiled_.graph, request.scalars);
   if (!formats_.is_element) {
     weights_ = weights_for(database_->server(), database_->dialect());
+    weights_.workers = static_cast<double>(database_->workers());
     chosen_ = choose_formats(compiled_.graph, formats_of_step(formats_, compiled_), weights_);
   }
 }

@@ -22,19 +22,19 @@ using nlohmann::json;
 
 constexpr std::size_t most_servers = 1000;
 
-/// The fields of an entry that are numbers, and the least that each may be.
+/// The fields of an entry that are numbers.
 struct NumberField {
   const char* name;
   double FormatWeights::*weight;
-  double least;
 };
-constexpr std::array number_fields{NumberField{"workers", &FormatWeights::workers, 1},
-                                   NumberField{"operation", &FormatWeights::operation, 0},
-                                   NumberField{"network_byte", &FormatWeights::network_byte, 0},
-                                   NumberField{"tuple", &FormatWeights::tuple, 0},
-                                   NumberField{"intermediate_byte", &FormatWeights::intermediate_byte, 0},
-                                   NumberField{"piece", &FormatWeights::piece, 0},
-                                   NumberField{"stored_byte", &FormatWeights::stored_byte, 0}};
+constexpr std::array number_fields{NumberField{"operation", &FormatWeights::operation},
+                                   NumberField{"network_byte", &FormatWeights::network_byte},
+                                   NumberField{"tuple", &FormatWeights::tuple},
+                                   NumberField{"read_byte", &FormatWeights::read_byte},
+                                   NumberField{"intermediate_byte", &FormatWeights::intermediate_byte},
+                                   NumberField{"statement", &FormatWeights::statement},
+                                   NumberField{"piece", &FormatWeights::piece},
+                                   NumberField{"stored_byte", &FormatWeights::stored_byte}};
 
 [[noreturn]] void refuse(const std::string& source, const std::string& what) {
   throw UserError(
@@ -56,9 +56,9 @@ DatabaseWeights read_entry(const json& entry, const std::string& source, std::si
   }
   for (const NumberField& field : number_fields) {
     const auto found = entry.find(field.name);
-    if (found == entry.end() || !found->is_number() || !(found->get<double>() >= field.least) ||
+    if (found == entry.end() || !found->is_number() || !(found->get<double>() >= 0) ||
         !std::isfinite(found->get<double>()))
-      fail(fmt::format("field '{}' should be a number from {} on", field.name, field.least));
+      fail(fmt::format("field '{}' should be a number from 0 on", field.name));
     database.weights.*field.weight = found->get<double>();
   }
   return database;

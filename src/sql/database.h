@@ -36,8 +36,10 @@ class Database {
   virtual void begin() = 0;
   /// In a transaction: makes sure that SQL has Einrel's functions. Throws UserError that says what is missing.
   virtual void use_functions() = 0;
+  /// How many processes may share a statement of ours.
+  virtual std::int64_t workers() = 0;
   /// In a transaction: makes a place for tables of chunks that several processes of the server compute with. Nothing
-  /// where a connection has one process, and where no schema can be made; chunks are temporary tables then.
+  /// where there is one process, and where no schema can be made; chunks are temporary tables then.
   virtual std::optional<Sharing> share() = 0;
   /// One statement of Einrel's, until it ends; what it gives is left out.
   virtual void execute(const std::string& statement) = 0;

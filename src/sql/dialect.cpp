@@ -72,6 +72,8 @@ bool can_be_column(Dialect dialect, const std::string& name) {
   return !is_own && name.size() <= most_name_bytes(dialect);
 }
 
+std::string join_from_left(Dialect dialect) { return is_postgres(dialect) ? " JOIN " : " CROSS JOIN "; }
+
 std::string least(Dialect dialect, const std::string& a, const std::string& b) {
   return fmt::format("{}({}, {})", dialect == Dialect::sqlite ? "min" : "least", a, b);
 }

@@ -49,6 +49,9 @@ std::size_t most_name_bytes(Dialect dialect);
 /// Whether a new table may have a column of that name.
 bool can_be_column(Dialect dialect, const std::string& name);
 
+/// Joins two tables, ON follows, where rows of the right one are looked for by those of the left, not the other way
+/// round: SQLite would then put the chunks of the left one into an index of its own, in small pages.
+std::string join_from_left(Dialect dialect);
 std::string least(Dialect dialect, const std::string& a, const std::string& b);
 std::string greatest(Dialect dialect, const std::string& a, const std::string& b);
 /// A condition as 0 or 1, and a number as a condition.

@@ -91,9 +91,10 @@ class QueryOf {
     std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
     columns.emplace_back("t.i");
     return fmt::format(
-        "SELECT {0}einrel_tile(x.chunk, {1}, {2}, t.i) AS chunk FROM {3} AS x JOIN ({4}) AS t "
+        "SELECT {0}einrel_tile(x.chunk, {1}, {2}, t.i) AS chunk FROM {3} AS x{5}({4}) AS t "
         "ON t.i = 0 OR t.i * {2} < einrel_extent(x.chunk, {1})",
-        named(columns), op.dim, op.size, from_[0], numbers_below(dialect_, most_tiles(type(0), op)));
+        named(columns), op.dim, op.size, from_[0], numbers_below(dialect_, most_tiles(type(0), op)),
+        join_from_left(dialect_));
   }
 
   std::string operator()(const Concat& op) const {
@@ -120,7 +121,8 @@ class QueryOf {
       boxes +=
           changes ? fmt::format(", p{0}.begin, p{0}.extent", d) : fmt::format(", 0, einrel_extent(x.chunk, {})", d);
       if (!changes) continue;
-      joins += fmt::format(" JOIN ({}) AS p{} ON x.k{} = p{}.old", pieces(bound[d], op.from[d], op.to[d]), d, d, d);
+      joins += fmt::format("{0}({1}) AS p{2} ON x.k{2} = p{2}.old", join_from_left(dialect_),
+                           pieces(bound[d], op.from[d], op.to[d]), d);
     }
     const std::string piece = is_cut ? fmt::format("einrel_box(x.chunk{})", boxes) : "x.chunk";
     if (!is_put_together)

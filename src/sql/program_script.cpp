@@ -8,26 +8,17 @@
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
 #include "sql/chunk_tables.h"
+#include "tra/formats.h"
 
 namespace einrel::sql {
 namespace {
-
-/// So many scalar operations take longer than starting processes and sending chunks to each other.
-constexpr double most_flops_alone = 2e7;
-
-/// Of several chunks, which processes of a server should share.
-bool is_large(const Vertex& vertex, const std::vector<std::int64_t>& parts) {
-  if (einsum_of(vertex) == nullptr || flops(vertex) <= most_flops_alone) return false;
-  const std::vector<DimensionCut> cuts = result_cuts(vertex, parts);
-  return std::any_of(cuts.begin(), cuts.end(), [](const DimensionCut& cut) { return cut.parts > 1; });
-}
 
 Remarks remarks_of(const EinGraph& graph, const ChunkedGraph& chunked) {
   Remarks remarks;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     remarks[vertex.name] = {formula(vertex, graph), chunked.reasons.at(vertex.name),
-                            is_large(vertex, chunked.cuts.parts[v])};
+                            is_worth_sharing(vertex, chunked.cuts.parts[v])};
   }
   return remarks;
 }
@@ -59,7 +50,7 @@ std::vector<std::string> dimension_names(const Vertex& vertex) {
 
 bool is_worth_sharing(const EinGraph& graph, const GraphCuts& cuts) {
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (is_large(graph.vertices[v], cuts.parts[v])) return true;
+    if (einrel::is_worth_sharing(graph.vertices[v], cuts.parts[v])) return true;
   }
   return false;
 }

@@ -259,6 +259,15 @@ Formats parse_formats(const std::string& given) {
   return formats;
 }
 
+bool is_worth_sharing(const Vertex& vertex, const std::vector<std::int64_t>& parts, double most_alone) {
+  constexpr double operations_of_a_call = 3e5;
+  const double calls = std::accumulate(parts.begin(), parts.end(), operations_of_a_call,
+                                       [](double product, std::int64_t each) { return product * static_cast<double>(each); });
+  if (einsum_of(vertex) == nullptr || flops(vertex) + calls <= most_alone) return false;
+  const std::vector<DimensionCut> cuts = result_cuts(vertex, parts);
+  return std::any_of(cuts.begin(), cuts.end(), [](const DimensionCut& cut) { return cut.parts > 1; });
+}
+
 void check_tensors(const EinGraph& graph, const std::map<std::string, Format>& tensors) {
   std::vector<std::string> known;
   for (const Vertex& vertex : graph.vertices) known.push_back(vertex.name);

@@ -77,6 +77,13 @@ struct Formats {
 /// `all-tile` (tile-1000) or `element`. Throws UserError.
 Formats parse_formats(const std::string& given);
 
+/// So many scalar operations, where a call of a kernel counts as 300,000, take longer than starting processes.
+constexpr double most_operations_alone = 3e8;
+/// Whether processes of a database's server should share the computation of a vertex whose labels are cut so: it takes
+/// longer than starting them and sending chunks between them, and its result has several chunks.
+bool is_worth_sharing(const Vertex& vertex, const std::vector<std::int64_t>& parts,
+                      double most_alone = most_operations_alone);
+
 /// Throws UserError for a tensor that there is none of.
 void check_tensors(const EinGraph& graph, const std::map<std::string, Format>& tensors);
 

@@ -90,7 +90,8 @@ class Database(ProgramTest):
             costs += [change["cost"] for tensor in plan["tensors"] for change in tensor["transformations"]]
             for cost in (*costs, plan["cost"]):
                 seconds = (weights["operation"] * cost["compute"] + weights["network_byte"] * cost["network"]
-                           + weights["tuple"] * cost["tuples"] + weights["intermediate_byte"] * cost["intermediate"]
+                           + weights["tuple"] * cost["tuples"] + weights["read_byte"] * cost["read"] + weights["intermediate_byte"] * cost["intermediate"]
+                           + weights["statement"] * cost["statements"]
                            + weights["piece"] * cost["pieces"] + weights["stored_byte"] * cost["stored"])
                 self.assertAlmostEqual(cost["seconds"], seconds, delta=1e-9 * seconds)
             for part in plan["cost"]:
@@ -164,16 +165,16 @@ class Database(ProgramTest):
 
     def test_weights_of_a_database_choose_formats_and_change_no_result(self):
         chosen = set()
-        for workers, tuple_seconds in ((1, 1e-5), (8, 0), (8, 1)):
-            weights = {"server": "sqlite", "about": "a test", "workers": workers, "operation": 1e-10, "network_byte": 0,
-                       "tuple": tuple_seconds, "intermediate_byte": 1e-8, "piece": tuple_seconds / 4, "stored_byte": 1e-9}
+        for tuple_seconds in (1e-5, 0, 1):
+            weights = {"server": "sqlite", "about": "a test", "operation": 1e-10, "network_byte": 0,
+                       "tuple": tuple_seconds, "read_byte": 0, "intermediate_byte": 1e-8, "statement": 0, "piece": tuple_seconds / 4, "stored_byte": 1e-9}
             other = {**weights, "server": "postgresql db.example.org:5432", "tuple": 77}
             environment = self.settings(json.dumps({"databases": [other, weights]}))
             table = f"Z{len(chosen)}"
             result = self.run_product("--out", "Z=table:" + table, "--analyze", "--json", env=environment)
             self.assertEqual(result.code, 0, result)
             found = json.loads(result.out)
-            self.assertEqual(found["weights"], {name: weights[name] for name in found["weights"]})
+            self.assertEqual(found["weights"], {"workers": 1} | {name: weights[name] for name in found["weights"] if name != "workers"})
             chosen.add(" ".join(tensor["format"] for tensor in found["tensors"]))
             np.testing.assert_allclose(self.table(table, (25, 7)), self.x @ self.y, rtol=1e-12)
             explained = self.succeed("sql", self.program, "--dim", "i=25", "--dim", "j=13", "--dim", "k=7", "--explain", "--json", env=environment)
@@ -182,12 +183,12 @@ class Database(ProgramTest):
         self.assertGreater(len(chosen), 1)
 
     def test_settings_that_hold_no_weights_are_refused(self):
-        entry = {"server": "sqlite", "about": "", "workers": 1, "operation": 0, "network_byte": 0, "tuple": 0, "intermediate_byte": 0,
+        entry = {"server": "sqlite", "about": "", "operation": 0, "network_byte": 0, "tuple": 0, "read_byte": 0, "intermediate_byte": 0, "statement": 0,
                  "piece": 0, "stored_byte": 0}
         for text, word in (("{", "JSON"), ("[]", "'databases'"), ('{"databases": 1}', "'databases'"), ('{"databases": [7]}', "entry 1"),
                            (json.dumps({"databases": [entry, entry]}), "twice"),
                            (json.dumps({"databases": [{**entry, "tuple": -1}]}), "'tuple'"),
-                           (json.dumps({"databases": [{**entry, "workers": "2"}]}), "'workers'"),
+                           (json.dumps({"databases": [{**entry, "piece": "2"}]}), "'piece'"),
                            (json.dumps({"databases": [{**entry, "more": 1}]}), "fields"),
                            ('{"databases": [' + "[" * 100000, "JSON"), ("x" * (1 << 20) + "x", "1 MiB")):
             with self.subTest(text=text[:40]):

@@ -12,7 +12,9 @@ namespace {
 constexpr FormatWeights known{.operation = 3e-11,
                               .network_byte = 2e-9,
                               .tuple = 4e-5,
+                              .read_byte = 3e-9,
                               .intermediate_byte = 7e-10,
+                              .statement = 1e-3,
                               .piece = 2e-6,
                               .stored_byte = 5e-9};
 
@@ -28,7 +30,9 @@ std::vector<MeasuredCost> made_up(std::size_t queries, double noise, bool has_ne
     FormatCost cost{.compute = is_transformation ? 0 : scale(1e5, 5),
                     .network = has_network ? scale(1e4, 4) : 0,
                     .tuples = is_transformation ? 0 : scale(1, 4),
+                    .read = scale(1e5, 4),
                     .intermediate = scale(1e5, 4),
+                    .statements = 1 + std::floor(4 * real(random)),
                     .pieces = is_transformation ? scale(1, 4) : 0,
                     .stored = scale(1e4, 4)};
     measured.push_back({cost, seconds_of(cost, known) * std::exp(noise * normal(random))});
@@ -40,7 +44,9 @@ void expect_near(const FormatWeights& found, const FormatWeights& wanted, double
   EXPECT_NEAR(found.operation, wanted.operation, relative * wanted.operation);
   EXPECT_NEAR(found.network_byte, wanted.network_byte, relative * wanted.network_byte);
   EXPECT_NEAR(found.tuple, wanted.tuple, relative * wanted.tuple);
+  EXPECT_NEAR(found.read_byte, wanted.read_byte, relative * wanted.read_byte);
   EXPECT_NEAR(found.intermediate_byte, wanted.intermediate_byte, relative * wanted.intermediate_byte);
+  EXPECT_NEAR(found.statement, wanted.statement, relative * wanted.statement);
   EXPECT_NEAR(found.piece, wanted.piece, relative * wanted.piece);
   EXPECT_NEAR(found.stored_byte, wanted.stored_byte, relative * wanted.stored_byte);
 }
@@ -63,8 +69,9 @@ TEST(FitWeights, AreNeverBelowZero) {
   for (MeasuredCost& one : measured)  // operations seem to save time
     one.seconds = std::max(one.seconds - one.cost.compute * known.operation * 1.5, 1e-9);
   const FittedWeights fitted = fit_weights(measured, {});
-  for (const double weight : {fitted.weights.operation, fitted.weights.network_byte, fitted.weights.tuple,
-                              fitted.weights.intermediate_byte, fitted.weights.piece, fitted.weights.stored_byte})
+  for (const double weight :
+       {fitted.weights.operation, fitted.weights.network_byte, fitted.weights.tuple, fitted.weights.read_byte,
+        fitted.weights.intermediate_byte, fitted.weights.statement, fitted.weights.piece, fitted.weights.stored_byte})
     EXPECT_GE(weight, 0);
 }
 

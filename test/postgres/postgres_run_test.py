@@ -315,7 +315,7 @@ class PostgresTest(ProgramTest):
         self.assertFalse(os.path.exists(self.path("einrel/databases.json")))
 
     def test_weights_of_its_server_choose_formats(self):
-        weights = {"about": "a test", "workers": 1, "operation": 1e-10, "network_byte": 0, "tuple": 3e-5, "intermediate_byte": 1e-9,
+        weights = {"about": "a test", "operation": 1e-10, "network_byte": 0, "tuple": 3e-5, "read_byte": 1e-9, "statement": 0, "intermediate_byte": 1e-9,
                    "piece": 4e-6, "stored_byte": 1e-8}
         os.makedirs(self.path("einrel"))
         self.text_file("einrel/databases.json", json.dumps({"databases": [

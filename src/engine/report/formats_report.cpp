@@ -27,9 +27,9 @@ std::string measured_text(const std::optional<double>& seconds) { return seconds
 /// A line of the table; `measured` is a cell of it where something was.
 std::string row(const std::string& name, const FormatCost& cost, const FormatWeights& weights,
                 const std::string& measured, const std::string& remark) {
-  return fmt::format("  {:<36} {:>12} {:>9} {:>9.7g} {:>9} {:>9} {:>9}{}{}\n", name, flops_text(cost.compute),
-                     bytes_text(cost.network), cost.tuples + cost.pieces, bytes_text(cost.intermediate),
-                     bytes_text(cost.stored), seconds_text(seconds_of(cost, weights)),
+  return fmt::format("  {:<36} {:>12} {:>9} {:>9.7g} {:>9} {:>9} {:>9} {:>9}{}{}\n", name, flops_text(cost.compute),
+                     bytes_text(cost.network), cost.tuples + cost.pieces, bytes_text(cost.read),
+                     bytes_text(cost.intermediate), bytes_text(cost.stored), seconds_text(seconds_of(cost, weights)),
                      measured.empty() ? "" : fmt::format(" {:>9}", measured), remark.empty() ? "" : "   " + remark);
 }
 
@@ -51,8 +51,9 @@ std::string tensor_text(const EinGraph& graph, const ChosenFormats& chosen, std:
 }
 
 std::string heading(const Compiled& compiled, const std::string& proof, bool is_measured) {
-  return fmt::format("{}: {}\n  {:<36} {:>12} {:>9} {:>9} {:>9} {:>9} {:>9}{}\n\n", printable(compiled.name), proof, "",
-                     "compute", "network", "tuples", "arrays", "stored", "seconds", is_measured ? "  measured" : "");
+  return fmt::format("{}: {}\n  {:<36} {:>12} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}{}\n\n", printable(compiled.name),
+                     proof, "", "compute", "network", "tuples", "read", "arrays", "stored", "seconds",
+                     is_measured ? "  measured" : "");
 }
 
 std::string proof_text(const ChosenFormats& chosen) {
@@ -67,7 +68,9 @@ ordered_json cost_json(const FormatCost& cost, const FormatWeights& weights) {
   return {{"compute", cost.compute},
           {"network", cost.network},
           {"tuples", cost.tuples},
+          {"read", cost.read},
           {"intermediate", cost.intermediate},
+          {"statements", cost.statements},
           {"pieces", cost.pieces},
           {"stored", cost.stored},
           {"seconds", seconds_of(cost, weights)}};
@@ -127,7 +130,9 @@ ordered_json json_of(const Compiled& compiled, const ChosenFormats& chosen, Data
             {"operation", chosen.weights.operation},
             {"network_byte", chosen.weights.network_byte},
             {"tuple", chosen.weights.tuple},
+            {"read_byte", chosen.weights.read_byte},
             {"intermediate_byte", chosen.weights.intermediate_byte},
+            {"statement", chosen.weights.statement},
             {"piece", chosen.weights.piece},
             {"stored_byte", chosen.weights.stored_byte}}},
           {"cost", cost_json(chosen.plan.cost, chosen.weights)},

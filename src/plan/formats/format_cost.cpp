@@ -11,28 +11,9 @@
 namespace einrel {
 namespace {
 
-/// What the busiest of the workers has of so many tuples.
-double busiest_share(double tuples, double workers) { return std::ceil(tuples / workers); }
-
 bool is_reduced_in_parts(const Vertex& vertex, const std::vector<std::int64_t>& parts) {
   const std::vector<std::size_t> reduced = reduced_labels(vertex);
   return std::any_of(reduced.begin(), reduced.end(), [&](std::size_t label) { return parts[label] > 1; });
-}
-
-/// Bytes that a worker gets for a join: of the smaller relation all that it has not, or of each its share. Without a
-/// key that both have there is only the first way.
-double join_traffic(const EinGraph& graph, const Implementation& way, double workers) {
-  if (way.reads.size() < 2) return 0;
-  double smallest = bytes_of(graph.vertices[way.reads.front().tensor]);
-  double all = 0;
-  for (const NeededFormat& need : way.reads) {
-    smallest = std::min(smallest, bytes_of(graph.vertices[need.tensor]));
-    all += bytes_of(graph.vertices[need.tensor]);
-  }
-  const double rest = (workers - 1) / workers;
-  const bool has_keys = std::all_of(way.reads.begin(), way.reads.end(),
-                                    [](const NeededFormat& need) { return tuples_of(need.format) > 1; });
-  return has_keys ? std::min(smallest, all / workers) * rest : smallest * rest;
 }
 
 }  // namespace
@@ -41,7 +22,9 @@ FormatCost& FormatCost::operator+=(const FormatCost& other) {
   compute += other.compute;
   network += other.network;
   tuples += other.tuples;
+  read += other.read;
   intermediate += other.intermediate;
+  statements += other.statements;
   pieces += other.pieces;
   stored += other.stored;
   return *this;
@@ -49,7 +32,7 @@ FormatCost& FormatCost::operator+=(const FormatCost& other) {
 
 double seconds_of(const FormatCost& cost, const FormatWeights& weights) {
   return cost.compute * weights.operation + cost.network * weights.network_byte + cost.tuples * weights.tuple +
-         cost.intermediate * weights.intermediate_byte + cost.pieces * weights.piece +
+         cost.read * weights.read_byte + cost.intermediate * weights.intermediate_byte + cost.statements * weights.statement + cost.pieces * weights.piece +
          cost.stored * weights.stored_byte;
 }
 
@@ -63,26 +46,27 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
   double read_bytes = 0;
   for (const NeededFormat& need : way.reads)
     read_bytes += bytes_of(graph.vertices[need.tensor]) / tuples_of(need.format);
-  const double busiest = busiest_share(calls, weights.workers);
-  FormatCost cost{.compute = flops(vertex) / calls * busiest,
-                  .network = join_traffic(graph, way, weights.workers),
-                  .tuples = busiest,
-                  .intermediate = (read_bytes + result_bytes) * busiest,
-                  .stored = result_bytes * busiest_share(results, weights.workers)};
+  const bool is_shared = weights.workers > 1 && is_worth_sharing(vertex, way.parts);
+  const double own_results = is_shared ? std::ceil(results / weights.workers) : results;
+  const double own_calls = own_results * calls / results;
+  FormatCost cost{.compute = flops(vertex) / calls * own_calls,
+                  .network = is_shared ? bytes_of(vertex) : 0,
+                  .tuples = own_calls,
+                  .read = read_bytes * own_calls,
+                  .intermediate = result_bytes * own_calls,
+                  .statements = is_shared ? shared_statements : 1,
+                  .stored = bytes_of(vertex)};
   if (is_reduced_in_parts(vertex, way.parts)) {
-    const double folded = busiest_share(results, weights.workers);
-    cost.compute += static_cast<double>(element_count(vertex.bound)) / results * busiest;
-    cost.network += result_bytes * busiest * (weights.workers - 1) / weights.workers;
-    cost.tuples += busiest;
-    cost.intermediate += (read_bytes + result_bytes) * busiest + result_bytes * folded;
+    cost.compute += static_cast<double>(element_count(vertex.bound)) / results * own_calls;
+    cost.tuples += own_calls;
+    cost.intermediate += (read_bytes + result_bytes) * own_calls + result_bytes * own_results;
   }
   return cost;
 }
 
-FormatCost gathering_cost(const Vertex& input, const TensorFormat& format, const FormatWeights& weights) {
-  const double busiest = busiest_share(tuples_of(format), weights.workers);
-  const double bytes = bytes_of(input) / tuples_of(format) * busiest;
-  return {.tuples = busiest, .intermediate = bytes, .stored = bytes};
+FormatCost gathering_cost(const Vertex& input, const TensorFormat& format) {
+  const double bytes = bytes_of(input);
+  return {.tuples = tuples_of(format), .intermediate = bytes, .statements = 1, .stored = bytes};
 }
 
 FormatCost TransformationCosts::of(const Vertex& tensor, const TensorFormat& from, const TensorFormat& to) {
@@ -97,12 +81,12 @@ FormatCost TransformationCosts::of(const Vertex& tensor, const TensorFormat& fro
   }
   if (is_same) return {};
   const double bytes = bytes_of(tensor);
-  const double busiest = busiest_share(pieces, weights_.workers);
   const bool is_put_together = pieces > tuples_of(to);
-  return {.network = bytes / weights_.workers * (weights_.workers - 1) / weights_.workers,
-          .intermediate = bytes / tuples_of(from) * busiest + (is_put_together ? 3 : 1) * bytes / weights_.workers,
-          .pieces = busiest + (is_put_together ? busiest_share(tuples_of(to), weights_.workers) : 0),
-          .stored = bytes / weights_.workers};
+  return {.read = bytes / tuples_of(from) * pieces,
+          .intermediate = (is_put_together ? 3 : 1) * bytes,
+          .statements = 1,
+          .pieces = pieces + (is_put_together ? tuples_of(to) : 0),
+          .stored = bytes};
 }
 
 }  // namespace einrel

@@ -8,34 +8,48 @@
 
 namespace einrel {
 
-/// What a query over chunks is charged for ("Automatic Matrix Format Exploration", chapter 10), on the worker that has
-/// most to do.
+/// What a query over chunks is charged for ("Automatic Matrix Format Exploration", chapter 10): where workers share it,
+/// what the one does that has most to do. One alone puts all results into the table.
 struct FormatCost {
   double compute = 0;       ///< scalar operations: of kernels, and of adding up partial results
-  double network = 0;       ///< bytes that it gets from other workers
+  double network = 0;       ///< bytes of results that workers send to the one that stores them
   double tuples = 0;        ///< for which it calls a kernel
-  double intermediate = 0;  ///< bytes of arrays that are handed to functions, and that these give
+  double read = 0;          ///< bytes of arrays that functions take from tables
+  double intermediate = 0;  ///< bytes of arrays that functions give, and that are handed on to others
+  double statements = 0;    ///< that the database plans and runs; one that workers share counts as shared_statements
   double pieces = 0;        ///< of chunks that a transformation cuts out or puts together
   double stored = 0;        ///< bytes of arrays that become a table
   FormatCost& operator+=(const FormatCost& other);
   bool operator==(const FormatCost&) const = default;
 };
 
+/// Starting workers takes as long as four statements more.
+constexpr double shared_statements = 5;
+
 /// Seconds of each of these, for one database. The defaults were measured with SQLite.
 struct FormatWeights {
-  double workers = 1;                ///< that share out the tuples of a query
-  double operation = 7e-11;          ///< seconds of a scalar operation
-  double network_byte = 0;           ///< of a byte that comes from another worker
-  double tuple = 2.1e-5;             ///< of a tuple that a kernel is called for, whatever its array
-  double intermediate_byte = 8e-10;  ///< of a byte that functions take or give
-  double piece = 5.6e-6;             ///< of a piece of a transformation
-  double stored_byte = 3.2e-9;       ///< of a byte that a table gets
+  double workers = 1;                  ///< that share a query where that is worth it (is_worth_sharing)
+  double operation = 3e-11;            ///< seconds of a scalar operation
+  double network_byte = 0;             ///< of a byte that a worker sends
+  double tuple = 1.3e-5;               ///< of a tuple that a kernel is called for, whatever its array
+  double read_byte = 8e-11;            ///< of a byte that functions take from a table
+  double intermediate_byte = 8.3e-10;  ///< of a byte that functions give, or that is handed on
+  double statement = 7e-4;             ///< of a statement
+  double piece = 1.3e-6;               ///< of a piece of a transformation
+  double stored_byte = 1e-10;          ///< of a byte that a table gets
   bool operator==(const FormatWeights&) const = default;
 };
 
 /// Measured with PostgreSQL.
-inline constexpr FormatWeights postgres_weights{
-    .operation = 5e-11, .tuple = 2.7e-5, .intermediate_byte = 5.6e-10, .piece = 4.2e-6, .stored_byte = 1.06e-8};
+inline constexpr FormatWeights postgres_weights{.workers = 2,
+                                                .operation = 4.4e-11,
+                                                .network_byte = 4e-9,
+                                                .tuple = 1.4e-5,
+                                                .read_byte = 5.5e-10,
+                                                .intermediate_byte = 1.6e-10,
+                                                .statement = 3e-3,
+                                                .piece = 5e-6,
+                                                .stored_byte = 3.9e-9};
 
 double seconds_of(const FormatCost& cost, const FormatWeights& weights);
 
@@ -46,19 +60,17 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
                    const FormatWeights& weights);
 
 /// What gathering an input into chunks costs, besides that its elements are read, which they are for any format.
-FormatCost gathering_cost(const Vertex& input, const TensorFormat& format, const FormatWeights& weights);
+FormatCost gathering_cost(const Vertex& input, const TensorFormat& format);
 
 /// Costs of bringing tensors from one format to another (tra: Repartition): every piece of an old chunk that a new one
 /// takes is cut out of it, for which it is read; where pieces are put together, they are sorted and handed on.
 /// Remembers what it has counted.
 class TransformationCosts {
  public:
-  explicit TransformationCosts(const FormatWeights& weights) : weights_(weights) {}
   /// Nothing where both have the same chunks.
   FormatCost of(const Vertex& tensor, const TensorFormat& from, const TensorFormat& to);
 
  private:
-  FormatWeights weights_;
   std::map<std::tuple<std::int64_t, DimensionCut, DimensionCut>, double> pieces_;
 };
 

@@ -16,7 +16,7 @@ std::vector<std::pair<std::size_t, std::size_t>> states_that_change(const EinGra
 
 FormatPlan costs_of_formats(const EinGraph& graph, const GraphCuts& cuts, const FormatWeights& weights) {
   FormatPlan plan{cuts, {}, {}, 0, false, std::vector<std::optional<OtherFormat>>(graph.vertices.size())};
-  TransformationCosts transformations(weights);
+  TransformationCosts transformations;
   const auto bring = [&](std::size_t tensor, const TensorFormat& to, VertexFormat& reader) {
     const TensorFormat& from = plan.vertices[tensor].format;
     const FormatCost cost = transformations.of(graph.vertices[tensor], from, to);
@@ -28,9 +28,7 @@ FormatPlan costs_of_formats(const EinGraph& graph, const GraphCuts& cuts, const 
     const Vertex& vertex = graph.vertices[v];
     const Implementation way = implementation_of(graph, v, cuts.parts[v]);
     VertexFormat own{
-        way.result,
-        is_input(vertex) ? gathering_cost(vertex, way.result, weights) : cost_of(graph, vertex, way, weights),
-        {}};
+        way.result, is_input(vertex) ? gathering_cost(vertex, way.result) : cost_of(graph, vertex, way, weights), {}};
     plan.cost += own.cost;
     for (const NeededFormat& need : way.reads) bring(need.tensor, need.format, own);
     plan.vertices.push_back(std::move(own));

@@ -57,8 +57,7 @@ std::vector<std::size_t> tensors_read(const Vertex& vertex) {
 
 }  // namespace
 
-Space::Space(const EinGraph& graph, const FormatRequest& request)
-    : graph_(graph), weights_(request.weights), transformations_(request.weights) {
+Space::Space(const EinGraph& graph, const FormatRequest& request) : graph_(graph), weights_(request.weights) {
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     Implementations found = implementations_of(graph, v, request.given);
@@ -67,7 +66,7 @@ Space::Space(const EinGraph& graph, const FormatRequest& request)
     Choices choices{std::move(found.ways), {}, {}, {}};
     for (const Implementation& way : choices.ways) {
       const FormatCost cost =
-          is_input(vertex) ? gathering_cost(vertex, way.result, weights_) : cost_of(graph, vertex, way, weights_);
+          is_input(vertex) ? gathering_cost(vertex, way.result) : cost_of(graph, vertex, way, weights_);
       choices.seconds.push_back(seconds_of(cost, weights_));
     }
     number_formats(choices);

@@ -27,6 +27,8 @@ class PostgresDatabase : public Database {
   void begin() override;
   /// Makes the extension where the server has it and the database does not.
   void use_functions() override;
+  /// As many as the server gives a query, if this user may make the schema in which they share tables.
+  std::int64_t workers() override;
   /// An own schema of unlogged tables: they are gone when the transaction is undone, and after a crash.
   std::optional<Sharing> share() override;
   void execute(const std::string& statement) override;

@@ -24,6 +24,7 @@ class SqliteDatabase : public Database {
   std::string server() const override { return "sqlite"; }
   void begin() override { execute("BEGIN IMMEDIATE"); }
   void use_functions() override {}
+  std::int64_t workers() override { return 1; }
   std::optional<Sharing> share() override { return std::nullopt; }
   void execute(const std::string& statement) override;
   std::vector<std::int64_t> first_row(const std::string& query) override;
