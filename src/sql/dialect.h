@@ -35,6 +35,8 @@ std::string user_table(Dialect dialect, const std::string& name);
 struct Sharing {
   std::string schema;      ///< of those tables, quoted
   std::int64_t parts = 2;  ///< of a statement; a power of two
+  /// So many scalar operations of a vertex take longer than starting processes and sending chunks to each other.
+  double most_flops_alone = 2e7;
 };
 /// A table of chunks, which goes with the run; quoted. The beginning of the statement that makes it.
 std::string chunk_table(Dialect dialect, const std::optional<Sharing>& sharing, const std::string& name);

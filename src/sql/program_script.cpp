@@ -12,22 +12,19 @@
 namespace einrel::sql {
 namespace {
 
-/// So many scalar operations take longer than starting processes and sending chunks to each other.
-constexpr double most_flops_alone = 2e7;
-
 /// Of several chunks, which processes of a server should share.
-bool is_large(const Vertex& vertex, const std::vector<std::int64_t>& parts) {
+bool is_large(const Vertex& vertex, const std::vector<std::int64_t>& parts, double most_flops_alone) {
   if (einsum_of(vertex) == nullptr || flops(vertex) <= most_flops_alone) return false;
   const std::vector<DimensionCut> cuts = result_cuts(vertex, parts);
   return std::any_of(cuts.begin(), cuts.end(), [](const DimensionCut& cut) { return cut.parts > 1; });
 }
 
-Remarks remarks_of(const EinGraph& graph, const ChunkedGraph& chunked) {
+Remarks remarks_of(const EinGraph& graph, const ChunkedGraph& chunked, const std::optional<Sharing>& sharing) {
   Remarks remarks;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     remarks[vertex.name] = {formula(vertex, graph), chunked.reasons.at(vertex.name),
-                            is_large(vertex, chunked.cuts.parts[v])};
+                            sharing && is_large(vertex, chunked.cuts.parts[v], sharing->most_flops_alone)};
   }
   return remarks;
 }
@@ -59,7 +56,7 @@ std::vector<std::string> dimension_names(const Vertex& vertex) {
 
 bool is_worth_sharing(const EinGraph& graph, const GraphCuts& cuts) {
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (is_large(graph.vertices[v], cuts.parts[v])) return true;
+    if (is_large(graph.vertices[v], cuts.parts[v], Sharing().most_flops_alone)) return true;
   }
   return false;
 }
@@ -67,8 +64,8 @@ bool is_worth_sharing(const EinGraph& graph, const GraphCuts& cuts) {
 ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                           const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels,
                           Dialect dialect, const std::optional<Sharing>& sharing) {
-  return chunk_script(from_einsum(graph, chunked.cuts), stored, scalars, remarks_of(graph, chunked), names, kernels,
-                      dialect, sharing);
+  return chunk_script(from_einsum(graph, chunked.cuts), stored, scalars, remarks_of(graph, chunked, sharing), names,
+                      kernels, dialect, sharing);
 }
 
 Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed, const std::vector<OutputTable>& outputs,
@@ -89,7 +86,7 @@ Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed, const
 ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                            const Tables& tables, TableNames& names, KernelTable& kernels) {
   Script script;
-  std::map<std::string, std::string> inputs = tables.stored;
+  std::map<std::string, std::string> inputs;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const auto table = tables.inputs.find(graph.vertices[v].name);
     if (!is_input(graph.vertices[v]) || table == tables.inputs.end()) continue;
