@@ -191,14 +191,15 @@ std::string keep_calibrated_database(const std::string& url, const std::stop_tok
   write_text(path, to_json(with_weights(calibrated_databases(), {database->server(), about, weights})));
   return fmt::format(
       "measured {} queries in {}\n  an operation      {:.3g} ns\n{}  a tuple           {:.3g} us\n"
-      "  a byte read       {:.3g} ns\n  a byte of arrays  {:.3g} ns\n  a statement       {:.3g} ms\n  a piece           {:.3g} us\n  a stored byte    "
+      "  a byte read       {:.3g} ns\n  a byte of arrays  {:.3g} ns\n  a statement       {:.3g} ms\n  a piece          "
+      " {:.3g} us\n  a stored byte    "
       " {:.3g} ns\n"
       "  R^2 {:.3f} (of the logarithms of seconds)\n  worst: {}\n    predicted {}, measured {}\n"
       "wrote {}: formats for {} are chosen by these weights",
       measured.size(), seconds_text(seconds), weights.operation * 1e9,
       weights.workers > 1 ? fmt::format("  a byte sent       {:.3g} ns\n", weights.network_byte * 1e9) : "",
-      weights.tuple * 1e6, weights.read_byte * 1e9, weights.intermediate_byte * 1e9, weights.statement * 1e3, weights.piece * 1e6,
-      weights.stored_byte * 1e9, fitted.r_squared, printable(worst.about, 200),
+      weights.tuple * 1e6, weights.read_byte * 1e9, weights.intermediate_byte * 1e9, weights.statement * 1e3,
+      weights.piece * 1e6, weights.stored_byte * 1e9, fitted.r_squared, printable(worst.about, 200),
       seconds_text(seconds_of(worst.measured.cost, weights)), seconds_text(worst.measured.seconds), printable(path),
       printable(database->server()));
 }

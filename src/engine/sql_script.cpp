@@ -33,7 +33,7 @@ sql::Script script_of(const Compiled& compiled, const std::map<std::string, std:
   if (formats.is_element) return sql::plain_script(compiled.graph, labels, scalars, dialect);
   if (dialect == sql::Dialect::duckdb)
     throw UserError("DuckDB has no functions that compute chunks; add --formats element");
-  sql::Tables tables{tables_of(labels, dialect), {}, {}, dialect};
+  sql::Tables tables{tables_of(labels, dialect), {}, dialect};
   for (const VertexId id : said_outputs(compiled.graph))
     tables.outputs.push_back({compiled.graph[id].name, sql::user_table(dialect, compiled.graph[id].name)});
   std::vector<std::string> taken;  // databases find temporary tables before others of the same name

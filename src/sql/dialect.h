@@ -7,6 +7,7 @@
 
 #include "sql/script.h"
 #include "tensor/dtype.h"
+#include "tra/formats.h"
 
 namespace einrel::sql {
 
@@ -33,8 +34,9 @@ std::string user_table(Dialect dialect, const std::string& name);
 /// How processes of a server share the work of a statement: each computes a part of its rows, of tables that all of
 /// them see. They see no temporary ones.
 struct Sharing {
-  std::string schema;      ///< of those tables, quoted
-  std::int64_t parts = 2;  ///< of a statement; a power of two
+  std::string schema;                                            ///< of those tables, quoted
+  std::int64_t parts = 2;                                        ///< of a statement; a power of two
+  double most_operations_alone = einrel::most_operations_alone;  ///< see is_worth_sharing
 };
 /// A table of chunks, which goes with the run; quoted. The beginning of the statement that makes it.
 std::string chunk_table(Dialect dialect, const std::optional<Sharing>& sharing, const std::string& name);

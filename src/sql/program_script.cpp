@@ -13,12 +13,13 @@
 namespace einrel::sql {
 namespace {
 
-Remarks remarks_of(const EinGraph& graph, const ChunkedGraph& chunked) {
+Remarks remarks_of(const EinGraph& graph, const ChunkedGraph& chunked, const std::optional<Sharing>& sharing) {
   Remarks remarks;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    remarks[vertex.name] = {formula(vertex, graph), chunked.reasons.at(vertex.name),
-                            is_worth_sharing(vertex, chunked.cuts.parts[v])};
+    remarks[vertex.name] = {
+        formula(vertex, graph), chunked.reasons.at(vertex.name),
+        sharing && einrel::is_worth_sharing(vertex, chunked.cuts.parts[v], sharing->most_operations_alone)};
   }
   return remarks;
 }
@@ -58,8 +59,8 @@ bool is_worth_sharing(const EinGraph& graph, const GraphCuts& cuts) {
 ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                           const std::map<std::string, std::string>& stored, TableNames& names, KernelTable& kernels,
                           Dialect dialect, const std::optional<Sharing>& sharing) {
-  return chunk_script(from_einsum(graph, chunked.cuts), stored, scalars, remarks_of(graph, chunked), names, kernels,
-                      dialect, sharing);
+  return chunk_script(from_einsum(graph, chunked.cuts), stored, scalars, remarks_of(graph, chunked, sharing), names,
+                      kernels, dialect, sharing);
 }
 
 Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed, const std::vector<OutputTable>& outputs,
@@ -80,7 +81,7 @@ Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed, const
 ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                            const Tables& tables, TableNames& names, KernelTable& kernels) {
   Script script;
-  std::map<std::string, std::string> inputs = tables.stored;
+  std::map<std::string, std::string> inputs;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const auto table = tables.inputs.find(graph.vertices[v].name);
     if (!is_input(graph.vertices[v]) || table == tables.inputs.end()) continue;

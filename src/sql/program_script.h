@@ -14,9 +14,8 @@ namespace einrel::sql {
 
 /// Where a program that runs in a database has its inputs, and where its outputs go.
 struct Tables {
-  std::map<std::string, UserTable> inputs;    ///< tables and queries of the user
-  std::map<std::string, std::string> stored;  ///< inputs that are tables of chunks already; quoted
-  std::vector<OutputTable> outputs;           ///< tables of the user; quoted
+  std::map<std::string, UserTable> inputs;  ///< tables and queries of the user
+  std::vector<OutputTable> outputs;         ///< tables of the user; quoted
   Dialect dialect = Dialect::sqlite;
 };
 

@@ -261,8 +261,9 @@ Formats parse_formats(const std::string& given) {
 
 bool is_worth_sharing(const Vertex& vertex, const std::vector<std::int64_t>& parts, double most_alone) {
   constexpr double operations_of_a_call = 3e5;
-  const double calls = std::accumulate(parts.begin(), parts.end(), operations_of_a_call,
-                                       [](double product, std::int64_t each) { return product * static_cast<double>(each); });
+  const double calls =
+      std::accumulate(parts.begin(), parts.end(), operations_of_a_call,
+                      [](double product, std::int64_t each) { return product * static_cast<double>(each); });
   if (einsum_of(vertex) == nullptr || flops(vertex) + calls <= most_alone) return false;
   const std::vector<DimensionCut> cuts = result_cuts(vertex, parts);
   return std::any_of(cuts.begin(), cuts.end(), [](const DimensionCut& cut) { return cut.parts > 1; });

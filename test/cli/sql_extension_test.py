@@ -5,6 +5,7 @@ Usage: sql_extension_test.py EINREL EXTENSION
 
 import sqlite3
 import sys
+from collections import Counter
 
 import numpy as np
 
@@ -61,6 +62,19 @@ class Extension(ProgramTest):
             self.assertEqual(second.execute("SELECT count(*), sum(value) FROM einrel_elements(?)", (array,)).fetchone(), (6, 0))
             second.close()
 
+    def test_a_call_that_fails_leaves_the_next_ones_as_they_are(self):
+        database = connection()
+        array = database.execute("SELECT einrel_positions(3, 4)").fetchone()[0]
+        queries = ("einrel_kernel('id', ?)", "einrel_fold('matAdd', ?)", "einrel_concat(0, 0, ?)", "einrel_place(?, 0)",
+                   "einrel_gather('f64', 'T', 1, 1, 1, 0, length(?), 'i', 'value')")
+        before = [database.execute("SELECT " + query, (array,)).fetchone()[0] for query in queries]
+        self.assertEqual(before[:4], [array] * 4)
+        for bad in ("einrel_extent(?, 7)", "einrel_fold('no kernel', ?)", "einrel_place(?)", "einrel_gather('f64', 'T', 1, 2, 1, 0, length(?), 'i', 'value')"):
+            for _ in range(2):
+                with self.assertRaises(sqlite3.Error):
+                    database.execute(f"SELECT {bad} FROM (VALUES (1), (2))", (array,)).fetchall()
+            self.assertEqual([database.execute("SELECT " + query, (array,)).fetchone()[0] for query in queries], before, bad)
+
     def test_no_bytes_crash_it(self):
         random = np.random.default_rng(2)
         database = connection()
@@ -77,23 +91,40 @@ class Extension(ProgramTest):
             return [None, int(random.integers(-2**62, 2**62)), int(random.integers(-2, 5)),
                     kernels[random.integers(0, len(kernels))]][choice - 4]
 
+        def right_value(kind):
+            if kind == "a":
+                return array
+            if kind == "n":
+                return int(random.integers(0, 3))
+            return {"k": "relu", "d": "f64", "c": "key", "0": 0, "1": 1}[kind]
+
+        signatures = {"einrel_kernel": "ka", "einrel_positions": "nn", "einrel_zeros": "dnn", "einrel_tile": "annn", "einrel_box": "annnn",
+                      "einrel_extent": "an", "einrel_gather": "dc1110ncc", "einrel_whole": "dc11110c", "einrel_fold": "kan", "einrel_concat": "nna",
+                      "einrel_place": "a00"}
         calls = ["einrel_kernel", "einrel_positions", "einrel_zeros", "einrel_tile", "einrel_box", "einrel_extent", "einrel_gather",
                  "einrel_whole", "einrel_fold", "einrel_concat", "einrel_place"]
-        answers = failures = 0
+        answers, failures = Counter(), 0
         for turn in range(6000):
             name = calls[turn % len(calls)]
-            arguments = [value() for _ in range(random.integers(0, 7))]
+            wanted = signatures[name]
+            if random.integers(0, 3) > 0:  # as it should be called, but for a value now and then
+                arguments = [value() if random.integers(0, 12) == 0 else right_value(kind) for kind in wanted]
+            else:
+                arguments = [value() for _ in range(random.integers(0, 7))]
             if name in ("einrel_kernel", "einrel_fold", "einrel_zeros") and arguments:
                 arguments[0] = kernels[random.integers(0, len(kernels))] if name != "einrel_zeros" else "f64"
             query = f"SELECT {name}({', '.join('?' * len(arguments))})"
             if turn % 50 == 0:
                 query, arguments = "SELECT sum(value) FROM einrel_elements(?)", [value()]
             try:
-                database.execute(query, arguments).fetchall()
-                answers += 1
+                answer = database.execute(query, arguments).fetchone()
+                answers[query.partition("(")[0]] += 1
+                self.assertTrue(name == "einrel_whole" or turn % 50 == 0 or answer[0] is not None, (query, arguments))
             except (sqlite3.Error, OverflowError, MemoryError):
                 failures += 1
-        self.assertGreater(answers, 50)
+        for name in calls:
+            self.assertGreater(answers["SELECT " + name], 20, answers)
+        self.assertGreater(sum(answers.values()), 1000)
         self.assertGreater(failures, 1000)
         self.assertEqual(database.execute("SELECT einrel_extent(?, 1)", (array,)).fetchone(), (4,))
 

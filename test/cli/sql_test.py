@@ -107,6 +107,18 @@ class Database(ProgramTest):
         self.assertIn("einrel sql", einrel("explain", self.program, *dims, "--planner", "formats").err)
         self.assertEqual(len([line for line in self.succeed("list", "formats").out.splitlines() if " a chunk is " in line]), 19)
 
+    def test_formats_that_are_not_proven_to_cost_least_are_said_to_be_so(self):
+        forms = ("sum[k] {0}[i,k] * {1}[k,j]", "sum[k] {0}[k,i] * {1}[k,j]", "sum[k] {0}[i,k] * {1}[j,k]", "{0}[i,j] + {1}[j,i]")
+        for count, is_least in ((8, True), (40, False)):
+            lines = ["dims i=2000 j=2000 k=2000", "input V0[i,j] : f64"]
+            for v in range(1, count):
+                lines.append(f"V{v}[i,j] = " + forms[v * v % 7 % 4].format(f"V{v - 1}", f"V{v ** 3 % 11 % v}"))
+            program = self.text_file("many.ein", "\n".join(lines) + "\n")
+            text = self.succeed("sql", program, "--explain").out
+            self.assertEqual("formats of least cost" in text, is_least, text)
+            self.assertEqual("formats of low cost; not proven least" in text, not is_least, text)
+            self.assertIs(json.loads(self.succeed("sql", program, "--explain", "--json").out)["is_least"], is_least)
+
     def test_direct_transformations_are_those_of_one_step(self):
         n = 10**4
         sizes = {"single": (n, n), "row": (1, n), "column": (n, 1), "element": (1, 1)}

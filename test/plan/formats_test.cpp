@@ -29,9 +29,10 @@ class Annotations {
       add_ways(v, parts, ways);
       ways_.push_back(std::move(ways));
     }
+    price();
   }
 
-  /// That have to be compared: inputs are chosen one by one.
+  /// That `least` compares: inputs are chosen one by one.
   double count() const {
     double product = 1;
     for (std::size_t v = 0; v < ways_.size(); ++v) {
@@ -40,10 +41,25 @@ class Annotations {
     return product;
   }
 
-  /// The least seconds of all.
+  /// In how many formats some tensor that is computed may be.
+  std::size_t most_formats() const {
+    std::size_t most = 0;
+    for (std::size_t v = 0; v < ways_.size(); ++v) {
+      std::set<TensorFormat> formats;
+      for (const Implementation& way : ways_[v]) formats.insert(way.result);
+      if (!is_input(graph_.vertices[v])) most = std::max(most, formats.size());
+    }
+    return most;
+  }
+  bool has_a_tensor_that_two_read() const {
+    std::vector<int> readers(ways_.size(), 0);
+    for (const Edge& edge : edges_) ++readers[edge.from];
+    return std::any_of(readers.begin(), readers.end(), [](int count) { return count > 1; });
+  }
+
+  /// The least seconds of all, looking at each.
   double least() {
     chosen_.assign(ways_.size(), 0);
-    price();
     double best = std::numeric_limits<double>::infinity();
     do {
       best = std::min(best, seconds());
@@ -51,7 +67,83 @@ class Annotations {
     return best;
   }
 
+  /// The same by branch and bound: vertex after vertex, the cheapest way first, until what is chosen and the least that
+  /// the others can cost exceed the best that was found.
+  double least_by_bounds() {
+    chosen_.assign(ways_.size(), 0);
+    order_.clear();
+    for (std::size_t v = 0; v < ways_.size(); ++v) {
+      if (!is_input(graph_.vertices[v])) order_.push_back(v);
+    }
+    for (const std::size_t input : inputs_) {  // behind the last that reads it
+      const auto last = std::find_if(order_.rbegin(), order_.rend(), [&](std::size_t v) { return joins(input, v); });
+      order_.insert(last.base(), input);
+    }
+    rest_.assign(order_.size() + 1, 0);
+    for (std::size_t depth = order_.size(); depth-- > 0;) rest_[depth] = rest_[depth + 1] + least_at(depth);
+    best_ = std::numeric_limits<double>::infinity();
+    extend(0, 0);
+    return best_;
+  }
+
  private:
+  struct Edge {
+    std::size_t from = 0;
+    std::size_t to = 0;
+    std::vector<std::vector<double>> seconds;
+  };
+
+  bool joins(std::size_t a, std::size_t b) const {
+    return std::any_of(edges_.begin(), edges_.end(), [&](const Edge& edge) {
+      return (edge.from == a && edge.to == b) || (edge.from == b && edge.to == a);
+    });
+  }
+  /// The edges between the vertex at this depth and those before it.
+  std::vector<const Edge*> edges_at(std::size_t depth) const {
+    const auto is_before = [&](std::size_t v) {
+      return std::find(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(depth), v) !=
+             order_.begin() + static_cast<std::ptrdiff_t>(depth);
+    };
+    std::vector<const Edge*> found;
+    for (const Edge& edge : edges_) {
+      const std::size_t v = order_[depth];
+      if ((edge.from == v && is_before(edge.to)) || (edge.to == v && is_before(edge.from))) found.push_back(&edge);
+    }
+    return found;
+  }
+  double least_at(std::size_t depth) const {
+    const std::vector<double>& own = own_[order_[depth]];
+    double least = *std::min_element(own.begin(), own.end());
+    for (const Edge* edge : edges_at(depth)) {
+      double cheapest = std::numeric_limits<double>::infinity();
+      for (const std::vector<double>& row : edge->seconds)
+        cheapest = std::min(cheapest, *std::min_element(row.begin(), row.end()));
+      least += cheapest;
+    }
+    return least;
+  }
+  void extend(std::size_t depth, double sum) {  // NOLINT(misc-no-recursion): as deep as there are vertices
+    if (depth == order_.size()) {
+      best_ = std::min(best_, sum);
+      return;
+    }
+    const std::size_t v = order_[depth];
+    const std::vector<const Edge*> edges = edges_at(depth);
+    std::vector<std::pair<double, std::size_t>> costs;
+    for (std::size_t way = 0; way < ways_[v].size(); ++way) {
+      double cost = own_[v][way];
+      for (const Edge* edge : edges)
+        cost += edge->from == v ? edge->seconds[way][chosen_[edge->to]] : edge->seconds[chosen_[edge->from]][way];
+      costs.emplace_back(cost, way);
+    }
+    std::sort(costs.begin(), costs.end());
+    for (const auto& [cost, way] : costs) {
+      if (sum + cost + rest_[depth + 1] >= best_) return;
+      chosen_[v] = way;
+      extend(depth + 1, sum + cost);
+    }
+  }
+
   void add_ways(std::size_t v, std::vector<std::int64_t>& parts,
                 std::vector<Implementation>& ways) {  // NOLINT(misc-no-recursion): as deep as there are labels
     const Vertex& vertex = graph_.vertices[v];
@@ -87,12 +179,12 @@ class Annotations {
     }
     for (std::size_t v = 0; v < ways_.size(); ++v) {
       for (std::size_t from = 0; from < v; ++from) {
+        if (!reads(v, from)) continue;
         std::vector<std::vector<double>> table;
         for (const Implementation& made : ways_[from]) {
           std::vector<double>& row = table.emplace_back();
           for (const Implementation& way : ways_[v]) row.push_back(price_of(brought(from, made.result, way)));
         }
-        if (!reads(v, from)) continue;
         edges_.push_back({from, v, std::move(table)});
       }
     }
@@ -153,12 +245,6 @@ class Annotations {
     return false;
   }
 
-  struct Edge {
-    std::size_t from = 0;
-    std::size_t to = 0;
-    std::vector<std::vector<double>> seconds;
-  };
-
   const EinGraph& graph_;
   FormatWeights weights_;
   TransformationCosts transformations_;
@@ -168,6 +254,9 @@ class Annotations {
   std::vector<std::vector<double>> own_;
   std::vector<Edge> edges_;
   std::vector<std::size_t> chosen_;
+  std::vector<std::size_t> order_;
+  std::vector<double> rest_;  ///< the least that the vertices from a depth on can cost
+  double best_ = 0;
 };
 
 /// So that each of the components decides now and then.
@@ -193,25 +282,40 @@ void expect_least(const EinGraph& graph, const FormatWeights& weights, double le
 }
 
 TEST(Formats, CostNoMoreThanAnyAnnotationOfRandomGraphs) {
-  constexpr double most = 60'000;
+  constexpr double most = 60'000;  // that are looked at one by one
   int compared = 0;
+  int large = 0;  // five vertices that share what they read, and six formats
+  int beyond = 0;
+  int not_proven = 0;
   std::set<std::string> chosen;
-  for (std::uint64_t seed = 0; compared < rounds(500); ++seed) {
+  for (std::uint64_t seed = 0; large < rounds(200); ++seed) {
     RandomMatrices random(seed);
     const EinGraph graph = random.graph(5);
     const FormatWeights weights = random_weights(random);
     Annotations all(graph, weights);
-    if (all.count() > most) continue;
+    const double least = all.least_by_bounds();
     ++compared;
-    const double least = all.least();
+    if (all.count() > most) {
+      ++beyond;
+    } else {
+      ASSERT_NEAR(all.least(), least, 1e-9 * least) << seed;
+    }
+    const auto computed = std::count_if(graph.vertices.begin(), graph.vertices.end(),
+                                        [](const Vertex& vertex) { return !is_input(vertex); });
+    large += computed == 5 && all.has_a_tensor_that_two_read() && all.most_formats() >= 6 ? 1 : 0;
     expect_least(graph, weights, least, fmt::format("seed {}\n{}", seed, random.text()));
     const FormatPlan plan = plan_formats(graph, {{}, weights});
     for (std::size_t v = 0; v < graph.vertices.size(); ++v)
       chosen.insert(format_text(plan.vertices[v].format, graph.vertices[v].bound));
     const FormatPlan narrow = plan_formats(graph, {{}, weights, 2});  // hardly any table may be made
     EXPECT_GE(narrow.seconds, least * (1 - 1e-9));
-    EXPECT_LE(narrow.seconds, 10 * least);
+    EXPECT_LE(narrow.seconds, 20 * least);
+    EXPECT_FALSE(narrow.is_least && narrow.seconds > least * (1 + 1e-9)) << seed;
+    not_proven += narrow.is_least ? 0 : 1;
   }
+  EXPECT_GE(compared, rounds(500));
+  EXPECT_GE(beyond, rounds(30));
+  EXPECT_GE(not_proven, compared / 4);
   for (const char* const format : {"single", "row", "column", "row-strip-10", "column-strip-10", "tile-10-10"})
     EXPECT_EQ(chosen.count(format), 1U) << format;
 }

@@ -13,7 +13,9 @@
 #include "lang/corpus.h"
 #include "lang/promises.h"
 #include "postgres/server.h"
+#include "sql/direct_transformations.h"
 #include "sql/papers_formats.h"
+#include "sql/plain_documents.h"
 #include "sql/run.h"
 
 namespace einrel::test {
@@ -81,10 +83,53 @@ Outputs in_postgres(const EinGraph& graph, const TensorBindings& inputs, const S
   return sql::run(postgres()->database(), run).tensors;
 }
 
+/// The statements of a program in chunks of 3, each vertex of several chunks in parts that processes share, however
+/// small it is; and its inputs in the tables that these read.
+sql::ChunkScript shared_script(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  sql::Database& database = postgres()->database();
+  std::optional<sql::Sharing> sharing = database.share();
+  if (!sharing) throw std::runtime_error("the server has no processes to share work");
+  sharing->most_operations_alone = 0;
+  Formats formats;
+  formats.most_extent = 3;
+  const sql::ChunkedGraph chunked = chunked_graph(graph, choose_formats(graph, formats));
+  sql::TableNames names(database.names(), sql::most_name_bytes(database.dialect()));
+  std::map<std::string, std::string> stored;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (!is_input(vertex)) continue;
+    std::vector<DimensionCut> cuts;
+    for (const std::int64_t parts : chunked.cuts.parts[v]) cuts.push_back({parts, 1});
+    std::string& table = stored[vertex.name];
+    table = sql::chunk_table(database.dialect(), sharing, names.fresh(vertex.name));
+    database.store_chunks(table, cut_tensor(inputs.at(vertex.name), cut_of_all(cuts)), cuts.size());
+  }
+  return sql::vertex_script(graph, chunked, scalars, stored, names, database.kernels(), database.dialect(), sharing);
+}
+
+/// In a transaction that is undone.
+Outputs shared_in_postgres(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  const EinGraph ordered = compile("document", graph).graph;
+  sql::Database& database = postgres()->database();
+  sql::Transaction transaction(database);
+  database.use_functions();
+  const sql::ChunkScript script = shared_script(ordered, inputs, scalars);
+  for (const sql::Statement& statement : script.statements) database.execute(statement.text);
+  Outputs outputs;
+  for (const VertexId id : ordered.outputs) {
+    const Vertex& vertex = ordered[id];
+    const std::size_t arity = script.types.at(vertex.name).key_arity;
+    outputs.emplace(vertex.name, assemble(database.load_chunks(script.tables.at(vertex.name), arity), vertex.dtype,
+                                          vertex.bound.size()));
+  }
+  return outputs;
+}
+
 const std::vector<Configuration>& configurations() {
   static const std::vector<Configuration> all{{"reference", in_reference},
                                               {"PostgreSQL, formats chosen", in_postgres<0>},
-                                              {"PostgreSQL, in chunks of 3", in_postgres<3>}};
+                                              {"PostgreSQL, in chunks of 3", in_postgres<3>},
+                                              {"PostgreSQL, in chunks of 3 by several processes", shared_in_postgres}};
   return all;
 }
 
@@ -106,6 +151,72 @@ TEST_P(PostgresExample, AgreesWithTheReference) {
 class PostgresFormats : public testing::TestWithParam<Computation> {};
 
 TEST_P(PostgresFormats, AreComputedRight) { expect_right_in_every_format(postgres()->database(), GetParam()); }
+
+TEST(PostgresTransformations, AreOneQueryEach) {
+  expect_direct_transformations_to_be_one_query(postgres()->database());
+}
+
+TEST(PostgresProcesses, ShareVerticesOfSeveralChunks) {
+  const EinGraph graph = program("P[i,k] = sum[j] X[i,j] * Y[j,k]");
+  std::mt19937 random(5);
+  const TensorBindings inputs = random_integers(graph, random);
+  sql::Database& database = postgres()->database();
+  sql::Transaction transaction(database);
+  database.use_functions();
+  std::string texts;
+  for (const sql::Statement& statement : shared_script(graph, inputs, {}).statements) {
+    database.execute(statement.text);
+    texts += statement.text;
+  }
+  EXPECT_NE(texts.find("UNION ALL"), std::string::npos) << texts;
+}
+
+/// Documents that plain SQL cannot compute here, or not as the language defines it, and what of them it is.
+const PlainExceptions& exceptions() {
+  static const PlainExceptions all{
+      {"11_reductions_bind", "no product of a column"},
+      {"12_comparisons", "C: element 3"},  // NaN is equal to NaN
+      {"13_functions", "no erf"},
+      {"14_accurate_functions", "no erf"},
+      {"20_reductions", "no product"},
+      {"22_nan_and_infinity", "no product"},
+      {"23_empty", "a table without rows"},
+      {"24_reductions_agree", "no product"},
+      {"30_casts", "no floats that narrow"},
+      {"32_types_of_reductions", "no product"},
+      {"34_integers_wrap", "no product"},
+      {"37_integer_products", "bigint out of range"},  // whole numbers do not wrap
+      {"38_numbers_alone", "powers of whole numbers"},
+      {"39_narrow_casts", "no floats that narrow"},
+      {"82_other_notations", "NotANumber"},  // NaN is equal to NaN
+      {"90_inverse", "no linear algebra"},
+      {"91_random_numbers", "random numbers"},
+      {"92_gathers", "does not check an index"},
+      {"96_gradients_at_kinks", "no product"},
+      {"97_gradients_of_reads", "no linear algebra"},
+      {"98_gradients_of_gathers", "does not check an index"},
+      {"9a_state_random", "random numbers"},
+      {"9e_selections_exact", "B: element 0"},                  // i32 does not wrap
+      {"9g_selections_without_reads", "integer out of range"},  // whole numbers do not wrap
+      {"embedding", "random numbers"},
+      {"ridge_regression", "no linear algebra"},
+  };
+  return all;
+}
+
+Outputs in_plain_sql(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+  const EinGraph ordered = compile("document", graph).graph;
+  sql::DatabaseRun run{.graph = ordered, .scalars = scalars, .inputs = {}, .outputs = {}, .chunked = {}};
+  run.is_element = true;
+  for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);
+  return sql::run(postgres()->database(), run).tensors;
+}
+
+class PostgresPlainSql : public testing::TestWithParam<fs::path> {};
+
+TEST_P(PostgresPlainSql, ComputesWhatTheReferenceDoesOrSaysWhyNot) {
+  expect_in_plain_sql(GetParam(), exceptions(), in_plain_sql);
+}
 
 using Handler = void (*)(int);
 
@@ -147,6 +258,7 @@ std::string test_name(const testing::TestParamInfo<fs::path>& info) { return inf
 
 INSTANTIATE_TEST_SUITE_P(All, PostgresDocument, testing::ValuesIn(ein_files(EINREL_LANG_DOCUMENTS)), test_name);
 INSTANTIATE_TEST_SUITE_P(All, PostgresFormats, testing::ValuesIn(computations()), name_of_computation);
+INSTANTIATE_TEST_SUITE_P(All, PostgresPlainSql, testing::ValuesIn(documents_and_examples()), test_name);
 INSTANTIATE_TEST_SUITE_P(All, PostgresExample, testing::ValuesIn(examples()), test_name);
 
 }  // namespace

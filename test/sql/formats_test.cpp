@@ -1,9 +1,10 @@
-// The implementations and formats of "Automatic Matrix Format Exploration for Large Scale Linear Algebra", section 9.1,
-// as the one rule of plan/formats gives them, each run in SQLite.
+// Implementations and formats of "Automatic Matrix Format Exploration for Large Scale Linear Algebra", section 9.1, as
+// the one rule of plan/formats gives them, each run in SQLite.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "engine/choose_formats.h"
+#include "sql/direct_transformations.h"
 #include "sql/papers_formats.h"
 #include "sql/sqlite/database.h"
 
@@ -25,7 +26,12 @@ TEST_P(OneVertex, IsComputedRightInEveryFormat) {
 
 INSTANTIATE_TEST_SUITE_P(All, OneVertex, testing::ValuesIn(computations()), name_of_computation);
 
-/// An implementation of a product that the paper has.
+TEST(DirectTransformations, AreOneQueryEachInSqlite) {
+  sql::SqliteDatabase database(":memory:");
+  expect_direct_transformations_to_be_one_query(database);
+}
+
+/// An implementation of a product.
 struct Multiplication {
   const char* x;
   const char* y;
@@ -33,7 +39,9 @@ struct Multiplication {
   bool is_folded;  ///< by an aggregate
 };
 
-TEST(FormatsOfProducts, AreAllThatThePaperHas) {
+/// Of its 13 the paper names five: single x column, row x column, row-strip x column-strip (chapter 8), column-strip x
+/// tile, element x element.
+TEST(FormatsOfProducts, AreThoseThatThePaperNamesAndOthersInWhichTheReducedLabelHasOneCut) {
   const EinGraph graph = program("P[i,k] = sum[j] X[i,j] * Y[j,k]");
   const Implementations found = implementations_of(graph, 2, {});
   const std::vector<Multiplication> paper{
@@ -55,9 +63,20 @@ TEST(FormatsOfProducts, AreAllThatThePaperHas) {
   for (const Multiplication& wanted : paper) {
     const std::string formats = fmt::format("{} x {} -> {}", wanted.x, wanted.y, wanted.result);
     const auto way = std::find_if(found.ways.begin(), found.ways.end(),
-                                  [&](const Implementation& each) { return formats_of(graph, each) == formats; });
+                                  [&](const Implementation& each) { return formats_of(graph, 2, each) == formats; });
     ASSERT_NE(way, found.ways.end()) << formats;
     EXPECT_EQ(way->parts[2] > 1, wanted.is_folded) << formats;  // labels i, k, j
+  }
+}
+
+/// Label j is cut in both operands or in none. So a row strip does not meet tiles: one of them is transformed first.
+TEST(FormatsOfProducts, DoNotCutTheReducedLabelInOneOperandOnly) {
+  const EinGraph graph = program("P[i,k] = sum[j] X[i,j] * Y[j,k]");
+  for (const Implementation& way : implementations_of(graph, 2, {}).ways)
+    EXPECT_EQ(way.reads.at(0).format.at(1), way.reads.at(1).format.at(0)) << formats_of(graph, 2, way);
+  for (const auto& [x, y] : {std::pair("row-strip-10", "tile-10-10"), std::pair("tile-10-10", "column-strip-10")}) {
+    const ChosenFormats chosen = choose_formats(graph, parse_formats(fmt::format("X={},Y={}", x, y)));
+    EXPECT_FALSE(chosen.plan.vertices[2].transformations.empty()) << x << " x " << y;
   }
 }
 

@@ -1,19 +1,16 @@
 #include "sql/plain.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "base/error.h"
-#include "einsum/reference.h"
 #include "einsum/vertex_facts.h"
 #include "engine/choose_formats.h"
 #include "engine/compile.h"
 #include "lang/corpus.h"
-#include "lang/expectations.h"
 #include "sql/element_tables.h"
+#include "sql/plain_documents.h"
 #include "sql/sqlite/database.h"
 
 namespace einrel::test {
@@ -61,8 +58,8 @@ Outputs in_plain_sql(const EinGraph& graph, const TensorBindings& inputs, const 
 }
 
 /// Documents that plain SQL cannot compute, or not as the language defines it, and what of them it is.
-const std::map<std::string, std::string>& exceptions() {
-  static const std::map<std::string, std::string> all{
+const PlainExceptions& exceptions() {
+  static const PlainExceptions all{
       {"11_reductions_bind", "no product of a column"},
       {"12_comparisons", "F: element 3"},  // NaN is NULL
       {"13_functions", "no erf"},
@@ -98,35 +95,7 @@ const std::map<std::string, std::string>& exceptions() {
 class PlainSql : public testing::TestWithParam<fs::path> {};
 
 TEST_P(PlainSql, ComputesWhatTheReferenceDoesOrSaysWhyNot) {
-  const std::string name = GetParam().stem().string();
-  const bool is_example = GetParam().parent_path() == fs::path(EINREL_EXAMPLES);
-  const Document document = is_example ? Document{read_source(GetParam()), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}, {}}
-                                       : read_document(read_source(GetParam()));
-  if (!document.errors.empty() || !document.failure.empty()) return;
-  const Runnable runnable = prepare(document, is_example ? small_extents(GetParam()) : document.dims);
-  const std::vector<Tensor> wanted = evaluate_reference(runnable.graph, runnable.inputs, runnable.scalars);
-  Outputs reference;
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    reference.emplace(runnable.graph[runnable.graph.outputs[i]].name, wanted[i]);
-  const auto exception = exceptions().find(name);
-  std::string why;
-  try {
-    const Outputs found = in_plain_sql(runnable.graph, runnable.inputs, runnable.scalars);
-    why = fmt::format("{}", fmt::join(differences(document, found, reference), "\n"));
-  } catch (const UserError& error) {
-    why = error.what();
-  }
-  if (exception == exceptions().end()) {
-    EXPECT_EQ(why, "");
-  } else {
-    EXPECT_NE(why.find(exception->second), std::string::npos) << why;
-  }
-}
-
-std::vector<fs::path> documents_and_examples() {
-  std::vector<fs::path> paths = ein_files(EINREL_LANG_DOCUMENTS);
-  for (const fs::path& example : examples()) paths.push_back(example);
-  return paths;
+  expect_in_plain_sql(GetParam(), exceptions(), in_plain_sql);
 }
 
 std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }

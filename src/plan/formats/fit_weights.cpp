@@ -11,12 +11,13 @@ namespace {
 
 constexpr std::size_t components = 8;
 using Row = std::array<double, components>;
-constexpr std::array weight_of{&FormatWeights::operation,  &FormatWeights::network_byte,      &FormatWeights::tuple,
-                               &FormatWeights::read_byte,  &FormatWeights::intermediate_byte, &FormatWeights::statement, &FormatWeights::piece,
-                               &FormatWeights::stored_byte};
+constexpr std::array weight_of{&FormatWeights::operation, &FormatWeights::network_byte,      &FormatWeights::tuple,
+                               &FormatWeights::read_byte, &FormatWeights::intermediate_byte, &FormatWeights::statement,
+                               &FormatWeights::piece,     &FormatWeights::stored_byte};
 
 Row row_of(const FormatCost& cost) {
-  return {cost.compute, cost.network, cost.tuples, cost.read, cost.intermediate, cost.statements, cost.pieces, cost.stored};
+  return {cost.compute,      cost.network,    cost.tuples, cost.read,
+          cost.intermediate, cost.statements, cost.pieces, cost.stored};
 }
 
 /// The x >= 0 of least squares |A x - b|, of A'A and A'b, by coordinates one after the other: the sum is convex, so

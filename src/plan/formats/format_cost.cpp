@@ -32,8 +32,8 @@ FormatCost& FormatCost::operator+=(const FormatCost& other) {
 
 double seconds_of(const FormatCost& cost, const FormatWeights& weights) {
   return cost.compute * weights.operation + cost.network * weights.network_byte + cost.tuples * weights.tuple +
-         cost.read * weights.read_byte + cost.intermediate * weights.intermediate_byte + cost.statements * weights.statement + cost.pieces * weights.piece +
-         cost.stored * weights.stored_byte;
+         cost.read * weights.read_byte + cost.intermediate * weights.intermediate_byte +
+         cost.statements * weights.statement + cost.pieces * weights.piece + cost.stored * weights.stored_byte;
 }
 
 FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementation& way,

@@ -75,6 +75,7 @@ void SqliteDatabase::fail(int code, Author author) {
 }
 
 SqliteDatabase::Prepared SqliteDatabase::prepare(const std::string& text, Author author) {
+  state_->error = nullptr;
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v2(database_.get(), text.data(), static_cast<int>(text.size()), &statement, &rest);

@@ -50,17 +50,19 @@ void extent_of(sqlite3_context* context, int count, sqlite3_value** values) {
 template <class Kept>
 struct Slot {
   Kept* kept;
+  bool has_failed;
 };
 
 template <class Kept>
 void aggregate_step(sqlite3_context* context, int count, sqlite3_value** values) {
   ConnectionState& state = state_of(context);
+  auto* const slot = static_cast<Slot<Kept>*>(sqlite3_aggregate_context(context, sizeof(Slot<Kept>)));
+  if (slot == nullptr) return sqlite3_result_error_nomem(context);
   try {
-    auto* const slot = static_cast<Slot<Kept>*>(sqlite3_aggregate_context(context, sizeof(Slot<Kept>)));
-    if (slot == nullptr) throw RunError("SQLite has no memory for a group");
     if (slot->kept == nullptr) slot->kept = std::make_unique<Kept>().release();
     slot->kept->add(values_of(count, values), state);
   } catch (...) {
+    slot->has_failed = true;
     report(context, state, std::current_exception());
   }
 }
@@ -72,7 +74,7 @@ void aggregate_final(sqlite3_context* context) {
   auto* const slot = static_cast<Slot<Kept>*>(sqlite3_aggregate_context(context, 0));
   if (slot == nullptr || slot->kept == nullptr) return;  // no rows: NULL
   const std::unique_ptr<Kept> kept(slot->kept);
-  if (state.error) return;
+  if (slot->has_failed) return;
   try {
     const std::optional<Tensor> array = kept->finish(state);
     if (array) set_array(context, *array);
@@ -102,7 +104,7 @@ void add_aggregate(sqlite3* database, ConnectionState& state, const char* name) 
 }  // namespace
 
 void report(sqlite3_context* context, ConnectionState& state, std::exception_ptr error) {
-  state.error = error;
+  if (!state.error) state.error = error;
   try {
     std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {

@@ -9,7 +9,7 @@ namespace einrel::sql {
 
 /// What the functions of one connection share; it must outlive the connection.
 struct ConnectionState : FunctionState {
-  std::exception_ptr error;  ///< of the last call that failed: SQLite itself keeps its words only
+  std::exception_ptr error;  ///< of the call that failed: SQLite itself keeps its words only
 };
 
 /// Registers with a connection what scripts call (sql/functions.h). Throws RunError when SQLite refuses them.
@@ -18,7 +18,7 @@ void register_functions(sqlite3* database, ConnectionState& state);
 /// The table-valued einrel_elements.
 void register_elements(sqlite3* database, ConnectionState& state);
 
-/// Keeps what was thrown, and tells SQLite its words.
+/// Keeps what was thrown first, and tells SQLite its words.
 void report(sqlite3_context* context, ConnectionState& state, std::exception_ptr error);
 
 /// What is in it; it lives as long as SQLite's value.

@@ -23,7 +23,6 @@ int register_all(sqlite3* database) {
                                               made.release(), say_version, nullptr, nullptr, end);
   if (code != SQLITE_OK) return code;
   register_functions(database, state);
-  register_elements(database, state);
   return SQLITE_OK;
 }
 
