@@ -110,10 +110,12 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   }
   compiled_ = front.compile(types);
   if (formats_.is_element && !compiled_.graph.steps.states.empty())
+      interrupt_(request.stop, [this] { database_->interrupt(); }),
     throw UserError(fmt::format("{} has state; --formats element runs programs without", printable(front.name)));
   open_states(request);
   check_kept_views();
   add_tensors(front, request);
+  if (stop_.stop_requested()) throw sql::stopped();
   scalars_ = front.bind(compiled_.graph, request.scalars);
   if (!formats_.is_element) {
     weights_ = weights_for(database_->server(), database_->dialect());

@@ -39,7 +39,7 @@ struct DatabaseRequest {
   std::optional<std::string> formats = {};  ///< "A=row-strip-100,tile-500"
   std::int64_t steps = 1;                   ///< of a program with state, at most
   bool analyze = false;                     ///< say what the database took beside what was predicted
-  std::stop_token stop = {};                ///< once it is asked for, the run ends with RunError
+  std::stop_token stop = {};                ///< once it is asked for, the run ends with sql::stopped
 };
 
 /// Throws UserError for a database, formats or an empty table's name that cannot be, without opening anything.
@@ -80,6 +80,7 @@ class DatabaseProgram {
   std::map<std::string, sql::DatabaseInput> inputs_;
   Compiled compiled_;
   ScalarBindings scalars_;
+  std::stop_callback<std::function<void()>> interrupt_;
   std::vector<sql::OutputTable> tables_;
   Formats formats_;
   FormatWeights weights_;

@@ -77,7 +77,7 @@ class StepByStep {
   }
 
   void execute(const Statement& statement) {
-    if (run_.stop.stop_requested()) throw RunError("the run was stopped");
+    if (run_.stop.stop_requested()) throw stopped();
     database_.execute(statement.text);
   }
   void execute(const Script& script) {

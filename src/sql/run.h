@@ -31,7 +31,8 @@ struct DatabaseRun {
   ChunkedGraph chunked;
   std::optional<FirstValues> first = {};  ///< of a program with state, unless all states are inputs
   std::int64_t steps = 1;                 ///< of a program with state, at most
-  /// Once it is asked for, the run ends with RunError before its next statement, and the database is as before.
+  /// Once it is asked for, the run ends with `stopped` before its next statement, and the database is as before. The
+  /// one that runs ends where that calls Database::interrupt.
   std::stop_token stop = {};
   bool is_element = false;  ///< in plain SQL, without `chunked`; of a program without state
   bool is_kept = true;      ///< else the database is as before when the run has ended
