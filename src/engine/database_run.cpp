@@ -113,13 +113,16 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
       interrupt_(request.stop, [this] { database_->interrupt(); }),
     throw UserError(fmt::format("{} has state; --formats element runs programs without", printable(front.name)));
   open_states(request);
-  check_kept_views();
   add_tensors(front, request);
   if (stop_.stop_requested()) throw sql::stopped();
   scalars_ = front.bind(compiled_.graph, request.scalars);
   if (!formats_.is_element) {
     weights_ = weights_for(database_->server(), database_->dialect());
-    chosen_ = choose_formats(compiled_.graph, formats_of_step(formats_, compiled_), weights_);
+    std::set<std::string> kept;
+    for (const sql::OutputTable& table : tables_) {
+      if (table.in_chunks) kept.insert(table.tensor);
+    }
+    chosen_ = choose_formats(compiled_.graph, formats_of_step(formats_, compiled_), weights_, kept);
   }
 }
 
@@ -158,22 +161,6 @@ void DatabaseProgram::open_states(const DatabaseRequest& request) {
     const sql::UserTable table = sql::open_table(*database_, *source, labels_of_state(compiled_.graph, state));
     if (table.layout == sql::Layout::chunks) check_state(compiled_.graph[state.now], type_of(name, table, 0));
     inputs_.emplace(name, table);
-  }
-}
-
-/// Throws UserError for a format that a view in a table of chunks cannot have: its chunks in units would be none that
-/// an input can have, so it is kept whole.
-void DatabaseProgram::check_kept_views() const {
-  for (const sql::OutputTable& table : tables_) {
-    const auto given = formats_.tensors.find(table.tensor);
-    if (!table.in_chunks || given == formats_.tensors.end() || given->second.name == "single") continue;
-    for (const VertexId id : compiled_.graph.outputs) {
-      const Vertex& vertex = compiled_.graph[id];
-      if (vertex.name == table.tensor && view_of(vertex) != nullptr)
-        throw UserError(
-            fmt::format("--formats {0}={1}: {0} is a view, which becomes a table of one chunk; leave that out",
-                        vertex.name, given->second.name));
-    }
   }
 }
 

@@ -72,7 +72,6 @@ class DatabaseProgram {
  private:
   void open_tables(const Front& front, const DatabaseRequest& request);
   void open_states(const DatabaseRequest& request);
-  void check_kept_views() const;
   BoundInput type_of(const std::string& name, const sql::UserTable& table, std::size_t rank);
   void add_tensors(const Front& front, const DatabaseRequest& request);
 

@@ -166,17 +166,6 @@ class StepByStep {
   /// Inputs and states stay as they are cut. A view's result that becomes a state or a table of chunks is not cut,
   /// since chunks in units would be none that an input can have.
   GraphCuts cuts_of(const EinGraph& graph, GraphCuts cuts) {
-    const auto keep_whole = [&](std::size_t v) {
-      if (view_of(graph.vertices[v]) != nullptr) std::fill(cuts.parts[v].begin(), cuts.parts[v].end(), 1);
-    };
-    for (const State& state : graph.steps.states)
-      keep_whole(state.next ? graph.outputs[*state.next].index : state.now.index);
-    for (const VertexId id : graph.outputs) {
-      const bool is_kept = std::any_of(places_.begin(), places_.end(), [&](const OutputTable& place) {
-        return place.in_chunks && place.tensor == graph[id].name;
-      });
-      if (is_kept) keep_whole(id.index);
-    }
     for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
       const std::string& name = graph.vertices[v].name;
       if (!is_input(graph.vertices[v])) continue;

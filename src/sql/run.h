@@ -28,8 +28,8 @@ struct DatabaseRun {
   const ScalarBindings& scalars;
   std::map<std::string, DatabaseInput> inputs;  ///< by the name of the vertex
   std::vector<OutputTable> outputs;
-  ChunkedGraph chunked;
-  std::optional<FirstValues> first = {};  ///< of a program with state, unless all states are inputs
+  ChunkedGraph chunked;                   ///< views that become tables of chunks are not cut
+  std::optional<FirstValues> first = {};  ///< of the states that are no inputs, if there are such
   std::int64_t steps = 1;                 ///< of a program with state, at most
   /// Once it is asked for, the run ends with `stopped` before its next statement, and the database is as before. The
   /// one that runs ends where that calls Database::interrupt.

@@ -221,7 +221,7 @@ std::string format_text(const TensorFormat& format, const Shape& bound) {
 
 Format lying_format(TensorFormat format, const Shape& bound) {
   std::string name = format_text(format, bound);
-  return {std::move(name), std::nullopt, std::nullopt, std::move(format)};
+  return {std::move(name), std::nullopt, std::nullopt, std::move(format), "as it lies"};
 }
 
 DirectTransformations direct_transformations(const Format& from) {

@@ -160,7 +160,10 @@ class Database(ProgramTest):
         computed = {tensor["name"]: tensor["measured"] for tensor in found["tensors"]}
         self.assertGreater(min(computed["X"], computed["P"]), 0)
         self.assertGreater(found["measured"]["seconds"], 4 * computed["P"] + computed["X"])
-        self.assertIn("4 steps", self.succeed(*arguments).out)
+        said = self.succeed(*arguments).out
+        self.assertIn("4 steps", said)
+        self.assertIn("input X[50,40] : f64, gathered\n", said)
+        self.assertIn("state S[40] : f64\n", said)
 
     def test_weights_of_a_database_choose_formats_and_change_no_result(self):
         chosen = set()
