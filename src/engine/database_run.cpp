@@ -57,6 +57,20 @@ Formats formats_of_step(const Formats& formats, const Compiled& compiled) {
   return own;
 }
 
+/// What gives those states their first values that no input gives one; nothing where there are none.
+std::optional<EinGraph> first_values(const EinGraph& initial, const std::map<std::string, DatabaseSource>& given) {
+  EinGraph first = initial;
+  first.outputs.clear();
+  first.steps.states.clear();
+  for (const State& state : initial.steps.states) {
+    if (given.count(initial[state.now].name) != 0) continue;
+    first.steps.states.push_back({state.now, first.outputs.size()});
+    first.outputs.push_back(initial.outputs[*state.next]);
+  }
+  first.steps.carried = first.outputs.size();
+  return first.outputs.empty() ? std::nullopt : std::optional(needed_for_outputs(first));
+}
+
 /// The labels that name the columns of a state's tables.
 std::vector<std::string> labels_of_state(const EinGraph& graph, const State& state) {
   return sql::dimension_names(state.next ? graph[graph.outputs[*state.next]] : graph[state.now]);
@@ -118,6 +132,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   scalars_ = front.bind(compiled_.graph, request.scalars);
   if (!formats_.is_element) {
     weights_ = weights_for(database_->server(), database_->dialect());
+  if (compiled_.initial) first_ = first_values(compiled_.initial->graph, request.inputs);
     std::set<std::string> kept;
     for (const sql::OutputTable& table : tables_) {
       if (table.in_chunks) kept.insert(table.tensor);
@@ -186,7 +201,7 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
     }
   };
   add(compiled_.graph);
-  if (compiled_.initial) add(compiled_.initial->graph);
+  if (first_) add(*first_);
   if (!missing.empty()) throw UserError(fmt::format("{}", fmt::join(missing, "\n")));
   for (const DeclaredInput& input : front.declared) known.push_back(input.name);
   check_names(front.name, request, known);
@@ -202,10 +217,9 @@ sql::DatabaseResults DatabaseProgram::run() {
                        .stop = stop_,
                        .is_element = formats_.is_element};
   if (chosen_) run.chunked = chunked_graph(compiled_.graph, *chosen_);
-  if (compiled_.initial) {
-    const EinGraph& first = compiled_.initial->graph;
-    const ChosenFormats chosen = choose_formats(first, formats_within(formats_, first), weights_);
-    run.first.emplace(sql::FirstValues{first, chunked_graph(first, chosen)});
+  if (first_) {
+    const ChosenFormats chosen = choose_formats(*first_, formats_within(formats_, *first_), weights_);
+    run.first.emplace(sql::FirstValues{*first_, chunked_graph(*first_, chosen)});
   }
   return sql::run(*database_, run);
 }

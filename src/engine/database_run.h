@@ -83,6 +83,7 @@ class DatabaseProgram {
   std::vector<sql::OutputTable> tables_;
   Formats formats_;
   FormatWeights weights_;
+  std::optional<EinGraph> first_;  ///< a step gives those states their first values that no input gives one
   std::optional<ChosenFormats> chosen_;
   std::int64_t steps_;
   std::stop_token stop_;

@@ -16,7 +16,7 @@ namespace einrel::sql {
 /// What an input is in a database: a table or query of the user, or a tensor that is brought there.
 using DatabaseInput = std::variant<UserTable, Tensor>;
 
-/// One step of this graph gives the first values of states.
+/// One step of this graph gives states their first values.
 struct FirstValues {
   const EinGraph& graph;
   ChunkedGraph chunked;
