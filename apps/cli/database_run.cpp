@@ -109,7 +109,7 @@ DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const Source
   const auto compile_for = [&source, &arguments, dims, wanted](const std::map<std::string, BoundInput>& inputs) {
     CheckedProgram checked = parse_and_check(source, {dims, inputs});
     if (!checked.graph) check_output_names(wanted, checked.tensors);
-    EinGraph graph = require_graph(checked, source, std::nullopt);
+    EinGraph graph = require_graph(checked, source, std::nullopt, missing_in_database);
     if (arguments.steps && graph.steps.states.empty())
       throw UserError("--steps is for programs with state, which this one has not");
     return compile(arguments.program, std::move(graph), wanted, checked.initial);

@@ -89,6 +89,10 @@ void check_state(const Vertex& state, const BoundInput& type) {
 
 }  // namespace
 
+std::string missing_in_database(const std::string& declaration, const std::string& name) {
+  return fmt::format("missing {0}; give {1} as {1}=table:NAME, {1}='query:SELECT ...' or a file", declaration, name);
+}
+
 bool is_in_database(const std::string& source) { return sql::typed_source(source).has_value(); }
 
 void check_request(const DatabaseRequest& request) {
@@ -195,8 +199,7 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
         check_state(vertex, tensor.type);  // of an input compiling has looked at it
         inputs_.emplace(vertex.name, tensor.read(vertex.dtype));
       } else if (states.count(vertex.name) == 0) {
-        missing.push_back(fmt::format("missing {0}; give {1} as {1}=table:NAME, {1}='query:SELECT ...' or a file",
-                                      formula(vertex, graph), vertex.name));
+        missing.push_back(missing_in_database(formula(vertex, graph), vertex.name));
       }
     }
   };

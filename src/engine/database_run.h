@@ -30,6 +30,9 @@ using DatabaseSource = std::variant<std::string, OutsideTensor>;
 /// Whether it is typed_source's. Throws as that does.
 bool is_in_database(const std::string& source);
 
+/// What is said of an input that is not given: "missing input X[i] : f32; give X as ...".
+std::string missing_in_database(const std::string& declaration, const std::string& name);
+
 /// What a run in a database is asked for.
 struct DatabaseRequest {
   std::string database;                          ///< "sqlite:FILE" or "postgresql://..."

@@ -335,6 +335,12 @@ class Database(ProgramTest):
                 with open(self.file, "wb") as file:
                     file.write(whole)
 
+    def test_an_input_that_is_missing_is_said_in_one_way(self):
+        for dims in ((), ("--dim", "k=7")):
+            with self.subTest(dims=dims):
+                self.refuse(1, "run", self.program, "--database", "sqlite:" + self.file, "--in", "X=table:X", *dims,
+                            mentions=["missing input Y[", "; give Y as Y=table:NAME, Y='query:SELECT ...' or a file\n"])
+
     def test_what_is_wrong_with_the_command_is_said(self):
         self.execute("CREATE TABLE z (a)")
         self.refused(("table 'Z' already",))
