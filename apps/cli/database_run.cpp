@@ -84,7 +84,7 @@ DatabaseRequest request_of(const DatabaseArguments& arguments) {
   request.tables = destinations_of(arguments.outputs).tables;
   request.scalars = parse_scalars(arguments.scalars);
   request.analyze = arguments.analyze;
-  if (!arguments.formats.empty()) request.formats = arguments.formats;
+  request.formats = arguments.formats;
   if (arguments.steps) request.steps = static_cast<std::int64_t>(parse_times("--steps", *arguments.steps));
   return request;
 }

@@ -341,6 +341,16 @@ class Database(ProgramTest):
                 self.refuse(1, "run", self.program, "--database", "sqlite:" + self.file, "--in", "X=table:X", *dims,
                             mentions=["missing input Y[", "; give Y as Y=table:NAME, Y='query:SELECT ...' or a file\n"])
 
+    def test_formats_for_all_others_are_one(self):
+        dims = ("--dim", "i=25", "--dim", "j=13", "--dim", "k=7")
+        for formats, words in (("all-tile,tile-3", ("all-tile and tile-3",)), ("tile-3,X=row,tile-3", ("tile-3 and tile-3",)),
+                               ("element,tile-3", ("element and tile-3",)), ("tile-3,element", ("tile-3 and element",)),
+                               ("X=row,", ("not ''", "row-strip-H")), (",tile-3", ("not ''", "row-strip-H")), ("", ("--formats", "empty"))):
+            with self.subTest(formats=formats):
+                self.refused(words, "--formats", formats)
+                for explain in ((), ("--explain",)):
+                    self.refuse(1, "sql", self.program, *dims, "--formats", formats, *explain, mentions=words)
+
     def test_what_is_wrong_with_the_command_is_said(self):
         self.execute("CREATE TABLE z (a)")
         self.refused(("table 'Z' already",))
