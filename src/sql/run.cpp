@@ -326,6 +326,9 @@ UserTable open_table(Database& database, const std::string& given, const std::ve
 }
 
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
+  if (typed->is_chunks)
+    throw UserError(fmt::format("'{}': write table:{}; a table of chunks is known by its columns", printable(given),
+                                printable(typed->text)));
   std::vector<std::int64_t> extents = database.first_row(extents_query(table, database.dialect()));
   extents.resize(rank);
   for (std::size_t d = 0; d < rank; ++d) {

@@ -20,6 +20,7 @@ constexpr std::string_view sparse_prefix = "sparse:";
 constexpr std::string_view table_prefix = "table:";
 constexpr std::string_view query_prefix = "query:";
 /// SQLite puts no more queries together than these.
+constexpr std::string_view chunks_prefix = "chunks:";
 constexpr std::size_t most_row_columns = 500;
 /// Far above most_key_value, and one more is no overflow.
 constexpr std::int64_t farthest_key = 1'000'000'000'000'000'000;
@@ -104,7 +105,9 @@ std::optional<std::vector<Column>> columns_of_chunks(const std::vector<Column>& 
 }  // namespace
 
 std::optional<TypedSource> typed_source(const std::string& given) {
-  TypedSource source{given.starts_with(sparse_prefix), false, {}};
+  if (given.starts_with(chunks_prefix))
+    return TypedSource{.is_chunks = true, .text = given.substr(chunks_prefix.size())};
+  TypedSource source{.is_sparse = given.starts_with(sparse_prefix), .text = {}};
   const std::string rest = source.is_sparse ? given.substr(sparse_prefix.size()) : given;
   source.is_query = rest.starts_with(query_prefix);
   if (!source.is_query && !rest.starts_with(table_prefix)) {

@@ -32,10 +32,11 @@ struct UserTable {
 struct TypedSource {
   bool is_sparse = false;
   bool is_query = false;
-  std::string text;  ///< the name, or the query
+  bool is_chunks = false;  ///< what a table is to become; one that is there is known by its columns
+  std::string text;        ///< the name, or the query
 };
-/// "table:NAME" or "query:SELECT ...", also with "sparse:" before it; nothing for what begins otherwise. Throws
-/// UserError where neither follows "sparse:".
+/// "table:NAME" or "query:SELECT ...", also with "sparse:" before it, or "chunks:NAME"; nothing for what begins
+/// otherwise. Throws UserError where neither a table nor a query follows "sparse:".
 std::optional<TypedSource> typed_source(const std::string& given);
 
 /// What it means that a table has no row for an element.

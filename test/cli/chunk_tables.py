@@ -233,7 +233,7 @@ class ChunkTables:
         before = self.content()
         for source, words, arguments in (
                 ("table:strips", ("k0=0", "100 along dimension 0", "84 to 83"), ()), ("table:cut", ("X=row", "row-strip-", "leave that out"), ("--formats", "X=row")),
-                ("table:cut", ("holds chunks", "--formats element"), ("--formats", "element")), ("chunks:cut", ("X=table:cut",), ()),
+                ("table:cut", ("holds chunks", "--formats element"), ("--formats", "element")), ("chunks:cut", ("write table:cut",), ()),
                 ("table:cut", ("--formats element", "Z"), ("--formats", "element", "--out", "Z=chunks:Z")),
                 ("table:cut", ("table 'cut' already",), ("--out", "Z=chunks:cut")), ("table:cut", ("no name",), ("--out", "Z=chunks:")),
                 ("table:cut", ("extent 9",), ("--dim", "i=9"))):
