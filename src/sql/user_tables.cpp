@@ -148,8 +148,8 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
   if (const auto chunks = columns.empty() ? std::nullopt : columns_of_chunks(columns)) {
     const Column& chunk = chunks->back();
     if (chunk.type != ColumnType::any && chunk.type != ColumnType::bytes)
-      throw UserError(fmt::format("{}: column '{}' is one of chunks, but of no arrays: its type is {}", table.title,
-                                  printable(chunk.name), type_text(chunk)));
+      throw UserError(fmt::format("{}: column '{}' is one of chunks, but of no arrays: its type is {}{}", table.title,
+                                  printable(chunk.name), type_text(chunk), chunk_column_remedy));
     return {table.source, table.title, *chunks, Layout::chunks};
   }
   const bool is_vector = labels.size() == 1 && columns.size() == 1;

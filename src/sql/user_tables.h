@@ -39,6 +39,10 @@ struct TypedSource {
 /// otherwise. Throws UserError where neither a table nor a query follows "sparse:".
 std::optional<TypedSource> typed_source(const std::string& given);
 
+/// Of columns that are called as those of chunks, and hold none.
+inline constexpr const char* chunk_column_remedy =
+    "; if it is to hold numbers, give it another name: a query with AS does";
+
 /// What it means that a table has no row for an element.
 Absent absent_in(const UserTable& table);
 

@@ -351,6 +351,14 @@ class Database(ProgramTest):
                 for explain in ((), ("--explain",)):
                     self.refuse(1, "sql", self.program, *dims, "--formats", formats, *explain, mentions=words)
 
+    def test_columns_that_are_called_as_those_of_chunks_are_refused_with_the_remedy(self):
+        self.execute("CREATE TABLE pairs AS SELECT i AS k0, value AS chunk FROM X WHERE j = 0")
+        self.refused(("table 'pairs'", "column 'chunk'", "no array", "another name", "AS"), x="table:pairs")
+        whole = self.text_file("pairs.ein", "input X[i,j] : f64\nZ[] = sum[i,j] X[i,j]\n")
+        self.succeed("run", whole, "--database", "sqlite:" + self.file, "--in", "X=query:SELECT k0, chunk AS c FROM pairs", "--out",
+                     "Z=" + self.path("z.npy"))
+        np.testing.assert_allclose(np.load(self.path("z.npy")), self.x[:, 0].sum() + 300, rtol=1e-12)
+
     def test_what_is_wrong_with_the_command_is_said(self):
         self.execute("CREATE TABLE z (a)")
         self.refused(("table 'Z' already",))
