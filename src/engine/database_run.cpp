@@ -110,10 +110,12 @@ void check_request(const DatabaseRequest& request) {
 
 DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& request)
     : database_(sql::open_database(request.database)),
+      interrupt_(request.stop, [this] { database_->interrupt(); }),
       tables_(request.tables),
       formats_(request.formats ? parse_formats(*request.formats) : Formats{}),
       steps_(request.steps),
       stop_(request.stop) {
+  if (stop_.stop_requested()) throw sql::stopped();
   check_names(front.name, request, front.tensors);
   open_tables(front, request);
   std::map<std::string, BoundInput> types;
@@ -128,15 +130,13 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   }
   compiled_ = front.compile(types);
   if (formats_.is_element && !compiled_.graph.steps.states.empty())
-      interrupt_(request.stop, [this] { database_->interrupt(); }),
     throw UserError(fmt::format("{} has state; --formats element runs programs without", printable(front.name)));
   open_states(request);
+  if (compiled_.initial) first_ = first_values(compiled_.initial->graph, request.inputs);
   add_tensors(front, request);
-  if (stop_.stop_requested()) throw sql::stopped();
   scalars_ = front.bind(compiled_.graph, request.scalars);
   if (!formats_.is_element) {
     weights_ = weights_for(database_->server(), database_->dialect());
-  if (compiled_.initial) first_ = first_values(compiled_.initial->graph, request.inputs);
     std::set<std::string> kept;
     for (const sql::OutputTable& table : tables_) {
       if (table.in_chunks) kept.insert(table.tensor);
@@ -154,11 +154,24 @@ void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& req
   }
 }
 
+/// What a table of numbers holds. Where a column has no key, for want of rows, another may say its extent; what rows
+/// have instead of a key is named when they are gathered.
+BoundInput DatabaseProgram::type_of_numbers(const sql::UserTable& table, std::size_t rank) {
+  BoundInput type{sql::extents_of(*database_, table, rank), "numbers",
+                  std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title, table.is_sparse};
+  if (table.layout != sql::Layout::elements) return type;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t extent = type.shape[d].value();
+    type.is_least = type.is_least || extent == 0;
+    type.largest_keys.push_back(extent == 0 ? "" : fmt::format("{}={}", printable(table.columns[d].name), extent - 1));
+  }
+  if (!table.is_sparse) type.remedy = sql::sparse_remedy;
+  return type;
+}
+
 /// What a table holds. Chunks have a type, and a format, which stays theirs.
 BoundInput DatabaseProgram::type_of(const std::string& name, const sql::UserTable& table, std::size_t rank) {
-  if (table.layout != sql::Layout::chunks)
-    return {sql::extents_of(*database_, table, rank), "numbers",
-            std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title, table.is_sparse};
+  if (table.layout != sql::Layout::chunks) return type_of_numbers(table, rank);
   if (formats_.is_element)
     throw UserError(fmt::format("{} holds chunks, which --formats element has not; leave that out", table.title));
   const sql::Transaction reading(*database_);

@@ -76,17 +76,18 @@ class DatabaseProgram {
   void open_tables(const Front& front, const DatabaseRequest& request);
   void open_states(const DatabaseRequest& request);
   BoundInput type_of(const std::string& name, const sql::UserTable& table, std::size_t rank);
+  BoundInput type_of_numbers(const sql::UserTable& table, std::size_t rank);
   void add_tensors(const Front& front, const DatabaseRequest& request);
 
   std::unique_ptr<sql::Database> database_;
+  std::stop_callback<std::function<void()>> interrupt_;
   std::map<std::string, sql::DatabaseInput> inputs_;
   Compiled compiled_;
+  std::optional<EinGraph> first_;  ///< a step gives those states their first values that no input gives one
   ScalarBindings scalars_;
-  std::stop_callback<std::function<void()>> interrupt_;
   std::vector<sql::OutputTable> tables_;
   Formats formats_;
   FormatWeights weights_;
-  std::optional<EinGraph> first_;  ///< a step gives those states their first values that no input gives one
   std::optional<ChosenFormats> chosen_;
   std::int64_t steps_;
   std::stop_token stop_;

@@ -58,7 +58,8 @@ struct OutputTable {
   bool in_chunks = false;
 };
 
-/// How many elements each dimension has: one number for each, as a query. Of elements they are the largest keys and 1.
+/// A query of how many elements each dimension has; of elements of the largest and the smallest key of each, -1 and 0
+/// where there is none.
 std::string extents_query(const UserTable& table, Dialect dialect);
 
 /// The elements of a tensor of that many dimensions as a query of columns i0, i1, ..., v, and c, the name of the column
