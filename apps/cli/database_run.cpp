@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <string_view>
+#include <optional>
 
 #include "arguments.h"
 #include "base/error.h"
@@ -17,13 +17,11 @@
 #include "engine/stored_input.h"
 #include "output.h"
 #include "program_input.h"
+#include "sql/user_tables.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {
 namespace {
-
-constexpr std::string_view table_prefix = "table:";
-constexpr std::string_view chunks_prefix = "chunks:";
 
 /// Where outputs go.
 struct Destinations {
@@ -36,12 +34,11 @@ Destinations destinations_of(const std::vector<std::string>& given) {
   Destinations found;
   for (const auto& [name, place] : parse_assignments("--out", given)) {
     found.wanted.push_back(name);
-    if (place.starts_with("query:") || place.starts_with("sparse:"))
+    const std::optional<sql::TypedSource> table = sql::typed_source(place);
+    if (table && (table->is_query || table->is_sparse))
       throw UserError(fmt::format("--out {} takes table:NAME, chunks:NAME or a file", printable(name)));
-    if (place.starts_with(table_prefix)) {
-      found.tables.push_back({name, place.substr(table_prefix.size())});
-    } else if (place.starts_with(chunks_prefix)) {
-      found.tables.push_back({name, place.substr(chunks_prefix.size()), true});
+    if (table) {
+      found.tables.push_back({name, table->text, table->is_chunks});
     } else {
       found.files.emplace_back(name, parse_file_ref(place));
     }
@@ -84,7 +81,7 @@ DatabaseRequest request_of(const DatabaseArguments& arguments) {
   request.tables = destinations_of(arguments.outputs).tables;
   request.scalars = parse_scalars(arguments.scalars);
   request.analyze = arguments.analyze;
-  if (!arguments.formats.empty()) request.formats = arguments.formats;
+  request.formats = arguments.formats;
   if (arguments.steps) request.steps = static_cast<std::int64_t>(parse_times("--steps", *arguments.steps));
   return request;
 }
@@ -94,9 +91,6 @@ void open_files(DatabaseRequest& request, OpenInputs& files) {
   for (auto& [name, source] : request.inputs) {
     const auto given = std::get<std::string>(source);
     if (is_in_database(given)) continue;
-    if (given.starts_with(chunks_prefix))
-      throw UserError(fmt::format("--in {0}={1}: write {0}=table:{2}; a table of chunks is known by its columns",
-                                  printable(name), printable(given), printable(given.substr(chunks_prefix.size()))));
     const StoredTensor& file = files.emplace(name, open_tensor(parse_file_ref(given))).first->second;
     source = OutsideTensor{describe(file), [&file](DType dtype) { return read(file, dtype); }};
   }
@@ -109,7 +103,7 @@ DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const Source
   const auto compile_for = [&source, &arguments, dims, wanted](const std::map<std::string, BoundInput>& inputs) {
     CheckedProgram checked = parse_and_check(source, {dims, inputs});
     if (!checked.graph) check_output_names(wanted, checked.tensors);
-    EinGraph graph = require_graph(checked, source, std::nullopt);
+    EinGraph graph = require_graph(checked, source, std::nullopt, missing_in_database);
     if (arguments.steps && graph.steps.states.empty())
       throw UserError("--steps is for programs with state, which this one has not");
     return compile(arguments.program, std::move(graph), wanted, checked.initial);
@@ -125,7 +119,7 @@ DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const Source
 void refuse_tables(const std::string& option, const std::vector<std::string>& given) {
   for (const std::string& each : given) {
     const std::string place = each.substr(each.find('=') + 1);  // all of it, where there is none
-    if (is_in_database(place) || place.starts_with(chunks_prefix))
+    if (is_in_database(place))
       throw UserError(
           fmt::format("{} {} is in a database; say in which: --database sqlite:FILE or --database "
                       "postgresql://HOST/DATABASE",

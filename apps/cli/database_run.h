@@ -9,7 +9,7 @@ namespace einrel::cli {
 /// What `run` is given for a run in a database.
 struct DatabaseArguments {
   std::string database;  ///< "sqlite:FILE", "postgresql://..."
-  std::string formats;
+  std::optional<std::string> formats;
   std::string program;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;

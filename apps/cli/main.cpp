@@ -101,6 +101,17 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{} does not take '{}' besides", called_command(app).second, einrel::printable(left.front()));
 }
 
+/// CLI11 would take an empty value as if the option were not given.
+void refuse_empty_values(CLI::App& app) {
+  const CLI::Validator has_value(
+      [](std::string& value) { return value.empty() ? std::string("the value is empty") : ""; }, "");
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (CLI::Option* option : command->get_options()) {
+      if (option->nonpositional()) option->check(has_value);
+    }
+  }
+}
+
 int run_command_line(int argc, char** argv) {
   CLI::App app{"Einrel computes Einstein-summation programs over large tensors.", "einrel"};
   app.set_version_flag("--version", "einrel " EINREL_VERSION);
@@ -113,6 +124,7 @@ int run_command_line(int argc, char** argv) {
   einrel::cli::add_list_command(app);
   einrel::cli::add_calibrate_command(app);
   einrel::cli::add_describe_commands(app);
+  refuse_empty_values(app);
   // Under mpirun, only these are work for all ranks; the others would say the same as rank 0.
   const bool is_quiet = einrel::name_in_job().value_or("rank 0") != "rank 0";
   const std::string_view command = argc > 1 ? argv[1] : "";

@@ -191,7 +191,12 @@ std::vector<std::string> paths_of(const std::vector<std::string>& given) {
   return files.archives;
 }
 
-EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed) {
+std::string missing_file(const std::string& declaration, const std::string& name) {
+  return fmt::format("missing {}; bind it with --in {}=FILE", declaration, name);
+}
+
+EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed,
+                       std::string (*say_missing)(const std::string& declaration, const std::string& name)) {
   if (checked.graph) return std::move(*checked.graph);
   if (seed) {
     throw UserError(
@@ -203,7 +208,7 @@ EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const
   std::vector<std::string> missing;
   for (const DeclaredInput& input : checked.inputs) {
     if (std::find(input.extents.begin(), input.extents.end(), std::nullopt) == input.extents.end()) continue;
-    missing.push_back(fmt::format("missing {}; bind it with --in {}=FILE", declaration_of(input), input.name));
+    missing.push_back(say_missing(declaration_of(input), input.name));
   }
   throw UserError(fmt::format("{}\n{} leaves the extents of these labels to it: {}; --dim {}=N gives one",
                               join_some(missing, "\n"), printable(program.name()),
@@ -215,7 +220,7 @@ void check_inputs_given(const AnyProgram& program, const OpenInputs& files, cons
   std::vector<std::string> missing;
   for (const ProgramInput& input : inputs_of(program)) {
     if (files.count(input.name) != 0) continue;
-    missing.push_back(fmt::format("missing {}; bind it with --in {}=FILE", input.declaration, input.name));
+    missing.push_back(missing_file(input.declaration, input.name));
   }
   if (!missing.empty()) {
     throw UserError(fmt::format("{}\nor fill all missing inputs with --random SEED", join_some(missing, "\n")));

@@ -59,9 +59,14 @@ void check_inputs(const std::vector<std::string>& given);
 /// The files in --in.
 std::vector<std::string> paths_of(const std::vector<std::string>& given);
 
+/// What is said of an input without a file: "missing input X[i] : f32; bind it with --in X=FILE".
+std::string missing_file(const std::string& declaration, const std::string& name);
+
 /// The graph of a checked program; throws UserError that lists the extents that are still open: what inputs without a
-/// file need, random ones if there is a seed.
-EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed);
+/// file need, random ones if there is a seed. `say_missing` says what they are to be given as.
+EinGraph require_graph(CheckedProgram& checked, const SourceText& program, const std::optional<std::uint64_t>& seed,
+                       std::string (*say_missing)(const std::string& declaration,
+                                                  const std::string& name) = missing_file);
 
 /// Throws UserError that lists the inputs that have neither a file nor, as there is no seed, random values.
 void check_inputs_given(const AnyProgram& program, const OpenInputs& files, const std::optional<std::uint64_t>& seed);

@@ -30,7 +30,7 @@ struct RunArguments {
   std::vector<std::string> scalars;
   std::optional<std::string> seed;
   std::optional<std::string> database;
-  std::string formats;
+  std::optional<std::string> formats;
   ExecutionArguments execution;
 };
 
@@ -172,8 +172,7 @@ void add_run_command(CLI::App& app) {
       "tile-N");
   command->callback([arguments, command] {
     if (arguments->database) return run_by_database(*arguments, *command);
-    if (!arguments->formats.empty())
-      throw UserError("--formats is for a run in a database; add --database sqlite:FILE");
+    if (arguments->formats) throw UserError("--formats is for a run in a database; add --database sqlite:FILE");
     refuse_tables("--in", arguments->inputs);
     refuse_tables("--out", arguments->outputs);
     execute(arguments->execution, {.check_options = [&] { check_options(*arguments); },

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "arguments.h"
 #include "base/error.h"
@@ -21,7 +22,7 @@ namespace {
 struct SqlArguments {
   std::string program;
   std::string dialect = "sqlite";
-  std::string formats;
+  std::optional<std::string> formats;
   bool explain = false;
   bool json = false;
   std::vector<std::string> dims;
@@ -38,7 +39,7 @@ std::string explained(const SqlArguments& arguments, const Compiled& compiled, c
 void print_script(const SqlArguments& arguments) {
   if (is_tra(arguments.program)) throw UserError("einrel sql takes .ein programs");
   const sql::Dialect dialect = sql::dialect_named(arguments.dialect);
-  const Formats formats = arguments.formats.empty() ? Formats{} : parse_formats(arguments.formats);
+  const Formats formats = arguments.formats ? parse_formats(*arguments.formats) : Formats{};
   if (arguments.json && !arguments.explain) throw UserError("--json is for --explain; a script is SQL");
   if (arguments.explain && formats.is_element)
     throw UserError("--explain is of chunks; with --formats element there are none");

@@ -175,6 +175,30 @@ def test_an_interrupted_run_leaves_the_database(shop: Shop) -> None:
     assert rows(file, "SELECT name FROM sqlite_master WHERE name = 'counted'") == []
 
 
+def test_an_interrupted_run_ends_in_the_middle_of_a_statement(shop: Shop) -> None:
+    """Of a query without an end, in a transaction that writes."""
+    file, _ = shop
+    before = file.read_bytes()
+    endless = (
+        "query:WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT i, i AS value FROM n WHERE i < 0"
+    )
+    program = er.program("dims i=2\nstate x[i] = f64(1)\nnext x[i] = x[i] + 1\noutput next_x\n")
+    before_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            program.run_in_database(f"sqlite:{file}", x=endless, tables={"next_x": "counted"})
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before_handler)
+    with sqlite3.connect(file, timeout=20) as connection:
+        connection.execute("BEGIN IMMEDIATE")  # nobody else writes
+        connection.rollback()
+    connection.close()
+    assert file.read_bytes() == before
+
+
 def test_two_threads_run_at_a_time(shop: Shop) -> None:
     file, x = shop
     results: dict[int, Any] = {}

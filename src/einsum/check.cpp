@@ -109,6 +109,13 @@ void declare_input_labels(CheckState& state, const build::InputDecl& input) {
   }
 }
 
+/// Who says the extent of a dimension: "X[i,j] (table 'X', whose largest key is j=3)".
+std::string source_of(const build::InputDecl& input, const BoundInput& bound, std::size_t d) {
+  const std::string key = bound.largest_keys.empty() ? "" : bound.largest_keys[d];
+  return fmt::format("{} ({}{}{})", declaration_text(input), bound.origin, key.empty() ? "" : ", whose largest key is ",
+                     key);
+}
+
 /// Compares a declaration with what is bound to it and learns extents from that.
 void check_binding(CheckState& state, const build::InputDecl& input, const BoundInput& bound) {
   const std::string text = declaration_text(input);
@@ -133,12 +140,15 @@ void check_binding(CheckState& state, const build::InputDecl& input, const Bound
     const std::int64_t extent = bound.shape[d].value();
     if (!label.extent) {
       label.extent = extent;
-      label.source = fmt::format("{} ({})", text, bound.origin);
+      label.source = source_of(input, bound, d);
+      label.remedy = bound.remedy;
     } else if (bound.is_least ? *label.extent < extent : *label.extent != extent) {
-      state.error(fmt::format("label '{}' has extent {} in {} but {} in {} ({})", input.labels[d].text, *label.extent,
-                              label.source, extent, text, bound.origin),
+      const std::string& remedy = *label.extent < extent ? label.remedy : bound.remedy;
+      state.error(fmt::format("label '{}' has extent {} in {} but {} in {}", input.labels[d].text, *label.extent,
+                              label.source, extent, source_of(input, bound, d)),
                   {input.labels[d].span, label.where},
-                  "bind data of that extent, change the declared extent, or rename one label");
+                  fmt::format("bind data of that extent, change the declared extent, or rename one label{}{}",
+                              remedy.empty() ? "" : "; ", remedy));
     }
   }
 }
@@ -156,7 +166,7 @@ void learn_least_extents(CheckState& state, const std::vector<std::pair<const bu
       DeclaredLabel& label = learnt.try_emplace(name, state.labels[name]).first->second;
       if (label.extent.value_or(-1) >= bound.shape[d].value()) continue;
       label.extent = bound.shape[d].value();
-      label.source = fmt::format("{} ({})", declaration_text(*input), bound.origin);
+      label.source = source_of(*input, bound, d);
       if (*label.extent > most_learnt_extent)
         state.error(fmt::format("label '{}' would have extent {}, which nothing but a key of {} says", name,
                                 *label.extent, label.source),

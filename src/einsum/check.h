@@ -20,6 +20,8 @@ struct BoundInput {
   std::vector<DType> readable_as;  ///< the dtypes it can be read as without loss
   std::string origin;              ///< where it comes from: a file name
   bool is_least = false;           ///< `shape` is the least that its extents are: the data may leave zeros out
+  std::vector<std::string> largest_keys = {};  ///< by dimension, where keys say extents: "j=3"; "" for none
+  std::string remedy = {};                     ///< what to do where the data are too small
 };
 
 /// What a program is checked against besides its own text.

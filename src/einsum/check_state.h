@@ -26,6 +26,7 @@ struct DeclaredLabel {
   MaybeExtent extent;
   std::string source;  ///< who says so, for messages: "dims", "--dim", "input X[b,f]"
   Span where;
+  std::string remedy = {};  ///< as of BoundInput
 };
 
 /// A tensor that statements may read.

@@ -177,6 +177,7 @@ std::string keep_calibrated_database(const std::string& url, const std::stop_tok
   const std::string path = prepare_settings(database_weights_file);
   calibrated_databases();  // throws while nothing is measured
   const std::unique_ptr<sql::Database> database = sql::open_database(url);
+  const std::stop_callback interrupt(stop, [&database] { database->interrupt(); });
   FormatWeights before = assumed_weights(database->dialect());
   before.workers = static_cast<double>(database->workers());
   const auto start = std::chrono::steady_clock::now();

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/text.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel {
 namespace {
@@ -22,19 +24,38 @@ std::string reason(const EinGraph& graph, const ChosenFormats& chosen, std::size
                      seconds_text(other->more_seconds));
 }
 
+/// Gives a view that is kept the format of one chunk.
+void keep_whole(const Vertex& vertex, Formats& formats) {
+  if (view_of(vertex) == nullptr) return;
+  Format whole = format_named("single");
+  whole.why = "kept in one chunk";
+  const auto [known, is_new] = formats.tensors.try_emplace(vertex.name, whole);
+  if (!is_new && tuples_of(cuts_in(known->second, vertex.bound)) > 1)
+    throw UserError(fmt::format("--formats {0}={1}: {0} is a view, which is kept in one chunk; leave that out",
+                                vertex.name, known->second.name));
+}
+
 }  // namespace
 
 std::string given_text(const ChosenFormats& chosen, const std::string& tensor) {
   const auto given = chosen.given.tensors.find(tensor);
-  if (given == chosen.given.tensors.end()) return "";
-  return given->second.as_it_lies ? "as it lies" : "as --formats says";
+  return given == chosen.given.tensors.end() ? "" : given->second.why;
 }
 
-ChosenFormats choose_formats(const EinGraph& graph, const Formats& given, const FormatWeights& weights) {
+bool lies_so(const ChosenFormats& chosen, const std::string& tensor) {
+  const auto given = chosen.given.tensors.find(tensor);
+  return given != chosen.given.tensors.end() && given->second.as_it_lies;
+}
+
+ChosenFormats choose_formats(const EinGraph& graph, const Formats& given, const FormatWeights& weights,
+                             const std::set<std::string>& kept) {
   ChosenFormats chosen{given, weights, {}};
-  chosen.plan = given.most_extent
-                    ? costs_of_formats(graph, cuts_for(graph, given.tensors, *given.most_extent), chosen.weights)
-                    : plan_formats(graph, {given.tensors, chosen.weights});
+  for (const VertexId id : graph.outputs) {
+    if (kept.count(graph[id].name) != 0) keep_whole(graph[id], chosen.given);
+  }
+  const std::map<std::string, Format>& tensors = chosen.given.tensors;
+  chosen.plan = given.most_extent ? costs_of_formats(graph, cuts_for(graph, tensors, *given.most_extent), weights)
+                                  : plan_formats(graph, {tensors, weights});
   return chosen;
 }
 

@@ -57,6 +57,20 @@ Formats formats_of_step(const Formats& formats, const Compiled& compiled) {
   return own;
 }
 
+/// What gives those states their first values that no input gives one; nothing where there are none.
+std::optional<EinGraph> first_values(const EinGraph& initial, const std::map<std::string, DatabaseSource>& given) {
+  EinGraph first = initial;
+  first.outputs.clear();
+  first.steps.states.clear();
+  for (const State& state : initial.steps.states) {
+    if (given.count(initial[state.now].name) != 0) continue;
+    first.steps.states.push_back({state.now, first.outputs.size()});
+    first.outputs.push_back(initial.outputs[*state.next]);
+  }
+  first.steps.carried = first.outputs.size();
+  return first.outputs.empty() ? std::nullopt : std::optional(needed_for_outputs(first));
+}
+
 /// The labels that name the columns of a state's tables.
 std::vector<std::string> labels_of_state(const EinGraph& graph, const State& state) {
   return sql::dimension_names(state.next ? graph[graph.outputs[*state.next]] : graph[state.now]);
@@ -75,6 +89,10 @@ void check_state(const Vertex& state, const BoundInput& type) {
 
 }  // namespace
 
+std::string missing_in_database(const std::string& declaration, const std::string& name) {
+  return fmt::format("missing {0}; give {1} as {1}=table:NAME, {1}='query:SELECT ...' or a file", declaration, name);
+}
+
 bool is_in_database(const std::string& source) { return sql::typed_source(source).has_value(); }
 
 void check_request(const DatabaseRequest& request) {
@@ -92,10 +110,12 @@ void check_request(const DatabaseRequest& request) {
 
 DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& request)
     : database_(sql::open_database(request.database)),
+      interrupt_(request.stop, [this] { database_->interrupt(); }),
       tables_(request.tables),
       formats_(request.formats ? parse_formats(*request.formats) : Formats{}),
       steps_(request.steps),
       stop_(request.stop) {
+  if (stop_.stop_requested()) throw sql::stopped();
   check_names(front.name, request, front.tensors);
   open_tables(front, request);
   std::map<std::string, BoundInput> types;
@@ -112,13 +132,17 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   if (formats_.is_element && !compiled_.graph.steps.states.empty())
     throw UserError(fmt::format("{} has state; --formats element runs programs without", printable(front.name)));
   open_states(request);
-  check_kept_views();
+  if (compiled_.initial) first_ = first_values(compiled_.initial->graph, request.inputs);
   add_tensors(front, request);
   scalars_ = front.bind(compiled_.graph, request.scalars);
   if (!formats_.is_element) {
     weights_ = weights_for(database_->server(), database_->dialect());
     weights_.workers = static_cast<double>(database_->workers());
-    chosen_ = choose_formats(compiled_.graph, formats_of_step(formats_, compiled_), weights_);
+    std::set<std::string> kept;
+    for (const sql::OutputTable& table : tables_) {
+      if (table.in_chunks) kept.insert(table.tensor);
+    }
+    chosen_ = choose_formats(compiled_.graph, formats_of_step(formats_, compiled_), weights_, kept);
   }
 }
 
@@ -131,11 +155,24 @@ void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& req
   }
 }
 
+/// What a table of numbers holds. Where a column has no key, for want of rows, another may say its extent; what rows
+/// have instead of a key is named when they are gathered.
+BoundInput DatabaseProgram::type_of_numbers(const sql::UserTable& table, std::size_t rank) {
+  BoundInput type{sql::extents_of(*database_, table, rank), "numbers",
+                  std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title, table.is_sparse};
+  if (table.layout != sql::Layout::elements) return type;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t extent = type.shape[d].value();
+    type.is_least = type.is_least || extent == 0;
+    type.largest_keys.push_back(extent == 0 ? "" : fmt::format("{}={}", printable(table.columns[d].name), extent - 1));
+  }
+  if (!table.is_sparse) type.remedy = sql::sparse_remedy;
+  return type;
+}
+
 /// What a table holds. Chunks have a type, and a format, which stays theirs.
 BoundInput DatabaseProgram::type_of(const std::string& name, const sql::UserTable& table, std::size_t rank) {
-  if (table.layout != sql::Layout::chunks)
-    return {sql::extents_of(*database_, table, rank), "numbers",
-            std::vector<DType>(all_dtypes.begin(), all_dtypes.end()), table.title, table.is_sparse};
+  if (table.layout != sql::Layout::chunks) return type_of_numbers(table, rank);
   if (formats_.is_element)
     throw UserError(fmt::format("{} holds chunks, which --formats element has not; leave that out", table.title));
   const sql::Transaction reading(*database_);
@@ -160,22 +197,6 @@ void DatabaseProgram::open_states(const DatabaseRequest& request) {
   }
 }
 
-/// Throws UserError for a format that a view in a table of chunks cannot have: its chunks in units would be none that
-/// an input can have, so it is kept whole.
-void DatabaseProgram::check_kept_views() const {
-  for (const sql::OutputTable& table : tables_) {
-    const auto given = formats_.tensors.find(table.tensor);
-    if (!table.in_chunks || given == formats_.tensors.end() || given->second.name == "single") continue;
-    for (const VertexId id : compiled_.graph.outputs) {
-      const Vertex& vertex = compiled_.graph[id];
-      if (vertex.name == table.tensor && view_of(vertex) != nullptr)
-        throw UserError(
-            fmt::format("--formats {0}={1}: {0} is a view, which becomes a table of one chunk; leave that out",
-                        vertex.name, given->second.name));
-    }
-  }
-}
-
 /// Those from outside; and looks that all inputs are there, and no others.
 void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& request) {
   const std::map<std::string, State> states = states_of(compiled_.graph);
@@ -192,13 +213,12 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
         check_state(vertex, tensor.type);  // of an input compiling has looked at it
         inputs_.emplace(vertex.name, tensor.read(vertex.dtype));
       } else if (states.count(vertex.name) == 0) {
-        missing.push_back(fmt::format("missing {0}; give {1} as {1}=table:NAME, {1}='query:SELECT ...' or a file",
-                                      formula(vertex, graph), vertex.name));
+        missing.push_back(missing_in_database(formula(vertex, graph), vertex.name));
       }
     }
   };
   add(compiled_.graph);
-  if (compiled_.initial) add(compiled_.initial->graph);
+  if (first_) add(*first_);
   if (!missing.empty()) throw UserError(fmt::format("{}", fmt::join(missing, "\n")));
   for (const DeclaredInput& input : front.declared) known.push_back(input.name);
   check_names(front.name, request, known);
@@ -214,10 +234,9 @@ sql::DatabaseResults DatabaseProgram::run() {
                        .stop = stop_,
                        .is_element = formats_.is_element};
   if (chosen_) run.chunked = chunked_graph(compiled_.graph, *chosen_);
-  if (compiled_.initial) {
-    const EinGraph& first = compiled_.initial->graph;
-    const ChosenFormats chosen = choose_formats(first, formats_within(formats_, first), weights_);
-    run.first.emplace(sql::FirstValues{first, chunked_graph(first, chosen)});
+  if (first_) {
+    const ChosenFormats chosen = choose_formats(*first_, formats_within(formats_, *first_), weights_);
+    run.first.emplace(sql::FirstValues{*first_, chunked_graph(*first_, chosen)});
   }
   return sql::run(*database_, run);
 }

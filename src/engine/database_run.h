@@ -30,6 +30,9 @@ using DatabaseSource = std::variant<std::string, OutsideTensor>;
 /// Whether it is typed_source's. Throws as that does.
 bool is_in_database(const std::string& source);
 
+/// What is said of an input that is not given: "missing input X[i] : f32; give X as ...".
+std::string missing_in_database(const std::string& declaration, const std::string& name);
+
 /// What a run in a database is asked for.
 struct DatabaseRequest {
   std::string database;                          ///< "sqlite:FILE" or "postgresql://..."
@@ -39,7 +42,7 @@ struct DatabaseRequest {
   std::optional<std::string> formats = {};  ///< "A=row-strip-100,tile-500"
   std::int64_t steps = 1;                   ///< of a program with state, at most
   bool analyze = false;                     ///< say what the database took beside what was predicted
-  std::stop_token stop = {};                ///< once it is asked for, the run ends with RunError
+  std::stop_token stop = {};                ///< once it is asked for, the run ends with sql::stopped
 };
 
 /// Throws UserError for a database, formats or an empty table's name that cannot be, without opening anything.
@@ -72,13 +75,15 @@ class DatabaseProgram {
  private:
   void open_tables(const Front& front, const DatabaseRequest& request);
   void open_states(const DatabaseRequest& request);
-  void check_kept_views() const;
   BoundInput type_of(const std::string& name, const sql::UserTable& table, std::size_t rank);
+  BoundInput type_of_numbers(const sql::UserTable& table, std::size_t rank);
   void add_tensors(const Front& front, const DatabaseRequest& request);
 
   std::unique_ptr<sql::Database> database_;
+  std::stop_callback<std::function<void()>> interrupt_;
   std::map<std::string, sql::DatabaseInput> inputs_;
   Compiled compiled_;
+  std::optional<EinGraph> first_;  ///< a step gives those states their first values that no input gives one
   ScalarBindings scalars_;
   std::vector<sql::OutputTable> tables_;
   Formats formats_;

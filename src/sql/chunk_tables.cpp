@@ -89,7 +89,9 @@ class ChunkHeads {
   ArrayHead head_of(const Key& key, const Cell& begin, const Cell& size) const {
     const auto* const blob = std::get_if<Blob>(&begin);
     const auto* const bytes = std::get_if<std::int64_t>(&size);
-    if (blob == nullptr || bytes == nullptr) throw UserError(fmt::format("{} is {}, no array", at(key), shown(begin)));
+    if (blob == nullptr || bytes == nullptr)
+      throw UserError(
+          fmt::format("{} is {}, no array{}", at(key), shown(begin), shapes_.empty() ? chunk_column_remedy : ""));
     try {
       return head_in(blob->bytes, static_cast<std::uint64_t>(*bytes));
     } catch (const UserError& error) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "sql/dialect.h"
 #include "sql/gather.h"
 #include "sql/kernel_table.h"
@@ -43,6 +44,8 @@ class Database {
   virtual std::optional<Sharing> share() = 0;
   /// One statement of Einrel's, until it ends; what it gives is left out.
   virtual void execute(const std::string& statement) = 0;
+  /// Ends the statement that runs with `stopped`, from any thread. What was begun can then only be rolled back.
+  virtual void interrupt() = 0;
   /// The first row as whole numbers. The query only reads.
   virtual std::vector<std::int64_t> first_row(const std::string& query) = 0;
   /// What a query gives. Throws UserError unless it is one query that only reads.
@@ -68,6 +71,9 @@ class Database {
 
   virtual KernelTable& kernels() = 0;
 };
+
+/// What a run that was asked to stop throws.
+inline RunError stopped() { return RunError("the run was stopped"); }
 
 /// "sqlite:FILE", "postgresql://...". Throws UserError for any other, and where there is no such database.
 std::unique_ptr<Database> open_database(const std::string& url);

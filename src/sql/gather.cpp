@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -31,6 +32,13 @@ std::string misfit(DType dtype, const Cell& cell) {
   const bool fits =
       *whole >= std::numeric_limits<std::int32_t>::min() && *whole <= std::numeric_limits<std::int32_t>::max();
   return dtype == DType::i32 && !fits ? "is too large for i32" : "";
+}
+
+/// Where the type of a column is wrong, but its keys are not: "; write CAST(i AS bigint) in a query".
+std::string key_remedy(const std::string& column, const Cell& key) {
+  const auto* const real = std::get_if<double>(&key);
+  if (real == nullptr || *real != std::floor(*real)) return "";
+  return fmt::format("; a query makes it one: CAST({} AS bigint)", printable(column));
 }
 
 std::size_t part_of(Extent extent, const DimensionCut& cut, std::int64_t element) {
@@ -83,10 +91,8 @@ Absent absent_named(std::string_view name) {
 }
 
 std::string refusal_of(Absent absent) {
-  return absent == Absent::may_be_zeros
-             ? "; every element needs one, but where absent elements are zeros, write sparse:table:NAME or "
-               "'sparse:query:SELECT ...'"
-             : "; every element needs one";
+  return absent == Absent::may_be_zeros ? fmt::format("; every element needs one, but {}", sparse_remedy)
+                                        : "; every element needs one";
 }
 
 ChunkGatherer::ChunkGatherer(Gathered gathered) : gathered_(std::move(gathered)) {
@@ -113,12 +119,13 @@ void ChunkGatherer::add(const std::vector<Cell>& cells, const std::vector<std::s
   for (std::size_t d = 0; d < rank; ++d) {
     const auto* const key = std::get_if<std::int64_t>(&cells[d]);
     if (key == nullptr)
-      throw UserError(fmt::format("{}: column '{}' is {}, no whole number, in the row of {}", gathered_.table,
-                                  printable(columns[d]), shown(cells[d]), raw_key(cells, columns)));
-    if (*key < 0 || *key >= gathered_.bound[d].value())
-      throw UserError(fmt::format("{}: column '{}' is {} in the row of {}, but its label runs from 0 to {}",
-                                  gathered_.table, printable(columns[d]), *key, raw_key(cells, columns),
-                                  gathered_.bound[d].value() - 1));
+      throw UserError(fmt::format("{}: column '{}' is {}, no whole number, in the row of {}{}", gathered_.table,
+                                  printable(columns[d]), shown(cells[d]), raw_key(cells, columns),
+                                  key_remedy(columns[d], cells[d])));
+    if (const std::int64_t extent = gathered_.bound[d].value(); *key < 0 || *key >= extent)
+      throw UserError(fmt::format("{}: column '{}' is {} in the row of {}, but its label {}", gathered_.table,
+                                  printable(columns[d]), *key, raw_key(cells, columns),
+                                  extent == 0 ? "has the extent 0" : fmt::format("runs from 0 to {}", extent - 1)));
     at.push_back(*key);
   }
   columns_ = columns;
@@ -158,7 +165,10 @@ namespace {
 
 [[noreturn]] void refuse_hole(const Gathered& gathered, const std::vector<std::string>& columns,
                               const std::vector<std::int64_t>& at) {
-  throw UserError(fmt::format("{} has no row for {}: a hole{}", gathered.table, key_text(columns, at),
+  std::vector<std::int64_t> last;
+  for (const Extent extent : gathered.bound) last.push_back(extent.value() - 1);
+  const std::string up_to = last.empty() ? "" : fmt::format(", since keys go up to {}", key_text(columns, last));
+  throw UserError(fmt::format("{} has no row for {}: a hole{}{}", gathered.table, key_text(columns, at), up_to,
                               refusal_of(gathered.absent)));
 }
 

@@ -30,6 +30,8 @@ const char* name_of(Absent absent);
 Absent absent_named(std::string_view name);
 /// "; every element needs one", and the remedy, if there is one.
 std::string refusal_of(Absent absent);
+inline constexpr const char* sparse_remedy =
+    "where absent elements are zeros, write sparse:table:NAME or 'sparse:query:SELECT ...'";
 
 /// A tensor that is gathered from a table of its elements.
 struct Gathered {

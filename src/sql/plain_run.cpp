@@ -22,7 +22,7 @@ std::vector<const Vertex*> other_outputs(const DatabaseRun& run) {
 }
 
 void execute(Database& database, const DatabaseRun& run, const std::string& statement) {
-  if (run.stop.stop_requested()) throw RunError("the run was stopped");
+  if (run.stop.stop_requested()) throw stopped();
   database.execute(statement);
 }
 

@@ -1,6 +1,7 @@
 #include "sql/run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -77,7 +78,7 @@ class StepByStep {
   }
 
   void execute(const Statement& statement) {
-    if (run_.stop.stop_requested()) throw RunError("the run was stopped");
+    if (run_.stop.stop_requested()) throw stopped();
     database_.execute(statement.text);
   }
   void execute(const Script& script) {
@@ -149,13 +150,8 @@ class StepByStep {
 
   /// One step of the other program, whose next values are the first ones.
   void take_first_values() {
-    const std::map<std::string, KeptTable> given = std::exchange(states_, {});
     const std::map<Work, double> before = seconds_;
     advance(run_.first->graph, compute(run_.first->graph, run_.first->chunked, 0));
-    for (const auto& [name, table] : given) {
-      drop({states_.at(name).name});
-      states_.at(name) = table;
-    }
     double all = 0;
     for (const auto& [work, seconds] : seconds_) all += seconds;
     for (const auto& [work, seconds] : before) all -= seconds;
@@ -163,20 +159,8 @@ class StepByStep {
     seconds_[{}] += all;  // of another program
   }
 
-  /// Inputs and states stay as they are cut. A view's result that becomes a state or a table of chunks is not cut,
-  /// since chunks in units would be none that an input can have.
+  /// Inputs and states stay as they are cut.
   GraphCuts cuts_of(const EinGraph& graph, GraphCuts cuts) {
-    const auto keep_whole = [&](std::size_t v) {
-      if (view_of(graph.vertices[v]) != nullptr) std::fill(cuts.parts[v].begin(), cuts.parts[v].end(), 1);
-    };
-    for (const State& state : graph.steps.states)
-      keep_whole(state.next ? graph.outputs[*state.next].index : state.now.index);
-    for (const VertexId id : graph.outputs) {
-      const bool is_kept = std::any_of(places_.begin(), places_.end(), [&](const OutputTable& place) {
-        return place.in_chunks && place.tensor == graph[id].name;
-      });
-      if (is_kept) keep_whole(id.index);
-    }
     for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
       const std::string& name = graph.vertices[v].name;
       if (!is_input(graph.vertices[v])) continue;
@@ -291,6 +275,17 @@ std::vector<Column> columns_of_table(Database& database, const std::string& name
   }
 }
 
+/// Why a table that is said to be sparse is none.
+std::string no_elements(const UserTable& table, const std::vector<std::string>& labels) {
+  std::vector<std::string> columns;
+  for (const Column& column : table.columns) columns.push_back(printable(column.name, 60));
+  return fmt::format(
+      "{} has the columns {}, but a sparse table has one for each label ({}), and one called 'value'; of one with a "
+      "row "
+      "for each index of the first label, leave out sparse:",
+      table.title, fmt::join(columns, ", "), fmt::join(labels, ", "));
+}
+
 UserTable open_query(Database& database, const std::string& query, const std::vector<std::string>& labels) {
   if (query.find('\0') != std::string::npos)
     throw UserError(fmt::format("the query '{}' has a NUL byte, which no database takes", printable(query, 60)));
@@ -331,23 +326,34 @@ std::vector<OutputTable> output_places(const DatabaseRun& run, Database& databas
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels) {
   const std::optional<TypedSource> typed = typed_source(given);
   if (!typed) throw UserError(fmt::format("'{}' is neither table:NAME nor query:SELECT ...", printable(given)));
+  if (typed->is_chunks)
+    throw UserError(fmt::format("'{}': write table:{}; a table of chunks is known by its columns", printable(given),
+                                printable(typed->text)));
   UserTable table =
       typed->is_query ? open_query(database, typed->text, labels) : open_named_table(database, typed->text, labels);
-  if (typed->is_sparse && table.layout != Layout::elements)
-    throw UserError(fmt::format(
-        "{} has {}, so no elements can be absent; leave out sparse:", table.title,
-        table.layout == Layout::chunks ? "a row for each chunk" : "a row for each index of the first label"));
+  if (typed->is_sparse && table.layout == Layout::chunks)
+    throw UserError(
+        fmt::format("{} has a row for each chunk, so no elements can be absent; leave out sparse:", table.title));
+  if (typed->is_sparse && table.layout == Layout::rows) throw UserError(no_elements(table, labels));
   table.is_sparse = typed->is_sparse;
   return table;
 }
 
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
-  std::vector<std::int64_t> extents = database.first_row(extents_query(table, database.dialect()));
-  extents.resize(rank);
+  const std::vector<std::int64_t> row = database.first_row(extents_query(table, database.dialect()));
+  std::vector<std::int64_t> extents;
   for (std::size_t d = 0; d < rank; ++d) {
-    if (extents[d] < 0 || extents[d] > most_key_value)
-      throw UserError(fmt::format("{}: column '{}' has keys up to {}, and none from 0 to {}", table.title,
-                                  printable(table.columns[d].name), extents[d] - 1, most_key_value));
+    if (table.layout == Layout::rows) {
+      extents.push_back(row[d]);
+      continue;
+    }
+    const std::int64_t largest = row[2 * d];
+    const std::int64_t smallest = row[2 * d + 1];
+    if (smallest < 0 || largest > most_key_value)
+      throw UserError(fmt::format("{}: column '{}' has the key {}, but keys are whole numbers from 0 to {}",
+                                  table.title, printable(table.columns[d].name), smallest < 0 ? smallest : largest,
+                                  most_key_value));
+    extents.push_back(largest + 1);
   }
   return make_shape(extents);
 }

@@ -16,7 +16,7 @@ namespace einrel::sql {
 /// What an input is in a database: a table or query of the user, or a tensor that is brought there.
 using DatabaseInput = std::variant<UserTable, Tensor>;
 
-/// One step of this graph gives the first values of states.
+/// One step of this graph gives states their first values.
 struct FirstValues {
   const EinGraph& graph;
   ChunkedGraph chunked;
@@ -28,10 +28,11 @@ struct DatabaseRun {
   const ScalarBindings& scalars;
   std::map<std::string, DatabaseInput> inputs;  ///< by the name of the vertex
   std::vector<OutputTable> outputs;
-  ChunkedGraph chunked;
-  std::optional<FirstValues> first = {};  ///< of a program with state, unless all states are inputs
+  ChunkedGraph chunked;                   ///< views that become tables of chunks are not cut
+  std::optional<FirstValues> first = {};  ///< of the states that are no inputs, if there are such
   std::int64_t steps = 1;                 ///< of a program with state, at most
-  /// Once it is asked for, the run ends with RunError before its next statement, and the database is as before.
+  /// Once it is asked for, the run ends with `stopped` before its next statement, and the database is as before. The
+  /// one that runs ends where that calls Database::interrupt.
   std::stop_token stop = {};
   bool is_element = false;  ///< in plain SQL, without `chunked`; of a program without state
   bool is_kept = true;      ///< else the database is as before when the run has ended

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <string_view>
 
@@ -19,10 +20,10 @@ constexpr const char* chunk_name = "chunk";
 constexpr std::string_view sparse_prefix = "sparse:";
 constexpr std::string_view table_prefix = "table:";
 constexpr std::string_view query_prefix = "query:";
+constexpr std::string_view chunks_prefix = "chunks:";
 /// SQLite puts no more queries together than these.
 constexpr std::size_t most_row_columns = 500;
-/// Far above most_key_value, and one more is no overflow.
-constexpr std::int64_t farthest_key = 1'000'000'000'000'000'000;
+constexpr std::int64_t farthest_key = std::numeric_limits<std::int64_t>::max();
 
 std::vector<std::string> all_printable(const std::vector<Column>& columns) {
   std::vector<std::string> shown;
@@ -104,7 +105,9 @@ std::optional<std::vector<Column>> columns_of_chunks(const std::vector<Column>& 
 }  // namespace
 
 std::optional<TypedSource> typed_source(const std::string& given) {
-  TypedSource source{given.starts_with(sparse_prefix), false, {}};
+  if (given.starts_with(chunks_prefix))
+    return TypedSource{.is_chunks = true, .text = given.substr(chunks_prefix.size())};
+  TypedSource source{.is_sparse = given.starts_with(sparse_prefix), .text = {}};
   const std::string rest = source.is_sparse ? given.substr(sparse_prefix.size()) : given;
   source.is_query = rest.starts_with(query_prefix);
   if (!source.is_query && !rest.starts_with(table_prefix)) {
@@ -145,8 +148,8 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
   if (const auto chunks = columns.empty() ? std::nullopt : columns_of_chunks(columns)) {
     const Column& chunk = chunks->back();
     if (chunk.type != ColumnType::any && chunk.type != ColumnType::bytes)
-      throw UserError(fmt::format("{}: column '{}' is one of chunks, but of no arrays: its type is {}", table.title,
-                                  printable(chunk.name), type_text(chunk)));
+      throw UserError(fmt::format("{}: column '{}' is one of chunks, but of no arrays: its type is {}{}", table.title,
+                                  printable(chunk.name), type_text(chunk), chunk_column_remedy));
     return {table.source, table.title, *chunks, Layout::chunks};
   }
   const bool is_vector = labels.size() == 1 && columns.size() == 1;
@@ -171,15 +174,17 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
 std::string extents_query(const UserTable& table, Dialect dialect) {
   if (table.layout == Layout::rows)
     return fmt::format("SELECT count(*), {} FROM {}", table.columns.size(), table.source);
-  std::vector<std::string> extents;
+  std::vector<std::string> ends;
   for (std::size_t d = 0; d + 1 < table.columns.size(); ++d) {
-    const std::string key = quoted(table.columns[d].name);
+    const std::string column = quoted(table.columns[d].name);
     const ColumnType type = table.columns[d].type;
-    extents.push_back(fmt::format("coalesce(max(CASE WHEN {} THEN {} END) + 1, 0)",
-                                  is_whole(dialect, type, key, -farthest_key, farthest_key), as_whole(type, key)));
+    const std::string key =
+        fmt::format("CASE WHEN {} THEN {} END", is_whole(dialect, type, column, -farthest_key, farthest_key),
+                    as_whole(type, column));
+    ends.push_back(fmt::format("coalesce(max({0}), -1), coalesce(min({0}), 0)", key));
   }
-  if (extents.empty()) extents.emplace_back("1");
-  return fmt::format("SELECT {} FROM {}", fmt::join(extents, ", "), table.source);
+  if (ends.empty()) ends.emplace_back("1");
+  return fmt::format("SELECT {} FROM {}", fmt::join(ends, ", "), table.source);
 }
 
 std::string elements_query(const UserTable& table, std::size_t rank) {

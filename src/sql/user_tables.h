@@ -32,11 +32,16 @@ struct UserTable {
 struct TypedSource {
   bool is_sparse = false;
   bool is_query = false;
-  std::string text;  ///< the name, or the query
+  bool is_chunks = false;  ///< what a table is to become; one that is there is known by its columns
+  std::string text;        ///< the name, or the query
 };
-/// "table:NAME" or "query:SELECT ...", also with "sparse:" before it; nothing for what begins otherwise. Throws
-/// UserError where neither follows "sparse:".
+/// "table:NAME" or "query:SELECT ...", also with "sparse:" before it, or "chunks:NAME"; nothing for what begins
+/// otherwise. Throws UserError where neither a table nor a query follows "sparse:".
 std::optional<TypedSource> typed_source(const std::string& given);
+
+/// Of columns that are called as those of chunks, and hold none.
+inline constexpr const char* chunk_column_remedy =
+    "; if it is to hold numbers, give it another name: a query with AS does";
 
 /// What it means that a table has no row for an element.
 Absent absent_in(const UserTable& table);
@@ -53,7 +58,8 @@ struct OutputTable {
   bool in_chunks = false;
 };
 
-/// How many elements each dimension has: one number for each, as a query. Of elements they are the largest keys and 1.
+/// A query of how many elements each dimension has; of elements of the largest and the smallest key of each, -1 and 0
+/// where there is none.
 std::string extents_query(const UserTable& table, Dialect dialect);
 
 /// The elements of a tensor of that many dimensions as a query of columns i0, i1, ..., v, and c, the name of the column

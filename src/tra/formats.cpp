@@ -221,7 +221,7 @@ std::string format_text(const TensorFormat& format, const Shape& bound) {
 
 Format lying_format(TensorFormat format, const Shape& bound) {
   std::string name = format_text(format, bound);
-  return {std::move(name), std::nullopt, std::nullopt, std::move(format)};
+  return {std::move(name), std::nullopt, std::nullopt, std::move(format), "as it lies"};
 }
 
 DirectTransformations direct_transformations(const Format& from) {
@@ -237,6 +237,7 @@ DirectTransformations direct_transformations(const Format& from) {
 
 Formats parse_formats(const std::string& given) {
   Formats formats;
+  std::optional<std::string> of_others;
   for (const std::string& entry : split(given, ',')) {
     const std::size_t sign = entry.find('=');
     if (sign != std::string::npos) {
@@ -251,7 +252,11 @@ Formats parse_formats(const std::string& given) {
     if (entry != "element" && !tile)
       throw UserError(
           fmt::format("--formats takes TENSOR=FORMAT, not '{}'; formats are {}", printable(entry), format_names));
-    if (tile) formats.most_extent = *tile;
+    if (of_others)
+      throw UserError(fmt::format("--formats gives all other tensors two formats, {} and {}; leave one out",
+                                  printable(*of_others), printable(entry)));
+    of_others = entry;
+    formats.most_extent = tile;
     formats.is_element = entry == "element";
   }
   if (formats.is_element && !formats.tensors.empty())

@@ -20,6 +20,7 @@ struct Format {
   std::optional<std::int64_t> rows;
   std::optional<std::int64_t> columns;
   std::optional<TensorFormat> as_it_lies = {};  ///< of one tensor, in chunks already: these, whatever stands above
+  std::string why = "as --formats says";        ///< a tensor has it, for people
 };
 
 /// The 19 of "Automatic Matrix Format Exploration for Large Scale Linear Algebra", section 9.1: single, row, column,

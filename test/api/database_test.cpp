@@ -1,11 +1,13 @@
 #include <einrel/einrel.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "errors.h"
@@ -81,6 +83,27 @@ TEST_F(InDatabase, OutputsStayInChunks) {
   ASSERT_TRUE(again.analysis);
   EXPECT_THAT(again.analysis->text, AllOf(HasSubstr("measured"), HasSubstr("as it lies")));
   EXPECT_THAT(again.analysis->json, AllOf(HasSubstr("\"measured\""), HasSubstr("\"weights\"")));
+}
+
+/// A query without an end: of what the extents are, and of the elements themselves.
+TEST_F(InDatabase, AStatementThatRunsEndsWhenAskedTo) {
+  const std::string endless =
+      "query:WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT i, i AS value FROM n WHERE i < 0";
+  for (const char* const text : {"input x[i]\nz[i] = x[i]\n", "dims i=2\nstate x[i] = 0.0\nz[i] = x[i]\noutput z\n"}) {
+    std::stop_source stop;
+    std::jthread asking([&stop] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      stop.request_stop();
+    });
+    const auto run = [&] {
+      run_in_database(Program::parse(text), database(), {{"x", endless}},
+                      {.tables = {{"z", "z"}}, .stop = stop.get_token()});
+    };
+    EXPECT_EQ(message_of<einrel::RunError>(run), "the run was stopped");
+    EXPECT_EQ(message_of<einrel::RunError>(run), "the run was stopped");  // asked for before
+  }
+  EXPECT_EQ(std::filesystem::file_size(path_), 0U);
+  run_in_database(product_, database(), {{"X", x_}, {"Y", y_}}, {.tables = {{"Z", "z"}}});
 }
 
 TEST_F(InDatabase, CalibratingEndsWhenAskedTo) {

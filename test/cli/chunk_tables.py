@@ -153,8 +153,26 @@ class ChunkTables:
         text = "dims h=2 d=3\ninput X[f] : f64\nV[h,d] = view X[(h d)]\n"
         result = self.run_there(text, "--in", "X=table:whole", "--out", "V=chunks:inrows", "--formats", "V=row")
         self.assertEqual(result.code, 1, result)
-        self.assertIn("--formats V=row: V is a view, which becomes a table of one chunk", result.err)
+        self.assertIn("--formats V=row: V is a view, which is kept in one chunk", result.err)
         self.done(text, "--in", "X=table:whole", "--out", "V=chunks:inone", "--formats", "V=single")
+
+    def test_an_analysis_of_a_view_in_a_table_is_of_what_was_done(self):
+        self.store("lies", np.arange(42.0), (3,))
+        text = "dims h=7 d=6\ninput X[f] : f64\nV[h,d] = view X[(h d)]\nT[d,h] = V[h,d] + 1\nM[(d h)] = view T[d,h]\noutput V, M\n"
+        for number, formats in enumerate(((), ("--formats", "tile-4"), ("--formats", "tile-1"))):
+            with self.subTest(formats=formats):
+                outputs = ("--out", f"V=chunks:vs{number}", "--out", f"M=chunks:ms{number}")
+                found = json.loads(self.done(text, "--in", "X=table:lies", *outputs, *formats, "--analyze", "--json").out)
+                tensors = {tensor["name"]: tensor for tensor in found["tensors"]}
+                for name in "VM":
+                    self.assertEqual((tensors[name]["format"], tensors[name]["given"]), ("single", True))
+                changes = [change["measured"] for tensor in found["tensors"] for change in tensor["transformations"]]
+                self.assertTrue(all(seconds is not None for seconds in changes), found)
+                self.assertEqual({rest["about"] for rest in found["measured"]["rest"]}, {"V put out", "M put out", "all else"})
+        said = self.done(text, "--in", "X=table:lies", "--out", "V=chunks:said", "--analyze").out
+        self.assertIn("kept in one chunk", said)
+        self.assertIn("as it lies", said)
+        self.assertNotIn("gathered", said)
 
     def test_queries_take_some_of_the_chunks(self):
         x = np.random.default_rng(9).standard_normal((12, 8))
@@ -215,7 +233,7 @@ class ChunkTables:
         before = self.content()
         for source, words, arguments in (
                 ("table:strips", ("k0=0", "100 along dimension 0", "84 to 83"), ()), ("table:cut", ("X=row", "row-strip-", "leave that out"), ("--formats", "X=row")),
-                ("table:cut", ("holds chunks", "--formats element"), ("--formats", "element")), ("chunks:cut", ("X=table:cut",), ()),
+                ("table:cut", ("holds chunks", "--formats element"), ("--formats", "element")), ("chunks:cut", ("write table:cut",), ()),
                 ("table:cut", ("--formats element", "Z"), ("--formats", "element", "--out", "Z=chunks:Z")),
                 ("table:cut", ("table 'cut' already",), ("--out", "Z=chunks:cut")), ("table:cut", ("no name",), ("--out", "Z=chunks:")),
                 ("table:cut", ("extent 9",), ("--dim", "i=9"))):

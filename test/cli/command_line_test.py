@@ -631,6 +631,15 @@ class Options(CommandLineTest):
             given = ("ij", self.program) if command == "einsum" else (self.program,)
             self.refuse(1, command, *given, option, "1M", f"{option}=2M", mentions=[f"{option} is given 2 times"])
 
+    def test_an_option_with_an_empty_value_is_refused(self):
+        for command in ("run", "train", "explain", "check", "einsum", "sql", "calibrate"):
+            taking = re.findall(r"^  (--[a-z-]+) [A-Z]", self.succeed(command, "--help").out, re.MULTILINE)
+            self.assertGreater(len(taking), 0)
+            given = {"einsum": ("ij", self.program), "calibrate": ()}.get(command, (self.program,))
+            for option in taking:
+                with self.subTest(command=command, option=option):
+                    self.refuse(1, command, *given, option, "", mentions=[f"{option}: the value is empty"])
+
     def test_random_inputs_need_extents(self):
         program = self.text_file("open.ein", "input D[b,h,c], E[c]\nY[b] = sum[h,c] D[b,h,c] * E[c]\n")
         said = self.refuse(1, "run", program, "--random", "1", "--dim", "b=2", mentions=["--random", "c, h", "--dim c=N --dim h=N"])

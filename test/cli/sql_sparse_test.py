@@ -123,6 +123,10 @@ class Sparse(ProgramTest):
         for given in ("sparse:X", "sparse:", "sparse:sparse:table:X", "sparse:SELECT * FROM X"):
             self.refused(("sparse:table:NAME", "sparse:query:SELECT"), given)
         self.refused(("row for each index", "leave out sparse:"), "sparse:query:SELECT d0, d1 FROM X")
+        for columns in ("d0, d1, d0 AS d2, value", "d0, value", "d0, d1, value AS v"):
+            shown = ", ".join(column.split()[-1] for column in columns.split(", "))
+            self.refused((f"has the columns {shown}, but a sparse table has one for each label (i, j), and one called 'value'",),
+                         f"sparse:query:SELECT {columns} FROM X")
         self.execute("CREATE TABLE C AS SELECT 0 AS k0, 0 AS k1, x'00' AS chunk")
         self.refused(("table 'C'", "row for each chunk", "leave out sparse:"), "sparse:table:C")
         result = einrel("run", self.program, "--database", "sqlite:" + self.file, "--out", "Z=sparse:table:Z")

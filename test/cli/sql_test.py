@@ -173,7 +173,10 @@ class Database(ProgramTest):
         computed = {tensor["name"]: tensor["measured"] for tensor in found["tensors"]}
         self.assertGreater(min(computed["X"], computed["P"]), 0)
         self.assertGreater(found["measured"]["seconds"], 4 * computed["P"] + computed["X"])
-        self.assertIn("4 steps", self.succeed(*arguments).out)
+        said = self.succeed(*arguments).out
+        self.assertIn("4 steps", said)
+        self.assertIn("input X[50,40] : f64, gathered\n", said)
+        self.assertIn("state S[40] : f64\n", said)
 
     def test_weights_of_a_database_choose_formats_and_change_no_result(self):
         chosen = set()
@@ -336,14 +339,90 @@ class Database(ProgramTest):
                 ("UPDATE X SET i = 1.5 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "1.5")),
                 ("UPDATE X SET i = NULL WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "NULL")),
                 ("UPDATE X SET j = 'a' WHERE i = 7 AND j = 8", ("table 'X'", "'j'", "'a'")),
-                ("UPDATE X SET i = 1 << 62 WHERE i = 7 AND j = 8", ("table 'X'", "'i'")),
-                ("DELETE FROM X", ("table 'X'", "extent 0"))):
+                ("UPDATE X SET i = 1 << 62 WHERE i = 7 AND j = 8", ("table 'X'", "'i'"))):
             with self.subTest(statement=statement):
                 whole = self.content()
                 self.execute(statement)
                 self.refused(words, "--formats", "X=tile-10-4")
                 with open(self.file, "wb") as file:
                     file.write(whole)
+
+    def test_keys_that_say_another_extent_are_named(self):
+        remedy = "where absent elements are zeros, write sparse:table:NAME"
+        for statement, arguments, words in (
+                ("INSERT INTO X VALUES (1000, 0, 1)", ("--formats", "X=tile-10-4"), ("table 'X' has no row for i=25, j=0", "i=1000, j=12", remedy)),
+                ("INSERT INTO X VALUES (1000, 0, 1)", ("--formats", "element"), ("table 'X' has no row for i=25, j=0", "i=1000, j=12", remedy)),
+                ("DELETE FROM X WHERE i = 24", ("--dim", "i=25"), ("'i' has extent 25 in --dim but 24 in X[i,j] (table 'X', whose largest key is i=23)", remedy)),
+                ("DELETE FROM X WHERE j = 12", (), ("'j' has extent 12 in X[i,j] (table 'X', whose largest key is j=11) but 13 in", remedy)),
+                ("INSERT INTO Y VALUES (100, 0, 1)", (), ("13 in X[i,j]", "but 101 in Y[j,k] (table 'Y', whose largest key is j=100)", remedy))):
+            with self.subTest(statement=statement, arguments=arguments):
+                whole = self.content()
+                self.execute(statement)
+                self.refused(words, *arguments)
+                with open(self.file, "wb") as file:
+                    file.write(whole)
+        too_long = self.run_product("--dim", "i=20")  # zeros would not make it shorter
+        self.assertIn("'i' has extent 20 in --dim but 25 in X[i,j] (table 'X', whose largest key is i=24)", too_long.err)
+        self.assertNotIn("sparse:", too_long.err)
+
+    def test_keys_below_zero_and_beyond_all_extents_are_named(self):
+        for key, shown in (("i - 100", "-100"), ("i - 1", "-1"), ("i - 25", "-25"), ("(i + 1) << 50", str(25 << 50)), ("(i + 1) << 58", str(25 << 58)),
+                           ("9223372036854775807 - i", str(2**63 - 1))):
+            for sparse in ("", "sparse:"):
+                for arguments in ((), ("--dim", "i=25"), ("--formats", "element")):
+                    with self.subTest(key=key, sparse=sparse, arguments=arguments):
+                        self.refused((f"column 'i' has the key {shown}, but keys are whole numbers from 0 to ",), *arguments,
+                                     x=f"{sparse}query:SELECT {key} AS i, j, value FROM X")
+
+    def test_keys_of_another_type_are_refused_with_the_remedy(self):
+        for arguments in ((), ("--dim", "i=25"), ("--formats", "element"), ("--formats", "X=row")):
+            for sparse in ("", "sparse:"):
+                with self.subTest(arguments=arguments, sparse=sparse):
+                    self.refused(("column 'i' is ", ".0, no whole number", "CAST(i AS bigint)"), *arguments,
+                                 x=sparse + "query:SELECT i * 1.0 AS i, j, value FROM X")
+                    half = self.run_product(*arguments, x=sparse + "query:SELECT i + 0.5 AS i, j, value FROM X")
+                    self.assertIn(".5, no whole number", half.err)
+                    self.assertNotIn("CAST", half.err)
+        self.assertEqual(self.run_product("--out", "Z=table:Z", x="query:SELECT CAST(i * 1.0 AS bigint) AS i, j, value FROM X").code, 0)
+        np.testing.assert_allclose(self.table("Z", (25, 7)), self.x @ self.y, rtol=1e-12)
+
+    def test_a_table_without_rows_has_no_elements(self):
+        self.execute("CREATE TABLE none (i, j, value)")
+        program = self.text_file("next.ein", "input X[i,j] : f64\nZ[i,j] = X[i,j] + 1\n")
+        run = ("run", program, "--database", "sqlite:" + self.file, "--in", "X=table:none", "--out", "Z=" + self.path("z.npy"))
+        for dims, shape in (((), (0, 0)), (("i=2",), (2, 0)), (("j=2",), (0, 2)), (("i=2", "j=0"), (2, 0)), (("i=0", "j=3"), (0, 3))):
+            for formats in ((), ("--formats", "tile-2"), ("--formats", "X=row")):
+                with self.subTest(dims=dims, formats=formats):
+                    self.succeed(*run, *formats, *(word for dim in dims for word in ("--dim", dim)))
+                    self.assertEqual(np.load(self.path("z.npy")).shape, shape)
+        self.refuse(1, *run, "--dim", "i=2", "--dim", "j=3", mentions=["table 'none' has no row for i=0, j=0", "sparse:table:NAME"])
+        self.refuse(1, *run, "--dim", "i=2", "--dim", "j=3", "--formats", "element", mentions=["table 'none' has no rows", "sparse:table:NAME"])
+        self.assertEqual(self.run_product("--out", "Z=" + self.path("z.npy"), x="table:none").code, 0)  # as long as Y says
+        self.assertEqual(np.load(self.path("z.npy")).shape, (0, 7))
+
+    def test_columns_that_are_called_as_those_of_chunks_are_refused_with_the_remedy(self):
+        self.execute("CREATE TABLE pairs AS SELECT i AS k0, value AS chunk FROM X WHERE j = 0")
+        self.refused(("table 'pairs'", "column 'chunk'", "no array", "another name", "AS"), x="table:pairs")
+        whole = self.text_file("pairs.ein", "input X[i,j] : f64\nZ[] = sum[i,j] X[i,j]\n")
+        self.succeed("run", whole, "--database", "sqlite:" + self.file, "--in", "X=query:SELECT k0, chunk AS c FROM pairs", "--out",
+                     "Z=" + self.path("z.npy"))
+        np.testing.assert_allclose(np.load(self.path("z.npy")), self.x[:, 0].sum() + 300, rtol=1e-12)
+
+    def test_formats_for_all_others_are_one(self):
+        dims = ("--dim", "i=25", "--dim", "j=13", "--dim", "k=7")
+        for formats, words in (("all-tile,tile-3", ("all-tile and tile-3",)), ("tile-3,X=row,tile-3", ("tile-3 and tile-3",)),
+                               ("element,tile-3", ("element and tile-3",)), ("tile-3,element", ("tile-3 and element",)),
+                               ("X=row,", ("not ''", "row-strip-H")), (",tile-3", ("not ''", "row-strip-H")), ("", ("--formats", "empty"))):
+            with self.subTest(formats=formats):
+                self.refused(words, "--formats", formats)
+                for explain in ((), ("--explain",)):
+                    self.refuse(1, "sql", self.program, *dims, "--formats", formats, *explain, mentions=words)
+
+    def test_an_input_that_is_missing_is_said_in_one_way(self):
+        for dims in ((), ("--dim", "k=7")):
+            with self.subTest(dims=dims):
+                self.refuse(1, "run", self.program, "--database", "sqlite:" + self.file, "--in", "X=table:X", *dims,
+                            mentions=["missing input Y[", "; give Y as Y=table:NAME, Y='query:SELECT ...' or a file\n"])
 
     def test_what_is_wrong_with_the_command_is_said(self):
         self.execute("CREATE TABLE z (a)")

@@ -234,13 +234,30 @@ class PostgresTest(ProgramTest):
                 ("ALTER TABLE \"X\" ALTER i TYPE bigint; UPDATE \"X\" SET i = 9223372036854775807 WHERE i = 7", ("table 'X'", "'i'")),
                 ("ALTER TABLE \"X\" ALTER j TYPE text; UPDATE \"X\" SET j = 'a' WHERE i = 7 AND j = '8'", ("table 'X'", "'j'")),
                 ("ALTER TABLE \"X\" ALTER value TYPE text; UPDATE \"X\" SET value = '1.5x'", ("table 'X'", "'value'", "1.5x")),
-                ("ALTER TABLE \"X\" ALTER value TYPE date USING '2020-01-01'", ("table 'X'", "'value'", "2020-01-01")),
-                ("DELETE FROM \"X\"", ("table 'X'", "extent 0"))):
+                ("ALTER TABLE \"X\" ALTER value TYPE date USING '2020-01-01'", ("table 'X'", "'value'", "2020-01-01"))):
             with self.subTest(statement=statement):
                 SERVER.sql('CREATE TABLE kept AS SELECT * FROM "X"; ' + statement)
                 try:
                     self.refused(words, "--formats", "X=tile-10-4")
                     self.refused(words[:2], "--formats", "element")
+                finally:
+                    SERVER.sql('DROP TABLE "X"; ALTER TABLE kept RENAME TO "X"')
+
+    def test_keys_and_extents_that_do_not_fit_are_refused_with_the_remedy(self):
+        for statement, arguments, words in (
+                ('INSERT INTO "X" VALUES (1000, 0, 1)', (), ("table 'X' has no row for i=25, j=0", "i=1000, j=12", "sparse:table:NAME")),
+                ('DELETE FROM "X" WHERE i = 24', ("--dim", "i=25"), ("but 24 in X[i,j] (table 'X', whose largest key is i=23)", "sparse:table:NAME")),
+                ('DELETE FROM "X"', ("--dim", "i=25"), ("table 'X' has no row", "sparse:table:NAME")),
+                ('UPDATE "X" SET i = i - 100', (), ("column 'i' has the key -100, but keys are whole numbers from 0 to ",)),
+                ('ALTER TABLE "X" ALTER i TYPE bigint; UPDATE "X" SET i = 9223372036854775807 WHERE i = 7', (), ("the key 9223372036854775807",)),
+                ('ALTER TABLE "X" ALTER i TYPE float8', (), ("column 'i' is ", "no whole number", "CAST(i AS bigint)")),
+                ('ALTER TABLE "X" ALTER i TYPE numeric; UPDATE "X" SET i = i + 0.5', (), ("column 'i' is ", ".5, no whole number")),
+                ('ALTER TABLE "X" RENAME i TO k0; ALTER TABLE "X" RENAME j TO k1; ALTER TABLE "X" RENAME value TO chunk', (),
+                 ("column 'chunk'", "no arrays", "another name"))):
+            with self.subTest(statement=statement):
+                SERVER.sql('CREATE TABLE kept AS SELECT * FROM "X"; ' + statement)
+                try:
+                    self.refused(words, *arguments)
                 finally:
                     SERVER.sql('DROP TABLE "X"; ALTER TABLE kept RENAME TO "X"')
 

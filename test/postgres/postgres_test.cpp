@@ -6,7 +6,9 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <thread>
 
+#include "base/error.h"
 #include "einsum/reference.h"
 #include "engine/choose_formats.h"
 #include "engine/compile.h"
@@ -250,6 +252,27 @@ TEST(PostgresSignals, WhatTheProcessDoesAtThemStays) {
       }
       EXPECT_EQ(handler_of(signal), handler_of_the_program);
       std::signal(signal, kept);
+    }
+  });
+}
+
+/// While the server sleeps for this connection, which another one sees.
+TEST(PostgresStatements, EndWhenInterrupted) {
+  postgres()->while_alone([](const std::string& url) {
+    const std::unique_ptr<sql::Database> database = sql::open_database(url);
+    const std::jthread asking([&](const std::stop_token& has_ended) {
+      const std::unique_ptr<sql::Database> other = sql::open_database(url);
+      const char* const sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+      while (!has_ended.stop_requested() && other->first_row(sleeping).at(0) == 0) continue;
+      database->interrupt();
+    });
+    try {
+      const sql::Transaction transaction(*database);
+      database->execute("CREATE TABLE left_behind (i int)");
+      database->execute("SELECT pg_sleep(3600)");
+      ADD_FAILURE() << "it slept for an hour";
+    } catch (const RunError& error) {
+      EXPECT_STREQ(error.what(), "the run was stopped");
     }
   });
 }

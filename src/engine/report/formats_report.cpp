@@ -36,7 +36,8 @@ std::string row(const std::string& name, const FormatCost& cost, const FormatWei
 std::string tensor_text(const EinGraph& graph, const ChosenFormats& chosen, std::size_t v, DatabaseTimes* times) {
   const Vertex& vertex = graph.vertices[v];
   const VertexFormat& own = chosen.plan.vertices[v];
-  std::string text = fmt::format("{}{}\n", formula(vertex, graph), is_input(vertex) ? ", gathered" : "");
+  const bool is_gathered = is_input(vertex) && !is_state(graph, v) && !lies_so(chosen, vertex.name);
+  std::string text = fmt::format("{}{}\n", formula(vertex, graph), is_gathered ? ", gathered" : "");
   for (const Transformation& change : own.transformations) {
     const Vertex& tensor = graph.vertices[change.tensor];
     text += row(fmt::format("{} to {}", tensor.name, format_text(change.to, tensor.bound)), change.cost, chosen.weights,

@@ -169,11 +169,19 @@ PostgresDatabase::PostgresDatabase(const std::string& url) : title_("the databas
   run("SELECT set_config(name, 'lz4', false) FROM pg_settings "
       "WHERE name = 'default_toast_compression' AND 'lz4' = ANY(enumvals)");
   cancel_.emplace(connection_.get());
+  interrupt_.reset(PQgetCancel(connection_.get()));
 }
 
 PostgresDatabase::~PostgresDatabase() = default;
 
+void PostgresDatabase::interrupt() {
+  is_interrupted_ = true;
+  std::array<char, 256> words{};
+  PQcancel(interrupt_.get(), words.data(), static_cast<int>(words.size()));
+}
+
 void PostgresDatabase::fail(const PGresult* result, Author author) {
+  if (is_interrupted_) throw stopped();
   const auto field = [&](int which) {
     const char* const text = result == nullptr ? nullptr : PQresultErrorField(result, which);
     return text == nullptr ? "" : text;

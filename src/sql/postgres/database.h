@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ class PostgresDatabase : public Database {
   /// An own schema of unlogged tables: they are gone when the transaction is undone, and after a crash.
   std::optional<Sharing> share() override;
   void execute(const std::string& statement) override;
+  void interrupt() override;
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
   std::vector<std::string> names() override;
@@ -52,6 +54,9 @@ class PostgresDatabase : public Database {
   struct Clear {
     void operator()(PGresult* result) const { PQclear(result); }
   };
+  struct FreeCancel {
+    void operator()(PGcancel* cancel) const { PQfreeCancel(cancel); }
+  };
   using Result = std::unique_ptr<PGresult, Clear>;
 
   /// One statement, with values in place of $1, $2, ...
@@ -71,6 +76,8 @@ class PostgresDatabase : public Database {
   KernelTable kernels_;
   std::unique_ptr<PGconn, Close> connection_;
   std::optional<CancelOnSignal> cancel_;  // before the connection ends
+  std::unique_ptr<PGcancel, FreeCancel> interrupt_;
+  std::atomic<bool> is_interrupted_ = false;
 };
 
 /// What a user calls a table of PostgreSQL: `schema.name`, each part perhaps in quotation marks. Throws UserError.

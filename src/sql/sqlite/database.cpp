@@ -19,6 +19,8 @@ namespace einrel::sql {
 namespace {
 
 constexpr int milliseconds_for_lock = 5000;
+/// After so many operations of a statement SQLite looks whether it is to end: far below a millisecond.
+constexpr int operations_between_looks = 1000;
 
 /// Chunks are many pages long, which are read and written one by one: of temporary tables, those are the largest there
 /// are. The first 64 MB stay in memory.
@@ -43,13 +45,19 @@ SqliteDatabase::SqliteDatabase(const std::string& path)
   sqlite3_extended_result_codes(opened, 1);
   sqlite3_busy_timeout(opened, milliseconds_for_lock);
   register_functions(opened, *state_);
+  state_->workers.heed(stop_.get_token());
+  sqlite3_progress_handler(
+      opened, operations_between_looks,
+      [](void* stop) { return static_cast<std::stop_source*>(stop)->stop_requested() ? 1 : 0; }, &stop_);
   for (const char* setting : settings) execute(setting);
 }
 
 SqliteDatabase::~SqliteDatabase() = default;
 
 void SqliteDatabase::fail(int code, Author author) {
-  if (state_->error) std::rethrow_exception(std::exchange(state_->error, nullptr));
+  const std::exception_ptr error = std::exchange(state_->error, nullptr);
+  if (stop_.stop_requested()) throw stopped();  // whatever the functions say that it interrupts
+  if (error) std::rethrow_exception(error);
   const std::string words = database_ ? printable(sqlite3_errmsg(database_.get())) : sqlite3_errstr(code);
   switch (code & 0xFF) {
     case SQLITE_NOTADB:

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class SqliteDatabase : public Database {
   std::int64_t workers() override { return 1; }
   std::optional<Sharing> share() override { return std::nullopt; }
   void execute(const std::string& statement) override;
+  void interrupt() override { stop_.request_stop(); }
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
   std::vector<std::string> names() override;
@@ -54,7 +56,8 @@ class SqliteDatabase : public Database {
   [[noreturn]] void fail(int code, Author author);
 
   std::string title_;
-  std::unique_ptr<ConnectionState> state_;  // outlives the connection
+  std::stop_source stop_;                   // outlives the connection, as does
+  std::unique_ptr<ConnectionState> state_;  // this
   std::unique_ptr<sqlite3, CloseDatabase> database_;
 };
 

@@ -48,7 +48,7 @@ struct DatabaseOptions {
   std::optional<std::string> formats = {};         ///< how tensors are cut: "A=row-strip-100,tile-500" (docs/sql.md)
   std::optional<std::int64_t> steps = {};          ///< of a program with state, at most; else one
   bool analyze = false;                            ///< give DatabaseResult::analysis
-  /// Once it is asked for, the run ends with RunError before its next statement.
+  /// Once it is asked for, the statement that runs ends, and the run with RunError; the database is as before.
   std::stop_token stop = {};
 };
 
