@@ -41,9 +41,10 @@ class Interrupted(ProductTest):
     def test_a_server_without_free_locks_is_said_with_the_remedy(self):
         before = self.content()
         with subprocess.Popen(SERVER.psql(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
-            other.stdin.write("\\set ON_ERROR_STOP off\nSELECT pg_advisory_lock(i) FROM generate_series(1, 1000000) AS i;\nSELECT 'all are taken';\n")
+            other.stdin.write("\\set ON_ERROR_STOP off\nSELECT pg_advisory_lock(i) FROM generate_series(1, 1000000) AS i;\n"
+                              "SELECT count(pg_advisory_unlock(i)), 'are free again' FROM generate_series(1, 8) AS i;\n")  # for the connection
             other.stdin.flush()
-            self.assertEqual(other.stdout.readline(), "all are taken\n")
+            self.assertEqual(other.stdout.readline(), "8\tare free again\n")
             result = self.run_product("--out", "Z=table:Z")
         self.assertEqual(result.code, 2, result)
         self.assertIn("out of shared memory", result.err)
