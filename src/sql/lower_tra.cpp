@@ -344,15 +344,18 @@ class ScriptBuilder {
     text += (text.empty() ? "" : "\n") + query(n);
     const auto remark = remarks_.find(name);
     const bool is_vertex = !name.empty() && remark != remarks_.end();
-    if (sharing_ && is_vertex && remark->second.is_large && !is_kept)
-      text = in_parts(text, types_[n].key_arity, sharing_->parts);
+    const bool is_shared = sharing_ && is_vertex && remark->second.is_large && !is_kept;
+    if (is_shared) text = in_parts(text, types_[n].key_arity, sharing_->parts);
     const std::string table =
         chunk_table(dialect_, sharing_, names_.fresh(name.empty() ? fmt::format("step{}", n) : name));
     places_[n] = table;
     const std::string about =
         is_vertex ? fmt::format("{}; {} ({})", remark->second.formula, to_string(types_[n]), remark->second.why)
                   : fmt::format("{}; {}", describe(program_, TraId{n}), to_string(types_[n]));
-    made_.statements.push_back({about, fmt::format("{} AS\n{}", create_chunks(dialect_, table), text), work});
+    Statement statement{about, fmt::format("{} AS\n{}", create_chunks(dialect_, table), text), work};
+    // PostgreSQL's processes share a query that makes a table, and none whose rows go into one that is there.
+    if (!is_shared) statement.fills = {table, types_[n].key_arity, std::move(text)};
+    made_.statements.push_back(std::move(statement));
   }
 
   const TraExpr& program_;

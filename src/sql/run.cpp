@@ -47,6 +47,7 @@ class StepByStep {
     if (is_worth_sharing(run_.graph, run_.chunked.cuts)) sharing_ = database_.share();
     take_given_states();
     if (states_.size() < run_.graph.steps.states.size()) take_first_values();
+    drop_spare();  // of another program
     DatabaseResults results{.tensors = {}, .steps = 0};
     while (true) {
       const ChunkScript made = compute(run_.graph, run_.chunked, results.steps);
@@ -61,6 +62,7 @@ class StepByStep {
     for (const auto* const kept : {&inputs_, &states_}) {
       for (const auto& [name, table] : *kept) drop({table.name});
     }
+    drop_spare();
     if (sharing_) execute(Statement{"", "DROP SCHEMA " + sharing_->schema});
     results.seconds = std::move(seconds_);
     return results;
@@ -89,7 +91,47 @@ class StepByStep {
     for (const std::string& table : tables) execute({{"", "DROP TABLE " + temporary(table)}});
   }
 
-  /// Names that no table has.
+  /// Tables that a step needs no more, for the next one to fill again: each one that a transaction of PostgreSQL makes
+  /// keeps three of the server's few thousand locks until that ends, even when it is gone.
+  void set_aside(const std::vector<std::string>& tables) {
+    for (const std::string& table : tables) {
+      const auto filled = filled_.find(temporary(table));
+      if (dialect_ != Dialect::postgres || filled == filled_.end()) {
+        drop({table});
+        continue;
+      }
+      execute({{"", "TRUNCATE TABLE " + temporary(table)}});
+      spare_.insert(*filled);
+    }
+  }
+
+  void drop_spare() {
+    for (const auto& [table, key_arity] : std::exchange(spare_, {})) execute({{"", "DROP TABLE " + table}});
+    filled_.clear();
+  }
+
+  /// With what was set aside in place of new tables.
+  Script with_spare(Script script) {
+    Script found;
+    for (Statement& statement : script) {
+      if (statement.fills) {
+        const auto& [table, key_arity, query] = *statement.fills;
+        filled_[table] = key_arity;
+        if (const auto spare = spare_.find(table); spare != spare_.end()) {
+          if (spare->second == key_arity) {
+            statement.text = fmt::format("INSERT INTO {}\n{}", table, query);
+          } else {
+            found.push_back({"", "DROP TABLE " + table});
+          }
+          spare_.erase(spare);
+        }
+      }
+      found.push_back(std::move(statement));
+    }
+    return found;
+  }
+
+  /// Names that no table has, but perhaps one that was set aside.
   TableNames names() const {
     std::vector<std::string> taken = taken_;
     for (const auto* const kept : {&inputs_, &states_}) {
@@ -192,6 +234,7 @@ class StepByStep {
     }
     TableNames made = names();
     ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels(), dialect_, sharing_);
+    script.statements = with_spare(std::move(script.statements));
     execute(script.statements);
     step_tables_ = made.given();
     return script;
@@ -215,18 +258,21 @@ class StepByStep {
         for (const std::string& table : step_tables_) free.fresh(table);
         for (const auto& [name, table] : next) free.fresh(table.name);
         kept.name = free.fresh(output);
-        execute({{"", fmt::format("{} AS SELECT * FROM {}", create_chunks(dialect_, temporary(kept.name)),
-                                  made.tables.at(output))}});
+        const std::string table = temporary(kept.name);
+        const std::string query = "SELECT * FROM " + made.tables.at(output);
+        execute(with_spare({{.about = "",
+                             .text = fmt::format("{} AS {}", create_chunks(dialect_, table), query),
+                             .fills = FilledTable{table, kept.parts.size(), query}}}));
       }
       next.emplace(graph[state.now].name, std::move(kept));
     }
     for (auto& [name, table] : next) {
       const auto [kept, is_new] = states_.try_emplace(name, table);
       if (is_new) continue;
-      drop({kept->second.name});
+      set_aside({kept->second.name});
       kept->second = table;
     }
-    drop(std::exchange(step_tables_, {}));
+    set_aside(std::exchange(step_tables_, {}));
   }
 
   bool is_done(const ChunkScript& made) {
@@ -263,6 +309,8 @@ class StepByStep {
   std::map<std::string, KeptTable> inputs_;
   std::map<std::string, KeptTable> states_;
   std::vector<std::string> step_tables_;
+  std::map<std::string, std::size_t> filled_;  // tables, quoted, and how many keys they have
+  std::map<std::string, std::size_t> spare_;   // those of them that are set aside
   std::map<Work, double> seconds_;
 };
 

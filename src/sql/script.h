@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,20 @@ struct Work {
   auto operator<=>(const Work&) const = default;
 };
 
+/// A table of chunks (quoted) and the query that gives its rows.
+struct FilledTable {
+  std::string table;
+  std::size_t key_arity = 0;
+  std::string query;
+};
+
 /// One statement of a script.
 struct Statement {
   std::string about;  ///< what it computes and how, for people; "" for one that needs no word
   std::string text;   ///< without the semicolon
   Work work = {};     ///< that it is part of
+  /// What it makes and fills at once, where two statements could do that as well.
+  std::optional<FilledTable> fills = {};
 };
 using Script = std::vector<Statement>;
 

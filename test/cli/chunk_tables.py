@@ -1,11 +1,13 @@
 """Tables of chunks as inputs and outputs: what holds in every database, against NumPy.
 
 A test of a database has self.url, self.execute(statement) -> rows (arrays as bytes), self.literal(bytes) in its SQL,
-self.name(table) as a statement writes it, and self.content(), which is equal while nothing changed.
+self.name(table) as a statement writes it, self.content(), which is equal while nothing changed, and self.destroy_chunks(table, is_lost),
+which calls self.destroy_pages of the file where its chunks lie.
 """
 
 import itertools
 import json
+import os
 import struct
 
 import numpy as np
@@ -185,6 +187,38 @@ class ChunkTables:
             with self.subTest(query=query):
                 self.done(PRODUCT, "--in", "X=query:" + query, "--in", f"Y={self.path('y.npy')}", "--out", f"Z={self.path('z.npy')}")
                 np.testing.assert_array_equal(np.load(self.path("z.npy")), wanted)
+
+    def destroy_pages(self, path, page_bytes, is_lost):
+        """On the disk, those that pass."""
+        lost = 0
+        with open(path, "r+b") as file:
+            for at, page in enumerate(iter(lambda: file.read(page_bytes), b"")):
+                if is_lost(page):
+                    os.pwrite(file.fileno(), b"\xff" * page_bytes, at * page_bytes)
+                    lost += 1
+        self.assertGreater(lost, 10)
+
+    def test_chunks_that_a_query_leaves_out_are_not_read(self):
+        x = np.random.default_rng(10).standard_normal((1200, 20))
+        wanted, others = x[300:500], np.vstack([x[:300], x[500:]])
+
+        def is_of_others(page):
+            numbers = np.concatenate([np.frombuffer(page, "<f8", (len(page) - at) // 8, at) for at in range(8)])
+            return np.isin(numbers, others).any() and not np.isin(numbers, wanted).any()
+
+        np.save(self.path("x.npy"), x)
+        np.save(self.path("y.npy"), np.eye(20))
+        for table in ("replaced", "destroyed"):
+            self.done("input X[i,j] : f64\nZ[i,j] = X[i,j]\n", "--in", f"X={self.path('x.npy')}", "--formats", "Z=row-strip-100", "--out",
+                      f"Z=chunks:{table}")
+        self.execute(f"UPDATE {self.name('replaced')} SET chunk = {self.literal(b'no array')} WHERE k0 NOT IN (3, 4)")
+        self.destroy_chunks("destroyed", is_of_others)
+        for table in ("replaced", "destroyed"):
+            with self.subTest(table=table):
+                query = f"query:SELECT k0 - 3 AS k0, k1, chunk FROM {self.name(table)} WHERE k0 BETWEEN 3 AND 4"
+                self.done(PRODUCT, "--in", "X=" + query, "--in", f"Y={self.path('y.npy')}", "--out", f"Z={self.path('z.npy')}")
+                np.testing.assert_array_equal(np.load(self.path("z.npy")), wanted)
+                self.assertNotEqual(self.run_there(PRODUCT, "--in", "X=table:" + table, "--in", f"Y={self.path('y.npy')}").code, 0)
 
     def test_bad_chunks_are_named_and_nothing_changes(self):
         x = np.random.default_rng(5).standard_normal((10, 6))

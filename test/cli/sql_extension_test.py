@@ -1,9 +1,10 @@
-"""The functions as a loadable extension of SQLite, in Python's: printed scripts run, and no bytes crash it.
+"""The functions as a loadable extension of SQLite, in Python's and in its shell: printed scripts run, and no bytes crash it.
 
 Usage: sql_extension_test.py EINREL EXTENSION
 """
 
 import sqlite3
+import subprocess
 import sys
 from collections import Counter
 
@@ -52,6 +53,22 @@ class Extension(ProgramTest):
                 most = [value for _, value in sorted(database.execute("SELECT h, value FROM M"))]
                 np.testing.assert_allclose(most, hidden.max(0), rtol=1e-12)
                 database.close()
+
+    def test_scripts_run_in_the_shell(self):
+        random = np.random.default_rng(4)
+        x, w = random.standard_normal((13, 7)), random.standard_normal((7, 5))
+        script = self.succeed("sql", self.text_file("layers.ein", LAYERS), "--formats", "X=row-strip-4,tile-3").out
+        words = []
+        for name, labels, array in (("X", "b, f", x), ("W", "f, h", w)):
+            words.append(f"CREATE TABLE {name} ({labels}, value);")
+            words += [f"INSERT INTO {name} VALUES ({i}, {j}, {float(array[i, j])!r});" for i, j in np.ndindex(array.shape)]
+        for file in (EXTENSION, EXTENSION.removesuffix(".so")):  # the shell adds what is missing
+            with self.subTest(file=file):
+                done = subprocess.run(["sqlite3", "-batch", "-bail"], input="\n".join([f".load {file}", *words, script, "SELECT h, value FROM M;"]),
+                                      capture_output=True, text=True, timeout=100, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                found = [float(line.split("|")[1]) for line in sorted(done.stdout.splitlines()[-5:])]
+                np.testing.assert_allclose(found, np.maximum(x @ w, 0).max(0), rtol=1e-12)
 
     def test_connections_come_and_go(self):
         for _ in range(20):

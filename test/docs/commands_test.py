@@ -34,7 +34,7 @@ NOT_RUN = [
     (r"bench/.*", "minutes, and only for a quiet machine"),
     (r"tools/planning-tables .*", "docs.planning_tables runs it"),
     (r"mpirun .*--hostfile .*", "it needs several machines"),
-    (r"einrel run .* --database postgresql://.*", "it needs a server; cli.postgres_run_test starts one"),
+    (r"(einrel run|python3|psql) .*postgresql://.*", "it needs a server; those of test/postgres start one"),
     (r"einrel calibrate --database .*", "half a minute, and only for a quiet machine"),
     (r"(salloc|sbatch|srun) .*", "it needs Slurm"),
 ]

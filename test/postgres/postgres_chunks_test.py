@@ -1,42 +1,34 @@
-"""Tables of chunks in PostgreSQL. Arguments as of postgres_run_test.py."""
+"""Tables of chunks in PostgreSQL."""
 
 import os
-import sys
+import signal
 
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-
-from chunk_tables import PRODUCT, ChunkTables  # noqa: E402
-from einrel_process import ProgramTest, main  # noqa: E402
-from server import Server  # noqa: E402
-
-SERVER = None  # set below
+from postgres_case import SERVER, EmptyDatabase, main, quoted, rows
+from chunk_tables import PRODUCT, ChunkTables
 
 
-class ChunksInPostgres(ChunkTables, ProgramTest):
+class ChunksInPostgres(ChunkTables, EmptyDatabase):
     array_type = "bytea"
 
-    def setUp(self):
-        super().setUp()
-        SERVER.sql("DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public; " + SERVER.functions)
-        self.url = SERVER.url
-
     def execute(self, statement):
-        rows = [line.split("\t") for line in SERVER.sql(statement).splitlines()]
-        return [[bytes.fromhex(cell[2:]) if cell.startswith("\\x") else int(cell) for cell in row] for row in rows]
+        return [[bytes.fromhex(cell[2:]) if cell.startswith("\\x") else int(cell) for cell in row] for row in rows(statement)]
 
     def literal(self, data):
         return f"'\\x{data.hex()}'::bytea"
 
     def name(self, table):
-        return '"' + table.replace('"', '""') + '"'
+        return quoted(table)
 
-    def content(self):
-        tables = SERVER.sql("SELECT n.oid, nspname, relname, relkind FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace "
-                            "WHERE nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY 1, 2, 3")
-        names = [line.split("\t")[2] for line in tables.splitlines() if line.endswith("\tr")]
-        return tables, [SERVER.sql(f"SELECT * FROM {self.name(name)} ORDER BY 1, 2, 3") for name in names]
+    def destroy_chunks(self, table, is_lost):
+        """They lie in a table beside, of which the server reads what it needs."""
+        (path,), = rows(f"SELECT pg_relation_filepath(reltoastrelid) FROM pg_class WHERE oid = '{quoted(table)}'::regclass")
+        SERVER.stop(signal.SIGINT)
+        try:
+            self.destroy_pages(os.path.join(SERVER.folder, "data", path), 8192, is_lost)
+        finally:
+            SERVER.launch()
 
     def own_changes(self, at):
         """Columns have types."""
@@ -72,7 +64,4 @@ class ChunksInPostgres(ChunkTables, ProgramTest):
 
 
 if __name__ == "__main__":
-    programs, module, script = sys.argv[2:5]
-    del sys.argv[2:5]
-    with Server(programs, module, script) as SERVER:
-        main()
+    main()

@@ -1,76 +1,17 @@
-"""einrel run --database postgresql://... and einrel sql --dialect postgres, against NumPy and the server itself.
-
-postgres_run_test.py EINREL PROGRAMS MODULE SCRIPT, the last three as server.py takes them.
-"""
+"""einrel run --database postgresql://... and einrel sql --dialect postgres, against NumPy and the server itself."""
 
 import json
 import os
 import random
-import signal
 import subprocess
-import sys
-import time
 
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-
-import einrel_process  # noqa: E402
-from einrel_process import ProgramTest, einrel, main  # noqa: E402
-from server import Server  # noqa: E402
-
-PRODUCT = "input X[i,j] : f64\ninput Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"
-SERVER = None  # set below
-CATALOGUE = ("SELECT nspname, relname, relkind FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace "
-             "WHERE nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY 1, 2")
+from postgres_case import SERVER, EmptyDatabase, ProductTest, main, quoted
+from einrel_process import einrel
 
 
-def quoted(name):
-    return '"' + name.replace('"', '""') + '"'
-
-
-class PostgresTest(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.program = self.text_file("product.ein", PRODUCT)
-        SERVER.sql("DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public; " + SERVER.functions)
-        random_numbers = np.random.default_rng(1)
-        self.x, self.y = random_numbers.standard_normal((25, 13)), random_numbers.standard_normal((13, 7))
-        self.store("X", self.x, ("i", "j"))
-        self.store("Y", self.y, ("j", "k"))
-
-    def store(self, table, array, labels, kind="double precision"):
-        order = np.random.default_rng(2).permutation(array.size)  # tables have no order
-        rows = ", ".join(f"({', '.join(map(str, np.unravel_index(at, array.shape)))}, {float(array.flat[at])!r})" for at in order)
-        SERVER.sql(f"CREATE TABLE {quoted(table)} ({''.join(label + ' integer, ' for label in labels)}value {kind}); "
-                   f"INSERT INTO {quoted(table)} VALUES {rows}")
-
-    def table(self, name, shape):
-        result = np.full(shape, np.nan)
-        for line in SERVER.sql(f"SELECT * FROM {name}").splitlines():
-            *key, value = line.split("\t")
-            result[tuple(map(int, key))] = float(value)
-        return result
-
-    def content(self):
-        """All that is in the database, as text."""
-        tables = SERVER.sql(CATALOGUE)
-        names = [line.split("\t") for line in tables.splitlines()]
-        rows = [SERVER.sql(f"SELECT * FROM {quoted(schema)}.{quoted(name)} ORDER BY 1, 2, 3")
-                for schema, name, kind in names if kind == "r"]
-        return tables, rows
-
-    def run_product(self, *arguments, x="table:X", **options):
-        return einrel("run", self.program, "--database", SERVER.url, "--in", "X=" + x, "--in", "Y=table:Y", *arguments, **options)
-
-    def refused(self, words, *arguments, code=1, **options):
-        before = self.content()
-        result = self.run_product("--out", "Z=table:Z", *arguments, **options)
-        self.assertEqual(result.code, code, result)
-        for word in words:
-            self.assertIn(word, result.err)
-        self.assertEqual(self.content(), before)
-
+class Postgres(ProductTest):
     def test_every_format_gives_the_product(self):
         for number, formats in enumerate(("", "single", "row", "row-strip-10", "column-strip-3", "tile-10-4")):
             for other in ("tile-5", "Z=column"):
@@ -178,30 +119,6 @@ class PostgresTest(ProgramTest):
                 self.refused((f"table 'keys {number}'", "hole", f"{name}=4, j=3"), "--formats", "X=single", "--dim", "i=78", x=f"table:keys {number}")
                 SERVER.sql(f'DROP TABLE "keys {number}"')
 
-    def test_a_full_disk_is_said_and_the_database_is_as_it_was(self):
-        most = (20 << 20) + 4096  # with half a page, which is one that finds no room
-        result = self.text_file("result.ein", "dims i=2000 k=2000\ninput X[a,b] : f64\nZ[i,k] = sin(f64(i * k * k)) + sum[a,b] X[a,b]\n")
-        table = self.text_file("table.ein", "dims i=900 k=900\ninput X[a,b] : f64\nZ[i,k] = i * k + sum[a,b] X[a,b]\n")
-        np.save(self.path("large.npy"), np.random.default_rng(8).standard_normal((2000, 2000)))
-        before = self.content()
-        SERVER.stop()
-        SERVER.launch(most)
-        try:
-            for what, program, x, arguments in (("a result", result, "table:X", ()), ("a table", table, "table:X", ("--out", "Z=table:Z")),
-                                                ("chunks", result, "table:X", ("--out", "Z=chunks:Z")),
-                                                ("an input", self.program, self.path("large.npy"), ("--formats", "X=single")),
-                                                ("elements", self.program, self.path("large.npy"), ("--formats", "element"))):
-                with self.subTest(what=what):
-                    more = ("--in", "Y=query:SELECT k AS i, 0 AS k, 1 AS value FROM generate_series(0, 1999) AS k") if program == self.program else ()
-                    found = einrel("run", program, "--database", SERVER.url, "--in", "X=" + x, *more, *arguments)
-                    self.assertEqual(found.code, 2, found)
-                    self.assertRegex(found.err, "finds no room on its disk|File too large")
-                    self.assertEqual(self.content(), before)
-        finally:
-            SERVER.stop()
-            SERVER.launch()
-        self.assertEqual(self.run_product("--out", "Z=table:Z").code, 0)
-
     def test_schemas_say_where_tables_are(self):
         SERVER.sql('CREATE SCHEMA "My shop"; ALTER TABLE "X" SET SCHEMA "My shop"')
         self.assertEqual(self.run_product("--out", 'Z=table:My shop."a.b"', x='table:My shop.X').code, 0)
@@ -293,44 +210,6 @@ class PostgresTest(ProgramTest):
         self.assertEqual(result.code, 2, result)
         self.assertIn("locked", result.err)
 
-    def slow(self):
-        """A run that takes a minute, once it computes."""
-        return subprocess.Popen(
-            [einrel_process.PROGRAM, "run", self.program, "--database", SERVER.url, "--in",
-             'X=query:SELECT i, j, value FROM "X" WHERE (SELECT pg_sleep(60)) IS NOT NULL', "--in", "Y=table:Y", "--dim", "i=25", "--dim",
-             "j=13", "--out", "Z=table:Z"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def sleeping(self):
-        return SERVER.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'").strip()
-
-    def wait_until(self, what, wanted):
-        end = time.monotonic() + 20
-        while what() != wanted:
-            self.assertLess(time.monotonic(), end, what)
-            time.sleep(0.02)
-
-    def test_a_client_that_is_stopped_or_killed_leaves_the_database_as_it_was(self):
-        before = self.content()
-        for how in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            with self.subTest(how=how), self.slow() as run:
-                self.wait_until(self.sleeping, "1")
-                run.send_signal(how)
-                run.communicate(timeout=20)
-                self.assertEqual(run.returncode, -how)
-                self.wait_until(self.sleeping, "0")
-                self.wait_until(self.content, before)
-
-    def test_a_calibration_that_is_stopped_leaves_the_database_as_it_was(self):
-        before = self.content()
-        environment = {**os.environ, "XDG_CONFIG_HOME": self.folder}
-        with subprocess.Popen([einrel_process.PROGRAM, "calibrate", "--database", SERVER.url], env=environment,
-                              stdout=subprocess.DEVNULL) as stopped:
-            time.sleep(1)
-            stopped.send_signal(signal.SIGINT)
-        self.assertEqual(stopped.returncode, -signal.SIGINT)
-        self.assertEqual(self.content(), before)
-        self.assertFalse(os.path.exists(self.path("einrel/databases.json")))
-
     def test_weights_of_its_server_choose_formats(self):
         weights = {"about": "a test", "operation": 1e-10, "network_byte": 0, "tuple": 3e-5, "read_byte": 1e-9, "statement": 0, "intermediate_byte": 1e-9,
                    "piece": 4e-6, "stored_byte": 1e-8}
@@ -412,50 +291,6 @@ class PostgresTest(ProgramTest):
         expected = a @ (a @ (a @ a / 10) / 10) / 10
         np.testing.assert_allclose(self.table('"Z"', (250, 250)), expected, rtol=0, atol=1e-10 * abs(expected).max())
 
-    def test_a_client_that_is_killed_while_processes_share_leaves_nothing(self):
-        what = lambda: (self.content(), SERVER.sql("SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' ORDER BY 1"))  # noqa: E731
-        before = what()
-        np.save(self.path("y.npy"), np.ones((200, 300)))
-        query = "query:SELECT i, j, 1.0 AS value FROM generate_series(0, 249) AS i, generate_series(0, 199) AS j WHERE (SELECT pg_sleep(60)) IS NOT NULL"
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            with self.subTest(how=how), subprocess.Popen(
-                    [einrel_process.PROGRAM, "run", self.program, "--database", SERVER.url, "--in", "X=" + query, "--in", "Y=" + self.path("y.npy"),
-                     "--dim", "i=250", "--dim", "j=200", "--formats", "tile-100", "--out", "Z=table:Z"]) as run:
-                self.wait_until(self.sleeping, "1")
-                run.send_signal(how)
-                run.wait(timeout=20)
-                self.wait_until(self.sleeping, "0")
-                self.wait_until(what, before)
-
-    def test_a_server_that_is_killed_is_said_and_its_database_is_as_it_was(self):
-        before = self.content()
-        sleeper = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-        for how, ends in (("the backend", lambda: SERVER.sql(f"SELECT pg_terminate_backend(pid) {sleeper}")),
-                          ("its process", lambda: os.kill(int(SERVER.sql(f"SELECT pid {sleeper}")), signal.SIGKILL)), ("the server", SERVER.stop)):
-            with self.subTest(how=how), self.slow() as run:
-                self.wait_until(self.sleeping, "1")
-                ends()
-                err = run.communicate(timeout=20)[1]
-                self.assertEqual(run.returncode, 2, err)
-                self.assertIn("is gone", err)
-                if how == "the server":
-                    SERVER.launch()
-                self.wait_until(lambda: SERVER.call("pg_isready", "--host", SERVER.folder, check=False).returncode, 0)
-                self.assertEqual(self.content(), before)
-
-    def test_without_the_extension_the_remedy_is_said(self):
-        SERVER.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        self.store("X", self.x, ("i", "j"))
-        self.store("Y", self.y, ("j", "k"))
-        self.refused(("extension einrel", "--formats element"))
-        self.assertEqual(self.run_product("--formats", "element", "--out", "Z=table:Z").code, 0)
-        np.testing.assert_allclose(self.table('"Z"', (25, 7)), self.x @ self.y, rtol=1e-12)
-        np.save(self.path("y.npy"), self.y)
-        result = einrel("run", self.program, "--database", SERVER.url, "--in", 'X=query:SELECT i, j, value FROM "X"', "--in",
-                        "Y=" + self.path("y.npy"), "--out", "Z=" + self.path("z.npy"), "--formats", "element")
-        self.assertEqual(result.code, 0, result)
-        np.testing.assert_allclose(np.load(self.path("z.npy")), self.x @ self.y, rtol=1e-12)
-
     def test_what_is_no_database_is_said(self):
         for url, word in (("postgresql:///einrel?host=/nowhere", "cannot connect"), ("postgres:einrel", "--database takes"),
                           (SERVER.url.replace("/einrel?", "/other?"), "other")):
@@ -473,7 +308,7 @@ class PostgresTest(ProgramTest):
             SERVER.sql('DROP TABLE "Z"')
 
 
-class Functions(ProgramTest):
+class Functions(EmptyDatabase):
     """The functions as anybody may call them."""
 
     def test_arrays_of_postgresql_and_of_einrel_are_the_same(self):
@@ -554,7 +389,4 @@ class Functions(ProgramTest):
 
 
 if __name__ == "__main__":
-    programs, module, script = sys.argv[2:5]
-    del sys.argv[2:5]
-    with Server(programs, module, script) as SERVER:
-        main()
+    main()

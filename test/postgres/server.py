@@ -1,15 +1,15 @@
-"""server.py PROGRAMS [MODULE SCRIPT]: a PostgreSQL server of one's own, in a temporary folder.
+"""server.py PROGRAMS [CMAKE BUILD]: a PostgreSQL server of one's own, in a temporary folder.
 
-Starts it with the programs of that folder (initdb, postgres), prints a line with the URL of an empty database, and ends
-the server and removes the folder when its standard input ends: however the process ends that started this one, its end
-of the pipe closes. MODULE and SCRIPT are Einrel's extension: the database then has its functions, as `CREATE EXTENSION`
-would make them, without a file in the folders of the system.
+Starts it with the programs of that folder (initdb, postgres, pg_config), prints a line with the URL of an empty database, and
+ends the server and removes the folder when its standard input ends: however the process ends that started this one, its end
+of the pipe closes. Of a build of Einrel, `CMAKE --install` installs the extension, below the temporary folder: the server
+finds it there, nothing is written to the folders of the system, and the database has made it.
 """
 
+import contextlib
 import ctypes
 import os
 import pwd
-import re
 import resource
 import shutil
 import signal
@@ -35,10 +35,10 @@ def become(user, most_file_bytes=None):
 
 
 class Server:
-    """The database is at self.url while the context lasts."""
+    """The database is at self.url while the context lasts, with the extension where there is a build."""
 
-    def __init__(self, programs, module=None, script=None):
-        self.programs, self.module, self.script = programs, module, script
+    def __init__(self, programs, cmake=None, build=None):
+        self.programs, self.cmake, self.build = programs, cmake, build
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="einrel-postgres-")
@@ -63,32 +63,44 @@ class Server:
         self.call("initdb", "--pgdata", data, "--username", "einrel", "--auth", "trust", "--no-sync", "--encoding", "UTF8",
                   "--locale", "C.UTF-8", "--no-instructions")
         self.url = f"postgresql://einrel@/einrel?host={self.folder}"
+        self.postgres = self.with_extension() if self.build else os.path.join(self.programs, "postgres")
         self.launch()
         self.sql("CREATE DATABASE einrel", "dbname=postgres user=einrel host=" + self.folder)
-        self.functions = self.extension() if self.module else ""
-        self.sql(self.functions)
+        if self.build:
+            self.sql("CREATE EXTENSION einrel")
 
-    def extension(self):
-        """What CREATE EXTENSION would do."""
-        module = os.path.join(self.folder, "einrel.so")  # which the server's user can read
-        shutil.copyfile(self.module, module)
-        os.chmod(module, 0o755)
-        with open(self.script, encoding="utf-8") as file:
-            return re.sub(r"^\\.*\n", "", file.read(), flags=re.MULTILINE).replace("MODULE_PATHNAME", module)
+    def with_extension(self):
+        """A copy of the server that finds the extension. It looks for its files where they are seen from its own place."""
+        root = os.path.join(self.folder, "root")
+        programs, shared, libraries = (self.call("pg_config", "--" + what).stdout.strip() for what in ("bindir", "sharedir", "pkglibdir"))
+        self.extensions = root + os.path.join(shared, "extension")
+        subprocess.run([self.cmake, "--install", self.build, "--component", "postgres"], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "DESTDIR": root})
+        os.makedirs(root + programs)
+        for folder in (shared, os.path.join(shared, "extension"), libraries):
+            for name in os.listdir(folder):
+                if not os.path.lexists(os.path.join(root + folder, name)):
+                    os.symlink(os.path.join(folder, name), os.path.join(root + folder, name))
+        for folder, _, _ in os.walk(root):
+            os.chmod(folder, 0o755)  # the server is another user's
+        return shutil.copy(os.path.join(programs, "postgres"), root + programs)
 
     def launch(self, most_file_bytes=None):
         """Starts the server, and waits until it answers. None of its files gets larger."""
         settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value.strip(chr(39))}")]
         with open(os.path.join(self.folder, "log"), "ab") as log:
             self.server = subprocess.Popen(
-                [os.path.join(self.programs, "postgres"), "-D", os.path.join(self.folder, "data"), "-k", self.folder, *settings],
+                [self.postgres, "-D", os.path.join(self.folder, "data"), "-k", self.folder, *settings],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, preexec_fn=lambda: become(self.user, most_file_bytes))
         end = time.monotonic() + 60
-        while self.call("pg_isready", "--host", self.folder, check=False).returncode != 0:
+        while not self.answers():
             if self.server.poll() is not None or time.monotonic() > end:
                 with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as log:
                     raise RuntimeError("the server does not start: " + log.read())
             time.sleep(0.02)
+
+    def answers(self):
+        return self.call("pg_isready", "--host", self.folder, check=False).returncode == 0
 
     def psql(self, database=None):
         return [os.path.join(self.programs, "psql"), "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--field-separator", "\t",
@@ -101,6 +113,22 @@ class Server:
             raise RuntimeError(f"{text[:1000]}: {done.stderr}")
         return done.stdout
 
+    def empty(self):
+        """Nothing is in the database but the extension, in the schema public."""
+        self.sql("DROP EXTENSION IF EXISTS einrel CASCADE; "
+                 "SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' \\gexec\n"
+                 "CREATE SCHEMA public; CREATE EXTENSION einrel")
+
+    @contextlib.contextmanager
+    def without_extension(self):
+        """As if nobody had installed it."""
+        control = os.path.join(self.extensions, "einrel.control")
+        os.rename(control, control + ".away")
+        try:
+            yield
+        finally:
+            os.rename(control + ".away", control)
+
     def stop(self, how=signal.SIGQUIT):
         """Ends the server at once, as a crash would."""
         self.server.send_signal(how)
@@ -112,10 +140,10 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def main(programs, *extension):
+def main(programs, *build):
     if os.getpid() != os.getsid(0):
         os.setsid()  # an interrupt of the terminal is for whoever started this, whose end of the pipe then closes
-    with Server(programs, *extension) as server:
+    with Server(programs, *build) as server:
         print(server.url, flush=True)
         sys.stdin.buffer.read()
 

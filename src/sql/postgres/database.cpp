@@ -201,8 +201,11 @@ void PostgresDatabase::fail(const PGresult* result, Author author) {
   if (begins_with(state, "57014")) throw RunError(fmt::format("{}: the run was stopped: {}", title_, printable(words)));
   if (begins_with(state, "53100") || begins_with(state, "58030"))
     throw RunError(fmt::format("{} finds no room on its disk: {}", title_, printable(words)));
-  if (begins_with(state, "53") || begins_with(state, "54000"))
-    throw RunError(fmt::format("{} finds no memory or room: {}", title_, printable(words)));
+  if (begins_with(state, "53") || begins_with(state, "54000")) {
+    const std::string hint = field(PG_DIAG_MESSAGE_HINT);
+    throw RunError(fmt::format("{} finds no memory or room: {}{}{}", title_, printable(words), hint.empty() ? "" : ". ",
+                               printable(hint)));
+  }
   if (author == Author::user)
     throw UserError(
         fmt::format("{} does not take the query: {}; it takes one query that only reads", title_, printable(words)));
@@ -263,9 +266,15 @@ void PostgresDatabase::use_functions() {
       "SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace "
       "WHERE extname = 'einrel'");
   if (!schemas.empty()) {
-    run("SELECT set_config('search_path', current_setting('search_path') || ', ' || $1, true)", Author::einrel,
-        {schemas.front()});
-    return;
+    run("SELECT set_config('search_path', concat_ws(', ', nullif(current_setting('search_path'), ''), CAST($1 AS "
+        "text)), true)",
+        Author::einrel, {schemas.front()});
+    if (is_there()) return;
+    throw UserError(fmt::format(
+        "{} has the functions of Einrel in the schema {}, which you may not use; somebody who may has to type in it: "
+        "GRANT USAGE ON SCHEMA {} TO {}",
+        title_, printable(schemas.front()), printable(schemas.front()),
+        printable(texts("SELECT quote_ident(current_user)").at(0))));
   }
   if (texts("SELECT 1 FROM pg_available_extensions WHERE name = 'einrel'").empty())
     throw UserError(fmt::format(
