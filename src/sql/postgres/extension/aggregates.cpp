@@ -67,45 +67,29 @@ Datum combine(FunctionCallInfo call) {
   return PointerGetDatum(kept);
 }
 
+/// The bytes of a state stay bytes, for `combine`.
+Datum receive(FunctionCallInfo fcinfo) { PG_RETURN_POINTER(PG_GETARG_BYTEA_P(0)); }
+
 }  // namespace
-}  // namespace einrel::sql
 
 extern "C" {
-PG_FUNCTION_INFO_V1(einrel_gather_add);
-PG_FUNCTION_INFO_V1(einrel_gather_finish);
-PG_FUNCTION_INFO_V1(einrel_whole_add);
-PG_FUNCTION_INFO_V1(einrel_whole_finish);
-PG_FUNCTION_INFO_V1(einrel_fold_add);
-PG_FUNCTION_INFO_V1(einrel_fold_finish);
-PG_FUNCTION_INFO_V1(einrel_fold_send);
-PG_FUNCTION_INFO_V1(einrel_fold_combine);
-PG_FUNCTION_INFO_V1(einrel_concat_add);
-PG_FUNCTION_INFO_V1(einrel_concat_finish);
-PG_FUNCTION_INFO_V1(einrel_concat_send);
-PG_FUNCTION_INFO_V1(einrel_concat_combine);
-PG_FUNCTION_INFO_V1(einrel_place_add);
-PG_FUNCTION_INFO_V1(einrel_place_finish);
-PG_FUNCTION_INFO_V1(einrel_place_send);
-PG_FUNCTION_INFO_V1(einrel_place_combine);
-PG_FUNCTION_INFO_V1(einrel_receive);
-
-Datum einrel_gather_add(PG_FUNCTION_ARGS) { return einrel::sql::add<einrel::sql::Gather>(fcinfo); }
-Datum einrel_gather_finish(PG_FUNCTION_ARGS) { return einrel::sql::finish<einrel::sql::Gather>(fcinfo); }
-Datum einrel_whole_add(PG_FUNCTION_ARGS) { return einrel::sql::add<einrel::sql::Whole>(fcinfo); }
-Datum einrel_whole_finish(PG_FUNCTION_ARGS) { return einrel::sql::finish<einrel::sql::Whole>(fcinfo); }
-Datum einrel_fold_add(PG_FUNCTION_ARGS) { return einrel::sql::add<einrel::sql::Fold>(fcinfo); }
-Datum einrel_fold_finish(PG_FUNCTION_ARGS) { return einrel::sql::finish<einrel::sql::Fold>(fcinfo); }
-Datum einrel_fold_send(PG_FUNCTION_ARGS) { return einrel::sql::send<einrel::sql::Fold>(fcinfo); }
-Datum einrel_fold_combine(PG_FUNCTION_ARGS) { return einrel::sql::combine<einrel::sql::Fold>(fcinfo); }
-Datum einrel_concat_add(PG_FUNCTION_ARGS) { return einrel::sql::add<einrel::sql::Concatenation>(fcinfo); }
-Datum einrel_concat_finish(PG_FUNCTION_ARGS) { return einrel::sql::finish<einrel::sql::Concatenation>(fcinfo); }
-Datum einrel_concat_send(PG_FUNCTION_ARGS) { return einrel::sql::send<einrel::sql::Concatenation>(fcinfo); }
-Datum einrel_concat_combine(PG_FUNCTION_ARGS) { return einrel::sql::combine<einrel::sql::Concatenation>(fcinfo); }
-Datum einrel_place_add(PG_FUNCTION_ARGS) { return einrel::sql::add<einrel::sql::Placement>(fcinfo); }
-Datum einrel_place_finish(PG_FUNCTION_ARGS) { return einrel::sql::finish<einrel::sql::Placement>(fcinfo); }
-Datum einrel_place_send(PG_FUNCTION_ARGS) { return einrel::sql::send<einrel::sql::Placement>(fcinfo); }
-Datum einrel_place_combine(PG_FUNCTION_ARGS) { return einrel::sql::combine<einrel::sql::Placement>(fcinfo); }
-
-/// The bytes of a state stay bytes, for `combine`.
-Datum einrel_receive(PG_FUNCTION_ARGS) { PG_RETURN_POINTER(PG_GETARG_BYTEA_P(0)); }
+EINREL_SQL_FUNCTION(einrel_gather_add, add<Gather>)
+EINREL_SQL_FUNCTION(einrel_gather_finish, finish<Gather>)
+EINREL_SQL_FUNCTION(einrel_whole_add, add<Whole>)
+EINREL_SQL_FUNCTION(einrel_whole_finish, finish<Whole>)
+EINREL_SQL_FUNCTION(einrel_fold_add, add<Fold>)
+EINREL_SQL_FUNCTION(einrel_fold_finish, finish<Fold>)
+EINREL_SQL_FUNCTION(einrel_fold_send, send<Fold>)
+EINREL_SQL_FUNCTION(einrel_fold_combine, combine<Fold>)
+EINREL_SQL_FUNCTION(einrel_concat_add, add<Concatenation>)
+EINREL_SQL_FUNCTION(einrel_concat_finish, finish<Concatenation>)
+EINREL_SQL_FUNCTION(einrel_concat_send, send<Concatenation>)
+EINREL_SQL_FUNCTION(einrel_concat_combine, combine<Concatenation>)
+EINREL_SQL_FUNCTION(einrel_place_add, add<Placement>)
+EINREL_SQL_FUNCTION(einrel_place_finish, finish<Placement>)
+EINREL_SQL_FUNCTION(einrel_place_send, send<Placement>)
+EINREL_SQL_FUNCTION(einrel_place_combine, combine<Placement>)
+EINREL_SQL_FUNCTION(einrel_receive, receive)
 }
+
+}  // namespace einrel::sql

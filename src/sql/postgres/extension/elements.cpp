@@ -12,10 +12,6 @@ extern "C" {
 #include <miscadmin.h>
 #include <utils/array.h>
 #include <utils/builtins.h>
-
-PG_FUNCTION_INFO_V1(einrel_elements);
-PG_FUNCTION_INFO_V1(einrel_to_array);
-PG_FUNCTION_INFO_V1(einrel_from_array);
 }
 
 namespace einrel::sql {
@@ -170,28 +166,28 @@ bytea* from_array(const ArrayType* array) {
   return bytea_of(tensor);
 }
 
-}  // namespace
-}  // namespace einrel::sql
-
-extern "C" {
-
-Datum einrel_elements(PG_FUNCTION_ARGS) { return einrel::sql::elements(fcinfo); }
-
-Datum einrel_to_array(PG_FUNCTION_ARGS) {
+Datum array_of_bytes(FunctionCallInfo fcinfo) {
   const bytea* const bytes = PG_GETARG_BYTEA_PP(0);
   ArrayType* array = nullptr;
-  einrel::sql::guarded([&] {
-    array = einrel::sql::to_array(einrel::sql::array_of(einrel::sql::bytes_value(bytes), "einrel_to_array"));
-  });
+  guarded([&] { array = to_array(array_of(bytes_value(bytes), "einrel_to_array")); });
   PG_RETURN_ARRAYTYPE_P(array);
 }
 
-Datum einrel_from_array(PG_FUNCTION_ARGS) {
+Datum bytes_of_array(FunctionCallInfo fcinfo) {
   const ArrayType* const array = PG_GETARG_ARRAYTYPE_P(0);
   if (array_contains_nulls(const_cast<ArrayType*>(array)))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an array of Einrel has no NULL")));
   bytea* result = nullptr;
-  einrel::sql::guarded([&] { result = einrel::sql::from_array(array); });
+  guarded([&] { result = from_array(array); });
   PG_RETURN_BYTEA_P(result);
 }
+
+}  // namespace
+
+extern "C" {
+EINREL_SQL_FUNCTION(einrel_elements, elements)
+EINREL_SQL_FUNCTION(einrel_to_array, array_of_bytes)
+EINREL_SQL_FUNCTION(einrel_from_array, bytes_of_array)
 }
+
+}  // namespace einrel::sql

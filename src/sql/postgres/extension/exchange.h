@@ -18,6 +18,11 @@ extern "C" {
 #include <utils/memutils.h>
 }
 
+/// A function of C that SQL calls by this name, as `...` does. Within extern "C".
+#define EINREL_SQL_FUNCTION(name, ...) \
+  PG_FUNCTION_INFO_V1(name);           \
+  Datum name(PG_FUNCTION_ARGS) { return __VA_ARGS__(fcinfo); }
+
 /// Between PostgreSQL and C++. PostgreSQL leaves functions by longjmp, which no destructor sees; C++ by exceptions,
 /// which PostgreSQL does not know. So every function has two kinds of parts: those that call PostgreSQL have no objects
 /// with destructors; those in C++ (`guarded`) call nothing of PostgreSQL but `room_for`.
