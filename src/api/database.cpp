@@ -9,6 +9,7 @@
 #include "engine/database_run.h"
 #include "engine/database_weights.h"
 #include "engine/report/formats_report.h"
+#include "engine/scalars.h"
 #include "engine/sql_script.h"
 
 namespace einrel::api {
@@ -42,7 +43,7 @@ std::string to_sql(const Program& program, const SqlOptions& options) {
   return at_border([&] {
     const GivenProgram& given = ProgramAccess::given(program);
     const Compiled compiled = compiled_for(given, {});
-    return sql_script(compiled, checked(given, {}).inputs, bound_scalars(compiled.graph, options.scalars),
+    return sql_script(compiled, checked(given, {}).inputs, bind_scalars(compiled.graph.scalars, options.scalars),
                       options.formats ? parse_formats(*options.formats) : Formats{},
                       sql::dialect_named(options.dialect));
   });
@@ -75,8 +76,10 @@ DatabaseResult run_in_database(const Program& program, const std::string& databa
         throw UserError("the option 'steps' is for programs with state, which this one has not");
       return compiled;
     };
-    DatabaseProgram there({given.source.name(), declared.inputs, declared.tensors, compile_for, bound_scalars},
-                          request);
+    const auto bind = [](const EinGraph& graph, const ScalarBindings& scalars) {
+      return bind_scalars(graph.scalars, scalars);
+    };
+    DatabaseProgram there({given.source.name(), declared.inputs, declared.tensors, compile_for, bind}, request);
     const sql::DatabaseResults results = there.run();
     DatabaseResult result{.outputs = {}, .steps = results.steps};
     for (const auto& [name, tensor] : results.tensors) result.outputs.emplace(name, TensorAccess::outside(tensor));

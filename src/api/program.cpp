@@ -130,23 +130,6 @@ Compiled compiled_for(const GivenProgram& given, const BoundInputs& inputs, cons
                       : fmt::format(", or run it with the inputs that are missing: {}", fmt::join(missing, ", "))));
 }
 
-ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, double>& given) {
-  std::vector<std::string> known;
-  for (const ScalarDeclaration& scalar : graph.scalars) {
-    if (scalar.is_iteration) continue;
-    known.push_back(scalar.name);
-    if (!scalar.value && given.count(scalar.name) == 0)
-      throw UserError(fmt::format("scalar '{}' has no value: give it in the option 'scalars'", scalar.name));
-  }
-  for (const auto& [name, value] : given) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string near = did_you_mean(name, known);
-    throw UserError(fmt::format("the program has no scalar '{}'; {}", printable(name),
-                                !near.empty() ? near : fmt::format("its scalars are: {}", fmt::join(known, ", "))));
-  }
-  return bind_scalars(graph.scalars, given);
-}
-
 const Compiled& require_extents(const std::shared_ptr<Version>& declared, const SourceText& source,
                                 const std::vector<TensorInfo>& inputs, const std::string& what) {
   if (declared) return declared->compiled();
@@ -224,7 +207,7 @@ RunResult Program::run(const Inputs& inputs, const RunOptions& options) const {
     }
     const Compiled& compiled = version->compiled();
     return run_version({*version, data_->given.source, needed_inputs(compiled, inputs, options.state.has_value()),
-                        bound_scalars(compiled.graph, options.scalars)},
+                        bind_scalars(compiled.graph.scalars, options.scalars)},
                        options);
   });
 }

@@ -51,9 +51,6 @@ CheckedProgram checked(const GivenProgram& given, const BoundInputs& inputs, std
 Compiled compiled_for(const GivenProgram& given, const BoundInputs& inputs,
                       const std::vector<std::string>& wanted = {});
 
-/// bind_scalars, which speaks of the command's options where names do not fit.
-ScalarBindings bound_scalars(const EinGraph& graph, const std::map<std::string, double>& given);
-
 /// Throws UserError unless all extents are known; `what` is what cannot be had without.
 const Compiled& require_extents(const std::shared_ptr<Version>& declared, const SourceText& source,
                                 const std::vector<TensorInfo>& inputs, const std::string& what);

@@ -220,9 +220,12 @@ TEST_F(ApiExpression, ScalarsAreBoundWhenItRuns) {
   EXPECT_THAT(message_of([&] {
                 program.run({{"X", ones}}, {.scalars = {{"eat", 1}}});
               }),
-              HasSubstr("no scalar 'eat'; did you mean 'eta'?"));
+              HasSubstr("scalars['eat']=1: the program has no scalar 'eat'; did you mean 'eta'?"));
   const Program open = Program::build({define("Z", {i, j}, a * scalar("mu"))});
-  EXPECT_THAT(message_of([&] { open.run({{"X", ones}}); }), HasSubstr("scalar 'mu' has no value"));
+  EXPECT_THAT(message_of([&] {
+                open.run({{"X", ones}});
+              }),
+              HasSubstr("scalar 'mu' has no value: give it with scalars['mu']"));
 }
 
 TEST_F(ApiExpression, StandsOnceHoweverOftenItIsRead) {
@@ -384,7 +387,7 @@ TEST_F(ApiExpression, SaysWhatIsWrongWithStepsAndStates) {
   EXPECT_THAT(message_of([&] {
                 program.run({{"X", value}}, {.scalars = {{"iteration", 2}}});
               }),
-              HasSubstr("no scalar 'iteration'"));
+              HasSubstr("scalar 'iteration' cannot be given"));
   EXPECT_EQ(program.run({{"X", value}}, {.state = State{{{"W", value}}, 7}}).state.steps_done, 8);
 }
 
