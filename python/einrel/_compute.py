@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, overload
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ._native import Definition, ExplainOptions, Node, RunOptions, State, Traced
 from ._native import compute as compute_nodes
 
 Memory = int | str | None
+Part = TypeVar("Part")
 
 
 def bytes_of(memory: Memory) -> int | None:
@@ -34,10 +35,8 @@ def bytes_of(memory: Memory) -> int | None:
     return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
 
 
-def _whole(name: str, value: Any, least: int = 1) -> int | None:
-    """A whole number among the options, or none."""
-    if value is None:
-        return None
+def whole_of(name: str, value: Any, least: int = 1) -> int:
+    """A whole number among the options."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}={value!r} is no whole number")
     if not least <= value < 2**63:
@@ -45,11 +44,49 @@ def _whole(name: str, value: Any, least: int = 1) -> int | None:
     return int(value)
 
 
-def _text(name: str, value: Any) -> str | None:
-    """A text among the options, or none."""
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name}={value!r} is no text")
-    return value
+def _unicode(name: str, text: str) -> str:
+    """The text, which others than Python can read: without half a character, as names of files may have it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _native.ProgramError(f"{name}: {text!r} is not valid Unicode") from None
+    return text
+
+
+def text_of(name: str, value: Any, like: str = "") -> str:
+    """A text among the options."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} is no text" + (f", such as {like!r}" if like else ""))
+    return _unicode(name, value)
+
+
+def number_of(name: str, value: Any) -> float:
+    """A number among the options."""
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, OverflowError):
+        pass
+    raise TypeError(f"{name}={value!r} is no number of 64 bits")
+
+
+def by_name(name: str, given: Any, like: str, part: Callable[[str, Any], Part]) -> dict[str, Part]:
+    """What a mapping gives for names, each as `part` reads it; nothing, where there is no mapping."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise TypeError(f"{name}={given!r} is no mapping from names, such as {like}")
+    return {_unicode(name, key): part(f"{name}[{key!r}]", value) for key, value in given.items()}
+
+
+def scalars_of(scalars: Any) -> dict[str, float]:
+    """The option `scalars`."""
+    return by_name("scalars", scalars, "{'eta': 0.1}", number_of)
+
+
+def optional(part: Callable[[str, Any], Part], name: str, value: Any) -> Part | None:
+    """What may be left out."""
+    return None if value is None else part(name, value)
 
 
 def _known(unknown: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -82,16 +119,16 @@ def run_options(
     if state is not None and not isinstance(state, State):
         raise TypeError(f"state={state!r} is no state that results have")
     return RunOptions(
-        threads=_whole("threads", threads),
-        sites=_whole("sites", sites),
-        planner=_text("planner", planner),
-        cost=_text("cost", cost),
-        machine=_text("machine", machine),
-        memory=_whole("memory", bytes_of(memory)),
+        threads=optional(whole_of, "threads", threads),
+        sites=optional(whole_of, "sites", sites),
+        planner=optional(text_of, "planner", planner),
+        cost=optional(text_of, "cost", cost),
+        machine=optional(text_of, "machine", machine),
+        memory=optional(whole_of, "memory", bytes_of(memory)),
         spill=None if spill is None else str(spill),
-        plan=_text("plan", plan),
-        scalars=dict(scalars or {}),
-        steps=_whole("steps", steps, 0),
+        plan=optional(text_of, "plan", plan),
+        scalars=scalars_of(scalars),
+        steps=None if steps is None else whole_of("steps", steps, 0),
         state=state,
     )
 
@@ -107,13 +144,13 @@ def explain_options(
 ) -> ExplainOptions:
     """What to plan for, as `einrel explain` takes it; with several planners the plans are compared."""
     _known(unknown, ("sites", "planners", "cost", "machine", "memory"))
-    names = [planners] if isinstance(planners, str) else [_text("planners", name) or "" for name in planners]
+    names = [planners] if isinstance(planners, str) else [text_of("planners", name) for name in planners]
     return ExplainOptions(
-        sites=_whole("sites", sites),
+        sites=optional(whole_of, "sites", sites),
         planners=names,
-        cost=_text("cost", cost),
-        machine=_text("machine", machine),
-        memory=_whole("memory", bytes_of(memory)),
+        cost=optional(text_of, "cost", cost),
+        machine=optional(text_of, "machine", machine),
+        memory=optional(whole_of, "memory", bytes_of(memory)),
     )
 
 
@@ -150,12 +187,12 @@ def calibrate(*, threads: int | None = None, database: str | None = None) -> str
     as it was: formats in it are chosen by these figures from then on.
     """
     if database is None:
-        return _native.calibrate(threads)
+        return _native.calibrate(optional(whole_of, "threads", threads))
     if threads is not None:
         raise _native.ProgramError("threads does not go with database, which computes as it does in a run")
     if _native.ranks() > 1:
         raise _native.ProgramError("a database is measured by one process; start it without mpirun")
-    return _native.calibrate_database(database)
+    return _native.calibrate_database(text_of("database", database, "sqlite:FILE"))
 
 
 @overload

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copyreg
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ._array import Array, computed, node_of
-from ._compute import explain_options, run_options
+from ._compute import by_name, explain_options, optional, run_options, scalars_of, text_of, whole_of
+from ._native import Node, ProgramError, RunReport, State, TensorInfo
 from ._native import Program as NativeProgram
-from ._native import RunReport, State, TensorInfo
 
 
 class Outputs(dict[str, Array]):
@@ -49,9 +50,10 @@ class DatabaseResults(Outputs):
 class Program:
     """A program in the language of docs/language.md, checked; made by `program`."""
 
-    def __init__(self, text: str, dims: Mapping[str, int], name: str) -> None:
-        self._native = NativeProgram(text, dict(dims), name)
-        self._given = (text, dict(dims), name)
+    def __init__(self, text: str, dims: Mapping[str, int] | None, name: str) -> None:
+        extents = by_name("dims", dims, "{'b': 100}", partial(whole_of, least=0))
+        self._given = (text_of("text", text), extents, text_of("name", name))
+        self._native = NativeProgram(*self._given)
 
     @property
     def text(self) -> str:
@@ -86,6 +88,20 @@ class Program:
         """The plan as a page for a browser, which needs no other file; options of `explain`."""
         return self._native.html(explain_options(**options))
 
+    def _inputs(self, inputs: Any, named: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the mapping and those by name. Of an input that is called as an option is, it is the mapping's."""
+        given = by_name("inputs", inputs, "{'X': array}", lambda _, value: value)
+        for name in given.keys() & named.keys():
+            raise ProgramError(f"the input {name!r} is given twice: in the mapping and by name")
+        for name, value in options.items():
+            is_given = value is not None and value is not False
+            if is_given and name not in given and any(name == info.name for info in self.inputs):
+                raise ProgramError(
+                    f"{name}= is an option, so the input of that name goes into a mapping, before what has a name: "
+                    f"{{{name!r}: ...}}"
+                )
+        return {**given, **named}
+
     def run(
         self,
         inputs: Mapping[str, Any] | None = None,
@@ -105,8 +121,9 @@ class Program:
         >>> p.run(A=np.ones(2, "f")).Z.tolist()
         [2.0, 2.0]
         """
+        own = dict(scalars=scalars, steps=steps, state=state, options=options)
+        nodes = {name: _node(node_of, name, value) for name, value in self._inputs(inputs, named, own).items()}
         how = run_options(scalars=scalars, steps=steps, state=state, **(options or {}))
-        nodes = {name: node_of(value) for name, value in {**(inputs or {}), **named}.items()}
         for node in nodes.values():
             if not node.is_leaf:
                 Array(node).compute()
@@ -122,7 +139,7 @@ class Program:
         >>> print(p.sql("duckdb", formats="element").splitlines()[2])
         -- Z[i] = A[i] + 1; element
         """
-        return self._native.sql(dialect, formats, dict(scalars or {}))
+        return self._native.sql(text_of("dialect", dialect), _formats(formats), scalars_of(scalars))
 
     def explain_sql(self, dialect: str = "sqlite", *, formats: str | None = None, json: bool = False) -> str:
         """The formats in which a database computes the program, and what they are predicted to cost (docs/sql.md).
@@ -131,7 +148,7 @@ class Program:
         >>> print(p.explain_sql().splitlines()[0])
         <string>: formats of least cost
         """
-        return self._native.explain_sql(dialect, formats, json)
+        return self._native.explain_sql(text_of("dialect", dialect), _formats(formats), bool(json))
 
     def run_in_database(
         self,
@@ -158,22 +175,32 @@ class Program:
         >>> p.run_in_database("sqlite::memory:", A=np.ones(2)).Z.tolist()
         [2.0, 2.0]
         """
+        own = dict(tables=tables, chunks=chunks, scalars=scalars, formats=formats, steps=steps, analyze=analyze)
         given = {
-            name: value if isinstance(value, str) else computed(value)
-            for name, value in {**(inputs or {}), **named}.items()
+            name: text_of(name, value) if isinstance(value, str) else _node(computed, name, value)
+            for name, value in self._inputs(inputs, named, own).items()
         }
         outputs, done, analysis = self._native.run_in_database(
-            database, given, dict(tables or {}), dict(chunks or {}), dict(scalars or {}), formats, steps, analyze
+            text_of("database", database, "sqlite:FILE"),
+            given,
+            by_name("tables", tables, "{'Z': 'scores'}", text_of),
+            by_name("chunks", chunks, "{'Z': 'scores'}", text_of),
+            scalars_of(scalars),
+            _formats(formats),
+            optional(whole_of, "steps", steps),
+            bool(analyze),
         )
         return DatabaseResults({name: Array(node) for name, node in outputs.items()}, done, analysis)
 
     def steps(
         self,
+        inputs: Mapping[str, Any] | None = None,
+        /,
         *,
         scalars: Mapping[str, float] | None = None,
         state: State | None = None,
         options: Mapping[str, Any] | None = None,
-        **inputs: Any,
+        **named: Any,
     ) -> Iterator[Results]:
         """The results of step after step of a program with state.
 
@@ -184,9 +211,8 @@ class Program:
         >>> [float(step.y) for step, _ in zip(p.steps(), range(3))]
         [1.0, 2.0, 4.0]
         """
-        fed = {
-            name: value if isinstance(value, Iterator) else itertools.repeat(value) for name, value in inputs.items()
-        }
+        given = self._inputs(inputs, named, dict(scalars=scalars, state=state, options=options))
+        fed = {name: value if isinstance(value, Iterator) else itertools.repeat(value) for name, value in given.items()}
         batches = (dict(zip(fed, values)) for values in zip(*fed.values())) if fed else itertools.repeat({})
         for batch in batches:
             results = self.run(batch, scalars=scalars, steps=1, state=state, options=options)
@@ -200,12 +226,25 @@ def program(text: str, *, dims: Mapping[str, int] | None = None, name: str = "<s
     >>> program("input A[i]\\nZ[] = sum[i] A[i]", dims={"i": 3}).outputs[0].dtype
     'f32'
     """
-    return Program(text, dims or {}, name)
+    return Program(text, dims, name)
 
 
 def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:
     """The program in a file."""
-    return Program(Path(file).read_text(encoding="utf-8"), dims or {}, str(file))
+    return Program(Path(file).read_text(encoding="utf-8"), dims, str(file))
+
+
+def _node(convert: Callable[[Any], Node], name: str, value: Any) -> Node:
+    """The elements of an input, by whose name it is said what is wrong with them."""
+    try:
+        return convert(value)
+    except (TypeError, NotImplementedError) as error:
+        kind = TypeError if isinstance(error, TypeError) else NotImplementedError
+        raise kind(f"the input {name!r}: {error}") from None
+
+
+def _formats(formats: Any) -> str | None:
+    return None if formats is None else text_of("formats", formats, "X=row,tile-500")
 
 
 def _state(tensors: Mapping[str, Array], steps_done: int) -> State:

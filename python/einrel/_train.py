@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._array import computed
-from ._compute import Memory, bytes_of
+from ._compute import Memory, bytes_of, scalars_of
 from ._dtypes import BY_NAME
 from ._native import Epoch, Node, TrainOptions, TrainResult
 from ._program import Program
@@ -94,7 +94,7 @@ def train(
         "test": _samples(program, test or {}),
         "hold_out": hold_out,
         "inputs": {name: computed(value) for name, value in (inputs or {}).items()},
-        "scalars": dict(scalars or {}),
+        "scalars": scalars_of(scalars),
         "keep_last": keep_last,
         "seed": seed,
         "report": _names("report", report),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -151,9 +153,110 @@ def test_what_is_wrong_is_named_and_nothing_changes(
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tables": ["Z"]}, "tables=['Z'] is no mapping from names, such as {'Z': 'scores'}"),
+        ({"tables": {"Z": 5}}, "tables['Z']=5 is no text"),
+        ({"tables": {5: "Z"}}, "tables={5: 'Z'} is no mapping from names"),
+        ({"chunks": "Z"}, "chunks='Z' is no mapping from names, such as {'Z': 'scores'}"),
+        ({"scalars": ["eta"]}, "scalars=['eta'] is no mapping from names, such as {'eta': 0.1}"),
+        ({"scalars": {"eta": "1"}}, "scalars['eta']='1' is no number"),
+        ({"formats": {"X": "row"}}, "formats={'X': 'row'} is no text, such as 'X=row,tile-500'"),
+        ({"steps": 2.5}, "steps=2.5 is no whole number"),
+    ],
+)
+def test_a_value_of_another_type_names_its_option(options: dict[str, Any], said: str) -> None:
+    program = er.program(PRODUCT, dims={"i": 4})
+    runs = [lambda **options: program.run_in_database("sqlite::memory:", X=np.eye(4), Y=np.eye(4), **options)]
+    if "scalars" in options:
+        runs += [lambda **options: program.run(X=np.eye(4), Y=np.eye(4), **options), program.sql]
+    if "formats" in options:
+        runs += [program.sql, program.explain_sql]
+    for run in runs:
+        with pytest.raises(TypeError, match=re.escape(said)):
+            run(**options)
+
+
+def test_a_value_of_another_type_names_its_argument(shop: Shop) -> None:
+    program = er.program(PRODUCT)
+    calls: list[tuple[Callable[[], Any], str]] = [
+        (lambda: program.run_in_database(shop[0]), "database=PosixPath('"),
+        (lambda: er.calibrate(database=shop[0]), "is no text, such as 'sqlite:FILE'"),
+        (lambda: er.calibrate(threads="2"), "threads='2' is no whole number"),
+        (lambda: program.run_in_database("sqlite:x.db", np.eye(4)), "is no mapping from names, such as {'X': array}"),
+        (lambda: program.run([np.eye(4)]), "is no mapping from names, such as {'X': array}"),
+        (lambda: program.explain_sql(5), "dialect=5 is no text"),
+        (lambda: program.explain_sql(None), "dialect=None is no text"),
+        (lambda: program.sql(b"sqlite"), "dialect=b'sqlite' is no text"),
+        (lambda: er.program(5), "text=5 is no text"),
+        (lambda: er.program(PRODUCT, name=5), "name=5 is no text"),
+        (lambda: er.program(PRODUCT, dims=["i"]), "dims=['i'] is no mapping from names, such as {'b': 100}"),
+        (lambda: er.program(PRODUCT, dims={"i": 2.5}), "dims['i']=2.5 is no whole number"),
+    ]
+    for call, said in calls:
+        with pytest.raises(TypeError, match=re.escape(said)):
+            call()
+
+
+def test_no_text_has_half_a_character() -> None:
+    half, program = "\udcff", er.program(PRODUCT)
+    given = {"X": np.eye(4), "Y": np.eye(4)}
+    calls: list[tuple[Callable[[], Any], str]] = [
+        (lambda: program.run_in_database(f"sqlite:{half}", given), "database: 'sqlite:"),
+        (lambda: program.run_in_database("sqlite::memory:", given | {"X": f"table:{half}"}), "X: 'table:"),
+        (lambda: program.run_in_database("sqlite::memory:", given | {half: 1}), "inputs: '"),
+        (lambda: program.run_in_database("sqlite::memory:", given, tables={"Z": half}), re.escape("tables['Z']: '")),
+        (lambda: er.program(PRODUCT + half), "text: '"),
+    ]
+    for call, said in calls:
+        with pytest.raises(er.ProgramError, match=rf"^{said}.*\\udcff' is not valid Unicode$"):
+            call()
+
+
+@pytest.mark.parametrize("x", [None, Path("x.npy"), b"table:x", {"table": "x"}, np.array([None]), np.array([1j])])
+def test_what_is_no_array_is_named(x: Any) -> None:
+    program = er.program(PRODUCT)
+    for run in (program.run, lambda **inputs: program.run_in_database("sqlite::memory:", **inputs)):
+        with pytest.raises(NotImplementedError, match="^the input 'X': arrays of "):
+            run(X=x, Y=np.eye(4))
+    with pytest.raises(TypeError, match="^the input 'X': an array with a mask"):
+        program.run(X=np.ma.masked_array(np.eye(4), np.eye(4)), Y=np.eye(4))
+
+
+def test_an_input_is_given_once() -> None:
+    program = er.program(PRODUCT)
+    for run in (program.run, lambda *inputs, **named: program.run_in_database("sqlite::memory:", *inputs, **named)):
+        with pytest.raises(er.ProgramError, match="the input 'X' is given twice"):
+            run({"X": "table:x"}, X=np.eye(4), Y=np.eye(4))
+    with pytest.raises(er.ProgramError, match=r"missing input Y\[4,4\] : f64; give Y as .* or a tensor$"):
+        er.program(PRODUCT, dims={"k": 4}).run_in_database("sqlite::memory:", X=np.eye(4))
+
+
+def test_inputs_may_have_the_names_of_options() -> None:
+    names = ["scalars", "steps", "state", "options", "tables", "chunks", "formats", "analyze", "database", "inputs"]
+    for name in [*names, "self"]:
+        program = er.program(f"input {name}[i] : f64\nZ[i] = {name}[i] + f64(1)\n")
+        given = {name: np.ones(2)}
+        assert program.run(given).Z.tolist() == [2, 2]
+        assert program.run_in_database("sqlite::memory:", given).Z.tolist() == [2, 2]
+        counting = er.program(f"input {name}[]\nstate x[] = 0.0\nnext x[] = x[] + {name}[]\noutput next_x")
+        steps = counting.steps({name: iter(np.ones(3, "f"))})
+        assert [float(step.next_x) for step in steps] == [1, 2, 3]
+    words = "= is an option, so the input of that name goes into a mapping.*"
+    for name in names[:4]:
+        program = er.program(f"input {name}[i]\nZ[i] = {name}[i] + 1\n")
+        with pytest.raises(er.ProgramError, match=f"{name}{words}{{'{name}': ...}}"):
+            program.run(**{name: np.ones(2, "f")})
+    for name in [*names[:2], *names[4:8]]:
+        program = er.program(f"input {name}[i]\nZ[i] = {name}[i] + 1\n")
+        with pytest.raises(er.ProgramError, match=f"{name}{words}{{'{name}': ...}}"):
+            program.run_in_database("sqlite::memory:", **{name: np.ones(2, "f")})
+
+
 @pytest.mark.parametrize("database", ["shop.db", "sqlite:", "oracle:x", "sqlite:/nowhere/at/all.db"])
 def test_databases_that_are_none(database: str) -> None:
-    with pytest.raises((er.ProgramError, er.RunError), match="database|sqlite"):
+    with pytest.raises((er.ProgramError, er.RunError), match="^database: write|^cannot open"):
         er.program(PRODUCT).run_in_database(database, X=np.eye(4), Y=np.eye(4))
 
 
@@ -254,8 +357,9 @@ def test_scripts_say_what_they_are_not_for() -> None:
         er.program(PRODUCT).sql()
     with pytest.raises(er.ProgramError, match="no dialect 'duckbd'.*duckdb"):
         er.program(PLAIN[0][0]).sql("duckbd")
-    with pytest.raises(er.ProgramError, match="--formats element|has no functions"):
-        er.program(PLAIN[0][0]).sql("duckdb")
+    for tell in (er.program(PLAIN[0][0]).sql, er.program(PLAIN[0][0]).explain_sql):
+        with pytest.raises(er.ProgramError, match="DuckDB has no functions.*; with formats=element"):
+            tell("duckdb")
     with pytest.raises(er.ProgramError, match="state"):
         er.program("state x[] = 1.0\nnext x[] = 2 * x[]\noutput next_x").sql()
     assert "einrel_kernel" in er.program(PLAIN[0][0]).sql("postgres")

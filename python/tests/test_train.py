@@ -76,6 +76,8 @@ def test_an_epoch_tells_what_it_is(plane):
         ({"batch": {"b": 10.0}}, "batch=10.0"),
         ({"batch": "b"}, "batch='b'"),
         ({"report": [3]}, "report="),
+        ({"scalars": ["eta"]}, "scalars="),
+        ({"scalars": {"eta": "x"}}, "scalars.*='x'"),
     ],
 )
 def test_a_value_of_another_type_names_its_option(plane, options, said):

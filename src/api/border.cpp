@@ -52,6 +52,10 @@ constexpr std::array known_options{
     KnownOption{"log", "log"},
     KnownOption{"local-steps", "local_steps"},
     KnownOption{"subnets", "subnets"},
+    KnownOption{"database", "database"},
+    KnownOption{"steps", "steps"},
+    KnownOption{"formats", "formats"},
+    KnownOption{"analyze", "analyze", Takes::nothing},
 };
 
 /// Takes so many characters from the front.
@@ -109,6 +113,7 @@ std::string as_options(std::string text) {
   replace("; more with --verbose", "");
   replace("einrel explain --json writes", "the method 'plan' gives");
   replace("einrel explain --sites N --json writes", "the method 'plan' gives");
+  replace("'query:SELECT ...' or a file", "'query:SELECT ...' or a tensor");
   return with_options_of_here(text);
 }
 

@@ -25,7 +25,7 @@ std::string some_of(const std::vector<std::string>& names) {
 
 [[noreturn]] void refuse_output(const std::string& name, const std::vector<std::string>& known) {
   const std::string near = did_you_mean(name, known);
-  throw UserError(fmt::format("--out {}=...: the program has no tensor '{}'; {}", printable(name), printable(name),
+  throw UserError(fmt::format("the program has no tensor '{}'; {}", printable(name),
                               near.empty() ? "its tensors are " + some_of(known) : near));
 }
 
@@ -37,8 +37,7 @@ bool is_initial_value(const EinGraph& graph, const std::string& name) {
 
 [[noreturn]] void refuse_initial_value(const std::string& name) {
   throw UserError(
-      fmt::format("--out {0}=...: '{0}' is computed before the first step; write the state itself, with --steps 1",
-                  printable(name)));
+      fmt::format("'{}' is computed before the first step; write the state itself, with --steps 1", printable(name)));
 }
 
 }  // namespace

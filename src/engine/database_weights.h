@@ -31,7 +31,8 @@ std::vector<DatabaseWeights> calibrated_databases();
 /// The weights that plans for a database take: its own, else assumed ones. Throws as calibrated_databases does.
 FormatWeights weights_for(const std::string& server, sql::Dialect dialect);
 
-/// The same for a script, of which nobody knows on which server it will run: of SQLite, which has none, its own.
+/// The same for a script, of which nobody knows on which server it will run: of SQLite, which has none, its own. Throws
+/// UserError, too, for DuckDB, which computes no chunks.
 FormatWeights weights_for_scripts(sql::Dialect dialect);
 
 /// Beside those of others, in place of earlier ones of this server.

@@ -31,8 +31,6 @@ std::map<std::string, sql::UserTable> tables_of(const std::map<std::string, std:
 sql::Script script_of(const Compiled& compiled, const std::map<std::string, std::vector<std::string>>& labels,
                       const ScalarBindings& scalars, const Formats& formats, sql::Dialect dialect) {
   if (formats.is_element) return sql::plain_script(compiled.graph, labels, scalars, dialect);
-  if (dialect == sql::Dialect::duckdb)
-    throw UserError("DuckDB has no functions that compute chunks; add --formats element");
   sql::Tables tables{tables_of(labels, dialect), {}, dialect};
   for (const VertexId id : said_outputs(compiled.graph))
     tables.outputs.push_back({compiled.graph[id].name, sql::user_table(dialect, compiled.graph[id].name)});

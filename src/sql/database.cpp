@@ -27,7 +27,7 @@ bool is_postgres(const std::string& url) {
 void check_database_url(const std::string& url) {
   const bool is_sqlite = url.starts_with(sqlite_prefix) && url.size() > sqlite_prefix.size();
   if (is_sqlite || is_postgres(url)) return;
-  throw UserError(fmt::format("--database takes sqlite:FILE or postgresql://HOST/DATABASE, not '{}'", printable(url)));
+  throw UserError(fmt::format("--database: write sqlite:FILE or postgresql://HOST/DATABASE, not '{}'", printable(url)));
 }
 
 std::unique_ptr<Database> open_database(const std::string& url) {

@@ -243,7 +243,7 @@ Formats parse_formats(const std::string& given) {
     if (sign != std::string::npos) {
       const std::string tensor = entry.substr(0, sign);
       if (!formats.tensors.insert({tensor, format_named(entry.substr(sign + 1))}).second)
-        throw UserError(fmt::format("--formats gives '{}' two formats", printable(tensor)));
+        throw UserError(fmt::format("'{}' has two formats; give it one with --formats", printable(tensor)));
       continue;
     }
     const auto tile = entry == "all-tile"          ? std::optional<std::int64_t>(1000)
@@ -251,9 +251,9 @@ Formats parse_formats(const std::string& given) {
                                                    : std::nullopt;
     if (entry != "element" && !tile)
       throw UserError(
-          fmt::format("--formats takes TENSOR=FORMAT, not '{}'; formats are {}", printable(entry), format_names));
+          fmt::format("--formats: '{}' is no TENSOR=FORMAT; formats are {}", printable(entry), format_names));
     if (of_others)
-      throw UserError(fmt::format("--formats gives all other tensors two formats, {} and {}; leave one out",
+      throw UserError(fmt::format("all other tensors have two formats, {} and {}; leave one out of --formats",
                                   printable(*of_others), printable(entry)));
     of_others = entry;
     formats.most_extent = tile;

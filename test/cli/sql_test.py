@@ -500,7 +500,7 @@ class Database(ProgramTest):
         with sqlite3.connect(self.file) as connection:
             connection.executescript(script)
         np.testing.assert_allclose(self.table("Z", (25, 7)), self.x @ self.y, rtol=1e-12)
-        for arguments, word in ((("--dialect", "duckdb"), "--formats element"), (("--dialect", "postgres"), "bytea"), (("--dialect", "postgre"), "postgres"), ((), "BEGIN")):
+        for arguments, word in ((("--dialect", "duckdb"), "--formats element"), (("--dialect", "duckdb", "--explain"), "--formats element"), (("--dialect", "postgres"), "bytea"), (("--dialect", "postgre"), "postgres"), ((), "BEGIN")):
             result = einrel("sql", self.program, *dims, *arguments)
             self.assertIn(word, result.out + result.err)
 

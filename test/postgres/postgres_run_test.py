@@ -292,7 +292,7 @@ class Postgres(ProductTest):
         np.testing.assert_allclose(self.table('"Z"', (250, 250)), expected, rtol=0, atol=1e-10 * abs(expected).max())
 
     def test_what_is_no_database_is_said(self):
-        for url, word in (("postgresql:///einrel?host=/nowhere", "cannot connect"), ("postgres:einrel", "--database takes"),
+        for url, word in (("postgresql:///einrel?host=/nowhere", "cannot connect"), ("postgres:einrel", "--database: write"),
                           (SERVER.url.replace("/einrel?", "/other?"), "other")):
             result = einrel("run", self.program, "--database", url, "--in", "X=table:X", "--in", "Y=table:Y")
             self.assertEqual(result.code, 1, result)

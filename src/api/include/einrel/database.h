@@ -33,7 +33,7 @@ struct DatabaseAnalysis {
 };
 
 /// Which formats are chosen, and what they are predicted to cost, without a run. Throws UserError while extents are
-/// open, and for the formats "element", which are no chunks.
+/// open, and for the formats "element", which are no chunks, as for DuckDB, which takes no others.
 DatabaseAnalysis explain_sql(const Program& program, const SqlOptions& options = {});
 
 /// An input of a run in a database: a tensor that is brought, or "table:NAME" or "query:SELECT ..." there. Behind
