@@ -17,7 +17,8 @@ class ElementCase:
     program: str
     query: str  # that makes the result of tables with the names of inputs
     result: str  # the labels of Z
-    shapes: dict  # {level: {input: shape}}
+    shapes: dict  # {level: {input: (labels, shape)}}
+    density: float = 1  # of inputs; where it is less, their tables have no rows for zeros
 
 
 def cases():
@@ -45,6 +46,11 @@ def cases():
         "WITH T AS (SELECT A.i AS i, B.k AS k, SUM(A.value * B.value) AS value FROM A, B WHERE A.j = B.j GROUP BY A.i, B.k) "
         "SELECT T.i AS i, C.l AS l, SUM(T.value * C.value) AS value FROM T, C WHERE T.k = C.k GROUP BY T.i, C.l", "il",
         levels(three, (5,), (80,), (120,), (160,)))
+    yield ElementCase(
+        "rows of a sparse product", "input A[i,j], B[j,k] : f64\nZ[i] = sum[k] sq(sum[j] A[i,j] * B[j,k])\n",
+        "WITH T AS (SELECT A.i AS i, B.k AS k, SUM(A.value * B.value) AS value FROM A, B WHERE A.j = B.j GROUP BY A.i, B.k) "
+        "SELECT i, SUM(value * value) AS value FROM T GROUP BY i", "i",
+        levels(product, (20,), (1000,), (2000,), (4000,)), density=0.005)
 
 
 @dataclass
@@ -61,7 +67,7 @@ def measure(bench, rounds):
         file = bench.folder / "elements.db"
         bench.program.write_text(case.program, encoding="utf-8")
         with sqlite3.connect(file) as database:
-            fill(database, case.shapes[bench.level])
+            fill(database, case.shapes[bench.level], case.density)
         contenders = {"ours": lambda: by_einrel(bench, file, case), "plain": lambda: by_sql(file, case)}
         samples = measuring.interleaved(contenders, rounds)
         wrong = difference(file, case)
@@ -71,19 +77,22 @@ def measure(bench, rounds):
         yield Elements(case, samples["ours"], samples["plain"])
 
 
-def fill(database, tables):
+def fill(database, tables, density):
     import numpy
     generator = numpy.random.default_rng(1)
     for name, (labels, shape) in tables.items():
         values = generator.random(shape)
+        is_there = generator.random(shape) < density
+        is_there[..., 0] = True  # no row is empty: SQL's result would lack it
         database.execute(f"CREATE TABLE {name} ({', '.join(labels)}, value)")
-        rows = ((*map(int, at), float(value)) for at, value in numpy.ndenumerate(values))
+        rows = ((*map(int, at), float(values[tuple(at)])) for at in numpy.argwhere(is_there))
         database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * (len(shape) + 1))})", rows)
 
 
 def by_einrel(bench, file, case):
     with_table(file, "DROP TABLE IF EXISTS Z")
-    inputs = [word for name in case.shapes[bench.level] for word in ("--in", f"{name}=table:{name}")]
+    kind = "table" if case.density == 1 else "sparse:table"
+    inputs = [word for name in case.shapes[bench.level] for word in ("--in", f"{name}={kind}:{name}")]
     begin = time.perf_counter()
     measuring.run_process([bench.einrel, "run", bench.program, "--database", f"sqlite:{file}", "--formats", "element", *inputs,
                            "--out", "Z=table:Z"], bench.environment)

@@ -63,7 +63,7 @@ class Database {
   virtual void read_rows(const std::string& query, const TakeRow& take) = 0;
   /// Makes a temporary table (quoted) of elements: a column for each dimension, and `value`.
   virtual void store_elements(const std::string& table, const std::vector<std::string>& keys,
-                              const Tensor& elements) = 0;
+                              const Elements& elements) = 0;
 
   /// Makes a table of chunks (chunk_table), and reads one.
   virtual void store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) = 0;

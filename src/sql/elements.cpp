@@ -39,7 +39,24 @@ class WholeTensor {
   ChunkGatherer gatherer_;
 };
 
+template <class Gatherer>
+void gather(Database& database, const UserTable& table, std::size_t rank, Gatherer& gatherer) {
+  std::vector<std::string> columns = key_names(table, rank);
+  columns.emplace_back();
+  database.read_rows(elements_query(table, rank), [&](const std::vector<Cell>& cells) {
+    std::size_t column = table.columns.size() - 1;
+    if (table.layout == Layout::rows && rank == 2) column = static_cast<std::size_t>(std::get<std::int64_t>(cells[1]));
+    columns.back() = table.columns[column].name;
+    gatherer.add(cells, columns);
+  });
+}
+
 }  // namespace
+
+DType dtype_of(const Elements& elements) {
+  const auto* const tensor = std::get_if<Tensor>(&elements);
+  return tensor == nullptr ? std::get<FewElements>(elements).dtype : tensor->dtype();
+}
 
 std::string element_table(Dialect dialect, const std::string& table, const std::vector<std::string>& keys,
                           DType dtype) {
@@ -50,17 +67,15 @@ std::string element_table(Dialect dialect, const std::string& table, const std::
 }
 
 Tensor read_elements(Database& database, const UserTable& table, DType dtype, const Shape& bound) {
-  const std::size_t rank = bound.size();
   WholeTensor whole(dtype, table.title, bound, absent_in(table));
-  std::vector<std::string> columns = key_names(table, rank);
-  columns.emplace_back();
-  database.read_rows(elements_query(table, rank), [&](const std::vector<Cell>& cells) {
-    std::size_t column = table.columns.size() - 1;
-    if (table.layout == Layout::rows && rank == 2) column = static_cast<std::size_t>(std::get<std::int64_t>(cells[1]));
-    columns.back() = table.columns[column].name;
-    whole.add(cells, columns);
-  });
+  gather(database, table, bound.size(), whole);
   return whole.finish();
+}
+
+FewElements read_few_elements(Database& database, const UserTable& table, DType dtype, const Shape& bound) {
+  FewGatherer few({dtype, table.title, bound, {}, absent_in(table)});
+  gather(database, table, bound.size(), few);
+  return few.finish();
 }
 
 Tensor read_result(Database& database, const std::string& table, const std::vector<std::string>& keys,

@@ -34,8 +34,21 @@ void for_each_element(const Tensor& tensor, Visit&& visit) {
   });
 }
 
+template <class Visit>
+void for_each_element(const FewElements& few, Visit&& visit) {
+  for (const auto& [key, number] : few.elements) std::visit([&](auto value) { visit(key, value); }, number);
+}
+template <class Visit>
+void for_each_element(const Elements& elements, Visit&& visit) {
+  std::visit([&](const auto& those) { for_each_element(those, visit); }, elements);
+}
+
+DType dtype_of(const Elements& elements);
+
 /// The tensor that a user's table holds. Throws UserError for what is no element, as gather.h does.
 Tensor read_elements(Database& database, const UserTable& table, DType dtype, const Shape& bound);
+/// The elements that a table has, whose others are zeros. Throws as read_elements does.
+FewElements read_few_elements(Database& database, const UserTable& table, DType dtype, const Shape& bound);
 
 /// The tensor in a table that plain SQL has made. NULL is NaN there.
 Tensor read_result(Database& database, const std::string& table, const std::vector<std::string>& keys,

@@ -51,6 +51,47 @@ std::size_t part_of(Extent extent, const DimensionCut& cut, std::int64_t element
   return static_cast<std::size_t>(low);
 }
 
+/// Of a cell that is one.
+Number number_in(const Cell& cell) {
+  if (const auto* const whole = std::get_if<std::int64_t>(&cell)) return *whole;
+  return std::get<double>(cell);
+}
+
+/// The key of a row whose cells can be an element.
+Key checked_key(const Gathered& gathered, const std::vector<Cell>& cells, const std::vector<std::string>& columns) {
+  const std::size_t rank = gathered.bound.size();
+  Key at;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const auto* const key = std::get_if<std::int64_t>(&cells[d]);
+    if (key == nullptr)
+      throw UserError(fmt::format("{}: column '{}' is {}, no whole number, in the row of {}{}", gathered.table,
+                                  printable(columns[d]), shown(cells[d]), raw_key(cells, columns),
+                                  key_remedy(columns[d], cells[d])));
+    if (const std::int64_t extent = gathered.bound[d].value(); *key < 0 || *key >= extent)
+      throw UserError(fmt::format("{}: column '{}' is {} in the row of {}, but its label {}", gathered.table,
+                                  printable(columns[d]), *key, raw_key(cells, columns),
+                                  extent == 0 ? "has the extent 0" : fmt::format("runs from 0 to {}", extent - 1)));
+    at.push_back(*key);
+  }
+  const Cell& value = cells[rank];
+  const std::string name = printable(columns[rank]);
+  if (std::holds_alternative<Null>(value))
+    throw UserError(fmt::format("{}: column '{}' is NULL at {}; every element needs a number", gathered.table, name,
+                                key_text(columns, at)));
+  if (std::holds_alternative<Other>(value) || std::holds_alternative<Blob>(value))
+    throw UserError(fmt::format("{}: column '{}' is {} at {}, no number", gathered.table, name, shown(value),
+                                key_text(columns, at)));
+  if (const std::string why = misfit(gathered.dtype, value); !why.empty())
+    throw UserError(fmt::format("{}: column '{}' is {} at {}, which {}", gathered.table, name, shown(value),
+                                key_text(columns, at), why));
+  return at;
+}
+
+[[noreturn]] void refuse_second(const Gathered& gathered, const std::vector<std::string>& columns, const Key& at) {
+  throw UserError(
+      fmt::format("{} has two rows for {}; every key may be there once", gathered.table, key_text(columns, at)));
+}
+
 }  // namespace
 
 std::string shown(const Cell& cell) {
@@ -114,51 +155,21 @@ void ChunkGatherer::begin(const std::vector<std::int64_t>& at) {
 }
 
 void ChunkGatherer::add(const std::vector<Cell>& cells, const std::vector<std::string>& columns) {
-  const std::size_t rank = gathered_.bound.size();
-  std::vector<std::int64_t> at;
-  for (std::size_t d = 0; d < rank; ++d) {
-    const auto* const key = std::get_if<std::int64_t>(&cells[d]);
-    if (key == nullptr)
-      throw UserError(fmt::format("{}: column '{}' is {}, no whole number, in the row of {}{}", gathered_.table,
-                                  printable(columns[d]), shown(cells[d]), raw_key(cells, columns),
-                                  key_remedy(columns[d], cells[d])));
-    if (const std::int64_t extent = gathered_.bound[d].value(); *key < 0 || *key >= extent)
-      throw UserError(fmt::format("{}: column '{}' is {} in the row of {}, but its label {}", gathered_.table,
-                                  printable(columns[d]), *key, raw_key(cells, columns),
-                                  extent == 0 ? "has the extent 0" : fmt::format("runs from 0 to {}", extent - 1)));
-    at.push_back(*key);
-  }
+  const Key at = checked_key(gathered_, cells, columns);
   columns_ = columns;
-  const Cell& value = cells[rank];
-  const std::string name = printable(columns[rank]);
-  if (std::holds_alternative<Null>(value))
-    throw UserError(fmt::format("{}: column '{}' is NULL at {}; every element needs a number", gathered_.table, name,
-                                key_text(columns, at)));
-  if (std::holds_alternative<Other>(value) || std::holds_alternative<Blob>(value))
-    throw UserError(fmt::format("{}: column '{}' is {} at {}, no number", gathered_.table, name, shown(value),
-                                key_text(columns, at)));
-  if (const std::string why = misfit(gathered_.dtype, value); !why.empty())
-    throw UserError(fmt::format("{}: column '{}' is {} at {}, which {}", gathered_.table, name, shown(value),
-                                key_text(columns, at), why));
   if (seen_.empty()) begin(at);
   std::int64_t offset = 0;
-  for (std::size_t d = 0; d < rank; ++d) {
+  for (std::size_t d = 0; d < at.size(); ++d) {
     const std::int64_t inside = at[d] - begin_[d];
     if (inside < 0 || inside >= chunk_.shape()[d].value())
       throw UserError(fmt::format("{}: elements of two chunks are gathered into one", gathered_.table));
     offset = offset * chunk_.shape()[d].value() + inside;
   }
   const auto position = static_cast<std::size_t>(offset);
-  if (seen_[position])
-    throw UserError(
-        fmt::format("{} has two rows for {}; every key may be there once", gathered_.table, key_text(columns, at)));
+  if (seen_[position]) refuse_second(gathered_, columns, at);
   seen_[position] = true;
   std::byte* const to = chunk_.mutable_data() + offset * static_cast<std::int64_t>(size_of(gathered_.dtype));
-  if (const auto* const whole = std::get_if<std::int64_t>(&value)) {
-    store(gathered_.dtype, *whole, to);
-  } else {
-    store(gathered_.dtype, std::get<double>(value), to);
-  }
+  std::visit([&](auto value) { store(gathered_.dtype, value, to); }, number_in(cells[at.size()]));
 }
 
 namespace {
@@ -184,6 +195,20 @@ Tensor ChunkGatherer::finish() const {
     rest /= chunk_.shape()[d].value();
   }
   refuse_hole(gathered_, columns_, at);
+}
+
+void FewGatherer::add(const std::vector<Cell>& cells, const std::vector<std::string>& columns) {
+  const Key at = checked_key(gathered_, cells, columns);
+  few_.elements.emplace_back(at, as_type(few_.dtype, number_in(cells[at.size()])));
+  columns_ = columns;
+}
+
+FewElements FewGatherer::finish() {
+  std::sort(few_.elements.begin(), few_.elements.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto twice = std::adjacent_find(few_.elements.begin(), few_.elements.end(),
+                                        [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (twice != few_.elements.end()) refuse_second(gathered_, columns_, twice->first);
+  return std::move(few_);
 }
 
 ChunkCensus::ChunkCensus(Gathered gathered, std::vector<std::string> columns)

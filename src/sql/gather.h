@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "einsum/scalar_value.h"
 #include "sql/key_sql.h"
 #include "tensor/tensor.h"
 
@@ -62,6 +64,28 @@ class ChunkGatherer {
   std::vector<std::int64_t> begin_;
   Tensor chunk_;
   std::vector<bool> seen_;
+};
+
+/// Some elements of a tensor whose others are zeros.
+struct FewElements {
+  DType dtype = DType::f32;
+  std::vector<std::pair<Key, Number>> elements;
+};
+/// All elements of a tensor, or few.
+using Elements = std::variant<Tensor, FewElements>;
+
+/// Gathers the elements that there are, and refuses what ChunkGatherer does.
+class FewGatherer {
+ public:
+  explicit FewGatherer(Gathered gathered) : gathered_(std::move(gathered)), few_{gathered_.dtype, {}} {}
+  void add(const std::vector<Cell>& cells, const std::vector<std::string>& columns);
+  /// Ordered by their keys.
+  FewElements finish();
+
+ private:
+  Gathered gathered_;
+  std::vector<std::string> columns_;
+  FewElements few_;
 };
 
 /// Notes which chunks there are.

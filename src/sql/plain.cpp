@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
+#include <limits>
 
 #include "base/error.h"
 #include "einsum/text/print.h"
@@ -13,6 +13,7 @@
 #include "sql/program_script.h"
 #include "sql/scalar_sql.h"
 #include "sql/user_tables.h"
+#include "sql/zero_factors.h"
 
 namespace einrel::sql {
 namespace {
@@ -23,37 +24,134 @@ std::string joined(const std::vector<std::string>& parts, const char* separator)
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
-/// 0, 1, ..., n - 1 as column i.
-std::string numbers_below(std::int64_t n) {
+/// A tensor in a table. All is quoted.
+struct Stored {
+  std::string name;
+  std::vector<std::string> columns;
+  Shape bound;
+  bool is_sparse = false;  ///< where it has no row, it is zero
+};
+
+/// A query that gives a tensor.
+struct Query {
+  std::string text;
+  bool is_sparse = false;
+};
+
+/// Every element of `bound` once, to stand in FROM: its key is n0.i, n1.i, ...
+std::string every_key(const Shape& bound, Dialect dialect) {
+  std::string text;
+  for (std::size_t d = 0; d < bound.size(); ++d)
+    text += fmt::format("{}({}) AS n{}{}", d == 0 ? "" : " JOIN ", numbers_below(dialect, bound[d].value()), d,
+                        d == 0 ? "" : " ON 1 = 1");
+  return text;
+}
+
+/// "k.i0 AS i, k.i1 AS j, ", the keys under the names of columns.
+std::string named(const std::vector<std::string>& keys, const std::vector<std::string>& columns) {
+  std::string text;
+  for (std::size_t d = 0; d < keys.size(); ++d) text += fmt::format("{} AS {}, ", keys[d], columns[d]);
+  return text;
+}
+
+/// So many texts with their numbers within: "n0.i", "n1.i", ...
+std::vector<std::string> numbered(const char* before, std::size_t count, const char* after) {
+  std::vector<std::string> names;
+  for (std::size_t d = 0; d < count; ++d) names.push_back(fmt::format("{}{}{}", before, d, after));
+  return names;
+}
+
+/// A row for each element: where a query gives none, it is zero.
+std::string with_zeros(const std::string& query, const std::vector<std::string>& columns, const Shape& bound,
+                       const std::string& zero, Dialect dialect) {
+  const std::vector<std::string> keys = numbered("n", bound.size(), ".i");
+  std::vector<std::string> same;
+  for (std::size_t d = 0; d < keys.size(); ++d) same.push_back(fmt::format("few.{} = {}", columns[d], keys[d]));
   return fmt::format(
-      "(WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {}) SELECT i FROM n)", n);
+      "SELECT {}CASE WHEN few.{} IS NULL THEN {} ELSE few.{} END AS {}\nFROM {} LEFT JOIN (\n{}) AS few ON {}",
+      named(keys, columns), columns[0], zero, value_column, value_column, every_key(bound, dialect), query,
+      joined(same, " AND "));
+}
+
+/// A row with the same value for each element, and so none of a tensor without elements.
+std::string filled_with(const std::string& value, const std::vector<std::string>& columns, const Shape& bound,
+                        Dialect dialect) {
+  if (element_count(bound) == 0) {
+    const std::vector<std::string> keys(bound.size(), first_key(dialect, 0));
+    return fmt::format("SELECT {}{} AS {} WHERE 1 = 0", named(keys, columns), value, value_column);
+  }
+  return fmt::format("SELECT {}{} AS {}{}{}", named(numbered("n", bound.size(), ".i"), columns), value, value_column,
+                     bound.empty() ? "" : "\nFROM ", every_key(bound, dialect));
+}
+
+/// What a reduction gives that has nothing to reduce.
+double value_of_nothing(Reducer reducer) {
+  switch (reducer) {
+    case Reducer::sum:
+    case Reducer::any: return 0;
+    case Reducer::prod:
+    case Reducer::all: return 1;
+    case Reducer::mean: return std::numeric_limits<double>::quiet_NaN();
+    case Reducer::logsumexp: return -std::numeric_limits<double>::infinity();
+    default: throw Bug("an extreme of nothing");
+  }
 }
 
 /// The query of an EinSum: its operands joined where their labels agree, its values grouped by the labels that stay.
 class EinSumQuery {
  public:
-  EinSumQuery(const EinSum& einsum, const std::vector<const ElementTable*>& operands, const ScalarBindings& scalars,
+  EinSumQuery(const EinSum& einsum, const std::vector<const Stored*>& operands, const ScalarBindings& scalars,
               Dialect dialect)
       : einsum_(einsum), operands_(operands), scalars_(scalars), dialect_(dialect) {}
 
-  std::string run(const std::vector<std::string>& columns) {
-    for (const Label& label : einsum_.labels) {
-      if (label.extent == Extent(0)) throw NotInSql{"a table without rows cannot say what is computed of nothing"};
-    }
+  Query run(const std::vector<std::string>& columns, const Shape& bound) {
+    const bool has_nothing = std::any_of(einsum_.labels.begin(), einsum_.labels.end(),
+                                         [](const Label& label) { return label.extent == Extent(0); });
+    if (has_nothing) return {of_nothing(columns, bound)};
+    find_factors();
     name_labels();
     add_operands();
     const std::string body = to_sql(einsum_.body, {values_, labels_, scalars_}, dialect_);
     std::vector<std::string> keys;
     for (const std::size_t label : einsum_.output) keys.push_back(labels_[label]);
-    return reduced(body, keys, columns);
+    return {reduced(body, keys, columns), drops_rows_ && !keys.empty()};
   }
 
  private:
+  std::string of_nothing(const std::vector<std::string>& columns, const Shape& bound) const {
+    const double value = element_count(bound) == 0 ? 0 : value_of_nothing(einsum_.reducer.value());
+    return filled_with(number_sql(type(), value, dialect_), columns, bound, dialect_);
+  }
+
+  /// Of the result.
+  DType type() const {
+    const DType body = einsum_.body.type();
+    return einsum_.reducer ? reduced_type(*einsum_.reducer, body) : body;
+  }
+
+  /// Rows that an operand has not are left out where terms without them would be zero, which a sum does not need.
+  void find_factors() {
+    factors_ = zero_factors(einsum_.body, operands_.size());
+    const bool adds = einsum_.reducer ? *einsum_.reducer == Reducer::sum || *einsum_.reducer == Reducer::any ||
+                                            *einsum_.reducer == Reducer::mean
+                                      : !einsum_.output.empty();
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      const bool is_zero_outside = einsum_.operands[i].pad.value_or(0) == 0;
+      factors_[i] = factors_[i] && adds && is_zero_outside && operands_[i]->is_sparse;
+      drops_rows_ = drops_rows_ || factors_[i];
+    }
+  }
+
+  /// Whether an operand has a value also where its table has no row.
+  bool is_outer(std::size_t i) const {
+    return !factors_[i] && (einsum_.operands[i].pad.has_value() || operands_[i]->is_sparse);
+  }
+
   /// Where the value of each label stands: in an operand that has it as an index, else in a table of numbers.
   void name_labels() {
     labels_.resize(einsum_.labels.size());
     for (std::size_t i = 0; i < operands_.size(); ++i) {
-      if (einsum_.operands[i].pad) continue;
+      if (is_outer(i)) continue;
       for (std::size_t d = 0; d < operands_[i]->columns.size(); ++d) {
         const std::optional<std::size_t> label = plain_label(einsum_.operands[i].indices[d]);
         if (label && labels_[*label].empty()) labels_[*label] = column(i, d);
@@ -62,7 +160,7 @@ class EinSumQuery {
     for (std::size_t l = 0; l < labels_.size(); ++l) {
       if (!labels_[l].empty()) continue;
       labels_[l] = fmt::format("l{}.i", l);
-      add_table(fmt::format("{} AS l{}", numbers_below(einsum_.labels[l].extent.value()), l));
+      add_table(fmt::format("({}) AS l{}", numbers_below(dialect_, einsum_.labels[l].extent.value()), l));
     }
   }
 
@@ -105,26 +203,37 @@ class EinSumQuery {
     std::vector<std::string> where;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       values_.push_back(fmt::format("x{}.{}", i, value_column));
-      if (einsum_.operands[i].pad) continue;
+      if (is_outer(i)) continue;
       add_table(fmt::format("{} AS x{}", operands_[i]->name, i));
       for (std::string& condition : conditions(i)) where.push_back(std::move(condition));
     }
     if (from_.empty()) from_ = "(SELECT 1) AS one";
     for (std::size_t i = 0; i < operands_.size(); ++i) {
-      if (!einsum_.operands[i].pad) continue;
-      const std::vector<std::string> on = conditions(i);
-      from_ +=
-          fmt::format(" LEFT JOIN {} AS x{} ON {}", operands_[i]->name, i, on.empty() ? "1 = 1" : joined(on, " AND "));
-      values_[i] =
-          fmt::format("coalesce({}, {})", values_[i], number_sql(type_of(i), *einsum_.operands[i].pad, dialect_));
+      if (is_outer(i)) add_outer(i);
     }
     if (!where.empty()) from_ += "\nWHERE " + joined(where, " AND ");
   }
 
-  static std::string named(const std::vector<std::string>& keys, const std::vector<std::string>& columns) {
-    std::string text;
-    for (std::size_t d = 0; d < keys.size(); ++d) text += fmt::format("{} AS {}, ", keys[d], columns[d]);
-    return text;
+  void add_outer(std::size_t i) {
+    const std::vector<std::string> on = conditions(i);
+    from_ +=
+        fmt::format(" LEFT JOIN {} AS x{} ON {}", operands_[i]->name, i, on.empty() ? "1 = 1" : joined(on, " AND "));
+    if (on.empty()) return;  // of a number there is always a row
+    const std::string outside = number_sql(type_of(i), einsum_.operands[i].pad.value_or(0), dialect_);
+    const std::string absent = operands_[i]->is_sparse && einsum_.operands[i].pad.value_or(0) != 0
+                                   ? fmt::format("CASE WHEN {} THEN {} ELSE {} END", joined(inside(i), " AND "),
+                                                 number_sql(type_of(i), 0, dialect_), outside)
+                                   : outside;
+    values_[i] = fmt::format("CASE WHEN {} IS NULL THEN {} ELSE {} END", column(i, 0), absent, values_[i]);
+  }
+
+  /// Where a padded operand has elements.
+  std::vector<std::string> inside(std::size_t i) const {
+    std::vector<std::string> between;
+    for (std::size_t d = 0; d < operands_[i]->bound.size(); ++d)
+      between.push_back(fmt::format("{} BETWEEN 0 AND {}", index(einsum_.operands[i].indices[d]),
+                                    operands_[i]->bound[d].value() - 1));
+    return between;
   }
 
   /// What rows of one result have in common. SQLite sorts rows by it, in two thirds of the time if it is one number.
@@ -141,22 +250,25 @@ class EinSumQuery {
   std::string reduced(const std::string& body, const std::vector<std::string>& keys,
                       const std::vector<std::string>& columns) const {
     const std::string group = keys.empty() ? "" : "\nGROUP BY " + grouping(keys);
-    const auto grouped = [&](const char* function) {
-      return fmt::format("SELECT {}{}({}) AS {}\nFROM {}{}", named(keys, columns), function, body, value_column, from_,
-                         group);
+    const auto grouped = [&](std::string value) {
+      // A number is there also where it is the sum of no rows.
+      if (keys.empty() && drops_rows_)
+        value = fmt::format("CASE WHEN count(*) = 0 THEN {} ELSE {} END", number_sql(type(), 0, dialect_), value);
+      return fmt::format("SELECT {}{} AS {}\nFROM {}{}", named(keys, columns), value, value_column, from_, group);
     };
     if (!einsum_.reducer)
       return fmt::format("SELECT {}{} AS {}\nFROM {}", named(keys, columns), body, value_column, from_);
     switch (*einsum_.reducer) {
-      case Reducer::sum: return grouped("sum");
-      case Reducer::mean: return grouped("avg");
-      case Reducer::max:
-      case Reducer::any: return grouped("max");
-      case Reducer::min:
-      case Reducer::all: return grouped("min");
+      case Reducer::sum: return grouped(whole(fmt::format("sum({})", body)));
+      case Reducer::mean:
+        return grouped(drops_rows_ ? fmt::format("sum({}) / {}", body, number_sql(DType::f64, terms(), dialect_))
+                                   : fmt::format("avg({})", body));
+      case Reducer::max: return grouped(fmt::format("max({})", body));
+      case Reducer::min: return grouped(fmt::format("min({})", body));
+      case Reducer::any: return grouped(fmt::format("max({})", truth(body)));
+      case Reducer::all: return grouped(fmt::format("min({})", truth(body)));
       case Reducer::prod:
-        if (dialect_ == Dialect::duckdb) return grouped("product");
-        throw NotInSql{"SQL has no product of a column"};
+        return dialect_ == Dialect::duckdb ? grouped(fmt::format("product({})", body)) : product(body, keys, columns);
       case Reducer::argmax: return first_extreme(body, keys, columns, "DESC");
       case Reducer::argmin: return first_extreme(body, keys, columns, "ASC");
       case Reducer::logsumexp: return log_of_sum(body, keys, columns);
@@ -164,8 +276,31 @@ class EinSumQuery {
     throw Bug("a reducer outside its enumeration");
   }
 
+  std::string truth(const std::string& body) const {
+    return einsum_.body.type() == DType::boolean ? body : truth_sql(body, dialect_);
+  }
+
+  /// How many terms each sum has.
+  double terms() const {
+    double count = 1;
+    for (const std::size_t label : einsum_.reduced) count *= static_cast<double>(einsum_.labels[label].extent.value());
+    return count;
+  }
+
+  /// A sum or a product of the type that it has in the language.
+  std::string whole(const std::string& value) const {
+    if (is_float(type())) return value;
+    const std::string number = dialect_ == Dialect::sqlite ? value : fmt::format("CAST({} AS BIGINT)", value);
+    return type() == DType::i32 ? wrapped_to_i32(number) : number;
+  }
+
   static std::string partition(const std::vector<std::string>& keys) {
     return keys.empty() ? "" : "PARTITION BY " + joined(keys, ", ");
+  }
+
+  /// Keys in a query within the query: k0, k1, ..., which no label hides.
+  static std::vector<std::string> inner(const std::vector<std::string>& keys, const char* before = "k") {
+    return numbered(before, keys.size(), "");
   }
 
   std::string first_extreme(const std::string& body, const std::vector<std::string>& keys,
@@ -173,44 +308,63 @@ class EinSumQuery {
     std::string position = "0";
     for (const std::size_t label : einsum_.reduced)
       position = fmt::format("({}) * {} + {}", position, einsum_.labels[label].extent.value(), labels_[label]);
-    std::string outer;
-    for (const std::string& column : columns) outer += column + ", ";
     return fmt::format(
         "SELECT {0}position AS {1} FROM (\nSELECT {2}{3} AS position, row_number() OVER ({4} ORDER BY {5} {6}, {3}) AS "
         "place\nFROM {7}) AS ordered\nWHERE place = 1",
-        outer, value_column, named(keys, columns), position, partition(keys), body, order, from_);
+        named(inner(keys), columns), value_column, named(keys, inner(keys)), position, partition(keys), body, order,
+        from_);
   }
 
   /// The largest value is taken out first: no exponential is above 1.
   std::string log_of_sum(const std::string& body, const std::vector<std::string>& keys,
                          const std::vector<std::string>& columns) const {
-    std::string outer;
-    for (const std::string& column : columns) outer += column + ", ";
+    std::string group;
+    for (const std::string& key : inner(keys)) group += key + ", ";
     return fmt::format(
         "SELECT {0}largest + ln(sum(exp(term - largest))) AS {1} FROM (\nSELECT {2}{3} AS term, max({3}) OVER ({4}) AS "
-        "largest\nFROM {5}) AS terms\nGROUP BY {0}largest",
-        outer, value_column, named(keys, columns), body, partition(keys), from_);
+        "largest\nFROM {5}) AS terms\nGROUP BY {6}largest",
+        named(inner(keys), columns), value_column, named(keys, inner(keys)), body, partition(keys), from_, group);
+  }
+
+  /// SQL has no product of a column: terms are numbered, and each is multiplied to the product of those before it.
+  std::string product(const std::string& body, const std::vector<std::string>& keys,
+                      const std::vector<std::string>& columns) const {
+    std::string names;
+    std::string same;
+    for (const std::string& key : inner(keys)) {
+      names += key + ", ";
+      same += fmt::format(" AND terms.{0} = so_far.{0}", key);
+    }
+    return fmt::format(
+        "WITH RECURSIVE terms AS MATERIALIZED (SELECT {0}{1} AS term, row_number() OVER ({2}) AS place, count(*) OVER "
+        "({2}) AS places\nFROM {3}),\nso_far({4}product, place, places) AS (SELECT {4}term, place, places FROM terms "
+        "WHERE place = 1\nUNION ALL SELECT {5}{6}, terms.place, terms.places FROM so_far JOIN terms ON terms.place = "
+        "so_far.place + 1{7})\nSELECT {8}product AS {9} FROM so_far WHERE place = places",
+        named(keys, inner(keys)), whole(body), partition(keys), from_, names,
+        keys.empty() ? "" : joined(inner(keys, "terms.k"), ", ") + ", ", whole("product * term"), same,
+        named(inner(keys), columns), value_column);
   }
 
   const EinSum& einsum_;
-  const std::vector<const ElementTable*>& operands_;
+  const std::vector<const Stored*>& operands_;
   const ScalarBindings& scalars_;
   Dialect dialect_;
+  std::vector<bool> factors_;
+  bool drops_rows_ = false;
   std::string from_;
   std::vector<std::string> labels_;
   std::vector<std::string> values_;
 };
 
 /// The query of a view: keys are taken apart into labels and put together again.
-std::string view_query(const View& view, const ElementTable& operand, const std::vector<std::string>& columns,
+std::string view_query(const View& view, const Stored& operand, const std::vector<std::string>& columns,
                        Dialect dialect) {
   const char* const divided = dialect == Dialect::duckdb ? "//" : "/";  // of whole numbers
   std::vector<std::string> labels(view.labels.size());
   for (std::size_t d = 0; d < view.from.size(); ++d) {
     std::int64_t stride = 1;
     for (std::size_t i = view.from[d].size(); i-- > 0;) {
-      const std::int64_t extent = view.labels[view.from[d][i]].extent.value();
-      if (extent == 0) throw NotInSql{"a table without rows cannot say what is computed of nothing"};
+      const std::int64_t extent = std::max<std::int64_t>(view.labels[view.from[d][i]].extent.value(), 1);
       labels[view.from[d][i]] = fmt::format("x.{} {} {} % {}", operand.columns[d], divided, stride, extent);
       stride *= extent;
     }
@@ -232,19 +386,20 @@ std::vector<std::string> all_quoted(const std::vector<std::string>& names) {
   return out;
 }
 
-std::string query_of(const Vertex& vertex, const std::vector<const ElementTable*>& operands,
-                     const std::vector<std::string>& columns, const ScalarBindings& scalars, Dialect dialect) {
+Query query_of(const Vertex& vertex, const std::vector<const Stored*>& operands,
+               const std::vector<std::string>& columns, const ScalarBindings& scalars, Dialect dialect) {
   if (const EinSum* const einsum = einsum_of(vertex))
-    return EinSumQuery(*einsum, operands, scalars, dialect).run(columns);
-  if (const View* const view = view_of(vertex)) return view_query(*view, *operands.at(0), columns, dialect);
+    return EinSumQuery(*einsum, operands, scalars, dialect).run(columns, vertex.bound);
+  if (const View* const view = view_of(vertex))
+    return {view_query(*view, *operands.at(0), columns, dialect), operands.at(0)->is_sparse};
   throw NotInSql{"SQL has no linear algebra"};
 }
 
-/// Databases take names that differ in the case of letters only for the same.
-void check_names(const std::vector<std::string>& names) {
+/// To most databases names that differ in the case of letters only are the same.
+void check_names(const std::vector<std::string>& names, Dialect dialect) {
   std::map<std::string, std::string> known;
   for (const std::string& name : names) {
-    const auto [other, is_new] = known.emplace(folded(name), name);
+    const auto [other, is_new] = known.emplace(same_name(dialect, name), name);
     if (!is_new)
       throw UserError(fmt::format("plain SQL cannot have both tables {} and {}: to databases they have the same name",
                                   other->second, name));
@@ -266,32 +421,34 @@ Script plain_script(const EinGraph& graph, const std::map<std::string, std::vect
     if (!is_input(graph[id]) && tables.outputs.emplace(graph[id].name, quoted(graph[id].name)).second)
       taken.push_back(graph[id].name);
   }
-  check_names(taken);
+  check_names(taken, dialect);
   TableNames names(taken, most_name_bytes(dialect));
   return plain_script(graph, tables, scalars, names, dialect);
 }
 
 Script plain_script(const EinGraph& graph, const ElementTables& given, const ScalarBindings& scalars, TableNames& names,
                     Dialect dialect) {
-  std::vector<ElementTable> tables;
+  std::vector<Stored> tables;
   Script script;
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex)) {
       const ElementTable& table = given.inputs.at(vertex.name);
-      tables.push_back({table.name, all_quoted(table.columns)});
+      tables.push_back({table.name, all_quoted(table.columns), vertex.bound, table.is_sparse});
       continue;
     }
     const auto output = given.outputs.find(vertex.name);
     const bool is_output = output != given.outputs.end();
-    tables.push_back({is_output ? output->second : quoted(names.fresh(vertex.name)),
-                      all_quoted(key_column_names(dimension_names(vertex), dialect))});
-    std::vector<const ElementTable*> operands;
+    const std::string name = is_output ? output->second : quoted(names.fresh(vertex.name));
+    const std::vector<std::string> columns = all_quoted(key_column_names(dimension_names(vertex), dialect));
+    std::vector<const Stored*> operands;
     for (const VertexId input : vertex.inputs) operands.push_back(&tables[input.index]);
     try {
-      const std::string query = query_of(vertex, operands, tables.back().columns, scalars, dialect);
-      script.push_back(
-          {formula(vertex, graph) + "; element",
-           fmt::format("CREATE {}TABLE {} AS\n{}", is_output ? "" : "TEMPORARY ", tables.back().name, query)});
+      Query query = query_of(vertex, operands, columns, scalars, dialect);
+      if (is_output && query.is_sparse)
+        query = {with_zeros(query.text, columns, vertex.bound, number_sql(vertex.dtype, 0, dialect), dialect)};
+      script.push_back({formula(vertex, graph) + "; element",
+                        fmt::format("CREATE {}TABLE {} AS\n{}", is_output ? "" : "TEMPORARY ", name, query.text)});
+      tables.push_back({name, columns, vertex.bound, query.is_sparse});
     } catch (const NotInSql& not_in_sql) {
       throw UserError(fmt::format("plain SQL cannot compute {}: {}", formula(vertex, graph), not_in_sql.reason));
     }

@@ -26,6 +26,18 @@ void execute(Database& database, const DatabaseRun& run, const std::string& stat
   database.execute(statement);
 }
 
+/// Of an input. One that is a result, too, is read back whole.
+Elements elements_of(Database& database, const DatabaseRun& run, const Vertex& input) {
+  const DatabaseInput& given = run.inputs.at(input.name);
+  const auto* const table = std::get_if<UserTable>(&given);
+  if (table == nullptr) return std::get<Tensor>(given);
+  const bool is_result = std::any_of(run.graph.outputs.begin(), run.graph.outputs.end(),
+                                     [&](const VertexId id) { return run.graph[id].name == input.name; });
+  if (table->is_sparse && !is_result && !input.bound.empty())
+    return read_few_elements(database, *table, input.dtype, input.bound);
+  return read_elements(database, *table, input.dtype, input.bound);
+}
+
 }  // namespace
 
 DatabaseResults run_elements(Database& database, const DatabaseRun& run) {
@@ -40,11 +52,9 @@ DatabaseResults run_elements(Database& database, const DatabaseRun& run) {
     if (!is_input(vertex)) continue;
     ElementTable& table = tables.inputs[vertex.name];
     table = {temporary_table(dialect, names.fresh(vertex.name)), key_column_names(dimension_names(vertex), dialect)};
-    const DatabaseInput& input = run.inputs.at(vertex.name);
-    const auto* const source = std::get_if<UserTable>(&input);
-    database.store_elements(
-        table.name, table.columns,
-        source == nullptr ? std::get<Tensor>(input) : read_elements(database, *source, vertex.dtype, vertex.bound));
+    const Elements elements = elements_of(database, run, vertex);
+    table.is_sparse = std::holds_alternative<FewElements>(elements);
+    database.store_elements(table.name, table.columns, elements);
   }
   for (const Statement& statement : plain_script(run.graph, tables, run.scalars, names, dialect))
     execute(database, run, statement.text);

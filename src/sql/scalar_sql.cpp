@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "einsum/scalar_value.h"
@@ -15,6 +16,14 @@ constexpr std::size_t most_characters = 100'000;
 
 bool is_sqlite(Dialect dialect) { return dialect == Dialect::sqlite; }
 
+/// Numbers have NaN but in SQLite, where it is NULL. There NaN is equal to itself, and above all others.
+std::string nan_sql(Dialect dialect) { return is_sqlite(dialect) ? "NULL" : "CAST('NaN' AS DOUBLE PRECISION)"; }
+
+/// NaN is not 0.
+std::string is_true(const std::string& x, Dialect dialect) {
+  return fmt::format("{} {} 0", x, is_sqlite(dialect) ? "IS NOT" : "<>");
+}
+
 class ScalarTranslator {
  public:
   ScalarTranslator(const ScalarSources& sources, Dialect dialect) : sources_(sources), dialect_(dialect) {}
@@ -25,7 +34,7 @@ class ScalarTranslator {
       type_ = step.type;
       std::string text = std::visit([&](const auto& op) { return translate(op); }, step.op);
       if (text.size() > most_characters) throw NotInSql{"its formula is too long"};
-      stack_.push_back({std::move(text), step.type});
+      stack_.push_back({std::move(text), step.type, std::holds_alternative<Constant>(step.op)});
     }
     return stack_.back().text;
   }
@@ -34,6 +43,7 @@ class ScalarTranslator {
   struct Term {
     std::string text;
     DType type;
+    bool is_constant;
   };
 
   Term pop() {
@@ -56,10 +66,9 @@ class ScalarTranslator {
   }
   std::string translate(const ApplyUnary& op) {
     std::string x = pop().text;
-    const char* const largest = is_sqlite(dialect_) ? "max" : "greatest";
     switch (op.function) {
-      case UnaryFunction::negate: return fmt::format("(- {})", x);
-      case UnaryFunction::abs:
+      case UnaryFunction::negate: return in_type(fmt::format("(- {})", x));
+      case UnaryFunction::abs: return in_type(fmt::format("abs({})", x));
       case UnaryFunction::exp:
       case UnaryFunction::sqrt:
       case UnaryFunction::tanh:
@@ -67,14 +76,16 @@ class ScalarTranslator {
       case UnaryFunction::cos:
       case UnaryFunction::floor: return fmt::format("{}({})", name_of(op.function), x);
       case UnaryFunction::log: return fmt::format("ln({})", x);
-      case UnaryFunction::log1p: return fmt::format("ln(1 + {})", x);
-      case UnaryFunction::expm1: return fmt::format("(exp({}) - 1)", x);
+      case UnaryFunction::log1p:  // what is small is not lost beside 1
+        return fmt::format("CASE WHEN abs({0}) < 0.5 THEN 2 * atanh({0} / (2 + {0})) ELSE ln(1 + {0}) END", x);
+      case UnaryFunction::expm1: return fmt::format("(tanh({0} / 2) * (exp({0}) + 1))", x);
       case UnaryFunction::rsqrt: return fmt::format("(1 / sqrt({}))", x);
-      case UnaryFunction::sq: return is_float(type_) ? fmt::format("power({}, 2)", x) : fmt::format("({0} * {0})", x);
+      case UnaryFunction::sq:
+        return is_float(type_) ? fmt::format("power({}, 2)", x) : in_type(fmt::format("({0} * {0})", x));
       case UnaryFunction::sigmoid: return fmt::format("(1 / (1 + exp(- {})))", x);
       case UnaryFunction::silu: return fmt::format("({0} / (1 + exp(- {0})))", x);
-      case UnaryFunction::relu: return fmt::format("{}({}, 0)", largest, x);
-      case UnaryFunction::step: return fmt::format("CASE WHEN {} > 0 THEN 1 ELSE 0 END", x);
+      case UnaryFunction::relu: return greatest(dialect_, x, "0");
+      case UnaryFunction::step: return step(x);
       case UnaryFunction::gelu:
       case UnaryFunction::erf: throw NotInSql{"SQL has no erf"};
       case UnaryFunction::stop_gradient: return x;
@@ -82,40 +93,72 @@ class ScalarTranslator {
     throw Bug("a function outside its enumeration");
   }
   std::string translate(const ApplyBinary& op) {
-    const std::string b = pop().text;
-    const std::string a = pop().text;
-    const bool sqlite = is_sqlite(dialect_);
+    const Term second = pop();
+    const Term first = pop();
+    if (is_comparison(op.function)) return compared(op.function, first, second);
+    const std::string& a = first.text;
+    const std::string& b = second.text;
     switch (op.function) {
       case BinaryFunction::power:
         if (!is_float(type_)) throw NotInSql{"powers of whole numbers are no whole numbers in SQL"};
         return fmt::format("power({}, {})", a, b);
       case BinaryFunction::divide: return fmt::format("({} / {})", a, b);
-      case BinaryFunction::maximum: return fmt::format("{}({}, {})", sqlite ? "max" : "greatest", a, b);
-      case BinaryFunction::minimum: return fmt::format("{}({}, {})", sqlite ? "min" : "least", a, b);
-      case BinaryFunction::equal: return fmt::format("CASE WHEN {} = {} THEN 1 ELSE 0 END", a, b);
-      case BinaryFunction::not_equal: return fmt::format("CASE WHEN {} <> {} THEN 1 ELSE 0 END", a, b);
-      default: break;
+      case BinaryFunction::maximum: return greatest(dialect_, a, b);
+      case BinaryFunction::minimum:  // of NaN, too, which is the greatest number
+        return is_float(type_) && !is_sqlite(dialect_) ? fmt::format("(- greatest(- {}, - {}))", a, b)
+                                                       : least(dialect_, a, b);
+      default: return in_type(fmt::format("({} {} {})", a, name_of(op.function), b));
     }
-    if (is_comparison(op.function))
-      return fmt::format("CASE WHEN {} {} {} THEN 1 ELSE 0 END", a, name_of(op.function), b);
-    return fmt::format("({} {} {})", a, name_of(op.function), b);
   }
   std::string translate(const ApplyWhere&) {
     const std::string b = pop().text;
     const std::string a = pop().text;
-    return fmt::format("CASE WHEN {} <> 0 THEN {} ELSE {} END", pop().text, a, b);
+    return fmt::format("CASE WHEN {} THEN {} ELSE {} END", is_true(pop().text, dialect_), a, b);
   }
   std::string translate(const Convert&) {
     const Term x = pop();
     if (is_float(type_)) return is_float(x.type) ? x.text : as_double(x.text);
-    if (type_ == DType::boolean && x.type != type_) return fmt::format("CASE WHEN {} <> 0 THEN 1 ELSE 0 END", x.text);
-    if (!is_float(x.type)) return x.text;
-    return is_sqlite(dialect_) ? fmt::format("CAST({} AS INTEGER)", x.text)
-                               : fmt::format("CAST(trunc({}) AS BIGINT)", x.text);
+    if (type_ == DType::boolean && x.type != type_) return truth_sql(x.text, dialect_);
+    if (is_float(x.type)) return truncated(x.text);
+    return x.type == DType::i64 ? in_type(x.text) : x.text;
   }
   std::string translate(const Round&) { throw NotInSql{"SQL has no floats that narrow"}; }
   std::string translate(const ApplyRandom&) { throw NotInSql{"SQL's random numbers are not those of the program"}; }
   std::string translate(const CheckRange&) { throw NotInSql{"SQL does not check an index that is read from data"}; }
+
+  /// What may have left its type, which SQL computes in 64 bits.
+  std::string in_type(const std::string& x) const { return type_ == DType::i32 ? wrapped_to_i32(x) : x; }
+
+  /// NaN compares false with everything, and is different from everything.
+  std::string compared(BinaryFunction function, const Term& a, const Term& b) const {
+    const bool is_different = function == BinaryFunction::not_equal;
+    const bool is_same = is_different || function == BinaryFunction::equal;
+    std::string holds = fmt::format("{} {} {}", a.text, is_same ? "=" : name_of(function), b.text);
+    const bool is_above = function == BinaryFunction::greater || function == BinaryFunction::greater_equal;
+    const Term& greater = is_above || (is_same && !a.is_constant) ? a : b;
+    if (is_float(a.type) && !is_sqlite(dialect_) && !greater.is_constant)
+      holds += fmt::format(" AND {} <> {}", greater.text, nan_sql(dialect_));
+    return fmt::format("CASE WHEN {} THEN {} END", holds, is_different ? "0 ELSE 1" : "1 ELSE 0");
+  }
+
+  std::string step(const std::string& x) const {
+    const std::string zero = number_sql(type_, 0, dialect_);
+    const std::string one = number_sql(type_, 1, dialect_);
+    if (!is_float(type_)) return fmt::format("CASE WHEN {} > 0 THEN {} ELSE {} END", x, one, zero);
+    return fmt::format("CASE WHEN {0} <= 0 THEN {1} WHEN {0} <= {2} THEN {3} ELSE {0} END", x, zero,
+                       number_sql(type_, std::numeric_limits<double>::infinity(), dialect_), one);
+  }
+
+  /// A float as a whole number, which stays in the range of its type; of NaN it is 0.
+  std::string truncated(const std::string& x) const {
+    const char* const low = type_ == DType::i32 ? "-2147483648" : "(-9223372036854775807 - 1)";
+    const char* const high = type_ == DType::i32 ? "2147483647" : "9223372036854775807";
+    if (is_sqlite(dialect_)) return fmt::format("coalesce(max(min(CAST({} AS INTEGER), {}), {}), 0)", x, high, low);
+    return fmt::format(
+        "CASE WHEN {0} = {1} THEN 0 WHEN {0} >= {2} THEN {2} WHEN {0} <= {3} THEN {3} ELSE CAST(trunc({0}) AS BIGINT) "
+        "END",
+        x, nan_sql(dialect_), high, low);
+  }
 
   static std::string as_double(const std::string& x) { return fmt::format("CAST({} AS DOUBLE PRECISION)", x); }
 
@@ -129,13 +172,21 @@ class ScalarTranslator {
 
 std::string number_sql(DType type, double value, Dialect dialect) {
   if (!is_float(type)) return fmt::format("{}", static_cast<std::int64_t>(value));
-  if (std::isnan(value)) throw NotInSql{"not every database has the number NaN"};
+  if (std::isnan(value)) return nan_sql(dialect);
   if (std::isinf(value)) {
     const char* const sign = value < 0 ? "-" : "";
     return is_sqlite(dialect) ? fmt::format("({}9e999)", sign)
                               : fmt::format("CAST('{}Infinity' AS DOUBLE PRECISION)", sign);
   }
   return fmt::format("CAST({} AS DOUBLE PRECISION)", value);
+}
+
+std::string truth_sql(const std::string& number, Dialect dialect) {
+  return fmt::format("CASE WHEN {} THEN 1 ELSE 0 END", is_true(number, dialect));
+}
+
+std::string wrapped_to_i32(const std::string& whole) {
+  return fmt::format("((({} + 2147483648) & 4294967295) - 2147483648)", whole);
 }
 
 std::string to_sql(const ScalarExpr& expr, const ScalarSources& sources, Dialect dialect) {

@@ -26,5 +26,9 @@ std::string to_sql(const ScalarExpr& expr, const ScalarSources& sources, Dialect
 
 /// A number of that type.
 std::string number_sql(DType type, double value, Dialect dialect);
+/// 0 or 1: whether a number is anything but 0.
+std::string truth_sql(const std::string& number, Dialect dialect);
+/// A whole number of 64 bits as i32 has it.
+std::string wrapped_to_i32(const std::string& whole);
 
 }  // namespace einrel::sql

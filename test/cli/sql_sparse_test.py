@@ -73,7 +73,7 @@ class Sparse(ProgramTest):
         for shape in ((), (11,), (3, 4, 5)):
             for dtype in ("f64", "f32", "bf16", "i32", "i64", "bool"):
                 for count in (0, 1, 5):
-                    for formats in ("tile-2", "row"):
+                    for formats in ("tile-2", "A=row", "element"):
                         with self.subTest(shape=shape, dtype=dtype, count=count, formats=formats):
                             size = int(np.prod(shape))
                             dense = np.zeros(size)
@@ -88,9 +88,8 @@ class Sparse(ProgramTest):
                             rows = [(*map(int, key), 1) for key in np.argwhere(dense)]
                             if rows:
                                 self.execute(f"INSERT INTO A VALUES ({', '.join('?' * (len(shape) + 1))})", rows)
-                            given = ("--formats", "tile-2") if formats == "tile-2" else ("--formats", "A=row")
                             self.succeed("run", program, "--database", "sqlite:" + self.file, "--in", "A=sparse:table:A",
-                                         "--out", "B=" + self.path("b.npy"), *given)
+                                         "--out", "B=" + self.path("b.npy"), "--formats", formats)
                             np.testing.assert_array_equal(np.load(self.path("b.npy")), dense)
 
     def test_states_begin_with_what_is_sparse(self):

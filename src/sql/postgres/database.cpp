@@ -407,8 +407,8 @@ void PostgresDatabase::store_chunks(const std::string& table, const Relation& ch
 }
 
 void PostgresDatabase::store_elements(const std::string& table, const std::vector<std::string>& keys,
-                                      const Tensor& elements) {
-  run(element_table(Dialect::postgres, table, keys, elements.dtype()));
+                                      const Elements& elements) {
+  run(element_table(Dialect::postgres, table, keys, dtype_of(elements)));
   std::vector<std::string> blocks(1);
   for_each_element(elements, [&](const Key& key, auto value) {
     constexpr std::size_t block_bytes = 1 << 20;

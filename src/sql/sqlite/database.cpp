@@ -167,8 +167,8 @@ void SqliteDatabase::read_rows(const std::string& query, const TakeRow& take) {
 }
 
 void SqliteDatabase::store_elements(const std::string& table, const std::vector<std::string>& keys,
-                                    const Tensor& elements) {
-  execute(element_table(Dialect::sqlite, table, keys, elements.dtype()));
+                                    const Elements& elements) {
+  execute(element_table(Dialect::sqlite, table, keys, dtype_of(elements)));
   std::string places = "?";
   for (std::size_t i = 0; i < keys.size(); ++i) places += ", ?";
   const Prepared insert = prepare(fmt::format("INSERT INTO {} VALUES ({})", table, places), Author::einrel);

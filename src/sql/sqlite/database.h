@@ -35,7 +35,8 @@ class SqliteDatabase : public Database {
   std::optional<std::string> find_table(const std::string& name) override;
   std::string new_table(const std::string& name) override;
   void read_rows(const std::string& query, const TakeRow& take) override;
-  void store_elements(const std::string& table, const std::vector<std::string>& keys, const Tensor& elements) override;
+  void store_elements(const std::string& table, const std::vector<std::string>& keys,
+                      const Elements& elements) override;
   void store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) override;
   Relation load_chunks(const std::string& table, std::size_t key_arity) override;
   KernelTable& kernels() override { return state_->kernels; }
