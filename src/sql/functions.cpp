@@ -396,6 +396,7 @@ std::optional<Tensor> Placement::finish(FunctionState&) const {
   // Boxes that lie on each other leave as many places free: those are zeros, not what was in memory before.
   if (whole.byte_count() != 0) std::memset(whole.mutable_data(), 0, static_cast<std::size_t>(whole.byte_count()));
   for (const auto& [begin, array] : boxes_) {
+    if (array.count() == 0) continue;  // it may lie anywhere
     const auto size = static_cast<std::int64_t>(size_of(whole.dtype()));
     copy_elements(whole.dtype(), array.shape(), {array.data(), array.strides()},
                   whole.mutable_data() + offset_of(begin, whole.strides()) * size, whole.strides());
