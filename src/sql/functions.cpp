@@ -67,9 +67,6 @@ Tensor array_for(DType dtype, Shape shape) {
   return Tensor(dtype, std::move(shape));
 }
 
-/// Of a tensor that is gathered: each is known beforehand.
-constexpr std::int64_t most_chunks = 100'000'000;
-
 /// Reads the first values of einrel_gather and einrel_whole; leaves how many in `used`.
 Gathered gathered_of(Values values, std::size_t& used) {
   want(3, values, "einrel_gather");
@@ -83,7 +80,7 @@ Gathered gathered_of(Values values, std::size_t& used) {
   }
   std::int64_t chunks = 1;
   for (const DimensionCut& cut : gathered.cuts) chunks = checked_multiply(chunks, cut.parts);
-  if (chunks > most_chunks)
+  if (chunks > static_cast<std::int64_t>(most_chunks))
     throw UserError(fmt::format("{} would be {} chunks, more than {}", gathered.table, chunks, most_chunks));
   used = 3 + 2 * rank;
   return gathered;
@@ -92,6 +89,12 @@ Gathered gathered_of(Values values, std::size_t& used) {
 /// What einrel_gather and einrel_whole take last, if they are given it.
 Absent absent_of(Values values, std::size_t used) {
   return values.size() > used ? absent_named(text_of(values[used], "what absent elements are")) : Absent::refused;
+}
+
+/// Of the rows of a group.
+std::size_t same_dimension(std::size_t before, std::size_t now) {
+  if (now != before) throw UserError("einrel_concat got two dimensions; a group has one");
+  return now;
 }
 
 // Numbers and arrays one after the other, each array behind its size.
@@ -294,6 +297,7 @@ void Fold::take(Key key, const Tensor& array, FunctionState& state) {
 }
 
 std::optional<Tensor> Fold::finish(FunctionState& state) const {
+  if (arrays_.empty()) return std::nullopt;
   Tensor all = arrays_.begin()->second;
   for (auto next = std::next(arrays_.begin()); next != arrays_.end(); ++next)
     all = call(state.kernels.find(text_, {all, next->second}), {all, next->second}, state.workers);
@@ -311,7 +315,8 @@ void Fold::merge(std::span<const std::byte> bytes, FunctionState& state) {
 void Concatenation::add(Values values, FunctionState&) {
   want(3, values, "einrel_concat");
   Tensor array = kept(array_of(values[2], "einrel_concat"));
-  dim_ = index_of(values[0], array.rank(), "the dimension");
+  const std::size_t dim = index_of(values[0], array.rank(), "the dimension");
+  dim_ = arrays_.empty() ? dim : same_dimension(dim_, dim);
   take(integer_of(values[1], "the key"), std::move(array));
 }
 
@@ -328,6 +333,7 @@ void Concatenation::take(std::int64_t key, Tensor array) {
 }
 
 std::optional<Tensor> Concatenation::finish(FunctionState&) const {
+  if (arrays_.empty()) return std::nullopt;
   std::vector<Tensor> arrays;
   Shape bound = arrays_.begin()->second.shape();
   bound[dim_] = Extent(0);
@@ -348,7 +354,8 @@ std::vector<std::byte> Concatenation::state_bytes() const {
 void Concatenation::merge(std::span<const std::byte> bytes, FunctionState&) {
   for (auto& [key, array] : read_stored(bytes).second) {
     if (key.size() != 2 || key[0] < 0) Reader::refuse();
-    dim_ = static_cast<std::size_t>(key[0]);
+    const auto dim = static_cast<std::size_t>(key[0]);
+    dim_ = arrays_.empty() ? dim : same_dimension(dim_, dim);
     take(key[1], std::move(array));
   }
 }
@@ -374,6 +381,7 @@ void Placement::take(Tensor array, Key begin) {
 }
 
 std::optional<Tensor> Placement::finish(FunctionState&) const {
+  if (boxes_.empty()) return std::nullopt;
   const auto& [first_begin, first] = boxes_.front();
   std::vector<std::int64_t> extents(first_begin.size(), 0);
   std::int64_t elements = 0;
@@ -388,6 +396,7 @@ std::optional<Tensor> Placement::finish(FunctionState&) const {
   // Boxes that lie on each other leave as many places free: those are zeros, not what was in memory before.
   if (whole.byte_count() != 0) std::memset(whole.mutable_data(), 0, static_cast<std::size_t>(whole.byte_count()));
   for (const auto& [begin, array] : boxes_) {
+    if (array.count() == 0) continue;  // it may lie anywhere
     const auto size = static_cast<std::int64_t>(size_of(whole.dtype()));
     copy_elements(whole.dtype(), array.shape(), {array.data(), array.strides()},
                   whole.mutable_data() + offset_of(begin, whole.strides()) * size, whole.strides());

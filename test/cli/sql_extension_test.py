@@ -109,6 +109,11 @@ class Extension(ProgramTest):
                     database.execute(f"SELECT {bad} FROM (VALUES (1), (2))", (array,)).fetchall()
             self.assertEqual([database.execute("SELECT " + query, (array,)).fetchone()[0] for query in queries], before, bad)
 
+    def test_a_group_is_put_together_along_one_dimension(self):
+        rows = "(VALUES (1, 0, 1, 2), (1, 1, 1, 3), (0, 2, 5, 2))"
+        with self.assertRaisesRegex(sqlite3.Error, "two dimensions"):
+            connection().execute(f"SELECT einrel_concat(column1, column2, einrel_zeros('f32', column3, column4)) FROM {rows}").fetchall()
+
     def test_no_bytes_crash_it(self):
         random = np.random.default_rng(2)
         database = connection()

@@ -3,7 +3,9 @@
 import json
 import os
 import random
+import re
 import subprocess
+from collections import Counter
 
 import numpy as np
 
@@ -329,6 +331,11 @@ class Functions(EmptyDatabase):
             self.assertNotIn("Partial", alone)
             self.assertIn("Partial", together, query)
             self.assertEqual(alone.splitlines()[0], together.splitlines()[0], query)
+            nothing = SERVER.sql("SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; "
+                                 f"SET min_parallel_table_scan_size = 0; SELECT {query} IS NULL FROM many WHERE k0 + 0 < 0; "
+                                 f"EXPLAIN SELECT {query} FROM many WHERE k0 + 0 < 0")
+            self.assertEqual(nothing.splitlines()[0], "t", query)
+            self.assertIn("Partial", nothing, query)
         SERVER.sql("DROP TABLE many")
 
     def test_no_bytes_crash_the_server(self):
@@ -337,7 +344,9 @@ class Functions(EmptyDatabase):
         good = SERVER.sql("SELECT encode(einrel_from_array('{{1,2},{3,4}}'), 'hex')").strip()
 
         def array():
-            kind = chance.randrange(5)
+            kind = chance.randrange(10)
+            if kind > 4:
+                return f"einrel_from_array('{chance.choice(('{{1,2},{3,4}}', '{{1,2},{3,4}}', '{1,2}', '{}'))}')"
             if kind == 0:
                 return "'\\x" + bytes(chance.randrange(256) for _ in range(chance.randrange(60))).hex() + "'::bytea"
             if kind == 1:
@@ -358,6 +367,10 @@ class Functions(EmptyDatabase):
         def several(make, most):
             return "".join(", " + make() for _ in range(chance.randrange(most)))
 
+        def elements():
+            return chance.choice(("'{1,2,NaN}'", "'{}'", "'[-5:-4]={1,2}'", "'{{{{{{1}}}}}}'", "'{1,NULL}'", "NULL", "'{{1},{2,3}}'", "ARRAY[1,2]::int[]",
+                                  "array_fill(1::float8, ARRAY[3,0,2])", "array_fill(1::float8, ARRAY[100,100], ARRAY[-7,2147483000])", "'{x}'"))
+
         calls = (lambda: f"einrel_kernel({kernel()}{several(array, 4)}{several(number, 2)})", lambda: f"einrel_positions({number()}, {number()})",
                  lambda: f"einrel_zeros({chance.choice((chr(39) + 'f32' + chr(39), 'NULL', kernel()))}{several(number, 4)})",
                  lambda: f"einrel_tile({array()}, {number()}, {number()}, {number()})", lambda: f"einrel_box({array()}{several(number, 5)})",
@@ -367,25 +380,41 @@ class Functions(EmptyDatabase):
                  lambda: f"einrel_gather('f32', 'T', {number()}, {number()}, {number()}, {number()}, {array()}, 'a', 'b')",
                  lambda: f"einrel_gather('i64', 'T', 1, 3, 2, n, {array()}, 'a', 'b')",
                  lambda: f"einrel_whole('f32', 'T', 1, {number()}, {number()}, true, {number()}, 'a')",
-                 lambda: "einrel_fold_finish(NULL)", lambda: f"einrel_receive({array()}, NULL)")
+                 lambda: "einrel_fold_finish(NULL)", lambda: f"einrel_receive({array()}, NULL)", lambda: f"einrel_from_array({elements()})",
+                 lambda: f"einrel_to_array(einrel_from_array({elements()}))",
+                 lambda: f"einrel_gather('i64', 'T', 1, 2, 1, n - 1, {number()}, 'a', 'b')", lambda: f"einrel_concat({number()}, n, {array()})",
+                 lambda: f"einrel_place({array()}, 2 * (n - 1){several(number, 2)})", lambda: f"einrel_fold('matAdd', {array()}{several(number, 2)})",
+                 lambda: f"einrel_kernel('{chance.choice(('matMul', 'matSub'))}', {array()}, {array()})",
+                 lambda: f"einrel_box({array()}, {chance.randrange(2)}, 1, 0, {chance.randrange(3)})",
+                 lambda: f"einrel_tile({array()}, {chance.randrange(2)}, 1, {chance.randrange(2)})")
         parts = (lambda: f"einrel_{chance.choice(('gather', 'whole'))}_add(NULL, 'f32', 'T'{several(number, 5)})",  # of aggregates, called alone
                  lambda: f"einrel_fold_add(NULL, {kernel()}, {array()}{several(number, 3)})", lambda: f"einrel_place_add(NULL, {array()})",
                  lambda: f"einrel_concat_add(NULL, {number()}, {number()}, {array()})",
                  lambda: f"einrel_{chance.choice(('fold', 'concat', 'place'))}_{chance.choice(('combine(NULL, NULL)', 'send(NULL)', 'finish(NULL)'))}")
         windows = (calls[7], calls[8], calls[9], calls[11], calls[12])
         statements = []
-        for turn in range(1500):
+        for turn in range(2500):
             if turn % 10 == 0:
                 statements.append(f"SELECT {chance.choice(parts)()} IS NULL;")
                 statements.append(f"SELECT length(({chance.choice(windows)()} OVER (ORDER BY n ROWS 1 PRECEDING))::text) FROM generate_series(1, 3) AS n;")
-            statements.append(f"SELECT length(({chance.choice(calls)()})::text) FROM generate_series(1, 2) AS n;")
-            statements.append(f"SELECT count(*) FROM einrel_elements({array()}) AS e(value {chance.choice(('real', 'float8', 'bigint', 'text'))}"
+            call = chance.choice(calls)()
+            statements.append(f"SELECT '{call.partition('(')[0]}', length(({call})::text) FROM generate_series(1, 2) AS n;")
+            statements.append(f"SELECT 'einrel_elements', count(*) FROM einrel_elements({array()}) AS e(value {chance.choice(('real', 'float8', 'bigint', 'text'))}"
                               f"{''.join(f', d{d} bigint' for d in range(chance.randrange(4)))});")
-        result = SERVER.call("psql", "--no-psqlrc", "--quiet", "--dbname", SERVER.url, input="SET statement_timeout = '20s';\n" + "\n".join(statements),
-                             check=False)
+        result = SERVER.call("psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--dbname", SERVER.url, check=False,
+                             input="\\set VERBOSITY verbose\nSET statement_timeout = '20s';\n" + "\n".join(statements))
         self.assertEqual(result.returncode, 0, result.stderr[-2000:])
         self.assertNotIn("server closed", result.stderr)
         self.assertEqual(SERVER.sql("SELECT pg_postmaster_start_time()"), started)
+        states = Counter(re.findall(r"ERROR:  (\w{5}): ", result.stderr))
+        bugs = [line for line in result.stderr.splitlines() if "ERROR:  ER003" in line
+                or ("ERROR:  XX" in line and "is a part of an aggregate" not in line)]
+        self.assertEqual(bugs, [])
+        self.assertGreater(states["ER001"], 300)
+        answers = Counter(line.partition("|")[0] for line in result.stdout.splitlines() if line.partition("|")[2])
+        for name in ("kernel", "positions", "zeros", "tile", "box", "extent", "to_array", "from_array", "elements", "fold", "concat", "place", "gather"):
+            self.assertGreater(answers["einrel_" + name], 5, answers)
+        self.assertGreater(sum(answers.values()), 700)
 
 
 if __name__ == "__main__":
