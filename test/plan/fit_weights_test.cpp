@@ -14,7 +14,7 @@ constexpr FormatWeights known{.operation = 3e-11,
                               .tuple = 4e-5,
                               .read_byte = 3e-9,
                               .intermediate_byte = 7e-10,
-                              .statement = 1e-3,
+                              .statement = 2e-4,
                               .piece = 2e-6,
                               .stored_byte = 5e-9};
 
@@ -58,7 +58,7 @@ TEST(FitWeights, FindsTheWeightsThatMeasurementsWereMadeOf) {
 }
 
 TEST(FitWeights, FindsThemUnderNoise) {
-  const FittedWeights noisy = fit_weights(made_up(400, 0.1), {});
+  const FittedWeights noisy = fit_weights(made_up(2000, 0.1), {});
   expect_near(noisy.weights, known, 0.3);
   EXPECT_GT(noisy.r_squared, 0.9);
   EXPECT_LT(noisy.r_squared, 1);
@@ -86,7 +86,7 @@ TEST(FitWeights, OfWhatNoQueryHasStayAsTheyWere) {
 }
 
 TEST(FitWeights, NameTheMeasurementThatTheyMissMost) {
-  std::vector<MeasuredCost> measured = made_up(45, 0.05);
+  std::vector<MeasuredCost> measured = made_up(400, 0.05);
   measured[17].seconds *= 20;
   EXPECT_EQ(fit_weights(measured, {}).worst, 17U);
   measured[17].seconds /= 400;

@@ -268,7 +268,7 @@ FormatWeights random_weights(RandomMatrices& random) {
           .tuple = scale(1e-8, 4),
           .read_byte = scale(1e-10, 4),
           .intermediate_byte = scale(1e-10, 4),
-          .statement = scale(1e-6, 4),
+          .statement = scale(1e-9, 3),
           .piece = scale(1e-8, 4),
           .stored_byte = scale(1e-10, 4)};
 }
@@ -420,9 +420,9 @@ TEST(Formats, AreSharedByWorkersWhereThatIsWorthIt) {
         einrel::graph_of(fmt::format("dims {}\ninput A[i,j], B[j,k] : f64\nZ[i,k] = sum[j] A[i,j] * B[j,k]\n", dims));
     return cost_of(graph, graph.vertices[2], implementation_of(graph, 2, parts), {.workers = 2});
   };
-  EXPECT_EQ(cost("i=500 j=500 k=500", {5, 1, 1}).compute, 3.0 / 5 * 2 * 500 * 500 * 500);  // one of them has three
-  EXPECT_EQ(cost("i=500 j=500 k=500", {1, 1, 1}).network, 0);  // a single chunk is one worker's
-  EXPECT_EQ(cost("i=500 j=500 k=500", {1, 1, 5}).compute, 2.0 * 500 * 500 * 500 + 5 * 500 * 500);
+  EXPECT_EQ(cost("i=600 j=600 k=600", {5, 1, 1}).compute, 3.0 / 5 * 2 * 600 * 600 * 600);  // one of them has three
+  EXPECT_EQ(cost("i=600 j=600 k=600", {1, 1, 1}).network, 0);  // a single chunk is one worker's
+  EXPECT_EQ(cost("i=600 j=600 k=600", {1, 1, 5}).compute, 2.0 * 600 * 600 * 600 + 5 * 600 * 600);
   EXPECT_EQ(cost("i=50 j=50 k=50", {5, 1, 1}).compute, 2.0 * 50 * 50 * 50);  // too little
 }
 

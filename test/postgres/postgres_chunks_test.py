@@ -39,14 +39,14 @@ class ChunksInPostgres(ChunkTables, EmptyDatabase):
 
     def test_keys_may_be_numeric_and_processes_share_the_work(self):
         x = np.random.default_rng(6).standard_normal((250, 200))
-        y = np.random.default_rng(7).standard_normal((200, 300))
+        y = np.random.default_rng(7).standard_normal((200, 4000))
         np.save(self.path("y.npy"), y)
         self.store("x", x, (3, 2))
         self.execute('ALTER TABLE x ALTER k0 TYPE numeric, ALTER k1 TYPE smallint')
         self.done(PRODUCT, "--in", "X=table:public.x", "--in", f"Y={self.path('y.npy')}", "--out", "Z=chunks:z", "--formats", "tile-100")
         found = self.chunks("z")
-        self.assertEqual(set(found), {(i, k) for i in range(3) for k in range(3)})
-        np.testing.assert_allclose(np.block([[found[i, k] for k in range(3)] for i in range(3)]), x @ y, rtol=0, atol=1e-11)
+        self.assertEqual(set(found), {(i, k) for i in range(3) for k in range(40)})
+        np.testing.assert_allclose(np.block([[found[i, k] for k in range(40)] for i in range(3)]), x @ y, rtol=0, atol=1e-11)
         self.assertEqual(SERVER.sql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'einrel%'").strip(), "0")
         self.assertEqual(SERVER.sql("SELECT attstorage FROM pg_attribute WHERE attrelid = 'z'::regclass AND attname = 'chunk'").strip(), "e")
 

@@ -229,7 +229,7 @@ class Postgres(ProductTest):
         """A product whose work processes share where they may, of a table and a file; other settings of the server."""
         SERVER.sql('DROP TABLE IF EXISTS large; CREATE TABLE large AS SELECT i, j, sin(i * 7 + j) AS value FROM generate_series(0, 249) AS i, '
                    "generate_series(0, 199) AS j")
-        y = np.random.default_rng(3).standard_normal((200, 300))
+        y = np.random.default_rng(3).standard_normal((200, 4000))
         np.save(self.path("y.npy"), y)
         options = "".join(f" -c {name}={value}" for name, value in settings.items())
         result = einrel("run", self.program, "--database", url or SERVER.url, "--in", "X=table:large", "--in", "Y=" + self.path("y.npy"), "--out",
@@ -286,12 +286,12 @@ class Postgres(ProductTest):
     def test_steps_share_what_is_large(self):
         program = self.text_file("steps.ein", "input A[i,j] : f64\nstate X[i,j] = A[i,j]\nP[i,k] = sum[j] A[i,j] * X[j,k]\n"
                                  "next X[i,j] = P[i,j] / 10\noutput next_X\n")
-        a = np.random.default_rng(4).standard_normal((250, 250))
+        a = np.random.default_rng(4).standard_normal((600, 600))
         np.save(self.path("a.npy"), a)
-        self.succeed("run", program, "--database", SERVER.url, "--in", "A=" + self.path("a.npy"), "--steps", "3", "--formats", "tile-100", "--out",
+        self.succeed("run", program, "--database", SERVER.url, "--in", "A=" + self.path("a.npy"), "--steps", "3", "--formats", "tile-200", "--out",
                      "next_X=table:Z")
         expected = a @ (a @ (a @ a / 10) / 10) / 10
-        np.testing.assert_allclose(self.table('"Z"', (250, 250)), expected, rtol=0, atol=1e-10 * abs(expected).max())
+        np.testing.assert_allclose(self.table('"Z"', (600, 600)), expected, rtol=0, atol=1e-10 * abs(expected).max())
 
     def test_what_is_no_database_is_said(self):
         for url, word in (("postgresql:///einrel?host=/nowhere", "cannot connect"), ("postgres:einrel", "--database: write"),
