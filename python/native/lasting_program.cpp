@@ -105,8 +105,11 @@ Result watched(typename Running<Result>::Action action, bool on_ranks) {
       if (result.wait_for(often_enough) == std::future_status::ready) break;
     }
     if (PyErr_CheckSignals() == 0) continue;
-    (*stop).request_stop();
     const nanobind::python_error interrupted;
+    {
+      const nanobind::gil_scoped_release release;  // asking a server may take long
+      (*stop).request_stop();
+    }
     leave(result, on_ranks);
     throw interrupted;
   }

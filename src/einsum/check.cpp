@@ -167,6 +167,7 @@ void learn_least_extents(CheckState& state, const std::vector<std::pair<const bu
       if (label.extent.value_or(-1) >= bound.shape[d].value()) continue;
       label.extent = bound.shape[d].value();
       label.source = source_of(*input, bound, d);
+      label.remedy = bound.remedy;
       if (*label.extent > most_learnt_extent)
         state.error(fmt::format("label '{}' would have extent {}, which nothing but a key of {} says", name,
                                 *label.extent, label.source),

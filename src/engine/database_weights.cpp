@@ -106,7 +106,9 @@ FormatWeights weights_for(const std::string& server, sql::Dialect dialect) {
 FormatWeights weights_for_scripts(sql::Dialect dialect) {
   if (dialect == sql::Dialect::duckdb)
     throw UserError("DuckDB has no functions that compute chunks; with --formats element a script needs none");
-  return dialect == sql::Dialect::sqlite ? weights_for("sqlite", dialect) : assumed_weights(dialect);
+  FormatWeights weights = dialect == sql::Dialect::sqlite ? weights_for("sqlite", dialect) : assumed_weights(dialect);
+  weights.workers = 1;  // nobody shares the statements of a script
+  return weights;
 }
 
 std::vector<DatabaseWeights> with_weights(std::vector<DatabaseWeights> kept, DatabaseWeights measured) {

@@ -34,7 +34,7 @@ std::string misfit(DType dtype, const Cell& cell) {
   return dtype == DType::i32 && !fits ? "is too large for i32" : "";
 }
 
-/// Where the type of a column is wrong, but its keys are not: "; write CAST(i AS bigint) in a query".
+/// Where the type of a column is wrong, but its keys are not: "; a query makes it one: CAST(i AS bigint)".
 std::string key_remedy(const std::string& column, const Cell& key) {
   const auto* const real = std::get_if<double>(&key);
   if (real == nullptr || *real != std::floor(*real)) return "";

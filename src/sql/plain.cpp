@@ -147,14 +147,16 @@ class EinSumQuery {
     return !factors_[i] && (einsum_.operands[i].pad.has_value() || operands_[i]->is_sparse);
   }
 
-  /// Where the value of each label stands: in an operand that has it as an index, else in a table of numbers.
+  /// Where the value of each label stands: in an operand that has it as an index and no more elements along it, else in
+  /// a table of numbers.
   void name_labels() {
     labels_.resize(einsum_.labels.size());
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       if (is_outer(i)) continue;
       for (std::size_t d = 0; d < operands_[i]->columns.size(); ++d) {
         const std::optional<std::size_t> label = plain_label(einsum_.operands[i].indices[d]);
-        if (label && labels_[*label].empty()) labels_[*label] = column(i, d);
+        const bool is_whole = label && einsum_.labels[*label].extent.value() >= operands_[i]->bound[d].value();
+        if (is_whole && labels_[*label].empty()) labels_[*label] = column(i, d);
       }
     }
     for (std::size_t l = 0; l < labels_.size(); ++l) {
@@ -390,8 +392,13 @@ Query query_of(const Vertex& vertex, const std::vector<const Stored*>& operands,
                const std::vector<std::string>& columns, const ScalarBindings& scalars, Dialect dialect) {
   if (const EinSum* const einsum = einsum_of(vertex))
     return EinSumQuery(*einsum, operands, scalars, dialect).run(columns, vertex.bound);
-  if (const View* const view = view_of(vertex))
-    return {view_query(*view, *operands.at(0), columns, dialect), operands.at(0)->is_sparse};
+  if (const View* const view = view_of(vertex)) {
+    const Stored& operand = *operands.at(0);
+    if (operand.is_sparse && columns.empty())  // of a number there is always a row
+      return {fmt::format("SELECT coalesce((SELECT {0} FROM {1}), {2}) AS {0}", value_column, operand.name,
+                          number_sql(vertex.dtype, 0, dialect))};
+    return {view_query(*view, operand, columns, dialect), operand.is_sparse};
+  }
   throw NotInSql{"SQL has no linear algebra"};
 }
 
@@ -444,7 +451,7 @@ Script plain_script(const EinGraph& graph, const ElementTables& given, const Sca
     for (const VertexId input : vertex.inputs) operands.push_back(&tables[input.index]);
     try {
       Query query = query_of(vertex, operands, columns, scalars, dialect);
-      if (is_output && query.is_sparse)
+      if (is_output && query.is_sparse && element_count(vertex.bound) != 0)
         query = {with_zeros(query.text, columns, vertex.bound, number_sql(vertex.dtype, 0, dialect), dialect)};
       script.push_back({formula(vertex, graph) + "; element",
                         fmt::format("CREATE {}TABLE {} AS\n{}", is_output ? "" : "TEMPORARY ", name, query.text)});

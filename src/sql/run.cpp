@@ -44,7 +44,9 @@ class StepByStep {
         taken_(database.names()) {}
 
   DatabaseResults run() {
-    if (is_worth_sharing(run_.graph, run_.chunked.cuts)) sharing_ = database_.share();
+    if (is_worth_sharing(run_.graph, run_.chunked.cuts) ||
+        (run_.first && is_worth_sharing(run_.first->graph, run_.first->chunked.cuts)))
+      sharing_ = database_.share();
     take_given_states();
     if (states_.size() < run_.graph.steps.states.size()) take_first_values();
     drop_spare();  // of another program
@@ -329,8 +331,7 @@ std::string no_elements(const UserTable& table, const std::vector<std::string>& 
   for (const Column& column : table.columns) columns.push_back(printable(column.name, 60));
   return fmt::format(
       "{} has the columns {}, but a sparse table has one for each label ({}), and one called 'value'; of one with a "
-      "row "
-      "for each index of the first label, leave out sparse:",
+      "row for each index of the first label, leave out sparse:",
       table.title, fmt::join(columns, ", "), fmt::join(labels, ", "));
 }
 

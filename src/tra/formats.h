@@ -81,9 +81,12 @@ Formats parse_formats(const std::string& given);
 /// So many scalar operations, where a call of a kernel counts as 300,000, take longer than starting processes.
 constexpr double most_operations_alone = 3e8;
 /// Whether processes of a database's server should share the computation of a vertex whose labels are cut so: it takes
-/// longer than starting them and sending chunks between them, and its result has several chunks.
+/// longer than starting them and sending chunks between them, its result has several chunks, and it takes one join at
+/// most. (Where there are more, or positions that are compared, a statement keeps what only one process sees.)
 bool is_worth_sharing(const Vertex& vertex, const std::vector<std::int64_t>& parts,
                       double most_alone = most_operations_alone);
+/// How many parts of a computation n of them take. (PostgreSQL gives a query of 2^(n - 1) parts n processes.)
+constexpr std::int64_t sharing_parts(std::int64_t workers) { return std::int64_t{1} << (workers - 1); }
 
 /// Throws UserError for a tensor that there is none of.
 void check_tensors(const EinGraph& graph, const std::map<std::string, Format>& tensors);

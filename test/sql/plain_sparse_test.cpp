@@ -115,30 +115,60 @@ std::map<std::string, Tensor> in_plain_sql(SqliteDatabase& database, const EinGr
   return sql::run(database, run).tensors;
 }
 
+/// A program over tables from which rows of zeros are absent; where `are_empty`, all rows are.
+void expect_what_the_reference_does(const std::string& text, Random& random, bool are_empty = false) {
+  SCOPED_TRACE(text);
+  const EinGraph graph = einrel::graph_of(text);
+  SqliteDatabase database(":memory:");
+  TensorBindings inputs;
+  for (const Vertex& vertex : graph.vertices) {
+    if (!is_input(vertex)) continue;
+    inputs.emplace(vertex.name, are_empty ? Tensor(vertex.dtype, vertex.bound) : few(random, vertex));
+    make_element_table(database, vertex.name, inputs.at(vertex.name), columns_of(vertex));
+    database.execute(fmt::format("DELETE FROM {} WHERE \"value\" = 0", vertex.name));
+  }
+  const std::vector<Tensor> wanted = evaluate_reference(graph, inputs, {});
+  const std::map<std::string, Tensor> found = in_plain_sql(database, compile("random", graph).graph);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t o = 0; o < wanted.size(); ++o) {
+    const std::vector<double> want = values_of(wanted[o]);
+    const std::vector<double> got = values_of(found.at(graph[graph.outputs[o]].name));
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i)
+      ASSERT_NEAR(got[i], want[i], 1e-12 * std::max(1.0, std::abs(want[i]))) << "element " << i;
+  }
+}
+
 TEST(PlainSparse, ComputesWhatTheReferenceDoesWhereRowsAreAbsent) {
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(1500)); ++seed) {
+    SCOPED_TRACE(seed);
     RandomProgram program(seed);
-    const std::string text = program.text();
-    SCOPED_TRACE(fmt::format("seed {}:\n{}", seed, text));
-    const EinGraph graph = einrel::graph_of(text);
-    SqliteDatabase database(":memory:");
-    TensorBindings inputs;
-    for (const Vertex& vertex : graph.vertices) {
-      if (!is_input(vertex)) continue;
-      inputs.emplace(vertex.name, few(program.random, vertex));
-      make_element_table(database, vertex.name, inputs.at(vertex.name), columns_of(vertex));
-      database.execute(fmt::format("DELETE FROM {} WHERE \"value\" = 0", vertex.name));
-    }
-    const std::vector<Tensor> wanted = evaluate_reference(graph, inputs, {});
-    const std::map<std::string, Tensor> found = in_plain_sql(database, compile("random", graph).graph);
-    ASSERT_EQ(found.size(), wanted.size());
-    for (std::size_t o = 0; o < wanted.size(); ++o) {
-      const std::vector<double> want = values_of(wanted[o]);
-      const std::vector<double> got = values_of(found.at(graph[graph.outputs[o]].name));
-      ASSERT_EQ(got.size(), want.size());
-      for (std::size_t i = 0; i < want.size(); ++i)
-        ASSERT_NEAR(got[i], want[i], 1e-12 * std::max(1.0, std::abs(want[i]))) << "element " << i;
-    }
+    expect_what_the_reference_does(program.text(), program.random);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(PlainSparse, LabelsMayBeShorterThanWhatTheyWalkThrough) {
+  Random random(3);
+  for (const char* const program :
+       {"dims a=5 i=3\ninput X[a] : f64\nZ[] = sum[i] pad(X[i], 0)\n",
+        "dims a=5 i=3\ninput X[a] : f64\nZ[i] = 2 * pad(X[i], 0)\n",
+        "dims a=5 i=3\ninput X[a] : f64\nT[i] = 3 * pad(X[i], 0)\nZ[] = sum[i] T[i] + 1\n",
+        "dims a=6\ninput X[a] : f64\nS[] = sum[i] where(X[i] > 0, X[i+1] + 1, 0)\n",
+        "dims a=6\ninput X[a] : f64\nD[i] = X[i] * X[i+2]\nS[] = sum[i] D[i] + 1\n",
+        "dims a=6 i=3\ninput X[a] : f64\nZ[i] = X[i] + pad(X[i+1], 0)\n"}) {
+    for (int round = 0; round < 20; ++round) expect_what_the_reference_does(program, random);
+  }
+}
+
+TEST(PlainSparse, ViewsMayBeNumbersAndHaveNoElements) {
+  Random random(5);
+  const std::string number = "input One[1,1] : f64\nNumber[] = view One[1,1]\nZ[] = Number[] + 1\n";
+  for (const bool are_empty : {false, true}) {
+    expect_what_the_reference_does(number, random, are_empty);
+    expect_what_the_reference_does(number + "output Number\n", random, are_empty);
+    expect_what_the_reference_does("dims i=0 j=3\ninput X[i,j] : f64\nZ[j,i] = view X[i,j]\n", random, are_empty);
+    expect_what_the_reference_does("dims i=2 j=3\ninput X[i,j] : f64\nZ[j,i] = view X[i,j]\n", random, are_empty);
   }
 }
 

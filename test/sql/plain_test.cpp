@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Outputs in_plain_sql(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
+Outputs outputs_in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
   const EinGraph ordered = compile("document", graph).graph;
   sql::SqliteDatabase database(":memory:");
   sql::DatabaseRun run{
@@ -50,7 +50,7 @@ const PlainExceptions& exceptions() {
 class PlainSql : public testing::TestWithParam<fs::path> {};
 
 TEST_P(PlainSql, ComputesWhatTheReferenceDoesOrSaysWhyNot) {
-  expect_in_plain_sql(GetParam(), exceptions(), in_plain_sql);
+  expect_in_plain_sql(GetParam(), exceptions(), outputs_in_sqlite);
 }
 
 std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }

@@ -47,7 +47,11 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
   for (const NeededFormat& need : way.reads)
     read_bytes += bytes_of(graph.vertices[need.tensor]) / tuples_of(need.format);
   const bool is_shared = weights.workers > 1 && is_worth_sharing(vertex, way.parts);
-  const double own_results = is_shared ? std::ceil(results / weights.workers) : results;
+  double own_results = results;
+  if (is_shared) {
+    const auto parts = static_cast<double>(sharing_parts(static_cast<std::int64_t>(weights.workers)));
+    own_results = std::min(results, std::ceil(results / parts) * std::ceil(parts / weights.workers));
+  }
   const double own_calls = own_results * calls / results;
   FormatCost cost{.compute = flops(vertex) / calls * own_calls,
                   .network = is_shared ? bytes_of(vertex) : 0,

@@ -293,7 +293,7 @@ std::int64_t PostgresDatabase::workers() {
       "SELECT CAST(current_setting('max_parallel_workers_per_gather') AS integer), "
       "CAST(current_setting('max_parallel_workers') AS integer), "
       "CAST(has_database_privilege(current_database(), 'CREATE') AS integer)");
-  constexpr std::int64_t most_workers = 4;  // of n workers each statement takes 2^(n - 1) parts
+  constexpr std::int64_t most_workers = 4;
   const std::int64_t workers = std::min({found.at(0), found.at(1), most_workers});
   return workers < 2 || found.at(2) == 0 ? 1 : workers;
 }
@@ -303,7 +303,7 @@ std::optional<Sharing> PostgresDatabase::share() {
   const std::vector<std::int64_t> own =
       first_row("SELECT pg_backend_pid(), CAST(to_regnamespace('einrel_' || pg_backend_pid()) IS NULL AS integer)");
   if (processes < 2 || own.at(1) == 0) return std::nullopt;
-  const Sharing sharing{fmt::format("einrel_{}", own.at(0)), std::int64_t{1} << (processes - 1)};
+  const Sharing sharing{fmt::format("einrel_{}", own.at(0)), sharing_parts(processes)};
   run("CREATE SCHEMA " + sharing.schema);
   for (const char* setting : sharing_settings) run(fmt::format("SET LOCAL {}", setting));
   return sharing;
