@@ -87,6 +87,18 @@ void check_state(const Vertex& state, const BoundInput& type) {
                                 name_of(state.dtype)));
 }
 
+/// Before the disk is full of zeros.
+void check_sizes(const EinGraph& graph) {
+  constexpr double most_bytes = 1e12;
+  for (const Vertex& vertex : graph.vertices) {
+    if (bytes_of(vertex) > most_bytes)
+      throw UserError(
+          fmt::format("{} {} {} has {}, more than 1 TB, in chunks, which have all zeros; do its keys say the "
+                      "extents that you mean? --formats element keeps no zeros of sparse tables",
+                      vertex.name, name_of(vertex.dtype), to_string(vertex.bound), bytes_text(bytes_of(vertex))));
+  }
+}
+
 }  // namespace
 
 std::string missing_in_database(const std::string& declaration, const std::string& name) {
@@ -136,6 +148,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   add_tensors(front, request);
   scalars_ = front.bind(compiled_.graph, request.scalars);
   if (!formats_.is_element) {
+    check_sizes(compiled_.graph);
     weights_ = weights_for(database_->server(), database_->dialect());
     weights_.workers = static_cast<double>(database_->workers());
     std::set<std::string> kept;

@@ -354,7 +354,7 @@ class ScriptBuilder {
                   : fmt::format("{}; {}", describe(program_, TraId{n}), to_string(types_[n]));
     Statement statement{about, fmt::format("{} AS\n{}", create_chunks(dialect_, table), text), work};
     // PostgreSQL's processes share a query that makes a table, and none whose rows go into one that is there.
-    if (!is_shared) statement.fills = {table, types_[n].key_arity, std::move(text)};
+    statement.fills = {table, types_[n].key_arity, is_shared ? "" : std::move(text)};
     made_.statements.push_back(std::move(statement));
   }
 

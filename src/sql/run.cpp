@@ -118,9 +118,10 @@ class StepByStep {
     for (Statement& statement : script) {
       if (statement.fills) {
         const auto& [table, key_arity, query] = *statement.fills;
-        filled_[table] = key_arity;
+        filled_.erase(table);
+        if (!query.empty()) filled_[table] = key_arity;
         if (const auto spare = spare_.find(table); spare != spare_.end()) {
-          if (spare->second == key_arity) {
+          if (spare->second == key_arity && !query.empty()) {
             statement.text = fmt::format("INSERT INTO {}\n{}", table, query);
           } else {
             found.push_back({"", "DROP TABLE " + table});
@@ -330,7 +331,8 @@ std::string no_elements(const UserTable& table, const std::vector<std::string>& 
   std::vector<std::string> columns;
   for (const Column& column : table.columns) columns.push_back(printable(column.name, 60));
   return fmt::format(
-      "{} has the columns {}, but a sparse table has one for each label ({}), and one called 'value'; of one with a "
+      "{} has the columns {}, but a sparse table has one for each label ({}), and behind them one called 'value'; of "
+      "one with a "
       "row for each index of the first label, leave out sparse:",
       table.title, fmt::join(columns, ", "), fmt::join(labels, ", "));
 }

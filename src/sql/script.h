@@ -19,7 +19,7 @@ struct Work {
   auto operator<=>(const Work&) const = default;
 };
 
-/// A table of chunks (quoted) and the query that gives its rows.
+/// A table of chunks (quoted) and the query that gives its rows; "" where these cannot go into one that is there.
 struct FilledTable {
   std::string table;
   std::size_t key_arity = 0;
@@ -31,7 +31,7 @@ struct Statement {
   std::string about;  ///< what it computes and how, for people; "" for one that needs no word
   std::string text;   ///< without the semicolon
   Work work = {};     ///< that it is part of
-  /// What it makes and fills at once, where two statements could do that as well.
+  /// What it makes and fills at once.
   std::optional<FilledTable> fills = {};
 };
 using Script = std::vector<Statement>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace einrel::sql {
@@ -46,6 +47,12 @@ bool keeps_zeros(BinaryFunction function) {
   }
 }
 
+/// What is known of a value.
+struct Known {
+  Zeros zeros;
+  std::optional<double> constant = {};
+};
+
 class ZeroReader {
  public:
   explicit ZeroReader(std::size_t operands) : none_(operands, false) {}
@@ -56,35 +63,41 @@ class ZeroReader {
       stack_.resize(stack_.size() - taken_.size());
       stack_.push_back(std::visit([&](const auto& op) { return read(op); }, step.op));
     }
-    return std::move(stack_.back());
+    return std::move(stack_.back().zeros);
   }
 
  private:
   template <class Other>
-  Zeros read(const Other&) {
-    return none_;
+  Known read(const Other&) {
+    return {none_};
   }
-  Zeros read(const OperandValue& op) {
+  Known read(const OperandValue& op) {
     Zeros zeros = none_;
     zeros[op.operand] = true;
-    return zeros;
+    return {zeros};
   }
-  Zeros read(const Constant& op) {
-    const bool is_zero = std::visit([](auto number) { return number == 0; }, op.value);
-    return Zeros(none_.size(), is_zero);
+  Known read(const Constant& op) {
+    const double value = std::visit([](auto number) { return static_cast<double>(number); }, op.value);
+    return {Zeros(none_.size(), value == 0), value};
   }
-  Zeros read(const ApplyUnary& op) { return keeps_zero(op.function) ? taken_[0] : none_; }
-  Zeros read(const ApplyBinary& op) {
-    if (op.function == BinaryFunction::multiply) return either(taken_[0], taken_[1]);
-    return keeps_zeros(op.function) ? both(taken_[0], taken_[1]) : none_;
+  Known read(const ApplyUnary& op) { return {keeps_zero(op.function) ? zeros(0) : none_}; }
+  Known read(const ApplyBinary& op) {
+    if (op.function == BinaryFunction::multiply) return {either(zeros(0), zeros(1))};
+    const std::optional<double> second = taken_[1].constant;
+    const bool is_by_constant = (op.function == BinaryFunction::divide && second.value_or(0) != 0) ||
+                                (op.function == BinaryFunction::power && second.value_or(0) > 0);
+    if (is_by_constant) return {zeros(0)};
+    return {keeps_zeros(op.function) ? both(zeros(0), zeros(1)) : none_};
   }
-  Zeros read(const ApplyWhere&) { return both(either(taken_[0], taken_[1]), taken_[2]); }
-  Zeros read(const Convert&) { return taken_[0]; }
-  Zeros read(const Round&) { return taken_[0]; }
+  Known read(const ApplyWhere&) { return {both(either(zeros(0), zeros(1)), zeros(2))}; }
+  Known read(const Convert&) { return {zeros(0)}; }
+  Known read(const Round&) { return {zeros(0)}; }
+
+  const Zeros& zeros(std::size_t argument) const { return taken_[argument].zeros; }
 
   Zeros none_;
-  std::vector<Zeros> stack_;
-  std::vector<Zeros> taken_;
+  std::vector<Known> stack_;
+  std::vector<Known> taken_;
 };
 
 }  // namespace

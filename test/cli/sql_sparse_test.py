@@ -118,13 +118,15 @@ class Sparse(ProgramTest):
         stray = "sparse:query:SELECT * FROM X UNION ALL SELECT 999999999, 0, 1.5"
         self.refused(("label 'i' would have extent 1000000000", "SELECT * FROM X", "--dim i=N"), stray)
         self.refused(("label 'i'", "has extent 25", "1000000000"), stray, "--dim", "i=25")
+        self.refused(("X f64 (5000001, 5000001) has 200 TB", "element"), "sparse:query:SELECT 5000000 AS d0, 5000000 AS d1, 1.5 AS value",
+                     y="sparse:query:SELECT 0 AS d0, 0 AS d1, 1.0 AS value")
         self.refused(("no table 'Xs'",), "sparse:table:Xs")
         for given in ("sparse:X", "sparse:", "sparse:sparse:table:X", "sparse:SELECT * FROM X"):
             self.refused(("sparse:table:NAME", "sparse:query:SELECT"), given)
         self.refused(("row for each index", "leave out sparse:"), "sparse:query:SELECT d0, d1 FROM X")
         for columns in ("d0, d1, d0 AS d2, value", "d0, value", "d0, d1, value AS v"):
             shown = ", ".join(column.split()[-1] for column in columns.split(", "))
-            self.refused((f"has the columns {shown}, but a sparse table has one for each label (i, j), and one called 'value'",),
+            self.refused((f"has the columns {shown}, but a sparse table has one for each label (i, j), and behind them one called 'value'",),
                          f"sparse:query:SELECT {columns} FROM X")
         self.execute("CREATE TABLE C AS SELECT 0 AS k0, 0 AS k1, x'00' AS chunk")
         self.refused(("table 'C'", "row for each chunk", "leave out sparse:"), "sparse:table:C")

@@ -214,7 +214,8 @@ class Locally(TrainTest):
         refuse("l", "'l'", "number", "`loss[] = -mean[b] (sum[l] where(l == Y[b], LogP[b,l], 0))` (line 7, column 1)")
         for twice in ("h,h", "h, h", " h,h "):
             refuse(twice, "'h'", "twice", "name each label once")
-        for empty in ("", " ", "h, ", " ,h", "h,", ",h", ","):
+        refuse("", "--subnets", "the value is empty")
+        for empty in (" ", "h, ", " ,h", "h,", ",h", ","):
             refuse(empty, "--subnets", "a name is empty", "leave --subnets out")
         refuse("h", "16 values", "17 sites", sites="17")
         free = self.text_file("free.ein", LAYERS.replace("output loss", "R[q] = uniform(3)\nr[] = sum[q] R[q]\noutput loss, r")

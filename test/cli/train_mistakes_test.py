@@ -129,8 +129,9 @@ class Refused(TrainTest):
             self.refuse_training("--batch", "b=10", "--feed", f"{name}={self.path(file)}", mentions=["--feed", name, "twice"])
 
     def test_names_in_lists(self):
-        for empty in ("", " ", "loss, ", " ,loss", "loss,", ",loss", ",", "loss,,accuracy"):
+        for empty in (" ", "loss, ", " ,loss", "loss,", ",loss", ",", "loss,,accuracy"):
             self.refuse_training("--batch", "b=10", "--report", empty, mentions=["--report", "a name is empty"])
+        self.refuse_training("--batch", "b=10", "--report", "", mentions=["--report", "the value is empty"])
         self.refuse_training("--batch", "b=10", "--report", "loss, loss", mentions=["--report loss,loss", "twice"])
         spaced = self.train("--epochs", "1", "--report", "accuracy, loss")
         self.assertEqual(sorted(spaced["epochs"][0]["training"]), ["accuracy", "loss"])

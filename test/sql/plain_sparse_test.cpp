@@ -150,13 +150,12 @@ TEST(PlainSparse, ComputesWhatTheReferenceDoesWhereRowsAreAbsent) {
 
 TEST(PlainSparse, LabelsMayBeShorterThanWhatTheyWalkThrough) {
   Random random(3);
-  for (const char* const program :
-       {"dims a=5 i=3\ninput X[a] : f64\nZ[] = sum[i] pad(X[i], 0)\n",
-        "dims a=5 i=3\ninput X[a] : f64\nZ[i] = 2 * pad(X[i], 0)\n",
-        "dims a=5 i=3\ninput X[a] : f64\nT[i] = 3 * pad(X[i], 0)\nZ[] = sum[i] T[i] + 1\n",
-        "dims a=6\ninput X[a] : f64\nS[] = sum[i] where(X[i] > 0, X[i+1] + 1, 0)\n",
-        "dims a=6\ninput X[a] : f64\nD[i] = X[i] * X[i+2]\nS[] = sum[i] D[i] + 1\n",
-        "dims a=6 i=3\ninput X[a] : f64\nZ[i] = X[i] + pad(X[i+1], 0)\n"}) {
+  for (const char* const program : {"dims a=5 i=3\ninput X[a] : f64\nZ[] = sum[i] pad(X[i], 0)\n",
+                                    "dims a=5 i=3\ninput X[a] : f64\nZ[i] = 2 * pad(X[i], 0)\n",
+                                    "dims a=5 i=3\ninput X[a] : f64\nT[i] = 3 * pad(X[i], 0)\nZ[] = sum[i] T[i] + 1\n",
+                                    "dims a=6\ninput X[a] : f64\nS[] = sum[i] where(X[i] > 0, X[i+1] + 1, 0)\n",
+                                    "dims a=6\ninput X[a] : f64\nD[i] = X[i] * X[i+2]\nS[] = sum[i] D[i] + 1\n",
+                                    "dims a=6 i=3\ninput X[a] : f64\nZ[i] = X[i] + pad(X[i+1], 0)\n"}) {
     for (int round = 0; round < 20; ++round) expect_what_the_reference_does(program, random);
   }
 }
@@ -177,7 +176,8 @@ TEST(PlainSparse, ExtentsMayBeFarLargerThanMemory) {
       "dims i=100000 j=100000 k=3\ninput X[i,j], Y[j,k], V[j] : f64\n"
       "Z[i,j] = where(X[i,j] > 1, 2 * X[i,j], 0) * V[j]\n"
       "P[k] = sum[i,j] Z[i,j] * Y[j,k]\ncount[] = sum[i,j] (X[i,j] != 0)\nmiddle[] = mean[i,j] X[i,j]\n"
-      "output P, count, middle\n");
+      "half[] = sum[i,j] (X[i,j] / 2)\nsquares[] = sum[i,j] (X[i,j] ** 2)\n"
+      "output P, count, middle, half, squares\n");
   SqliteDatabase database(":memory:");
   database.execute(
       "CREATE TABLE X AS SELECT column1 AS d0, column2 AS d1, column3 AS value FROM (VALUES (7, 99999, 2.0), "
@@ -187,6 +187,8 @@ TEST(PlainSparse, ExtentsMayBeFarLargerThanMemory) {
   const std::map<std::string, Tensor> found = in_plain_sql(database, compile("large", graph).graph);
   EXPECT_EQ(values_of(found.at("P")), (std::vector<double>{0, 2 * 3 * 7 * 10, 0}));
   EXPECT_EQ(values_of(found.at("count")), (std::vector<double>{3}));
+  EXPECT_EQ(values_of(found.at("half")), (std::vector<double>{3}));
+  EXPECT_EQ(values_of(found.at("squares")), (std::vector<double>{14}));
   EXPECT_EQ(values_of(found.at("middle")), (std::vector<double>{6e-10}));
 }
 
