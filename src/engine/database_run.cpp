@@ -13,6 +13,7 @@
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
 #include "engine/database_weights.h"
+#include "plan/plan.h"
 #include "sql/chunk_tables.h"
 
 namespace einrel {
