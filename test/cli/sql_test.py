@@ -413,7 +413,7 @@ class Database(ProgramTest):
         dims = ("--dim", "i=25", "--dim", "j=13", "--dim", "k=7")
         for formats, words in (("all-tile,tile-3", ("all-tile and tile-3",)), ("tile-3,X=row,tile-3", ("tile-3 and tile-3",)),
                                ("element,tile-3", ("element and tile-3",)), ("tile-3,element", ("tile-3 and element",)),
-                               ("X=row,", ("not ''", "row-strip-H")), (",tile-3", ("not ''", "row-strip-H")), ("", ("--formats", "empty"))):
+                               ("X=row,", ("'' is no TENSOR=FORMAT", "row-strip-H")), (",tile-3", ("'' is no TENSOR=FORMAT", "row-strip-H")), ("", ("--formats", "empty"))):
             with self.subTest(formats=formats):
                 self.refused(words, "--formats", formats)
                 for explain in ((), ("--explain",)):
