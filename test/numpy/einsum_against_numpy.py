@@ -387,7 +387,7 @@ class Extended(EinsumTest):
                 (["--join", "y"], ["<join>:1:1"]),
                 (["--join", "sum[i] x"], ["<join>:1:1"]), (["--join", "2"], ["'x'"]), (["--join", "sqr(x)"], ["'sqr'"]),
                 (["--join", "x\ny"], ["<join>:2:1"]), (["--join", "x+result"], ["<join>:1:3", "unknown"]),
-                (["--reduce", "maxx"], ["'maxx'", "max"]), (["--reduce", ""], ["reduction"])):
+                (["--reduce", "maxx"], ["'maxx'", "max"]), (["--reduce", ""], ["--reduce", "empty"])):
             with self.subTest(options=options):
                 self.refuse(1, "einsum", "ij->i", a, *options, mentions=mentions)
 

@@ -263,6 +263,7 @@ class Annotations {
 FormatWeights random_weights(RandomMatrices& random) {
   const auto scale = [&](double least, double orders) { return least * std::pow(10, orders * random.real()); };
   return {.workers = static_cast<double>(1 + random.below(4)),
+          .most_alone = random.below(2) == 0 ? 0 : most_operations_alone,
           .operation = scale(1e-10, 3),
           .network_byte = scale(1e-10, 3),
           .tuple = scale(1e-8, 4),

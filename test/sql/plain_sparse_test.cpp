@@ -162,7 +162,7 @@ TEST(PlainSparse, LabelsMayBeShorterThanWhatTheyWalkThrough) {
 
 TEST(PlainSparse, ViewsMayBeNumbersAndHaveNoElements) {
   Random random(5);
-  const std::string number = "input One[1,1] : f64\nNumber[] = view One[1,1]\nZ[] = Number[] + 1\n";
+  const std::string number = "dims a=1 b=1\ninput One[a,b] : f64\nNumber[] = view One[1,1]\nZ[] = Number[] + 1\n";
   for (const bool are_empty : {false, true}) {
     expect_what_the_reference_does(number, random, are_empty);
     expect_what_the_reference_does(number + "output Number\n", random, are_empty);

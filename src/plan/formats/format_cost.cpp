@@ -46,7 +46,7 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
   double read_bytes = 0;
   for (const NeededFormat& need : way.reads)
     read_bytes += bytes_of(graph.vertices[need.tensor]) / tuples_of(need.format);
-  const bool is_shared = weights.workers > 1 && is_worth_sharing(vertex, way.parts);
+  const bool is_shared = weights.workers > 1 && is_worth_sharing(vertex, way.parts, weights.most_alone);
   double own_results = results;
   if (is_shared) {
     const auto parts = static_cast<double>(sharing_parts(static_cast<std::int64_t>(weights.workers)));

@@ -28,15 +28,16 @@ constexpr double shared_statements = 5;
 
 /// Seconds of each of these, for one database. The defaults were measured with SQLite.
 struct FormatWeights {
-  double workers = 1;                  ///< that share a query where that is worth it (is_worth_sharing)
-  double operation = 3e-11;            ///< seconds of a scalar operation
-  double network_byte = 0;             ///< of a byte that a worker sends
-  double tuple = 1.3e-5;               ///< of a tuple that a kernel is called for, whatever its array
-  double read_byte = 8e-11;            ///< of a byte that functions take from a table
-  double intermediate_byte = 8.3e-10;  ///< of a byte that functions give, or that is handed on
-  double statement = 7e-4;             ///< of a statement
-  double piece = 1.3e-6;               ///< of a piece of a transformation
-  double stored_byte = 1e-10;          ///< of a byte that a table gets
+  double workers = 1;                         ///< that share a query where that is worth it (is_worth_sharing)
+  double most_alone = most_operations_alone;  ///< operations that one does alone (is_worth_sharing)
+  double operation = 3e-11;                   ///< seconds of a scalar operation
+  double network_byte = 0;                    ///< of a byte that a worker sends
+  double tuple = 1.3e-5;                      ///< of a tuple that a kernel is called for, whatever its array
+  double read_byte = 8e-11;                   ///< of a byte that functions take from a table
+  double intermediate_byte = 8.3e-10;         ///< of a byte that functions give, or that is handed on
+  double statement = 7e-4;                    ///< of a statement
+  double piece = 1.3e-6;                      ///< of a piece of a transformation
+  double stored_byte = 1e-10;                 ///< of a byte that a table gets
   bool operator==(const FormatWeights&) const = default;
 };
 
