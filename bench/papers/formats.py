@@ -274,8 +274,7 @@ def server_for(build):
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not module.is_file() or not programs:
         return None
-    return Server(str(programs[-1].parent), str(module.resolve()),
-                  str(measuring.ROOT / "src/sql/postgres/extension/einrel--1.0.sql"))
+    return Server(str(programs[-1].parent), "cmake", str(build))
 
 
 def sqlite_in(folder):
