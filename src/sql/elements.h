@@ -36,7 +36,8 @@ void for_each_element(const Tensor& tensor, Visit&& visit) {
 
 template <class Visit>
 void for_each_element(const FewElements& few, Visit&& visit) {
-  for (const auto& [key, number] : few.elements) std::visit([&](auto value) { visit(key, value); }, number);
+  for (const auto& element : few.elements)
+    std::visit([&, &key = element.first](auto value) { visit(key, value); }, element.second);
 }
 template <class Visit>
 void for_each_element(const Elements& elements, Visit&& visit) {
