@@ -154,10 +154,11 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
   }
   const bool is_vector = labels.size() == 1 && columns.size() == 1;
   if (labels.size() != 2 && !is_vector)
-    throw UserError(fmt::format(
-        "{} has the columns {}, but a tensor of {} takes a column for each of its labels ({}), and behind them one called 'value'",
-        table.title, fmt::join(all_printable(columns), ", "), counted(labels.size(), "dimension"),
-        fmt::join(labels, ", ")));
+    throw UserError(
+        fmt::format("{} has the columns {}, but a tensor of {} takes a column for each of its labels ({}), and behind "
+                    "them one called 'value'",
+                    table.title, fmt::join(all_printable(columns), ", "), counted(labels.size(), "dimension"),
+                    fmt::join(labels, ", ")));
   if (columns.size() > most_row_columns)
     throw UserError(
         fmt::format("{} has {} columns, more than the {} that a row for each sample may have; give it a "
