@@ -192,9 +192,8 @@ std::string keep_calibrated_database(const std::string& url, const std::stop_tok
   write_text(path, to_json(with_weights(calibrated_databases(), {database->server(), about, weights})));
   return fmt::format(
       "measured {} queries in {}\n  an operation      {:.3g} ns\n{}  a tuple           {:.3g} us\n"
-      "  a byte read       {:.3g} ns\n  a byte of arrays  {:.3g} ns\n  a statement       {:.3g} ms\n  a piece          "
-      " {:.3g} us\n  a stored byte    "
-      " {:.3g} ns\n"
+      "  a byte read       {:.3g} ns\n  a byte of arrays  {:.3g} ns\n  a statement       {:.3g} ms\n"
+      "  a piece           {:.3g} us\n  a stored byte     {:.3g} ns\n"
       "  R^2 {:.3f} (of the logarithms of seconds)\n  worst: {}\n    predicted {}, measured {}\n"
       "wrote {}: formats for {} are chosen by these weights",
       measured.size(), seconds_text(seconds), weights.operation * 1e9,

@@ -76,6 +76,18 @@ class ProgramTest(unittest.TestCase):
         return result
 
 
+class ProductInDatabase:
+    """Of a test with `run_product`, which computes Z of X and Y in a database, and `content`, all that is in there."""
+
+    def refused(self, words, *arguments, code=1, **options):
+        before = self.content()
+        result = self.run_product("--out", "Z=table:Z", *arguments, **options)
+        self.assertEqual(result.code, code, result)
+        for word in words:
+            self.assertIn(word, result.err)
+        self.assertEqual(self.content(), before)
+
+
 def main():
     """SCRIPT PROGRAM [unittest's options]: exits non-zero on any failure."""
     global PROGRAM

@@ -11,12 +11,12 @@ import time
 import numpy as np
 
 import einrel_process
-from einrel_process import ProgramTest, einrel, main
+from einrel_process import ProductInDatabase, ProgramTest, einrel, main
 
 PRODUCT = "input X[i,j] : f64\ninput Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"
 
 
-class Database(ProgramTest):
+class Database(ProductInDatabase, ProgramTest):
     def setUp(self):
         super().setUp()
         self.program = self.text_file("product.ein", PRODUCT)
@@ -53,14 +53,6 @@ class Database(ProgramTest):
     def content(self):
         with open(self.file, "rb") as file:
             return file.read()
-
-    def refused(self, words, *arguments, code=1, **options):
-        before = self.content()
-        result = self.run_product("--out", "Z=table:Z", *arguments, **options)
-        self.assertEqual(result.code, code, result)
-        for word in words:
-            self.assertIn(word, result.err)
-        self.assertEqual(self.content(), before)
 
     def test_every_format_gives_the_product(self):
         for number, formats in enumerate(("", "single", "row", "column", "row-strip-10", "column-strip-3", "tile-10-4", "tile-1-1")):
