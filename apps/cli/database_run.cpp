@@ -13,7 +13,6 @@
 #include "engine/database_run.h"
 #include "engine/report/formats_report.h"
 #include "engine/report/summary.h"
-#include "engine/scalars.h"
 #include "engine/stored_input.h"
 #include "output.h"
 #include "program_input.h"
@@ -108,10 +107,7 @@ DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const Source
       throw UserError("--steps is for programs with state, which this one has not");
     return compile(arguments.program, std::move(graph), wanted, checked.initial);
   };
-  const auto bind = [](const EinGraph& graph, const ScalarBindings& given) {
-    return bind_scalars(graph.scalars, given);
-  };
-  return {arguments.program, declared.inputs, declared.tensors, compile_for, bind};
+  return {arguments.program, declared.inputs, declared.tensors, compile_for};
 }
 
 }  // namespace

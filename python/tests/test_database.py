@@ -136,6 +136,8 @@ def test_states_go_on_in_the_database(shop: Shop) -> None:
         ({"X": np.eye(4, dtype="f"), "Y": np.eye(4)}, {}, ["f32", "X"]),
         ({"X": np.eye(4), "Y": np.eye(4)}, {"tables": {"Z": "samples"}}, ["'samples' already"]),
         ({"X": np.eye(4), "Y": np.eye(4)}, {"tables": {"Q": "new"}}, ["Q"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"tables": {"Z": "table:new"}}, ["Z becomes 'table:new'", "without table:"]),
+        ({"X": np.eye(4), "Y": np.eye(4)}, {"chunks": {"Z": "chunks:new"}}, ["Z becomes 'chunks:new'"]),
         ({"X": np.eye(4), "Y": np.eye(4)}, {"formats": "X=rows"}, ["no format 'rows'"]),
         ({"X": np.eye(4), "Y": np.eye(4)}, {"steps": 2}, ["steps", "state"]),
         ({"X": np.eye(4), "Y": np.eye(4)}, {"scalars": {"eta": 1.0}}, ["no scalar 'eta'"]),

@@ -58,6 +58,9 @@ DatabaseResult run_in_database(const Program& program, const std::string& databa
     std::vector<std::string> wanted;
     for (const auto* const tables : {&options.tables, &options.chunks}) {
       for (const auto& [tensor, table] : *tables) {
+        if (is_in_database(table))
+          throw UserError(fmt::format("{} becomes '{}'; the name of a table stands there alone, without table: or chunks:",
+                                      tensor, table));
         request.tables.push_back({tensor, table, tables == &options.chunks});
         wanted.push_back(tensor);
       }
@@ -76,10 +79,7 @@ DatabaseResult run_in_database(const Program& program, const std::string& databa
         throw UserError("the option 'steps' is for programs with state, which this one has not");
       return compiled;
     };
-    const auto bind = [](const EinGraph& graph, const ScalarBindings& scalars) {
-      return bind_scalars(graph.scalars, scalars);
-    };
-    DatabaseProgram there({given.source.name(), declared.inputs, declared.tensors, compile_for, bind}, request);
+    DatabaseProgram there({given.source.name(), declared.inputs, declared.tensors, compile_for}, request);
     const sql::DatabaseResults results = there.run();
     DatabaseResult result{.outputs = {}, .steps = results.steps};
     for (const auto& [name, tensor] : results.tensors) result.outputs.emplace(name, TensorAccess::outside(tensor));

@@ -13,6 +13,7 @@
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
 #include "engine/database_weights.h"
+#include "engine/scalars.h"
 #include "plan/plan.h"
 #include "sql/chunk_tables.h"
 
@@ -147,7 +148,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   open_states(request);
   if (compiled_.initial) first_ = first_values(compiled_.initial->graph, request.inputs);
   add_tensors(front, request);
-  scalars_ = front.bind(compiled_.graph, request.scalars);
+  scalars_ = bind_scalars(compiled_.graph.scalars, request.scalars);
   if (!formats_.is_element) {
     check_sizes(compiled_.graph);
     weights_ = weights_for(database_->server(), database_->dialect());

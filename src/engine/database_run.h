@@ -51,13 +51,12 @@ void check_request(const DatabaseRequest& request);
 /// A program, compiled for the data of a database that is open.
 class DatabaseProgram {
  public:
-  /// Compiles the program for inputs of these types; scalars are bound by `bind`.
   struct Front {
     std::string name;                     ///< for messages
     std::vector<DeclaredInput> declared;  ///< its inputs
     std::vector<std::string> tensors;     ///< the names of all of its tensors, states among them
+    /// Compiles it for inputs of these types.
     std::function<Compiled(const std::map<std::string, BoundInput>& inputs)> compile;
-    std::function<ScalarBindings(const EinGraph& graph, const ScalarBindings& given)> bind;
   };
 
   /// Opens the database and the tables. Throws UserError for an input that the program has not, or that is missing, for

@@ -98,7 +98,7 @@ std::string shown(const Cell& cell) {
   if (std::holds_alternative<Null>(cell)) return "NULL";
   if (const auto* const whole = std::get_if<std::int64_t>(&cell)) return fmt::format("{}", *whole);
   if (const auto* const real = std::get_if<double>(&cell)) return fmt::format("{:#}", *real);  // 1.0, no 1
-  if (const auto* const blob = std::get_if<Blob>(&cell)) return fmt::format("{} bytes", blob->bytes.size());
+  if (const auto* const blob = std::get_if<Blob>(&cell)) return "a blob of " + counted(blob->bytes.size(), "byte");
   return std::get<Other>(cell).shown;
 }
 

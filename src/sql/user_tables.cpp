@@ -102,6 +102,24 @@ std::optional<std::vector<Column>> columns_of_chunks(const std::vector<Column>& 
   return found;
 }
 
+/// The columns of a table of elements: a key for each label, then `value`; nothing where these are others. Where all
+/// have the labels' names, they may stand in any order; else `value` is the last.
+std::optional<std::vector<Column>> columns_of_elements(const std::vector<Column>& columns,
+                                                       const std::vector<std::string>& labels) {
+  const auto value = find_column(columns, value_name);
+  if (columns.size() != labels.size() + 1 || !value) return std::nullopt;
+  std::set<std::size_t> different{*value};
+  std::vector<Column> named;
+  for (const std::string& label : labels) {
+    const auto column = find_column(columns, label);
+    if (!column || !different.insert(*column).second) break;
+    named.push_back(columns[*column]);
+  }
+  named.push_back(columns[*value]);
+  if (named.size() == columns.size()) return named;
+  return *value == labels.size() ? std::optional(columns) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<TypedSource> typed_source(const std::string& given) {
@@ -134,17 +152,8 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
   if (different.size() != columns.size())
     throw UserError(fmt::format("{} has two columns of one name: {}; give them names with AS", table.title,
                                 fmt::join(all_printable(columns), ", ")));
-  if (columns.size() == labels.size() + 1 && folded(columns.back().name) == value_name) {
-    table.layout = Layout::elements;
-    std::vector<std::size_t> keys;
-    for (const std::string& label : labels) {
-      if (const auto column = find_column(columns, label); column && *column < labels.size()) keys.push_back(*column);
-    }
-    const bool by_name =
-        keys.size() == labels.size() && std::set<std::size_t>(keys.begin(), keys.end()).size() == keys.size();
-    for (std::size_t d = 0; by_name && d < keys.size(); ++d) table.columns[d] = columns[keys[d]];
-    return table;
-  }
+  if (const auto elements = columns_of_elements(columns, labels))
+    return {table.source, table.title, *elements, Layout::elements};
   if (const auto chunks = columns.empty() ? std::nullopt : columns_of_chunks(columns)) {
     const Column& chunk = chunks->back();
     if (chunk.type != ColumnType::any && chunk.type != ColumnType::bytes)

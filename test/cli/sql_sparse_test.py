@@ -103,7 +103,7 @@ class Sparse(ProgramTest):
                 ("SELECT * FROM X UNION ALL SELECT * FROM X WHERE d0 = 20", ("two rows", "d0=20, d1=10")),
                 ("SELECT d0, d1, nullif(value, 2.5) AS value FROM X", ("NULL", "d0=20, d1=10")),
                 ("SELECT d0, d1, CASE WHEN d0 = 20 THEN 'a' ELSE 0 END AS value FROM X", ("'a'", "d0=20, d1=10")),
-                ("SELECT d0, d1, CASE WHEN d0 = 20 THEN x'00' ELSE 0 END AS value FROM X", ("1 bytes", "d0=20, d1=10")),
+                ("SELECT d0, d1, CASE WHEN d0 = 20 THEN x'00' ELSE 0 END AS value FROM X", ("a blob of 1 byte", "d0=20, d1=10")),
                 ("SELECT d0 - 20 AS d0, d1, value FROM X", ("'d0'", "-")),
                 ("SELECT nullif(d0, 20) AS d0, d1, value FROM X", ("'d0'", "NULL", "d1=10")),
                 ("SELECT d0, d1 + 0.5 AS d1, value FROM X", ("'d1'", ".5")),

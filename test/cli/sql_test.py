@@ -1,5 +1,6 @@
 """einrel run --database and einrel sql, against NumPy and SQLite itself."""
 
+import itertools
 import json
 import os
 import resource
@@ -268,9 +269,12 @@ class Database(ProductInDatabase, ProgramTest):
             self.assertIn("column 'a' is NULL at row=1, column=0", result.err)
 
     def test_columns_with_the_names_of_labels_stand_in_any_order(self):
-        self.execute("CREATE VIEW turned AS SELECT j, i, value FROM X")
-        self.assertEqual(self.run_product("--out", "Z=table:Z", x="table:turned").code, 0)
-        np.testing.assert_allclose(self.table("Z", (25, 7)), self.x @ self.y, rtol=1e-12)
+        for number, order in enumerate(itertools.permutations(("i", "j", "value"))):
+            with self.subTest(order=order):
+                self.execute(f"CREATE VIEW turned{number} AS SELECT {', '.join(order)} FROM X")
+                result = self.run_product("--out", f"Z=table:Z{number}", x=f"table:turned{number}")
+                self.assertEqual(result.code, 0, result)
+                np.testing.assert_allclose(self.table(f"Z{number}", (25, 7)), self.x @ self.y, rtol=1e-12)
 
     def test_names_are_names_whatever_stands_in_them(self):
         for name in ('a"b', "it's; DROP TABLE X", "caf\u00e9 \u4e2d", "select", "x)--", "temp.X", "?1", "/* "):
@@ -325,7 +329,7 @@ class Database(ProductInDatabase, ProgramTest):
                 ("INSERT INTO X VALUES (2, 3, 1)", ("table 'X'", "two rows", "i=2, j=3")),
                 ("UPDATE X SET value = NULL WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "NULL", "i=4, j=5")),
                 ("UPDATE X SET value = '1.5x' WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "1.5x", "i=4, j=5")),
-                ("UPDATE X SET value = x'00' WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "1 bytes", "i=4, j=5")),
+                ("UPDATE X SET value = x'00' WHERE i = 4 AND j = 5", ("table 'X'", "'value'", "a blob of 1 byte", "i=4, j=5")),
                 ("DELETE FROM X WHERE i = 7 AND j = 8", ("table 'X'", "hole", "i=7, j=8", "sparse:table:NAME")),
                 ("DELETE FROM X WHERE i < 10", ("table 'X'", "hole", "i=9, j=0")),
                 ("UPDATE X SET i = -1 WHERE i = 7 AND j = 8", ("table 'X'", "'i'", "-1")),

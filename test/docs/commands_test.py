@@ -51,7 +51,7 @@ def documents():
     for pattern, blocks in (("**/*.md", document.code_blocks), ("examples/**/*", document.comment_blocks)):
         for path in ROOT.glob(pattern):
             name = path.relative_to(ROOT)
-            if path.is_file() and name.parts[0] != "build" and not name.parts[0].startswith("."):
+            if path.is_file() and name.parts[0] != "build" and "__pycache__" not in name.parts and not name.parts[0].startswith("."):
                 lines = path.read_text(encoding="utf-8").split("\n")
                 commands = list(document.commands_of(lines, blocks))
                 if commands:
