@@ -139,10 +139,13 @@ void run_in_database(const DatabaseArguments& arguments) {
   open_files(request, files);
   DatabaseProgram program(front_of(arguments, source, destinations.wanted), request);
   check_files(destinations, program.graph());
-  const sql::DatabaseResults results = program.run();
-  std::vector<std::pair<FileRef, Tensor>> written;
-  for (const auto& [name, file] : destinations.files) written.emplace_back(file, results.tensors.at(name));
-  write_tensors(written);
+  std::vector<AtomicFile> written;  // they appear when the database has what is its own
+  const sql::DatabaseResults results = program.run([&](const sql::DatabaseResults& computed) {
+    std::vector<std::pair<FileRef, Tensor>> tensors;
+    for (const auto& [name, file] : destinations.files) tensors.emplace_back(file, computed.tensors.at(name));
+    written = complete_files(tensors);
+  });
+  for (AtomicFile& file : written) file.commit();
   if (arguments.json) return print(formats_analysis_json(program.compiled(), *program.formats(), results) + "\n");
   say(destinations, program.graph(), results);
   if (arguments.analyze) print("\n" + formats_analysis_text(program.compiled(), *program.formats(), results));

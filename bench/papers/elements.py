@@ -1,5 +1,7 @@
-"""Of (g): `--formats element` in SQLite beside the usual Einstein summation in SQL (joins of coordinate tables, sums of
-groups), which Python's sqlite3 runs on the same tables."""
+"""Of (g): `--formats element` in SQLite beside Einstein summation in SQL, which Python's sqlite3 runs on the same tables.
+
+Its queries have the form that sql-einsum writes (github.com/ti2-group/sql-einsum): products of coordinate tables that
+WHERE joins, sums of groups, a CTE for each contraction; without the ORDER BY, by which it sorts results."""
 import sqlite3
 import time
 from dataclasses import dataclass
@@ -125,7 +127,7 @@ def difference(file, case):
 
 
 def markdown(measured):
-    lines = ["\n### Elements in SQLite, beside Einstein summation in plain SQL (Python's sqlite3)", head(*HEADS)]
+    lines = ["\n### Elements in SQLite, beside plain SQL as sql-einsum writes it (run by Python's sqlite3)", head(*HEADS)]
     for each in measured:
         seconds = [*measuring.middle_and_least(each.ours), *measuring.middle_and_least(each.plain)]
         lines.append(line(each.case.name, *(f"{value:.3g}" for value in seconds),

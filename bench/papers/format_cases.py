@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 ALL_TILE = "tile-100"
+TILES_OF_512 = "tiles of 512"
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,12 @@ MOTIVATION = """input A[i,j], B[j,k], C[k,l] : f64
 AB[i,k] = sum[j] A[i,j] * B[j,k]
 ABC[i,l] = sum[k] AB[i,k] * C[k,l]
 output ABC
+"""
+
+
+PRODUCT = """input A[i,j], B[j,k] : f64
+Z[i,k] = sum[j] A[i,j] * B[j,k]
+output Z
 """
 
 
@@ -188,5 +195,13 @@ def motivating_case():
                       {"naively": naive, "all tiles": f"{given},{ALL_TILE}"}, motivation, "ABC", given)
 
 
+def product_case():
+    """Of square matrices, by tiles of 512, which workers share."""
+    def dims(n):
+        return {"i": n, "j": n, "k": n}
+    return FormatCase("product", PRODUCT, at_levels(dims, ((20,), (1024,), (2048,), (4096,))), {TILES_OF_512: "tile-512"},
+                      lambda _numpy, arrays: arrays["A"] @ arrays["B"], "Z")
+
+
 def format_cases():
-    return [motivating_case(), *network_cases(), inverse_case(), *chain_cases()]
+    return [product_case(), motivating_case(), *network_cases(), inverse_case(), *chain_cases()]

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from . import _native
 from ._array import Array, computed, node_of
 from ._compute import by_name, explain_options, optional, run_options, scalars_of, text_of, whole_of
 from ._native import Node, ProgramError, RunReport, State, TensorInfo
@@ -232,6 +233,25 @@ def program(text: str, *, dims: Mapping[str, int] | None = None, name: str = "<s
 def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:
     """The program in a file."""
     return Program(Path(file).read_text(encoding="utf-8"), dims, str(file))
+
+
+def sql(*arrays: Array, dialect: str = "sqlite", formats: str | None = None) -> str:
+    """What computes these arrays as a script of SQL for "sqlite", "postgres" or "duckdb" (docs/sql.md).
+
+    Arrays that have their elements are the tables x1, x2, ... in it, in the order in which they are met. `dialect` and
+    `formats` are those of `Program.sql`.
+
+    >>> print(sql(Array(node_of(np.ones(2))) + 1, dialect="duckdb", formats="element").splitlines()[2])
+    -- t1[d0] = x1[d0] + 1; element
+    """
+    for array in arrays:
+        if not isinstance(array, Array):
+            raise TypeError(f"the SQL of an einrel.Array, not of {type(array).__name__}; a program has its own: p.sql()")
+        if array._node.is_leaf:
+            raise ValueError("the array has been computed, and forgot how it was made: take its SQL before")
+    if not arrays:
+        raise TypeError("the SQL of no array; give one or more")
+    return _native.sql([array._node for array in arrays], text_of("dialect", dialect), _formats(formats))
 
 
 def _node(convert: Callable[[Any], Node], name: str, value: Any) -> Node:

@@ -304,6 +304,37 @@ def test_an_interrupted_run_ends_in_the_middle_of_a_statement(shop: Shop) -> Non
     assert file.read_bytes() == before
 
 
+def test_lazy_arrays_are_scripts() -> None:
+    """With a table for each array that has elements; what it makes is what they are."""
+    x, y = np.random.default_rng(3).standard_normal((4, 3)), np.random.default_rng(4).standard_normal((3, 5))
+    product = er.matmul(er.asarray(x), er.asarray(y))
+    script = er.sql(er.tanh(product) + 1, product.sum(), formats="element")
+    with sqlite3.connect(":memory:") as connection:
+        for number, array in enumerate((x, y), 1):
+            labels = re.search(rf'CREATE TABLE "?x{number}"? \((.*)value', script)
+            connection.execute(f"CREATE TABLE x{number} (d0 INTEGER, d1 INTEGER, value REAL)")
+            rows = [(*map(int, at), float(array[tuple(at)])) for at in np.ndindex(*array.shape)]
+            connection.executemany(f"INSERT INTO x{number} VALUES (?, ?, ?)", rows)
+        connection.executescript(script)
+    assert script == "?"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: er.sql(), TypeError, "no array"),
+        (lambda: er.sql(np.ones(2)), TypeError, "ndarray"),
+        (lambda: er.sql(er.asarray([1.0])), ValueError, "has been computed"),
+        (lambda: er.sql(er.exp(np.ones(2)), dialect="mysql"), er.ProgramError, "mysql"),
+        (lambda: er.sql(er.exp(np.ones(2)), formats="rows"), er.ProgramError, "no format 'rows'"),
+        (lambda: er.sql(er.exp(np.ones(2)), dialect="duckdb"), er.ProgramError, "--formats element"),
+    ],
+)
+def test_what_has_no_script_says_why(call: Callable[[], str], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=re.escape(said)):
+        call()
+
+
 def test_two_threads_run_at_a_time(shop: Shop) -> None:
     file, x = shop
     results: dict[int, Any] = {}

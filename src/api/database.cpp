@@ -59,8 +59,8 @@ DatabaseResult run_in_database(const Program& program, const std::string& databa
     for (const auto* const tables : {&options.tables, &options.chunks}) {
       for (const auto& [tensor, table] : *tables) {
         if (is_in_database(table))
-          throw UserError(fmt::format("{} becomes '{}'; the name of a table stands there alone, without table: or chunks:",
-                                      tensor, table));
+          throw UserError(fmt::format(
+              "{} becomes '{}'; the name of a table stands there alone, without table: or chunks:", tensor, table));
         request.tables.push_back({tensor, table, tables == &options.chunks});
         wanted.push_back(tensor);
       }

@@ -239,7 +239,7 @@ void DatabaseProgram::add_tensors(const Front& front, const DatabaseRequest& req
   check_names(front.name, request, known);
 }
 
-sql::DatabaseResults DatabaseProgram::run() {
+sql::DatabaseResults DatabaseProgram::run(const std::function<void(const sql::DatabaseResults&)>& before_commit) {
   sql::DatabaseRun run{.graph = compiled_.graph,
                        .scalars = scalars_,
                        .inputs = inputs_,
@@ -247,7 +247,8 @@ sql::DatabaseResults DatabaseProgram::run() {
                        .chunked = {},
                        .steps = steps_,
                        .stop = stop_,
-                       .is_element = formats_.is_element};
+                       .is_element = formats_.is_element,
+                       .before_commit = before_commit};
   if (chosen_) run.chunked = chunked_graph(compiled_.graph, *chosen_);
   if (first_) {
     const ChosenFormats chosen = choose_formats(*first_, formats_within(formats_, *first_), weights_);

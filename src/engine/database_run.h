@@ -68,8 +68,9 @@ class DatabaseProgram {
   /// How it runs; none of a program that runs element by element.
   const std::optional<ChosenFormats>& formats() const { return chosen_; }
 
-  /// In one transaction: when it fails, the database is as before. Throws as sql::run does.
-  sql::DatabaseResults run();
+  /// In one transaction: when it fails, the database is as before, also where `before_commit` throws, which takes the
+  /// results. Throws as sql::run does.
+  sql::DatabaseResults run(const std::function<void(const sql::DatabaseResults&)>& before_commit = {});
 
  private:
   void open_tables(const Front& front, const DatabaseRequest& request);

@@ -413,6 +413,7 @@ DatabaseResults run(Database& database, const DatabaseRun& run) {
   Transaction transaction(database);
   if (!run.is_element) database.use_functions();
   DatabaseResults results = run.is_element ? run_elements(database, run) : StepByStep(database, run).run();
+  if (run.before_commit) run.before_commit(results);
   if (run.is_kept) transaction.commit();
   return results;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -22,6 +23,13 @@ struct FirstValues {
   ChunkedGraph chunked;
 };
 
+/// What a run leaves.
+struct DatabaseResults {
+  std::map<std::string, Tensor> tensors;  ///< the outputs that become no tables
+  std::int64_t steps = 1;                 ///< that were done
+  std::map<Work, double> seconds = {};    ///< that the database took for each part, all steps together; of chunks only
+};
+
 /// A program that runs in a database.
 struct DatabaseRun {
   const EinGraph& graph;
@@ -36,13 +44,8 @@ struct DatabaseRun {
   std::stop_token stop = {};
   bool is_element = false;  ///< in plain SQL, without `chunked`; of a program without state
   bool is_kept = true;      ///< else the database is as before when the run has ended
-};
-
-/// What a run leaves.
-struct DatabaseResults {
-  std::map<std::string, Tensor> tensors;  ///< the outputs that become no tables
-  std::int64_t steps = 1;                 ///< that were done
-  std::map<Work, double> seconds = {};    ///< that the database took for each part, all steps together; of chunks only
+  /// Takes the results while all can be undone: where it throws, the database is as before.
+  std::function<void(const DatabaseResults&)> before_commit = {};
 };
 
 /// Where outputs go, quoted. Throws UserError for a table that is there already.

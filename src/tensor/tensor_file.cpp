@@ -265,7 +265,7 @@ void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs) {
   for (const auto& [path, members] : archives) check_keeps_members(path, format_to_write({path, ""}), members);
 }
 
-void write_tensors(const std::vector<std::pair<FileRef, Tensor>>& outputs) {
+std::vector<AtomicFile> complete_files(const std::vector<std::pair<FileRef, Tensor>>& outputs) {
   std::vector<std::pair<FileRef, DType>> dtypes;
   for (const auto& [file, tensor] : outputs) dtypes.emplace_back(file, tensor.dtype());
   check_writable(dtypes);
@@ -278,7 +278,11 @@ void write_tensors(const std::vector<std::pair<FileRef, Tensor>>& outputs) {
     file.close();
     complete.push_back(std::move(file));
   }
-  for (AtomicFile& file : complete) file.commit();
+  return complete;
+}
+
+void write_tensors(const std::vector<std::pair<FileRef, Tensor>>& outputs) {
+  for (AtomicFile& file : complete_files(outputs)) file.commit();
 }
 
 }  // namespace einrel

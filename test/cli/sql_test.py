@@ -477,6 +477,29 @@ class Database(ProductInDatabase, ProgramTest):
         self.assertEqual(self.execute("SELECT name FROM sqlite_schema WHERE name = 'Z'"), [])
         self.assertEqual(self.content(), before)
 
+    def test_a_file_that_cannot_be_written_leaves_the_database_as_it_was(self):
+        """Not a table of the one output beside a part of the other."""
+        room = len(self.content()) + 100_000
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))  # noqa: E731
+        both = self.text_file("both.ein", "dims k=300 l=200\ninput X[a,b] : f64\nS[] = sum[a,b] X[a,b]\nZ[k,l] = f64(k + l)\noutput S, Z\n")
+        before = self.content()
+        for formats in ((), ("--formats", "element")):
+            result = einrel("run", both, "--database", "sqlite:" + self.file, "--in", "X=table:X", *formats, "--out", "S=table:S",
+                            "--out", "Z=" + self.path("z.npy"), preexec_fn=limit)
+            self.assertEqual(result.code, 2, result)
+            self.assertIn("z.npy", result.err)
+            self.assertEqual(self.content(), before)
+            self.assertEqual([name for name in os.listdir(self.folder) if "z.npy" in name], [])
+        with sqlite3.connect(self.file) as reader:  # the other way round: the transaction cannot end
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM X").fetchone()
+            result = einrel("run", both, "--database", "sqlite:" + self.file, "--in", "X=table:X", "--out", "S=table:S",
+                            "--out", "Z=" + self.path("z.npy"))
+            reader.rollback()
+        self.assertEqual(result.code, 2, result)
+        self.assertEqual(self.content(), before)
+        self.assertEqual([name for name in os.listdir(self.folder) if "z.npy" in name], [])
+
     def test_programs_run_element_by_element_without_functions(self):
         self.assertEqual(self.run_product("--formats", "element", "--out", "Z=table:Z").code, 0)
         np.testing.assert_allclose(self.table("Z", (25, 7)), self.x @ self.y, rtol=1e-12)
