@@ -7,9 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "commands.h"
-#include "engine/choose_formats.h"
 #include "engine/compile.h"
-#include "engine/database_weights.h"
 #include "engine/report/formats_report.h"
 #include "engine/scalars.h"
 #include "engine/sql_script.h"
@@ -31,8 +29,7 @@ struct SqlArguments {
 
 /// The formats and what they cost.
 std::string explained(const SqlArguments& arguments, const Compiled& compiled, const Formats& formats) {
-  const FormatWeights weights = weights_for_scripts(sql::dialect_named(arguments.dialect));
-  const ChosenFormats chosen = choose_formats(compiled.graph, formats, weights);
+  const ChosenFormats chosen = formats_of_script(compiled.graph, formats, sql::dialect_named(arguments.dialect));
   return arguments.json ? formats_json(compiled, chosen) + "\n" : formats_text(compiled, chosen);
 }
 
@@ -41,8 +38,6 @@ void print_script(const SqlArguments& arguments) {
   const sql::Dialect dialect = sql::dialect_named(arguments.dialect);
   const Formats formats = arguments.formats ? parse_formats(*arguments.formats) : Formats{};
   if (arguments.json && !arguments.explain) throw UserError("--json is for --explain; a script is SQL");
-  if (arguments.explain && formats.is_element)
-    throw UserError("--explain is of chunks; with --formats element there are none");
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = parse_and_check(source, {parse_dims(arguments.dims), {}});
   const std::vector<DeclaredInput> inputs = checked.inputs;

@@ -68,8 +68,7 @@ def measure(bench, rounds):
     for case in cases():
         file = bench.folder / "elements.db"
         bench.program.write_text(case.program, encoding="utf-8")
-        with sqlite3.connect(file) as database:
-            fill(database, case.shapes[bench.level], case.density)
+        fill(file, case.shapes[bench.level], case.density)
         contenders = {"ours": lambda: by_einrel(bench, file, case), "plain": lambda: by_sql(file, case)}
         samples = measuring.interleaved(contenders, rounds)
         wrong = difference(file, case)
@@ -79,8 +78,9 @@ def measure(bench, rounds):
         yield Elements(case, samples["ours"], samples["plain"])
 
 
-def fill(database, tables, density):
+def fill(file, tables, density):
     import numpy
+    database = sqlite3.connect(file)
     generator = numpy.random.default_rng(1)
     for name, (labels, shape) in tables.items():
         values = generator.random(shape)
@@ -89,6 +89,8 @@ def fill(database, tables, density):
         database.execute(f"CREATE TABLE {name} ({', '.join(labels)}, value)")
         rows = ((*map(int, at), float(values[tuple(at)])) for at in numpy.argwhere(is_there))
         database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * (len(shape) + 1))})", rows)
+    database.commit()
+    database.close()
 
 
 def by_einrel(bench, file, case):

@@ -327,10 +327,9 @@ void bind_errors(nb::module_& module) {
   nb::exception<api::Bug>(module, "Bug", PyExc_RuntimeError);
 }
 
-void bind_programs(nb::module_& module) {
-  bind_options(module);
-  bind_train_options(module);
-  bind_reports(module);
+namespace {
+
+void bind_text_program(nb::module_& module) {
   nb::class_<TextProgram>(module, "Program", nb::is_final())
       .def(nb::init<std::string, api::Dims, std::string>(), nb::arg("text"), nb::arg("dims"), nb::arg("name"))
       .def_prop_ro("text", [](TextProgram& program) { return program.get().text(); })
@@ -377,6 +376,15 @@ void bind_programs(nb::module_& module) {
         auto [result, outputs] = program.run(inputs, options);
         return nb::make_tuple(std::move(outputs), std::move(result.report), std::move(result.state));
       });
+}
+
+}  // namespace
+
+void bind_programs(nb::module_& module) {
+  bind_options(module);
+  bind_train_options(module);
+  bind_reports(module);
+  bind_text_program(module);
   nb::class_<Traced>(module, "Traced", nb::is_final())
       .def(nb::init<const std::vector<NodePtr>&, const std::vector<NodePtr>&>(), nb::arg("results"),
            nb::arg("arguments"))

@@ -7,7 +7,6 @@
 #include "api/tensor_data.h"
 #include "engine/calibrate_database.h"
 #include "engine/database_run.h"
-#include "engine/database_weights.h"
 #include "engine/report/formats_report.h"
 #include "engine/scalars.h"
 #include "engine/sql_script.h"
@@ -30,11 +29,10 @@ DatabaseSource source_of(const std::string& name, const DatabaseInput& input) {
 
 DatabaseAnalysis explain_sql(const Program& program, const SqlOptions& options) {
   return at_border([&] {
-    const FormatWeights weights = weights_for_scripts(sql::dialect_named(options.dialect));
+    const sql::Dialect dialect = sql::dialect_named(options.dialect);
     const Formats formats = options.formats ? parse_formats(*options.formats) : Formats{};
-    if (formats.is_element) throw UserError("what is explained is chunks; with the formats 'element' there are none");
     const Compiled compiled = compiled_for(ProgramAccess::given(program), {});
-    const ChosenFormats chosen = choose_formats(compiled.graph, formats, weights);
+    const ChosenFormats chosen = formats_of_script(compiled.graph, formats, dialect);
     return DatabaseAnalysis{formats_text(compiled, chosen), formats_json(compiled, chosen)};
   });
 }

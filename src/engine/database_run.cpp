@@ -151,6 +151,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
   scalars_ = bind_scalars(compiled_.graph.scalars, request.scalars);
   if (!formats_.is_element) {
     check_sizes(compiled_.graph);
+    if (first_) check_sizes(*first_);
     weights_ = weights_for(database_->server(), database_->dialect());
     weights_.workers = static_cast<double>(database_->workers());
     std::set<std::string> kept;

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/choose_formats.h"
 #include "engine/database_weights.h"
 #include "sql/plain.h"
 #include "sql/program_script.h"
@@ -32,19 +31,27 @@ sql::Script script_of(const Compiled& compiled, const std::map<std::string, std:
                       const ScalarBindings& scalars, const Formats& formats, sql::Dialect dialect) {
   if (formats.is_element) return sql::plain_script(compiled.graph, labels, scalars, dialect);
   sql::Tables tables{tables_of(labels, dialect), {}, dialect};
-  for (const VertexId id : said_outputs(compiled.graph))
-    tables.outputs.push_back({compiled.graph[id].name, sql::user_table(dialect, compiled.graph[id].name)});
+  for (const VertexId id : said_outputs(compiled.graph)) {
+    const Vertex& output = compiled.graph[id];
+    if (!is_input(output)) tables.outputs.push_back({output.name, sql::user_table(dialect, output.name)});
+  }
   std::vector<std::string> taken;  // databases find temporary tables before others of the same name
   for (const auto& [name, columns] : labels) taken.push_back(name);
   for (const sql::OutputTable& output : tables.outputs) taken.push_back(output.tensor);
+  sql::check_table_names(taken, dialect);
   sql::TableNames names(taken, sql::most_name_bytes(dialect));
   sql::KernelTable kernels;
-  const sql::ChunkedGraph chunked =
-      chunked_graph(compiled.graph, choose_formats(compiled.graph, formats, weights_for_scripts(dialect)));
+  const sql::ChunkedGraph chunked = chunked_graph(compiled.graph, formats_of_script(compiled.graph, formats, dialect));
   return sql::program_script(compiled.graph, chunked, scalars, tables, names, kernels).statements;
 }
 
 }  // namespace
+
+ChosenFormats formats_of_script(const EinGraph& graph, const Formats& formats, sql::Dialect dialect) {
+  if (formats.is_element)
+    throw UserError("what is explained are formats of chunks; with the formats 'element' there are none");
+  return choose_formats(graph, formats, weights_for_scripts(dialect));
+}
 
 std::string sql_script(const Compiled& compiled, const std::vector<DeclaredInput>& inputs,
                        const ScalarBindings& scalars, const Formats& formats, sql::Dialect dialect) {

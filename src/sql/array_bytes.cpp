@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "tra/formats.h"
 
 namespace einrel::sql {
 namespace {

@@ -30,10 +30,8 @@ constexpr std::size_t array_head_bytes(std::size_t rank) { return 8 + rank * siz
 /// The head of an array of `size` bytes, of which `begin` are the first: at least its head. Throws as array_in does.
 ArrayHead head_in(std::span<const std::byte> begin, std::uint64_t size);
 
-/// A value of SQLite has at most 10^9 bytes, one of PostgreSQL a little more; some of them are the head of the array.
-constexpr std::int64_t most_chunk_bytes = 999'990'000;
-
-/// Throws UserError for an array that no database holds in one value.
+/// Throws UserError for an array that no database holds in one value: one of more than most_chunk_bytes
+/// (tra/formats.h).
 void check_chunk_bytes(DType dtype, const Shape& shape);
 
 }  // namespace einrel::sql

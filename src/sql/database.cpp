@@ -25,6 +25,8 @@ bool is_postgres(const std::string& url) {
 }  // namespace
 
 void check_database_url(const std::string& url) {
+  if (url.find('\0') != std::string::npos)
+    throw UserError(fmt::format("the database '{}' has a NUL byte in its name, which none has", printable(url)));
   const bool is_sqlite = url.starts_with(sqlite_prefix) && url.size() > sqlite_prefix.size();
   if (is_sqlite || is_postgres(url)) return;
   throw UserError(fmt::format("--database: write sqlite:FILE or postgresql://HOST/DATABASE, not '{}'", printable(url)));
@@ -36,14 +38,28 @@ std::unique_ptr<Database> open_database(const std::string& url) {
   return std::make_unique<SqliteDatabase>(url.substr(sqlite_prefix.size()));
 }
 
-Transaction::Transaction(Database& database) : database_(database) { database_.begin(); }
+namespace {
 
-Transaction::~Transaction() {
-  if (!is_open_) return;
+void undo(Database& database) {
   try {
-    database_.execute("ROLLBACK");
+    database.execute("ROLLBACK");
   } catch (const std::exception&) {  // it is rolled back by itself after some errors, and when the connection closes
   }
+}
+
+}  // namespace
+
+Transaction::Transaction(Database& database) : database_(database) {
+  try {
+    database_.begin();
+  } catch (const std::exception&) {  // perhaps after it began
+    undo(database_);
+    throw;
+  }
+}
+
+Transaction::~Transaction() {
+  if (is_open_) undo(database_);
 }
 
 void Transaction::commit() {

@@ -53,6 +53,8 @@ class Database {
 
   /// Every name that a query may mean; tables that are made for a run have others.
   virtual std::vector<std::string> names() = 0;
+  /// Those of tables and views.
+  virtual std::vector<std::string> tables() = 0;
   /// The table or view that a user calls so, quoted; nothing where there is none.
   virtual std::optional<std::string> find_table(const std::string& name) = 0;
   /// Where a user's new table goes, quoted. Throws UserError for a name that no table can have.

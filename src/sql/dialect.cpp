@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <string_view>
 
 #include "base/error.h"
@@ -60,6 +61,18 @@ std::string user_table(Dialect dialect, const std::string& name) {
 }
 
 std::string same_name(Dialect dialect, const std::string& name) { return is_postgres(dialect) ? name : folded(name); }
+
+void check_table_names(const std::vector<std::string>& names, Dialect dialect) {
+  std::map<std::string, std::string> known;
+  for (const std::string& name : names) {
+    if (dialect == Dialect::sqlite && folded(name).starts_with("sqlite_"))
+      throw UserError(fmt::format("SQLite has no tables called {}: it keeps such names for itself", printable(name)));
+    const auto [other, is_new] = known.emplace(same_name(dialect, name), name);
+    if (!is_new)
+      throw UserError(fmt::format("a script cannot have both tables {} and {}: to databases they have the same name",
+                                  other->second, name));
+  }
+}
 
 std::size_t most_name_bytes(Dialect dialect) {
   return is_postgres(dialect) ? 63 : std::numeric_limits<std::size_t>::max();

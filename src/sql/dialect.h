@@ -46,6 +46,8 @@ std::string in_parts(const std::string& query, std::size_t key_arity, std::int64
 
 /// Two names that a database takes for the same are equal here.
 std::string same_name(Dialect dialect, const std::string& name);
+/// Throws UserError where two tables of a script would have the same name, or one a name that the database keeps.
+void check_table_names(const std::vector<std::string>& names, Dialect dialect);
 /// The most bytes of a name.
 std::size_t most_name_bytes(Dialect dialect);
 /// Whether a new table may have a column of that name.

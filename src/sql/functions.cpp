@@ -68,11 +68,11 @@ Tensor array_for(DType dtype, Shape shape) {
 }
 
 /// Reads the first values of einrel_gather and einrel_whole; leaves how many in `used`.
-Gathered gathered_of(Values values, std::size_t& used) {
-  want(3, values, "einrel_gather");
+Gathered gathered_of(Values values, std::size_t& used, const char* function) {
+  want(3, values, function);
   Gathered gathered{dtype_of(values[0]), text_of(values[1], "the table's name"), {}, {}};
   const std::size_t rank = index_of(values[2], most_dimensions + 1, "the rank");
-  want(3 + 2 * rank, values, "einrel_gather");
+  want(3 + 2 * rank, values, function);
   for (std::size_t d = 0; d < rank; ++d) {
     gathered.bound.emplace_back(integer_of(values[3 + 2 * d], "an extent"));
     gathered.cuts.push_back({integer_of(values[4 + 2 * d], "a number of parts"), 1});
@@ -214,7 +214,7 @@ std::int64_t extent_function(Values values) {
 
 void Gather::add(Values values, FunctionState&) {
   if (!gatherer_) {
-    Gathered gathered = gathered_of(values, used_);
+    Gathered gathered = gathered_of(values, used_, "einrel_gather");
     rank_ = gathered.bound.size();
     gathered.absent = absent_of(values, used_ + 2 * (rank_ + 1));
     gatherer_.emplace(std::move(gathered));
@@ -229,7 +229,7 @@ void Gather::add(Values values, FunctionState&) {
 
 void Whole::add(Values values, FunctionState&) {
   std::size_t used = 0;
-  Gathered gathered = gathered_of(values, used);
+  Gathered gathered = gathered_of(values, used, "einrel_whole");
   const std::size_t rank = gathered.bound.size();
   want(used + 1 + 2 * rank, values, "einrel_whole");
   if (!census_) {

@@ -18,6 +18,8 @@ class KernelTable {
  public:
   /// The text for a kernel that takes arrays of these ranks.
   std::string add(const Kernel& kernel, const std::vector<std::size_t>& ranks);
+  /// Those that were added.
+  void forget() { kernels_.clear(); }
   /// It stands until the next call. Throws UserError for a text that is no kernel, or none for arrays of these types
   /// and ranks.
   const Kernel& find(const std::string& text, const std::vector<Tensor>& arguments);

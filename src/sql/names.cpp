@@ -44,10 +44,10 @@ TableNames::TableNames(const std::vector<std::string>& taken, std::size_t most_b
 
 std::string TableNames::fresh(const std::string& name) {
   constexpr std::size_t room_for_number = 10;
-  std::string begin = name;
-  if (name.size() > most_bytes_) {
+  std::string begin = folded(name).starts_with("sqlite_") ? "t_" + name : name;
+  if (begin.size() > most_bytes_) {
     std::size_t kept = most_bytes_ - room_for_number;
-    while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xC0U) == 0x80U) --kept;  // whole characters
+    while (kept > 0 && (static_cast<unsigned char>(begin[kept]) & 0xC0U) == 0x80U) --kept;  // whole characters
     begin.resize(kept);
   }
   std::string found = begin;

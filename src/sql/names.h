@@ -1,6 +1,5 @@
 #pragma once
 
-#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,9 +20,9 @@ std::string folded(std::string_view name);
 class TableNames {
  public:
   /// `most_bytes`: of a name (most_name_bytes).
-  explicit TableNames(const std::vector<std::string>& taken = {},
-                      std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
-  /// The name itself if no other table has it and it is short enough, else its beginning with a number. Not quoted.
+  TableNames(const std::vector<std::string>& taken, std::size_t most_bytes);
+  /// The name itself if no other table has it and it is short enough, else its beginning with a number. One that SQLite
+  /// keeps for itself gets a letter in front. Not quoted.
   std::string fresh(const std::string& name);
   /// What fresh has given, in that order.
   const std::vector<std::string>& given() const { return given_; }

@@ -402,17 +402,6 @@ Query query_of(const Vertex& vertex, const std::vector<const Stored*>& operands,
   throw NotInSql{"SQL has no linear algebra"};
 }
 
-/// To most databases names that differ in the case of letters only are the same.
-void check_names(const std::vector<std::string>& names, Dialect dialect) {
-  std::map<std::string, std::string> known;
-  for (const std::string& name : names) {
-    const auto [other, is_new] = known.emplace(same_name(dialect, name), name);
-    if (!is_new)
-      throw UserError(fmt::format("plain SQL cannot have both tables {} and {}: to databases they have the same name",
-                                  other->second, name));
-  }
-}
-
 }  // namespace
 
 Script plain_script(const EinGraph& graph, const std::map<std::string, std::vector<std::string>>& labels,
@@ -428,7 +417,7 @@ Script plain_script(const EinGraph& graph, const std::map<std::string, std::vect
     if (!is_input(graph[id]) && tables.outputs.emplace(graph[id].name, quoted(graph[id].name)).second)
       taken.push_back(graph[id].name);
   }
-  check_names(taken, dialect);
+  check_table_names(taken, dialect);
   TableNames names(taken, most_name_bytes(dialect));
   return plain_script(graph, tables, scalars, names, dialect);
 }

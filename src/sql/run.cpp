@@ -12,8 +12,10 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
+#include "sql/array_bytes.h"
 #include "sql/chunk_tables.h"
 #include "sql/plain_run.h"
+#include "tra/formats.h"
 
 namespace einrel::sql {
 namespace {
@@ -23,15 +25,6 @@ struct KeptTable {
   std::string name;  ///< not quoted; of a temporary table
   std::vector<std::int64_t> parts;
 };
-
-/// Into how many parts the chunks of a table cut each dimension.
-std::vector<std::int64_t> parts_in(const RelationType& type) {
-  std::vector<std::int64_t> parts(type.key_arity, 1);
-  for (const Chunk& chunk : type.chunks) {
-    for (std::size_t d = 0; d < parts.size(); ++d) parts[d] = std::max(parts[d], chunk.key[d] + 1);
-  }
-  return parts;
-}
 
 /// A program in a database, step by step, in a transaction that is open.
 class StepByStep {
@@ -153,6 +146,7 @@ class StepByStep {
       if (const auto* const table = std::get_if<UserTable>(&input)) {
         bring_table(*table, vertex, cut, kept.name);
       } else {
+        check_chunk_bytes(vertex.dtype, chunk_bound(cut, vertex.bound));
         const Relation chunks = cut_tensor(std::get<Tensor>(input), cut_of_all(cut));
         database_.store_chunks(temporary(kept.name), chunks, cut.size());
       }
@@ -236,6 +230,7 @@ class StepByStep {
       if (scalar.is_iteration) scalars[scalar.name] += static_cast<double>(steps_done);  // counts on
     }
     TableNames made = names();
+    database_.kernels().forget();  // those of the step before: steps that count have others each time
     ChunkScript script = vertex_script(graph, chunked, scalars, stored, made, database_.kernels(), dialect_, sharing_);
     script.statements = with_spare(std::move(script.statements));
     execute(script.statements);
@@ -252,7 +247,7 @@ class StepByStep {
       const auto own = std::find_if(step_tables_.begin(), step_tables_.end(), [&](const std::string& table) {
         return temporary(table) == made.tables.at(output);
       });
-      KeptTable kept{"", parts_in(made.types.at(output))};
+      KeptTable kept{"", frontier(made.types.at(output))};
       if (own != step_tables_.end()) {
         kept.name = *own;
         step_tables_.erase(own);
@@ -350,7 +345,7 @@ UserTable open_query(Database& database, const std::string& query, const std::ve
 UserTable open_named_table(Database& database, const std::string& name, const std::vector<std::string>& labels) {
   const std::optional<std::string> source = database.find_table(name);
   if (!source) {
-    const std::string near = did_you_mean(name, database.names());
+    const std::string near = did_you_mean(name, database.tables());
     throw UserError(
         fmt::format("{} has no table '{}'{}", database.title(), printable(name), near.empty() ? "" : "; " + near));
   }

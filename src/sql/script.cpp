@@ -13,9 +13,9 @@ std::string to_text(const Script& script) {
   return text + "\nCOMMIT;\n";
 }
 
-std::string key_columns(std::size_t arity, const std::string& before) {
+std::string key_columns(std::size_t arity) {
   std::string columns;
-  for (std::size_t i = 0; i < arity; ++i) columns += fmt::format("{}k{}, ", before, i);
+  for (std::size_t i = 0; i < arity; ++i) columns += fmt::format("k{}, ", i);
   return columns;
 }
 

@@ -39,7 +39,7 @@ using Script = std::vector<Statement>;
 /// The script as people read it and a shell runs it: in one transaction, each statement below its comment.
 std::string to_text(const Script& script);
 
-/// "k0, k1, " for keys of two positions, each with `before` in front.
-std::string key_columns(std::size_t arity, const std::string& before = "");
+/// "k0, k1, " for keys of two positions.
+std::string key_columns(std::size_t arity);
 
 }  // namespace einrel::sql

@@ -91,6 +91,9 @@ std::string zero_chunks(DType dtype, const Shape& bound, const std::vector<Dimen
       key_list(bound.size(), ""));
 }
 
+/// What rows with their numbers are called. A table of that name in the user's query is hidden by it: nobody has one.
+constexpr const char* numbered = "\"rows with their numbers\"";
+
 /// The columns of a table of chunks: k0, k1, ..., then `chunk`; nothing where these are others.
 std::optional<std::vector<Column>> columns_of_chunks(const std::vector<Column>& columns) {
   std::vector<Column> found;
@@ -102,10 +105,23 @@ std::optional<std::vector<Column>> columns_of_chunks(const std::vector<Column>& 
   return found;
 }
 
+/// Throws UserError where column d has the name of another label: by position it would be something else.
+void check_place(const std::vector<Column>& columns, const std::vector<std::string>& labels, std::size_t d,
+                 const std::string& title) {
+  for (std::size_t other = 0; other < labels.size(); ++other) {
+    if (other != d && labels[other] == columns[d].name && labels[d] != labels[other])
+      throw UserError(
+          fmt::format("{} has the column '{}' where the key of the label {} is expected; give its columns the labels' "
+                      "names with a query, or none of them",
+                      title, printable(columns[d].name), labels[d]));
+  }
+}
+
 /// The columns of a table of elements: a key for each label, then `value`; nothing where these are others. Where all
 /// have the labels' names, they may stand in any order; else `value` is the last.
 std::optional<std::vector<Column>> columns_of_elements(const std::vector<Column>& columns,
-                                                       const std::vector<std::string>& labels) {
+                                                       const std::vector<std::string>& labels,
+                                                       const std::string& title) {
   const auto value = find_column(columns, value_name);
   if (columns.size() != labels.size() + 1 || !value) return std::nullopt;
   std::set<std::size_t> different{*value};
@@ -117,7 +133,9 @@ std::optional<std::vector<Column>> columns_of_elements(const std::vector<Column>
   }
   named.push_back(columns[*value]);
   if (named.size() == columns.size()) return named;
-  return *value == labels.size() ? std::optional(columns) : std::nullopt;
+  if (*value != labels.size()) return std::nullopt;
+  for (std::size_t d = 0; d < labels.size(); ++d) check_place(columns, labels, d, title);
+  return columns;
 }
 
 }  // namespace
@@ -152,7 +170,7 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
   if (different.size() != columns.size())
     throw UserError(fmt::format("{} has two columns of one name: {}; give them names with AS", table.title,
                                 fmt::join(all_printable(columns), ", ")));
-  if (const auto elements = columns_of_elements(columns, labels))
+  if (const auto elements = columns_of_elements(columns, labels, table.title))
     return {table.source, table.title, *elements, Layout::elements};
   if (const auto chunks = columns.empty() ? std::nullopt : columns_of_chunks(columns)) {
     const Column& chunk = chunks->back();
@@ -215,10 +233,11 @@ std::string elements_query(const UserTable& table, std::size_t rank) {
     names.push_back(fmt::format("c{}", c));
     columns.push_back(one_type(table.columns[c], has_real));
     const std::string name = literal(table.columns[c].name);
-    parts.push_back(is_vector ? fmt::format("SELECT i AS i0, c0 AS v, {} AS c FROM numbered", name)
-                              : fmt::format("SELECT i AS i0, {0} AS i1, c{0} AS v, {1} AS c FROM numbered", c, name));
+    parts.push_back(is_vector
+                        ? fmt::format("SELECT i AS i0, c0 AS v, {} AS c FROM {}", name, numbered)
+                        : fmt::format("SELECT i AS i0, {0} AS i1, c{0} AS v, {1} AS c FROM {2}", c, name, numbered));
   }
-  return fmt::format("WITH numbered(i, {}) AS MATERIALIZED (SELECT row_number() OVER () - 1, {} FROM {})\n  {}",
+  return fmt::format("WITH {}(i, {}) AS MATERIALIZED (SELECT row_number() OVER () - 1, {} FROM {})\n  {}", numbered,
                      fmt::join(names, ", "), fmt::join(columns, ", "), table.source,
                      fmt::join(parts, "\n  UNION ALL "));
 }

@@ -276,6 +276,31 @@ class Database(ProductInDatabase, ProgramTest):
                 self.assertEqual(result.code, 0, result)
                 np.testing.assert_allclose(self.table(f"Z{number}", (25, 7)), self.x @ self.y, rtol=1e-12)
 
+    def test_a_column_with_the_name_of_another_label_is_no_key_by_its_place(self):
+        self.execute("CREATE VIEW turned AS SELECT j, i AS n, value FROM X")
+        for formats in ((), ("--formats", "element")):
+            result = self.run_product(*formats, x="table:turned")
+            self.assertEqual(result.code, 1, result)
+            for word in ("table 'turned'", "column 'j'", "label i"):
+                self.assertIn(word, result.err)
+
+    def test_scripts_take_any_names_or_say_why_not(self):
+        """Of tensors: those that differ in the case of letters only, that SQLite keeps, and inputs that are put out."""
+        program = self.text_file("names.ein", "dims i=3\ninput X[i], x[i] : f64\nZ[i] = X[i] - x[i]\n")
+        for formats in ((), ("--formats", "element")):
+            self.assertIn("same name", einrel("sql", program, *formats).err)
+            self.assertNotIn("same name", einrel("sql", program, *formats, "--dialect", "postgres").err)
+        kept = self.text_file("kept.ein", "dims i=3\ninput sqlite_y[i] : f64\nZ[i] = sqlite_y[i] + 1\n")
+        self.assertIn("keeps such names", einrel("sql", kept).err)
+        own = self.text_file("own.ein", "dims i=3\ninput x[i] : f64\nsqlite_x[i] = exp(x[i])\nZ[] = sum[i] sqlite_x[i]\noutput Z, x\n")
+        self.execute("CREATE TABLE numbered AS SELECT i, value FROM X WHERE j = 0 AND i < 3")
+        for formats in ((), ("--formats", "element")):
+            for source in ("table:numbered", "query:SELECT value FROM numbered ORDER BY i"):
+                result = einrel("run", own, "--database", "sqlite:" + self.file, "--in", "x=" + source, *formats, "--out", "Z=" + self.path("z.npy"))
+                self.assertEqual(result.code, 0, result)
+                self.assertAlmostEqual(float(np.load(self.path("z.npy"))), np.exp(self.x[:3, 0]).sum())
+            self.assertNotIn('CREATE TABLE main."x"', self.succeed("sql", own, *formats).out)
+
     def test_names_are_names_whatever_stands_in_them(self):
         for name in ('a"b', "it's; DROP TABLE X", "caf\u00e9 \u4e2d", "select", "x)--", "temp.X", "?1", "/* "):
             with self.subTest(name=name):

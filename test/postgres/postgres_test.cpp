@@ -268,6 +268,53 @@ TEST(PostgresStatements, EndWhenInterrupted) {
   });
 }
 
+/// The server forgets a request that comes while it does nothing: what was asked to end asks for nothing more.
+TEST(PostgresStatements, DoNotBeginAfterAnInterrupt) {
+  postgres()->while_alone([](const std::string& url) {
+    const std::unique_ptr<sql::Database> database = sql::open_database(url);
+    {
+      const sql::Transaction transaction(*database);
+      database->execute("CREATE TABLE left_behind (i int)");
+      database->interrupt();
+      EXPECT_THROW(database->execute("SELECT 1"), RunError);
+      EXPECT_THROW(database->first_row("SELECT 1"), RunError);
+      EXPECT_THROW(database->read_rows("SELECT 1", [](const std::vector<sql::Cell>&) {}), RunError);
+      EXPECT_THROW(database->store_chunks("chunks", {}, 0), RunError);
+    }
+    const std::unique_ptr<sql::Database> other = sql::open_database(url);
+    EXPECT_EQ(other->find_table("left_behind"), std::nullopt);
+  });
+}
+
+/// Rows that nobody has read yet, and some that nobody has sent.
+TEST(PostgresStatements, EndBetweenRows) {
+  postgres()->while_alone([](const std::string& url) {
+    const std::unique_ptr<sql::Database> reading = sql::open_database(url);
+    std::size_t rows = 0;
+    const auto stop_soon = [&](const std::vector<sql::Cell>&) {
+      if (++rows == 5) reading->interrupt();
+    };
+    {
+      const sql::Transaction transaction(*reading);
+      EXPECT_THROW(reading->read_rows("SELECT generate_series(1, 100000000)", stop_soon), RunError);
+    }
+    EXPECT_LT(rows, 100'000U);
+  });
+}
+
+/// Alone, they are in a transaction of their own, which ends with them.
+TEST(PostgresStatements, LeaveNoTransactionOpenWhenTheyFail) {
+  sql::Database& database = postgres()->database();
+  EXPECT_THROW(database.first_row("SELECT 1 / 0"), UserError);
+  EXPECT_EQ(database.first_row("SELECT 1").at(0), 1);
+  EXPECT_THROW(database.columns_of("SELECT nothing", sql::Author::user), UserError);
+  EXPECT_EQ(database.first_row("SELECT 1").at(0), 1);
+  database.execute("SET default_transaction_read_only = on");
+  EXPECT_THROW(sql::Transaction{database}, UserError);
+  database.execute("SET default_transaction_read_only = off");
+  EXPECT_EQ(database.first_row("SELECT CAST(pg_current_xact_id_if_assigned() IS NULL AS integer)").at(0), 1);
+}
+
 std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
 
 INSTANTIATE_TEST_SUITE_P(All, PostgresDocument, testing::ValuesIn(ein_files(EINREL_LANG_DOCUMENTS)), test_name);

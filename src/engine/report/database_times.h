@@ -28,7 +28,6 @@ class DatabaseTimes {
   std::vector<Rest> rest() const;
   /// All together: of all steps.
   double in_all() const;
-  std::int64_t steps() const { return results_.steps; }
 
  private:
   std::optional<double> take(const sql::Work& work, double times);

@@ -1,6 +1,7 @@
 #include "sql/postgres/database.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -176,8 +177,7 @@ PostgresDatabase::~PostgresDatabase() = default;
 
 void PostgresDatabase::interrupt() {
   is_interrupted_ = true;
-  std::array<char, 256> words{};
-  PQcancel(interrupt_.get(), words.data(), static_cast<int>(words.size()));
+  cancel_statement();
 }
 
 void PostgresDatabase::fail(const PGresult* result, Author author) {
@@ -228,12 +228,46 @@ PostgresDatabase::Result PostgresDatabase::check(Result result, Author author) {
 
 PostgresDatabase::Result PostgresDatabase::run(const std::string& statement, Author author,
                                                const std::vector<std::string>& values) {
+  if (is_interrupted_ && statement != "ROLLBACK") throw stopped();
   std::vector<const char*> texts;
   for (const std::string& value : values) texts.push_back(value.c_str());
-  // This way of asking, unlike PQexec, takes no more than one statement.
-  return check(Result(PQexecParams(connection_.get(), statement.c_str(), static_cast<int>(texts.size()), nullptr,
-                                   texts.data(), nullptr, nullptr, 0)),
-               author);
+  // This way of asking, unlike PQsendQuery, takes no more than one statement.
+  const bool is_sent = PQsendQueryParams(connection_.get(), statement.c_str(), static_cast<int>(texts.size()), nullptr,
+                                         texts.data(), nullptr, nullptr, 0) == 1;
+  if (!is_sent) fail(nullptr, author);
+  return check(last_result(), author);
+}
+
+PostgresDatabase::Result PostgresDatabase::last_result() {
+  Result last;
+  while (true) {
+    wait();
+    PGresult* const next = PQgetResult(connection_.get());
+    if (next == nullptr) return last;
+    const bool has_failed = last && PQresultStatus(last.get()) == PGRES_FATAL_ERROR;
+    Result result(next);
+    const ExecStatusType status = PQresultStatus(next);
+    if (!has_failed) last = std::move(result);
+    if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT) return last;
+  }
+}
+
+void PostgresDatabase::wait() {
+  constexpr int milliseconds = 200;
+  bool is_there = true;
+  while (is_there && PQisBusy(connection_.get()) == 1) {
+    pollfd waited{.fd = PQsocket(connection_.get()), .events = POLLIN, .revents = 0};
+    if (poll(&waited, 1, milliseconds) == 0) {
+      if (is_interrupted_) cancel_statement();
+      continue;
+    }
+    is_there = PQconsumeInput(connection_.get()) == 1;
+  }
+}
+
+void PostgresDatabase::cancel_statement() {
+  std::array<char, 256> words{};
+  PQcancel(interrupt_.get(), words.data(), static_cast<int>(words.size()));
 }
 
 std::vector<std::string> PostgresDatabase::texts(const std::string& query, const std::vector<std::string>& values) {
@@ -311,9 +345,22 @@ std::optional<Sharing> PostgresDatabase::share() {
 
 void PostgresDatabase::execute(const std::string& statement) { run(statement); }
 
+PostgresDatabase::Reading::Reading(PostgresDatabase& database) : database_(database) {
+  if (PQtransactionStatus(database.connection_.get()) != PQTRANS_IDLE) return;
+  database.run("BEGIN READ ONLY");
+  is_alone_ = true;
+}
+
+PostgresDatabase::Reading::~Reading() {
+  if (!is_alone_) return;
+  try {
+    database_.run("ROLLBACK");
+  } catch (const std::exception&) {  // the next statement says what is wrong with the connection
+  }
+}
+
 std::vector<std::int64_t> PostgresDatabase::first_row(const std::string& query) {
-  const bool is_alone = PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
-  if (is_alone) run("BEGIN READ ONLY");
+  const Reading reading(*this);
   const Result result = run(query);
   std::vector<std::int64_t> row;
   for (int c = 0; PQntuples(result.get()) > 0 && c < PQnfields(result.get()); ++c) {
@@ -321,7 +368,6 @@ std::vector<std::int64_t> PostgresDatabase::first_row(const std::string& query) 
     std::int64_t& number = row.emplace_back(0);
     std::from_chars(text.data(), text.data() + text.size(), number);
   }
-  if (is_alone) run("COMMIT");
   return row;
 }
 
@@ -343,15 +389,11 @@ std::vector<Column> PostgresDatabase::columns_of(const std::string& query, Autho
     columns.push_back({PQfname(described.get(), c)});
     types.push_back(PQftype(described.get(), c));
   }
-  const bool is_alone = PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
-  if (is_alone) run("BEGIN READ ONLY");
-  try {
+  {
+    const Reading reading(*this);
     run("DECLARE einrel_query NO SCROLL CURSOR FOR " + query, author);
-  } catch (const std::exception&) {
-    if (is_alone) run("ROLLBACK");
-    throw;
+    run("CLOSE einrel_query");
   }
-  run(is_alone ? "ROLLBACK" : "CLOSE einrel_query");
   for (std::size_t c = 0; c < columns.size(); ++c) {
     columns[c].type = column_type(types[c]);
     if (columns[c].type == ColumnType::other || columns[c].type == ColumnType::bytes)
@@ -361,7 +403,14 @@ std::vector<Column> PostgresDatabase::columns_of(const std::string& query, Autho
 }
 
 std::vector<std::string> PostgresDatabase::names() {
-  return texts("SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)");
+  // A table is a type, too, and a temporary one is found before all others of its name.
+  return texts(
+      "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) "
+      "UNION SELECT typname FROM pg_type WHERE pg_type_is_visible(oid)");
+}
+
+std::vector<std::string> PostgresDatabase::tables() {
+  return texts("SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND relkind IN ('r', 'v', 'm', 'f', 'p')");
 }
 
 std::optional<std::string> PostgresDatabase::find_table(const std::string& name) {
@@ -427,9 +476,11 @@ void PostgresDatabase::copy_into(const std::string& table, const std::function<s
     return PQputCopyData(connection_.get(), bytes.data(), static_cast<int>(bytes.size())) == 1;
   };
   bool is_sent = send(copy_header());
-  for (std::string row = next_row(); is_sent && !row.empty(); row = next_row()) is_sent = send(row);
-  if (is_sent && send(copy_trailer())) PQputCopyEnd(connection_.get(), nullptr);
-  finish_copy();
+  for (std::string row = next_row(); is_sent && !row.empty(); row = next_row()) is_sent = !is_interrupted_ && send(row);
+  is_sent = is_sent && send(copy_trailer());
+  if (PQputCopyEnd(connection_.get(), is_sent ? nullptr : "not all of it could be sent") != 1)
+    fail(nullptr, Author::einrel);
+  check(last_result(), Author::einrel);
 }
 
 void PostgresDatabase::read_rows(const std::string& query, const TakeRow& take) {
@@ -450,16 +501,6 @@ void PostgresDatabase::read_rows(const std::string& query, const TakeRow& take) 
   run("RELEASE SAVEPOINT reading");
 }
 
-void PostgresDatabase::finish_copy() {
-  Result last;
-  while (PGresult* const next = PQgetResult(connection_.get())) {
-    const bool has_failed = last && PQresultStatus(last.get()) == PGRES_FATAL_ERROR;
-    Result result(next);
-    if (!has_failed) last = std::move(result);
-  }
-  check(std::move(last), Author::einrel);
-}
-
 Relation PostgresDatabase::load_chunks(const std::string& table, std::size_t key_arity) {
   std::string keys;
   for (std::size_t i = 0; i < key_arity; ++i) keys += fmt::format("CAST(k{} AS bigint), ", i);
@@ -473,7 +514,7 @@ Relation PostgresDatabase::load_chunks(const std::string& table, std::size_t key
     if (size < 0) break;  // all is read, or something is wrong
     reader.read({reinterpret_cast<const std::byte*>(message), static_cast<std::size_t>(size)}, chunks);
   }
-  finish_copy();
+  check(last_result(), Author::einrel);
   return chunks;
 }
 

@@ -37,6 +37,7 @@ class PostgresDatabase : public Database {
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
   std::vector<std::string> names() override;
+  std::vector<std::string> tables() override;
   /// NAME as the search path finds it, or SCHEMA.NAME; either may stand in quotation marks, as in SQL. Letters are
   /// taken as they are.
   std::optional<std::string> find_table(const std::string& name) override;
@@ -60,6 +61,19 @@ class PostgresDatabase : public Database {
   };
   using Result = std::unique_ptr<PGresult, Clear>;
 
+  /// A transaction that only reads, where none is open.
+  class Reading {
+   public:
+    explicit Reading(PostgresDatabase& database);
+    ~Reading();
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    PostgresDatabase& database_;
+    bool is_alone_ = false;
+  };
+
   /// One statement, with values in place of $1, $2, ...
   Result run(const std::string& statement, Author author = Author::einrel, const std::vector<std::string>& values = {});
   /// What the server gave, unless it failed.
@@ -70,8 +84,11 @@ class PostgresDatabase : public Database {
   std::string type_name(Oid type);
   /// Sends what `rows` gives, one after the other, and "" in the end, to a table (quoted).
   void copy_into(const std::string& table, const std::function<std::string()>& next_row);
-  /// Takes what the server says in the end.
-  void finish_copy();
+  /// What the server says in the end, or that it waits for rows, or sends some.
+  Result last_result();
+  /// For the server; asks again and again for an end of what is to end, since it forgets that while it does nothing.
+  void wait();
+  void cancel_statement();
 
   std::string title_;
   KernelTable kernels_;

@@ -26,7 +26,7 @@ constexpr int operations_between_looks = 1000;
 /// are. The first 64 MB stay in memory.
 constexpr std::array settings{"PRAGMA temp.page_size = 65536", "PRAGMA temp.cache_size = -65536"};
 
-/// Whether nothing but blanks, semicolons and comments follows; SQLite itself says so by finding no statement.
+/// Whether nothing but blanks and semicolons follows.
 bool is_blank(std::string_view rest) { return rest.find_first_not_of(" \t\r\n;") == std::string_view::npos; }
 
 }  // namespace
@@ -135,6 +135,8 @@ std::vector<std::string> SqliteDatabase::names() {
   for (std::string& name : names_in("temp.sqlite_temp_schema")) names.push_back(std::move(name));
   return names;
 }
+
+std::vector<std::string> SqliteDatabase::tables() { return names_in("main.sqlite_schema WHERE type <> 'index'"); }
 
 std::optional<std::string> SqliteDatabase::find_table(const std::string& name) {
   for (const std::string& table : names_in("main.sqlite_schema")) {

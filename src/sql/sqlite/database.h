@@ -32,6 +32,7 @@ class SqliteDatabase : public Database {
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
   std::vector<std::string> names() override;
+  std::vector<std::string> tables() override;
   std::optional<std::string> find_table(const std::string& name) override;
   std::string new_table(const std::string& name) override;
   void read_rows(const std::string& query, const TakeRow& take) override;

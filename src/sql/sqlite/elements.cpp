@@ -31,14 +31,18 @@ struct Cursor {
 Cursor& cursor_of(sqlite3_vtab_cursor* cursor) { return *reinterpret_cast<Cursor*>(cursor); }
 
 int connect(sqlite3* database, void* state, int, const char* const*, sqlite3_vtab** made, char**) {
-  std::string columns = "CREATE TABLE elements(value";
-  for (std::size_t d = 0; d < most_dimensions; ++d) columns += fmt::format(", d{} INTEGER", d);
-  const int code = sqlite3_declare_vtab(database, (columns + ", array HIDDEN)").c_str());
-  if (code != SQLITE_OK) return code;
-  auto table = std::make_unique<Table>();
-  table->state = static_cast<ConnectionState*>(state);
-  *made = &table.release()->base;
-  return SQLITE_OK;
+  try {
+    std::string columns = "CREATE TABLE elements(value";
+    for (std::size_t d = 0; d < most_dimensions; ++d) columns += fmt::format(", d{} INTEGER", d);
+    const int code = sqlite3_declare_vtab(database, (columns + ", array HIDDEN)").c_str());
+    if (code != SQLITE_OK) return code;
+    auto table = std::make_unique<Table>();
+    table->state = static_cast<ConnectionState*>(state);
+    *made = &table.release()->base;
+    return SQLITE_OK;
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
+  }
 }
 
 int disconnect(sqlite3_vtab* table) {
@@ -61,11 +65,15 @@ int best_index(sqlite3_vtab*, sqlite3_index_info* info) {
 }
 
 int open(sqlite3_vtab* table, sqlite3_vtab_cursor** made) {
-  auto cursor = std::make_unique<Cursor>();
-  cursor->state = reinterpret_cast<Table*>(table)->state;
-  cursor->at = 0;
-  *made = &cursor.release()->base;
-  return SQLITE_OK;
+  try {
+    auto cursor = std::make_unique<Cursor>();
+    cursor->state = reinterpret_cast<Table*>(table)->state;
+    cursor->at = 0;
+    *made = &cursor.release()->base;
+    return SQLITE_OK;
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
+  }
 }
 
 int close(sqlite3_vtab_cursor* cursor) {

@@ -127,6 +127,7 @@ Value value_of(sqlite3_value* value) {
     }
     default: {
       const auto* const bytes = static_cast<const std::byte*>(sqlite3_value_blob(value));
+      if (bytes == nullptr && size() != 0) throw RunError("SQLite has no memory for a blob");
       return Bytes{{bytes, size()}};
     }
   }
