@@ -503,27 +503,30 @@ class Database(ProductInDatabase, ProgramTest):
         self.assertEqual(self.content(), before)
 
     def test_a_file_that_cannot_be_written_leaves_the_database_as_it_was(self):
-        """Not a table of the one output beside a part of the other."""
-        room = len(self.content()) + 100_000
+        """Not a table of the one output beside a part of the others, which together are larger than any file may be."""
+        room = len(self.content()) + 2_000_000
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))  # noqa: E731
-        both = self.text_file("both.ein", "dims k=300 l=200\ninput X[a,b] : f64\nS[] = sum[a,b] X[a,b]\nZ[k,l] = f64(k + l)\noutput S, Z\n")
+        lines = [f"Z{n}[k,l] = f64(k + l * {n})" for n in range(6)]
+        many = self.text_file("many.ein", "\n".join(["dims k=300 l=200", "input X[a,b] : f64", "S[] = sum[a,b] X[a,b]", *lines]) + "\n")
+        files = [word for n in range(6) for word in ("--out", f"Z{n}={self.path('z.npz')}:Z{n}")]
+        given = ("run", many, "--database", "sqlite:" + self.file, "--in", "X=table:X", "--out", "S=table:S", *files)
         before = self.content()
         for formats in ((), ("--formats", "element")):
-            result = einrel("run", both, "--database", "sqlite:" + self.file, "--in", "X=table:X", *formats, "--out", "S=table:S",
-                            "--out", "Z=" + self.path("z.npy"), preexec_fn=limit)
+            result = einrel(*given, *formats, preexec_fn=limit)
             self.assertEqual(result.code, 2, result)
-            self.assertIn("z.npy", result.err)
+            self.assertIn("z.npz", result.err)
             self.assertEqual(self.content(), before)
-            self.assertEqual([name for name in os.listdir(self.folder) if "z.npy" in name], [])
-        with sqlite3.connect(self.file) as reader:  # the other way round: the transaction cannot end
-            reader.execute("BEGIN")
-            reader.execute("SELECT * FROM X").fetchone()
-            result = einrel("run", both, "--database", "sqlite:" + self.file, "--in", "X=table:X", "--out", "S=table:S",
-                            "--out", "Z=" + self.path("z.npy"))
-            reader.rollback()
+            self.assertEqual([name for name in os.listdir(self.folder) if "z.npz" in name], [])
+        reader = sqlite3.connect(self.file)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM X").fetchone()
+        result = einrel(*given)  # the other way round: the transaction cannot end
+        reader.rollback()
+        reader.close()
         self.assertEqual(result.code, 2, result)
+        self.assertIn("locked", result.err)
         self.assertEqual(self.content(), before)
-        self.assertEqual([name for name in os.listdir(self.folder) if "z.npy" in name], [])
+        self.assertEqual([name for name in os.listdir(self.folder) if "z.npz" in name], [])
 
     def test_programs_run_element_by_element_without_functions(self):
         self.assertEqual(self.run_product("--formats", "element", "--out", "Z=table:Z").code, 0)
