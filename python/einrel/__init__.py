@@ -72,7 +72,7 @@ from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, re
 from ._einsum import einsum
 from ._linalg import diagonal, matmul, outer, tensordot, trace, vecdot
 from ._native import Bug, Epoch, ProgramError, RunError, RunReport, State, TensorInfo, TrainResult
-from ._program import Program, Results, load_program, program, sql
+from ._program import Program, Results, load_program, program, program_of
 from ._ranks import rank, ranks
 from ._train import train
 from ._reductions import (
@@ -342,6 +342,7 @@ __all__ = [
     "pow",
     "prod",
     "program",
+    "program_of",
     "rank",
     "ranks",
     "real",
@@ -364,7 +365,6 @@ __all__ = [
     "sinh",
     "softmax",
     "sort",
-    "sql",
     "sqrt",
     "square",
     "squeeze",

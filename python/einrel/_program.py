@@ -230,28 +230,34 @@ def program(text: str, *, dims: Mapping[str, int] | None = None, name: str = "<s
     return Program(text, dims, name)
 
 
+def program_of(outputs: Mapping[str, Array], inputs: Mapping[str, Array]) -> Program:
+    """The program that makes lazy arrays of others, for other elements: to keep as text, as SQL, for a database.
+
+    Both are given by name. Numbers that the outputs are made of stay part of the program.
+
+    >>> x = Array(node_of(np.ones(3)))
+    >>> p = program_of({"y": x * 2 + 1}, {"x": x})
+    >>> p.run(x=np.arange(3.0)).y.tolist()
+    [1.0, 3.0, 5.0]
+    """
+    named = [
+        {key: _lazy(array)._node for key, array in by_name(name, given, "{'x': array}", lambda _, array: array).items()}
+        for name, given in (("outputs", outputs), ("inputs", inputs))
+    ]
+    if not named[0]:
+        raise ProgramError("a program without outputs computes nothing; name one: {'y': array}")
+    return Program(_native.program_text(*named), None, "<arrays>")
+
+
+def _lazy(array: Any) -> Array:
+    if not isinstance(array, Array):
+        raise TypeError(f"the program of an einrel.Array, not of {type(array).__name__}: einrel.asarray makes one")
+    return array
+
+
 def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:
     """The program in a file."""
     return Program(Path(file).read_text(encoding="utf-8"), dims, str(file))
-
-
-def sql(*arrays: Array, dialect: str = "sqlite", formats: str | None = None) -> str:
-    """What computes these arrays as a script of SQL for "sqlite", "postgres" or "duckdb" (docs/sql.md).
-
-    Arrays that have their elements are the tables x1, x2, ... in it, in the order in which they are met. `dialect` and
-    `formats` are those of `Program.sql`.
-
-    >>> print(sql(Array(node_of(np.ones(2))) + 1, dialect="duckdb", formats="element").splitlines()[2])
-    -- t1[d0] = x1[d0] + 1; element
-    """
-    for array in arrays:
-        if not isinstance(array, Array):
-            raise TypeError(f"the SQL of an einrel.Array, not of {type(array).__name__}; a program has its own: p.sql()")
-        if array._node.is_leaf:
-            raise ValueError("the array has been computed, and forgot how it was made: take its SQL before")
-    if not arrays:
-        raise TypeError("the SQL of no array; give one or more")
-    return _native.sql([array._node for array in arrays], text_of("dialect", dialect), _formats(formats))
 
 
 def _node(convert: Callable[[Any], Node], name: str, value: Any) -> Node:

@@ -13,10 +13,13 @@
 namespace einrel::python {
 namespace {
 
-/// The statements of a walk, named: x1, x2, ... are leaves, t1, t2, ... what is computed.
+/// The statements of a walk, named: x1, x2, ... are leaves, t1, t2, ... what is computed, where nobody has given a
+/// name.
 class Names {
  public:
-  explicit Names(const Walk& walk) {
+  explicit Names(const Walk& walk, std::map<const Node*, std::string> given = {},
+                 std::function<api::Variable(const std::string& name, const Node& leaf)> leaf = {})
+      : given_(std::move(given)), leaf_(std::move(leaf)) {
     for (const Walk::Place& place : walk.places()) variables_.push_back(variable_of(place));
   }
   const api::Variable& operator[](std::size_t place) const { return variables_[place]; }
@@ -24,12 +27,17 @@ class Names {
  private:
   api::Variable variable_of(const Walk::Place& place) {
     const std::shared_ptr<const Definition>& definition = place.node->definition();
-    if (!definition) return input_of("x" + std::to_string(++leaves_), *place.node->type());
+    const auto given = given_.find(place.node);
+    if (!definition && given != given_.end()) return input_of(given->second, *place.node->type());
+    if (!definition) {
+      const std::string name = "x" + std::to_string(++leaves_);
+      return leaf_ ? leaf_(name, *place.node) : input_of(name, *place.node->type());
+    }
     std::vector<api::Variable> operands;
     for (const std::size_t operand : place.operands) operands.push_back(variables_[operand]);
     if (const auto* const gradient = std::get_if<Gradient>(&definition->meaning()))
       return gradients(place.operands, operands).at(gradient->which);
-    return definition->variable("t" + std::to_string(++computed_), operands);
+    return definition->variable(given == given_.end() ? "t" + std::to_string(++computed_) : given->second, operands);
   }
   /// Of the first operand by all others, at once.
   const std::vector<api::Variable>& gradients(const std::vector<std::size_t>& places,
@@ -43,6 +51,8 @@ class Names {
     return known->second;
   }
 
+  std::map<const Node*, std::string> given_;
+  std::function<api::Variable(const std::string& name, const Node& leaf)> leaf_;  // of those without a given name
   std::size_t leaves_ = 0;
   std::size_t computed_ = 0;
   std::vector<api::Variable> variables_;  // by place
@@ -76,7 +86,60 @@ std::vector<NodePtr> without_values(const std::vector<NodePtr>& nodes) {
   return open;
 }
 
+/// The only element, as a formula of its type.
+api::Expression number_in(const api::Tensor& tensor) {
+  const auto element = [&]() -> api::Expression {
+    switch (tensor.dtype()) {
+      case api::DType::f64: return tensor.values<double>()[0];
+      case api::DType::f32: return static_cast<double>(tensor.values<float>()[0]);
+      case api::DType::f16: return static_cast<double>(to_float(tensor.values<api::Float16>()[0]));
+      case api::DType::bf16: return static_cast<double>(to_float(tensor.values<api::BFloat16>()[0]));
+      case api::DType::i32: return tensor.values<std::int32_t>()[0];
+      case api::DType::i64: return tensor.values<std::int64_t>()[0];
+      case api::DType::boolean: return tensor.values<bool>()[0] ? 1 : 0;
+    }
+    throw api::Bug("an element type outside its enumeration");
+  };
+  return cast(tensor.dtype(), element());
+}
+
 }  // namespace
+
+std::string program_text(const std::map<std::string, NodePtr>& outputs, const std::map<std::string, NodePtr>& inputs) {
+  std::map<const Node*, std::string> names;
+  std::vector<NodePtr> wanted;
+  for (const auto* const named : {&outputs, &inputs}) {
+    for (const auto& [name, node] : *named) {
+      const auto [other, is_new] = names.emplace(node.get(), name);
+      if (!is_new) throw api::UserError(name + " and " + other->second + " are the same array; a program has one name");
+      if (named == &outputs) wanted.push_back(node);
+      if ((named == &outputs) == !node->definition())
+        throw api::UserError(named == &outputs
+                                 ? name + " has been computed, and forgot how it was made: take its program before"
+                                 : name + " is made of other arrays; an input is one that has its elements");
+    }
+  }
+  const Walk walk(wanted, true);
+  const std::vector<Node*>& leaves = walk.leaves();
+  for (const auto& [name, node] : inputs) {
+    if (std::find(leaves.begin(), leaves.end(), node.get()) == leaves.end())
+      throw api::UserError("nothing is made of the input " + name);
+  }
+  const Names variables(walk, names, [](const std::string& name, const Node& leaf) {
+    std::string extents;
+    for (const std::int64_t extent : leaf.type()->shape) extents += std::to_string(extent) + ",";
+    if (!leaf.type()->shape.empty() || !leaf.value())
+      throw api::UserError("the results are made of an array of the shape (" + extents +
+                           ") that is none of the inputs: give it a name among them");
+    return api::define(name, {}, number_in(leaf.value()->tensor));
+  });
+  std::vector<api::Variable> results;
+  for (const auto& [name, node] : outputs) {
+    const api::Variable& result = variables[walk.wanted()[results.size()]];
+    results.push_back(result.name() == name ? result : renamed(name, result, node->type()->shape));  // a gradient, say
+  }
+  return api::Program::build(results).text();
+}
 
 Value output_value(const api::Tensor& tensor, const std::vector<NodePtr>& leaves) {
   const bool is_writable = std::none_of(leaves.begin(), leaves.end(), [&](const NodePtr& leaf) {

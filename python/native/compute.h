@@ -2,6 +2,7 @@
 
 #include <einrel/program.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,10 @@ class Compiled {
   std::vector<std::string> outputs_;
   std::optional<LastingProgram> program_;
 };
+
+/// The program that makes these outputs of these inputs, in the language; numbers are part of it. Throws UserError
+/// where an output has been computed, an input is none, and where arrays are needed that are not among them.
+std::string program_text(const std::map<std::string, NodePtr>& outputs, const std::map<std::string, NodePtr>& inputs);
 
 /// Computes all of these at once; they keep their values. Throws UserError, RunError.
 void compute(const std::vector<NodePtr>& nodes, const api::RunOptions& options);

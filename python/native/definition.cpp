@@ -78,6 +78,11 @@ api::Variable input_of(const std::string& name, const Type& type) {
   return api::input(name, labels_of(type.shape), type.dtype);
 }
 
+api::Variable renamed(const std::string& name, const api::Variable& variable, const api::Shape& shape) {
+  const api::Labels labels = labels_of(shape);
+  return api::define(name, labels, variable.element({labels.begin(), labels.end()}));
+}
+
 Definition::Definition(std::vector<TypePtr> operands, Meaning meaning)
     : operands_(std::move(operands)), meaning_(std::move(meaning)) {
   static std::int64_t made = 0;  // under Python's lock

@@ -76,5 +76,7 @@ class Definition {
 
 /// An input of that name and type.
 api::Variable input_of(const std::string& name, const Type& type);
+/// The same elements as those of a variable of that shape, under that name.
+api::Variable renamed(const std::string& name, const api::Variable& variable, const api::Shape& shape);
 
 }  // namespace einrel::python

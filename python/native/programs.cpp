@@ -90,11 +90,6 @@ std::function<void(const Argument&)> callback(const nb::object& function) {
   };
 }
 
-/// The program as SQL.
-std::string as_sql(LastingProgram& program, const api::SqlOptions& options) {
-  return program.tell([&](const api::Program& told) { return api::to_sql(told, options); });
-}
-
 /// A program in the language.
 class TextProgram {
  public:
@@ -344,7 +339,9 @@ void bind_text_program(nb::module_& module) {
           "sql",
           [](TextProgram& program, const std::string& dialect, const std::optional<std::string>& formats,
              const std::map<std::string, double>& scalars) {
-            return as_sql(program.lasting(), {dialect, formats, scalars});
+            return program.lasting().tell([&](const api::Program& told) {
+              return api::to_sql(told, {dialect, formats, scalars});
+            });
           },
           nb::arg("dialect"), nb::arg("formats"), nb::arg("scalars"))
       .def(
@@ -400,12 +397,7 @@ void bind_programs(nb::module_& module) {
   module.def("html", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
     return drawn(compiled(Walk(nodes))->lasting(), how);
   });
-  module.def(
-      "sql",
-      [](const std::vector<NodePtr>& nodes, const std::string& dialect, const std::optional<std::string>& formats) {
-        return as_sql(compiled(Walk(nodes))->lasting(), {dialect, formats, {}});
-      },
-      nb::arg("nodes"), nb::arg("dialect"), nb::arg("formats"));
+  module.def("program_text", &program_text, nb::arg("outputs"), nb::arg("inputs"));
   module.def("check", [](const std::vector<NodePtr>& nodes) { compiled(Walk(nodes)); });
   module.def("copy_graph", [](std::vector<NodePtr> nodes) {
     copy_graph(nodes);

@@ -304,35 +304,51 @@ def test_an_interrupted_run_ends_in_the_middle_of_a_statement(shop: Shop) -> Non
     assert file.read_bytes() == before
 
 
-def test_lazy_arrays_are_scripts() -> None:
-    """With a table for each array that has elements; what it makes is what they are."""
-    x, y = np.random.default_rng(3).standard_normal((4, 3)), np.random.default_rng(4).standard_normal((3, 5))
-    product = er.matmul(er.asarray(x), er.asarray(y))
-    script = er.sql(er.tanh(product) + 1, product.sum(), formats="element")
-    with sqlite3.connect(":memory:") as connection:
-        for number, array in enumerate((x, y), 1):
-            labels = re.search(rf'CREATE TABLE "?x{number}"? \((.*)value', script)
-            connection.execute(f"CREATE TABLE x{number} (d0 INTEGER, d1 INTEGER, value REAL)")
-            rows = [(*map(int, at), float(array[tuple(at)])) for at in np.ndindex(*array.shape)]
-            connection.executemany(f"INSERT INTO x{number} VALUES (?, ?, ?)", rows)
-        connection.executescript(script)
-    assert script == "?"
+def test_arrays_become_programs_for_a_database(shop: Shop) -> None:
+    """With numbers in them, of several types, gradients, and results that others are made of."""
+    file, x = shop
+    given, w = er.asarray(x), er.asarray(np.random.default_rng(4).standard_normal((4, 5)))
+    hidden = er.tanh(given @ w) * 2 + 0.25
+    outputs = {
+        "Z": hidden,
+        "total": er.where(hidden > 1, hidden, 0).sum(),
+        "slope": er.grad((hidden * hidden).sum(), w),
+        "same": er.where(hidden > 1, hidden, 0).sum(),
+    }
+    program = er.program_of(outputs, {"X": given, "W": w})
+    assert [info.name for info in program.inputs] == ["X", "W"]
+    result = program.run_in_database(f"sqlite:{file}", X="query:SELECT a, b, c, d FROM samples", W=w)
+    for name, array in outputs.items():
+        np.testing.assert_allclose(result[name], np.asarray(array), rtol=1e-12)
+    again = er.program(program.text).run(X=x * 2, W=w)
+    np.testing.assert_allclose(again.Z, np.tanh(2 * x @ np.asarray(w)) * 2 + 0.25, rtol=1e-12)
+    assert "CREATE TABLE" in program.sql("duckdb", formats="element")
+
+
+def an_array(count: int = 2) -> er.Array:
+    return er.asarray(np.ones(count))
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "said"),
+    ("outputs", "inputs", "error", "said"),
     [
-        (lambda: er.sql(), TypeError, "no array"),
-        (lambda: er.sql(np.ones(2)), TypeError, "ndarray"),
-        (lambda: er.sql(er.asarray([1.0])), ValueError, "has been computed"),
-        (lambda: er.sql(er.exp(np.ones(2)), dialect="mysql"), er.ProgramError, "mysql"),
-        (lambda: er.sql(er.exp(np.ones(2)), formats="rows"), er.ProgramError, "no format 'rows'"),
-        (lambda: er.sql(er.exp(np.ones(2)), dialect="duckdb"), er.ProgramError, "--formats element"),
+        (lambda x: {}, lambda x: {"x": x}, er.ProgramError, "without outputs"),
+        (lambda x: {"y": x}, lambda x: {"x": x}, er.ProgramError, "y has been computed"),
+        (lambda x: {"y": er.exp(x)}, lambda x: {"x": er.exp(x)}, er.ProgramError, "x is made of other arrays"),
+        (lambda x: {"y": er.exp(x)}, lambda x: {}, er.ProgramError, "an array of the shape (2,) that is none of the inputs"),
+        (lambda x: {"y": er.exp(x)}, lambda x: {"x": x, "w": an_array()}, er.ProgramError, "made of the input w"),
+        (lambda x: {"y": er.exp(x)}, lambda x: {"x": x, "w": x}, er.ProgramError, "are the same array"),
+        (lambda x: {"y": er.exp(x)}, lambda x: {"x y": x}, er.ProgramError, "x y"),
+        (lambda x: {"y": np.ones(2)}, lambda x: {"x": x}, TypeError, "not of ndarray"),
+        (lambda x: er.exp(x), lambda x: {"x": x}, TypeError, "outputs="),
     ],
 )
-def test_what_has_no_script_says_why(call: Callable[[], str], error: type[Exception], said: str) -> None:
+def test_what_is_no_program_says_why(
+    outputs: Callable[[er.Array], Any], inputs: Callable[[er.Array], Any], error: type[Exception], said: str
+) -> None:
+    x = an_array()
     with pytest.raises(error, match=re.escape(said)):
-        call()
+        er.program_of(outputs(x), inputs(x))
 
 
 def test_two_threads_run_at_a_time(shop: Shop) -> None:
