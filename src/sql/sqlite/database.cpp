@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <span>
 #include <system_error>
+#include <thread>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -18,13 +20,22 @@
 namespace einrel::sql {
 namespace {
 
-constexpr int milliseconds_for_lock = 5000;
+/// Another program's lock is looked at so often.
+constexpr int milliseconds_between_looks = 10;
+constexpr int most_looks_at_lock = 500;
 /// After so many operations of a statement SQLite looks whether it is to end: far below a millisecond.
 constexpr int operations_between_looks = 1000;
 
 /// Chunks are many pages long, which are read and written one by one: of temporary tables, those are the largest there
 /// are. The first 64 MB stay in memory.
 constexpr std::array settings{"PRAGMA temp.page_size = 65536", "PRAGMA temp.cache_size = -65536"};
+
+/// Whether to look again at a lock that there still was so many times.
+int waits_for_lock(void* stop, int looks) {
+  if (static_cast<std::stop_source*>(stop)->stop_requested() || looks >= most_looks_at_lock) return 0;
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds_between_looks));
+  return 1;
+}
 
 /// Whether nothing but blanks and semicolons follows.
 bool is_blank(std::string_view rest) { return rest.find_first_not_of(" \t\r\n;") == std::string_view::npos; }
@@ -43,7 +54,7 @@ SqliteDatabase::SqliteDatabase(const std::string& path)
   }
   if (code != SQLITE_OK) fail(code, Author::einrel);
   sqlite3_extended_result_codes(opened, 1);
-  sqlite3_busy_timeout(opened, milliseconds_for_lock);
+  sqlite3_busy_handler(opened, waits_for_lock, &stop_);
   register_functions(opened, *state_);
   state_->workers.heed(stop_.get_token());
   sqlite3_progress_handler(
