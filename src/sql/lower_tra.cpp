@@ -118,8 +118,9 @@ class QueryOf {
       const bool changes = op.from[d] != op.to[d] && bound[d] != Extent(0);
       keys.push_back(changes ? fmt::format("p{}.new", d) : fmt::format("x.k{}", d));
       places.push_back(changes ? fmt::format("p{}.place", d) : "0");
-      boxes +=
-          changes ? fmt::format(", p{0}.begin, p{0}.extent", d) : fmt::format(", 0, einrel_extent(x.chunk, {})", d);
+      // An extent is computed from the key: einrel_extent would be handed the whole chunk once more.
+      boxes += changes ? fmt::format(", p{0}.begin, p{0}.extent", d)
+                       : fmt::format(", 0, {}", extent_of_chunk(bound[d], op.from[d], fmt::format("x.k{}", d)));
       if (!changes) continue;
       joins += fmt::format("{0}({1}) AS p{2} ON x.k{2} = p{2}.old", join_from_left(dialect_),
                            pieces(bound[d], op.from[d], op.to[d]), d);

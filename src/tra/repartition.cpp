@@ -96,16 +96,19 @@ std::vector<std::vector<Piece>> pieces_of(Extent extent, const DimensionCut& fro
   return pieces;
 }
 
-std::int64_t count_of_pieces(Extent extent, const DimensionCut& from, const DimensionCut& to) {
-  if (extent == Extent(0)) return 1;
-  std::int64_t common = 0;  // where a chunk of both begins
-  std::int64_t part = 0;
+PieceCount count_of_pieces(Extent extent, const DimensionCut& from, const DimensionCut& to) {
+  if (extent == Extent(0)) return {1, 0};
+  PieceCount count;
+  std::int64_t part = 0;  // the first of `to` that begins where an old one does, or behind
   for (std::int64_t old_part = 0; old_part < from.parts; ++old_part) {
     const std::int64_t begin = chunk_begin(extent, from, old_part);
-    while (part < to.parts && chunk_begin(extent, to, part) < begin) ++part;
-    if (part < to.parts && chunk_begin(extent, to, part) == begin) ++common;
+    const std::int64_t end = chunk_begin(extent, from, old_part + 1);
+    std::int64_t pieces = part < to.parts && chunk_begin(extent, to, part) == begin ? 0 : 1;
+    for (; part < to.parts && chunk_begin(extent, to, part) < end; ++part) ++pieces;
+    count.pieces += pieces;
+    count.extents += pieces * (end - begin);
   }
-  return from.parts + to.parts - common;
+  return count;
 }
 
 CutChange change_of_cuts(const Shape& bound, const std::vector<DimensionCut>& from,
@@ -113,7 +116,7 @@ CutChange change_of_cuts(const Shape& bound, const std::vector<DimensionCut>& fr
   CutChange change;
   for (std::size_t d = 0; d < bound.size(); ++d) {
     if (from[d] == to[d] || bound[d] == Extent(0)) continue;
-    const std::int64_t pieces = count_of_pieces(bound[d], from[d], to[d]);
+    const std::int64_t pieces = count_of_pieces(bound[d], from[d], to[d]).pieces;
     change.is_cut = change.is_cut || pieces != from[d].parts;
     change.is_put_together = change.is_put_together || pieces != to[d].parts;
   }

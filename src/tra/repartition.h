@@ -25,8 +25,12 @@ struct Piece {
 };
 /// For each part of `to` the pieces that it is made of, ascending; none when the extent is 0. O(parts of both).
 std::vector<std::vector<Piece>> pieces_of(Extent extent, const DimensionCut& from, const DimensionCut& to);
-/// How many these are in all; 1 of an extent of 0. O(parts of both).
-std::int64_t count_of_pieces(Extent extent, const DimensionCut& from, const DimensionCut& to);
+struct PieceCount {
+  std::int64_t pieces = 0;   ///< in all; 1 of an extent of 0
+  std::int64_t extents = 0;  ///< of the old chunk of each piece, added up
+};
+/// O(parts of both).
+PieceCount count_of_pieces(Extent extent, const DimensionCut& from, const DimensionCut& to);
 
 /// What bringing a tensor to other cuts does to its chunks.
 struct CutChange {

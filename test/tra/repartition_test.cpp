@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/compare.h"
 #include "support/random_einsum.h"
 #include "tra/infer.h"
@@ -62,4 +64,22 @@ TEST(Repartition, CutsChunksIntoPieces) {
 }
 
 }  // namespace
+
+TEST(Repartition, CountsPiecesAsItListsThem) {
+  for (const std::int64_t extent : {0, 1, 7, 12, 60}) {
+    for (std::int64_t from = 1; from <= std::max<std::int64_t>(extent, 1); ++from) {
+      for (std::int64_t to = 1; to <= std::max<std::int64_t>(extent, 1); ++to) {
+        PieceCount wanted{extent == 0 ? 1 : 0, 0};
+        for (const auto& part : pieces_of(Extent(extent), {from, 1}, {to, 1})) {
+          wanted.pieces += std::ssize(part);
+          for (const Piece& piece : part) wanted.extents += chunk_extent(Extent(extent), {from, 1}, piece.part).value();
+        }
+        const PieceCount found = count_of_pieces(Extent(extent), {from, 1}, {to, 1});
+        EXPECT_EQ(found.pieces, wanted.pieces) << extent << " from " << from << " to " << to;
+        EXPECT_EQ(found.extents, wanted.extents) << extent << " from " << from << " to " << to;
+      }
+    }
+  }
+}
+
 }  // namespace einrel::test

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <utility>
 
+#include "einsum/functions.h"
 #include "einsum/vertex_facts.h"
 #include "plan/plan.h"
 #include "tra/repartition.h"
@@ -14,6 +17,64 @@ namespace {
 bool is_reduced_in_parts(const Vertex& vertex, const std::vector<std::int64_t>& parts) {
   const std::vector<std::size_t> reduced = reduced_labels(vertex);
   return std::any_of(reduced.begin(), reduced.end(), [&](std::size_t label) { return parts[label] > 1; });
+}
+
+/// Bytes of a chunk of each relation that a vertex joins. X[i,j] * X[j,i] joins two relations where i or j is cut.
+std::vector<double> joined_bytes(const EinGraph& graph, const Vertex& vertex, const std::vector<std::int64_t>& parts) {
+  std::vector<std::pair<std::size_t, std::vector<std::optional<std::size_t>>>> relations;
+  std::vector<double> bytes;
+  for (const std::size_t operand : operands_read(vertex)) {
+    std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, operand);
+    for (std::optional<std::size_t>& label : labels) label = label && parts[*label] > 1 ? label : std::nullopt;
+    std::pair relation{vertex.inputs[operand].index, std::move(labels)};
+    if (std::find(relations.begin(), relations.end(), relation) != relations.end()) continue;
+    relations.push_back(std::move(relation));
+    bytes.push_back(bytes_of(graph[vertex.inputs[operand]]) / tuples_of(operand_cuts(vertex, operand, parts)));
+  }
+  return bytes;
+}
+
+/// How many calls one has that does most, and how many chunks of the result.
+struct Share {
+  double calls = 0;
+  double results = 0;
+};
+
+/// What one join after the other costs more than one alone, of more than two relations: the parts of the body that lie
+/// between them, as if each had all labels.
+FormatCost joins_between(const EinSum& einsum, std::size_t relations, double calls, const Share& own) {
+  if (relations <= 2) return {};
+  auto elements = static_cast<double>(relations - 2);
+  for (const Label& label : einsum.labels) elements *= static_cast<double>(label.extent.value());
+  const double bytes = elements / calls * static_cast<double>(size_of(einsum.body.type()));
+  return {.tuples = static_cast<double>(relations - 2) * own.calls, .intermediate = 2 * bytes * own.calls};
+}
+
+/// What it costs to fold partial results, beside that kernels give them: the join's tuples are sorted by the result's
+/// key, if it has one, and handed on; what is folded is finished where it is no result yet, as the sum of a mean.
+FormatCost folding(const Vertex& vertex, double read_bytes, double results, const Share& own) {
+  const EinSum& einsum = *einsum_of(vertex);
+  const bool is_position = *einsum.reducer == Reducer::argmax || *einsum.reducer == Reducer::argmin;
+  const DType partial = is_position ? vertex.dtype : reduced_type(*einsum.reducer, einsum.body.type());
+  const double elements = static_cast<double>(element_count(vertex.bound)) / results;
+  const double partial_bytes = elements * static_cast<double>(size_of(partial));
+  const double result_bytes = elements * static_cast<double>(size_of(vertex.dtype));
+  const double sorted_bytes = vertex.bound.empty() ? 0 : read_bytes;
+  FormatCost cost{
+      .compute = elements * own.calls,
+      .tuples = own.calls,
+      .intermediate = (sorted_bytes + 2 * partial_bytes - result_bytes) * own.calls + partial_bytes * own.results};
+  if (*einsum.reducer == Reducer::mean || partial != vertex.dtype) {
+    cost.compute += *einsum.reducer == Reducer::mean ? elements * own.results : 0;
+    cost.tuples += own.results;
+    cost.intermediate += (partial_bytes + result_bytes) * own.results;
+  }
+  return cost;
+}
+
+/// Where positions of extremes are folded, extremes are before: two reductions.
+void reduce_twice(FormatCost& cost) {
+  for (double* const component : {&cost.compute, &cost.tuples, &cost.read, &cost.intermediate}) *component *= 2;
 }
 
 }  // namespace
@@ -43,28 +104,27 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
   });
   const double results = tuples_of(way.result);
   const double result_bytes = bytes_of(vertex) / results;
-  double read_bytes = 0;
-  for (const NeededFormat& need : way.reads)
-    read_bytes += bytes_of(graph.vertices[need.tensor]) / tuples_of(need.format);
+  const std::vector<double> joined = joined_bytes(graph, vertex, way.parts);
+  const double read_bytes = std::accumulate(joined.begin(), joined.end(), 0.0);
   const bool is_shared = weights.workers > 1 && is_worth_sharing(vertex, way.parts, weights.most_alone);
   double own_results = results;
   if (is_shared) {
     const auto parts = static_cast<double>(sharing_parts(static_cast<std::int64_t>(weights.workers)));
     own_results = std::min(results, std::ceil(results / parts) * std::ceil(parts / weights.workers));
   }
-  const double own_calls = own_results * calls / results;
-  FormatCost cost{.compute = flops(vertex) / calls * own_calls,
+  const Share own{own_results * calls / results, own_results};
+  FormatCost cost{.compute = flops(vertex) / calls * own.calls,
                   .network = is_shared ? bytes_of(vertex) : 0,
-                  .tuples = own_calls,
-                  .read = read_bytes * own_calls,
-                  .intermediate = result_bytes * own_calls,
+                  .tuples = own.calls,
+                  .read = read_bytes * own.calls,
+                  .intermediate = result_bytes * own.calls,
                   .statements = is_shared ? shared_statements : 1,
                   .stored = bytes_of(vertex)};
-  if (is_reduced_in_parts(vertex, way.parts)) {
-    cost.compute += static_cast<double>(element_count(vertex.bound)) / results * own_calls;
-    cost.tuples += own_calls;
-    cost.intermediate += (read_bytes + result_bytes) * own_calls + result_bytes * own_results;
-  }
+  const EinSum* const einsum = einsum_of(vertex);
+  if (einsum != nullptr) cost += joins_between(*einsum, joined.size(), calls, own);
+  if (!is_reduced_in_parts(vertex, way.parts)) return cost;
+  cost += folding(vertex, read_bytes, results, own);
+  if (*einsum->reducer == Reducer::argmax || *einsum->reducer == Reducer::argmin) reduce_twice(cost);
   return cost;
 }
 
@@ -76,18 +136,22 @@ FormatCost gathering_cost(const Vertex& input, const TensorFormat& format) {
 FormatCost TransformationCosts::of(const Vertex& tensor, const TensorFormat& from, const TensorFormat& to) {
   if (from == to) return {};
   double pieces = 1;
+  auto read = static_cast<double>(size_of(tensor.dtype));
   bool is_same = true;
   for (std::size_t d = 0; d < from.size(); ++d) {
-    const auto [known, is_new] = pieces_.try_emplace({tensor.bound[d].value(), from[d], to[d]}, 0);
-    if (is_new) known->second = static_cast<double>(count_of_pieces(tensor.bound[d], from[d], to[d]));
-    pieces *= known->second;
-    is_same = is_same && known->second == static_cast<double>(from[d].parts) && from[d].parts == to[d].parts;
+    const auto [known, is_new] = pieces_.try_emplace({tensor.bound[d].value(), from[d], to[d]});
+    if (is_new) known->second = count_of_pieces(tensor.bound[d], from[d], to[d]);
+    pieces *= static_cast<double>(known->second.pieces);
+    read *= static_cast<double>(known->second.extents);
+    is_same = is_same && known->second.pieces == from[d].parts && from[d].parts == to[d].parts;
   }
   if (is_same) return {};
   const double bytes = bytes_of(tensor);
+  const bool is_cut = pieces > tuples_of(from);
   const bool is_put_together = pieces > tuples_of(to);
-  return {.read = bytes / tuples_of(from) * pieces,
-          .intermediate = (is_put_together ? 3 : 1) * bytes,
+  const double times = is_put_together ? (is_cut ? 3 : 2) : 1;  // given, sorted or handed on, given again
+  return {.read = read,
+          .intermediate = times * bytes,
           .statements = 1,
           .pieces = pieces + (is_put_together ? tuples_of(to) : 0),
           .stored = bytes};

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "plan/formats/implementations.h"
+#include "tra/repartition.h"
 
 namespace einrel {
 
@@ -15,9 +16,9 @@ struct FormatCost {
   double network = 0;       ///< bytes of results that workers send to the one that stores them
   double tuples = 0;        ///< for which it calls a kernel
   double read = 0;          ///< bytes of arrays that functions take from tables
-  double intermediate = 0;  ///< bytes of arrays that functions give, and that are handed on to others
-  double statements = 0;    ///< that the database plans and runs; one that workers share counts as shared_statements
-  double pieces = 0;        ///< of chunks that a transformation cuts out or puts together
+  double intermediate = 0;  ///< bytes of arrays that functions give, and that are sorted or handed on to others
+  double statements = 0;    ///< that make a table, with its index or check; a shared one counts as shared_statements
+  double pieces = 0;        ///< that a transformation takes of chunks, and chunks that it puts together of several
   double stored = 0;        ///< bytes of arrays that become a table
   FormatCost& operator+=(const FormatCost& other);
   bool operator==(const FormatCost&) const = default;
@@ -55,8 +56,8 @@ inline constexpr FormatWeights postgres_weights{.workers = 2,
 double seconds_of(const FormatCost& cost, const FormatWeights& weights);
 
 /// What computing a vertex costs, its operands in the formats that the implementation wants. Where partial results are
-/// folded, the join's tuples are sorted by the result's key and handed on to another function. `graph` has the
-/// operands.
+/// folded, the join's tuples are sorted by the result's key, if it has one, and handed on to another function. `graph`
+/// has the operands. Exact (test/cli/sql_costs_test.py) but for what is said in ADR 24.
 FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementation& way,
                    const FormatWeights& weights);
 
@@ -64,15 +65,15 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
 FormatCost gathering_cost(const Vertex& input, const TensorFormat& format);
 
 /// Costs of bringing tensors from one format to another (tra: Repartition): every piece of an old chunk that a new one
-/// takes is cut out of it, for which it is read; where pieces are put together, they are sorted and handed on.
-/// Remembers what it has counted.
+/// takes is cut out of it, for which it is read; where pieces are put together, they are sorted and handed on, and old
+/// chunks that are whole pieces are sorted. Remembers what it has counted.
 class TransformationCosts {
  public:
   /// Nothing where both have the same chunks.
   FormatCost of(const Vertex& tensor, const TensorFormat& from, const TensorFormat& to);
 
  private:
-  std::map<std::tuple<std::int64_t, DimensionCut, DimensionCut>, double> pieces_;
+  std::map<std::tuple<std::int64_t, DimensionCut, DimensionCut>, PieceCount> pieces_;
 };
 
 }  // namespace einrel
