@@ -56,6 +56,24 @@ class Annotations {
     return std::any_of(readers.begin(), readers.end(), [](int count) { return count > 1; });
   }
 
+  /// What computing one vertex in another way costs more while all others keep theirs; of an input, keeping it so.
+  struct Change {
+    TensorFormat format;
+    double more_seconds = 0;
+  };
+  /// Each way of this vertex, its own too.
+  std::vector<Change> changes(const GraphCuts& plan, std::size_t v) const {
+    std::vector<std::size_t> ways;
+    for (std::size_t each = 0; each < ways_.size(); ++each) ways.push_back(way_of(each, plan.parts[each]));
+    const double before = seconds_of_ways(ways);
+    std::vector<Change> found;
+    for (std::size_t way = 0; way < ways_[v].size(); ++way) {
+      ways[v] = way;
+      found.push_back({ways_[v][way].result, seconds_of_ways(ways) - before});
+    }
+    return found;
+  }
+
   /// The least seconds of all, looking at each.
   double least() {
     chosen_.assign(ways_.size(), 0);
@@ -91,6 +109,19 @@ class Annotations {
     std::size_t to = 0;
     std::vector<std::vector<double>> seconds;
   };
+
+  std::size_t way_of(std::size_t v, const std::vector<std::int64_t>& parts) const {
+    for (std::size_t way = 0; way < ways_[v].size(); ++way) {
+      if (ways_[v][way].parts == parts) return way;
+    }
+    throw std::out_of_range(graph_.vertices[v].name);
+  }
+  double seconds_of_ways(const std::vector<std::size_t>& ways) const {
+    double sum = 0;
+    for (std::size_t v = 0; v < ways.size(); ++v) sum += own_[v][ways[v]];
+    for (const Edge& edge : edges_) sum += edge.seconds[ways[edge.from]][ways[edge.to]];
+    return sum;
+  }
 
   bool joins(std::size_t a, std::size_t b) const {
     return std::any_of(edges_.begin(), edges_.end(), [&](const Edge& edge) {
