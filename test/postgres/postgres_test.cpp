@@ -158,6 +158,10 @@ TEST(PostgresTransformations, AreOneQueryEach) {
   expect_direct_transformations_to_be_one_query(postgres()->database());
 }
 
+TEST(PostgresTransformations, OfAnyFormatToAnyOtherAreOneQuery) {
+  expect_every_transformation_to_be_one_query(postgres()->database());
+}
+
 TEST(PostgresProcesses, ShareVerticesOfSeveralChunks) {
   const EinGraph graph = program("P[i,k] = sum[j] X[i,j] * Y[j,k]");
   std::mt19937 random(5);
