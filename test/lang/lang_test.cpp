@@ -21,6 +21,7 @@
 #include "plan/planner.h"
 #include "sql/run.h"
 #include "sql/sqlite/database.h"
+#include "sql/steps_in_database.h"
 #include "support/run_tasks.h"
 #include "support/run_whole.h"
 #include "support/scarce_memory.h"
@@ -190,6 +191,14 @@ Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const Sca
   return sql::run(database, run).tensors;
 }
 
+/// All steps of a program with state in one run.
+Configuration steps_in_sqlite(const std::string& name, std::int64_t extent, FirstStates first_states) {
+  return of_states(name, [=](const Runnable& runnable) {
+    sql::SqliteDatabase database(":memory:");
+    return steps_in_database(database, runnable, extent, first_states);
+  });
+}
+
 /// Under sanitizers, which look at memory, one number of sites and one planner: others ask the same of it.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool tries_all = false;
@@ -210,7 +219,8 @@ std::vector<Configuration> listed_configurations() {
                                    {"reference, products ordered", reference_ordered},
                                    {"engine", engine},
                                    {"TRA, everything cut in three", tra_in_three},
-                                   {"SQLite, in chunks of 3", with(in_sqlite, 3)}};
+                                   {"SQLite, in chunks of 3", with(in_sqlite, 3)},
+                                   steps_in_sqlite("SQLite, all steps, in chunks of 3", 3, FirstStates::computed)};
   const auto add = [&](const std::string& how, const std::string& planner, std::int64_t sites, Execution execution) {
     found.push_back({fmt::format("{}, {} sites, {}", planner, sites, how),
                      [=](const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
@@ -228,6 +238,8 @@ std::vector<Configuration> listed_configurations() {
       found.push_back({fmt::format("IA by ia-rules, {} sites", sites), with(ia_searched, sites)});
     found.push_back({"SQLite, whole", with(in_sqlite, 1000)});
     found.push_back({"SQLite, formats chosen", with(in_sqlite, 0)});
+    found.push_back(steps_in_sqlite("SQLite, all steps, formats chosen", 0, FirstStates::computed));
+    found.push_back(steps_in_sqlite("SQLite, all steps from states that are given", 3, FirstStates::given));
   }
   const std::vector<Planner> planners = tries_all ? all_planners() : std::vector<Planner>{planner_named("eindecomp")};
   for (const Planner& planner : planners) add("serial", planner.name, 4, {});
@@ -284,8 +296,8 @@ TEST(LanguageRunner, AcceptsADocumentThatTellsTheTruth) {
 
 TEST(LanguageRunner, RefusesAWrongValueInEveryConfiguration) {
   const auto plans_any_program = [](const Configuration& configuration) {
-    return !configuration.name.starts_with("tensor") && !configuration.name.starts_with("sequence") &&
-           !configuration.name.starts_with("heads");
+    return !configuration.run_steps && !configuration.name.starts_with("tensor") &&
+           !configuration.name.starts_with("sequence") && !configuration.name.starts_with("heads");
   };
   const auto every_configuration =
       static_cast<std::size_t>(std::count_if(configurations().begin(), configurations().end(), plans_any_program));
@@ -295,6 +307,23 @@ TEST(LanguageRunner, RefusesAWrongValueInEveryConfiguration) {
   EXPECT_EQ(promises_broken_by(program + "#! expect Z = [11]").size(), every_configuration);
   EXPECT_EQ(promises_broken_by(program + "#! expect Z : i32 []").size(), every_configuration);
   EXPECT_EQ(promises_broken_by(program + "W[] = Z[] + 1\n#! same Z W").size(), every_configuration);
+}
+
+TEST(LanguageRunner, RefusesAWrongValueAfterStepsInEveryConfigurationThatTakesThem) {
+  const auto all_steps = static_cast<std::size_t>(
+      std::count_if(configurations().begin(), configurations().end(),
+                    [](const Configuration& configuration) { return static_cast<bool>(configuration.run_steps); }));
+  const std::string program = "state x[] = i64(1)\nnext x[] = 3 * x[]\nW[] = x[] + iteration\n#! steps 3\n";
+  EXPECT_TRUE(promises_broken_by(program + "#! expect next_x = 27\n#! expect x = 9\n#! expect W = 11").empty());
+  for (const char* const wrong : {"#! expect next_x = 9", "#! expect x = 27", "#! expect W = 12"}) {
+    const std::vector<std::string> problems = promises_broken_by(program + wrong);
+    EXPECT_EQ(static_cast<std::size_t>(std::count_if(
+                  problems.begin(), problems.end(),
+                  [](const std::string& problem) { return problem.find("all steps") != std::string::npos; })),
+              all_steps)
+        << wrong;
+    EXPECT_GT(problems.size(), all_steps) << wrong;
+  }
 }
 
 TEST(LanguageRunner, RefusesAWrongMissingOrFurtherError) {

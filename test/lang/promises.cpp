@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "einsum/check.h"
@@ -18,6 +19,7 @@ void append(std::vector<std::string>& problems, const std::string& where, const 
 /// The steps of a program by one configuration: each evaluates a graph, and what is its next value becomes a state.
 std::optional<Outputs> run_by(const Configuration& configuration, const Runnable& runnable) {
   if (!runnable.initial) return configuration.run(runnable.graph, runnable.inputs, runnable.scalars);
+  if (configuration.run_steps) return configuration.run_steps(runnable);
   TensorBindings inputs = runnable.inputs;
   ScalarBindings scalars = runnable.scalars;
   const auto step = [&](const EinGraph& graph) {
@@ -57,6 +59,11 @@ std::vector<std::string> broken_failure(const Document& document, const std::vec
 }
 
 }  // namespace
+
+Configuration of_states(std::string name, std::function<Outputs(const Runnable&)> run_steps) {
+  const auto nothing = [](const EinGraph&, const TensorBindings&, const ScalarBindings&) { return std::nullopt; };
+  return {std::move(name), nothing, std::move(run_steps)};
+}
 
 std::vector<std::string> broken_run(const Document& document, const Dims& dims, bool compare_values,
                                     const std::vector<Configuration>& configurations) {

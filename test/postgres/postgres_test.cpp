@@ -19,6 +19,7 @@
 #include "sql/papers_formats.h"
 #include "sql/plain_documents.h"
 #include "sql/run.h"
+#include "sql/steps_in_database.h"
 
 namespace einrel::test {
 namespace {
@@ -127,11 +128,22 @@ Outputs shared_in_postgres(const EinGraph& graph, const TensorBindings& inputs, 
   return outputs;
 }
 
+/// All steps of a program with state in one run.
+Configuration steps_in_postgres(const std::string& name, std::int64_t extent, FirstStates first_states) {
+  return of_states(name, [=](const Runnable& runnable) {
+    return steps_in_database(postgres()->database(), runnable, extent, first_states);
+  });
+}
+
 const std::vector<Configuration>& configurations() {
-  static const std::vector<Configuration> all{{"reference", in_reference},
-                                              {"PostgreSQL, formats chosen", in_postgres<0>},
-                                              {"PostgreSQL, in chunks of 3", in_postgres<3>},
-                                              {"PostgreSQL, in chunks of 3 by several processes", shared_in_postgres}};
+  static const std::vector<Configuration> all{
+      {"reference", in_reference},
+      {"PostgreSQL, formats chosen", in_postgres<0>},
+      {"PostgreSQL, in chunks of 3", in_postgres<3>},
+      {"PostgreSQL, in chunks of 3 by several processes", shared_in_postgres},
+      steps_in_postgres("PostgreSQL, all steps, formats chosen", 0, FirstStates::computed),
+      steps_in_postgres("PostgreSQL, all steps, in chunks of 3", 3, FirstStates::computed),
+      steps_in_postgres("PostgreSQL, all steps from states that are given", 3, FirstStates::given)};
   return all;
 }
 
@@ -156,6 +168,10 @@ TEST_P(PostgresFormats, AreComputedRight) { expect_right_in_every_format(postgre
 
 TEST(PostgresTransformations, AreOneQueryEach) {
   expect_direct_transformations_to_be_one_query(postgres()->database());
+}
+
+TEST(PostgresTransformations, OfAnyFormatToAnyOtherAreOneQuery) {
+  expect_every_transformation_to_be_one_query(postgres()->database());
 }
 
 TEST(PostgresProcesses, ShareVerticesOfSeveralChunks) {

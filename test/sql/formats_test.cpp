@@ -31,6 +31,11 @@ TEST(DirectTransformations, AreOneQueryEachInSqlite) {
   expect_direct_transformations_to_be_one_query(database);
 }
 
+TEST(Transformations, OfAnyFormatToAnyOtherAreOneQueryInSqlite) {
+  sql::SqliteDatabase database(":memory:");
+  expect_every_transformation_to_be_one_query(database);
+}
+
 /// An implementation of a product.
 struct Multiplication {
   const char* x;
