@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "arguments.h"
 #include "base/error.h"
@@ -90,7 +92,13 @@ void open_files(DatabaseRequest& request, OpenInputs& files) {
   for (auto& [name, source] : request.inputs) {
     const auto given = std::get<std::string>(source);
     if (is_in_database(given)) continue;
-    const StoredTensor& file = files.emplace(name, open_tensor(parse_file_ref(given))).first->second;
+    const FileRef ref = parse_file_ref(given);
+    std::error_code unknown;
+    if (!std::filesystem::exists(ref.path, unknown) && !unknown)
+      throw UserError(
+          fmt::format("there is no file '{}'; what is in the database is {}=table:NAME or {}='query:SELECT ...'",
+                      printable(given, 60), printable(name), printable(name)));
+    const StoredTensor& file = files.emplace(name, open_tensor(ref)).first->second;
     source = OutsideTensor{describe(file), [&file](DType dtype) { return read(file, dtype); }};
   }
 }

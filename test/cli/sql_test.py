@@ -284,6 +284,10 @@ class Database(ProductInDatabase, ProgramTest):
             for word in ("table 'turned'", "column 'j'", "label i"):
                 self.assertIn(word, result.err)
 
+    def test_what_is_neither_file_nor_table_says_how_a_table_is_written(self):
+        for source in ("tabel:X", "table=X", "X", "nowhere.npy"):
+            self.refused((f"no file '{source}'", "X=table:NAME"), x=source)
+
     def test_scripts_take_any_names_or_say_why_not(self):
         """Of tensors: those that differ in the case of letters only, that SQLite keeps, and inputs that are put out."""
         program = self.text_file("names.ein", "dims i=3\ninput X[i], x[i] : f64\nZ[i] = X[i] - x[i]\n")
