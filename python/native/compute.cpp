@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "made_input.h"
@@ -20,24 +21,31 @@ class Names {
   explicit Names(const Walk& walk, std::map<const Node*, std::string> given = {},
                  std::function<api::Variable(const std::string& name, const Node& leaf)> leaf = {})
       : given_(std::move(given)), leaf_(std::move(leaf)) {
+    for (const auto& [node, name] : given_) taken_.insert(name);
     for (const Walk::Place& place : walk.places()) variables_.push_back(variable_of(place));
   }
   const api::Variable& operator[](std::size_t place) const { return variables_[place]; }
 
  private:
+  std::string fresh(const char* letter, std::size_t& count) const {
+    std::string name;
+    do name = letter + std::to_string(++count);
+    while (taken_.count(name) != 0);
+    return name;
+  }
   api::Variable variable_of(const Walk::Place& place) {
     const std::shared_ptr<const Definition>& definition = place.node->definition();
     const auto given = given_.find(place.node);
     if (!definition && given != given_.end()) return input_of(given->second, *place.node->type());
     if (!definition) {
-      const std::string name = "x" + std::to_string(++leaves_);
+      const std::string name = fresh("x", leaves_);
       return leaf_ ? leaf_(name, *place.node) : input_of(name, *place.node->type());
     }
     std::vector<api::Variable> operands;
     for (const std::size_t operand : place.operands) operands.push_back(variables_[operand]);
     if (const auto* const gradient = std::get_if<Gradient>(&definition->meaning()))
       return gradients(place.operands, operands).at(gradient->which);
-    return definition->variable(given == given_.end() ? "t" + std::to_string(++computed_) : given->second, operands);
+    return definition->variable(given == given_.end() ? fresh("t", computed_) : given->second, operands);
   }
   /// Of the first operand by all others, at once.
   const std::vector<api::Variable>& gradients(const std::vector<std::size_t>& places,
@@ -45,13 +53,14 @@ class Names {
     const auto [known, is_new] = gradients_.try_emplace(places);
     if (is_new) {
       std::vector<std::string> names;
-      for (std::size_t i = 1; i < operands.size(); ++i) names.push_back("t" + std::to_string(++computed_));
+      for (std::size_t i = 1; i < operands.size(); ++i) names.push_back(fresh("t", computed_));
       known->second = api::gradient(names, operands.front(), {operands.begin() + 1, operands.end()});
     }
     return known->second;
   }
 
   std::map<const Node*, std::string> given_;
+  std::set<std::string> taken_;
   std::function<api::Variable(const std::string& name, const Node& leaf)> leaf_;  // of those without a given name
   std::size_t leaves_ = 0;
   std::size_t computed_ = 0;
@@ -114,9 +123,10 @@ std::string program_text(const std::map<std::string, NodePtr>& outputs, const st
       if (!is_new) throw api::UserError(name + " and " + other->second + " are the same array; a program has one name");
       if (named == &outputs) wanted.push_back(node);
       if ((named == &outputs) == !node->definition())
-        throw api::UserError(named == &outputs
-                                 ? name + " has been computed, and forgot how it was made: take its program before"
-                                 : name + " is made of other arrays; an input is one that has its elements");
+        throw api::UserError(
+            named == &outputs
+                ? name + " is an input, or has been computed and forgot how it was made: take its program before"
+                : name + " is made of other arrays; an input is one that has its elements");
     }
   }
   const Walk walk(wanted, true);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -325,6 +326,17 @@ def test_arrays_become_programs_for_a_database(shop: Shop) -> None:
     assert "CREATE TABLE" in program.sql("duckdb", formats="element")
 
 
+def test_names_are_those_that_were_given() -> None:
+    """Whatever the program calls what nobody has named."""
+    x, w = er.asarray(np.arange(6.0).reshape(2, 3)), er.asarray(np.ones((2, 3)) * 2)
+    for names in itertools.permutations(("x1", "x2", "t1", "t2"), 4):
+        made = (x * w + 1) * x
+        program = er.program_of({names[0]: made, names[1]: er.exp(made)}, {names[2]: x, names[3]: w})
+        results = program.run({names[2]: x, names[3]: w})
+        np.testing.assert_allclose(results[names[0]], made)
+        np.testing.assert_allclose(results[names[1]], np.exp(np.asarray(made)))
+
+
 def an_array(count: int = 2) -> er.Array:
     return er.asarray(np.ones(count))
 
@@ -333,9 +345,14 @@ def an_array(count: int = 2) -> er.Array:
     ("outputs", "inputs", "error", "said"),
     [
         (lambda x: {}, lambda x: {"x": x}, er.ProgramError, "without outputs"),
-        (lambda x: {"y": x}, lambda x: {"x": x}, er.ProgramError, "y has been computed"),
+        (lambda x: {"y": x}, lambda x: {"x": x}, er.ProgramError, "y is an input, or has been computed"),
         (lambda x: {"y": er.exp(x)}, lambda x: {"x": er.exp(x)}, er.ProgramError, "x is made of other arrays"),
-        (lambda x: {"y": er.exp(x)}, lambda x: {}, er.ProgramError, "an array of the shape (2,) that is none of the inputs"),
+        (
+            lambda x: {"y": er.exp(x)},
+            lambda x: {},
+            er.ProgramError,
+            "an array of the shape (2,) that is none of the inputs",
+        ),
         (lambda x: {"y": er.exp(x)}, lambda x: {"x": x, "w": an_array()}, er.ProgramError, "made of the input w"),
         (lambda x: {"y": er.exp(x)}, lambda x: {"x": x, "w": x}, er.ProgramError, "are the same array"),
         (lambda x: {"y": er.exp(x)}, lambda x: {"x y": x}, er.ProgramError, "x y"),

@@ -191,7 +191,7 @@ BoundInput DatabaseProgram::type_of(const std::string& name, const sql::UserTabl
   if (table.layout != sql::Layout::chunks) return type_of_numbers(table, rank);
   if (formats_.is_element)
     throw UserError(fmt::format("{} holds chunks, which --formats element has not; leave that out", table.title));
-  const sql::Transaction reading(*database_);
+  const sql::Transaction reading(*database_, sql::Access::reads);
   const sql::StoredChunks chunks = sql::chunks_in(*database_, table);
   const auto [given, is_new] = formats_.tensors.try_emplace(name, lying_format(chunks.format, chunks.bound));
   if (!is_new && cuts_in(given->second, chunks.bound) != chunks.format)

@@ -49,9 +49,9 @@ void undo(Database& database) {
 
 }  // namespace
 
-Transaction::Transaction(Database& database) : database_(database) {
+Transaction::Transaction(Database& database, Access access) : database_(database) {
   try {
-    database_.begin();
+    database_.begin(access);
   } catch (const std::exception&) {  // perhaps after it began
     undo(database_);
     throw;

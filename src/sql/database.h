@@ -17,6 +17,9 @@ namespace einrel::sql {
 /// What a query is for: whose fault it is when the database does not take it.
 enum class Author { einrel, user };
 
+/// What a transaction does to tables that others see.
+enum class Access { reads, writes };
+
 /// A connection to a database whose SQL has Einrel's functions. All throw UserError where the database or a user's
 /// query is wrong, and RunError where the run cannot go on: a full disk, a lock that another program keeps for 5 s, a
 /// server that is gone.
@@ -33,8 +36,8 @@ class Database {
   /// What computes: "sqlite" for any file, since that is this process, or "postgresql HOST:PORT".
   virtual std::string server() const = 0;
 
-  /// Begins a transaction that writes.
-  virtual void begin() = 0;
+  /// Begins a transaction. Temporary tables may be made in any.
+  virtual void begin(Access access) = 0;
   /// In a transaction: makes sure that SQL has Einrel's functions. Throws UserError that says what is missing.
   virtual void use_functions() = 0;
   /// How many processes may share a statement of ours.
@@ -85,7 +88,7 @@ void check_database_url(const std::string& url);
 /// Everything or nothing: what was done since is undone, unless `commit` is called.
 class Transaction {
  public:
-  explicit Transaction(Database& database);
+  Transaction(Database& database, Access access);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;

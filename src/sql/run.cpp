@@ -345,9 +345,12 @@ UserTable open_query(Database& database, const std::string& query, const std::ve
 UserTable open_named_table(Database& database, const std::string& name, const std::vector<std::string>& labels) {
   const std::optional<std::string> source = database.find_table(name);
   if (!source) {
-    const std::string near = did_you_mean(name, database.tables());
-    throw UserError(
-        fmt::format("{} has no table '{}'{}", database.title(), printable(name), near.empty() ? "" : "; " + near));
+    const std::vector<std::string> tables = database.tables();
+    const bool has_a_dot = std::find(tables.begin(), tables.end(), name) != tables.end();  // which parts it
+    const std::string remedy = has_a_dot ? fmt::format("write table:\"{}\" for the one with a dot in its name", name)
+                                         : did_you_mean(name, tables);
+    throw UserError(fmt::format("{} has no table '{}'{}", database.title(), printable(name),
+                                remedy.empty() ? "" : "; " + printable(remedy)));
   }
   return read_columns(*source, fmt::format("table '{}'", printable(name)), columns_of_table(database, name, *source),
                       labels, database.dialect());
@@ -405,7 +408,7 @@ Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
 }
 
 DatabaseResults run(Database& database, const DatabaseRun& run) {
-  Transaction transaction(database);
+  Transaction transaction(database, run.outputs.empty() ? Access::reads : Access::writes);
   if (!run.is_element) database.use_functions();
   DatabaseResults results = run.is_element ? run_elements(database, run) : StepByStep(database, run).run();
   if (run.before_commit) run.before_commit(results);

@@ -117,6 +117,19 @@ void check_place(const std::vector<Column>& columns, const std::vector<std::stri
   }
 }
 
+/// Throws UserError for columns that are those of elements but for the name of the value: taken as rows of a matrix
+/// they would be something else.
+void check_value_name(const std::vector<Column>& columns, const std::vector<std::string>& labels,
+                      const std::string& title) {
+  if (labels.empty() || columns.size() != labels.size() + 1) return;
+  const auto is_there = [&](const std::string& label) { return find_column(columns, label).has_value(); };
+  if (!std::all_of(labels.begin(), labels.end(), is_there)) return;
+  throw UserError(
+      fmt::format("{} has the columns {}; a table of elements has its numbers in one called 'value' (a query with AS "
+                  "names it so), and one of rows has no columns with the names of labels",
+                  title, fmt::join(all_printable(columns), ", ")));
+}
+
 /// The columns of a table of elements: a key for each label, then `value`; nothing where these are others. Where all
 /// have the labels' names, they may stand in any order; else `value` is the last.
 std::optional<std::vector<Column>> columns_of_elements(const std::vector<Column>& columns,
@@ -172,6 +185,7 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
                                 fmt::join(all_printable(columns), ", ")));
   if (const auto elements = columns_of_elements(columns, labels, table.title))
     return {table.source, table.title, *elements, Layout::elements};
+  check_value_name(columns, labels, table.title);
   if (const auto chunks = columns.empty() ? std::nullopt : columns_of_chunks(columns)) {
     const Column& chunk = chunks->back();
     if (chunk.type != ColumnType::any && chunk.type != ColumnType::bytes)

@@ -284,6 +284,24 @@ class Database(ProductInDatabase, ProgramTest):
             for word in ("table 'turned'", "column 'j'", "label i"):
                 self.assertIn(word, result.err)
 
+    def test_numbers_of_elements_stand_in_a_column_value(self):
+        """Else they would be rows of a matrix of the keys."""
+        for columns in ("i, j, value AS w", "j, i, value AS w", "value AS w, I, J"):
+            for formats in ((), ("--formats", "element")):
+                self.refused(("the columns", "'value'", "w"), *formats, x=f"query:SELECT {columns.replace('I, J', 'i AS I, j AS J')} FROM X")
+
+    def test_runs_that_make_no_tables_hinder_nobody_and_wait_for_nobody(self):
+        reader, writer = (sqlite3.connect(self.file, isolation_level=None) for _ in range(2))
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM X").fetchone()
+        writer.execute("BEGIN IMMEDIATE")  # both for longer than a run waits
+        for formats in ((), ("--formats", "element"), ("--analyze",)):
+            self.assertEqual(self.run_product(*formats).code, 0)
+        self.assertEqual(self.run_product("--out", "Z=" + self.path("z.npy")).code, 0)
+        np.testing.assert_allclose(np.load(self.path("z.npy")), self.x @ self.y, rtol=1e-12)
+        reader.close()
+        writer.close()
+
     def test_what_is_neither_file_nor_table_says_how_a_table_is_written(self):
         for source in ("tabel:X", "table=X", "X", "nowhere.npy"):
             self.refused((f"no file '{source}'", "X=table:NAME"), x=source)

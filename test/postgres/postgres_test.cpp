@@ -114,7 +114,7 @@ sql::ChunkScript shared_script(const EinGraph& graph, const TensorBindings& inpu
 Outputs shared_in_postgres(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
   const EinGraph ordered = compile("document", graph).graph;
   sql::Database& database = postgres()->database();
-  sql::Transaction transaction(database);
+  sql::Transaction transaction(database, sql::Access::reads);
   database.use_functions();
   const sql::ChunkScript script = shared_script(ordered, inputs, scalars);
   for (const sql::Statement& statement : script.statements) database.execute(statement.text);
@@ -179,7 +179,7 @@ TEST(PostgresProcesses, ShareVerticesOfSeveralChunks) {
   std::mt19937 random(5);
   const TensorBindings inputs = random_integers(graph, random);
   sql::Database& database = postgres()->database();
-  sql::Transaction transaction(database);
+  sql::Transaction transaction(database, sql::Access::reads);
   database.use_functions();
   std::string texts;
   for (const sql::Statement& statement : shared_script(graph, inputs, {}).statements) {
@@ -274,7 +274,7 @@ TEST(PostgresStatements, EndWhenInterrupted) {
       database->interrupt();
     });
     try {
-      const sql::Transaction transaction(*database);
+      const sql::Transaction transaction(*database, sql::Access::writes);
       database->execute("CREATE TABLE left_behind (i int)");
       database->execute("SELECT pg_sleep(3600)");
       ADD_FAILURE() << "it slept for an hour";
@@ -289,7 +289,7 @@ TEST(PostgresStatements, DoNotBeginAfterAnInterrupt) {
   postgres()->while_alone([](const std::string& url) {
     const std::unique_ptr<sql::Database> database = sql::open_database(url);
     {
-      const sql::Transaction transaction(*database);
+      const sql::Transaction transaction(*database, sql::Access::writes);
       database->execute("CREATE TABLE left_behind (i int)");
       database->interrupt();
       EXPECT_THROW(database->execute("SELECT 1"), RunError);
@@ -311,7 +311,7 @@ TEST(PostgresStatements, EndBetweenRows) {
       if (++rows == 5) reading->interrupt();
     };
     {
-      const sql::Transaction transaction(*reading);
+      const sql::Transaction transaction(*reading, sql::Access::reads);
       EXPECT_THROW(reading->read_rows("SELECT generate_series(1, 100000000)", stop_soon), RunError);
     }
     EXPECT_LT(rows, 100'000U);
@@ -326,7 +326,7 @@ TEST(PostgresStatements, LeaveNoTransactionOpenWhenTheyFail) {
   EXPECT_THROW(database.columns_of("SELECT nothing", sql::Author::user), UserError);
   EXPECT_EQ(database.first_row("SELECT 1").at(0), 1);
   database.execute("SET default_transaction_read_only = on");
-  EXPECT_THROW(sql::Transaction{database}, UserError);
+  EXPECT_THROW((sql::Transaction{database, sql::Access::writes}), UserError);
   database.execute("SET default_transaction_read_only = off");
   EXPECT_EQ(database.first_row("SELECT CAST(pg_current_xact_id_if_assigned() IS NULL AS integer)").at(0), 1);
 }

@@ -37,7 +37,7 @@ inline std::string expect_one_query(sql::Database& database, const Shape& bound,
   const TraId stored = program.add(StoredRelation{"X", DType::f64, bound, cut_of_all(from)});
   program.output("Z", program.add(Repartition{from, to}, {stored}));
 
-  sql::Transaction transaction(database);
+  sql::Transaction transaction(database, sql::Access::reads);
   database.use_functions();
   const std::string table = sql::temporary_table(database.dialect(), "X");
   database.store_chunks(table, cut_tensor(x, cut_of_all(from)), 2);

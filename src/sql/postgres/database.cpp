@@ -282,7 +282,7 @@ std::string PostgresDatabase::server() const {
   return fmt::format("postgresql {}:{}", said(PQhost(connection_.get())), said(PQport(connection_.get())));
 }
 
-void PostgresDatabase::begin() {
+void PostgresDatabase::begin(Access /*access*/) {
   run("BEGIN ISOLATION LEVEL REPEATABLE READ");
   if (texts("SELECT current_setting('transaction_read_only')").at(0) == "on")
     throw UserError(

@@ -25,7 +25,7 @@ class PostgresDatabase : public Database {
   const std::string& title() const override { return title_; }
   std::string server() const override;
   /// One snapshot for all that is read.
-  void begin() override;
+  void begin(Access access) override;
   /// Makes the extension where the server has it and the database does not.
   void use_functions() override;
   /// As many as the server gives a query, if this user may make the schema in which they share tables.

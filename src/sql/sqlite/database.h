@@ -23,7 +23,8 @@ class SqliteDatabase : public Database {
   Dialect dialect() const override { return Dialect::sqlite; }
   const std::string& title() const override { return title_; }
   std::string server() const override { return "sqlite"; }
-  void begin() override { execute("BEGIN IMMEDIATE"); }
+  /// One that writes keeps others from writing from now on, one that reads hinders nobody who reads.
+  void begin(Access access) override { execute(access == Access::writes ? "BEGIN IMMEDIATE" : "BEGIN"); }
   void use_functions() override {}
   std::int64_t workers() override { return 1; }
   std::optional<Sharing> share() override { return std::nullopt; }
