@@ -284,7 +284,7 @@ class Costs(ProgramTest):
         return explained["tensors"], Counted(self.succeed("sql", program, *given).out, inputs), shapes
 
     def compare(self, statements, inputs, formats, operations, extents):
-        """Of each component the prediction with the count. Returns the predicted costs of changes that cut, put together, or both."""
+        """Of each component the prediction with the count. Returns how many changes of formats cut chunks, put some together, or both."""
         tensors, counted, shapes = self.run_program(statements, inputs, formats, extents)
         changes, kinds = {}, Counter()
         for tensor in tensors:
@@ -300,7 +300,8 @@ class Costs(ProgramTest):
                 place = change["tensor"], parts_in(change["to"], shape)
                 self.assertEqual(changes.setdefault(place, change["cost"]), change["cost"])  # what two need is charged twice, and done once
                 old, new = math.prod(parts_in(change["from"], shape)), math.prod(place[1])
-                kinds[change["cost"]["pieces"] > old, change["cost"]["pieces"] > new] += 1
+                is_put_together = change["cost"]["pieces"] > new
+                kinds[change["cost"]["pieces"] - (new if is_put_together else 0) > old, is_put_together] += 1
         self.assertEqual(changes.keys(), counted.changes.keys())
         for place, cost in changes.items():
             self.expect_equal(f"{place[0]} to {place[1]}", cost, counted.changes[place])

@@ -40,22 +40,23 @@ struct Share {
   double results = 0;
 };
 
-/// What one join after the other costs more than one alone, of more than two relations: the parts of the body that lie
-/// between them, as if each had all labels.
-FormatCost joins_between(const EinSum& einsum, std::size_t relations, double calls, const Share& own) {
-  if (relations <= 2) return {};
-  auto elements = static_cast<double>(relations - 2);
+/// What relations cost that are parts of the body, between one join and the next, as if each had all labels.
+FormatCost parts_between(const EinSum& einsum, std::size_t parts, double calls, const Share& own) {
+  auto elements = static_cast<double>(parts);
   for (const Label& label : einsum.labels) elements *= static_cast<double>(label.extent.value());
   const double bytes = elements / calls * static_cast<double>(size_of(einsum.body.type()));
-  return {.tuples = static_cast<double>(relations - 2) * own.calls, .intermediate = 2 * bytes * own.calls};
+  return {.tuples = static_cast<double>(parts) * own.calls, .intermediate = 2 * bytes * own.calls};
+}
+
+bool is_position(const EinSum& einsum) {
+  return einsum.reducer == Reducer::argmax || einsum.reducer == Reducer::argmin;
 }
 
 /// What it costs to fold partial results, beside that kernels give them: the join's tuples are sorted by the result's
 /// key, if it has one, and handed on; what is folded is finished where it is no result yet, as the sum of a mean.
 FormatCost folding(const Vertex& vertex, double read_bytes, double results, const Share& own) {
   const EinSum& einsum = *einsum_of(vertex);
-  const bool is_position = *einsum.reducer == Reducer::argmax || *einsum.reducer == Reducer::argmin;
-  const DType partial = is_position ? vertex.dtype : reduced_type(*einsum.reducer, einsum.body.type());
+  const DType partial = is_position(einsum) ? vertex.dtype : reduced_type(*einsum.reducer, einsum.body.type());
   const double elements = static_cast<double>(element_count(vertex.bound)) / results;
   const double partial_bytes = elements * static_cast<double>(size_of(partial));
   const double result_bytes = elements * static_cast<double>(size_of(vertex.dtype));
@@ -121,11 +122,16 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
                   .statements = is_shared ? shared_statements : 1,
                   .stored = bytes_of(vertex)};
   const EinSum* const einsum = einsum_of(vertex);
-  if (einsum != nullptr) cost += joins_between(*einsum, joined.size(), calls, own);
-  if (!is_reduced_in_parts(vertex, way.parts)) return cost;
-  cost += folding(vertex, read_bytes, results, own);
-  if (*einsum->reducer == Reducer::argmax || *einsum->reducer == Reducer::argmin) reduce_twice(cost);
-  return cost;
+  if (einsum == nullptr) return cost;
+  std::size_t parts = joined.size() > 2 ? joined.size() - 2 : 0;
+  if (is_reduced_in_parts(vertex, way.parts)) {
+    cost += folding(vertex, read_bytes, results, own);
+    if (is_position(*einsum)) {
+      reduce_twice(cost);
+      if (einsum->body.steps.size() > 1) ++parts;  // values, which both take
+    }
+  }
+  return cost += parts_between(*einsum, parts, calls, own);
 }
 
 FormatCost gathering_cost(const Vertex& input, const TensorFormat& format) {
