@@ -37,7 +37,7 @@ std::string misfit(DType dtype, const Cell& cell) {
 /// Where the type of a column is wrong, but its keys are not: "; a query makes it one: CAST(i AS bigint)".
 std::string key_remedy(const std::string& column, const Cell& key) {
   const auto* const real = std::get_if<double>(&key);
-  if (real == nullptr || *real != std::floor(*real)) return "";
+  if (real == nullptr || !std::isfinite(*real) || *real != std::floor(*real)) return "";
   return fmt::format("; a query makes it one: CAST({} AS bigint)", printable(column));
 }
 

@@ -268,6 +268,39 @@ class Database(ProductInDatabase, ProgramTest):
             self.assertEqual(result.code, 1, result)
             self.assertIn("column 'a' is NULL at row=1, column=0", result.err)
 
+    def test_infinity_is_kept_both_ways_and_nan_is_null(self):
+        inf, nan = np.inf, np.nan
+        x = np.array([inf, -inf, 1.5, -2.0, 1e308])
+        self.store("special", x, ("i",))
+        self.execute("CREATE VIEW wide AS SELECT value FROM special ORDER BY i")
+        program = self.text_file("special.ein", "input X[i] : f64\nS[i] = X[i]\nT[i] = 10 * f32(X[i])\nD[i] = S[i] - X[i]\nM[] = max[i] X[i]\n")
+        wanted = {"S": x, "T": np.array([inf, -inf, 15, -20, inf]), "D": np.array([nan, nan, 0, 0, 0]), "M": np.array(inf)}
+        run = ("run", program, "--database", "sqlite:" + self.file)
+        for number, (formats, source) in enumerate(itertools.product(("X=single", "tile-2", "element"), ("table:special", "table:wide"))):
+            with self.subTest(formats=formats, source=source):
+                for kind, out in (("table", f"{{}}{number}"), ("file", self.path("{}.npy"))):
+                    outputs = [f"{name}=table:{out.format(name)}" if kind == "table" else f"{name}={out.format(name)}" for name in wanted]
+                    self.succeed(*run, "--in", "X=" + source, "--formats", formats, *(word for output in outputs for word in ("--out", output)))
+                for name, value in wanted.items():
+                    found = np.load(self.path(f"{name}.npy"))
+                    stored = [row[-1] for row in self.execute(f"SELECT * FROM {name}{number} ORDER BY 1")]
+                    np.testing.assert_array_equal(found, value)
+                    self.assertEqual(stored, [None if np.isnan(each) else each for each in np.atleast_1d(value)])
+        # What is NULL cannot come back from a table of elements; an array of chunks has NaN.
+        result = self.refuse(1, *run, "--in", "X=table:D0", mentions=("table 'D0'", "'value' is NULL at i=", "every element needs a number"))
+        self.assertRegex(result.err, "i=[01];")
+        self.succeed(*run, "--in", "X=table:special", "--formats", "D=row-strip-2", "--out", "D=chunks:kept")
+        self.succeed(*run, "--in", "X=table:kept", "--out", "S=" + self.path("kept.npy"))
+        np.testing.assert_array_equal(np.load(self.path("kept.npy")), wanted["D"])
+        for kind, words in (("i64", "no whole number, as i64 wants"), ("bool", "no whole number, as bool wants")):
+            whole = self.text_file("whole.ein", f"input X[i] : {kind}\nS[i] = X[i]\n")
+            for formats in ("X=single", "element"):
+                self.refuse(1, "run", whole, "--database", "sqlite:" + self.file, "--formats", formats, "--in",
+                            "X=query:SELECT i, value FROM special WHERE i = 0", mentions=("'value' is inf at i=0", words))
+        self.refuse(1, "run", self.text_file("same.ein", "input X[i] : f64\nS[i] = X[i]\n"), "--database", "sqlite:" + self.file,
+                    "--in", "X=query:SELECT value AS i, i AS value FROM special WHERE i = 0",
+                    mentions=("column 'i' is inf, no whole number, in the row of i=inf\n",))
+
     def test_columns_with_the_names_of_labels_stand_in_any_order(self):
         for number, order in enumerate(itertools.permutations(("i", "j", "value"))):
             with self.subTest(order=order):

@@ -93,6 +93,50 @@ class Postgres(ProductTest):
         self.assertEqual(found, [["3", "double precision"], ["9007199254740995", "bigint"], ["t", "boolean"], ["1", "integer"],
                                  ["1.5", "real"]])
 
+    def test_nan_and_infinity_are_kept_both_ways_in_every_type_that_has_them(self):
+        inf, nan = np.inf, np.nan
+        x = np.array([nan, inf, -inf, 1.5, -2.0])
+        kinds = ("double precision", "real", "numeric")
+        SERVER.sql("CREATE TABLE special AS SELECT n - 1 AS i, " + ", ".join(f"value::{kind} AS {quoted(kind)}" for kind in kinds)
+                   + " FROM unnest(ARRAY['NaN', 'Infinity', '-Infinity', '1.5', '-2']) WITH ORDINALITY AS given(value, n)")
+        vector = self.text_file("special.ein", "input X[i] : f64\nS[i] = X[i]\nT[i] = f32(X[i])\nD[i] = S[i] - X[i]\n")
+        wanted = {"S": ("double precision", x), "T": ("real", x), "D": ("double precision", [nan, nan, nan, 0, 0])}
+        matrix = self.text_file("wide.ein", "input X[i,j] : f64\nS[i,j] = X[i,j]\n")
+        for number, formats in enumerate(("X=single", "tile-2", "element")):
+            for kind in kinds:
+                for source in (f"SELECT i, {quoted(kind)} AS value FROM special", f"SELECT {quoted(kind)} FROM special ORDER BY i"):
+                    with self.subTest(formats=formats, source=source):
+                        run = ("run", vector, "--database", SERVER.url, "--formats", formats, "--in", "X=query:" + source)
+                        self.succeed(*run, *(word for name in wanted for word in ("--out", f"{name}=table:{name}")))
+                        self.succeed(*run, *(word for name in wanted for word in ("--out", f"{name}={self.path(name)}.npy")))
+                        for name, (type_of, value) in wanted.items():
+                            np.testing.assert_array_equal(np.load(self.path(name + ".npy")), value)
+                            np.testing.assert_array_equal(self.table(quoted(name), (5,)), value)
+                            if formats != "element":  # which has doubles
+                                self.assertEqual(SERVER.sql(f"SELECT DISTINCT pg_typeof(value) FROM {quoted(name)}").split("\n")[0], type_of)
+                            SERVER.sql(f"DROP TABLE {quoted(name)}")
+            self.succeed("run", matrix, "--database", SERVER.url, "--formats", formats, "--in",
+                         f"X=query:SELECT {', '.join(map(quoted, kinds))} FROM special ORDER BY i", "--out", f"S=table:wide{number}")
+            np.testing.assert_array_equal(self.table(f"wide{number}", (5, 3)), np.stack([x] * 3, 1))
+        self.succeed("run", vector, "--database", SERVER.url, "--formats", "S=row-strip-2", "--in", "X=query:SELECT i, numeric AS value FROM special",
+                     "--out", "S=chunks:kept")
+        self.succeed("run", vector, "--database", SERVER.url, "--in", "X=table:kept", "--out", "S=" + self.path("kept.npy"))
+        np.testing.assert_array_equal(np.load(self.path("kept.npy")), x)
+
+    def test_nan_and_infinity_are_no_whole_numbers(self):
+        for value, shown in (("NaN", "nan"), ("Infinity", "inf"), ("-Infinity", "-inf")):
+            for column in ("double precision", "real", "numeric"):
+                for kind in ("i64", "i32", "bool"):
+                    program = self.text_file("whole.ein", f"input X[i] : {kind}\nS[i] = X[i]\n")
+                    for formats in ("X=single", "element"):
+                        with self.subTest(value=value, column=column, kind=kind, formats=formats):
+                            self.refuse(1, "run", program, "--database", SERVER.url, "--formats", formats, "--in",
+                                        f"X=query:SELECT 0 AS i, '{value}'::{column} AS value",
+                                        mentions=(f"'value' is {shown} at i=0", f"no whole number, as {kind} wants"))
+                    program = self.text_file("key.ein", "input X[i] : f64\nS[i] = X[i]\n")
+                    self.refuse(1, "run", program, "--database", SERVER.url, "--in", f"X=query:SELECT '{value}'::{column} AS i, 1 AS value",
+                                mentions=(f"column 'i' is {shown}, no whole number, in the row of i={shown}\n",))
+
     def test_names_are_names_whatever_stands_in_them(self):
         for name in ('a""b', "it's; DROP TABLE X", "caf\u00e9 \u4e2d", "select", "x)--", '"temp.X"', "$1", "/* ", "pg_temp", "\\"):
             with self.subTest(name=name):

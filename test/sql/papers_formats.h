@@ -34,9 +34,10 @@ inline void expect_right(sql::Database& database, const EinGraph& graph, const s
     for (std::size_t d = 0; d < 20; ++d) values[d * 21] += 100;
     s->second = tensor_of(DType::f64, s->second.shape(), values);
   }
-  const std::vector<Tensor> wanted = evaluate_reference(graph, inputs, {});
-  const ScalarBindings none;
-  sql::DatabaseRun run{.graph = graph, .scalars = none, .inputs = {}, .outputs = {}, .chunked = chunked};
+  ScalarBindings scalars;
+  for (const ScalarDeclaration& scalar : graph.scalars) scalars[scalar.name] = -0.375;
+  const std::vector<Tensor> wanted = evaluate_reference(graph, inputs, scalars);
+  sql::DatabaseRun run{.graph = graph, .scalars = scalars, .inputs = {}, .outputs = {}, .chunked = chunked};
   for (const auto& [name, tensor] : inputs) run.inputs.emplace(name, tensor);
   const std::map<std::string, Tensor> found = sql::run(database, run).tensors;
   for (std::size_t o = 0; o < wanted.size(); ++o) {
@@ -92,6 +93,7 @@ inline std::vector<Computation> computations() {
           Computation{"multiply", "P[i,k] = sum[j] X[i,j] * Y[j,k]"},
           Computation{"transpose", "P[j,i] = X[i,j]"},
           Computation{"by_a_number", "P[i,j] = 2.5 * X[i,j]"},
+          Computation{"by_a_scalar", "scalar eta\nP[i,j] = eta * X[i,j]"},
           Computation{"relu", "P[i,j] = relu(X[i,j])"},
           Computation{"sigmoid", "P[i,j] = sigmoid(X[i,j])"},
           Computation{"sigmoid_derivative", "P[i,j] = sigmoid(X[i,j]) * (1 - sigmoid(X[i,j]))"},
