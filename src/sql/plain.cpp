@@ -270,7 +270,9 @@ class EinSumQuery {
       case Reducer::any: return grouped(fmt::format("max({})", truth(body)));
       case Reducer::all: return grouped(fmt::format("min({})", truth(body)));
       case Reducer::prod:
-        return dialect_ == Dialect::duckdb ? grouped(fmt::format("product({})", body)) : product(body, keys, columns);
+        // DuckDB's own is a float.
+        return dialect_ == Dialect::duckdb && is_float(type()) ? grouped(fmt::format("product({})", body))
+                                                               : product(body, keys, columns);
       case Reducer::argmax: return first_extreme(body, keys, columns, "DESC");
       case Reducer::argmin: return first_extreme(body, keys, columns, "ASC");
       case Reducer::logsumexp: return log_of_sum(body, keys, columns);

@@ -12,49 +12,11 @@ import time
 import numpy as np
 
 import einrel_process
-from einrel_process import ProductInDatabase, ProgramTest, einrel, main
+from einrel_process import einrel, main
+from sqlite_case import SqliteProduct
 
-PRODUCT = "input X[i,j] : f64\ninput Y[j,k] : f64\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"
 
-
-class Database(ProductInDatabase, ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.program = self.text_file("product.ein", PRODUCT)
-        self.file = self.path("a.db")
-        random = np.random.default_rng(1)
-        self.x, self.y = random.standard_normal((25, 13)), random.standard_normal((13, 7))
-        self.store("X", self.x, ("i", "j"))
-        self.store("Y", self.y, ("j", "k"))
-
-    def execute(self, statement, rows=None):
-        with sqlite3.connect(self.file) as connection:
-            if rows is not None:
-                return connection.executemany(statement, rows)
-            return connection.execute(statement).fetchall()
-
-    def store(self, table, array, labels):
-        name = '"' + table.replace('"', '""') + '"'
-        self.execute(f"CREATE TABLE {name} ({', '.join(labels)}, value)")
-        order = np.random.default_rng(2).permutation(array.size)  # tables have no order
-        rows = [(*map(int, np.unravel_index(at, array.shape)), float(array.flat[at])) for at in order]
-        self.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * (array.ndim + 1))})", rows)
-
-    def table(self, name, shape):
-        quoted = '"' + name.replace('"', '""') + '"'
-        result = np.full(shape, np.nan)
-        for *key, value in self.execute(f"SELECT * FROM {quoted}"):
-            result[tuple(key)] = value
-        return result
-
-    def run_product(self, *arguments, x="table:X", **options):
-        return einrel("run", self.program, "--database", "sqlite:" + self.file, "--in", "X=" + x, "--in", "Y=table:Y",
-                      *arguments, **options)
-
-    def content(self):
-        with open(self.file, "rb") as file:
-            return file.read()
-
+class Database(SqliteProduct):
     def test_every_format_gives_the_product(self):
         for number, formats in enumerate(("", "single", "row", "column", "row-strip-10", "column-strip-3", "tile-10-4", "tile-1-1")):
             for other in ("tile-5", "Z=column", "Y=row-strip-4"):
@@ -387,23 +349,6 @@ class Database(ProductInDatabase, ProgramTest):
                 self.execute(f'UPDATE "keys {number}" SET {column} = 77 WHERE j = 3 AND {column} = 4')
                 self.refused((f"table 'keys {number}'", "hole", f"{name}=4, j=3"), "--formats", "X=single", x=f"table:keys {number}")
 
-    def test_a_run_that_is_killed_leaves_the_database_as_it_was(self):
-        big = self.text_file("big.ein", "dims i=2000 k=1500\ninput X[a,b] : f64\nZ[i,k] = i * k + sum[a,b] X[a,b]\n")
-        before = self.execute("SELECT * FROM sqlite_schema"), self.execute("SELECT * FROM X"), self.execute("SELECT * FROM Y")
-        size = len(self.content())
-        with subprocess.Popen([einrel_process.PROGRAM, "run", big, "--database", "sqlite:" + self.file, "--in", "X=table:X", "--out", "Z=table:Z"]) as run:
-            end = time.monotonic() + 60
-            while os.path.getsize(self.file) < size + 1000000:  # it is being written, with a journal beside it
-                self.assertLess(time.monotonic(), end)
-                time.sleep(0.005)
-            run.kill()
-        self.assertEqual(run.returncode, -signal.SIGKILL)
-        self.assertIn("a.db-journal", os.listdir(self.folder))
-        self.assertEqual(self.run_product("--out", "P=table:P").code, 1)  # whoever opens it next undoes what was begun
-        self.assertEqual(self.execute("PRAGMA integrity_check"), [("ok",)])
-        self.assertEqual((self.execute("SELECT * FROM sqlite_schema"), self.execute("SELECT * FROM X"), self.execute("SELECT * FROM Y")), before)
-        self.assertEqual(sorted(os.listdir(self.folder)), ["a.db", "big.ein", "product.ein"])
-
     def test_bad_data_are_named_and_nothing_changes(self):
         for statement, words in (
                 ("INSERT INTO X VALUES (2, 3, 1)", ("table 'X'", "two rows", "i=2, j=3")),
@@ -536,26 +481,6 @@ class Database(ProductInDatabase, ProgramTest):
         self.assertIn("Is a directory", folder.err)
         no_database = self.text_file("text.db", "this is no database, only a text that is long enough" * 40)
         self.assertEqual(einrel("run", self.program, "--database", "sqlite:" + no_database, "--in", "X=table:X").code, 1)
-
-    def test_a_lock_of_another_program_is_said(self):
-        with sqlite3.connect(self.file, isolation_level=None) as other:
-            other.execute("BEGIN EXCLUSIVE")
-            result = self.run_product("--out", "Z=table:Z")  # reading the file here would end our lock
-        self.assertEqual(result.code, 2, result)
-        self.assertIn("locked", result.err)
-        self.assertEqual(self.execute("SELECT name FROM sqlite_schema WHERE name = 'Z'"), [])
-
-    def test_a_full_disk_leaves_the_database_as_it_was(self):
-        self.execute("CREATE TABLE filler AS SELECT randomblob(200000) AS bytes")
-        size = len(self.content())
-        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # noqa: E731
-        big = self.text_file("big.ein", "dims i=200 k=200\ninput X[a,b] : f64\nZ[i,k] = i * k + sum[a,b] X[a,b]\n")
-        before = self.content()
-        result = einrel("run", big, "--database", "sqlite:" + self.file, "--in", "X=table:X", "--out", "Z=table:Z", preexec_fn=limit)
-        self.assertEqual(result.code, 2, result)
-        self.assertEqual(self.execute("PRAGMA integrity_check"), [("ok",)])
-        self.assertEqual(self.execute("SELECT name FROM sqlite_schema WHERE name = 'Z'"), [])
-        self.assertEqual(self.content(), before)
 
     def test_a_file_that_cannot_be_written_leaves_the_database_as_it_was(self):
         """Not a table of the one output beside a part of the others, which together are larger than any file may be."""

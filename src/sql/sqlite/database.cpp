@@ -40,6 +40,11 @@ int waits_for_lock(void* stop, int looks) {
 /// Whether nothing but blanks and semicolons follows.
 bool is_blank(std::string_view rest) { return rest.find_first_not_of(" \t\r\n;") == std::string_view::npos; }
 
+/// Of a disk, of a user on it, or of a file.
+bool is_out_of_room(int system_error) {
+  return system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG;
+}
+
 }  // namespace
 
 SqliteDatabase::SqliteDatabase(const std::string& path)
@@ -79,8 +84,11 @@ void SqliteDatabase::fail(int code, Author author) {
     case SQLITE_LOCKED:
       throw RunError(
           fmt::format("{} is locked by another program; it is as it was. Try again when that is done", title_));
-    case SQLITE_FULL:
-      throw RunError(fmt::format("{} or its temporary files find no room on the disk: {}", title_, words));
+    case SQLITE_FULL: fail_without_room(words);
+    case SQLITE_IOERR:
+      if (const int why = sqlite3_system_errno(database_.get()); is_out_of_room(why))
+        fail_without_room(std::generic_category().message(why));
+      break;
     case SQLITE_NOMEM: throw RunError(fmt::format("SQLite finds no memory for {}", title_));
     case SQLITE_TOOBIG:
       throw UserError(fmt::format("{}: a value would have more than 1 GB; choose smaller chunks", title_));
@@ -91,6 +99,11 @@ void SqliteDatabase::fail(int code, Author author) {
   const bool is_wrong = (code & 0xFF) == SQLITE_ERROR || (code & 0xFF) == SQLITE_AUTH;
   if (is_wrong) throw UserError(fmt::format("{}: {}", title_, words));
   throw RunError(fmt::format("{}: {}", title_, words));
+}
+
+void SqliteDatabase::fail_without_room(const std::string& words) const {
+  throw RunError(
+      fmt::format("{} or its temporary files find no room on the disk: {}; the database is as it was", title_, words));
 }
 
 SqliteDatabase::Prepared SqliteDatabase::prepare(const std::string& text, Author author) {

@@ -57,6 +57,7 @@ class SqliteDatabase : public Database {
   /// Whether there is a row.
   bool step(sqlite3_stmt* statement);
   [[noreturn]] void fail(int code, Author author);
+  [[noreturn]] void fail_without_room(const std::string& words) const;
 
   std::string title_;
   std::stop_source stop_;                   // outlives the connection, as does
