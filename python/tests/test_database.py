@@ -396,26 +396,59 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "scalars"), PLAIN)
-def test_plain_scripts_run_in_duckdb(text: str, scalars: dict[str, float]) -> None:
-    """As they are printed; what they make is what the program computes."""
+def made_by_duckdb(
+    text: str, inputs: dict[str, Any], scalars: dict[str, float] | None = None, value_type: str = "DOUBLE"
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the script, as it is printed, makes of tables with values of that type, and what the program computes."""
     program = er.program(text)
-    random = np.random.default_rng(7)
-    inputs = {info.name: random.standard_normal([extent or 0 for extent in info.extents]) for info in program.inputs}
     connection = duckdb.connect()
     for info in program.inputs:
-        columns = ", ".join(f'"{label}" BIGINT' for label in info.labels)
-        connection.execute(f'CREATE TABLE "{info.name}" ({columns}, "value" DOUBLE)')
+        columns = "".join(f'"{label}" BIGINT, ' for label in info.labels)
+        connection.execute(f'CREATE TABLE "{info.name}" ({columns}"value" {value_type})')
         array = inputs[info.name]
         values = [(*map(int, np.unravel_index(at, array.shape)), float(array.flat[at])) for at in range(array.size)]
         connection.executemany(f'INSERT INTO "{info.name}" VALUES ({", ".join("?" * (array.ndim + 1))})', values)
     connection.execute(program.sql("duckdb", formats="element", scalars=scalars))
-    for name, expected in program.run(inputs, scalars=scalars).items():
-        wanted = np.asarray(expected)
-        found = np.full(wanted.shape, np.nan)
+    wanted = {name: np.asarray(value) for name, value in program.run(inputs, scalars=scalars).items()}
+    found = {name: np.full(array.shape, np.nan) for name, array in wanted.items()}
+    for name, array in found.items():
         for *key, value in connection.execute(f'SELECT * FROM "{name}"').fetchall():
-            found[tuple(key)] = value
-        np.testing.assert_allclose(found, wanted, rtol=1e-12, err_msg=name)
+            array[tuple(key)] = value
+    return found, wanted
+
+
+@pytest.mark.parametrize(("text", "scalars"), PLAIN)
+def test_plain_scripts_run_in_duckdb(text: str, scalars: dict[str, float]) -> None:
+    random = np.random.default_rng(7)
+    inputs = {
+        info.name: random.standard_normal([extent or 0 for extent in info.extents]) for info in er.program(text).inputs
+    }
+    found, wanted = made_by_duckdb(text, inputs, scalars)
+    for name, expected in wanted.items():
+        np.testing.assert_allclose(found[name], expected, rtol=1e-12, err_msg=name)
+
+
+def test_plain_scripts_in_duckdb_know_nan_and_infinities() -> None:
+    special = [np.nan, np.inf, -np.inf, 0.0, 1.5, -1000.0, 1000.0]
+    rows = np.array(np.meshgrid(special, special, special)).reshape(3, -1).T.copy()
+    text = f"dims i={len(rows)} j=3\ninput X[i,j] : f64\n"
+    for reducer in ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"):
+        text += f"of_{reducer}[i] = {reducer}[j] X[i,j]\n"
+    found, wanted = made_by_duckdb(text + "E[i,j] = exp(X[i,j])\nS[i,j] = sigmoid(X[i,j])\n", {"X": rows})
+    for name, expected in wanted.items():
+        np.testing.assert_allclose(found[name], expected, rtol=1e-12, err_msg=name)
+
+
+def test_plain_scripts_in_duckdb_compute_with_the_types_of_the_language() -> None:
+    text = (
+        "dims i=3\ninput X[i], Y[i] : f64\ninput N[i] : i64\nZ[i] = X[i] / Y[i]\nM[] = max[i] X[i]\nV[i] = view Y[i]\n"
+        "W[i] = M[] / V[i]\nS[] = sum[i] X[i]\nH[] = S[] / 4\nQ[i] = N[i] * N[i] * 100000\noutput Z, W, H, Q\n"
+    )
+    inputs = {"X": np.array([1.0, 2, 5]), "Y": np.array([2.0, 3, 4]), "N": np.array([30000, -2, 7])}
+    for value_type in ("SMALLINT", "INTEGER", "BIGINT", "DECIMAL(9, 2)", "REAL"):
+        found, wanted = made_by_duckdb(text, inputs, value_type=value_type)
+        for name, expected in wanted.items():
+            np.testing.assert_allclose(found[name], expected, rtol=1e-12, err_msg=f"{value_type}, {name}")
 
 
 def test_scripts_say_what_they_are_not_for() -> None:

@@ -43,11 +43,13 @@ template <class Gatherer>
 void gather(Database& database, const UserTable& table, std::size_t rank, Gatherer& gatherer) {
   std::vector<std::string> columns = key_names(table, rank);
   columns.emplace_back();
+  std::vector<Cell> element;  // its keys and its value, without the column's name
   database.read_rows(elements_query(table, rank), [&](const std::vector<Cell>& cells) {
     std::size_t column = table.columns.size() - 1;
     if (table.layout == Layout::rows && rank == 2) column = static_cast<std::size_t>(std::get<std::int64_t>(cells[1]));
     columns.back() = table.columns[column].name;
-    gatherer.add(cells, columns);
+    element.assign(cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(columns.size()));
+    gatherer.add(element, columns);
   });
 }
 

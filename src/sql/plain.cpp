@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "einsum/text/print.h"
@@ -30,6 +31,7 @@ struct Stored {
   std::vector<std::string> columns;
   Shape bound;
   bool is_sparse = false;  ///< where it has no row, it is zero
+  bool has_types = true;   ///< as ElementTable says
 };
 
 /// A query that gives a tensor.
@@ -204,7 +206,7 @@ class EinSumQuery {
   void add_operands() {
     std::vector<std::string> where;
     for (std::size_t i = 0; i < operands_.size(); ++i) {
-      values_.push_back(fmt::format("x{}.{}", i, value_column));
+      values_.push_back({fmt::format("x{}.{}", i, value_column), operands_[i]->has_types});
       if (is_outer(i)) continue;
       add_table(fmt::format("{} AS x{}", operands_[i]->name, i));
       for (std::string& condition : conditions(i)) where.push_back(std::move(condition));
@@ -226,7 +228,9 @@ class EinSumQuery {
                                    ? fmt::format("CASE WHEN {} THEN {} ELSE {} END", joined(inside(i), " AND "),
                                                  number_sql(type_of(i), 0, dialect_), outside)
                                    : outside;
-    values_[i] = fmt::format("CASE WHEN {} IS NULL THEN {} ELSE {} END", column(i, 0), absent, values_[i]);
+    std::string& value = values_[i].text;
+    if (!std::exchange(values_[i].has_type, true)) value = typed_sql(type_of(i), value, dialect_);
+    value = fmt::format("CASE WHEN {} IS NULL THEN {} ELSE {} END", column(i, 0), absent, value);
   }
 
   /// Where a padded operand has elements.
@@ -266,7 +270,7 @@ class EinSumQuery {
         return grouped(drops_rows_ ? fmt::format("sum({}) / {}", body, number_sql(DType::f64, terms(), dialect_))
                                    : fmt::format("avg({})", body));
       case Reducer::max: return grouped(fmt::format("max({})", body));
-      case Reducer::min: return grouped(fmt::format("min({})", body));
+      case Reducer::min: return grouped(has_nan() ? fmt::format("(- max(- {}))", body) : fmt::format("min({})", body));
       case Reducer::any: return grouped(fmt::format("max({})", truth(body)));
       case Reducer::all: return grouped(fmt::format("min({})", truth(body)));
       case Reducer::prod:
@@ -274,11 +278,16 @@ class EinSumQuery {
         return dialect_ == Dialect::duckdb && is_float(type()) ? grouped(fmt::format("product({})", body))
                                                                : product(body, keys, columns);
       case Reducer::argmax: return first_extreme(body, keys, columns, "DESC");
-      case Reducer::argmin: return first_extreme(body, keys, columns, "ASC");
+      case Reducer::argmin:
+        return has_nan() ? first_extreme("- " + body, keys, columns, "DESC")
+                         : first_extreme(body, keys, columns, "ASC NULLS LAST");
       case Reducer::logsumexp: return log_of_sum(body, keys, columns);
     }
     throw Bug("a reducer outside its enumeration");
   }
+
+  /// Among the values, in this database. It is the greatest number there, and so wins in max alone.
+  bool has_nan() const { return is_float(einsum_.body.type()) && dialect_ != Dialect::sqlite; }
 
   std::string truth(const std::string& body) const {
     return einsum_.body.type() == DType::boolean ? body : truth_sql(body, dialect_);
@@ -319,34 +328,47 @@ class EinSumQuery {
         from_);
   }
 
-  /// The largest value is taken out first: no exponential is above 1.
+  /// The largest value is taken out first: no exponential is above 1. It is all there is if it is infinite, or NaN,
+  /// which is above.
   std::string log_of_sum(const std::string& body, const std::vector<std::string>& keys,
                          const std::vector<std::string>& columns) const {
     std::string group;
     for (const std::string& key : inner(keys)) group += key + ", ";
     return fmt::format(
-        "SELECT {0}largest + ln(sum(exp(term - largest))) AS {1} FROM (\nSELECT {2}{3} AS term, max({3}) OVER ({4}) AS "
-        "largest\nFROM {5}) AS terms\nGROUP BY {6}largest",
-        named(inner(keys), columns), value_column, named(keys, inner(keys)), body, partition(keys), from_, group);
+        "SELECT {0}CASE WHEN abs(largest) >= {7} THEN largest ELSE largest + ln(sum({8})) END AS {1} FROM (\nSELECT "
+        "{2}{3} AS term, max({3}) OVER ({4}) AS largest\nFROM {5}) AS terms\nGROUP BY {6}largest",
+        named(inner(keys), columns), value_column, named(keys, inner(keys)), body, partition(keys), from_, group,
+        number_sql(DType::f64, std::numeric_limits<double>::infinity(), dialect_), exp_sql("term - largest", dialect_));
+  }
+
+  /// A name for a query within the query, where it hides none of the tables that are read.
+  std::string part(std::string name) const {
+    while (std::any_of(operands_.begin(), operands_.end(),
+                       [&](const Stored* operand) { return folded(operand->name) == quoted(name); }))
+      name += "_";
+    return name;
   }
 
   /// SQL has no product of a column: terms are numbered, and each is multiplied to the product of those before it.
   std::string product(const std::string& body, const std::vector<std::string>& keys,
                       const std::vector<std::string>& columns) const {
+    const std::string terms = part("terms");
+    const std::string so_far = part("so_far");
     std::string names;
+    std::string next;
     std::string same;
     for (const std::string& key : inner(keys)) {
       names += key + ", ";
-      same += fmt::format(" AND terms.{0} = so_far.{0}", key);
+      next += fmt::format("{}.{}, ", terms, key);
+      same += fmt::format(" AND {0}.{2} = {1}.{2}", terms, so_far, key);
     }
     return fmt::format(
-        "WITH RECURSIVE terms AS MATERIALIZED (SELECT {0}{1} AS term, row_number() OVER ({2}) AS place, count(*) OVER "
-        "({2}) AS places\nFROM {3}),\nso_far({4}product, place, places) AS (SELECT {4}term, place, places FROM terms "
-        "WHERE place = 1\nUNION ALL SELECT {5}{6}, terms.place, terms.places FROM so_far JOIN terms ON terms.place = "
-        "so_far.place + 1{7})\nSELECT {8}product AS {9} FROM so_far WHERE place = places",
-        named(keys, inner(keys)), whole(body), partition(keys), from_, names,
-        keys.empty() ? "" : joined(inner(keys, "terms.k"), ", ") + ", ", whole("product * term"), same,
-        named(inner(keys), columns), value_column);
+        "WITH RECURSIVE {0} AS MATERIALIZED (SELECT {2}{3} AS term, row_number() OVER ({4}) AS place, count(*) OVER "
+        "({4}) AS places\nFROM {5}),\n{1}({6}product, place, places) AS (SELECT {6}term, place, places FROM {0} "
+        "WHERE place = 1\nUNION ALL SELECT {7}{8}, {0}.place, {0}.places FROM {1} JOIN {0} ON {0}.place = "
+        "{1}.place + 1{9})\nSELECT {10}product AS {11} FROM {1} WHERE place = places",
+        terms, so_far, named(keys, inner(keys)), whole(body), partition(keys), from_, names, next,
+        whole("product * term"), same, named(inner(keys), columns), value_column);
   }
 
   const EinSum& einsum_;
@@ -357,11 +379,11 @@ class EinSumQuery {
   bool drops_rows_ = false;
   std::string from_;
   std::vector<std::string> labels_;
-  std::vector<std::string> values_;
+  std::vector<OperandSql> values_;
 };
 
 /// The query of a view: keys are taken apart into labels and put together again.
-std::string view_query(const View& view, const Stored& operand, const std::vector<std::string>& columns,
+std::string view_query(const View& view, DType dtype, const Stored& operand, const std::vector<std::string>& columns,
                        Dialect dialect) {
   const char* const divided = dialect == Dialect::duckdb ? "//" : "/";  // of whole numbers
   std::vector<std::string> labels(view.labels.size());
@@ -381,7 +403,9 @@ std::string view_query(const View& view, const Stored& operand, const std::vecto
                        : fmt::format("({}) * {} + {}", key, view.labels[label].extent.value(), labels[label]);
     keys += fmt::format("{} AS {}, ", key, columns[d]);
   }
-  return fmt::format("SELECT {}x.{} AS {}\nFROM {} AS x", keys, value_column, value_column, operand.name);
+  const std::string value = fmt::format("x.{}", value_column);
+  return fmt::format("SELECT {}{} AS {}\nFROM {} AS x", keys,
+                     operand.has_types ? value : typed_sql(dtype, value, dialect), value_column, operand.name);
 }
 
 std::vector<std::string> all_quoted(const std::vector<std::string>& names) {
@@ -399,7 +423,7 @@ Query query_of(const Vertex& vertex, const std::vector<const Stored*>& operands,
     if (operand.is_sparse && columns.empty())  // of a number there is always a row
       return {fmt::format("SELECT coalesce((SELECT {0} FROM {1}), {2}) AS {0}", value_column, operand.name,
                           number_sql(vertex.dtype, 0, dialect))};
-    return {view_query(*view, operand, columns, dialect), operand.is_sparse};
+    return {view_query(*view, vertex.dtype, operand, columns, dialect), operand.is_sparse};
   }
   throw NotInSql{"SQL has no linear algebra"};
 }
@@ -413,7 +437,8 @@ Script plain_script(const EinGraph& graph, const std::map<std::string, std::vect
   for (const Vertex& vertex : graph.vertices) {
     if (!is_input(vertex)) continue;
     taken.push_back(vertex.name);
-    tables.inputs[vertex.name] = {quoted(vertex.name), key_column_names(labels.at(vertex.name), dialect)};
+    tables.inputs[vertex.name] = {
+        .name = quoted(vertex.name), .columns = key_column_names(labels.at(vertex.name), dialect), .has_types = false};
   }
   for (const VertexId id : graph.outputs) {
     if (!is_input(graph[id]) && tables.outputs.emplace(graph[id].name, quoted(graph[id].name)).second)
@@ -431,7 +456,7 @@ Script plain_script(const EinGraph& graph, const ElementTables& given, const Sca
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex)) {
       const ElementTable& table = given.inputs.at(vertex.name);
-      tables.push_back({table.name, all_quoted(table.columns), vertex.bound, table.is_sparse});
+      tables.push_back({table.name, all_quoted(table.columns), vertex.bound, table.is_sparse, table.has_types});
       continue;
     }
     const auto output = given.outputs.find(vertex.name);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "einsum/scalar_value.h"
@@ -34,9 +35,11 @@ class ScalarTranslator {
       type_ = step.type;
       std::string text = std::visit([&](const auto& op) { return translate(op); }, step.op);
       if (text.size() > most_characters) throw NotInSql{"its formula is too long"};
-      stack_.push_back({std::move(text), step.type, std::holds_alternative<Constant>(step.op)});
+      const auto* const operand = std::get_if<OperandValue>(&step.op);
+      const bool has_type = operand == nullptr || sources_.operands[operand->operand].has_type;
+      stack_.push_back({std::move(text), step.type, std::holds_alternative<Constant>(step.op), has_type});
     }
-    return stack_.back().text;
+    return pop().text;
   }
 
  private:
@@ -44,15 +47,34 @@ class ScalarTranslator {
     std::string text;
     DType type;
     bool is_constant;
+    bool has_type;
   };
 
-  Term pop() {
+  Term take() {
     Term top = std::move(stack_.back());
     stack_.pop_back();
     return top;
   }
 
-  std::string translate(const OperandValue& op) { return sources_.operands[op.operand]; }
+  Term typed(Term term) const {
+    if (!term.has_type) term.text = typed_sql(term.type, term.text, dialect_);
+    term.has_type = true;
+    return term;
+  }
+
+  Term pop() { return typed(take()); }
+
+  /// Of two floats it is enough that one is a double, which the other follows, but in SQLite's extremes.
+  std::pair<Term, Term> take_two(BinaryFunction function) {
+    Term second = take();
+    Term first = take();
+    const bool is_extreme = function == BinaryFunction::maximum || function == BinaryFunction::minimum;
+    const bool follows = !is_extreme && is_float(first.type) && is_float(second.type);
+    if (follows && (first.has_type || second.has_type)) return {std::move(first), std::move(second)};
+    return {typed(std::move(first)), follows ? std::move(second) : typed(std::move(second))};
+  }
+
+  std::string translate(const OperandValue& op) { return sources_.operands[op.operand].text; }
   std::string translate(const LabelValue& op) {
     return is_float(type_) ? as_double(sources_.labels[op.label]) : sources_.labels[op.label];
   }
@@ -69,7 +91,7 @@ class ScalarTranslator {
     switch (op.function) {
       case UnaryFunction::negate: return in_type(fmt::format("(- {})", x));
       case UnaryFunction::abs: return in_type(fmt::format("abs({})", x));
-      case UnaryFunction::exp:
+      case UnaryFunction::exp: return exp_sql(x, dialect_);
       case UnaryFunction::sqrt:
       case UnaryFunction::tanh:
       case UnaryFunction::sin:
@@ -78,12 +100,16 @@ class ScalarTranslator {
       case UnaryFunction::log: return fmt::format("ln({})", x);
       case UnaryFunction::log1p:  // what is small is not lost beside 1
         return fmt::format("CASE WHEN abs({0}) < 0.5 THEN 2 * atanh({0} / (2 + {0})) ELSE ln(1 + {0}) END", x);
-      case UnaryFunction::expm1: return fmt::format("(tanh({0} / 2) * (exp({0}) + 1))", x);
+      case UnaryFunction::expm1: return fmt::format("(tanh({} / 2) * ({} + 1))", x, exp_sql(x, dialect_));
       case UnaryFunction::rsqrt: return fmt::format("(1 / sqrt({}))", x);
       case UnaryFunction::sq:
         return is_float(type_) ? fmt::format("power({}, 2)", x) : in_type(fmt::format("({0} * {0})", x));
-      case UnaryFunction::sigmoid: return fmt::format("(1 / (1 + exp(- {})))", x);
-      case UnaryFunction::silu: return fmt::format("({0} / (1 + exp(- {0})))", x);
+      case UnaryFunction::sigmoid: return fmt::format("(1 / (1 + {}))", exp_sql("- " + x, dialect_));
+      case UnaryFunction::silu:  // 0 at -infinity
+        return fmt::format(
+            "({} / (1 + {}))",
+            greatest(dialect_, x, number_sql(DType::f64, std::numeric_limits<double>::lowest(), dialect_)),
+            exp_sql("- " + x, dialect_));
       case UnaryFunction::relu: return greatest(dialect_, x, "0");
       case UnaryFunction::step: return step(x);
       case UnaryFunction::gelu:
@@ -93,8 +119,7 @@ class ScalarTranslator {
     throw Bug("a function outside its enumeration");
   }
   std::string translate(const ApplyBinary& op) {
-    const Term second = pop();
-    const Term first = pop();
+    const auto [first, second] = take_two(op.function);
     if (is_comparison(op.function)) return compared(op.function, first, second);
     const std::string& a = first.text;
     const std::string& b = second.text;
@@ -160,7 +185,7 @@ class ScalarTranslator {
         x, nan_sql(dialect_), high, low);
   }
 
-  static std::string as_double(const std::string& x) { return fmt::format("CAST({} AS DOUBLE PRECISION)", x); }
+  std::string as_double(const std::string& x) const { return typed_sql(DType::f64, x, dialect_); }
 
   const ScalarSources& sources_;
   Dialect dialect_;
@@ -169,6 +194,18 @@ class ScalarTranslator {
 };
 
 }  // namespace
+
+std::string typed_sql(DType type, const std::string& number, Dialect dialect) {
+  if (is_float(type)) return fmt::format("CAST({} AS DOUBLE PRECISION)", number);
+  if (is_sqlite(dialect)) return number;  // which has whole numbers of one size
+  return fmt::format("CAST({} AS {})", number, type == DType::boolean ? "INTEGER" : "BIGINT");
+}
+
+std::string exp_sql(const std::string& x, Dialect dialect) {
+  if (dialect != Dialect::postgres) return fmt::format("exp({})", x);
+  return fmt::format("exp(CASE WHEN {0} BETWEEN -745 AND 709.782712893384 THEN {0} ELSE ({0}) * {1} END)", x,
+                     number_sql(DType::f64, std::numeric_limits<double>::infinity(), dialect));
+}
 
 std::string number_sql(DType type, double value, Dialect dialect) {
   if (!is_float(type)) return fmt::format("{}", static_cast<std::int64_t>(value));

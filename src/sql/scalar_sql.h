@@ -13,9 +13,14 @@ struct NotInSql {
   std::string reason;
 };
 
+/// The value of an operand, in SQL.
+struct OperandSql {
+  std::string text;
+  bool has_type = true;  ///< that of the operand in the language (typed_sql); else any type of number
+};
 /// What an expression stands on.
 struct ScalarSources {
-  std::vector<std::string> operands;  ///< the value of each, in SQL
+  std::vector<OperandSql> operands;
   std::vector<std::string> labels;
   const ScalarBindings& scalars;
 };
@@ -24,6 +29,11 @@ struct ScalarSources {
 /// (erf, random numbers, checked indices, narrow floats).
 std::string to_sql(const ScalarExpr& expr, const ScalarSources& sources, Dialect dialect);
 
+/// A number of any type as what SQL computes with for `type`: a double, or a whole number.
+std::string typed_sql(DType type, const std::string& number, Dialect dialect);
+/// The exponential of a double. Where it leaves the range of doubles it is 0 or infinite, also in PostgreSQL, whose own
+/// would end the statement.
+std::string exp_sql(const std::string& x, Dialect dialect);
 /// A number of that type.
 std::string number_sql(DType type, double value, Dialect dialect);
 /// 0 or 1: whether a number is anything but 0.

@@ -27,22 +27,24 @@ Outputs outputs_in_sqlite(const EinGraph& graph, const TensorBindings& inputs, c
 /// Documents that plain SQL cannot compute, or not as the language defines it, and what of them it is.
 const PlainExceptions& exceptions() {
   static const PlainExceptions all{
-      {"13_functions", "no erf"},
-      {"14_accurate_functions", "no erf"},
-      {"22_nan_and_infinity", "Max: element 0"},
-      {"30_casts", "no floats that narrow"},
-      {"34_integers_wrap", "powers of whole numbers"},
-      {"37_integer_products", "no whole number, as i64 wants"},  // whole numbers beyond 64 bits become floats
-      {"38_numbers_alone", "powers of whole numbers"},
-      {"39_narrow_casts", "no floats that narrow"},
-      {"90_inverse", "no linear algebra"},
-      {"91_random_numbers", "random numbers"},
-      {"92_gathers", "does not check an index"},
-      {"97_gradients_of_reads", "no linear algebra"},
-      {"98_gradients_of_gathers", "does not check an index"},
-      {"9a_state_random", "random numbers"},
-      {"embedding", "random numbers"},
-      {"ridge_regression", "no linear algebra"},
+      {"13_functions", {"no erf"}},
+      {"14_accurate_functions", {"no erf"}},
+      {"22_nan_and_infinity",
+       {"Max: element 0", "Min: element 0", "Sum: element 0", "Mean: element 0", "Lse: element 0", "ArgMax: element 0",
+        "ArgMin: element 0"}},
+      {"30_casts", {"no floats that narrow"}},
+      {"34_integers_wrap", {"powers of whole numbers"}},
+      {"37_integer_products", {"no whole number, as i64 wants"}},  // whole numbers beyond 64 bits become floats
+      {"38_numbers_alone", {"powers of whole numbers"}},
+      {"39_narrow_casts", {"no floats that narrow"}},
+      {"90_inverse", {"no linear algebra"}},
+      {"91_random_numbers", {"random numbers"}},
+      {"92_gathers", {"does not check an index"}},
+      {"97_gradients_of_reads", {"no linear algebra"}},
+      {"98_gradients_of_gathers", {"does not check an index"}},
+      {"9a_state_random", {"random numbers"}},
+      {"embedding", {"random numbers"}},
+      {"ridge_regression", {"no linear algebra"}},
   };
   return all;
 }
