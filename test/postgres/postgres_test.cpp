@@ -238,10 +238,10 @@ TEST(PostgresPlainValues, ExponentialsMayLeaveTheRangeOfDoubles) { expect_expone
 
 TEST(PostgresPlainValues, PrintedScriptsComputeWithTheTypesOfTheLanguage) {
   for (const char* const type : {"integer", "bigint", "numeric", "real", "double precision"}) {
-    const sql::Transaction undone(postgres()->database());
+    const sql::Transaction undone(postgres()->database(), sql::Access::writes);
     expect_types_of_the_language(postgres()->database(), type, "integer", "boolean");
   }
-  const sql::Transaction undone(postgres()->database());
+  const sql::Transaction undone(postgres()->database(), sql::Access::writes);
   expect_types_of_the_language(postgres()->database(), "smallint", "bigint", "integer");
 }
 

@@ -274,7 +274,7 @@ inline void expect_names_to_be_free(sql::Database& database, const std::vector<s
     formats.is_element = is_element;
     if (!is_element) formats.most_extent = 2;
     expect_agreement(by_run_of_tables(database, text, formats), wanted, 1e-3);
-    const sql::Transaction undone(database);
+    const sql::Transaction undone(database, sql::Access::writes);
     if (!is_element) database.use_functions();
     expect_agreement(by_printed_script(database, text, formats), wanted, 1e-3);
   }
