@@ -67,7 +67,7 @@ class Database(SqliteProduct):
         for count, is_least in ((8, True), (40, False)):
             lines = ["dims i=2000 j=2000 k=2000", "input V0[i,j] : f64"]
             for v in range(1, count):
-                lines.append(f"V{v}[i,j] = " + forms[3 if v % 3 else v % 4].format(f"V{v - 1}", f"V{v ** 3 % 11 % v}"))
+                lines.append(f"V{v}[i,j] = " + forms[v * v % 7 % 4].format(f"V{v - 1}", f"V{v ** 3 % 23 % v}"))
             program = self.text_file("many.ein", "\n".join(lines) + "\n")
             text = self.succeed("sql", program, "--explain").out
             self.assertEqual("formats of least cost" in text, is_least, text)

@@ -40,12 +40,19 @@ struct Share {
   double results = 0;
 };
 
-/// What relations cost that are parts of the body, between one join and the next, as if each had all labels.
-FormatCost parts_between(const EinSum& einsum, std::size_t parts, double calls, const Share& own) {
-  auto elements = static_cast<double>(parts);
-  for (const Label& label : einsum.labels) elements *= static_cast<double>(label.extent.value());
-  const double bytes = elements / calls * static_cast<double>(size_of(einsum.body.type()));
-  return {.tuples = static_cast<double>(parts) * own.calls, .intermediate = 2 * bytes * own.calls};
+/// The bytes of a body's values at all labels.
+double value_bytes(const EinSum& einsum) {
+  return std::accumulate(
+      einsum.labels.begin(), einsum.labels.end(), static_cast<double>(size_of(einsum.body.type())),
+      [](double bytes, const Label& label) { return bytes * static_cast<double>(label.extent.value()); });
+}
+
+/// What one join after the other costs more than one alone, of more than two relations: the parts of the body that lie
+/// between them, as if each had all labels.
+FormatCost joins_between(const EinSum& einsum, std::size_t relations, double calls, const Share& own) {
+  if (relations <= 2) return {};
+  const auto parts = static_cast<double>(relations - 2);
+  return {.tuples = parts * own.calls, .intermediate = 2 * parts * value_bytes(einsum) / calls * own.calls};
 }
 
 bool is_position(const EinSum& einsum) {
@@ -73,9 +80,13 @@ FormatCost folding(const Vertex& vertex, double read_bytes, double results, cons
   return cost;
 }
 
-/// Where positions of extremes are folded, extremes are before: two reductions.
-void reduce_twice(FormatCost& cost) {
+/// Where positions of extremes are folded, extremes are before: two reductions, of a table where values are computed.
+FormatCost of_position(const EinSum& einsum, const FormatCost& reduction, double read_bytes, double calls) {
+  FormatCost cost = reduction;
   for (double* const component : {&cost.compute, &cost.tuples, &cost.read, &cost.intermediate}) *component *= 2;
+  if (einsum.body.steps.size() == 1) return cost;
+  const double bytes = value_bytes(einsum);
+  return cost += {.tuples = calls, .read = read_bytes * calls, .intermediate = bytes, .statements = 1, .stored = bytes};
 }
 
 }  // namespace
@@ -123,15 +134,11 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
                   .stored = bytes_of(vertex)};
   const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr) return cost;
-  std::size_t parts = joined.size() > 2 ? joined.size() - 2 : 0;
   if (is_reduced_in_parts(vertex, way.parts)) {
     cost += folding(vertex, read_bytes, results, own);
-    if (is_position(*einsum)) {
-      reduce_twice(cost);
-      if (einsum->body.steps.size() > 1) ++parts;  // values, which both take
-    }
+    if (is_position(*einsum)) cost = of_position(*einsum, cost, read_bytes, calls);
   }
-  return cost += parts_between(*einsum, parts, calls, own);
+  return cost += joins_between(*einsum, joined.size(), calls, own);
 }
 
 FormatCost gathering_cost(const Vertex& input, const TensorFormat& format) {
