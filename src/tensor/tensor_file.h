@@ -51,9 +51,9 @@ ArchiveContents open_archive(const std::string& path, const std::set<std::string
 /// member, two outputs of one name, a folder that is not there, an archive with other tensors in it.
 void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs);
 
-/// All tensors in files that wait to appear under their names, those of one .npz or .safetensors in one file; an archive
-/// that was there will be replaced. Throws as check_writable does, UserError when a shape does not fit the format,
-/// RunError when the disk refuses; then no file has changed.
+/// All tensors in files that wait to appear under their names, those of one .npz or .safetensors in one file; an
+/// archive that was there will be replaced. Throws as check_writable does, UserError when a shape does not fit the
+/// format, RunError when the disk refuses; then no file has changed.
 std::vector<AtomicFile> complete_files(const std::vector<std::pair<FileRef, Tensor>>& outputs);
 
 /// Makes those files, and lets them appear. Throws as that does; then no file has changed (but for a rename that fails
