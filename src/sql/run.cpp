@@ -388,6 +388,25 @@ UserTable open_table(Database& database, const std::string& given, const std::ve
   return table;
 }
 
+namespace {
+
+/// Throws UserError for far fewer rows than keys ask for, which no run would find the room to look for one by one.
+void check_rows(const UserTable& table, const std::vector<std::int64_t>& extents, std::int64_t rows) {
+  constexpr double many = 1e9;
+  double elements = 1;
+  std::vector<std::string> last;
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    elements *= static_cast<double>(extents[d]);
+    last.push_back(fmt::format("{}={}", printable(table.columns[d].name), extents[d] - 1));
+  }
+  if (elements < many || static_cast<double>(rows) >= elements) return;
+  throw UserError(fmt::format("{} has {}, but keys go up to {}, which takes {:.3g} elements{}", table.title,
+                              counted(static_cast<std::size_t>(rows), "row"), fmt::join(last, ", "), elements,
+                              refusal_of(Absent::may_be_zeros)));
+}
+
+}  // namespace
+
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
   const std::vector<std::int64_t> row = database.first_row(extents_query(table, database.dialect()));
   std::vector<std::int64_t> extents;
@@ -404,6 +423,7 @@ Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
                                   most_key_value));
     extents.push_back(largest + 1);
   }
+  if (table.layout == Layout::elements && !table.is_sparse) check_rows(table, extents, row.back());
   return make_shape(extents);
 }
 

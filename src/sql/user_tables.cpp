@@ -183,8 +183,14 @@ UserTable read_columns(std::string source, std::string title, const std::vector<
   if (different.size() != columns.size())
     throw UserError(fmt::format("{} has two columns of one name: {}; give them names with AS", table.title,
                                 fmt::join(all_printable(columns), ", ")));
-  if (const auto elements = columns_of_elements(columns, labels, table.title))
+  if (const auto elements = columns_of_elements(columns, labels, table.title)) {
+    for (std::size_t d = 0; d < labels.size(); ++d) {
+      if ((*elements)[d].type == ColumnType::boolean)
+        throw UserError(fmt::format("{}: the key column '{}' is boolean; keys are whole numbers: CAST({} AS integer)",
+                                    table.title, printable((*elements)[d].name), printable((*elements)[d].name)));
+    }
     return {table.source, table.title, *elements, Layout::elements};
+  }
   check_value_name(columns, labels, table.title);
   if (const auto chunks = columns.empty() ? std::nullopt : columns_of_chunks(columns)) {
     const Column& chunk = chunks->back();
@@ -225,7 +231,7 @@ std::string extents_query(const UserTable& table, Dialect dialect) {
                     as_whole(type, column));
     ends.push_back(fmt::format("coalesce(max({0}), -1), coalesce(min({0}), 0)", key));
   }
-  if (ends.empty()) ends.emplace_back("1");
+  ends.emplace_back("count(*)");
   return fmt::format("SELECT {} FROM {}", fmt::join(ends, ", "), table.source);
 }
 

@@ -59,7 +59,7 @@ struct OutputTable {
 };
 
 /// A query of how many elements each dimension has; of elements of the largest and the smallest key of each, -1 and 0
-/// where there is none.
+/// where there is none, and of how many rows there are.
 std::string extents_query(const UserTable& table, Dialect dialect);
 
 /// The elements of a tensor of that many dimensions as a query of columns i0, i1, ..., v, and c, the name of the column

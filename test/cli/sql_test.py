@@ -279,6 +279,12 @@ class Database(SqliteProduct):
             for word in ("table 'turned'", "column 'j'", "label i"):
                 self.assertIn(word, result.err)
 
+    def test_a_key_that_is_far_too_large_is_named(self):
+        for key in (5 * 10**9, 2 * 10**8):
+            query = f"query:SELECT i, CASE WHEN i = 3 AND j = 2 THEN {key} ELSE j END AS j, value FROM X"
+            for formats in ((), ("--formats", "element")):
+                self.refused((f"j={key}", "sparse:"), *formats, x=query)
+
     def test_numbers_of_elements_stand_in_a_column_value(self):
         """Else they would be rows of a matrix of the keys."""
         for columns in ("i, j, value AS w", "j, i, value AS w", "value AS w, I, J"):

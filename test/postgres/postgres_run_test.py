@@ -240,6 +240,7 @@ class Postgres(ProductTest):
                 ('DELETE FROM "X"', ("--dim", "i=25"), ("table 'X' has no row", "sparse:table:NAME")),
                 ('UPDATE "X" SET i = i - 100', (), ("column 'i' has the key -100, but keys are whole numbers from 0 to ",)),
                 ('ALTER TABLE "X" ALTER i TYPE bigint; UPDATE "X" SET i = 9223372036854775807 WHERE i = 7', (), ("the key 9223372036854775807",)),
+                ('ALTER TABLE "X" ALTER i TYPE boolean USING i > 3', (), ("key column 'i' is boolean", "CAST(i AS integer)")),
                 ('ALTER TABLE "X" ALTER i TYPE float8', (), ("column 'i' is ", "no whole number", "CAST(i AS bigint)")),
                 ('ALTER TABLE "X" ALTER i TYPE numeric; UPDATE "X" SET i = i + 0.5', (), ("column 'i' is ", ".5, no whole number")),
                 ('ALTER TABLE "X" RENAME i TO k0; ALTER TABLE "X" RENAME j TO k1; ALTER TABLE "X" RENAME value TO chunk', (),
