@@ -111,7 +111,10 @@ void refuse_with_database(const CLI::App& command) {
                           name == "--scalar" || name == "--database" || name == "--formats" || name == "--timeout" ||
                           name == "--steps" || name == "--analyze" || name == "--json";
     if (option->count() != 0 && !is_taken)
-      throw UserError(fmt::format("{} does not go with --database, where the database computes", name));
+      throw UserError(fmt::format("{} does not go with --database, where the database computes{}", name,
+                                  name == "--explain" ? "; --analyze explains the run that was made, and einrel sql "
+                                                        "PROGRAM.ein --explain one that is not"
+                                                      : ""));
   }
 }
 
