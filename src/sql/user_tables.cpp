@@ -108,12 +108,15 @@ std::optional<std::vector<Column>> columns_of_chunks(const std::vector<Column>& 
 /// Throws UserError where column d has the name of another label: by position it would be something else.
 void check_place(const std::vector<Column>& columns, const std::vector<std::string>& labels, std::size_t d,
                  const std::string& title) {
+  std::vector<std::string> named;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    named.push_back(fmt::format("{} AS {}", printable(columns[i].name), labels[i]));
   for (std::size_t other = 0; other < labels.size(); ++other) {
     if (other != d && labels[other] == columns[d].name && labels[d] != labels[other])
-      throw UserError(
-          fmt::format("{} has the column '{}' where the key of the label {} is expected; give its columns the labels' "
-                      "names with a query, or none of them",
-                      title, printable(columns[d].name), labels[d]));
+      throw UserError(fmt::format(
+          "{} has the column '{}' where the key of the label {} is expected; say which is which: 'query:SELECT {}, "
+          "value FROM ...'",
+          title, printable(columns[d].name), labels[d], fmt::join(named, ", ")));
   }
 }
 
