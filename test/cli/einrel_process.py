@@ -1,6 +1,7 @@
 """What the tests in Python share: the program under test, a folder of their own, and counting."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,14 @@ class ProgramTest(unittest.TestCase):
         for text in mentions:
             self.assertIn(text, result.err, f"{arguments}\n{result}")
         return result
+
+
+def sqlite_with(extension):
+    """An empty database in memory that has Einrel's functions, and begins no transactions by itself."""
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    database.enable_load_extension(True)
+    database.load_extension(extension)
+    return database
 
 
 class ProductInDatabase:

@@ -21,13 +21,12 @@ import json
 import math
 import random
 import re
-import sqlite3
 import struct
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
-from einrel_process import ProgramTest, main
+from einrel_process import ProgramTest, main, sqlite_with
 
 EXTENSION = sys.argv.pop(2)
 COMPONENTS = ("compute", "network", "tuples", "read", "intermediate", "statements", "pieces", "stored")
@@ -144,8 +143,8 @@ class CountingDatabase:
     """SQLite with functions that count. `counts` is of the statement that runs."""
 
     def __init__(self):
-        self.own = self.connect()
-        self.database = self.connect()
+        self.own = sqlite_with(EXTENSION)
+        self.database = sqlite_with(EXTENSION)
         self.counts = Counts()
         listed = self.own.execute("SELECT DISTINCT name, type, narg FROM pragma_function_list WHERE name GLOB 'einrel_*' AND name <> 'einrel_version'")
         for name, kind, count in listed.fetchall():
@@ -153,13 +152,6 @@ class CountingDatabase:
                 self.database.create_function(name, count, self.scalar(name), deterministic=True)
             else:
                 self.database.create_aggregate(name, count, self.aggregate(name))
-
-    @staticmethod
-    def connect():
-        database = sqlite3.connect(":memory:", isolation_level=None)
-        database.enable_load_extension(True)
-        database.load_extension(EXTENSION)
-        return database
 
     def close(self):
         self.own.close()

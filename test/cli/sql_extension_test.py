@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from einrel_process import ProgramTest, main
+from einrel_process import ProgramTest, main, sqlite_with
 
 EXTENSION = sys.argv.pop(2)
 LAYERS = """dims b=13 f=7 h=5
@@ -26,10 +26,7 @@ output Z, M
 
 
 def connection():
-    database = sqlite3.connect(":memory:", isolation_level=None)
-    database.enable_load_extension(True)
-    database.load_extension(EXTENSION)
-    return database
+    return sqlite_with(EXTENSION)
 
 
 def functions(database):

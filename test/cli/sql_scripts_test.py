@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from einrel_process import ProgramTest, main
+from einrel_process import ProgramTest, main, sqlite_with
 from script_documents import ScriptsOfDocuments
 
 EXTENSION = sys.argv.pop(2)
@@ -27,10 +27,8 @@ class ScriptsInSqlite(ScriptsOfDocuments, ProgramTest):
     in_elements = {"22_nan_and_infinity": "Max: element", "37_integer_products": "Large: element", **ONE_NAME}
 
     def made(self, inputs, script, tables):
-        database = sqlite3.connect(":memory:", isolation_level=None)
-        if "einrel_" in script:
-            database.enable_load_extension(True)
-            database.load_extension(EXTENSION)
+        is_plain = "einrel_" not in script
+        database = sqlite3.connect(":memory:", isolation_level=None) if is_plain else sqlite_with(EXTENSION)
         for name, (labels, _, array) in inputs.items():
             database.execute(f"CREATE TABLE {quoted(name)} ({''.join(quoted(label) + ', ' for label in labels)}value)")
             rows = [(*key, array[key].item()) for key in np.ndindex(array.shape)]
