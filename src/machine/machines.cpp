@@ -254,23 +254,23 @@ std::vector<Machine> read_sets(const Fields& fields, const Machine& machine, con
 }
 
 nlohmann::ordered_json figures_json(const Machine& machine) {
-  nlohmann::ordered_json json{{"about", machine.about},
-                              {"cores", machine.cores},
-                              {"flops_per_core", machine.processor.flops_per_core},
-                              {"memory_bandwidth", machine.memory_bandwidth},
-                              {"network_bandwidth", machine.network_bandwidth},
-                              {"network_latency", machine.network_latency},
-                              {"task_seconds", machine.task_seconds},
-                              {"memory", machine.memory},
-                              {"cache", machine.processor.second_cache},
-                              {"sites_per_node", machine.sites_per_node},
-                              {"flops_alone", machine.flops_alone},
-                              {"memory_alone", machine.memory_alone},
-                              {"network_alone", machine.network_alone}};
+  nlohmann::ordered_json figures{{"about", machine.about},
+                                 {"cores", machine.cores},
+                                 {"flops_per_core", machine.processor.flops_per_core},
+                                 {"memory_bandwidth", machine.memory_bandwidth},
+                                 {"network_bandwidth", machine.network_bandwidth},
+                                 {"network_latency", machine.network_latency},
+                                 {"task_seconds", machine.task_seconds},
+                                 {"memory", machine.memory},
+                                 {"cache", machine.processor.second_cache},
+                                 {"sites_per_node", machine.sites_per_node},
+                                 {"flops_alone", machine.flops_alone},
+                                 {"memory_alone", machine.memory_alone},
+                                 {"network_alone", machine.network_alone}};
   for (const Link& link : machine.links)
-    json["links"].push_back(
+    figures["links"].push_back(
         {{"name", link.name}, {"sites", link.sites}, {"bandwidth", link.bandwidth}, {"latency", link.latency}});
-  return json;
+  return figures;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "einsum/build/formula.h"
+#include "einsum/ein_graph.h"
 #include "einsum/text/macros.h"
 
 namespace einrel::build {

@@ -10,6 +10,7 @@
 
 #include "einsum/build/fresh_name.h"
 #include "einsum/vertex_facts.h"
+#include "plan/plan.h"
 
 namespace einrel {
 namespace {
