@@ -13,6 +13,7 @@
 #include "base/source.h"
 #include "base/text.h"
 #include "einsum/build/substitute.h"
+#include "einsum/ein_graph.h"
 #include "einsum/text/lexer.h"
 
 namespace einrel::api {

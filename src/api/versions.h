@@ -1,6 +1,7 @@
 #pragma once
 
 #include <einrel/input.h>
+#include <einrel/program.h>
 #include <einrel/tensor.h>
 
 #include <cstddef>
