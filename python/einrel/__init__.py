@@ -40,6 +40,7 @@ from ._creation import (
     zeros,
     zeros_like,
 )
+from ._division import floor_divide, remainder
 from ._dtypes import bfloat16, float16, float32, float64, int32, int64
 from ._dtypes import bool_ as bool
 from ._elementwise import BINARY as _BINARY
@@ -57,12 +58,12 @@ from ._functions import (
     clip,
     conj,
     floor,
-    floor_divide,
     isfinite,
     isinf,
+    log2,
+    log10,
     pow,
     real,
-    remainder,
     round,
     trunc,
     where,
@@ -143,9 +144,7 @@ isnan = _UNARY["isnan"]
 less = _BINARY["less"]
 less_equal = _BINARY["less_equal"]
 log = _UNARY["log"]
-log10 = _UNARY["log10"]
 log1p = _UNARY["log1p"]
-log2 = _UNARY["log2"]
 logaddexp = _BINARY["logaddexp"]
 logical_and = _BINARY["logical_and"]
 logical_not = _UNARY["logical_not"]

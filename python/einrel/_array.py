@@ -377,12 +377,6 @@ class _Bits:
         return device
 
 
-class TracedNumber(Array):
-    """A number of Python's in a function that is traced: beside an array it takes the array's type, as numbers do."""
-
-    __slots__ = ()
-
-
 def from_dlpack(source: Any, **options: Any) -> NDArray:
     """What `numpy.from_dlpack` gives, of bfloat16 as well."""
     bits = _Bits(source)

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar, overload
 import numpy as np
 
 from . import _native
-from ._array import Array, TracedNumber, node_of
-from ._elementwise import is_number
+from ._array import Array, node_of
 from ._native import Definition, ExplainOptions, Node, RunOptions, State, Traced, check, copy_graph
 from ._native import compute as compute_nodes
+from ._numbers import Course, is_number, is_whole
 
 Memory = int | str | None
 Part = TypeVar("Part")
@@ -226,24 +226,21 @@ def grad(of: Array, wrt: Array | Sequence[Array]) -> Array | list[Array]:
     return [Array(gradients[array._node]) for array in wrt]
 
 
-def _flatten(value: Any, leaves: list[Array]) -> Any:
-    """The form of nested lists, tuples and dicts; their arrays are appended to `leaves`."""
+def _flatten(value: Any, leaves: list[Any]) -> Any:
+    """The form of nested lists, tuples and dicts; their arrays and numbers are appended to `leaves`."""
     if isinstance(value, dict):
         return ("dict", tuple((key, _flatten(value[key], leaves)) for key in value))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return (type(value), tuple(_flatten(item, leaves) for item in value))
     if isinstance(value, (list, tuple)):
         return (type(value).__name__, tuple(_flatten(item, leaves) for item in value))
-    if isinstance(value, (str, bytes, bool, type(None))):
+    if isinstance(value, (str, bytes, bool, type(None))) or (isinstance(value, int) and not is_whole(value)):
         return ("constant", value)
-    if is_number(value):
-        leaves.append(TracedNumber(node_of(value)))
-        return ("number", None)
-    leaves.append(Array(node_of(value)))
-    return ("array", None)
+    leaves.append(value if is_number(value) else Array(node_of(value)))
+    return ("number" if is_number(value) else "array", None)
 
 
-def _unflatten(form: Any, leaves: list[Array]) -> Any:
+def _unflatten(form: Any, leaves: list[Any]) -> Any:
     kind, parts = form
     if kind in ("array", "number"):
         return leaves.pop(0)
@@ -267,10 +264,10 @@ class Jitted:
         functools.update_wrapper(self, function)
         self._function = function
         self._options = run_options(**options)
-        self._traced: dict[Any, tuple[Traced, Any]] = {}
+        self._traced: dict[Any, tuple[Traced, Any, Course]] = {}
 
-    def _trace(self, form: Any, leaves: list[Array]) -> tuple[Traced, Any]:
-        nodes = [node._node for node in leaves]
+    def _trace(self, form: Any, leaves: list[Any]) -> tuple[Traced, Any, Course]:
+        nodes = [node_of(leaf) for leaf in leaves]
         key = (form, *[node.type for node in nodes])
         if key in self._traced:
             self._traced[key] = self._traced.pop(key)  # the last one that was used
@@ -278,21 +275,26 @@ class Jitted:
             if len(self._traced) == _MOST_TRACED:
                 del self._traced[next(iter(self._traced))]
             arguments = [Node.argument(node.type) for node in nodes]
-            made_of = [type(leaf)(argument) for leaf, argument in zip(leaves, arguments)]
+            course = Course()
+            made_of = [
+                course.argument(argument) if is_number(leaf) else Array(argument)
+                for leaf, argument in zip(leaves, arguments)
+            ]
             positional, named = _unflatten(form, made_of)
-            results: list[Array] = []
+            results: list[Any] = []
             result_form = _flatten(self._function(*positional, **named), results)
             if not results:
                 raise ValueError(f"{self._function} gives no array")
-            made = [_identity(result)._node for result in results]
-            self._traced[key] = Traced(made, arguments), result_form
+            made = [_identity(Array(node_of(result)))._node for result in results]
+            self._traced[key] = Traced(made, arguments), result_form, course
         return self._traced[key]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        leaves: list[Array] = []
+        leaves: list[Any] = []
         form = _flatten((arguments, named), leaves)
-        traced, result_form = self._trace(form, leaves)
-        nodes = [leaf._node for leaf in leaves]
+        traced, result_form, course = self._trace(form, leaves)
+        course.check([leaf for leaf in leaves if is_number(leaf)])
+        nodes = [node_of(leaf) for leaf in leaves]
         if not all(node.is_leaf for node in nodes):
             compute_nodes(nodes, self._options)
         return _unflatten(result_form, [Array(node) for node in traced(nodes, self._options)])
@@ -305,7 +307,7 @@ class Jitted:
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """How it is computed for arguments like these, as text."""
-        leaves: list[Array] = []
+        leaves: list[Any] = []
         form = _flatten((arguments, named), leaves)
         return self._trace(form, leaves)[0].explain(ExplainOptions())
 

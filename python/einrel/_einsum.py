@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, node_of
-from ._dtypes import computed_as
-from ._formula import apply, kept
+from ._dtypes import computed_as, promoted
+from ._formula import kept
 from ._functions import astype
 from ._native import Definition, Node, Type
 
@@ -62,8 +62,9 @@ def einsum(
     """NumPy's einsum, with any formula in place of the product and any reduction in place of the sum.
 
     `join` is a formula of the language in which the operands are x, y, z, or x1, x2, ... if there are more; `reduce` a
-    reduction of it. `optimize` is taken and not needed: the order of products is planned in any case. Results are in
-    row-major order, whatever `order` asks for. With `out`, the result is computed, written there, and `out` returned.
+    reduction of it. Operands are converted to their common type first, as in NumPy. `optimize` is taken and not
+    needed: the order of products is planned in any case. Results are in row-major order, whatever `order` asks for.
+    With `out`, the result is computed, written there, and `out` returned.
 
     >>> a, b = np.arange(6.0).reshape(2, 3), np.ones((3, 2))
     >>> einsum("ij,jk->ik", a, b).tolist()
@@ -79,7 +80,14 @@ def einsum(
         subscripts, operands = _from_interleaved(arguments)
     if not (out is None and dtype is None and order == "K" and casting == "safe"):
         return _with_options(subscripts, operands, out, dtype, order, casting, join, reduce)
-    nodes = [node_of(operand) for operand in operands]
+    return _of_one_type(subscripts, [Array(node_of(operand)) for operand in operands], None, join, reduce)
+
+
+def _of_one_type(
+    subscripts: str, arrays: Sequence[Array], dtype: npt.DTypeLike | None, join: str | None, reduce: str | None
+) -> Array:
+    common = promoted(*[array.dtype for array in arrays]) if dtype is None and arrays else dtype
+    nodes = [array._node if common is None else astype(array, common, copy=False)._node for array in arrays]
     return Array(Node.of(_einsum(subscripts, join, reduce, *[node.type for node in nodes]), nodes))
 
 
@@ -102,9 +110,8 @@ def _with_options(
     if dtype is not None:
         wanted = np.dtype(dtype)
         _check_cast(given, wanted, casting)
-        arrays, given = [astype(array, computed_as(wanted)) for array in arrays], wanted
-    nodes = [array._node for array in arrays]
-    result = Array(apply(_einsum(subscripts, join, reduce, *[node.type for node in nodes]), *nodes))
+        given = wanted
+    result = _of_one_type(subscripts, arrays, None if dtype is None else computed_as(given), join, reduce)
     if out is None:
         return result
     if not isinstance(out, np.ndarray):

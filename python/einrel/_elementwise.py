@@ -9,15 +9,21 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ._array import Array, Operand, TracedNumber, node_of
-from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int32, int64, is_floating, number_dtype, promoted
+from ._array import Array, Operand, node_of
+from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int64, is_floating, number_dtype, promoted
 from ._formula import apply, broadcast_element, call, cast, element, kept, label, where
 from ._native import Definition, Formula, Node, Type
+from ._numbers import TracedNumber, is_number, is_whole
 
 # Which operands a function takes, and in which type they are computed.
 #   number: any, as they are        signed: no bool          floating: as floats, integers as f64
-#   real: floats and i32            bool: truth values       same: any, of one type
-Kind = Literal["number", "signed", "floating", "real", "bool"]
+Kind = Literal["number", "signed", "floating"]
+
+
+# Functions that only look for the place of a number, or whether it is 0.
+_COMPARED: Final = frozenset(
+    {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_xor"}
+)
 
 
 def _computing(kind: Kind, name: str, dtypes: Sequence[DType]) -> DType:
@@ -27,10 +33,6 @@ def _computing(kind: Kind, name: str, dtypes: Sequence[DType]) -> DType:
         return common if is_floating(common) else float64
     if kind == "signed" and common == bool_:
         raise TypeError(f"{name} of bools: cast them first, or use logical functions")
-    if kind == "real" and common == int64:
-        raise NotImplementedError(f"{name} of int64: the language does not divide integers; int32 and floats work")
-    if kind == "real" and common == bool_:
-        return int32
     return common
 
 
@@ -43,6 +45,7 @@ class Elementwise:
         self.__doc__ = f"{summary}\n\n{example}" if example else summary
         self._kind: Kind = kind
         self._formula = formula
+        self._use: Use = "compared" if name in _COMPARED else "floating" if kind == "floating" else "typed"
 
     def __repr__(self) -> str:
         return f"<function einrel.{self.__name__}>"
@@ -52,12 +55,8 @@ class Elementwise:
 
     def of(self, *operands: Operand) -> Array:
         """What it is of these."""
-        nodes = together(operands)
-        made = apply(_definition(self, *[node.type for node in nodes]), *nodes)
-        is_traced_number = any(isinstance(operand, TracedNumber) for operand in operands) and all(
-            map(is_number, operands)
-        )
-        return TracedNumber(made) if is_traced_number else Array(made)
+        nodes = together(operands, self._use)
+        return Array(apply(_definition(self, *[node.type for node in nodes]), *nodes))
 
     def definition(self, types: Sequence[Type]) -> Definition:
         """What computes it of operands of these types."""
@@ -104,11 +103,6 @@ def _definition(function: Elementwise, *types: Type) -> Definition:
     return function.definition(types)
 
 
-def is_number(operand: object) -> bool:
-    """Whether it is a number of Python's, whose type gives way to that of an array."""
-    return isinstance(operand, (TracedNumber, bool, int, float, complex)) and not isinstance(operand, np.generic)
-
-
 @kept
 def cast_definition(dtype: str, type: Type) -> Definition:
     """What casts an array to a type."""
@@ -116,23 +110,43 @@ def cast_definition(dtype: str, type: Type) -> Definition:
     return Definition.statement([type], value, list(type.shape), len(type.shape))
 
 
-def _number_beside(number: Any, beside: DType) -> Node:
+# What a number becomes beside arrays: one of their type, a float where they have none, or, where only its place among
+# them counts, one of a type that has it.
+Use = Literal["typed", "floating", "compared"]
+
+
+def _compared_number(number: Any, beside: DType) -> Node | None:
+    """A whole number that an array of integers is compared with, where it is none of their type."""
+    if isinstance(number, TracedNumber):
+        return number._node if number.dtype == int64 else None
+    if not isinstance(number, int) or np.can_cast(np.min_scalar_type(number), beside):
+        return None
+    return node_of(np.int64(number) if is_whole(number) else np.float64(math.copysign(math.inf, number)))
+
+
+def _number_beside(number: Any, beside: DType, use: Use) -> Node:
     """A number in the type that it takes beside an array of that type."""
+    if use == "compared" and not is_floating(beside) and (compared := _compared_number(number, beside)) is not None:
+        return compared
+    if use == "floating" and not is_floating(beside):
+        beside = float64
     if not isinstance(number, TracedNumber):
         return node_of(np.asarray(number, number_dtype(number, beside)))
-    kind = 0.0 if is_floating(BY_NAME[number._node.type.dtype]) else 0
-    wanted = NAMES[number_dtype(kind, beside)]
-    return apply(cast_definition(wanted, number._node.type), number._node)
+    like = False if number.dtype == bool_ else 0.0 if is_floating(number.dtype) else 0
+    wanted = number_dtype(like, beside)
+    if number.dtype == int64 and not is_floating(wanted):
+        number.course.limit(number, wanted)
+    return apply(cast_definition(NAMES[wanted], number._node.type), number._node)
 
 
-def together(operands: Sequence[Operand]) -> list[Node]:
-    """Their nodes; numbers take the type of the arrays that they stand beside."""
+def together(operands: Sequence[Operand], use: Use = "typed") -> list[Node]:
+    """Their nodes; numbers take the type of the arrays that they stand beside, as far as they are used so."""
     numbers = [is_number(operand) for operand in operands]
     if all(numbers) or not any(numbers):
         return [node_of(operand) for operand in operands]
     arrays = {i: node_of(operand) for i, operand in enumerate(operands) if not numbers[i]}
     beside = promoted(*[BY_NAME[node.type.dtype] for node in arrays.values()])
-    return [arrays[i] if i in arrays else _number_beside(operand, beside) for i, operand in enumerate(operands)]
+    return [arrays[i] if i in arrays else _number_beside(operand, beside, use) for i, operand in enumerate(operands)]
 
 
 def _unary(function: str) -> Callable[..., Formula]:
@@ -216,22 +230,6 @@ def _logaddexp(x: Formula, y: Formula) -> Formula:
     return where(x == y, x + math.log(2), far)
 
 
-def _is_within_infinity(x: Formula, y: Formula) -> Formula:
-    """Whether y is infinite and x is not: 0 * inf stands in the formulas below."""
-    return call("minimum", _magnitude(y) == math.inf, _magnitude(x) < math.inf)
-
-
-def _floor_divide(x: Formula, y: Formula) -> Formula:
-    within = where(x == 0, x / y, where((x < 0) == (y < 0), 0.0, -1.0))
-    return where(_is_within_infinity(x, y), within, _floor(x / y))
-
-
-def _remainder(x: Formula, y: Formula) -> Formula:
-    has_sign_of_y = call("maximum", x == 0, (x < 0) == (y < 0))
-    rest = where(_is_within_infinity(x, y), where(has_sign_of_y, x, y), x - _floor(x / y) * y)
-    return where(rest == 0, where(_signbit(y), -0.0, 0.0), rest)
-
-
 _ARITHMETIC: Final = [
     ("add", "number", _binary("add"), "x + y.", ">>> add([1, 2], 3).tolist()\n[4, 5]"),
     ("subtract", "signed", _binary("subtract"), "x - y.", ">>> subtract([1, 2], 3).tolist()\n[-2, -1]"),
@@ -284,9 +282,6 @@ _MATHEMATICS: Final = [
     ("expm1", _unary("expm1"), "exp(x) - 1, exact near 0.", ">>> expm1([0.0]).tolist()\n[0.0]"),
     ("log", _unary("log"), "The natural logarithm.", ">>> log([1.0]).tolist()\n[0.0]"),
     ("log1p", _unary("log1p"), "log(1 + x), exact near 0.", ">>> log1p([0.0]).tolist()\n[0.0]"),
-    ("log2", lambda x: call("log", x) / math.log(2), "The logarithm to base 2.", ">>> log2([2.0]).tolist()\n[1.0]"),
-    ("log10", lambda x: call("log", x) / math.log(10), "The logarithm to base 10.",
-     ">>> log10([10.0]).tolist()\n[1.0]"),
     ("sqrt", _unary("sqrt"), "The square root.", ">>> sqrt([9.0]).tolist()\n[3.0]"),
     ("rsqrt", _unary("rsqrt"), "1 / sqrt(x).", ">>> rsqrt([4.0]).tolist()\n[0.5]"),
     ("sin", _unary("sin"), "The sine.", ">>> sin([0.0]).tolist()\n[0.0]"),

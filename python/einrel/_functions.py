@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
-from ._dtypes import BY_NAME, NAMES, bool_, computed_as, is_floating, promoted
+from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, is_floating, promoted
 from ._elementwise import (
     BINARY,
     UNARY,
@@ -16,16 +17,15 @@ from ._elementwise import (
     Unary,
     _ceil,
     _floor,
-    _floor_divide,
-    _remainder,
     _round,
     _trunc,
     cast_definition,
     together,
 )
-from ._formula import apply, broadcast_element, call, cast, kept
+from ._formula import apply, broadcast_element, call, cast, element, kept
 from ._formula import where as where_
-from ._native import Definition, Type
+from ._native import Definition, Formula, Node, Type
+from ._numbers import TracedNumber, is_number
 
 _ROUNDING: Final = {
     "floor": Unary("floor", "floating", _floor, "The largest whole number up to x.", ""),
@@ -35,8 +35,6 @@ _ROUNDING: Final = {
 }
 _FINITE: Final = Unary("isfinite", "floating", lambda x: call("abs", x) < float("inf"), "", "")
 _INFINITE: Final = Unary("isinf", "floating", lambda x: call("abs", x) == float("inf"), "", "")
-_FLOOR_DIVIDE: Final = Binary("floor_divide", "real", _floor_divide, "", "")
-_REMAINDER: Final = Binary("remainder", "real", _remainder, "", "")
 _INVERT: Final = Unary("bitwise_invert", "number", lambda x: -1 - x, "", "")
 
 
@@ -101,35 +99,40 @@ def isinf(x: Operand, /) -> Array:
     return _INFINITE(x)
 
 
-def _whole(name: str, function: Binary, x: Operand, y: Operand) -> Array:
-    """A function of division, whose result has the type that x and y are promoted to."""
-    nodes = together([x, y])
-    dtype = promoted(*[BY_NAME[node.type.dtype] for node in nodes])
-    if dtype == np.int64 or dtype == bool_:
-        raise NotImplementedError(f"{name} of {dtype}: the language does not divide integers; floats and int32 work")
-    if dtype == np.float64:
-        return function(*[Array(node) for node in nodes])
-    dividend, divisor = (astype(Array(node), np.float64) for node in nodes)
-    result = astype(function(dividend, divisor), dtype)
-    return result if is_floating(dtype) else where(divisor == 0, 0, result)  # as NumPy's of integers
+def _whole_where_near(x: Formula) -> Formula:
+    """x, but the whole number that is some roundings away, where there is one."""
+    distance = call("floor", x + 0.5) - x
+    is_near = call("abs", distance) <= call("abs", x) * 2.0**-50
+    return x + call("stop_gradient", where_(is_near, distance, 0.0))
 
 
-def floor_divide(x: Operand, y: Operand, /) -> Array:
-    """floor(x / y).
+_WHOLE_WHERE_NEAR: Final = Unary("logarithm", "floating", _whole_where_near, "", "")
 
-    >>> floor_divide([-7.0, 7.0], 2).tolist()
-    [-4.0, 3.0]
+
+def _logarithm(x: Operand, base: int) -> Array:
+    """In f64, so that rounding to less hides what rounding there is."""
+    node = node_of(x)
+    dtype = BY_NAME[node.type.dtype]
+    value = UNARY["log"](astype(Array(node), np.float64)) / math.log(base)
+    return astype(_WHOLE_WHERE_NEAR(value), dtype if is_floating(dtype) else np.float64)
+
+
+def log2(x: Operand, /) -> Array:
+    """The logarithm to base 2, whole of powers of 2.
+
+    >>> log2([8.0]).tolist()
+    [3.0]
     """
-    return _whole("floor_divide", _FLOOR_DIVIDE, x, y)
+    return _logarithm(x, 2)
 
 
-def remainder(x: Operand, y: Operand, /) -> Array:
-    """x - floor(x / y) * y, which has the sign of y.
+def log10(x: Operand, /) -> Array:
+    """The logarithm to base 10, whole of powers of 10.
 
-    >>> remainder([-7.0, 7.0], 2).tolist()
-    [1.0, 1.0]
+    >>> log10([1000.0]).tolist()
+    [3.0]
     """
-    return _whole("remainder", _REMAINDER, x, y)
+    return _logarithm(x, 10)
 
 
 @kept
@@ -141,23 +144,58 @@ def _power(exponent: float, type: Type) -> Definition:
 _POW: Final = Binary("pow", "signed", lambda x, y: call("pow", x, y), "", "")
 
 
+def _to_number(node: Node, exponent: bool | int | float) -> Array | None:
+    """An array to the power of a number, where that is a function of its own."""
+    dtype = BY_NAME[node.type.dtype]
+    if not is_floating(dtype) and isinstance(exponent, int) and exponent < 0:
+        raise ValueError(f"{dtype} to the power of {exponent}: a negative exponent of integers; cast them first")
+    is_of_its_kind = is_floating(dtype) or isinstance(exponent, int)
+    if isinstance(exponent, bool) or dtype == bool_ or math.isnan(exponent) or not is_of_its_kind:
+        return None
+    exponent = float(exponent) if is_floating(dtype) else np.asarray(exponent, dtype).item()
+    return Array(apply(_power(exponent, node.type), node))
+
+
 def pow(x: Operand, y: Operand, /) -> Array:
     """x to the y. A negative number as the exponent of integers is an error.
 
     >>> pow([2, 3], 2).tolist()
     [4, 9]
     """
-    if isinstance(y, np.integer):
-        y = int(y)
-    base = x if isinstance(x, (Array, np.ndarray)) else None
-    if base is not None and isinstance(y, (int, float)) and not isinstance(y, bool):
-        node = node_of(base)
-        dtype = BY_NAME[node.type.dtype]
-        if y < 0 and isinstance(y, int) and not is_floating(dtype):
-            raise ValueError(f"{dtype} to the power of {y}: a negative exponent of integers; cast them first")
-        if (isinstance(y, int) and dtype != bool_) or is_floating(dtype):
-            return Array(apply(_power(y, node.type), node))
-    return _POW(x, y)
+    powered = None
+    if isinstance(x, (Array, np.ndarray)) and not isinstance(x, TracedNumber):
+        node = node_of(x)
+        if isinstance(y, np.generic) and y.dtype.kind in "iuf":  # a number with a type
+            dtype = promoted(BY_NAME[node.type.dtype], computed_as(y.dtype))
+            powered = _to_number(astype(Array(node), dtype)._node, y.astype(dtype).item())
+        elif isinstance(y, (bool, int, float)):
+            powered = _to_number(node, y)
+    return _POW(x, _not_negative(x, y)) if powered is None else powered
+
+
+def _not_negative(x: Operand, y: Operand) -> Operand:
+    """Exponents, which are an error where they are integers below 0, and so is x."""
+    exponent = node_of(y)
+    if any(is_floating(BY_NAME[node_of(operand).type.dtype]) for operand in (x, y)) or isinstance(y, TracedNumber):
+        return y
+    if exponent.is_computed and (Array(exponent)._elements() < 0).any():
+        raise ValueError("a negative exponent of integers; cast them first")
+    if exponent.is_computed or exponent.type.dtype == "bool":
+        return y
+    return Array(apply(_checked(exponent.type), exponent, _ONE_POSITION))
+
+
+@kept
+def _checked(type: Type) -> Definition:
+    """x, or the error that a position is outside of 0 up to 0, where it is below 0."""
+    own = broadcast_element(0, type.shape, type.shape)
+    nothing = element(1, [cast("i64", own < 0)])
+    return Definition.statement(
+        [type, _ONE_POSITION.type], own + cast(type.dtype, nothing), list(type.shape), len(type.shape)
+    )
+
+
+_ONE_POSITION: Final = node_of(np.zeros(1, np.int32))
 
 
 @kept
@@ -181,18 +219,30 @@ def where(condition: Operand, x: Operand, y: Operand, /) -> Array:
 
 
 def clip(x: Operand, /, min: Operand | None = None, max: Operand | None = None) -> Array:
-    """x, but at least `min` and at most `max`, of the type of x.
+    """x, but at least `min` and at most `max`; of the type of all three, as NumPy's.
 
     >>> clip([1, 5, 9], 2, 8).tolist()
     [2, 5, 8]
     """
-    clipped = Array(node_of(x))
-    dtype = clipped.dtype
-    if min is not None:
-        clipped = BINARY["maximum"](clipped, min)
-    if max is not None:
-        clipped = BINARY["minimum"](clipped, max)
-    return astype(clipped, dtype)
+    own = Array(node_of(x))
+    bounds: list[tuple[Operand, str]] = []
+    if min is not None and not _is_beyond(min, own.dtype, "min"):
+        bounds.append((min, "maximum"))
+    if max is not None and not _is_beyond(max, own.dtype, "max"):
+        bounds.append((max, "minimum"))
+    nodes = together([own, *[bound for bound, _ in bounds]])
+    clipped = astype(own, promoted(*[BY_NAME[node.type.dtype] for node in nodes]), copy=False)
+    for node, (_, function) in zip(nodes[1:], bounds):
+        clipped = BINARY[function](clipped, Array(node))
+    return clipped
+
+
+def _is_beyond(bound: Operand, dtype: DType, limit: str) -> bool:
+    """Whether it is a number that elements of this type never come to: no bound for them."""
+    if dtype.kind != "i" or not is_number(bound) or not isinstance(bound, int):
+        return False
+    last = int(getattr(np.iinfo(dtype), limit))
+    return bound <= last if limit == "min" else bound >= last
 
 
 def astype(x: Operand, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Array:

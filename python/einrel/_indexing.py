@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ._array import Array, Operand, node_of
-from ._formula import apply, call, element, kept, label, where
+from ._formula import apply, broadcast_element, call, element, kept, label, where
 from ._native import Definition, Formula, Node, Type
 from ._reductions import axes_of
+from ._shapes import reshape
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class NewDimension:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """An ellipsis of no dimension, on whose sides positions are apart."""
+
+
+@dataclass(frozen=True)
 class MaskedDimension:
     """Where a mask of this extent holds."""
 
@@ -43,18 +50,24 @@ class MaskedDimension:
     extent: int
 
 
-Part = int | Range | Gathered | NewDimension
+Part = int | Range | Gathered | NewDimension | Apart
 
 
 def _is_array(part: Any) -> bool:
-    return isinstance(part, (Array, np.ndarray, list))
+    return isinstance(part, (Array, np.ndarray))
+
+
+def _positions_in(part: list[Any] | tuple[Any, ...]) -> Any:
+    """Nested lists of positions as one array; none are positions, too."""
+    positions = np.asarray(part)
+    return positions.astype(np.intp) if positions.size == 0 else positions
 
 
 def _with_positions(key: tuple[Any, ...]) -> list[Any]:
     """Arrays of truth values as the positions where they hold, which are computed for it."""
     parts: list[Any] = []
     for part in key:
-        own = np.asarray(part) if isinstance(part, list) else part
+        own = _positions_in(part) if isinstance(part, (list, tuple)) else part
         if isinstance(own, (bool, np.bool_)) or (isinstance(own, (Array, np.ndarray)) and own.dtype == np.bool_):
             if np.ndim(own) == 0:
                 raise IndexError("a single truth value as an index: use einrel.where")
@@ -74,7 +87,8 @@ def _expanded(key: Any, rank: int) -> list[Any]:
     if named > rank:
         raise IndexError(f"{named} indices for {rank} dimensions")
     where_ = at[0] if at else len(parts)
-    return [*parts[:where_], *[slice(None)] * (rank - named), *parts[where_ + 1 :]]
+    whole = [slice(None)] * (rank - named) if not at or named < rank else [...]
+    return [*parts[:where_], *whole, *parts[where_ + 1 :]]
 
 
 def _position(part: Any, extent: int, dimension: int) -> int:
@@ -93,8 +107,8 @@ def _parsed(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Part, ...], list[No
     dimension = 0
     for given in _expanded(key, len(shape)):
         part = given.positions if isinstance(given, MaskedDimension) else given
-        if part is None:
-            parts.append(NewDimension())
+        if part is None or part is ...:
+            parts.append(NewDimension() if part is None else Apart())
             continue
         extent = shape[dimension]
         if isinstance(given, MaskedDimension) and given.extent != extent:
@@ -111,16 +125,24 @@ def _parsed(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Part, ...], list[No
         else:
             parts.append(_position(part, extent, dimension))
         dimension += 1
-    return tuple(parts), positions
+    return tuple(part for part in parts if positions or not isinstance(part, Apart)), positions
 
 
 def _gathered(parts: tuple[Part, ...], positions: tuple[Type, ...]) -> tuple[tuple[int, ...], int, bool]:
     """The shape that arrays of positions have together, where it stands, and whether it stands in front."""
-    shape = np.broadcast_shapes(*[type.shape for type in positions])
+    shape = _together([type.shape for type in positions])
     # As in NumPy: single positions count as arrays where there are any, and what is apart comes first.
     at = [i for i, part in enumerate(parts) if isinstance(part, (Gathered, int))]
     is_together = at == list(range(at[0], at[0] + len(at)))
     return shape, at[0], not is_together
+
+
+def _together(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of positions that are broadcast."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(f"positions of shapes {', '.join(map(str, shapes))} do not broadcast") from None
 
 
 @kept
@@ -171,7 +193,7 @@ def _wrapped(operand: int, type: Type, shape: tuple[int, ...], first: int, exten
 
 def _without_ranges(array: Array, parts: tuple[Part, ...]) -> tuple[Array, tuple[Part, ...]]:
     """The slices of an index done, and what is left to do."""
-    dimensions = [part for part in parts if not isinstance(part, NewDimension)]
+    dimensions = [part for part in parts if not isinstance(part, (NewDimension, Apart))]
     cut: list[Part] = [
         part if isinstance(part, Range) else Range(0, 1, extent) for part, extent in zip(dimensions, array.shape)
     ]
@@ -208,7 +230,7 @@ def get(array: Array, key: Any) -> Array:
     if positions:  # in a step of their own: no position may be read as one that pad allows
         array, parts = _without_ranges(array, parts)
     nodes = [array._node, *positions]
-    if positions and 0 in np.broadcast_shapes(*[node.type.shape for node in positions]):
+    if positions and 0 in _together([node.type.shape for node in positions]):
         return _nothing(array, parts, [node.type for node in positions])
     return Array(apply(_selection(parts, *[node.type for node in nodes]), *nodes))
 
@@ -229,25 +251,35 @@ def take(x: Operand, indices: Operand, /, *, axis: int | None = None) -> Array:
 
 
 @kept
-def _along(axis: int, type: Type, positions: Type) -> Definition:
-    rank = len(positions.shape)
-    position = element(1, [label(d) for d in range(rank)])
+def _along(axis: int, shape: tuple[int, ...], type: Type, positions: Type) -> Definition:
+    rank = len(shape)
+    position = broadcast_element(1, positions.shape, shape)
     at = where(position < 0, position + type.shape[axis], position)
     indices = [
-        at if d == axis else (label(d) if extent == positions.shape[d] else Formula(0))
-        for d, extent in enumerate(type.shape)
+        at if d == axis else (label(d) if extent == shape[d] else Formula(0)) for d, extent in enumerate(type.shape)
     ]
-    return Definition.statement([type, positions], element(0, indices), list(positions.shape), rank)
+    return Definition.statement([type, positions], element(0, indices), list(shape), rank)
 
 
-def take_along_axis(x: Operand, indices: Operand, /, *, axis: int = -1) -> Array:
+def take_along_axis(x: Operand, indices: Operand, /, *, axis: int | None = -1) -> Array:
     """Of each row along a dimension the elements at the positions in the same row of `indices`.
+
+    Other dimensions broadcast. Without an axis, the elements of x are one row.
 
     >>> take_along_axis([[10, 20], [30, 40]], [[1], [0]]).tolist()
     [[20], [30]]
     """
-    nodes = [node_of(x), node_of(indices)]
-    (d,) = axes_of(axis, len(nodes[0].type.shape))
-    if len(nodes[0].type.shape) != len(nodes[1].type.shape):
+    array, positions = Array(node_of(x)), node_of(indices)
+    if axis is None:
+        array, axis = reshape(array, (-1,)), 0
+    (d,) = axes_of(axis, array.ndim)
+    chosen = positions.type.shape
+    if array.ndim != len(chosen):
         raise ValueError("positions have as many dimensions as the array")
-    return Array(apply(_along(d, *[node.type for node in nodes]), *nodes))
+    if positions.type.dtype not in ("i32", "i64"):
+        raise IndexError(f"an array of {positions.type.dtype} as an index: positions are integers")
+    others = [(*shape[:d], 1, *shape[d + 1 :]) for shape in (array.shape, chosen)]
+    shape = tuple(chosen[d] if i == d else extent for i, extent in enumerate(_together(others)))
+    if 0 in shape:
+        return Array(node_of(np.zeros(shape, array.dtype)))
+    return Array(apply(_along(d, shape, array._node.type, positions.type), array._node, positions))

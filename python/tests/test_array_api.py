@@ -407,7 +407,7 @@ def specials(dtype: str) -> NDArray:
 
 
 def of_floats(names: tuple[str, ...]) -> list[str]:
-    # remainder is x - floor(x / y) * y, which is exact where the quotient is of few digits.
+    # remainder is NaN where the quotient has more than 100 binary digits.
     without = {*NOWHERE, "bitwise_invert", "bitwise_and", "bitwise_or", "bitwise_xor", "remainder"}
     return [name for name in names if name not in without and not name.startswith("logical")]
 

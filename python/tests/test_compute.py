@@ -370,3 +370,32 @@ def test_a_calibrated_machine_is_kept_for_the_user(tmp_path):
     measured, plan = done.stdout.split("\n<expressions>")
     assert "flop/s" in measured
     assert "on machine calibrated" in plan
+
+
+@pytest.mark.parametrize("n", [3, -7, 2**31 - 1, 2**31, 2**32 + 1, 2**62, 2**63 - 1, 2**63, -(2**70)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, n: x + n,
+        lambda x, n: x == n,
+        lambda x, n: x < n,
+        lambda x, n: er.where(x > 1, x, n),
+        lambda x, n: x * (n + 1),
+        lambda x, n: x + (n - 2**31) * 2,
+        lambda x, n: (x < n - n % 2) + (n > 3),
+        lambda x, n: x + n % 10 + abs(n) // 2**40,
+        lambda x, n: x * 0.5 + n,
+    ],
+)
+def test_whole_numbers_are_as_large_in_traced_functions_as_without(function, n):
+    def result(call, number=n):
+        try:
+            return np.asarray(call(er.asarray(np.array([1, 2], "i4")), number))
+        except OverflowError as error:
+            return type(error)
+
+    traced = er.jit(function)
+    result(traced, 2**31 + 5)  # whose trace serves other numbers, too
+    for jitted in (traced, er.jit(function)):
+        assert result(jitted) is OverflowError or result(jitted).dtype == result(function).dtype
+        np.testing.assert_array_equal(result(jitted), result(function))

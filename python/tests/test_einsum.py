@@ -51,3 +51,17 @@ def test_out_and_casting() -> None:
         er.einsum("ij->i", x.astype("f8"), out=np.zeros(2, "i4"))
     with pytest.raises(ValueError, match="order 'W'"):
         er.einsum("ij->i", x, order="W")
+
+
+def test_operands_are_converted_to_their_common_type_first() -> None:
+    whole, ones = np.array([100000, 200000], "i4"), np.ones(2)
+    for operands in (
+        (whole, whole, ones),
+        (ones, whole, whole),
+        (np.array([300.0] * 2, "f2"),) * 2 + (np.ones(2, "f4"),),
+    ):
+        ours, numpys = er.einsum("i,i,i->", *operands), np.einsum("i,i,i->", *operands)
+        assert (ours.dtype, float(ours)) == (numpys.dtype, float(numpys))
+        assert float(er.einsum("i,i,i->", *operands, join="x * y * z")) == float(numpys)
+    matrices = np.full((2, 3), 100000, "i4"), np.full((3, 2), 100000, "i4"), np.ones((2, 2))
+    np.testing.assert_array_equal(er.einsum("ij,jk,kl->il", *matrices), np.einsum("ij,jk,kl->il", *matrices))

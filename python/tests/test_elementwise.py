@@ -176,3 +176,65 @@ def test_what_the_language_lacks_is_named() -> None:
         er.asarray([1]) & 1
     with pytest.raises(NotImplementedError, match="complex"):
         er.asarray([1]) + 1j
+
+
+def test_logarithms_of_powers_are_whole() -> None:
+    for base, function, exponents in ((2, "log2", range(-1022, 1024)), (10, "log10", range(-300, 300))):
+        powers = np.array([float(base) ** exponent for exponent in exponents])
+        np.testing.assert_array_equal(getattr(er, function)(powers), getattr(np, function)(powers))
+        np.testing.assert_array_equal(getattr(er, function)(powers), np.array(exponents, "f8"))
+    narrow = (2.0 ** np.arange(-126, 128)).astype("f4")
+    np.testing.assert_array_equal(er.log2(narrow), np.log2(narrow), strict=True)
+    x = er.asarray(np.array([8.0, 5.0]))
+    close(er.grad(er.sum(er.log2(x)), x), 1 / np.array([8.0, 5.0]) / np.log(2))
+
+
+SIZES = np.array([0.0, -0.0, 1.0, -2.5, 3.0, 0.1, -0.1, 1e15, -1e20, 2.0**60, np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder"])
+def test_quotients_and_rests_are_numpys(name: str, rng: np.random.Generator) -> None:
+    def same(x: Any, y: Any) -> None:
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(x, y)
+        ours = np.asarray(getattr(er, name)(x, y))
+        np.testing.assert_array_equal(ours, expected, strict=True)
+        np.testing.assert_array_equal(np.signbit(ours), np.signbit(np.where(np.isnan(expected), ours, expected)))
+
+    same(SIZES[:, None], SIZES)
+    same(np.arange(-500, 500) / 10, np.float64(0.1))
+    x, y = (rng.normal(size=500) * 10 ** rng.uniform(-3, 3, 500) for _ in range(2))
+    same(x, y)
+    same(x.astype("f4"), y.astype("f4"))
+    same(np.float32(1e10), np.float32(3))
+    whole = rng.integers(-(2**63), 2**63 - 1, 500), rng.integers(-(2**63), 2**63 - 1, 500) >> rng.integers(0, 63, 500)
+    same(*whole)
+    same(*[n.astype("i4") for n in whole])
+    same(np.array([-(2**63), 2**63 - 1, 5]), np.array([-1, -(2**63), 0]))
+
+
+def test_gradients_of_remainder_are_those_of_its_definition() -> None:
+    x, y = (er.asarray(np.array(v)) for v in ([5.0, -5.0, 6.0, 0.0, 7.5], [3.0, 3.0, 3.0, 3.0, -2.0]))
+    by_x, by_y = er.grad(er.sum(er.remainder(x, y)), [x, y])
+    assert by_x.tolist() == [1.0] * 5
+    assert by_y.tolist() == [-1.0, 2.0, -2.0, 0.0, 4.0]
+
+
+def test_exponents_of_numpys_have_their_type() -> None:
+    for x, n in (
+        (np.array([2000], "i4"), np.int64(3)),
+        (np.array([1.1], "f4"), np.float64(20.5)),
+        (np.array([1.5], "f4"), np.int64(2)),
+        (np.array([3], "f2"), np.float64(2.5)),
+    ):
+        close(er.asarray(x) ** n, x**n)
+
+
+def test_integers_to_negative_powers_are_refused() -> None:
+    x, n = er.asarray(np.array([2, 3])), er.asarray(np.array([1, -1]))
+    for exponent in (-1, np.int64(-1), np.array([1, -1]), n):
+        with pytest.raises(ValueError, match="negative exponent"):
+            x**exponent
+    with pytest.raises(er.RunError, match="positions are from 0 up to 0"):
+        (x ** (n + 0)).compute()
+    assert (x ** (n + 1)).tolist() == [4, 1]
