@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
-from ._array import Array, Operand, node_of
-from ._dtypes import BY_NAME, NAMES, promoted
+from ._array import Array, NDArray, Operand, node_of
+from ._dtypes import BY_NAME, NAMES, DType, computed_as, promoted
+from ._elementwise import cast_definition
 from ._formula import apply, broadcast_element, call, cast, element, kept, label, permuted_view, where
 from ._native import Definition, Formula, Node, Type
 from ._reductions import axes_of
@@ -248,26 +251,70 @@ def _concatenation(axis: int, dtype: str, *types: Type) -> Definition:
     return Definition.statement(list(types), value, shape, len(shape))
 
 
+@kept
+def _stacking(axis: int, dtype: str, *types: Type) -> Definition:
+    shape = [*types[0].shape[:axis], len(types), *types[0].shape[axis:]]
+    others = [label(d) for d in range(len(shape)) if d != axis]
+    value: Formula | None = None
+    for operand, type in reversed(list(enumerate(types))):
+        own = element(operand, others)
+        own = own if type.dtype == dtype else cast(dtype, own)
+        value = own if value is None else where(label(axis) <= operand, own, value)
+    assert value is not None
+    return Definition.statement(list(types), value, shape, len(shape))
+
+
+_AT_ONCE: Final = 8  # arrays that a statement puts together: each of its elements looks at all of them
+_SMALL: Final = 2**16  # bytes of an array of NumPy's that is copied where it stands beside another one
+
+
+def _is_small(part: Operand) -> bool:
+    return type(part) is np.ndarray and part.nbytes <= _SMALL
+
+
+def _put_together(join: Callable[..., Definition], axis: int, dtype: DType, nodes: list[Node]) -> list[Node]:
+    """Each few neighbours as one."""
+    groups = [nodes[first : first + _AT_ONCE] for first in range(0, len(nodes), _AT_ONCE)]
+    return [apply(join(axis, NAMES[dtype], *[node.type for node in group]), *group) for group in groups]
+
+
+def _behind_each_other(axis: int, dtype: DType, nodes: list[Node]) -> Array:
+    while len(nodes) > 1:
+        nodes = _put_together(_concatenation, axis, dtype, nodes)
+    return Array(apply(cast_definition(NAMES[dtype], nodes[0].type), nodes[0]))
+
+
+def _with_neighbours(
+    parts: Sequence[Operand], dtype: DType, join: Callable[[list[NDArray]], NDArray]
+) -> Iterator[tuple[bool, Node]]:
+    """The parts, where small arrays of NumPy's that are neighbours are one; and whether it is such a one."""
+    for is_small, group in itertools.groupby(parts, _is_small):
+        if is_small:
+            yield True, node_of(join([part.astype(dtype, copy=False) for part in group]))
+        else:
+            yield from ((False, node_of(part)) for part in group)
+
+
 def concat(arrays: Sequence[Operand], /, *, axis: int | None = 0) -> Array:
     """The arrays behind each other along a dimension; without one, of all elements.
 
     >>> concat([[1, 2], [3]]).tolist()
     [1, 2, 3]
     """
-    own = [Array(node_of(array)) for array in arrays]
-    if not own:
+    given = [array if isinstance(array, (Array, np.ndarray)) else Array(node_of(array)) for array in arrays]
+    if not given:
         raise ValueError("nothing to put together: give one array or more")
     if axis is None:
-        return concat([reshape(array, (-1,)) for array in own])
-    position = _axis_of(axis, own[0].ndim)
-    for array in own:
+        return concat([array.reshape(-1) for array in given])
+    position = _axis_of(axis, given[0].ndim)
+    for array in given:
         rest = array.shape[:position] + array.shape[position + 1 :]
-        if array.ndim != own[0].ndim or rest != own[0].shape[:position] + own[0].shape[position + 1 :]:
-            raise ValueError(f"arrays of shapes {own[0].shape} and {array.shape} behind each other along {axis}")
-    dtype = promoted(*[array.dtype for array in own])
-    full = [array for array in own if array.shape[position] > 0] or own[:1]
-    nodes: list[Node] = [array._node for array in full]
-    return Array(apply(_concatenation(position, NAMES[dtype], *[node.type for node in nodes]), *nodes))
+        if array.ndim != given[0].ndim or rest != given[0].shape[:position] + given[0].shape[position + 1 :]:
+            raise ValueError(f"arrays of shapes {given[0].shape} and {array.shape} behind each other along {axis}")
+    dtype = promoted(*[computed_as(array.dtype) for array in given])
+    full = [array for array in given if array.shape[position] > 0] or given[:1]
+    nodes = [node for _, node in _with_neighbours(full, dtype, lambda some: np.concatenate(some, position))]
+    return _behind_each_other(position, dtype, nodes)
 
 
 def stack(arrays: Sequence[Operand], /, *, axis: int = 0) -> Array:
@@ -276,8 +323,20 @@ def stack(arrays: Sequence[Operand], /, *, axis: int = 0) -> Array:
     >>> stack([[1, 2], [3, 4]], axis=1).tolist()
     [[1, 3], [2, 4]]
     """
-    own = [Array(node_of(array)) for array in arrays]
-    return concat([expand_dims(array, axis=axis) for array in own], axis=axis)
+    given = [array if isinstance(array, (Array, np.ndarray)) else Array(node_of(array)) for array in arrays]
+    if not given:
+        raise ValueError("nothing to put together: give one array or more")
+    position = _axis_of(axis, given[0].ndim + 1)
+    for array in given:
+        if array.shape != given[0].shape:
+            raise ValueError(f"arrays of shapes {given[0].shape} and {array.shape} beside each other")
+    dtype = promoted(*[computed_as(array.dtype) for array in given])
+    nodes: list[Node] = []
+    parts = _with_neighbours(given, dtype, lambda some: np.stack(some, position))
+    for are_stacked, group in itertools.groupby(parts, lambda part: part[0]):
+        some = [node for _, node in group]
+        nodes += some if are_stacked else _put_together(_stacking, position, dtype, some)
+    return _behind_each_other(position, dtype, nodes)
 
 
 def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Array, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -214,3 +215,44 @@ def test_layouts_of_numpy_come_in() -> None:
     same(er.asarray(readonly) * 2, readonly * 2)
     assert not np.asarray(er.asarray(readonly)).flags.writeable
     assert np.asarray(er.asarray(readonly) * 2).flags.writeable
+
+
+JOINS = [("stack", "stack"), ("concat", "concatenate")]
+
+
+@pytest.mark.parametrize(("ours", "numpys"), JOINS)
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 65])
+def test_many_arrays_are_put_together(ours: str, numpys: str, count: int, rng: np.random.Generator) -> None:
+    for axis in (0, -1):
+        for kinds in (("f8",), ("f4", "i4"), ("i4", "f2", "?")):
+            plain = [(rng.normal(size=(2, 1, 3)) * 9).astype(kinds[i % len(kinds)]) for i in range(count)]
+            expected = getattr(np, numpys)(plain, axis)
+            mixed = [er.asarray(x) if rng.random() < 0.5 else x for x in plain]
+            for parts in (plain, [er.asarray(x) for x in plain], [er.asarray(x) + 0 for x in plain], mixed):
+                result = getattr(er, ours)(parts, axis=axis)
+                np.testing.assert_array_equal(result, expected.astype(result.dtype))
+                assert result.dtype == er.result_type(*{x.dtype for x in plain})
+
+
+def test_thousands_of_arrays_are_put_together_in_linear_time() -> None:
+    rows = [np.full(2, i, float) for i in range(3000)]
+    ours = [er.asarray(row) for row in rows]
+    begin = time.process_time()
+    for parts in (rows, ours):
+        np.testing.assert_array_equal(er.stack(parts), np.stack(rows))
+        np.testing.assert_array_equal(er.concat(parts), np.concatenate(rows))
+        np.testing.assert_array_equal(np.vstack([ours[0], *parts]), np.vstack([rows[0], *rows]))
+    np.testing.assert_array_equal(er.jit(lambda *x: er.stack(x))(*ours[:1000]), np.stack(rows[:1000]))
+    gradients = er.grad(er.sum(er.stack(ours[:500]) ** 3), ours[:500])
+    np.testing.assert_array_equal(np.stack(er.compute(*gradients)), 3 * np.stack(rows[:500]) ** 2)
+    assert time.process_time() - begin < 60  # minutes, where it grows with the third power
+
+
+def test_what_does_not_fit_is_not_put_together() -> None:
+    for join in (er.stack, er.concat):
+        with pytest.raises(ValueError, match="nothing to put together"):
+            join([])
+        with pytest.raises(ValueError, match=r"arrays of shapes \(2, 3\) and \(3, 2\)"):
+            join([np.ones((2, 3)), er.ones((3, 2))])
+    assert er.concat([np.ones((0, 2)), np.ones((0, 2))]).shape == (0, 2)
+    assert er.concat([np.ones((2, 2)), 3 * np.ones((1, 2))], axis=None).tolist() == [1, 1, 1, 1, 3, 3]
