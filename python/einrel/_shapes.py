@@ -290,7 +290,7 @@ def _with_neighbours(
     """The parts, where small arrays of NumPy's that are neighbours are one; and whether it is such a one."""
     for is_small, group in itertools.groupby(parts, _is_small):
         if is_small:
-            yield True, node_of(join([part.astype(dtype, copy=False) for part in group]))
+            yield True, node_of(join([np.asarray(part, dtype=dtype) for part in group]))
         else:
             yield from ((False, node_of(part)) for part in group)
 
