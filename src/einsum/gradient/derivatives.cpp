@@ -114,7 +114,10 @@ TwoFlows flows_of_power(const Formula& a, const Formula& b, const Formula& y, co
   const Formula power =
       exponent == 2 ? a : apply(BinaryFunction::power, a, exponent ? number(*exponent - 1) : difference(b, number(1)));
   Derivative by_a{product(b, power)};
-  if (!exponent) by_a.only_where = apply(BinaryFunction::not_equal, b, number(0));
+  if (!exponent) {  // a ** 0 does not change with a: at 0, where the formula is 0 * inf; elsewhere it says so by itself
+    const auto size = [](const Formula& x) { return apply(UnaryFunction::abs, x); };
+    by_a.only_where = apply(BinaryFunction::not_equal, apply(BinaryFunction::maximum, size(a), size(b)), number(0));
+  }
   if (!exponent || *exponent < 1) by_a.infinite_at_zero = a;
   return {times(flow, by_a), times(flow, by_b)};
 }
