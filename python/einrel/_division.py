@@ -57,8 +57,10 @@ def _whole_quotient(x: Formula, y: Formula, times: Formula, more: Formula, rest:
 
 def _rest_with_sign(x: Formula, y: Formula, b: Formula, scale: Formula, more: Formula, rest: Formula) -> Formula:
     within = where(rest < 0, rest + b, rest)
-    left = where(within == 0, within, where(_have_one_sign(x, y), within, b - within)) / scale
-    left_of_less = where(call("maximum", x == 0, _have_one_sign(x, y)), _size(x) + 0.0, _size(y) - _size(x))
+    opposite = where(within == 0, 0.0 - within, b - within)  # at 0, which has no minus, the slope is that of x, too
+    left = where(_have_one_sign(x, y), within, opposite) / scale
+    has_sign_of_y = call("maximum", x == 0, _have_one_sign(x, y))
+    left_of_less = where(has_sign_of_y, where(y < 0, -x, x) + 0.0, _size(y) - _size(x))
     left = where(_size(x) < _size(y), left_of_less, where(_size(more) < _WHOLE, left, _NAN))
     return where(y < 0, -left, left)
 

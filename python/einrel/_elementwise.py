@@ -193,22 +193,26 @@ def _signbit(x: Formula) -> Formula:
     return call("maximum", x < 0, call("minimum", x == 0, 1 / x < 0))
 
 
+# Each side of a `where` below holds beyond the border between them, too, so that derivatives of every order are those
+# of the function on both sides of it: no abs, maximum or special case stands where the function is smooth.
+
+
 def _sinh(x: Formula) -> Formula:
-    grown = call("expm1", _magnitude(x))
-    large = call("exp", _magnitude(x) - math.log(2))
-    size = where(_magnitude(x) > 20, large, (grown + grown / (grown + 1)) / 2)
-    return where(x == 0, x, where(x < 0, -size, size))
+    near = (call("expm1", x) - call("expm1", -x)) / 2
+    far = where(x < 0, -call("exp", -x - math.log(2)), call("exp", x - math.log(2)))
+    return where(_magnitude(x) > 20, far, near)
 
 
 def _cosh(x: Formula) -> Formula:
-    return call("exp", _magnitude(x) - math.log(2)) + call("exp", -_magnitude(x) - math.log(2))
+    return call("exp", x - math.log(2)) + call("exp", -x - math.log(2))
 
 
 def _asinh(x: Formula) -> Formula:
-    size = _magnitude(x)
-    near = call("log1p", size + size * size / (1 + call("sqrt", 1 + size * size)))
-    grown = where(size > 1e10, call("log", size) + math.log(2), near)
-    return where(x == 0, x, where(x < 0, -grown, grown))
+    def of_positive(x: Formula) -> Formula:
+        near = call("log1p", x * (1 + x / (1 + call("sqrt", 1 + x * x))))
+        return where(x > 1e10, call("log", x) + math.log(2), near)
+
+    return where(x < 0, -of_positive(-x), of_positive(x))
 
 
 def _acosh(x: Formula) -> Formula:
@@ -218,16 +222,16 @@ def _acosh(x: Formula) -> Formula:
 
 def _hypot(x: Formula, y: Formula) -> Formula:
     large = call("maximum", _magnitude(x), _magnitude(y))
-    small = call("minimum", _magnitude(x), _magnitude(y))
-    part = small / large
+    scale = call("stop_gradient", where(large == 0, 1, large))  # the result is the same for any
+    size = scale * call("sqrt", call("square", x / scale) + call("square", y / scale))
     is_infinite = call("maximum", _magnitude(x) == math.inf, _magnitude(y) == math.inf)
-    size = where(large == 0, large, large * call("sqrt", 1 + part * part))
     return where(is_infinite, math.inf, size)
 
 
 def _logaddexp(x: Formula, y: Formula) -> Formula:
-    far = call("maximum", x, y) + call("log1p", call("exp", -_magnitude(x - y)))
-    return where(x == y, x + math.log(2), far)
+    of_larger = where(x > y, x + call("log1p", call("exp", y - x)), y + call("log1p", call("exp", x - y)))
+    are_infinite = call("minimum", x == y, _magnitude(x) == math.inf)  # their difference is NaN
+    return where(are_infinite, (x + y) / 2, of_larger)
 
 
 _ARITHMETIC: Final = [
@@ -292,7 +296,7 @@ _MATHEMATICS: Final = [
     ("tanh", _unary("tanh"), "The hyperbolic tangent.", ">>> tanh([0.0]).tolist()\n[0.0]"),
     ("asinh", _asinh, "The inverse of sinh.", ">>> asinh([0.0]).tolist()\n[0.0]"),
     ("acosh", _acosh, "The inverse of cosh.", ">>> acosh([1.0]).tolist()\n[0.0]"),
-    ("atanh", lambda x: where(x == 0, x, (call("log1p", x) - call("log1p", -x)) / 2), "The inverse of tanh.",
+    ("atanh", lambda x: (call("log1p", x) - call("log1p", -x)) / 2, "The inverse of tanh.",
      ">>> atanh([0.0]).tolist()\n[0.0]"),
     ("erf", _unary("erf"), "The error function.", ">>> erf([0.0]).tolist()\n[0.0]"),
     ("sigmoid", _unary("sigmoid"), "1 / (1 + exp(-x)).", ">>> sigmoid([0.0]).tolist()\n[0.5]"),

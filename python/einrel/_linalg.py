@@ -15,7 +15,7 @@ from ._dtypes import BY_NAME, NAMES, float64, is_floating, promoted
 from ._einsum import einsum
 from ._elementwise import BINARY, UNARY, together
 from ._formula import apply, call, cast, element, kept, label
-from ._functions import astype
+from ._functions import astype, where
 from ._native import Definition, Node, Type
 from ._reductions import Axis, axes_of
 from ._reductions import max as max_
@@ -184,8 +184,12 @@ def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord
     if ord == 1:
         return sum_(size, axis=axis, keepdims=keepdims)
     if ord == 2:
-        return UNARY["sqrt"](sum_(size * size, axis=axis, keepdims=keepdims))
-    return sum_(size**ord, axis=axis, keepdims=keepdims) ** (1 / ord)
+        return UNARY["sqrt"](sum_(own * own, axis=axis, keepdims=keepdims))
+    # Without abs, which has no second derivative at 0, where that changes nothing.
+    powers = own**ord if ord % 2 == 0 else size**ord
+    total = sum_(powers, axis=axis, keepdims=keepdims)
+    root = total ** (1 / ord)
+    return where(total == 0, 0, root) if ord > 0 else root  # whose derivative at 0 is infinite, and the norm's is none
 
 
 def matrix_norm(x: Operand, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_floating
-from ._elementwise import together
+from ._elementwise import UNARY, together
 from ._formula import apply, call, cast, element, kept, label
 from ._native import Definition, Formula, Type
 
@@ -233,7 +233,7 @@ def std(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     >>> std([1.0, 2.0, 3.0], correction=1).tolist()
     1.0
     """
-    return var(x, axis=axis, correction=correction, keepdims=keepdims) ** 0.5
+    return UNARY["sqrt"](var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 @kept
