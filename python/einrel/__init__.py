@@ -20,7 +20,7 @@ _take_mpi_of_the_job()
 
 from . import _native
 from ._array import Array, asarray
-from ._compute import bytes_of, calibrate, compute, grad, jit, planners
+from ._compute import bytes_of, calibrate, compute, jit, planners
 from ._creation import (
     arange,
     empty,
@@ -116,6 +116,7 @@ from ._shapes import (
     transpose,
     unstack,
 )
+from ._transform import grad, value_and_grad
 from . import _indexing, _numpy, linalg
 
 __version__ = "0.1.0"
@@ -389,6 +390,7 @@ __all__ = [
     "unique_inverse",
     "unique_values",
     "unstack",
+    "value_and_grad",
     "var",
     "vecdot",
     "where",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
-from typing import Any
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,9 @@ import numpy.typing as npt
 import einrel as er
 
 from . import _native
-from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as
+from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as, is_floating
 from ._formula import apply, kept, permuted_view
+from ._lines import line_of_user
 from ._native import Definition, Node, Type
 
 NDArray = npt.NDArray[Any]
@@ -162,8 +164,10 @@ class Array:
         if dtype is not None and elements.dtype != dtype:
             if copy is False:
                 raise ValueError(f"elements of type {self.dtype} as {dtype} without a copy")
-            return elements.astype(dtype)
-        return elements.copy() if copy else elements
+            elements = elements.astype(dtype)
+        elif copy:
+            elements = elements.copy()
+        return left_graph(elements, [self._node], "given to NumPy")
 
     def __bool__(self) -> bool:
         return bool(self._elements())
@@ -232,7 +236,7 @@ class Array:
         return Array(self._node)
 
     def __deepcopy__(self, memo: Any) -> Array:
-        return asarray(self._elements().copy())
+        return asarray(self, copy=True)
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
         """Itself: elements lie in the memory of this process."""
@@ -347,15 +351,45 @@ def _permutation(type: Type, order: tuple[int, ...]) -> Definition:
     return permuted_view(type, order)
 
 
+def identity(type: Type) -> Definition:
+    """What computes the same elements."""
+    return _permutation(type, tuple(range(len(type.shape))))
+
+
+_left: Final[dict[int, tuple[weakref.ref[NDArray], Node, str]]] = {}  # of arrays of NumPy's, by their identity
+_NOTHING: Final = np.zeros(())
+
+
+def left_graph(elements: NDArray, made_of: list[Node], how: str) -> NDArray:
+    """Notes of an array of NumPy's what it was made of: a gradient through it would be wrong, if one came back."""
+    if is_floating(elements.dtype):
+        key, where = id(elements), f"{how} in {line_of_user()}"
+        note = Node.made_of(Node.leaf(_NOTHING), None, made_of, where)  # keeps these as long as histories are kept
+        _left[key] = (weakref.ref(elements, lambda _: _left.pop(key, None)), note, where)
+    return elements
+
+
+def _noted(elements: NDArray, leaf: Node) -> Node:
+    """A leaf of these elements, which knows what is noted of them, or of an array that they are a part of."""
+    part: Any = elements if _left else None
+    while isinstance(part, np.ndarray):
+        note = _left.get(id(part))
+        if note is not None and note[0]() is part:
+            return Node.made_of(leaf, None, [note[1]], note[2])
+        part = part.base
+    return leaf
+
+
 def _leaf(elements: NDArray) -> Node:
     """A node that reads an array where it is if it can, else a copy."""
     if elements.dtype == bfloat16:
-        return Node.leaf(np.ascontiguousarray(elements).reshape(elements.shape).view(_BITS), True)
+        bits = np.ascontiguousarray(elements).reshape(elements.shape).view(_BITS)
+        return _noted(elements, Node.leaf(bits, True))
     order = tuple(sorted(range(elements.ndim), key=lambda d: -elements.strides[d]))
     rows = elements.transpose(order)
     if elements.dtype not in NAMES or not rows.flags.c_contiguous or not elements.flags.aligned:
-        return Node.leaf(np.require(elements, computed_as(elements.dtype), ["C", "A"]))
-    leaf = Node.leaf(rows)
+        return _noted(elements, Node.leaf(np.require(elements, computed_as(elements.dtype), ["C", "A"])))
+    leaf = _noted(elements, Node.leaf(rows))
     back = tuple(order.index(d) for d in range(elements.ndim))
     return apply(_permutation(leaf.type, back), leaf)
 
@@ -396,12 +430,23 @@ def node_of(value: Any) -> Node:
     _refuse_mask(value)
     if isinstance(value, np.ndarray):
         try:
-            return Node.leaf(value)
+            return _noted(value, Node.leaf(value))
         except (BufferError, ValueError):
             return _leaf(value)
+    if isinstance(value, (list, tuple)) and _holds_arrays(value):
+        return stacked(value)._node
     if not isinstance(value, np.generic) and hasattr(value, "__dlpack__"):
         return node_of(_elements_of_another(value))
     return node_of(np.asarray(value))
+
+
+def _holds_arrays(items: Any) -> bool:
+    return any(isinstance(x, Array) or (isinstance(x, (list, tuple)) and _holds_arrays(x)) for x in items)
+
+
+def stacked(items: Sequence[Any]) -> Array:
+    """A list of arrays and lists of them as one array."""
+    return er.stack([Array(node_of(item)) for item in items])
 
 
 def computed(value: Any) -> Node:
@@ -435,10 +480,13 @@ def asarray(
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
             value = _elements_of_another(value)
         wanted = None if dtype is None else computed_as(np.dtype(dtype))
+        if isinstance(value, (list, tuple)) and _holds_arrays(value):
+            return asarray(stacked(value), dtype=dtype, copy=copy)
         plain = np.array(value, dtype=wanted) if copy else np.asarray(value, dtype=wanted)
         if copy is False and isinstance(value, (list, tuple, int, float)):
             raise ValueError("elements that are no array's yet have to be copied")
         return Array(node_of(plain))
     if copy:
-        value = Array(node_of(value._elements().copy()))
+        own = node_of(value._elements().copy())
+        value = Array(Node.made_of(own, identity(own.type), [value._node], f"copied in {line_of_user()}"))
     return value if dtype is None else er.astype(value, dtype)

@@ -1,18 +1,21 @@
-"""Computing, gradients and traced functions."""
+"""Computing, and traced functions."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from . import _native
-from ._array import Array, node_of
-from ._native import Definition, ExplainOptions, Node, RunOptions, State, Traced, check, copy_graph
+from ._array import Array, identity, node_of
+from ._lines import line_of_user
+from ._native import ExplainOptions, Node, RunOptions, State, Traced
 from ._native import compute as compute_nodes
 from ._numbers import Course, is_number, is_whole
 
@@ -195,60 +198,44 @@ def calibrate(*, threads: int | None = None, database: str | None = None) -> str
     return _native.calibrate_database(text_of("database", database, "sqlite:FILE"))
 
 
-@overload
-def grad(of: Array, wrt: Array) -> Array: ...
-@overload
-def grad(of: Array, wrt: Sequence[Array]) -> list[Array]: ...
-def grad(of: Array, wrt: Array | Sequence[Array]) -> Array | list[Array]:
-    """How the number `of` changes with each element of `wrt`, which it was made of: one array, or several at once.
-
-    `of` must not have been computed yet: what has been forgets how it was made.
-
-    >>> import numpy as np
-    >>> w = Array(node_of(np.array([1.0, 2.0])))
-    >>> grad((w * w).sum(), w).tolist()
-    [2.0, 4.0]
-    """
-    if isinstance(wrt, Array):
-        return grad(of, [wrt])[0]
-    for array in (of, *wrt):
-        if not isinstance(array, Array):
-            raise TypeError(f"a gradient of an einrel.Array by others, not by {type(array).__name__}")
-    if of._node.is_leaf:
-        raise ValueError("the array has been computed, and forgot how it was made: take its gradient before")
-    if not wrt:
-        return []
-    once = list(dict.fromkeys(array._node for array in wrt))
-    nodes = copy_graph([of._node, *once])
-    types = [node.type for node in nodes]
-    gradients = {node: Node.of(Definition.gradient(types, which), nodes) for which, node in enumerate(once)}
-    check(list(gradients.values()))
-    return [Array(gradients[array._node]) for array in wrt]
+_transformation: Final = threading.local()
 
 
-def _flatten(value: Any, leaves: list[Any]) -> Any:
+@contextlib.contextmanager
+def within_transformation() -> Iterator[None]:
+    """Meanwhile jitted functions are parts of the function that is traced or differentiated."""
+    depth = getattr(_transformation, "depth", 0)
+    _transformation.depth = depth + 1
+    try:
+        yield
+    finally:
+        _transformation.depth = depth
+
+
+def flatten(value: Any, leaves: list[Any]) -> Any:
     """The form of nested lists, tuples and dicts; their arrays and numbers are appended to `leaves`."""
     if isinstance(value, dict):
-        return ("dict", tuple((key, _flatten(value[key], leaves)) for key in value))
+        return ("dict", tuple((key, flatten(value[key], leaves)) for key in value))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return (type(value), tuple(_flatten(item, leaves) for item in value))
+        return (type(value), tuple(flatten(item, leaves) for item in value))
     if isinstance(value, (list, tuple)):
-        return (type(value).__name__, tuple(_flatten(item, leaves) for item in value))
+        return (type(value).__name__, tuple(flatten(item, leaves) for item in value))
     if isinstance(value, (str, bytes, bool, type(None))) or (isinstance(value, int) and not is_whole(value)):
         return ("constant", value)
     leaves.append(value if is_number(value) else Array(node_of(value)))
     return ("number" if is_number(value) else "array", None)
 
 
-def _unflatten(form: Any, leaves: list[Any]) -> Any:
+def unflatten(form: Any, leaves: list[Any]) -> Any:
+    """What has this form, of these arrays and numbers, which it takes away."""
     kind, parts = form
     if kind in ("array", "number"):
         return leaves.pop(0)
     if kind == "constant":
         return parts
     if kind == "dict":
-        return {key: _unflatten(part, leaves) for key, part in parts}
-    items = [_unflatten(part, leaves) for part in parts]
+        return {key: unflatten(part, leaves) for key, part in parts}
+    items = [unflatten(part, leaves) for part in parts]
     if isinstance(kind, type):
         return kind(*items)
     return items if kind == "list" else tuple(items)
@@ -280,24 +267,34 @@ class Jitted:
                 course.argument(argument) if is_number(leaf) else Array(argument)
                 for leaf, argument in zip(leaves, arguments)
             ]
-            positional, named = _unflatten(form, made_of)
-            results: list[Any] = []
-            result_form = _flatten(self._function(*positional, **named), results)
-            if not results:
-                raise ValueError(f"{self._function} gives no array")
-            made = [_identity(Array(node_of(result)))._node for result in results]
+            with within_transformation():
+                results, result_form = self._results(form, made_of)
+            made = [_identity(result)._node for result in results]
             self._traced[key] = Traced(made, arguments), result_form, course
         return self._traced[key]
 
+    def _results(self, form: Any, leaves: list[Any]) -> tuple[list[Array], Any]:
+        """What the function itself gives, and its form."""
+        positional, named = unflatten(form, leaves)
+        results: list[Any] = []
+        result_form = flatten(self._function(*positional, **named), results)
+        if not results:
+            raise ValueError(f"{self._function} gives no array")
+        return [Array(node_of(result)) for result in results], result_form
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         leaves: list[Any] = []
-        form = _flatten((arguments, named), leaves)
+        form = flatten((arguments, named), leaves)
+        if getattr(_transformation, "depth", 0) > 0:
+            results, result_form = self._results(form, leaves)
+            return unflatten(result_form, results)
         traced, result_form, course = self._trace(form, leaves)
         course.check([leaf for leaf in leaves if is_number(leaf)])
         nodes = [node_of(leaf) for leaf in leaves]
         if not all(node.is_leaf for node in nodes):
             compute_nodes(nodes, self._options)
-        return _unflatten(result_form, [Array(node) for node in traced(nodes, self._options)])
+        where = f"given by {self!r} in {line_of_user()}"
+        return unflatten(result_form, [Array(node) for node in traced(nodes, self._options, where)])
 
     def __reduce__(self) -> str:
         return str(self._function.__qualname__)
@@ -308,23 +305,21 @@ class Jitted:
     def explain(self, *arguments: Any, **named: Any) -> str:
         """How it is computed for arguments like these, as text."""
         leaves: list[Any] = []
-        form = _flatten((arguments, named), leaves)
+        form = flatten((arguments, named), leaves)
         return self._trace(form, leaves)[0].explain(ExplainOptions())
 
 
 def _identity(array: Array) -> Array:
     """An array that a program can give, also where it is one of its inputs."""
-    from ._shapes import _permutation  # it is made of arrays itself
-
     node = array._node
-    return Array(Node.of(_permutation(tuple(range(array.ndim)), node.type), [node])) if node.is_leaf else array
+    return Array(Node.of(identity(node.type), [node])) if node.is_leaf else array
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """A function that is traced once for arguments of some types and shapes, and then runs as one program.
 
     Arguments and results are arrays, in nested lists, tuples and dicts if need be; strings, bools and None are part of
-    the program. Options are those of `compute`.
+    the program. Options are those of `compute`. In a function that is traced or differentiated, it is a part of that.
 
     >>> import numpy as np
     >>> @jit

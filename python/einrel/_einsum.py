@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ._array import Array, node_of
+from ._array import Array, left_graph, node_of
 from ._dtypes import computed_as, promoted
 from ._formula import kept
 from ._functions import astype
@@ -119,8 +119,8 @@ def _with_options(
     if out.shape != result.shape:
         raise ValueError(f"a result of shape {result.shape} for an array of shape {out.shape}")
     _check_cast(given, out.dtype, casting)
-    np.copyto(out, np.asarray(result), casting="unsafe")
-    return out
+    np.copyto(out, result._elements(), casting="unsafe")
+    return left_graph(out, [result._node], "written to an array of NumPy's")
 
 
 def _check_cast(own: np.dtype[Any], wanted: np.dtype[Any], casting: Any) -> None:

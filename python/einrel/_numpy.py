@@ -10,8 +10,10 @@ import numpy as np
 
 import einrel as er
 
-from ._array import Array
+from ._array import Array, left_graph, node_of
+from ._dtypes import NAMES, is_floating
 from ._functions import Unsupported
+from ._native import Node
 
 # NumPy's names for what is called otherwise in the array API.
 _OTHER_NAMES: Final[dict[str, str]] = {
@@ -62,12 +64,42 @@ def _named(name: str) -> Callable[..., Any] | None:
 def _elements(value: Any) -> Any:
     """The same with NumPy's arrays in place of ours."""
     if isinstance(value, Array):
-        return np.asarray(value)
+        return value._elements()
     if isinstance(value, (list, tuple)):
         return type(value)(_elements(item) for item in value)
     if isinstance(value, dict):
         return {key: _elements(item) for key, item in value.items()}
     return value
+
+
+def _nodes_in(value: Any) -> list[Node]:
+    """Those of our arrays."""
+    if isinstance(value, Array):
+        return [value._node]
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    return [node for item in items for node in _nodes_in(item)]
+
+
+def _as_ours(result: Any, nodes: list[Node], how: str, given: Sequence[Any]) -> Any:
+    """Arrays of floating point that NumPy made as ours, which know that they came from there; but not those given."""
+    if isinstance(result, (np.ndarray, np.floating)) and result.dtype in NAMES and is_floating(result.dtype):
+        elements = left_graph(np.asarray(result), nodes, how)
+        return result if any(result is one for one in given) else Array(node_of(elements))
+    if isinstance(result, (list, tuple)):
+        items = [_as_ours(item, nodes, how, given) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+    return result
+
+
+def _of_elements(name: str, function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What NumPy's function gives."""
+    nodes = _nodes_in(arguments) + _nodes_in(options)
+    result = function(*_elements(tuple(arguments)), **_elements(dict(options)))
+    how = f"made by numpy.{name}"
+    if name in _GIVE_NUMPYS:
+        return left_graph(result, nodes, how)
+    out = options.get("out")
+    return _as_ours(result, nodes, how, out if isinstance(out, tuple) else (out,))
 
 
 def _without_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,8 +116,8 @@ def _store(result: Any, out: Any) -> Any:
         return result
     if not isinstance(out, np.ndarray):
         raise TypeError("an einrel.Array does not change: give an array of NumPy's as out")
-    np.copyto(out, np.asarray(result))
-    return out
+    np.copyto(out, result._elements())
+    return left_graph(out, [result._node], "written to an array of NumPy's")
 
 
 def _takes(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> bool:
@@ -112,11 +144,11 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
         called = _named(_REDUCTIONS[ufunc.__name__])
         given.setdefault("axis", 0)
     if called is None or not _takes(called, inputs, given):
-        return getattr(ufunc, method)(*_elements(inputs), **_elements(dict(options)))
+        return _of_elements(ufunc.__name__, getattr(ufunc, method), inputs, options)
     try:
         result = called(*inputs, **given)
     except (NotImplementedError, TypeError):  # of these types: NumPy's may
-        return getattr(ufunc, method)(*_elements(inputs), **_elements(dict(options)))
+        return _of_elements(ufunc.__name__, getattr(ufunc, method), inputs, options)
     return _store(result, out)
 
 
@@ -135,11 +167,11 @@ def call_function(function: Callable[..., Any], arguments: Sequence[Any], option
         given["axis"] = arguments[1]
         ours = ours[:1]
     if called is None or not _takes(called, ours, given):
-        return function(*_elements(arguments), **_elements(dict(options)))
+        return _of_elements(name, function, arguments, options)
     try:
         result = called(*ours, **given)
     except NotImplementedError:  # of these types: NumPy's may
-        return function(*_elements(arguments), **_elements(dict(options)))
+        return _of_elements(name, function, arguments, options)
     return _store(result, out)
 
 
@@ -149,6 +181,7 @@ _OF_SHAPES: Final[dict[str, Callable[..., Any]]] = {
     "ndim": lambda a: a.ndim,
     "size": lambda a: a.size,
 }
+_GIVE_NUMPYS: Final = frozenset({"copy"})  # who calls these wants to write to the result
 _CHANGE_THE_FIRST: Final = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"})
 _AXIS_COMES_SECOND: Final = frozenset(
     {"sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "concat", "stack", "flip"}

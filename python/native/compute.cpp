@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "gradient_graph.h"
+#include "history.h"
 #include "made_input.h"
 
 namespace einrel::python {
@@ -36,8 +38,8 @@ class Names {
   api::Variable variable_of(const Walk::Place& place) {
     const std::shared_ptr<const Definition>& definition = place.node->definition();
     const auto given = given_.find(place.node);
-    if (!definition && given != given_.end()) return input_of(given->second, *place.node->type());
-    if (!definition) {
+    if (place.is_leaf && given != given_.end()) return input_of(given->second, *place.node->type());
+    if (place.is_leaf) {
       const std::string name = fresh("x", leaves_);
       return leaf_ ? leaf_(name, *place.node) : input_of(name, *place.node->type());
     }
@@ -112,24 +114,45 @@ api::Expression number_in(const api::Tensor& tensor) {
   return cast(tensor.dtype(), element());
 }
 
+/// Names of a program's arrays. `computed` are the outputs, in order. Throws UserError, where they are no outputs or
+/// inputs.
+std::map<const Node*, std::string> names_of(const std::map<std::string, NodePtr>& outputs,
+                                            const std::vector<NodePtr>& computed,
+                                            const std::map<std::string, NodePtr>& inputs) {
+  std::map<const Node*, std::string> names;
+  const auto add = [&](const std::string& name, const NodePtr& node) {
+    const auto [other, is_new] = names.emplace(node.get(), name);
+    if (!is_new) throw api::UserError(name + " and " + other->second + " are the same array; a program has one name");
+  };
+  std::size_t output = 0;
+  for (const auto& [name, node] : outputs) {
+    add(name, computed[output]);
+    if (computed[output++]->is_leaf())
+      throw api::UserError(name +
+                           " is an input, or has been computed and forgot how it was made: take its program "
+                           "before");
+  }
+  for (const auto& [name, node] : inputs) {
+    add(name, node);
+    if (!node->is_leaf())
+      throw api::UserError(name + " is made of other arrays; an input is one that has its elements");
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string program_text(const std::map<std::string, NodePtr>& outputs, const std::map<std::string, NodePtr>& inputs) {
-  std::map<const Node*, std::string> names;
   std::vector<NodePtr> wanted;
-  for (const auto* const named : {&outputs, &inputs}) {
-    for (const auto& [name, node] : *named) {
-      const auto [other, is_new] = names.emplace(node.get(), name);
-      if (!is_new) throw api::UserError(name + " and " + other->second + " are the same array; a program has one name");
-      if (named == &outputs) wanted.push_back(node);
-      if ((named == &outputs) == !node->definition())
-        throw api::UserError(
-            named == &outputs
-                ? name + " is an input, or has been computed and forgot how it was made: take its program before"
-                : name + " is made of other arrays; an input is one that has its elements");
-    }
-  }
-  const Walk walk(wanted, true);
+  std::vector<NodePtr> given;
+  for (const auto& [name, node] : outputs) wanted.push_back(node);
+  for (const auto& [name, node] : inputs) given.push_back(node);
+  const GradientGraph graph = gradient_graph(wanted, given);
+  if (!graph.left.empty())
+    throw api::UserError("the results are made of the inputs by what is no part of a program: " +
+                         graph.left.front().second);
+  const std::map<const Node*, std::string> names = names_of(outputs, graph.of, inputs);
+  const Walk walk(graph.of, true);
   const std::vector<Node*>& leaves = walk.leaves();
   for (const auto& [name, node] : inputs) {
     if (std::find(leaves.begin(), leaves.end(), node.get()) == leaves.end())
@@ -206,6 +229,7 @@ void compute(const std::vector<NodePtr>& nodes, const api::RunOptions& options) 
   for (Node* const leaf : walk.leaves()) leaves.push_back(leaf->shared_from_this());
   const std::vector<Value> values = compiled(walk)->run(leaves, options);
   for (std::size_t i = 0; i < open.size(); ++i) open[i]->become(values[i]);
+  remember(open);
 }
 
 }  // namespace einrel::python

@@ -54,6 +54,7 @@ struct Naming {
     return api::einsum(name, einsum.subscripts, given, einsum.join, einsum.reduce);
   }
   api::Variable operator()(const Gradient&) const { throw api::Bug("a gradient is no statement by itself"); }
+  api::Variable operator()(const Call&) const { throw api::Bug("a call of a traced function is many statements"); }
 };
 
 TypePtr type_of(const api::TensorInfo& info) {
@@ -89,6 +90,10 @@ Definition::Definition(std::vector<TypePtr> operands, Meaning meaning)
   id_ = made++;
   if (const auto* const gradient = std::get_if<Gradient>(&meaning_)) {
     type_ = operands_.at(1 + gradient->which);
+    return;
+  }
+  if (const auto* const call = std::get_if<Call>(&meaning_)) {
+    type_ = call->type;
     return;
   }
   std::vector<api::Variable> inputs;

@@ -49,7 +49,16 @@ struct Gradient {
   std::size_t which;
 };
 
-using Meaning = std::variant<Statement, View, Einsum, Gradient>;
+struct TracedGraph;
+
+/// A result of a function that was traced, of these as its arguments.
+struct Call {
+  std::shared_ptr<const TracedGraph> graph;
+  std::size_t which;
+  TypePtr type;
+};
+
+using Meaning = std::variant<Statement, View, Einsum, Gradient, Call>;
 
 /// What a node computes of its operands: a statement of the language without names. Does not change, and is shared by
 /// all nodes that compute the same of operands of the same types.
@@ -64,7 +73,7 @@ class Definition {
   std::size_t operands() const { return operands_.size(); }
   const Meaning& meaning() const { return meaning_; }
 
-  /// The statement of that name, of these operands. Not of gradients, of which there are several at once.
+  /// The statement of that name, of these operands. Not of gradients, of which there are several at once, nor of calls.
   api::Variable variable(const std::string& name, const std::vector<api::Variable>& operands) const;
 
  private:

@@ -10,6 +10,7 @@
 #include "compute.h"
 #include "dlpack.h"
 #include "elements.h"
+#include "history.h"
 #include "made_input.h"
 #include "programs.h"
 
@@ -130,7 +131,25 @@ void bind_nodes(nb::module_& module) {
                   })
       .def_static("argument", [](const TypePtr& type) { return std::make_shared<Node>(type, std::nullopt); })
       .def_prop_ro("type", &Node::type)
-      .def_prop_ro("is_leaf", [](const Node& node) { return !node.definition(); })
+      .def_static(
+          "made_of",
+          [](NodePtr leaf, std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands,
+             std::string where) {
+            leaf->was_made_by(std::move(definition), std::move(operands));
+            remember_later(leaf, std::move(where));
+            return leaf;
+          },
+          nb::arg("leaf"), nb::arg("definition").none(), nb::arg("operands"), nb::arg("where"))
+      .def_static("apart",
+                  [](const NodePtr& node, const std::shared_ptr<const Definition>& identity) {
+                    const auto made = node->value() ? std::make_shared<Node>(node->type(), node->value())
+                                                    : std::make_shared<Node>(identity, std::vector{node});
+                    made->was_made_by(identity, {node});
+                    made->set_apart();
+                    return made;
+                  })
+      .def_prop_ro("is_leaf", &Node::is_leaf)
+      .def_prop_ro("is_traced", &Node::is_traced)
       .def_prop_ro("is_computed", [](const Node& node) { return node.value().has_value(); })
       .def_prop_ro("elements", [](const Node& node) { return node.value().value(); });
 }

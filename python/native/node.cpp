@@ -6,19 +6,47 @@
 #include <utility>
 #include <variant>
 
+#include "history.h"
+
 namespace einrel::python {
+
+namespace {
+
+std::int64_t next_number() {
+  static std::int64_t number = 0;
+  return number++;
+}
+
+}  // namespace
 
 Node::Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands)
     : type_(definition->type()),
       definition_(std::move(definition)),
       operands_(std::move(operands)),
-      needs_gradient_(std::holds_alternative<Gradient>(definition_->meaning()) ||
-                      std::any_of(operands_.begin(), operands_.end(),
-                                  [](const NodePtr& operand) { return operand->needs_gradient_; })) {}
+      needs_gradient_(std::holds_alternative<Gradient>(definition_->meaning())),
+      number_(next_number()),
+      identity_(number_) {
+  for (const NodePtr& operand : operands_) {
+    needs_gradient_ = needs_gradient_ || operand->needs_gradient_;
+    is_traced_ = is_traced_ || operand->is_traced_;
+  }
+}
 
-Node::Node(api::Input source) : type_(type_of(source.dtype(), source.shape())), source_(std::move(source)) {}
+Node::Node(TypePtr type, std::optional<Value> value)
+    : type_(std::move(type)),
+      value_(std::move(value)),
+      is_traced_(!value_),
+      number_(next_number()),
+      identity_(number_) {}
+
+Node::Node(api::Input source)
+    : type_(type_of(source.dtype(), source.shape())),
+      source_(std::move(source)),
+      number_(next_number()),
+      identity_(number_) {}
 
 Node::~Node() {
+  if (value_) forget_history(*this);
   std::vector<NodePtr> waiting = std::move(operands_);
   while (!waiting.empty()) {
     const NodePtr node = std::move(waiting.back());
@@ -33,9 +61,30 @@ void Node::become(Value value) {
   if (value_) return;  // another thread has computed it: who has seen its memory shares it
   value_ = std::move(value);
   source_.reset();
+  needs_gradient_ = false;
+}
+
+void Node::was_made_by(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands) {
+  definition_ = std::move(definition);
+  operands_ = std::move(operands);
+}
+
+std::vector<NodePtr> Node::forget() {
   definition_ = nullptr;
-  const std::vector<NodePtr> forgotten = std::move(operands_);
-  operands_.clear();
+  return std::exchange(operands_, {});
+}
+
+NodePtr Node::copy(std::vector<NodePtr> operands) {
+  auto made = std::make_shared<Node>(definition_, std::move(operands));
+  made->identity_ = identity_;
+  made->original_ = original();
+  made->is_apart_ = is_apart_;
+  return made;
+}
+
+NodePtr Node::original() {
+  NodePtr original = original_.lock();
+  return original ? original : shared_from_this();
 }
 
 api::Input Node::input() const {
@@ -71,7 +120,7 @@ void Walk::visit(Node* wanted) {
   if (wanted->walk_ != number_) path.push_back({wanted});
   while (!path.empty()) {
     Step& step = path.back();
-    if (step.next == step.node->operands_.size()) {
+    if (step.next == (step.node->is_leaf() ? 0 : step.node->operands_.size())) {
       enter(step.node);
       path.pop_back();
       continue;
@@ -88,7 +137,7 @@ void Walk::enter(Node* node) {
 }
 
 std::size_t Walk::place_of(Node* node) {
-  if (!node->definition_) {
+  if (node->is_leaf()) {
     if (node->value_ && !keeps_leaves_apart_) {
       const auto [known, is_new] = elements_.try_emplace(node->value_->tensor.bytes().data(), places_.size());
       if (!is_new && places_[known->second].node->type_ == node->type_) return known->second;
@@ -97,7 +146,7 @@ std::size_t Walk::place_of(Node* node) {
     key_.push_back(-2 - static_cast<std::int64_t>(node->type_->dtype));
     key_.push_back(static_cast<std::int64_t>(node->type_->shape.size()));
     key_.insert(key_.end(), node->type_->shape.begin(), node->type_->shape.end());
-    places_.push_back({node, {}});
+    places_.push_back({node, true, {}});
     return places_.size() - 1;
   }
   std::vector<std::size_t> operands;
@@ -106,27 +155,14 @@ std::size_t Walk::place_of(Node* node) {
     operands.push_back(operand->place_);
     what.push_back(static_cast<std::int64_t>(operand->place_));
   }
+  const std::vector<std::int64_t> shown = what;  // twice in the key, where the second one is apart from the first
+  if (node->is_apart_) what.push_back(node->identity_);
   const auto [known, is_new] = known_.try_emplace(std::move(what), places_.size());
   if (is_new) {
-    key_.insert(key_.end(), known->first.begin(), known->first.end());
-    places_.push_back({node, std::move(operands)});
+    key_.insert(key_.end(), shown.begin(), shown.end());
+    places_.push_back({node, false, std::move(operands)});
   }
   return known->second;
-}
-
-void copy_graph(std::vector<NodePtr>& nodes) {
-  const Walk walk(nodes, true);
-  std::vector<NodePtr> copies;
-  for (const Walk::Place& place : walk.places()) {
-    if (!place.node->definition()) {
-      copies.push_back(place.node->shared_from_this());
-      continue;
-    }
-    std::vector<NodePtr> operands;
-    for (const std::size_t operand : place.operands) operands.push_back(copies[operand]);
-    copies.push_back(std::make_shared<Node>(place.node->definition(), std::move(operands)));
-  }
-  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = copies[walk.wanted()[i]];
 }
 
 }  // namespace einrel::python

@@ -24,12 +24,12 @@ struct Value {
 };
 
 /// An array that is or will be: a definition and its operands, or elements, or what makes them, or none of these, as an
-/// argument of a function that is traced. What has been computed forgets its operands, so that a chain of arrays keeps
-/// no more memory than its end. All under Python's lock.
+/// argument of a function that is traced. What has been computed keeps how it was made as long as somebody may ask for
+/// a gradient through it (history.h). All under Python's lock.
 class Node : public std::enable_shared_from_this<Node> {
  public:
   Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands);
-  Node(TypePtr type, std::optional<Value> value) : type_(std::move(type)), value_(std::move(value)) {}
+  Node(TypePtr type, std::optional<Value> value);
   /// What is made piece by piece, where a run needs it.
   explicit Node(api::Input source);
   /// Loops where a chain of nodes would go down one call for each.
@@ -38,14 +38,37 @@ class Node : public std::enable_shared_from_this<Node> {
   Node& operator=(const Node&) = delete;
 
   const TypePtr& type() const { return type_; }
+  /// How it is computed or was; of what was computed only as long as that is kept.
   const std::shared_ptr<const Definition>& definition() const { return definition_; }
+  /// Of its definition. Of elements without one: what they were made of outside of the graph, as by a function of
+  /// NumPy's.
   const std::vector<NodePtr>& operands() const { return operands_; }
   const std::optional<Value>& value() const { return value_; }
   /// Of a node without elements, if they can be made.
   const std::optional<api::Input>& source() const { return source_; }
+  /// Whether a computation takes it as an input.
+  bool is_leaf() const { return value_ || !definition_; }
+  /// Whether it is, or is made of, an argument of a function that is traced.
+  bool is_traced() const { return is_traced_; }
   /// What a run takes for it. Throws UserError where it is an argument of a function that is traced.
   api::Input input() const;
+  /// It is computed, and keeps how.
   void become(Value value);
+  /// Of what has elements: how they were computed, of what.
+  void was_made_by(std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands);
+  /// It keeps what it was made of no longer. Gives its operands, which may be gone with the result.
+  std::vector<NodePtr> forget();
+
+  /// No node that was made before it is made of it.
+  std::int64_t number() const { return number_; }
+  /// The number of the node that this is a copy of, else its own.
+  std::int64_t identity() const { return identity_; }
+  /// Another node that computes the same, without elements, of these.
+  NodePtr copy(std::vector<NodePtr> operands);
+  /// What this is a copy of, while that is there; else itself.
+  NodePtr original();
+  /// Nothing else is taken for alike but its copies: it is the argument of a function that is differentiated.
+  void set_apart() { is_apart_ = true; }
 
  private:
   friend class Walk;
@@ -55,8 +78,19 @@ class Node : public std::enable_shared_from_this<Node> {
   std::optional<Value> value_;
   std::optional<api::Input> source_;
   bool needs_gradient_ = false;  ///< it is one, or made of one
-  std::int64_t walk_ = 0;        ///< the last one that came here
-  std::size_t place_ = 0;        ///< in it
+  bool is_traced_ = false;
+  bool is_apart_ = false;
+  std::int64_t number_;
+  std::int64_t identity_;
+  std::weak_ptr<Node> original_;
+  std::int64_t walk_ = 0;  ///< the last one that came here
+  std::size_t place_ = 0;  ///< in it
+};
+
+/// What a function gave that was traced.
+struct TracedGraph {
+  std::vector<NodePtr> results;
+  std::vector<NodePtr> arguments;
 };
 
 /// What Python is told that needs elements while a function is traced.
@@ -71,12 +105,13 @@ class Walk {
 
   struct Place {
     Node* node;
+    bool is_leaf;
     std::vector<std::size_t> operands;  ///< their places
   };
   const std::vector<Place>& places() const { return places_; }
   /// Of the nodes that are wanted.
   const std::vector<std::size_t>& wanted() const { return wanted_; }
-  /// Nodes without a definition, in order: what a program of this takes as inputs.
+  /// In order: what a program of this takes as inputs.
   const std::vector<Node*>& leaves() const { return leaves_; }
   /// The same numbers for every walk that one program computes.
   const std::vector<std::int64_t>& key() const { return key_; }
@@ -95,9 +130,5 @@ class Walk {
   std::map<std::vector<std::int64_t>, std::size_t> known_;  // places by definition and operands
   std::map<const std::byte*, std::size_t> elements_;        // places of leaves by where their elements lie
 };
-
-/// The same graph, of nodes of its own down to those that have elements or are arguments: it can be computed whatever
-/// becomes of the others. `nodes` are replaced by their copies.
-void copy_graph(std::vector<NodePtr>& nodes);
 
 }  // namespace einrel::python

@@ -10,13 +10,17 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <tuple>
 #include <utility>
 #include <variant>
 
 #include "compute.h"
+#include "gradient_graph.h"
+#include "history.h"
 #include "made_input.h"
 
 namespace einrel::python {
@@ -131,7 +135,11 @@ class TextProgram {
 class Traced {
  public:
   Traced(const std::vector<NodePtr>& results, const std::vector<NodePtr>& arguments)
-      : results_(results), walk_(results), compiled_(walk_) {
+      : graph_(std::make_shared<TracedGraph>(TracedGraph{results, arguments})), walk_(results), compiled_(walk_) {
+    std::vector<TypePtr> types;
+    for (const NodePtr& argument : arguments) types.push_back(argument->type());
+    for (std::size_t i = 0; i < results.size(); ++i)
+      calls_.push_back(std::make_shared<const Definition>(types, Call{graph_, i, results[i]->type()}));
     for (Node* const leaf : walk_.leaves()) {
       std::size_t argument = 0;
       while (argument < arguments.size() && arguments[argument].get() != leaf) ++argument;
@@ -141,13 +149,19 @@ class Traced {
     }
   }
 
-  std::vector<NodePtr> operator()(const std::vector<NodePtr>& arguments, const api::RunOptions& options) {
+  /// Where gradients may be asked for by the arguments, results know what they were made of.
+  std::vector<NodePtr> operator()(const std::vector<NodePtr>& arguments, const api::RunOptions& options,
+                                  const std::string& where) {
+    remember({});
     std::vector<NodePtr> leaves;
     for (const Source& source : sources_)
       leaves.push_back(source.constant ? source.constant : arguments.at(source.argument));
     std::vector<NodePtr> results;
-    for (const Value& value : compiled_.run(leaves, options))
+    for (const Value& value : compiled_.run(leaves, options)) {
       results.push_back(node_of(value.tensor, value.is_writable));
+      results.back()->was_made_by(calls_[results.size() - 1], arguments);
+      remember_later(results.back(), where);
+    }
     return results;
   }
   LastingProgram& lasting() { return compiled_.lasting(); }
@@ -157,7 +171,8 @@ class Traced {
     std::size_t argument;
     NodePtr constant;  ///< instead of it
   };
-  std::vector<NodePtr> results_;
+  std::shared_ptr<const TracedGraph> graph_;
+  std::vector<std::shared_ptr<const Definition>> calls_;  // of each result
   Walk walk_;
   Compiled compiled_;
   std::vector<Source> sources_;
@@ -385,7 +400,7 @@ void bind_programs(nb::module_& module) {
   nb::class_<Traced>(module, "Traced", nb::is_final())
       .def(nb::init<const std::vector<NodePtr>&, const std::vector<NodePtr>&>(), nb::arg("results"),
            nb::arg("arguments"))
-      .def("__call__", &Traced::operator(), nb::arg("arguments"), nb::arg("options") = api::RunOptions{})
+      .def("__call__", &Traced::operator(), nb::arg("arguments"), nb::arg("options"), nb::arg("where"))
       .def("explain", [](Traced& traced, const api::ExplainOptions& how) { return explained(traced.lasting(), how); });
   module.def("compute", &compute, nb::arg("nodes"), nb::arg("options") = api::RunOptions{});
   module.def("explain", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
@@ -399,10 +414,11 @@ void bind_programs(nb::module_& module) {
   });
   module.def("program_text", &program_text, nb::arg("outputs"), nb::arg("inputs"));
   module.def("check", [](const std::vector<NodePtr>& nodes) { compiled(Walk(nodes)); });
-  module.def("copy_graph", [](std::vector<NodePtr> nodes) {
-    copy_graph(nodes);
-    return nodes;
+  module.def("gradient_graph", [](const std::vector<NodePtr>& of, const std::vector<NodePtr>& by) {
+    GradientGraph graph = gradient_graph(of, by);
+    return std::make_tuple(graph.of, graph.by, graph.are_reached, graph.left);
   });
+  module.def("keep_histories", &keep_histories);
   module.def("planners", [] {
     std::vector<std::pair<std::string, std::string>> planners;
     for (const api::PlannerInfo& planner : api::planners()) planners.emplace_back(planner.name, planner.summary);

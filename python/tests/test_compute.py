@@ -140,10 +140,6 @@ def test_gradients_that_there_are_not() -> None:
         er.grad(er.sum(w * w), [np.ones(2)])  # type: ignore[list-item]
     with pytest.raises(er.ProgramError, match="does not depend"):
         er.grad(er.sum(w), er.asarray(np.ones(3)))
-    loss = er.sum(w * w)
-    float(loss)
-    with pytest.raises(ValueError, match="has been computed"):
-        er.grad(er.compute(loss)[0], w)
 
 
 def test_traced_functions() -> None:

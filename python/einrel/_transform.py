@@ -1,0 +1,203 @@
+"""Gradients: of arrays, and of functions."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from . import _native
+from ._array import Array, identity, node_of
+from ._compute import flatten, unflatten, within_transformation
+from ._dtypes import BY_NAME, is_floating
+from ._formula import kept
+from ._native import Definition, Node, Type, check, gradient_graph
+from ._numbers import Course, TracedNumber, is_number
+
+
+@kept
+def _gradient(which: int, *types: Type) -> Definition:
+    return Definition.gradient(list(types), which)
+
+
+def _slopes_in(of: Node, by: Sequence[Node]) -> list[Node]:
+    """Gradients of a graph that shows how `of` depends on each of `by`. Raises where one is 0 everywhere."""
+    types = [node.type for node in (of, *by)]
+    slopes = [Node.of(_gradient(which, *types), [of, *by]) for which in range(len(by))]
+    check(slopes)
+    return slopes
+
+
+def _flows(of: Node, by: Node) -> bool:
+    if not is_floating(BY_NAME[by.type.dtype]):
+        return False
+    try:
+        _slopes_in(of, [by])
+    except _native.ProgramError:
+        return False
+    return True
+
+
+def _slopes(of: Node, by: Sequence[Node], *, may_be_zero: bool) -> list[Node]:
+    """How `of` changes with each of these, which are different."""
+    (copy,), copies, are_reached, left = gradient_graph([of], by)
+    for node, where in left:
+        if node is copy or _flows(copy, node):
+            raise _native.ProgramError(
+                f"a gradient through what was {where}: how it follows from the array that the gradient is by, nothing "
+                "says. Use functions of einrel there, or give er.grad a function; where it is meant as a constant, "
+                "er.stop_gradient(...) says so"
+            )
+    if not may_be_zero:
+        if not all(are_reached):
+            shape = by[are_reached.index(False)].type.shape
+            raise _native.ProgramError(
+                f"the gradient is 0 everywhere: what it is of does not depend on the array of shape {shape} that it is "
+                "by. It may be a copy of that array, or made before it"
+            )
+        return _slopes_in(copy, copies)
+    used = [i for i, is_reached in enumerate(are_reached) if is_reached]
+    try:
+        found = _slopes_in(copy, [copies[i] for i in used]) if used else []
+    except _native.ProgramError:  # of some it is 0 everywhere, as through integers
+        used = [i for i in used if _flows(copy, copies[i])]
+        found = _slopes_in(copy, [copies[i] for i in used]) if used else []
+    slopes = dict(zip(used, found))
+    return [slopes[i] if i in slopes else _zeros(node) for i, node in enumerate(by)]
+
+
+def _zeros(like: Node) -> Node:
+    return node_of(np.zeros(like.type.shape, BY_NAME[like.type.dtype]))
+
+
+@overload
+def grad(of: Array, wrt: Array) -> Array: ...
+@overload
+def grad(of: Array, wrt: Sequence[Array]) -> list[Array]: ...
+@overload
+def grad(
+    of: Callable[..., Any], wrt: int | Sequence[int] = 0, has_aux: bool = False, *, argnums: int | Sequence[int] = 0
+) -> Callable[..., Any]: ...
+def grad(of: Any, wrt: Any = 0, has_aux: bool = False, *, argnums: Any = None) -> Any:
+    """The gradient of a function, as another function; or of a number by arrays that it was made of.
+
+    `grad(f)` gives, of the same arguments as f, how the number f(...) changes with each element of the first one, or of
+    those at the positions `argnums`. Arguments may be lists, tuples and dicts of arrays; the gradient has their form.
+    With `has_aux`, f gives a number and something else, and its gradient is given with that.
+
+    >>> import numpy as np
+    >>> grad(lambda w: (w * w).sum())(np.array([1.0, 2.0])).tolist()
+    [2.0, 4.0]
+
+    `grad(of, wrt)` is how the array `of`, of shape (), changes with each element of the array `wrt`, or of several.
+
+    >>> w = Array(node_of(np.array([1.0, 2.0])))
+    >>> grad((w * w).sum(), w).tolist()
+    [2.0, 4.0]
+
+    Raises ProgramError, with the line of Python, where the way between them leaves the graph: through a function of
+    NumPy's that einrel lacks, elements that NumPy was given, or what was computed from arrays that are gone.
+    """
+    if not isinstance(of, Array) and callable(of):
+        transformed = value_and_grad(of, wrt if argnums is None else argnums, has_aux)
+
+        @functools.wraps(of)
+        def slopes_of(*arguments: Any, **named: Any) -> Any:
+            value, slopes = transformed(*arguments, **named)
+            return (slopes, value[1]) if has_aux else slopes
+
+        return slopes_of
+    if isinstance(wrt, Array):
+        return grad(of, [wrt])[0]
+    for array in (of, *wrt):
+        if not isinstance(array, Array):
+            raise TypeError(f"a gradient of an einrel.Array by others, not by {type(array).__name__}")
+    once = list(dict.fromkeys(array._node for array in wrt))
+    slopes = dict(zip(once, _slopes(of._node, once, may_be_zero=False))) if once else {}
+    return [Array(slopes[array._node]) for array in wrt]
+
+
+@contextlib.contextmanager
+def _differentiating() -> Iterator[None]:
+    """Meanwhile whatever is computed keeps how it was made."""
+    _native.keep_histories(True)
+    try:
+        with within_transformation():
+            yield
+    finally:
+        _native.keep_histories(False)
+
+
+def _number_of(function: Callable[..., Any], value: Any) -> Array:
+    """What a function gave that is differentiated, if it has a gradient."""
+    if not isinstance(value, Array):
+        raise TypeError(
+            f"a gradient of {function}, which gave a {type(value).__name__}: that does not know what it was made of; "
+            "return an einrel.Array"
+        )
+    if value.shape != () or not is_floating(value.dtype):
+        raise TypeError(
+            f"a gradient of {function}, which gave shape {value.shape} and type {value.dtype}: return one number of "
+            "floating point, such as a sum"
+        )
+    return value
+
+
+def _argument(function: Callable[..., Any], given: Any) -> Array:
+    """An argument by which a function is differentiated: the same elements, but no other array is taken for it."""
+    node = node_of(given)
+    dtype = BY_NAME[node.type.dtype]
+    if not is_floating(dtype):
+        raise TypeError(f"a gradient of {function} by an argument of type {dtype}: give floating point")
+    apart = Node.apart(node, identity(node.type))
+    if isinstance(given, TracedNumber):
+        return given.course.made(apart, operator.pos, given)
+    return Course().argument(apart) if is_number(given) else Array(apart)
+
+
+def value_and_grad(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that gives the function's value, and its gradient as `grad(function)` gives it.
+
+    With `has_aux` the value is a pair: the number, and what else the function gave.
+
+    >>> import numpy as np
+    >>> value, slope = value_and_grad(lambda w, x: ((w * x) ** 2).sum())(np.ones(2), np.array([1.0, 3.0]))
+    >>> float(value), slope.tolist()
+    (10.0, [2.0, 18.0])
+    """
+    if not callable(function):
+        raise TypeError(f"a gradient of a function, not of a {type(function).__name__}")
+    positions = [argnums] if isinstance(argnums, (int, np.integer)) else list(argnums)
+
+    @functools.wraps(function)
+    def value_and_slopes(*arguments: Any, **named: Any) -> Any:
+        given = list(arguments)
+        if any(not -len(given) <= position < len(given) for position in positions):
+            raise TypeError(f"a gradient by arguments {argnums} of {len(given)} that were given by position")
+        forms: list[Any] = []
+        apart: list[Array] = []
+        with _differentiating():
+            for position in positions:
+                leaves: list[Any] = []
+                form = flatten(arguments[position], leaves)
+                traced = [_argument(function, leaf) for leaf in leaves]
+                forms.append((form, len(traced)))
+                apart += traced
+                given[position] = unflatten(form, list(traced))
+            result = function(*given, **named)
+            value = _number_of(function, result[0] if has_aux else result)
+            slopes = [Array(node) for node in _slopes(value._node, [x._node for x in apart], may_be_zero=True)]
+        parts = []
+        for form, count in forms:
+            parts.append(unflatten(form, slopes[:count]))
+            del slopes[:count]
+        by_all = parts[0] if isinstance(argnums, (int, np.integer)) else tuple(parts)
+        return ((Array(value._node), result[1]) if has_aux else Array(value._node)), by_all
+
+    return value_and_slopes
