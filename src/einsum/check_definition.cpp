@@ -35,12 +35,13 @@ class DefinitionChecker {
     info.where = definition_.name.span;
     check_distinct(state_, definition_.labels);
     if (state_.macros.expand(expr_, state_.errors)) {
+      if (state_.made == nullptr) state_.written_operations += static_cast<double>(expr_.nodes.size());
       open_scopes();
       resolve_extents();
       info = build();
     }
     info.where = definition_.name.span;
-    info.broken = state_.errors.size() > errors_before;
+    info.broken = !is_computed_ || state_.errors.size() > errors_before;
     info.extents.clear();
     for (const std::size_t label : left_) info.extents.push_back(scope_.extent(label));
     info.extents.resize(definition_.labels.size());
@@ -95,7 +96,7 @@ class DefinitionChecker {
   std::string reduce_it(const std::string& label) const {
     if (state_.tensors.contains(label)) return fmt::format("'{0}' is a tensor: index by its elements, {0}[...]", label);
     if (state_.scalars.contains(label)) return fmt::format("to read at the value of the scalar, write i64({})", label);
-    for (const build::Node& node : expr_.nodes) {
+    for (const build::Node& node : definition_.value.nodes) {  // as written: those of macros nobody sees
       const auto* reduce = std::get_if<build::Reduce>(&node.op);
       if (reduce == nullptr) continue;
       for (const build::Name& bound : reduce->labels) {
@@ -208,7 +209,8 @@ class DefinitionChecker {
     const Span whole = expr_.nodes.back().span;
     typed_.settle(whole);
     TensorInfo info;
-    if (typed_.top().kind != TypedBuilder::Value::Kind::strong) return info;
+    is_computed_ = typed_.top().kind == TypedBuilder::Value::Kind::strong;
+    if (!is_computed_) return info;  // it reads what is broken
     info.dtype = typed_.top().dtype;
     Vertex vertex = finish();
     vertex.name = definition_.name.text;
@@ -557,6 +559,7 @@ class DefinitionChecker {
   std::vector<std::vector<std::size_t>> bound_;        // per Reduce node, its labels
   std::vector<std::optional<PooledAccess>> accesses_;  // per Access node that is right
   std::optional<Vertex> whole_;                        // the statement is one reduction
+  bool is_computed_ = false;                           // by a vertex
 };
 
 }  // namespace

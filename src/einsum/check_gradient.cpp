@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "einsum/check_state.h"
 #include "einsum/gradient/gradient.h"
@@ -136,7 +137,17 @@ class GradientChecker {
       request.labels.push_back(variable->labels);
       request.labels.back().resize(variable->extents.size());
     }
-    const gradient::Adjoints found = adjoints(request, growing_graph());
+    try {
+      define_results(request, adjoints(request, growing_graph()));
+    } catch (const UserError& too_large) {
+      state_.error(
+          too_large.what(), {where_},
+          "gradients of gradients grow by a factor with each level: take fewer levels, or of shorter statements");
+      for (std::size_t r = 0; r < gradient_.results.size(); ++r) define_unknown(r);
+    }
+  }
+
+  void define_results(const gradient::Request& request, const gradient::Adjoints& found) {
     for (std::size_t r = 0; r < gradient_.results.size(); ++r) {
       if (found.of_variables[r]) {
         define(r, *found.of_variables[r]);
@@ -150,9 +161,7 @@ class GradientChecker {
   gradient::GrowingGraph growing_graph() {
     gradient::GrowingGraph growing{state_.builder.graph(), {}, {}, {}, {}};
     growing.find = [&](const std::string& name) { return *state_.builder.find(name); };
-    growing.define = [&](const gradient::Definition& made) {
-      return check_made(state_, made.formula, where_, {made.extents});
-    };
+    growing.define = [&](const gradient::Definition& made) { return define(made, false); };
     growing.add = [&](Vertex vertex) {
       vertex.where = where_;
       const std::string base = vertex.name;
@@ -162,11 +171,22 @@ class GradientChecker {
     return growing;
   }
 
+  VertexId define(const gradient::Definition& made, bool is_named) {
+    constexpr double most_operations = 200'000;  // as a statement with its macros
+    constexpr double most_per_written = 50;      // of a long program
+    state_.made_operations += build::operations_of(made.value);
+    if (state_.made_operations > std::max(most_operations, most_per_written * state_.written_operations)) {
+      throw UserError(fmt::format("the gradients of this program expand to more than {:.0f} operations",
+                                  std::max(most_operations, most_per_written * state_.written_operations)));
+    }
+    const build::Definition definition{{made.name, made.where}, build::names(made.labels), build::expr_of(made.value)};
+    return check_made(state_, definition, where_, {made.extents, is_named});
+  }
+
   void define(std::size_t r, const gradient::Adjoint& adjoint) {
     const build::Name& name = gradient_.results[r];
-    const build::Definition definition{name, build::names(adjoint.labels), build::expr_of(adjoint.value)};
     TensorInfo info = *variables_[r];
-    info.vertex = check_made(state_, definition, where_, {adjoint.extents, true});
+    info.vertex = define({name.span, name.text, adjoint.labels, adjoint.value, adjoint.extents}, true);
     info.where = name.span;
     info.read = false;
     state_.tensors.insert({name.text, std::move(info)});

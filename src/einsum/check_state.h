@@ -98,6 +98,8 @@ struct CheckState {
   std::set<std::string> seen_labels;             ///< every label that some statement uses
   bool arrays_give_extents = false;              ///< see check_kernel
   std::size_t gradients_of_nothing = 0;          ///< errors after which all vertices are what the program says
+  double written_operations = 0;                 ///< of all statements so far, their macros expanded
+  double made_operations = 0;                    ///< of what gradients added
   const MadeDefinition* made = nullptr;          ///< that is being checked, if it is one
   std::map<std::string, TensorInfo> made_reads;  ///< what such definitions read
 

@@ -1,6 +1,9 @@
 #include "einsum/vertex_key.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
 
 #include "einsum/vertex_facts.h"
 
@@ -31,6 +34,12 @@ struct PutStep {
     key.put(v.extent);
   }
 };
+
+void put_step(ByteKey& key, const ScalarStep& step) {
+  key.put(step.type);
+  key.put(static_cast<std::uint8_t>(step.op.index()));
+  std::visit(PutStep{key}, step.op);
+}
 
 bool is_read_plainly(const EinSum& einsum, std::size_t label) {
   return std::any_of(einsum.operands.begin(), einsum.operands.end(), [&](const Access& access) {
@@ -68,11 +77,7 @@ struct PutOp {
         }
       }
     }
-    for (const ScalarStep& step : einsum.body.steps) {
-      key.put(step.type);
-      key.put(static_cast<std::uint8_t>(step.op.index()));
-      std::visit(PutStep{key}, step.op);
-    }
+    for (const ScalarStep& step : einsum.body.steps) put_step(key, step);
   }
 
   void operator()(const View& view) const {
@@ -101,6 +106,50 @@ void put_computation(ByteKey& key, const Vertex& vertex) {
   key.put(vertex.dtype);
   key.put(static_cast<std::uint8_t>(vertex.op.index()));
   std::visit(PutOp{key, vertex}, vertex.op);
+}
+
+namespace {
+
+using Arguments = std::vector<std::vector<std::size_t>>;
+
+/// For each step, the first one that computes the same, and has the same mark if it takes arguments.
+std::vector<std::size_t> first_equal(const ScalarExpr& expr, const Arguments& arguments,
+                                     const std::vector<std::size_t>& marks) {
+  std::unordered_map<std::string, std::size_t> known;
+  std::vector<std::size_t> first;
+  for (std::size_t s = 0; s < expr.steps.size(); ++s) {
+    ByteKey key;
+    put_step(key, expr.steps[s]);
+    for (const std::size_t argument : arguments[s]) key.put(first[argument]);
+    if (!arguments[s].empty()) key.put(marks[s]);
+    first.push_back(known.insert({key.take(), s}).first->second);
+  }
+  return first;
+}
+
+/// A number for each step that says on which sides of where() it stands.
+std::vector<std::size_t> sides_of_steps(const ScalarExpr& expr, const Arguments& arguments,
+                                        const std::vector<std::size_t>& first) {
+  std::map<std::array<std::size_t, 3>, std::size_t> known;  // by what is around it, the condition, and the side
+  std::vector<std::size_t> sides(expr.steps.size());
+  for (std::size_t s = expr.steps.size(); s-- > 0;) {
+    const bool is_where = std::holds_alternative<ApplyWhere>(expr.steps[s].op);
+    for (std::size_t a = 0; a < arguments[s].size(); ++a) {
+      std::size_t& inner = sides[arguments[s][a]];
+      inner = sides[s];
+      if (is_where && a > 0)
+        inner = known.insert({{sides[s], first[arguments[s][0]], a}, known.size() + 1}).first->second;
+    }
+  }
+  return sides;
+}
+
+}  // namespace
+
+std::vector<std::size_t> first_equal_steps(const ScalarExpr& expr) {
+  const Arguments arguments = arguments_of_steps(expr);
+  const std::vector<std::size_t> anywhere = first_equal(expr, arguments, std::vector<std::size_t>(expr.steps.size()));
+  return first_equal(expr, arguments, sides_of_steps(expr, arguments, anywhere));
 }
 
 }  // namespace einrel

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "einsum/ein_graph.h"
 
@@ -44,5 +46,8 @@ class ByteKey {
 /// Adds everything that determines what a vertex makes of the tensors that it reads, without the names of anything but
 /// labels whose extent nothing says, and without saying which tensors they are. O(size of the vertex).
 void put_computation(ByteKey& key, const Vertex& vertex);
+
+/// For each step, the first one that computes the same of the same, on the same sides of where(). O(steps).
+std::vector<std::size_t> first_equal_steps(const ScalarExpr& expr);
 
 }  // namespace einrel

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "einsum/check.h"
 #include "lang/expectations.h"
 
 /// The documents of this folder and the examples, ready to be run.

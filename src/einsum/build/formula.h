@@ -68,6 +68,9 @@ Formula call(const std::string& macro, const std::vector<std::string>& labels, s
 /// Names that stand in no text.
 std::vector<Name> names(const std::vector<std::string>& texts);
 
+/// How many operations a formula is, where what stands in several places counts as often. O(parts).
+double operations_of(const Formula& formula);
+
 /// In postorder; what stands in several places is there as often. O(nodes of the result).
 Expr expr_of(const Formula& formula);
 

@@ -1,20 +1,14 @@
 #include "einsum/build/formula_type.h"
 
-#include <map>
+#include <vector>
 
 #include "base/error.h"
-#include "einsum/build/substitute.h"
+#include "einsum/build/visit.h"
 
 namespace einrel::build {
-namespace {
-
-struct Type {
-  std::optional<DType> type;
-  bool is_whole = false;  ///< of what has none: it is made of whole numbers and labels
-};
 
 /// What arithmetic makes of two types.
-Type together(const Type& a, const Type& b, bool counts) {
+FormulaTypes::Type FormulaTypes::together(const Type& a, const Type& b, bool counts) {
   if (!a.type && !b.type) return {std::nullopt, a.is_whole && b.is_whole};
   DType type = a.type && b.type ? promote(*a.type, *b.type) : a.type.value_or(b.type.value_or(DType::f32));
   if (type != DType::boolean || !counts) return {type};
@@ -22,8 +16,7 @@ Type together(const Type& a, const Type& b, bool counts) {
   return {a.type && b.type ? DType::i64 : other.is_whole ? DType::i64 : DType::f32};
 }
 
-struct TypeOfPart {
-  const Formula& part;
+struct FormulaTypes::OfPart {
   const std::vector<Type>& arguments;
   const std::function<DType(const std::string&)>& tensor;
 
@@ -52,16 +45,14 @@ struct TypeOfPart {
   Type operator()(const MacroCall&) const { throw Bug("macros have been expanded"); }
 };
 
-}  // namespace
-
-std::optional<DType> type_of(const Formula& formula, const std::function<DType(const std::string&)>& tensor) {
-  std::map<Formula, Type> types;
-  for_each_part(formula, [&](const Formula& part) {
+std::optional<DType> FormulaTypes::operator()(const Formula& formula) {
+  const auto known = [&](const Formula& part) { return types_.count(part) != 0; };
+  visit_after_arguments(formula, known, [&](const Formula& part) {
     std::vector<Type> arguments;
-    for (const Formula& argument : part.arguments()) arguments.push_back(types.at(argument));
-    types[part] = std::visit(TypeOfPart{part, arguments, tensor}, part.op());
+    for (const Formula& argument : part.arguments()) arguments.push_back(types_.at(argument));
+    types_.insert({part, std::visit(OfPart{arguments, tensor_}, part.op())});
   });
-  return types.at(formula).type;
+  return types_.at(formula).type;
 }
 
 }  // namespace einrel::build

@@ -7,6 +7,7 @@
 #include "einsum/build/formula_type.h"
 #include "einsum/typing.h"
 #include "einsum/vertex_facts.h"
+#include "einsum/vertex_key.h"
 
 namespace einrel::build {
 namespace {
@@ -74,6 +75,33 @@ std::vector<bool> weak_steps(const ScalarExpr& body) {
   return weak;
 }
 
+/// Whether the language takes a step for a whole number, if nothing that it meets says otherwise.
+std::vector<bool> whole_steps(const ScalarExpr& body) {
+  std::vector<bool> whole;
+  const std::vector<std::vector<std::size_t>> arguments = arguments_of_steps(body);
+  for (std::size_t s = 0; s < body.steps.size(); ++s) {
+    const auto& op = body.steps[s].op;
+    const auto* const constant = std::get_if<Constant>(&op);
+    const auto* const unary = std::get_if<ApplyUnary>(&op);
+    const auto* const binary = std::get_if<ApplyBinary>(&op);
+    const bool is_number = constant != nullptr && std::holds_alternative<std::int64_t>(constant->value);
+    const bool keeps = (unary != nullptr && keeps_integers(unary->function)) ||
+                       (binary != nullptr && binary->function != BinaryFunction::divide) ||
+                       std::holds_alternative<ApplyWhere>(op);
+    const std::vector<std::size_t>& taken = arguments[s];
+    const bool of_whole = std::all_of(taken.begin(), taken.end(), [&](std::size_t argument) {
+      return whole[argument] || (std::holds_alternative<ApplyWhere>(op) && argument == taken.front());
+    });
+    whole.push_back(is_number || std::holds_alternative<LabelValue>(op) || (keeps && of_whole));
+  }
+  return whole;
+}
+
+bool is_comparison(const ScalarStep& step) {
+  const auto* const binary = std::get_if<ApplyBinary>(&step.op);
+  return binary != nullptr && einrel::is_comparison(binary->function);
+}
+
 struct VertexStatement {
   const Vertex& vertex;
   const EinGraph& graph;
@@ -110,7 +138,7 @@ struct VertexStatement {
                                      [&](VertexId input) { return graph[input].name == name; });
       return graph[*read].dtype;
     };
-    return type_of(value, of_tensor);
+    return FormulaTypes(of_tensor)(value);
   }
   What definition(const std::vector<std::string>& left, const Formula& value) const {
     return Definition{{vertex.name, {}}, names(left), expr_of(value)};
@@ -135,9 +163,15 @@ Index index_of(const einrel::Index& index, const std::vector<std::string>& label
 std::vector<Formula> formulas_of(const Vertex& vertex, const EinGraph& graph, const std::vector<std::string>& labels) {
   const EinSum& einsum = *einsum_of(vertex);
   const std::vector<bool> weak = weak_steps(einsum.body);
+  const std::vector<bool> whole = whole_steps(einsum.body);
   const std::vector<std::vector<std::size_t>> taken = arguments_of_steps(einsum.body);
+  const std::vector<std::size_t> first = first_equal_steps(einsum.body);
   std::vector<Formula> formulas;
   for (std::size_t s = 0; s < taken.size(); ++s) {
+    if (first[s] != s) {
+      formulas.push_back(formulas[first[s]]);
+      continue;
+    }
     const ScalarStep& step = einsum.body.steps[s];
     std::vector<Formula> arguments;
     for (const std::size_t argument : taken[s]) arguments.push_back(formulas[argument]);
@@ -146,6 +180,11 @@ std::vector<Formula> formulas_of(const Vertex& vertex, const EinGraph& graph, co
     const bool is_where = std::holds_alternative<ApplyWhere>(step.op);
     if (is_where && weak[taken[s][1]] && weak[taken[s][2]] && is_integer(step.type))
       arguments[1] = cast(step.type, arguments[1]);  // else both sides would be f32
+    if (is_comparison(step) && weak[taken[s][0]] && weak[taken[s][1]]) {
+      const bool are_whole = whole[taken[s][0]] && whole[taken[s][1]];
+      const DType compared = einsum.body.steps[taken[s][0]].type;
+      if (compared != (are_whole ? DType::i64 : DType::f64)) arguments[0] = cast(compared, arguments[0]);
+    }
     formulas.push_back(
         std::visit(StepFormula{vertex, einsum, graph, labels, step, std::move(arguments), weak_type}, step.op));
   }

@@ -6,32 +6,12 @@
 
 #include "base/error.h"
 #include "einsum/build/formula.h"
+#include "einsum/build/visit.h"
 #include "einsum/ein_graph.h"
 #include "einsum/text/macros.h"
 
 namespace einrel::build {
 namespace {
-
-/// Calls `visit` with each formula that `known` does not have, after those that it takes.
-template <class Known, class Visit>
-void visit_after_arguments(const Formula& root, const Known& known, Visit visit) {
-  struct Step {
-    const Formula* formula;
-    std::size_t next = 0;  // of its arguments
-  };
-  std::vector<Step> path;
-  if (!known(root)) path.push_back({&root});
-  while (!path.empty()) {
-    Step& step = path.back();
-    if (step.next == step.formula->arguments().size()) {
-      visit(*step.formula);
-      path.pop_back();
-      continue;
-    }
-    const Formula& argument = step.formula->arguments()[step.next++];
-    if (!known(argument)) path.push_back({&argument});
-  }
-}
 
 /// Labels of a formula.
 struct Labels {
@@ -222,6 +202,17 @@ class Sharing {
 };
 
 }  // namespace
+
+double operations_of(const Formula& formula) {
+  std::map<Formula, double> operations;
+  const auto known = [&](const Formula& part) { return operations.count(part) != 0; };
+  visit_after_arguments(formula, known, [&](const Formula& part) {
+    double all = 1;
+    for (const Formula& argument : part.arguments()) all += operations.at(argument);
+    operations.insert({part, all});
+  });
+  return operations.at(formula);
+}
 
 Expr expr_of(const Formula& formula) {
   Expr expr;

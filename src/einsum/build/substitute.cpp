@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "einsum/build/visit.h"
+
 namespace einrel::build {
 namespace {
 
@@ -10,17 +12,12 @@ namespace {
 template <class Visit>
 void in_postorder(const Formula& root, const Visit& visit) {
   std::set<Formula> seen;
-  std::vector<std::pair<Formula, std::size_t>> path{{root, 0}};
-  while (!path.empty()) {
-    auto& [formula, next] = path.back();
-    if (next < formula.arguments().size()) {
-      const Formula argument = formula.arguments()[next++];
-      if (seen.count(argument) == 0) path.emplace_back(argument, 0);
-      continue;
-    }
-    if (seen.insert(formula).second) visit(formula);
-    path.pop_back();
-  }
+  visit_after_arguments(
+      root, [&](const Formula& part) { return seen.count(part) != 0; },
+      [&](const Formula& part) {
+        seen.insert(part);
+        visit(part);
+      });
 }
 
 }  // namespace

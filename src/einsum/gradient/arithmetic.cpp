@@ -74,8 +74,11 @@ Formula unsigned_product(const Formula& a, const Formula& b) {
   if (is(a, -1)) return negative(b);
   if (is(b, -1)) return negative(a);
   if (number_of(a) && number_of(b)) return build::number(*number_of(a) * *number_of(b));
+  // 1 / b may leave the range of numbers where a / b does not.
   if (const auto* const parts = arguments_of(BinaryFunction::divide, b); parts != nullptr && is(parts->front(), 1))
     return unsigned_quotient(a, parts->back());
+  if (const auto* const parts = arguments_of(BinaryFunction::divide, a); parts != nullptr && is(parts->front(), 1))
+    return unsigned_quotient(b, parts->back());
   return apply(BinaryFunction::multiply, a, b);
 }
 

@@ -12,7 +12,7 @@ std::optional<double> number_of(const build::Formula& formula);
 
 build::Formula sum(const build::Formula& a, const build::Formula& b);
 build::Formula difference(const build::Formula& a, const build::Formula& b);
-/// a * (1 / b) is a / b.
+/// a * (1 / b) and (1 / b) * a are a / b.
 build::Formula product(const build::Formula& a, const build::Formula& b);
 build::Formula quotient(const build::Formula& a, const build::Formula& b);
 build::Formula negative(const build::Formula& a);

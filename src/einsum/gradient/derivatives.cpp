@@ -92,12 +92,12 @@ std::optional<Derivative> derivative(UnaryFunction function, const Formula& x, c
 /// The flow times a derivative.
 Flow times(const Flow& flow, const Derivative& derivative) {
   Flow result = flow;
-  if (derivative.only_where) result.sides.push_back({*derivative.only_where, true});
+  if (derivative.only_where) result.only_on({*derivative.only_where, true});
   result.value = product(flow.value, derivative.factor);
   if (derivative.infinite_at_zero && !number_of(flow.value)) {
     const auto size = [](const Formula& x) { return apply(UnaryFunction::abs, x); };
     const Formula larger = apply(BinaryFunction::maximum, size(*derivative.infinite_at_zero), size(flow.value));
-    result.sides.push_back({is_equal(larger, number(0)), false});
+    result.only_on({is_equal(larger, number(0)), false});
   }
   return result;
 }
@@ -130,11 +130,9 @@ TwoFlows flows_of_extreme(BinaryFunction is_kept, const Formula& a, const Formul
 
 /// y = a / b by a and by b.
 TwoFlows flows_of_quotient(const StepFormulas& of, const Flow& flow) {
-  const Formula& a = of.arguments[0];
   const Formula& b = of.arguments[1];
   Derivative by_a{quotient(number(1), b)};
-  const bool is_stored = std::holds_alternative<build::Access>(of.value.op());
-  Derivative by_b{negative(is_stored ? quotient(of.value, b) : quotient(a, apply(UnaryFunction::sq, b)))};
+  Derivative by_b{negative(quotient(of.value, b))};  // b * b may leave the range of numbers where b does not
   if (!number_of(b) && !of.is_positive) by_a.infinite_at_zero = by_b.infinite_at_zero = b;
   return {times(flow, by_a), times(flow, by_b)};
 }
@@ -177,9 +175,9 @@ struct StepRule {
   }
   Flows operator()(const ApplyWhere&) const {
     Flow taken = flow;
-    taken.sides.push_back({of.arguments.front(), true});
+    taken.only_on({of.arguments.front(), true});
     Flow other = flow;
-    other.sides.push_back({of.arguments.front(), false});
+    other.only_on({of.arguments.front(), false});
     return {std::nullopt, std::move(taken), std::move(other)};
   }
   Flows operator()(const Convert&) const { return {flow}; }
@@ -191,15 +189,6 @@ struct StepRule {
 };
 
 }  // namespace
-
-Formula formula_of(const Flow& flow) {
-  Formula formula = flow.value;
-  for (auto side = flow.sides.rbegin(); side != flow.sides.rend(); ++side) {
-    if (number_of(formula) == 0) break;
-    formula = side->holds ? where(side->condition, formula, number(0)) : where(side->condition, number(0), formula);
-  }
-  return formula;
-}
 
 Flows flows_to_arguments(const StepFormulas& of, const Flow& flow) {
   if (!is_float(of.step.type)) return Flows(of.arguments.size());

@@ -4,25 +4,10 @@
 #include <vector>
 
 #include "einsum/build/formula.h"
+#include "einsum/gradient/flow.h"
 #include "einsum/scalar_expr.h"
 
 namespace einrel::gradient {
-
-/// A condition of a where() and the side of it.
-struct Side {
-  build::Formula condition;
-  bool holds = true;
-};
-
-/// What flows back from a value: the derivative of what is differentiated by this value. Conditions, the outermost
-/// first, stay around it until the end, so that nothing is computed on a side that is not taken: 0 * inf would be NaN.
-struct Flow {
-  build::Formula value;
-  std::vector<Side> sides;
-};
-
-/// A flow as one formula.
-build::Formula formula_of(const Flow& flow);
 
 /// One step of a scalar expression, as formulas of its arguments and of its value.
 struct StepFormulas {

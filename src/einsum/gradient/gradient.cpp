@@ -26,6 +26,7 @@ bool is_cheap(const Formula& formula) {
   std::size_t elements = 0;
   bool is_simple = true;
   build::for_each_part(formula, [&](const Formula& part) {
+    if (std::holds_alternative<build::Cast>(part.op())) return;  // of numbers and labels
     ++parts;
     elements += std::holds_alternative<build::Access>(part.op()) ? 1U : 0U;
     const auto* const unary = std::get_if<build::Unary>(&part.op());
@@ -66,6 +67,7 @@ class Sweep {
       : request_(request),
         growing_(growing),
         depends_(depend_on(growing.graph, request.variables)),
+        signs_(growing.graph),
         adjoints_(growing.graph.vertices.size()) {
     for (std::size_t v = 0; v < request.variables.size(); ++v) at(request.variables[v], request.labels[v]);
   }
@@ -134,14 +136,13 @@ class Sweep {
   /// The formula as a value of a type.
   Formula typed(const Formula& value, DType dtype) const {
     const auto of_tensor = [&](const std::string& name) { return growing_.graph[growing_.find(name)].dtype; };
-    return type_of(value, of_tensor) == dtype ? value : build::cast(dtype, value);
+    return build::FormulaTypes(of_tensor)(value) == dtype ? value : build::cast(dtype, value);
   }
 
   /// From now on the adjoint is a tensor.
   void store(const Vertex& vertex, Adjoint& adjoint) {
-    build::Definition definition{
-        {"grad_" + vertex.name, {}}, build::names(adjoint.labels), build::expr_of(typed(adjoint.value, vertex.dtype))};
-    const VertexId id = growing_.define({vertex.where, std::move(definition), adjoint.extents});
+    const VertexId id = growing_.define(
+        {vertex.where, "grad_" + vertex.name, adjoint.labels, typed(adjoint.value, vertex.dtype), adjoint.extents});
     adjoint.value = build::element(growing_.graph[id].name, adjoint.labels);
   }
 
@@ -157,10 +158,8 @@ class Sweep {
         if (wanted[i]) flows.insert({i, build::number(0)});
       }
     }
-    for (const auto& [operand, value] : flows_to_operands(id, adjoints_[id.index]->value, wanted, growing_)) {
-      const auto [known, is_new] = flows.insert({operand, value});
-      if (!is_new) known->second = sum(value, known->second);
-    }
+    for (const auto& [operand, value] : flows_to_operands(id, adjoints_[id.index]->value, wanted, growing_, signs_))
+      flows.insert_or_assign(operand, value);
     const std::vector<std::string> names = label_names(vertex);
     for (const auto& [operand, value] : flows) {
       const Access& access = einsum.operands[operand];
@@ -170,9 +169,9 @@ class Sweep {
         wishes.push_back(label ? names[*label] : "");
       }
       Adjoint& adjoint = at(vertex.inputs[operand], std::move(wishes));
-      const Shape bound = growing_.graph[vertex.inputs[operand]].bound;
-      const Formula part = projected({einsum.labels, names, value}, access.indices, bound, adjoint.labels,
-                                     adjoint.extents, growing_.reserved);
+      const Vertex& to = growing_.graph[vertex.inputs[operand]];
+      const Formula part = projected({einsum.labels, names, value, compute_type(to.dtype)}, access.indices, to.bound,
+                                     adjoint.labels, adjoint.extents, growing_.reserved);
       add(vertex.inputs[operand], part);
     }
     for (std::size_t i = 0; i < vertex.inputs.size(); ++i) {
@@ -238,6 +237,7 @@ class Sweep {
   const Request& request_;
   const GrowingGraph& growing_;
   std::vector<bool> depends_;
+  Signs signs_;
   std::vector<std::optional<Adjoint>> adjoints_;        ///< per vertex
   std::set<std::size_t> reached_;                       ///< vertices that something flows back to
   std::vector<std::pair<VertexId, VertexId>> blocked_;  ///< as in Adjoints

@@ -19,7 +19,9 @@ namespace einrel::gradient {
 /// A tensor that an adjoint is computed by, to be added to the graph.
 struct Definition {
   Span where;
-  build::Definition formula;
+  std::string name;
+  std::vector<std::string> labels;
+  build::Formula value;
   std::map<std::string, Extent> extents;  ///< of its labels
 };
 
@@ -27,6 +29,7 @@ struct Definition {
 /// equals another becomes that one.
 struct GrowingGraph {
   const EinGraph& graph;
+  /// Throws UserError where the program grows too large.
   std::function<VertexId(const Definition&)> define;
   std::function<VertexId(Vertex)> add;
   std::function<VertexId(const std::string&)> find;  ///< by the name of a vertex

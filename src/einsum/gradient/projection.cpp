@@ -81,6 +81,7 @@ class Projection {
       value = only_where(apply(BinaryFunction::equal, value_of(position), value_of(form)), value);
     }
     for (const Formula& condition : in_range_) value = only_where(condition, value);
+    if (number_of(from_.value) && !number_of(value)) value = build::cast(from_.computed, value);
     return summed(value);
   }
 

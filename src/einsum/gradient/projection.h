@@ -15,6 +15,7 @@ struct OverLabels {
   const std::vector<Label>& labels;
   std::vector<std::string> names;  ///< of the labels, in `value`
   build::Formula value;
+  DType computed = DType::f32;  ///< the type that it is computed in, which a number does not say
 };
 
 /// The formula over the dimensions of a tensor, that are called so, which is at each position the sum of what

@@ -1,17 +1,19 @@
 #include "einsum/gradient/vertex_flows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>
 
+#include "einsum/build/formula_type.h"
 #include "einsum/build/fresh_name.h"
 #include "einsum/build/from_graph.h"
 #include "einsum/build/substitute.h"
 #include "einsum/gradient/arithmetic.h"
+#include "einsum/gradient/shared_parts.h"
 #include "einsum/typing.h"
 #include "einsum/vertex_facts.h"
+#include "einsum/vertex_key.h"
 
 namespace einrel::gradient {
 
@@ -19,109 +21,17 @@ using build::Formula;
 
 namespace {
 
-bool is_unary(const ScalarStep& step, UnaryFunction function) {
-  const auto* const unary = std::get_if<ApplyUnary>(&step.op);
-  return unary != nullptr && unary->function == function;
-}
-
-bool is_binary(const ScalarStep& step, BinaryFunction function) {
-  const auto* const binary = std::get_if<ApplyBinary>(&step.op);
-  return binary != nullptr && binary->function == function;
-}
-
-std::optional<double> number_of(const ScalarStep& step) {
-  const auto* const constant = std::get_if<Constant>(&step.op);
-  if (constant == nullptr) return std::nullopt;
-  return std::visit([](auto number) { return static_cast<double>(number); }, constant->value);
-}
-
-/// A body with the arguments of its steps.
-struct Body {
-  const std::vector<ScalarStep>& steps;
-  std::vector<std::vector<std::size_t>> arguments;
-
-  explicit Body(const Vertex& of)
-      : steps(einsum_of(of)->body.steps), arguments(arguments_of_steps(einsum_of(of)->body)) {}
-};
-
-/// sq(x), x * x, x ** 2 and the like: 0 at most where x is, and never below.
-bool is_square(const Body& body, std::size_t at) {
-  if (is_unary(body.steps[at], UnaryFunction::sq)) return true;
-  const std::vector<std::size_t>& taken = body.arguments[at];
-  if (is_binary(body.steps[at], BinaryFunction::power)) {
-    const std::optional<double> exponent = number_of(body.steps[taken[1]]);
-    return exponent && *exponent > 0 && std::fmod(*exponent, 2) == 0;
-  }
-  if (!is_binary(body.steps[at], BinaryFunction::multiply)) return false;
-  // The steps of one factor, then as many of the other.
-  const std::size_t length = at - 1 - taken[0];
-  const auto end_of = [&](std::size_t step) { return body.steps.begin() + static_cast<std::ptrdiff_t>(step) + 1; };
-  const auto back = static_cast<std::ptrdiff_t>(length);
-  return taken[0] + 1 >= length && std::equal(end_of(taken[0]) - back, end_of(taken[0]), end_of(taken[1]) - back);
-}
-
-bool is_exponential(const Body& body, std::size_t at) { return is_unary(body.steps[at], UnaryFunction::exp); }
-
-/// The steps whose sum, with factors and in shares that are not negative, a step is; nothing where it is none.
-std::optional<std::vector<std::size_t>> terms_of(const Body& body, std::size_t at) {
-  const ScalarStep& step = body.steps[at];
-  const std::vector<std::size_t>& taken = body.arguments[at];
-  const auto is_share = [&](std::size_t argument) { return number_of(body.steps[argument]).value_or(-1) >= 0; };
-  const bool multiplies = is_binary(step, BinaryFunction::multiply);
-  if (is_binary(step, BinaryFunction::add)) return taken;
-  if (std::holds_alternative<ApplyWhere>(step.op)) return std::vector{taken[1], taken[2]};
-  if (std::holds_alternative<Convert>(step.op) || std::holds_alternative<Round>(step.op)) return taken;
-  if (multiplies && is_share(taken[0])) return std::vector{taken[1]};
-  if ((multiplies || is_binary(step, BinaryFunction::divide)) && is_share(taken[1])) return std::vector{taken[0]};
-  return std::nullopt;
-}
-
-/// Whether a step of a vertex is, or adds up, nothing but terms for which is_term(body, step) holds: sq(x) + 2 * sq(y),
-/// or mean[i] sq(X[i]), also in vertices of their own.
-template <class IsTerm>
-bool adds_up(const EinGraph& graph, const Vertex& vertex, std::size_t step, const IsTerm& is_term) {
-  std::map<const Vertex*, Body> bodies;
-  std::set<std::pair<const Vertex*, std::size_t>> seen;
-  std::vector<std::pair<const Vertex*, std::size_t>> waiting{{&vertex, step}};
-  while (!waiting.empty()) {
-    const auto [of, at] = waiting.back();
-    waiting.pop_back();
-    if (!seen.insert({of, at}).second) continue;
-    const Body& body = bodies.try_emplace(of, *of).first->second;
-    if (is_term(body, at) || number_of(body.steps[at]) == 0) continue;
-    if (const auto* const value = std::get_if<OperandValue>(&body.steps[at].op)) {
-      const Vertex& operand = graph[of->inputs[value->operand]];
-      const EinSum* const einsum = einsum_of(operand);
-      if (einsum == nullptr) return false;
-      if (einsum->reducer && *einsum->reducer != Reducer::sum && *einsum->reducer != Reducer::mean) return false;
-      waiting.emplace_back(&operand, einsum->body.steps.size() - 1);
-      continue;
-    }
-    const std::optional<std::vector<std::size_t>> terms = terms_of(body, at);
-    if (!terms) return false;
-    for (const std::size_t term : *terms) waiting.emplace_back(of, term);
-  }
-  return true;
-}
-
-/// Whether a step is above 0, as far as that is easily seen: squares and a positive number, or a tensor that sums
-/// exponentials, as the divisor of a softmax.
-bool is_positive(const EinGraph& graph, const Vertex& vertex, std::size_t step) {
-  const Body body(vertex);
-  if (std::holds_alternative<OperandValue>(body.steps[step].op)) return adds_up(graph, vertex, step, is_exponential);
-  if (!is_binary(body.steps[step], BinaryFunction::add)) return false;
-  for (const std::size_t side : {0U, 1U}) {
-    const double number = number_of(body.steps[body.arguments[step][side]]).value_or(0);
-    if (number > 0 && adds_up(graph, vertex, body.arguments[step][1 - side], is_square)) return true;
-  }
-  return false;
-}
-
 /// What flows back through one EinSum.
 class EinSumFlows {
  public:
-  EinSumFlows(Vertex vertex, const GrowingGraph& growing)
-      : vertex_(std::move(vertex)), einsum_(*einsum_of(vertex_)), growing_(growing), names_(label_names(vertex_)) {
+  EinSumFlows(Vertex vertex, const GrowingGraph& growing, const Signs& signs)
+      : vertex_(std::move(vertex)),
+        einsum_(*einsum_of(vertex_)),
+        growing_(growing),
+        signs_(signs.of_steps(vertex_)),
+        names_(label_names(vertex_)),
+        first_(first_equal_steps(einsum_.body)),
+        type_of_([this](const std::string& name) { return growing_.graph[growing_.find(name)].dtype; }) {
     values_ = build::formulas_of(vertex_, growing.graph, names_);
     const bool is_stored = !einsum_.reducer && vertex_.dtype == einsum_.body.type() && values_.size() > 1;
     if (!is_stored) return;
@@ -130,37 +40,62 @@ class EinSumFlows {
   }
 
   std::vector<OperandFlow> run(const Formula& adjoint, const std::vector<bool>& wanted) {
-    const std::vector<std::vector<std::size_t>> arguments = arguments_of_steps(einsum_.body);
+    std::vector<std::vector<std::size_t>> arguments = arguments_of_steps(einsum_.body);
+    for (std::vector<std::size_t>& of_step : arguments) {
+      for (std::size_t& argument : of_step) argument = first_[argument];
+    }
     const std::vector<bool> reaches = steps_that_reach(arguments, wanted);
     std::vector<std::optional<Flow>> flows(values_.size());
-    if (reaches.back()) flows.back() = through_reduction(adjoint);
-    std::vector<OperandFlow> found;
+    std::map<std::size_t, Formula> found;  // per operand
+    if (reaches.back()) add(flows, values_.size() - 1, through_reduction(adjoint), found);
     for (std::size_t s = values_.size(); s-- > 0;) {
-      if (!flows[s] || !reaches[s]) continue;
-      if (const auto* const value = std::get_if<OperandValue>(&einsum_.body.steps[s].op)) {
-        const Formula formula = formula_of(*flows[s]);
-        if (gradient::number_of(formula) != 0) found.push_back({value->operand, formula});
-        continue;
-      }
-      if (is_large(*flows[s])) flows[s] = Flow{stored("_flow", all_names(), formula_of(*flows[s]), extents()), {}};
+      if (!flows[s]) continue;
       const std::vector<std::optional<Flow>> to = flows_to_arguments(step_of(s, arguments[s]), *flows[s]);
-      for (std::size_t a = 0; a < to.size(); ++a) {
-        flows[arguments[s][a]] = to[a];
-        if (to[a]) flows[arguments[s][a]]->value = with_result(to[a]->value);
+      for (std::size_t a = to.size(); a-- > 0;) {
+        if (reaches[arguments[s][a]]) add(flows, arguments[s][a], to[a], found);
       }
+      flows[s].reset();
     }
-    return found;
+    return shared(found);
   }
 
  private:
-  /// Whether a flow takes longer to compute for each argument again than to keep: it is multiplied with in each.
-  bool is_large(const Flow& flow) {
-    constexpr std::size_t most_parts = 64;
-    if (flow.value == small_ && flow.sides.empty()) return false;
-    std::size_t parts = 0;
-    build::for_each_part(formula_of(flow), [&](const Formula&) { ++parts; });
-    if (parts <= most_parts) small_ = flow.value;
-    return parts > most_parts;
+  /// Adds what flows back to a step: what comes to an operand is `found`.
+  void add(std::vector<std::optional<Flow>>& flows, std::size_t step, std::optional<Flow> flow,
+           std::map<std::size_t, Formula>& found) {
+    if (!flow) return;
+    flow->value = typed(with_result(flow->value), step);
+    const auto* const value = std::get_if<OperandValue>(&einsum_.body.steps[step].op);
+    if (value == nullptr) {
+      flows[step] = flows[step] ? together(*flow, *flows[step]) : std::move(*flow);
+      flows[step]->value = typed(flows[step]->value, step);
+      return;
+    }
+    const Formula formula = typed(formula_of(*flow), step);
+    if (number_of(formula) == 0) return;
+    const auto [known, is_new] = found.insert({value->operand, formula});
+    if (!is_new) known->second = sum(formula, known->second);
+  }
+
+  /// Of the type that a step is computed in, if it has none of its own.
+  Formula typed(const Formula& value, std::size_t step) {
+    return number_of(value) || type_of_(value) ? value : build::cast(einsum_.body.steps[step].type, value);
+  }
+
+  std::vector<OperandFlow> shared(const std::map<std::size_t, Formula>& found) {
+    std::vector<Formula> formulas;
+    for (const auto& [operand, formula] : found) formulas.push_back(formula);
+    formulas = with_shared_parts(
+        formulas, {[this](const Formula& part) { return type_of_(part); },
+                   [this](const Formula& part) {
+                     const std::set<std::string> used = build::names_in(part);
+                     std::vector<std::string> labels = all_names();
+                     std::erase_if(labels, [&](const std::string& label) { return used.count(label) == 0; });
+                     return stored("_part", labels, part, extents());
+                   }});
+    std::vector<OperandFlow> flows;
+    for (const auto& [operand, formula] : found) flows.push_back({operand, formulas[flows.size()]});
+    return flows;
   }
 
   std::vector<bool> steps_that_reach(const std::vector<std::vector<std::size_t>>& arguments,
@@ -179,12 +114,9 @@ class EinSumFlows {
   StepFormulas step_of(std::size_t s, const std::vector<std::size_t>& arguments) const {
     StepFormulas step{einsum_.body.steps[s], {}, values_[s]};
     for (const std::size_t argument : arguments) step.arguments.push_back(values_[argument]);
-    const EinGraph& graph = growing_.graph;
-    step.is_of_squares =
-        is_unary(step.step, UnaryFunction::sqrt) && adds_up(graph, vertex_, arguments.front(), is_square);
-    const bool may_be_infinite =
-        std::holds_alternative<ApplyUnary>(step.step.op) || is_binary(step.step, BinaryFunction::divide);
-    step.is_positive = may_be_infinite && is_positive(graph, vertex_, arguments.back());
+    if (arguments.empty()) return step;
+    step.is_of_squares = signs_.add_squares[arguments.front()];
+    step.is_positive = signs_.are_positive[arguments.back()];
     return step;
   }
 
@@ -198,6 +130,7 @@ class EinSumFlows {
                            flow.arguments().back() == computed_->arguments().front();
     return is_result ? product(quotient.arguments().front(), values_.back()) : flow;
   }
+
   static bool is_formula(const Formula& formula, BinaryFunction function) {
     const auto* const binary = std::get_if<build::Binary>(&formula.op());
     return binary != nullptr && binary->function == function;
@@ -245,11 +178,13 @@ class EinSumFlows {
     return extents;
   }
 
-  /// A tensor of what a formula is, over these labels.
+  /// A tensor of what a formula is, over these labels, of the type that it is computed in.
   Formula stored(const std::string& what, const std::vector<std::string>& labels, const Formula& value,
                  std::map<std::string, Extent> extents) {
-    build::Definition formula{{vertex_.name + what, {}}, build::names(labels), build::expr_of(value)};
-    const VertexId id = growing_.define({vertex_.where, std::move(formula), std::move(extents)});
+    const std::optional<DType> type = type_of_(value);
+    const DType computed = compute_type(type.value_or(einsum_.body.type()));
+    const Formula typed = type == computed ? value : build::cast(computed, value);
+    const VertexId id = growing_.define({vertex_.where, vertex_.name + what, labels, typed, std::move(extents)});
     return build::element(growing_.graph[id].name, labels);
   }
 
@@ -303,17 +238,19 @@ class EinSumFlows {
   const Vertex vertex_;  // the graph grows
   const EinSum& einsum_;
   const GrowingGraph& growing_;
+  const Signs::OfSteps signs_;
   std::vector<std::string> names_;
+  std::vector<std::size_t> first_;  ///< per step, the first that is the same
+  build::FormulaTypes type_of_;
   std::vector<Formula> values_;      ///< of each step; the result itself, where that is stored as it is
   std::optional<Formula> computed_;  ///< how it was computed then
-  std::optional<Formula> small_;     ///< a flow that is not large
 };
 
 }  // namespace
 
 std::vector<OperandFlow> flows_to_operands(VertexId vertex, const Formula& adjoint, const std::vector<bool>& wanted,
-                                           const GrowingGraph& growing) {
-  return EinSumFlows(growing.graph[vertex], growing).run(adjoint, wanted);
+                                           const GrowingGraph& growing, const Signs& signs) {
+  return EinSumFlows(growing.graph[vertex], growing, signs).run(adjoint, wanted);
 }
 
 }  // namespace einrel::gradient

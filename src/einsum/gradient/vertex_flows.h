@@ -8,6 +8,7 @@
 #include "einsum/build/formula.h"
 #include "einsum/gradient/derivatives.h"
 #include "einsum/gradient/gradient.h"
+#include "einsum/gradient/signs.h"
 
 namespace einrel::gradient {
 
@@ -18,9 +19,11 @@ struct OperandFlow {
 };
 
 /// The parts of the chain rule at an EinSum: what flows back from `adjoint`, a formula over its output labels, to each
-/// operand that `wanted` has, through its reduction and its body. An operand may come several times, or not at all.
-/// Adds tensors that the formulas need: which positions attain a maximum, products of all others.
+/// operand that `wanted` has, through its reduction and its body. An operand may not come at all.
+/// Adds tensors that the formulas need: which positions attain a maximum, products of all others, parts that they
+/// share.
 std::vector<OperandFlow> flows_to_operands(VertexId vertex, const build::Formula& adjoint,
-                                           const std::vector<bool>& wanted, const GrowingGraph& growing);
+                                           const std::vector<bool>& wanted, const GrowingGraph& growing,
+                                           const Signs& signs);
 
 }  // namespace einrel::gradient
