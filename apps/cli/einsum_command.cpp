@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "einsum/text/einsum_notation.h"
 #include "engine/compile.h"
+#include "engine/stored_input.h"
 #include "execution.h"
 #include "program_input.h"
 #include "tensor/tensor_file.h"

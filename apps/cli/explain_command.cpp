@@ -19,6 +19,7 @@
 #include "engine/report/explain.h"
 #include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
+#include "engine/stored_input.h"
 #include "output.h"
 #include "plan_arguments.h"
 #include "program_input.h"
