@@ -134,8 +134,9 @@ class Locally {
     const auto known = programs_.find(extents);
     if (known != programs_.end()) return known->second;
     const CheckedProgram checked = check_for(request_, data_.feeds, request_.batch, dims);
-    StepProgram program(compile(request_.source.name(), *checked.graph, names_, checked.initial), request_, false,
-                        nullptr, Job{});
+    const EinGraph graph = placed_in_whole(*checked.graph, subnets_, sites_);
+    StepProgram program(compile(request_.source.name(), graph, names_, checked.initial), request_, false, nullptr,
+                        Job{});
     return programs_.emplace(extents, std::move(program)).first->second;
   }
 
@@ -177,13 +178,15 @@ class Locally {
   }
 
   /// What a site makes of its part on its own batches, and the sums of what is reported.
-  States train_site(std::int64_t site, const States& part, std::vector<Batch> batches, std::vector<double>& sums) {
+  States train_site(std::int64_t site, const Parts& parts, const States& part, std::vector<Batch> batches,
+                    std::vector<double>& sums) {
     StepProgram& program = program_of(site);
     KeptStates states = program.states();
     states.begin(program.tasks(), {part.begin(), part.end()}, steps_done_);
     const std::size_t count = batches.size();
     BatchReader reader(data_.feeds, std::move(batches));
     InputSources all = constants_;
+    all.merge(places_of(subnets_, site, parts));
     for (auto& [name, source] : reader.next()) all[name] = std::move(source);
     bool is_first = true;
     Collected collected(scalars_named(names_));
@@ -221,7 +224,7 @@ class Locally {
     const auto parts_of = [&](std::int64_t site) -> const Parts& { return parts[static_cast<std::size_t>(site)]; };
     std::vector<double> sums(names_.size(), 0);
     const auto trained = [&](std::int64_t site, const States& part) {
-      return train_site(site, part, batches_for(site, batches, first, count), sums);
+      return train_site(site, parts_of(site), part, batches_for(site, batches, first, count), sums);
     };
     if (job_.rank != 0) {
       send_states(0, trained(job_.rank, receive_states(0, parts_of(job_.rank))));

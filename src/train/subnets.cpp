@@ -34,7 +34,7 @@ std::string statement(const TrainRequest& request, const Vertex& vertex) {
   return fmt::format("`{}` (line {}, column {})", printable(text, most_shown), at.line, at.column);
 }
 
-/// Which steps only say where a random number stands: there another place is as good.
+/// Which steps only say where a random number stands: that is its place in the whole (placed_in_whole).
 std::vector<bool> within_random_numbers(const ScalarExpr& body) {
   std::vector<std::size_t> starts;  // of the subexpressions on the stack
   std::vector<bool> within(body.steps.size(), false);
@@ -215,6 +215,129 @@ void for_each_run(const Subnets::SlicedState& sliced, const Parts& parts, Visit&
   }
 }
 
+/// The inputs that say where random numbers stand: a site, or the units of a label. No program can call one so.
+constexpr const char* site_input = "site of the training";
+std::string units_input(const std::string& label) { return "units of " + label; }
+
+/// Rewrites the random numbers of the vertices of a site's program.
+class Placing {
+ public:
+  Placing(const EinGraph& graph, const Subnets& subnets, std::int64_t sites)
+      : graph_(needed_for_outputs(graph)), subnets_(subnets), sites_(sites) {
+    for (const std::string& label : subnets.labels) divided_.emplace_back(graph_, label);
+  }
+
+  EinGraph run() {
+    EinGraph placed;
+    for (std::size_t s = 0; s < subnets_.labels.size(); ++s)
+      placed.vertices.push_back(input(units_input(subnets_.labels[s]), {Extent(extent_here(s))}));
+    placed.vertices.push_back(input(site_input, {}));
+    std::vector<VertexId> moved;
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      Vertex vertex = graph_.vertices[v];
+      for (VertexId& operand : vertex.inputs) operand = moved[operand.index];
+      if (einsum_of(vertex) != nullptr) place(vertex, v);
+      moved.push_back(VertexId{placed.vertices.size()});
+      placed.vertices.push_back(std::move(vertex));
+    }
+    take_ends(graph_, moved, placed);
+    return placed;
+  }
+
+ private:
+  static Vertex input(std::string name, Shape bound) {
+    return {std::move(name), DType::i64, std::move(bound), {}, Input{}, {}};
+  }
+
+  /// The part of a label that this program has: that of a state.
+  std::int64_t extent_here(std::size_t label) const {
+    for (std::size_t s = 0; s < subnets_.states.size(); ++s) {
+      const Subnets::SlicedState& state = subnets_.states[s];
+      for (std::size_t d = 0; d < state.labels.size(); ++d) {
+        if (state.labels[d] == label) return graph_[graph_.steps.states[s].now].bound[d].value();
+      }
+    }
+    throw Bug("no state has a divided label");
+  }
+
+  /// Which divided label a label of a vertex is.
+  std::optional<std::size_t> divided(std::size_t v, std::size_t label) const {
+    for (std::size_t s = 0; s < divided_.size(); ++s) {
+      if (divided_[s].label(v, label)) return s;
+    }
+    return std::nullopt;
+  }
+
+  void place(Vertex& vertex, std::size_t v) const {
+    EinSum& einsum = std::get<EinSum>(vertex.op);
+    const std::vector<bool> within = within_random_numbers(einsum.body);
+    if (std::find(within.begin(), within.end(), true) == within.end()) return;
+    const std::vector<std::size_t> starts = subexpression_starts(einsum.body);
+    const std::vector<std::vector<std::size_t>> arguments = arguments_of_steps(einsum.body);
+    std::vector<bool> shifted(within.size(), false);
+    for (std::size_t s = 0; s < within.size(); ++s) {
+      if (!std::holds_alternative<ApplyRandom>(einsum.body.steps[s].op)) continue;
+      const std::size_t position = arguments[s][1];
+      shifted[position] = !widen(einsum.body, position, {v, starts, arguments});
+    }
+    const auto operand = [&](std::size_t input, Access access) {
+      einsum.operands.push_back(std::move(access));
+      vertex.inputs.push_back(VertexId{input});
+      return ScalarStep{DType::i64, OperandValue{einsum.operands.size() - 1}};
+    };
+    ScalarExpr body;
+    for (std::size_t s = 0; s < within.size(); ++s) {
+      const ScalarStep& step = einsum.body.steps[s];
+      const auto* const value = std::get_if<LabelValue>(&step.op);
+      const auto unit = value != nullptr && within[s] ? divided(v, value->label) : std::nullopt;
+      body.steps.push_back(unit ? operand(*unit, {{{0, {{1, value->label}}}}, std::nullopt}) : step);
+      if (unit && step.type != DType::i64) body.steps.push_back({step.type, Convert{}});
+      if (!shifted[s]) continue;
+      append(body, {{whole_step(sites_), binary_step(DType::i64, BinaryFunction::multiply),
+                     operand(subnets_.labels.size(), {}), binary_step(DType::i64, BinaryFunction::add)}});
+    }
+    einsum.body = std::move(body);
+  }
+
+  struct Steps {
+    std::size_t vertex;
+    const std::vector<std::size_t>& starts;
+    const std::vector<std::vector<std::size_t>>& arguments;
+  };
+
+  /// Gives divided labels in a position, ((0 * extent + label) * extent + label) ..., their whole extents. False where
+  /// there is none.
+  bool widen(ScalarExpr& body, std::size_t position, const Steps& of) const {
+    const auto label_in = [&](std::size_t root) {
+      std::optional<std::size_t> found;
+      for (std::size_t s = of.starts[root]; s <= root && !found; ++s) {
+        if (const auto* const value = std::get_if<LabelValue>(&body.steps[s].op))
+          found = divided(of.vertex, value->label);
+      }
+      return found;
+    };
+    const bool is_divided = label_in(position).has_value();
+    const auto is_binary = [&](std::size_t s, BinaryFunction function) {
+      const auto* const binary = std::get_if<ApplyBinary>(&body.steps[s].op);
+      return binary != nullptr && binary->function == function;
+    };
+    while (is_binary(position, BinaryFunction::add)) {
+      const std::size_t product = of.arguments[position][0];
+      if (!is_binary(product, BinaryFunction::multiply)) break;
+      auto* const extent = std::get_if<Constant>(&body.steps[of.arguments[product][1]].op);
+      const std::optional<std::size_t> unit = label_in(of.arguments[position][1]);
+      if (extent != nullptr && unit) extent->value = subnets_.extents[*unit];
+      position = of.arguments[product][0];
+    }
+    return is_divided;
+  }
+
+  EinGraph graph_;
+  const Subnets& subnets_;
+  std::int64_t sites_;
+  std::vector<Divided> divided_;  ///< per label
+};
+
 }  // namespace
 
 bool Subnets::SlicedState::is_sliced() const {
@@ -277,6 +400,21 @@ std::vector<Parts> divide(const Subnets& subnets, std::int64_t sites, std::uint6
     }
   }
   return parts;
+}
+
+EinGraph placed_in_whole(const EinGraph& graph, const Subnets& subnets, std::int64_t sites) {
+  return sites == 1 ? graph : Placing(graph, subnets, sites).run();
+}
+
+InputSources places_of(const Subnets& subnets, std::int64_t site, const Parts& parts) {
+  InputSources places;
+  for (std::size_t l = 0; l < subnets.labels.size(); ++l) {
+    const std::vector<double> units(parts[l].begin(), parts[l].end());
+    places[units_input(subnets.labels[l])] =
+        tensor_of(DType::i64, {Extent(static_cast<std::int64_t>(units.size()))}, units);
+  }
+  places[site_input] = tensor_of(DType::i64, {}, {static_cast<double>(site)});
+  return places;
 }
 
 Shape bound_of(const Subnets::SlicedState& sliced, const Parts& parts) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "einsum/check.h"
+#include "engine/planned_tasks.h"
 #include "tensor/tensor.h"
 #include "train/train.h"
 
@@ -36,6 +37,15 @@ std::int64_t part_of(std::int64_t extent, std::int64_t site, std::int64_t sites)
 /// The numbers that a site gets of each label, ascending: a random division that seed and step decide.
 using Parts = std::vector<std::vector<std::int64_t>>;  // by label
 std::vector<Parts> divide(const Subnets& subnets, std::int64_t sites, std::uint64_t seed, std::int64_t step);
+
+/// A site's program in which random numbers stand where they do in the whole, so that no two sites draw the same: where
+/// one has the number of a divided label, this is the number that the unit has in the whole network, and its extent is
+/// the whole one; elsewhere the site counts, too. What this takes more are inputs (places_of). One site's stays as it
+/// is.
+EinGraph placed_in_whole(const EinGraph& graph, const Subnets& subnets, std::int64_t sites);
+
+/// The values of the inputs that placed_in_whole adds.
+InputSources places_of(const Subnets& subnets, std::int64_t site, const Parts& parts);
 
 /// A site's part of a state, row-major; the state is row-major, too. O(elements of the part).
 Tensor slice_of(const Tensor& state, const Subnets::SlicedState& sliced, const Parts& parts);

@@ -137,6 +137,77 @@ class Locally(TrainTest):
         for name, expected in whole.items():
             np.testing.assert_allclose(self.states("saved")[name], expected, rtol=1e-4, atol=1e-5, err_msg=name)
 
+    def stream_of(self, tensor):
+        """FNV-1a of its name."""
+        value = 2166136261
+        for byte in tensor.encode():
+            value = (value ^ byte) * 16777619 % 2**32
+        return value
+
+    def noise(self, tensor, position, count, extents):
+        """What uniform(3) is in three steps at positions that are said for (site, *labels), by `count` of sites."""
+        labels = ",".join("s" if d == 0 else f"d{d}" for d in range(len(extents) + 1))
+        dims = " ".join(["t=3", f"s={count}", *(f"d{d}={extent}" for d, extent in enumerate(extents, 1))])
+        program = self.text_file("places.ein", f"dims {dims}\n"
+                                 f"R[t,{labels}] = uniform_at(3, {position}, t, {self.stream_of(tensor)})\noutput R\n")
+        self.succeed("run", program, "--out", "R=" + self.path("places.npy"), "--overwrite")
+        return np.load(self.path("places.npy")).astype(float)
+
+    def test_sites_draw_numbers_of_their_own(self):
+        """Positions of a site lie between those of the others; what is averaged of the numbers is their mean."""
+        program = self.text_file("noise.ein", """dims b=4 f=6 t=3
+input Y[b] : i64, X[b,f]
+state w[f] = 0.5
+U[b] = uniform(3)
+state Seen[t,b] = 0
+next Seen[t,b] = where(t == iteration, U[b], Seen[t,b])
+Drop[b,f] = where(uniform(3) < 0.5, X[b,f], 0)
+state Kept[t] = 0
+next Kept[t] = where(t == iteration, sum[b,f] f32(uniform_at(3, b * 6 + f, iteration, DROP) < 0.5), Kept[t])
+loss[] = mean[b] sq(Y[b] - sum[f] w[f] * Drop[b,f])
+minimize loss over w by sgd(0.01)
+output loss
+""".replace("DROP", str(self.stream_of("Drop"))))
+        for sites in (1, 2, 3):
+            with self.subTest(sites=sites):
+                local = ["--epochs", "1", "--local-steps", "3"]
+                self.train(*local, "--sites", str(sites), "--save", self.path(f"seen{sites}"), program=program, batch=4)
+                seen = self.states(f"seen{sites}")
+                expected = self.noise("U", f"d1 * {sites} + s", sites, [4]).mean(axis=1)
+                np.testing.assert_allclose(seen["Seen"], expected, rtol=1e-6)
+                numbers = self.noise("Drop", f"(d1 * 6 + d2) * {sites} + s", sites, [4, 6])
+                np.testing.assert_allclose(seen["Kept"], (numbers < 0.5).sum(axis=(2, 3)).mean(axis=1), rtol=1e-6)
+                self.train(*local, "--threads", "1", "--save", self.path(f"job{sites}"), program=program, batch=4,
+                           run=lambda *given, n=sites: job(n, *given))
+                self.assert_same_states(self.states(f"job{sites}"), seen)
+
+    def test_units_of_a_subnet_draw_the_numbers_of_their_place_in_the_whole(self):
+        program = self.text_file("units.ein", """dims b=4 f=6 h=7 t=3
+input Y[b] : i64, X[b,f]
+state W[f,h] = 0.1 * normal(1)
+Mask[h] = uniform(3)
+Noise[b,h] = uniform(3)
+state Seen[t,h] = 0
+next Seen[t,h] = where(t == iteration, Mask[h], Seen[t,h])
+state Sums[t,h] = 0
+next Sums[t,h] = where(t == iteration, sum[b] Noise[b,h], Sums[t,h])
+H[b,k] = sum[f] X[b,f] * W[f,k]
+loss[] = mean[b] sq(Y[b] - sum[h] H[b,h] * (Mask[h] + Noise[b,h]))
+minimize loss over W by sgd(0.001)
+output loss
+""")
+        for sites in (1, 2, 3):
+            with self.subTest(sites=sites):
+                local = ["--epochs", "1", "--local-steps", "2", "--subnets", "h"]
+                self.train(*local, "--sites", str(sites), "--save", self.path(f"units{sites}"), program=program, batch=4)
+                seen = self.states(f"units{sites}")
+                np.testing.assert_allclose(seen["Seen"], self.noise("Mask", "d1", 1, [7])[:, 0], rtol=1e-6)
+                sums = self.noise("Noise", "d1 * 7 + d2", 1, [4, 7])[:, 0].sum(axis=1)
+                np.testing.assert_allclose(seen["Sums"], sums, rtol=1e-6)
+                self.train(*local, "--threads", "1", "--save", self.path(f"ranks{sites}"), program=program, batch=4,
+                           run=lambda *given, n=sites: job(n, *given))
+                self.assert_same_states(self.states(f"ranks{sites}"), seen)
+
     def test_one_site_is_plain_training_to_the_bit(self):
         for program, subnets in ((self.deep, ["--subnets", "h1,h2,h3"]), (self.layers, ["--subnets", "h"]),
                                  (self.program, [])):
