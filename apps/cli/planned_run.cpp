@@ -147,8 +147,7 @@ void begin(const PlannedRun& run, const Chosen& chosen, const PlanResources& res
   if (run.loaded) return states.begin(tasks, run.loaded->sources(), run.loaded->steps_done);
   const auto& compiled = std::get<Compiled>(run.program);
   const auto* const plan = std::get_if<ChosenPlan>(&chosen);
-  if (plan == nullptr || (job.ranks == 1 && !plan->limit))
-    return begin_states(compiled, sources, run.scalars, run.threads, states);
+  if (plan == nullptr) return begin_states(compiled, sources, run.scalars, run.threads, states);
   begin_states(compiled, *plan, requested(run, compiled, job), run.source, resources, job, sources, run.scalars,
                states);
 }

@@ -144,7 +144,6 @@ class PlannedRun {
   void compute_states(const PlanResources& resources, KeptStates& states) const {
     const ChosenPlan& chosen = planned_->chosen;
     const Compiled& compiled = run_.version.compiled();
-    if (job_.ranks == 1 && !chosen.limit) return begin_states(compiled, inputs_, run_.scalars, threads_, states);
     begin_states(compiled, chosen, request_of(asked_, compiled), run_.source, resources, job_, inputs_, run_.scalars,
                  states);
   }

@@ -44,11 +44,14 @@ void begin_states(const Compiled& compiled, const InputSources& sources, const S
 void begin_states(const Compiled& compiled, const ChosenPlan& steps, const RunRequest& request,
                   const SourceText& source, const PlanResources& resources, const Job& job, const InputSources& sources,
                   const ScalarBindings& scalars, KeptStates& states) {
+  const bool within_limit = job.ranks == 1 && steps.limit;
+  const bool is_planned = job.ranks > 1 || steps.plan.plan.sites > 1;
+  if (!is_planned && !within_limit) return begin_states(compiled, sources, scalars, request.threads, states);
   RunRequest asked = request;
   asked.given.reset();
   asked.planner = "eindecomp";
   asked.plan.batch.reset();  // a label of the steps, which first values may not have
-  if (job.ranks > 1) asked.given = plan_beside(*compiled.initial, compiled, steps.plan.plan, request.plan);
+  if (!within_limit) asked.given = plan_beside(*compiled.initial, compiled, steps.plan.plan, request.plan);
   const ChosenPlan chosen = choose_plan(*compiled.initial, std::move(asked), source, job);
   step_once(chosen.tasks, resources_of(chosen, resources.spill.folder, resources.spill.on_failure), job, sources,
             scalars, states);

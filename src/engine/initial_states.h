@@ -14,8 +14,9 @@ namespace einrel {
 void begin_states(const Compiled& compiled, const InputSources& sources, const ScalarBindings& scalars,
                   std::size_t threads, KeptStates& states);
 
-/// The same on all ranks of a job, or within a limit of memory: by a plan that leaves states where the steps', chosen
-/// for `request`, has them. Throws as choose_plan does, too.
+/// The same for steps by a plan, chosen for `request`: on all ranks of a job, or on as many sites of this process, by a
+/// plan that leaves states where that one has them, so that their bits are the same; or within a limit of memory of
+/// this process. Throws as choose_plan does, too.
 void begin_states(const Compiled& compiled, const ChosenPlan& steps, const RunRequest& request,
                   const SourceText& source, const PlanResources& resources, const Job& job, const InputSources& sources,
                   const ScalarBindings& scalars, KeptStates& states);

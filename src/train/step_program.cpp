@@ -167,7 +167,7 @@ KeptStates StepProgram::states() const {
 
 KeptStates StepProgram::fresh_states(const InputSources& sources) const {
   KeptStates fresh = states();
-  if (!run_ || (job_.ranks == 1 && !chosen_->limit)) {
+  if (!run_) {
     begin_states(*compiled_, sources, scalars_, request_.threads, fresh);
   } else {
     begin_states(*compiled_, *chosen_, *run_, request_.source, resources_, job_, sources, scalars_, fresh);

@@ -52,6 +52,26 @@ class Steps(ProgramTest):
         self.assertEqual(result.code, 0, result)
         return self.states(name), json.loads(result.out)
 
+    def test_first_values_have_the_same_bits_on_ranks_and_on_sites(self):
+        program = self.text_file("first.ein", """dims a=601 e=3
+input X[a,e] : f64, Y[a,e]
+state S[] = sum[a] X[a,2]
+state M[e] = mean[a] Y[a,e] * Y[a,e]
+next S[] = 0.5 * S[]
+next M[e] = 2 * M[e]
+output next_S, next_M
+""")
+        for sites in (2, 3):
+            for more in (["--cost", "bytes"], ["--planner", "sqrt"], []):
+                with self.subTest(sites=sites, more=more):
+                    arguments = ["run", program, "--random", "1", "--overwrite", "--threads", "1", *more, "--save"]
+                    result = job(sites, *arguments, self.path("ranks.npz"))
+                    self.assertEqual(result.code, 0, result)
+                    self.succeed(*arguments, self.path("sites.npz"), "--sites", str(sites))
+                    ranks, here = self.states("ranks.npz"), self.states("sites.npz")
+                    for name, values in here.items():
+                        self.assertEqual(values.tobytes(), ranks[name].tobytes(), name)
+
     def test_ranks_and_sites_do_what_one_process_does(self):
         alone, report = self.trained(self.succeed, "alone.npz", "--steps", "6")
         self.assertEqual(alone["iteration"], 6)
