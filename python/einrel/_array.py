@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +12,9 @@ import numpy.typing as npt
 import einrel as er
 
 from . import _native
-from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as, is_floating
+from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as
 from ._formula import apply, kept, permuted_view
+from ._leaving import exported, left_graph, note_of, noted
 from ._lines import line_of_user
 from ._native import Definition, Node, Type
 
@@ -219,10 +219,10 @@ class Array:
         return er._numpy.call_function(function, arguments, options)
 
     def __dlpack__(self, **options: Any) -> Any:
-        elements = self._elements()
+        elements = exported(self._elements(), self._node)
         if elements.dtype != bfloat16:
             return elements.__dlpack__(**options)
-        capsule = elements.view(_BITS).__dlpack__(**options)
+        capsule = elements.view(_BITS).__dlpack__(**options)  # which keeps that array, too
         _native.exchange_bf16(capsule, False)
         return capsule
 
@@ -356,40 +356,16 @@ def identity(type: Type) -> Definition:
     return _permutation(type, tuple(range(len(type.shape))))
 
 
-_left: Final[dict[int, tuple[weakref.ref[NDArray], Node, str]]] = {}  # of arrays of NumPy's, by their identity
-_NOTHING: Final = np.zeros(())
-
-
-def left_graph(elements: NDArray, made_of: list[Node], how: str) -> NDArray:
-    """Notes of an array of NumPy's what it was made of: a gradient through it would be wrong, if one came back."""
-    if is_floating(elements.dtype):
-        key, where = id(elements), f"{how} in {line_of_user()}"
-        note = Node.made_of(Node.leaf(_NOTHING), None, made_of, where)  # keeps these as long as histories are kept
-        _left[key] = (weakref.ref(elements, lambda _: _left.pop(key, None)), note, where)
-    return elements
-
-
-def _noted(elements: NDArray, leaf: Node) -> Node:
-    """A leaf of these elements, which knows what is noted of them, or of an array that they are a part of."""
-    part: Any = elements if _left else None
-    while isinstance(part, np.ndarray):
-        note = _left.get(id(part))
-        if note is not None and note[0]() is part:
-            return Node.made_of(leaf, None, [note[1]], note[2])
-        part = part.base
-    return leaf
-
-
 def _leaf(elements: NDArray) -> Node:
     """A node that reads an array where it is if it can, else a copy."""
     if elements.dtype == bfloat16:
         bits = np.ascontiguousarray(elements).reshape(elements.shape).view(_BITS)
-        return _noted(elements, Node.leaf(bits, True))
+        return noted(elements, Node.leaf(bits, True))
     order = tuple(sorted(range(elements.ndim), key=lambda d: -elements.strides[d]))
     rows = elements.transpose(order)
     if elements.dtype not in NAMES or not rows.flags.c_contiguous or not elements.flags.aligned:
-        return _noted(elements, Node.leaf(np.require(elements, computed_as(elements.dtype), ["C", "A"])))
-    leaf = _noted(elements, Node.leaf(rows))
+        return noted(elements, Node.leaf(np.require(elements, computed_as(elements.dtype), ["C", "A"])))
+    leaf = noted(elements, Node.leaf(rows))
     back = tuple(order.index(d) for d in range(elements.ndim))
     return apply(_permutation(leaf.type, back), leaf)
 
@@ -430,7 +406,7 @@ def node_of(value: Any) -> Node:
     _refuse_mask(value)
     if isinstance(value, np.ndarray):
         try:
-            return _noted(value, Node.leaf(value))
+            return noted(value, Node.leaf(value))
         except (BufferError, ValueError):
             return _leaf(value)
     if isinstance(value, (list, tuple)) and _holds_arrays(value):
@@ -479,6 +455,8 @@ def asarray(
         _refuse_mask(value)
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
             value = _elements_of_another(value)
+        if isinstance(value, np.ndarray) and note_of(value) is not None:
+            return asarray(Array(node_of(value)), dtype=dtype, copy=copy)
         wanted = None if dtype is None else computed_as(np.dtype(dtype))
         if isinstance(value, (list, tuple)) and _holds_arrays(value):
             return asarray(stacked(value), dtype=dtype, copy=copy)

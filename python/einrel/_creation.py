@@ -32,7 +32,11 @@ def _on_cpu(device: str | None) -> None:
 
 
 def full(
-    shape: Shape, fill_value: bool | int | float, *, dtype: npt.DTypeLike | None = None, device: str | None = None
+    shape: Shape,
+    fill_value: bool | int | float | Array,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
 ) -> Array:
     """The same number everywhere.
 
@@ -40,7 +44,8 @@ def full(
     [[7, 7], [7, 7]]
     """
     _on_cpu(device)
-    return broadcast_to(np.asarray(fill_value, _dtype(dtype, np.asarray(fill_value).dtype)), shape_of(shape))
+    value = fill_value if isinstance(fill_value, Array) else np.asarray(fill_value)
+    return broadcast_to(asarray(value, dtype=_dtype(dtype, value.dtype)), shape_of(shape))
 
 
 def zeros(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
@@ -71,7 +76,12 @@ def empty(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | Non
 
 
 def full_like(
-    x: Operand, /, fill_value: bool | int | float, *, dtype: npt.DTypeLike | None = None, device: str | None = None
+    x: Operand,
+    /,
+    fill_value: bool | int | float | Array,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: str | None = None,
 ) -> Array:
     """The same number everywhere, in the shape and the type of x.
 
@@ -146,8 +156,8 @@ def _spaced(start: float, stop: float, count: int, parts: int, dtype: str) -> De
 
 
 def linspace(
-    start: int | float,
-    stop: int | float,
+    start: int | float | Array,
+    stop: int | float | Array,
     /,
     num: int,
     *,
@@ -161,6 +171,9 @@ def linspace(
     [0.0, 0.5, 1.0]
     """
     _on_cpu(device)
+    if isinstance(start, Array) or isinstance(stop, Array):
+        share = linspace(0.0, 1.0, num, endpoint=endpoint)
+        return asarray(asarray(start) * (1 - share) + asarray(stop) * share, dtype=dtype)
     parts = num - 1 if endpoint else num
     wanted = NAMES[_dtype(dtype, DEFAULT_REAL)]
     return Array(apply(_spaced(float(start), float(stop), num, parts, wanted)))

@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ._array import Array, left_graph, node_of
+from ._array import Array, node_of
 from ._dtypes import computed_as, promoted
 from ._formula import kept
 from ._functions import astype
+from ._leaving import left_graph
 from ._native import Definition, Node, Type
 
 # As NumPy numbers them: in this order implicit outputs have their labels.

@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
+from typing import Final
 
-import numpy as np
-
-_NOT_THE_USERS = tuple(os.path.dirname(file) + os.sep for file in (__file__, np.__file__))
+_OURS: Final = os.path.dirname(__file__) + os.sep
+# Libraries that take our arrays for the user, by the folders that they are installed in.
+_OTHERS: Final = tuple(f"-packages{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "jax"))
 
 
 def line_of_user() -> str:
-    """The line of Python that called us, perhaps through NumPy."""
+    """The line of Python that called us, perhaps through another library."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USERS):
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_OURS) and not any(folder in file for folder in _OTHERS):
+            return f"{file}, line {frame.f_lineno}"
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}, line {frame.f_lineno}" if frame else "an unknown line"
+    return "an unknown line"
 
 
 def line_of_computing() -> str:

@@ -10,9 +10,10 @@ import numpy as np
 
 import einrel as er
 
-from ._array import Array, left_graph, node_of
+from ._array import Array, node_of
 from ._dtypes import NAMES, is_floating
 from ._functions import Unsupported
+from ._leaving import left_graph
 from ._native import Node
 
 # NumPy's names for what is called otherwise in the array API.
@@ -95,7 +96,7 @@ def _of_elements(name: str, function: Callable[..., Any], arguments: Sequence[An
     """What NumPy's function gives."""
     nodes = _nodes_in(arguments) + _nodes_in(options)
     result = function(*_elements(tuple(arguments)), **_elements(dict(options)))
-    how = f"made by numpy.{name}"
+    how = f"made by {name}"
     if name in _GIVE_NUMPYS:
         return left_graph(result, nodes, how)
     out = options.get("out")
@@ -137,6 +138,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
     """ufunc(inputs), or its reduction."""
     if method == "at":
         _refuse_to_change(f"{ufunc.__name__}.at", inputs[0])
+    full_name = f"numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
     given = _without_defaults(options)
     out = given.pop("out", (None,))[0]
     called = _named(ufunc.__name__) if method == "__call__" else None
@@ -144,11 +146,11 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
         called = _named(_REDUCTIONS[ufunc.__name__])
         given.setdefault("axis", 0)
     if called is None or not _takes(called, inputs, given):
-        return _of_elements(ufunc.__name__, getattr(ufunc, method), inputs, options)
+        return _of_elements(full_name, getattr(ufunc, method), inputs, options)
     try:
         result = called(*inputs, **given)
     except (NotImplementedError, TypeError):  # of these types: NumPy's may
-        return _of_elements(ufunc.__name__, getattr(ufunc, method), inputs, options)
+        return _of_elements(full_name, getattr(ufunc, method), inputs, options)
     return _store(result, out)
 
 
@@ -167,11 +169,11 @@ def call_function(function: Callable[..., Any], arguments: Sequence[Any], option
         given["axis"] = arguments[1]
         ours = ours[:1]
     if called is None or not _takes(called, ours, given):
-        return _of_elements(name, function, arguments, options)
+        return _of_elements(f"{function.__module__}.{name}", function, arguments, options)
     try:
         result = called(*ours, **given)
     except NotImplementedError:  # of these types: NumPy's may
-        return _of_elements(name, function, arguments, options)
+        return _of_elements(f"{function.__module__}.{name}", function, arguments, options)
     return _store(result, out)
 
 
@@ -181,7 +183,7 @@ _OF_SHAPES: Final[dict[str, Callable[..., Any]]] = {
     "ndim": lambda a: a.ndim,
     "size": lambda a: a.size,
 }
-_GIVE_NUMPYS: Final = frozenset({"copy"})  # who calls these wants to write to the result
+_GIVE_NUMPYS: Final = frozenset({"numpy.copy"})  # who calls these wants to write to the result
 _CHANGE_THE_FIRST: Final = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"})
 _AXIS_COMES_SECOND: Final = frozenset(
     {"sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "concat", "stack", "flip"}

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from . import _native
-from ._array import Array, identity, node_of
+from ._array import Array, asarray, identity, node_of
 from ._compute import flatten, unflatten, within_transformation
 from ._dtypes import BY_NAME, is_floating
 from ._formula import kept
@@ -47,10 +47,12 @@ def _slopes(of: Node, by: Sequence[Node], *, may_be_zero: bool) -> list[Node]:
     (copy,), copies, are_reached, left = gradient_graph([of], by)
     for node, where in left:
         if node is copy or _flows(copy, node):
+            remedy = (
+                "er.grad of a function keeps it" if where.startswith("computed") else "use functions of einrel there"
+            )
             raise _native.ProgramError(
-                f"a gradient through what was {where}: how it follows from the array that the gradient is by, nothing "
-                "says. Use functions of einrel there, or give er.grad a function; where it is meant as a constant, "
-                "er.stop_gradient(...) says so"
+                f"a gradient through what was {where}: how it follows from the array that the gradient is by is not "
+                f"known; {remedy}, or, where a constant is meant, er.stop_gradient(...)"
             )
     if not may_be_zero:
         if not all(are_reached):
@@ -159,6 +161,16 @@ def _argument(function: Callable[..., Any], given: Any) -> Array:
     return Course().argument(apart) if is_number(given) else Array(apart)
 
 
+def _own(value: Any) -> Any:
+    """The same, but copies of NumPy's arrays: results that are not computed yet do not see what is written there."""
+    if isinstance(value, dict):
+        return {key: _own(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [_own(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return asarray(asarray(value), copy=True) if isinstance(value, np.ndarray) else value
+
+
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -185,7 +197,7 @@ def value_and_grad(
         with _differentiating():
             for position in positions:
                 leaves: list[Any] = []
-                form = flatten(arguments[position], leaves)
+                form = flatten(_own(arguments[position]), leaves)
                 traced = [_argument(function, leaf) for leaf in leaves]
                 forms.append((form, len(traced)))
                 apart += traced

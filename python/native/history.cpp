@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{64} << 20;  // of elements that nobody else holds
 constexpr std::size_t most_nodes = 10'000;
 constexpr std::size_t fewest_looked_at = 64;
+constexpr std::size_t most_later = 256;
 
 struct Record {
   Node* node;
@@ -200,6 +201,10 @@ void remember(const std::vector<NodePtr>& computed) {
 void remember_later(const NodePtr& made, std::string where) {
   histories().records.insert_or_assign(made->number(), Record{made.get(), std::move(where), {}});
   histories().later.push_back(made);
+  if (histories().later.size() < most_later) return;
+  Freed freed;
+  decide_later_ones(freed);
+  look_if_many();
 }
 
 void forget_history(const Node& node) { histories().records.erase(node.number()); }

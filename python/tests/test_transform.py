@@ -82,6 +82,9 @@ COPIES: dict[str, Callable[[er.Array], Any]] = {
     "copy": lambda h: er.asarray(h, copy=True),
     "list": lambda h: er.asarray([h[0], h[1], h[2]]),
     "nested list": lambda h: er.asarray([[h[0], 1.0], [h[1], h[2]]]),
+    "full": lambda h: er.full((2, 3), h[0]) * er.full_like(h, h[1]),
+    "linspace": lambda h: er.linspace(h[0], h[2], 5),
+    "from_dlpack": er.from_dlpack,
     "list as operand": lambda h: [h[0], 1.0, h[2]] * er.asarray(W),
     "jit": er.jit(lambda h: h * 1),
     "jit of several": lambda h: er.jit(lambda a, b: {"x": [a * b]})(h, h)["x"][0],
@@ -115,6 +118,11 @@ LEAVING: dict[str, Callable[[er.Array], Any]] = {
     "elements": lambda w: np.asarray(w * 2),
     "part of elements": lambda w: np.asarray(w * 2)[::-1][:2],
     "other type": lambda w: np.asarray(w * 2, dtype="f4"),
+    "transposed": lambda w: np.asarray(er.outer(w, w)).T,
+    "cast": lambda w: er.asarray(np.asarray(er.outer(w, w)).T, dtype="f4"),
+    "buffer": lambda w: np.frombuffer(memoryview(np.asarray(w * 2))),
+    "dlpack": lambda w: np.from_dlpack(w * 2),
+    "pytorch": lambda w: torch.from_dlpack(w * 2),
     "copy": lambda w: np.copy(w),
 }
 
@@ -204,6 +212,14 @@ def test_only_the_argument_is_differentiated_by() -> None:
     both = er.jit(lambda x: er.grad(product, (0, 1))(x, x))(w)
     np.testing.assert_allclose(both[0], 2 * W * W)
     np.testing.assert_allclose(both[1], W * W)
+
+
+def test_arguments_of_numpys_may_be_written_to_afterwards() -> None:
+    w = W.copy()
+    value, slope = er.value_and_grad(lambda p: er.sum(p["w"] ** 2))({"w": w})
+    w -= 0.5 * np.asarray(slope["w"])
+    assert w.tolist() == [0.0, 0.0, 0.0]
+    assert float(value) == W @ W
 
 
 def test_a_value_and_another_gradient_of_it() -> None:
