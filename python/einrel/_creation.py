@@ -256,7 +256,8 @@ def from_file(path: str | PathLike[str], name: str | None = None) -> Array:
     """The array in a file: .npy, .npz, .safetensors, .idx or .idx.gz; `name` is that of an array among several.
 
     The file is mapped, not read, where its elements lie in row-major order: each process touches only what it needs, so
-    the file may be larger than memory. It must not change while the array lives.
+    the file may be larger than memory. It must not change while the array lives: if it becomes shorter, what reads it
+    raises RunError.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from . import _native
 from ._array import Array, computed, node_of
@@ -256,9 +256,16 @@ def _lazy(array: Any) -> Array:
     return array
 
 
+_LONGEST: Final = 64 * 2**20  # characters of a text that is read
+
+
 def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:
-    """The program in a file."""
-    return Program(Path(file).read_text(encoding="utf-8"), dims, str(file))
+    """The program in a file, of 64 MiB at most."""
+    with open(file, encoding="utf-8") as opened:
+        text = opened.read(_LONGEST + 1)
+    if len(text) > _LONGEST:
+        raise ProgramError(f"'{file}' is longer than 64 MiB: it is no program")
+    return Program(text, dims, str(file))
 
 
 def _node(convert: Callable[[Any], Node], name: str, value: Any) -> Node:

@@ -3,6 +3,7 @@
 #include <einrel/error.h>
 
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 namespace einrel::python {
@@ -89,7 +90,9 @@ Definition::Definition(std::vector<TypePtr> operands, Meaning meaning)
   static std::int64_t made = 0;  // under Python's lock
   id_ = made++;
   if (const auto* const gradient = std::get_if<Gradient>(&meaning_)) {
-    type_ = operands_.at(1 + gradient->which);
+    if (operands_.empty() || gradient->which >= operands_.size() - 1)
+      throw std::out_of_range("a gradient by an operand that there is not");
+    type_ = operands_[1 + gradient->which];
     return;
   }
   if (const auto* const call = std::get_if<Call>(&meaning_)) {

@@ -70,7 +70,8 @@ class Definition {
   /// No other definition has it, also none that comes after this one is gone.
   std::int64_t id() const { return id_; }
   const TypePtr& type() const { return type_; }
-  std::size_t operands() const { return operands_.size(); }
+  /// The types of what it is computed of.
+  const std::vector<TypePtr>& operands() const { return operands_; }
   const Meaning& meaning() const { return meaning_; }
 
   /// The statement of that name, of these operands. Not of gradients, of which there are several at once, nor of calls.

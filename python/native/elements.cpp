@@ -1,8 +1,12 @@
 #include "elements.h"
 
+#include <einrel/error.h>
+#include <einrel/mapped_files.h>
+
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -56,6 +60,24 @@ api::Tensor borrowed(api::DType dtype, const Py_buffer& buffer, api::Shape shape
   throw nb::buffer_error("elements of a type that there is not");
 }
 
+template <class T>
+api::Tensor copy_of(const api::Tensor& tensor) {
+  return api::Tensor::copy(tensor.shape(), tensor.values<T>());
+}
+
+api::Tensor copy_of(const api::Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case api::DType::f32: return copy_of<float>(tensor);
+    case api::DType::f64: return copy_of<double>(tensor);
+    case api::DType::bf16: return copy_of<api::BFloat16>(tensor);
+    case api::DType::f16: return copy_of<api::Float16>(tensor);
+    case api::DType::i32: return copy_of<std::int32_t>(tensor);
+    case api::DType::i64: return copy_of<std::int64_t>(tensor);
+    case api::DType::boolean: return copy_of<bool>(tensor);
+  }
+  throw api::Bug("an element type outside its enumeration");
+}
+
 /// Gives the object back, from whatever thread. Where Python has gone, so has the object.
 struct Release {
   void operator()(Py_buffer* buffer) const {
@@ -81,6 +103,11 @@ struct Layout {
 };
 
 int get_buffer(PyObject* object, Py_buffer* view, int flags) {
+  if (!nb::inst_ready(object)) {
+    view->obj = nullptr;
+    PyErr_SetString(PyExc_TypeError, "these elements have not been made");
+    return -1;
+  }
   const Value& value = *nb::inst_ptr<Value>(object);
   if ((flags & PyBUF_WRITABLE) != 0 && !value.is_writable) {
     view->obj = nullptr;
@@ -121,6 +148,22 @@ std::pair<TypePtr, Value> elements_of(nb::handle object, bool are_bf16) {
   api::Tensor tensor = borrowed(dtype, *owner, {owner->shape, owner->shape + owner->ndim}, owner);
   TypePtr type = type_of(dtype, tensor.shape());
   return {std::move(type), {std::move(tensor), owner->readonly == 0}};
+}
+
+Value in_memory(Node& node) {
+  const Value value = node.value().value();
+  constexpr std::size_t most = std::size_t{1} << 30U;
+  if (!api::is_mapped(value.tensor)) return value;
+  const api::WholeFiles files({{"", value.tensor}});
+  if (value.tensor.bytes().size() > most) return value;
+  std::optional<api::Tensor> copy;
+  {
+    const nb::gil_scoped_release release;
+    copy = copy_of(value.tensor);
+  }
+  files.check();
+  node.hold({*copy, value.is_writable});
+  return *node.value();
 }
 
 }  // namespace einrel::python

@@ -11,6 +11,10 @@ namespace einrel::python {
 /// come as 16-bit integers, if `are_bf16`.
 std::pair<TypePtr, Value> elements_of(nanobind::handle object, bool are_bf16);
 
+/// The elements of a node that has them. Those in a mapped file are read first, and stay read, up to 1 GiB: NumPy,
+/// which cannot be told that the file was cut short, gets no mapped memory. Throws RunError where it was.
+Value in_memory(Node& node);
+
 /// The other way round, for a class that holds a Value; bf16 as 16-bit integers.
 extern PyType_Slot buffer_slots[];
 

@@ -1,5 +1,6 @@
 #include "lasting_program.h"
 
+#include <einrel/mapped_files.h>
 #include <nanobind/nanobind.h>
 
 #include <atomic>
@@ -147,6 +148,7 @@ api::RunResult LastingProgram::run(const api::Inputs& inputs, api::RunOptions op
   const api::Program program = get();
   options.ranks = ranks();
   const Counted counted;
+  const api::WholeFiles files(inputs);
   const api::RunResult result = raising([&] {
     if (last_seconds_ >= short_seconds) {
       const auto run = [program, inputs, options](const std::stop_token& stop) mutable {
@@ -158,6 +160,7 @@ api::RunResult LastingProgram::run(const api::Inputs& inputs, api::RunOptions op
     const nanobind::gil_scoped_release release;
     return program.run(inputs, options);
   });
+  files.check();
   last_seconds_ = result.report.seconds;
   return result;
 }
@@ -166,13 +169,17 @@ api::TrainResult LastingProgram::train(const std::map<std::string, api::Samples>
   const api::Program program = get();
   options.ranks = ranks();
   const Counted counted;
-  return raising([&] {
+  api::outlive_cut_files();
+  const api::WholeFiles files({});
+  api::TrainResult result = raising([&] {
     const auto train = [program, feeds, options](const std::stop_token& stop) mutable {
       options.stop = stop;
       return api::train(program, feeds, options);
     };
     return watched<api::TrainResult>(train, options.ranks && options.ranks->count() > 1);
   });
+  files.check();
+  return result;
 }
 
 api::DatabaseResult LastingProgram::run_in_database(const std::string& database,
@@ -183,7 +190,10 @@ api::DatabaseResult LastingProgram::run_in_database(const std::string& database,
     options.stop = stop;
     return api::run_in_database(program, database, inputs, options);
   };
-  return watched<api::DatabaseResult>(run, false);
+  const api::WholeFiles files({});
+  api::DatabaseResult result = watched<api::DatabaseResult>(run, false);
+  files.check();
+  return result;
 }
 
 std::string LastingProgram::tell(const std::function<std::string(const api::Program&)>& what) {

@@ -7,6 +7,10 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <stdexcept>
+
+#include "casters.h"
 #include "compute.h"
 #include "dlpack.h"
 #include "elements.h"
@@ -82,12 +86,17 @@ void bind_formulas(nb::module_& module) {
 void bind_definitions(nb::module_& module) {
   using Types = std::vector<TypePtr>;
   const auto made = [](const Types& operands, Meaning meaning) {
-    return std::make_shared<const Definition>(operands, std::move(meaning));
+    try {
+      return std::make_shared<const Definition>(operands, std::move(meaning));
+    } catch (const std::out_of_range&) {
+      throw nb::type_error("a label or an operand that there is not");
+    }
   };
   nb::class_<Definition>(module, "Definition", nb::is_final())
       .def_static(
           "statement",
           [made](const Types& operands, const Formula& value, std::vector<std::int64_t> extents, std::size_t rank) {
+            if (rank > extents.size()) throw nb::type_error("a result of more labels than there are");
             return made(operands, Statement{value, std::move(extents), rank});
           })
       .def_static("view",
@@ -118,6 +127,7 @@ void bind_nodes(nb::module_& module) {
           nb::arg("buffer"), nb::arg("are_bf16") = false)
       .def_static("from_file",
                   [](const std::string& file) {
+                    api::outlive_cut_files();
                     const api::Tensor tensor = api::Tensor::load(file);
                     return std::make_shared<Node>(type_of(tensor.dtype(), tensor.shape()), Value{tensor, false});
                   })
@@ -127,6 +137,10 @@ void bind_nodes(nb::module_& module) {
                   })
       .def_static("of",
                   [](const std::shared_ptr<const Definition>& definition, std::vector<NodePtr> operands) {
+                    if (!std::equal(operands.begin(), operands.end(), definition->operands().begin(),
+                                    definition->operands().end(),
+                                    [](const NodePtr& node, const TypePtr& type) { return node->type() == type; }))
+                      throw nb::type_error("operands of other types than those of the definition, or another number");
                     return std::make_shared<Node>(definition, std::move(operands));
                   })
       .def_static("argument", [](const TypePtr& type) { return std::make_shared<Node>(type, std::nullopt); })
@@ -151,7 +165,7 @@ void bind_nodes(nb::module_& module) {
       .def_prop_ro("is_leaf", &Node::is_leaf)
       .def_prop_ro("is_traced", &Node::is_traced)
       .def_prop_ro("is_computed", [](const Node& node) { return node.value().has_value(); })
-      .def_prop_ro("elements", [](const Node& node) { return node.value().value(); });
+      .def_prop_ro("elements", [](Node& node) { return in_memory(node); });
 }
 
 }  // namespace

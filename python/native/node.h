@@ -69,6 +69,8 @@ class Node : public std::enable_shared_from_this<Node> {
   NodePtr original();
   /// Nothing else is taken for alike but its copies: it is the argument of a function that is differentiated.
   void set_apart() { is_apart_ = true; }
+  /// The same elements elsewhere.
+  void hold(Value value) { value_ = std::move(value); }
 
  private:
   friend class Walk;

@@ -2,6 +2,7 @@
 
 #include <einrel/database.h>
 #include <einrel/error.h>
+#include <einrel/mapped_files.h>
 #include <einrel/planning.h>
 #include <einrel/train.h>
 #include <nanobind/stl/function.h>
@@ -18,6 +19,7 @@
 #include <utility>
 #include <variant>
 
+#include "casters.h"
 #include "compute.h"
 #include "gradient_graph.h"
 #include "history.h"
@@ -41,8 +43,10 @@ std::optional<api::Cost> cost_named(const std::optional<std::string>& name) {
   return name ? std::optional(cost_named(*name)) : std::nullopt;
 }
 
+/// Throws RunError where it is mapped from a file that was cut short.
 const Value& value_of(const NodePtr& node) {
   if (!node->value()) throw no_elements();
+  const api::WholeFiles files({{"", node->value()->tensor}});
   return *node->value();
 }
 

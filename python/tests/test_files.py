@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
+import sys
 import threading
 import traceback
 from pathlib import Path
@@ -152,3 +154,65 @@ def test_what_a_function_raises_reaches_who_computes() -> None:
         er.from_function((3,), lambda region: np.zeros(3), dtype="i4").compute()
     with pytest.raises(er.ProgramError, match="0 or more"):
         er.from_function((-1,), lambda region: np.zeros(3))
+
+
+CUT = """
+import json, os, sys, numpy as np, einrel as er
+name, size, how = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+a = np.arange(size * 1.0)
+if name.endswith(".npy"):
+    np.save(name, a)
+else:
+    text = json.dumps({"a": {"dtype": "F64", "shape": [size], "data_offsets": [0, a.nbytes]}}).encode().ljust(88)
+    open(name, "wb").write(len(text).to_bytes(8, "little") + text + a.tobytes())
+x = er.from_file(name, None if name.endswith(".npy") else "a")
+whole = er.from_file(name, None if name.endswith(".npy") else "a")
+assert float(er.sum(whole)) == a.sum()
+os.truncate(name, os.path.getsize(name) - 8 if how == "a little" else 500)
+attempts = {
+    "sum": lambda: float(er.sum(x)),
+    "a little": lambda: float(er.sum(x)),
+    "threads": lambda: er.sum(x).compute(threads=1),
+    "sites": lambda: er.sum(x).compute(sites=2),
+    "memory": lambda: er.sum(x).compute(memory="1MB"),
+    "elements": lambda: np.asarray(x),
+    "jit": lambda: er.jit(lambda x: er.sum(x))(x),
+    "program": lambda: er.program("input x[i] : f64\\nz[] = sum[i] x[i]").run(x=x),
+    "train": lambda: er.train(er.program("input x[b] : f64\\nstate w[] = f64(0)\\nloss[] = mean[b] sq(w[] - x[b])\\n"
+        "minimize loss over w by sgd(0.1)\\noutput loss"), {"x": x}, batch={"b": size // 4}, epochs=1),
+}
+for again in range(2):
+    try:
+        attempts[how]()
+    except er.RunError as error:
+        assert os.path.basename(name) in str(error) and "shorter" in str(error), error
+    else:
+        print("wrong: no error")
+print("goes on:", float(er.sum(er.asarray(a))) == a.sum())
+"""
+
+
+WAYS = ["sum", "a little", "threads", "sites", "memory", "elements", "jit", "program", "train"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("name", ["x.npy", "x.safetensors"])
+def test_a_file_that_is_cut_short_is_an_error_that_names_it(tmp_path: Path, name: str, how: str) -> None:
+    command = [sys.executable, "-c", CUT, str(tmp_path / name), "500000", how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr, done.stdout.split("\n")[0]) == (0, "", "goes on: True")
+
+
+def test_elements_of_a_file_stay_when_it_is_cut(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(100000.0))
+    x = er.from_file(tmp_path / "x.npy")
+    elements = np.asarray(x)
+    os.truncate(tmp_path / "x.npy", 200)
+    assert elements.sum() == float(er.sum(x)) == np.arange(100000.0).sum()
+
+
+def test_programs_are_texts_of_limited_length(tmp_path: Path) -> None:
+    (tmp_path / "p.ein").write_bytes(b"input A[i]\r\nZ[i] = A[i] + 1\r\n")
+    assert er.load_program(tmp_path / "p.ein").run(A=np.ones(2, "f4")).Z.tolist() == [2, 2]
+    with pytest.raises(er.ProgramError, match="'/dev/zero' is longer than 64 MiB"):
+        er.load_program("/dev/zero")

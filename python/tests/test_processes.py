@@ -126,3 +126,56 @@ except KeyboardInterrupt:
 """
     done = run(script)
     assert (done.returncode, done.stdout) == (0, "interrupted 81.0\n"), done.stderr
+
+
+def test_no_object_of_the_native_module_ends_the_interpreter() -> None:
+    """Objects made by hand: TypeError or another exception, in a process of its own."""
+    done = run(NATIVE)
+    assert (done.returncode, done.stdout) == (0, "goes on\n"), done.stderr[-2000:]
+
+
+NATIVE = """
+import itertools, random, einrel as er
+n = er._native
+x = er.ones(3).compute()._node
+scalar = er.sum(er.ones(3))._node
+type_ = x.type
+einsum = n.Definition.einsum([type_, type_], "i,i->", None, None)
+def refused(call, kind=TypeError):
+    try: call()
+    except kind: return
+    raise AssertionError(call.__code__.co_consts, call.__code__.co_names)
+refused(lambda: memoryview(n.Elements.__new__(n.Elements)))
+refused(lambda: n.Node.of(einsum, [x]))
+refused(lambda: n.Node.of(einsum, []))
+refused(lambda: n.Node.of(einsum, [x, scalar]))
+refused(lambda: n.Node.of(None, [x]))
+refused(lambda: n.Node.of(einsum, [x, None]))
+refused(lambda: n.Definition.statement([type_], n.Formula(2.0), [3], 5))
+refused(lambda: n.Definition.statement([type_], n.Formula.label(4), [3], 1))
+refused(lambda: n.Definition.statement([type_], n.Formula.element(1, [n.Formula.label(0)]), [3], 1))
+refused(lambda: n.Definition.view(type_, [[7]], [[0]], [3]))
+refused(lambda: n.Definition.gradient([scalar.type, type_], 1))
+refused(lambda: n.Definition.gradient([scalar.type, type_], 2**64 - 1))
+refused(lambda: n.Definition.gradient([], 0))
+classes = [value for value in vars(n).values() if isinstance(value, type) and not issubclass(value, Exception)]
+made = [x, scalar, type_, einsum, n.Formula(1), n.Formula.label(0), x.elements, n.RunOptions(), n.Node.argument(type_)]
+for kind in classes:
+    try: made.append(kind.__new__(kind))
+    except TypeError: pass
+values = [*made, None, 0, 5, -1, 2**64 - 1, 1.5, "i->", "f32", [], [0], [[0]], [x], [type_], [type_] * 2, {}, b"abc"]
+def part(thing, name):
+    try: return getattr(thing, name)
+    except Exception: return None
+calls = [part(thing, name) for thing in [n, *classes, *made] for name in dir(thing) if not name.startswith("__")]
+calls = [call for call in calls if callable(call) and getattr(call, "__name__", "") not in ENDS]
+slots = ("__init__", "__repr__", "__eq__", "__add__", "__neg__", "__hash__")
+slots = [part(thing, name) for thing in made for name in slots]
+random.seed(1)
+for call in filter(callable, [*calls, *slots, *classes, memoryview]):
+    for count in range(5):
+        for _ in range(12):
+            try: call(*random.choices(values, k=count))
+            except BaseException as error: pass
+print("goes on")
+""".replace("ENDS", "('end_ranks', 'end_runs', 'forked', 'calibrate', 'calibrate_database')")

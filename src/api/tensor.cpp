@@ -6,6 +6,7 @@
 
 #include "api/border.h"
 #include "api/tensor_data.h"
+#include "base/cut_files.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::api {
@@ -106,7 +107,12 @@ Tensor Tensor::borrow_bytes(DType dtype, Shape shape, std::span<const std::byte>
 }
 
 Tensor Tensor::load(std::string_view file) {
-  return at_border([&] { return TensorAccess::outside(read(open_tensor(parse_file_ref(file)))); });
+  return at_border([&] {
+    const CutWatch watch;
+    Tensor tensor = TensorAccess::outside(read(open_tensor(parse_file_ref(file))));
+    watch.check();
+    return tensor;
+  });
 }
 
 void Tensor::save(std::string_view file) const {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/cut_files.h"
 #include "base/error.h"
 #include "base/file_error.h"
 #include "base/text.h"
@@ -55,7 +56,8 @@ FileBytes map_file(const std::string& path) {
   void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (address == MAP_FAILED) throw_file_error("map", path, errno);
   std::shared_ptr<const void> owner(address, [size](void* mapped) { ::munmap(mapped, size); });
-  return {printable(path), {static_cast<const std::byte*>(address), size}, std::move(owner)};
+  const std::span bytes(static_cast<const std::byte*>(address), size);
+  return {printable(path), bytes, remember_mapped(path, bytes, std::move(owner))};
 }
 
 }  // namespace einrel

@@ -19,6 +19,7 @@
 /// Include einrel/einrel.h, an example of which is there. What one meets, all in einrel and described in einrel::api:
 /// - Program (program.h): checked, explained and run
 /// - Tensor (tensor.h): what goes in and comes out; Input (input.h): what is made piece by piece
+/// - outlive_cut_files, WholeFiles (mapped_files.h): what to do about files that others cut short
 /// - Expression, Variable, Label (expression.h): programs written as C++ expressions
 /// - Ranks (ranks.h): processes that mpirun started together; planners, calibrate (planning.h)
 /// - train (train.h): a program with state, trained on samples
@@ -32,6 +33,7 @@
 #include <einrel/error.h>
 #include <einrel/expression.h>
 #include <einrel/input.h>
+#include <einrel/mapped_files.h>
 #include <einrel/planning.h>
 #include <einrel/program.h>
 #include <einrel/ranks.h>
@@ -63,6 +65,10 @@ using api::to_float16;
 using api::Input;
 using api::InputMaker;
 using api::Inputs;
+
+using api::is_mapped;
+using api::outlive_cut_files;
+using api::WholeFiles;
 
 using api::calibrate;
 using api::calibrate_database;

@@ -116,9 +116,9 @@ class Tensor {
 
   /// The tensor in a file: "x.npy", "w.npz:NAME", "w.safetensors:NAME", "images.idx", "images.idx.gz". It is mapped,
   /// not read, where the file has the elements in row-major order and this machine's byte order, so that a file larger
-  /// than memory can be an input; it must not be cut short while the tensor lives. Small integers (u8, i8, u16, i16,
-  /// u32) become i32 or i64. Throws UserError when the file cannot be read or is damaged, RunError when there is no
-  /// memory.
+  /// than memory can be an input; it must not be cut short while the tensor lives (mapped_files.h). Small integers (u8,
+  /// i8, u16, i16, u32) become i32 or i64. Throws UserError when the file cannot be read or is damaged, RunError when
+  /// there is no memory.
   static Tensor load(std::string_view file);
 
   /// Writes a file, as named above (.npy, .npz:NAME, .safetensors:NAME, .idx, .idx.gz). It is there complete or not at
