@@ -233,7 +233,7 @@ class Array:
         return (asarray, (self._elements(),))
 
     def __copy__(self) -> Array:
-        return Array(self._node)
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> Array:
         return asarray(self, copy=True)
@@ -283,8 +283,11 @@ class Array:
         return er.matmul(self, other)
 
     def copy(self) -> Array:
-        """Itself: an array does not change."""
-        return Array(self._node)
+        """The elements as they are now, in memory of their own: who writes to the other's does not change them.
+
+        In a function that is traced, where nobody writes, they are as they will be.
+        """
+        return er.astype(self, self.dtype) if self._node.is_traced else asarray(self, copy=True)
 
     # Operators
 
@@ -467,4 +470,4 @@ def asarray(
     if copy:
         own = node_of(value._elements().copy())
         value = Array(Node.made_of(own, identity(own.type), [value._node], f"copied in {line_of_user()}"))
-    return value if dtype is None else er.astype(value, dtype)
+    return value if dtype is None else er.astype(value, dtype, copy=False)

@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ._array import Array, Operand, node_of
+from ._array import Array, Operand, asarray, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, is_floating, promoted
 from ._elementwise import (
     BINARY,
@@ -113,8 +113,8 @@ def _logarithm(x: Operand, base: int) -> Array:
     """In f64, so that rounding to less hides what rounding there is."""
     node = node_of(x)
     dtype = BY_NAME[node.type.dtype]
-    value = UNARY["log"](astype(Array(node), np.float64)) / math.log(base)
-    return astype(_WHOLE_WHERE_NEAR(value), dtype if is_floating(dtype) else np.float64)
+    value = UNARY["log"](astype(Array(node), np.float64, copy=False)) / math.log(base)
+    return astype(_WHOLE_WHERE_NEAR(value), dtype if is_floating(dtype) else np.float64, copy=False)
 
 
 def log2(x: Operand, /) -> Array:
@@ -167,7 +167,7 @@ def pow(x: Operand, y: Operand, /) -> Array:
         node = node_of(x)
         if isinstance(y, np.generic) and y.dtype.kind in "iuf":  # a number with a type
             dtype = promoted(BY_NAME[node.type.dtype], computed_as(y.dtype))
-            powered = _to_number(astype(Array(node), dtype)._node, y.astype(dtype).item())
+            powered = _to_number(astype(Array(node), dtype, copy=False)._node, y.astype(dtype).item())
         elif isinstance(y, (bool, int, float)):
             powered = _to_number(node, y)
     return _POW(x, _not_negative(x, y)) if powered is None else powered
@@ -248,13 +248,18 @@ def _is_beyond(bound: Operand, dtype: DType, limit: str) -> bool:
 def astype(x: Operand, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Array:
     """The elements as another type: floats towards zero and saturating to integers, NaN as 0.
 
+    With `copy`, they have memory of their own, even where the type is theirs already. Those that are there, in an array
+    of NumPy's or computed, are then copied at once.
+
     >>> astype([1.9, -1.9], "int32").tolist()
     [1, -1]
     """
     node = node_of(x)
     wanted = NAMES[computed_as(np.dtype(dtype))]
-    if node.type.dtype == wanted:
+    if node.type.dtype == wanted and not copy:
         return Array(node)
+    if node.type.dtype == wanted and node.is_computed:
+        return asarray(Array(node), copy=True)
     return Array(apply(cast_definition(wanted, node.type), node))
 
 

@@ -27,7 +27,7 @@ from ._shapes import broadcast_to, expand_dims, moveaxis, reshape
 def _product(subscripts: str, nodes: Sequence[Node]) -> Array:
     """Of numbers that are promoted first, and of truth values as einsum takes them."""
     dtype = promoted(*[BY_NAME[node.type.dtype] for node in nodes])
-    return einsum(subscripts, *[astype(Array(node), dtype) for node in nodes])  # type: ignore[no-any-return]
+    return einsum(subscripts, *[astype(Array(node), dtype, copy=False) for node in nodes])  # type: ignore[no-any-return]
 
 
 def matmul(x1: Operand, x2: Operand, /) -> Array:
@@ -173,7 +173,7 @@ def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord
     5.0
     """
     own = Array(node_of(x))
-    own = own if is_floating(own.dtype) else astype(own, float64)
+    own = own if is_floating(own.dtype) else astype(own, float64, copy=False)
     size = UNARY["abs"](own)
     if ord == np.inf:
         return _largest(size, axis, keepdims)

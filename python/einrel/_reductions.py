@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_floating
-from ._elementwise import UNARY, together
+from ._elementwise import UNARY
 from ._formula import apply, call, cast, element, kept, label
 from ._native import Definition, Formula, Type
 
@@ -200,7 +200,7 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Array:
     >>> isin([1, 2, 3], [3, 1]).tolist()
     [True, False, True]
     """
-    left, right = (Array(node) for node in together([x1, x2]))
+    left, right = (Array(node_of(x)) for x in (x1, x2))
     found = any(left[..., None] == right.reshape(-1), axis=-1)
     return ~found if invert else found
 

@@ -191,3 +191,36 @@ def test_scalars_of_numpy_have_their_type_and_numbers_of_python_none():
 def test_tensordot_refuses_dimensions_that_are_not_there(axes):
     with pytest.raises((ValueError, IndexError)):
         er.tensordot(np.ones((3, 3)), np.ones((3, 3)), axes=axes)
+
+
+def test_copies_stay_as_they_were() -> None:
+    def copies(x):
+        return [x.copy(), copy.copy(x), copy.deepcopy(x), x.astype(x.dtype), er.astype(x, x.dtype, copy=True)]
+
+    elements = np.ones(2)
+    of_numpys = copies(er.asarray(elements))
+    x = er.asarray(elements)
+    lazy = x * 1
+    of_lazy = [lazy.copy(), copy.copy(lazy)]
+    elements[0] = 5
+    assert [y.tolist() for y in [*of_numpys, *of_lazy]] == [[1.0, 1.0]] * 7
+    for computed in (lazy.compute(), (x + 0).compute()):
+        before = computed.tolist()
+        for y in copies(computed):
+            np.asarray(y)[0] = 9
+        np.asarray(computed)[1] = 7
+        assert computed.tolist() == [before[0], 7.0]
+    lazy = x * 1
+    other = lazy.astype(np.float64)
+    for first, second in ((lazy, other), (other, lazy), er.compute(x + 1, (x + 1).astype(np.float64))):
+        assert not np.shares_memory(np.asarray(first), np.asarray(second))
+    first, second = er.jit(lambda x: (y := x * 2, y.copy()))(x)
+    assert not np.shares_memory(np.asarray(first), np.asarray(second))
+    assert x.astype(np.float64, copy=False)._node is x._node
+
+
+def test_gradients_go_through_copies() -> None:
+    x = er.asarray(np.array([1.0, 2.0]))
+    for way in (lambda x: x.copy(), copy.copy, lambda x: x.astype(np.float64), lambda x: (x * 1).copy()):
+        assert er.grad(er.sum(way(x) ** 2 * x), x).tolist() == [3.0, 12.0]
+        assert er.grad(er.sum(er.jit(way)(x) ** 2 * x), x).tolist() == [3.0, 12.0]
