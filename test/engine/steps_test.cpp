@@ -7,6 +7,7 @@
 #include "base/temporary_folder.h"
 #include "einsum/check.h"
 #include "engine/initial_states.h"
+#include "engine/random_input.h"
 #include "engine/saved_states.h"
 #include "engine/session.h"
 #include "support/compare.h"

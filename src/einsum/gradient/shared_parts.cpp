@@ -159,12 +159,30 @@ class SharedParts {
     return known->second;
   }
 
-  /// A tensor of the part is computed before what comes behind the part, so that cannot decide.
   void stands_at(std::size_t part, Place place) {
     if (parts_[part].arguments.empty()) return;
-    while (places_[place].behind > part) place = places_[place].around;
+    place = decided_before(place, part);
     std::optional<Place>& known = parts_[part].place;
     known = known ? around_both(*known, place) : place;
+  }
+
+  /// A place without those of its conditions that come behind a part: a tensor of the part is computed before them.
+  Place decided_before(Place place, std::size_t part) {
+    if (places_[place].behind <= part) return place;
+    std::vector<Place> inner;
+    for (; place != 0; place = places_[place].around) inner.push_back(place);
+    for (; !inner.empty(); inner.pop_back()) {
+      const Where where = places_[inner.back()].where;
+      const std::size_t behind = last_condition(where) + 1;
+      if (behind <= part) place = inside(place, where, behind);
+    }
+    return place;
+  }
+
+  std::size_t last_condition(const Where& where) const {
+    if (const auto* const side = std::get_if<OnSide>(&where)) return side->condition;
+    const auto& either = std::get<InEither>(where);
+    return std::max(places_[either.a].behind, places_[either.b].behind) - 1;
   }
 
   /// The innermost place that two places lie in.
@@ -176,7 +194,8 @@ class SharedParts {
       deeper = places_[deeper].around;
     }
     if (common == a || common == b || are_opposite(a, b)) return common;
-    return inside(common, InEither{a, b}, std::max(places_[a].behind, places_[b].behind));
+    const InEither either{a, b};
+    return inside(common, either, last_condition(either) + 1);
   }
 
   bool are_opposite(Place a, Place b) const {
