@@ -1,6 +1,7 @@
 #include "einsum/contraction_order.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "einsum/contraction_tree.h"
 #include "einsum/vertex_facts.h"
@@ -129,8 +130,7 @@ class ProductOrder {
     for (const ScalarExpr& divisor : product.divisors) {
       const LabelSet labels = splitter_.labels_of(divisor);
       const auto cost = [&](const BodyPart& node) { return splitter_.elements(united(node.labels, labels)); };
-      const auto best = std::min_element(nodes_.begin(), nodes_.end(),
-                                         [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+      const auto best = nodes_.begin() + cheapest_with(labels);
       const double of_result = splitter_.elements(splitter_.output_labels());
       if (!has_labels(labels)) {
         if (cost(*best) > most) return false;
@@ -141,9 +141,32 @@ class ProductOrder {
       } else {
         if (cost(*best) > most) return false;
         *best = {combine(best->expr, divisor, BinaryFunction::divide), united(best->labels, labels)};
+        node_elements_[static_cast<std::size_t>(best - nodes_.begin())] = splitter_.elements(best->labels);
       }
     }
     return true;
+  }
+
+  /// The node that has fewest elements together with more labels. O(nodes * labels added): there can be thousands.
+  std::ptrdiff_t cheapest_with(const LabelSet& labels) {
+    std::vector<std::size_t> added;
+    for (std::size_t l = 0; l < labels.size(); ++l) {
+      if (labels[l]) added.push_back(l);
+    }
+    while (node_elements_.size() < nodes_.size())
+      node_elements_.push_back(splitter_.elements(nodes_[node_elements_.size()].labels));
+    std::ptrdiff_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      double cost = node_elements_[n];
+      for (const std::size_t label : added) {
+        if (!nodes_[n].labels[label]) cost *= static_cast<double>(einsum_.labels[label].extent.value());
+      }
+      if (cost >= least) continue;
+      least = cost;
+      best = static_cast<std::ptrdiff_t>(n);
+    }
+    return best;
   }
 
   /// What is summed on the way is summed over some of the labels only: the number of all divides the last sum.
@@ -180,6 +203,9 @@ class ProductOrder {
   }
 
   void build(const ContractionTree& tree) {
+    holders_.assign(einsum_.labels.size(), 0);
+    for (const std::size_t label : einsum_.output) ++holders_[label];
+    for (const BodyPart& node : nodes_) count_holder(node.labels, 1);
     for (std::size_t f = 0; f < tree.reduced_first.size(); ++f) {
       if (tree.reduced_first[f]) reduce_alone(f);
     }
@@ -187,11 +213,21 @@ class ProductOrder {
       const auto [left, right] = tree.steps[s];
       const ScalarExpr body = combine(nodes_[left].expr, nodes_[right].expr, BinaryFunction::multiply);
       const LabelSet all = united(nodes_[left].labels, nodes_[right].labels);
-      if (s + 1 == tree.steps.size())
-        finish(body, all);
-      else
-        nodes_.push_back(splitter_.intermediate(body, all, needed_after(s, tree)));
+      if (s + 1 == tree.steps.size()) return finish(body, all);
+      count_holder(nodes_[left].labels, -1);
+      count_holder(nodes_[right].labels, -1);
+      nodes_.push_back(splitter_.intermediate(body, all, held_labels()));
+      count_holder(nodes_.back().labels, 1);
     }
+  }
+
+  void count_holder(const LabelSet& labels, int change) {
+    for (std::size_t l = 0; l < labels.size(); ++l) holders_[l] += labels[l] ? change : 0;
+  }
+  LabelSet held_labels() const {
+    LabelSet held(holders_.size(), false);
+    for (std::size_t l = 0; l < held.size(); ++l) held[l] = holders_[l] > 0;
+    return held;
   }
 
   /// The last product, and the divisions of its sum.
@@ -203,24 +239,12 @@ class ProductOrder {
     splitter_.finish(sum, kept, std::nullopt);
   }
 
-  /// The labels that the output and the nodes that are not multiplied yet need after step `s`.
-  LabelSet needed_after(std::size_t s, const ContractionTree& tree) const {
-    LabelSet needed = splitter_.output_labels();
-    for (std::size_t later = s + 1; later < tree.steps.size(); ++later) {
-      for (const std::size_t node : {tree.steps[later].first, tree.steps[later].second}) {
-        if (node < nodes_.size()) needed = united(std::move(needed), nodes_[node].labels);
-      }
-    }
-    return needed;
-  }
-
   /// Sums a factor over the labels that only it has.
   void reduce_alone(std::size_t factor) {
-    LabelSet needed = splitter_.output_labels();
-    for (std::size_t other = 0; other < nodes_.size(); ++other) {
-      if (other != factor) needed = united(std::move(needed), nodes_[other].labels);
-    }
-    nodes_[factor] = splitter_.intermediate(nodes_[factor].expr, nodes_[factor].labels, needed);
+    BodyPart& node = nodes_[factor];
+    count_holder(node.labels, -1);
+    node = splitter_.intermediate(node.expr, node.labels, held_labels());
+    count_holder(node.labels, 1);
   }
 
   /// A factor or divisor without labels.
@@ -234,7 +258,9 @@ class ProductOrder {
   Reducer reducer_;  ///< of the last product
   std::vector<BodyPart> nodes_;
   std::vector<Unlabelled> constants_;
-  std::vector<ScalarExpr> of_sum_;  ///< divide it when it is complete
+  std::vector<ScalarExpr> of_sum_;     ///< divide it when it is complete
+  std::vector<double> node_elements_;  ///< of those of nodes_ that were looked at
+  std::vector<int> holders_;           ///< per label: nodes that are not multiplied yet and have it, and the output
   bool is_negated_ = false;
 };
 

@@ -1,9 +1,13 @@
 #include "einsum/contraction_tree.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <queue>
+#include <set>
 #include <tuple>
+#include <utility>
 
 namespace einrel {
 namespace {
@@ -12,27 +16,37 @@ constexpr std::size_t max_optimal_factors = 12;
 /// Partners that the greedy search considers for one node.
 constexpr std::size_t max_candidates = 64;
 
-LabelSet unite(const LabelSet& a, const LabelSet& b) {
-  LabelSet result = a;
-  for (std::size_t l = 0; l < b.size(); ++l) {
-    if (b[l]) result[l] = true;
+/// Labels ascending: of thousands of labels a factor has a few.
+using LabelList = std::vector<std::size_t>;
+
+LabelList list_of(const LabelSet& labels) {
+  LabelList list;
+  for (std::size_t l = 0; l < labels.size(); ++l) {
+    if (labels[l]) list.push_back(l);
   }
+  return list;
+}
+
+LabelList unite(const LabelList& a, const LabelList& b) {
+  LabelList result;
+  result.reserve(a.size() + b.size());
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
   return result;
 }
 
-double size_of_set(const Contraction& contraction, const LabelSet& labels) {
+bool has(const LabelList& labels, std::size_t label) { return std::binary_search(labels.begin(), labels.end(), label); }
+
+double size_of_list(const Contraction& contraction, const LabelList& labels) {
   double size = 1;
-  for (std::size_t l = 0; l < labels.size(); ++l) {
-    if (labels[l]) size *= contraction.extents[l];
-  }
+  for (const std::size_t label : labels) size *= contraction.extents[label];
   return size;
 }
 
 /// One side of a product: the labels it has as it stands, and those that are needed after the product or by the
 /// other side. They differ for a factor with labels of its own.
 struct Side {
-  const LabelSet& all;
-  const LabelSet& needed;
+  const LabelList& all;
+  const LabelList& needed;
 };
 
 struct PairCost {
@@ -42,17 +56,17 @@ struct PairCost {
 };
 
 /// The cheapest way to multiply two sides: a factor may be summed over its own labels first.
-PairCost pair_cost(const Contraction& contraction, const Side& left, const Side& right, const LabelSet& result) {
+PairCost pair_cost(const Contraction& contraction, const Side& left, const Side& right, const LabelList& result) {
   PairCost best;
   best.flops = std::numeric_limits<double>::infinity();
   for (const bool reduce_left : {false, true}) {
     if (reduce_left && left.all == left.needed) continue;
     for (const bool reduce_right : {false, true}) {
       if (reduce_right && right.all == right.needed) continue;
-      const LabelSet loop = unite(reduce_left ? left.needed : left.all, reduce_right ? right.needed : right.all);
-      double flops = size_of_set(contraction, loop) * (loop == result ? 1 : 2);
-      if (reduce_left) flops += size_of_set(contraction, left.all);
-      if (reduce_right) flops += size_of_set(contraction, right.all);
+      const LabelList loop = unite(reduce_left ? left.needed : left.all, reduce_right ? right.needed : right.all);
+      double flops = size_of_list(contraction, loop) * (loop == result ? 1 : 2);
+      if (reduce_left) flops += size_of_list(contraction, left.all);
+      if (reduce_right) flops += size_of_list(contraction, right.all);
       if (flops < best.flops) best = {flops, reduce_left, reduce_right};
     }
   }
@@ -63,7 +77,9 @@ PairCost pair_cost(const Contraction& contraction, const Side& left, const Side&
 class OptimalOrder {
  public:
   explicit OptimalOrder(const Contraction& contraction)
-      : contraction_(contraction), count_(contraction.factors.size()), best_(std::size_t{1} << count_) {}
+      : contraction_(contraction), count_(contraction.factors.size()), best_(std::size_t{1} << count_) {
+    for (const LabelSet& factor : contraction.factors) factors_.push_back(list_of(factor));
+  }
 
   ContractionTree run() {
     for (std::size_t subset = 1; subset < best_.size(); ++subset) prepare(subset);
@@ -80,28 +96,26 @@ class OptimalOrder {
 
  private:
   struct Best {
-    LabelSet all;     // what a single factor carries; equal to `needed` for larger subsets
-    LabelSet needed;  // what the product over the subset carries
+    LabelList all;     // what a single factor carries; equal to `needed` for larger subsets
+    LabelList needed;  // what the product over the subset carries
     double flops = std::numeric_limits<double>::infinity();
     std::size_t left = 0;
     PairCost pair;
   };
 
   void prepare(std::size_t subset) {
-    LabelSet inside(contraction_.extents.size(), false);
-    LabelSet outside = contraction_.output;
+    LabelList inside;
+    LabelList outside = list_of(contraction_.output);
     for (std::size_t f = 0; f < count_; ++f) {
-      LabelSet& set = ((subset >> f) & 1U) != 0 ? inside : outside;
-      set = unite(set, contraction_.factors[f]);
+      LabelList& list = ((subset >> f) & 1U) != 0 ? inside : outside;
+      list = unite(list, factors_[f]);
     }
     Best& best = best_[subset];
-    best.all = inside;
-    for (std::size_t l = 0; l < inside.size(); ++l) inside[l] = inside[l] && outside[l];
-    best.needed = inside;
-    if ((subset & (subset - 1)) == 0)
-      best.flops = 0;
-    else
-      best.all = best.needed;
+    std::set_intersection(inside.begin(), inside.end(), outside.begin(), outside.end(),
+                          std::back_inserter(best.needed));
+    const bool is_factor = (subset & (subset - 1)) == 0;
+    if (is_factor) best.flops = 0;
+    best.all = is_factor ? inside : best.needed;
   }
 
   void solve(std::size_t subset) {
@@ -139,6 +153,7 @@ class OptimalOrder {
 
   const Contraction& contraction_;
   std::size_t count_;
+  std::vector<LabelList> factors_;
   std::vector<Best> best_;
 };
 
@@ -146,17 +161,16 @@ class OptimalOrder {
 class GreedyOrder {
  public:
   explicit GreedyOrder(const Contraction& contraction)
-      : contraction_(contraction), holders_(contraction.extents.size(), 0) {
+      : contraction_(contraction), holders_(contraction.extents.size(), 0), alive_with_(contraction.extents.size()) {
     for (std::size_t l = 0; l < holders_.size(); ++l) holders_[l] = contraction.output[l] ? 1 : 0;
-    for (const LabelSet& factor : contraction.factors) {
-      for (std::size_t l = 0; l < factor.size(); ++l) holders_[l] += factor[l] ? 1 : 0;
-    }
   }
 
   ContractionTree run() {
     ContractionTree tree;
     tree.reduced_first.assign(contraction_.factors.size(), false);
-    for (const LabelSet& factor : contraction_.factors) add_node(factor);
+    std::vector<LabelList> factors;
+    for (const LabelSet& factor : contraction_.factors) count_holder(factors.emplace_back(list_of(factor)), 1);
+    for (LabelList& factor : factors) add_node(std::move(factor));
     while (alive_count_ > 1) merge(next_pair(), tree);
     return tree;
   }
@@ -171,32 +185,44 @@ class GreedyOrder {
     }
   };
 
-  LabelSet result_of(const LabelSet& a, const LabelSet& b) const {
-    LabelSet result = unite(a, b);
-    for (std::size_t l = 0; l < result.size(); ++l) {
-      if (result[l]) result[l] = holders_[l] > (a[l] ? 1 : 0) + (b[l] ? 1 : 0);
-    }
+  void count_holder(const LabelList& labels, int change) {
+    for (const std::size_t label : labels) holders_[label] += change;
+  }
+
+  /// What the product of two keeps.
+  LabelList result_of(const LabelList& a, const LabelList& b) const {
+    LabelList result = unite(a, b);
+    std::erase_if(result, [&](std::size_t l) { return holders_[l] <= (has(a, l) ? 1 : 0) + (has(b, l) ? 1 : 0); });
     return result;
   }
 
-  void add_node(const LabelSet& labels) {
+  void add_node(LabelList labels) {
     const std::size_t node = labels_.size();
-    labels_.push_back(labels);
-    alive_.push_back(true);
-    ++alive_count_;
-    // The latest nodes first, and only some: with thousands of factors all pairs would be too many to look at.
-    std::size_t candidates = 0;
-    for (std::size_t other = node; other-- > 0 && candidates < max_candidates;) {
-      if (!alive_[other]) continue;
-      const LabelSet& b = labels_[other];
-      bool shares = false;
-      for (std::size_t l = 0; l < labels.size() && !shares; ++l) shares = labels[l] && b[l];
-      if (!shares) continue;
-      ++candidates;
-      const double growth = size_of_set(contraction_, result_of(labels, b)) - size_of_set(contraction_, labels) -
-                            size_of_set(contraction_, b);
+    sizes_.push_back(size_of_list(contraction_, labels));
+    for (const std::size_t other : partners_of(labels)) {
+      const double growth =
+          size_of_list(contraction_, result_of(labels, labels_[other])) - sizes_[node] - sizes_[other];
       queue_.push({growth, other, node});
     }
+    for (const std::size_t label : labels) alive_with_[label].insert(node);
+    labels_.push_back(std::move(labels));
+    alive_.push_back(true);
+    ++alive_count_;
+  }
+
+  /// The nodes that share a label, the latest first, and only some: with thousands of factors all pairs would be too
+  /// many to look at.
+  std::vector<std::size_t> partners_of(const LabelList& labels) const {
+    std::vector<std::size_t> partners;
+    for (const std::size_t label : labels) {
+      const auto& nodes = alive_with_[label];
+      std::size_t left = max_candidates;
+      for (auto node = nodes.begin(); node != nodes.end() && left > 0; ++node, --left) partners.push_back(*node);
+    }
+    std::sort(partners.begin(), partners.end(), std::greater<>());
+    partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+    partners.resize(std::min(partners.size(), max_candidates));
+    return partners;
   }
 
   std::pair<std::size_t, std::size_t> next_pair() {
@@ -210,17 +236,16 @@ class GreedyOrder {
     for (std::size_t node = 0; node < alive_.size(); ++node) {
       if (alive_[node]) nodes.push_back(node);
     }
-    std::partial_sort(nodes.begin(), nodes.begin() + 2, nodes.end(), [&](std::size_t a, std::size_t b) {
-      return size_of_set(contraction_, labels_[a]) < size_of_set(contraction_, labels_[b]);
-    });
+    std::partial_sort(nodes.begin(), nodes.begin() + 2, nodes.end(),
+                      [&](std::size_t a, std::size_t b) { return sizes_[a] < sizes_[b]; });
     return {std::min(nodes[0], nodes[1]), std::max(nodes[0], nodes[1])};
   }
 
   void merge(std::pair<std::size_t, std::size_t> nodes, ContractionTree& tree) {
     const auto [left, right] = nodes;
-    const LabelSet result = result_of(labels_[left], labels_[right]);
-    const LabelSet needed_left = needed_by_others(left, right, result);
-    const LabelSet needed_right = needed_by_others(right, left, result);
+    LabelList result = result_of(labels_[left], labels_[right]);
+    const LabelList needed_left = needed_by_others(left, right, result);
+    const LabelList needed_right = needed_by_others(right, left, result);
     const PairCost cost = pair_cost(contraction_, {labels_[left], needed_left}, {labels_[right], needed_right}, result);
     if (cost.reduce_left_first) tree.reduced_first[left] = true;
     if (cost.reduce_right_first) tree.reduced_first[right] = true;
@@ -228,24 +253,27 @@ class GreedyOrder {
     tree.steps.emplace_back(left, right);
     for (const std::size_t node : {left, right}) {
       alive_[node] = false;
-      for (std::size_t l = 0; l < holders_.size(); ++l) holders_[l] -= labels_[node][l] ? 1 : 0;
+      count_holder(labels_[node], -1);
+      for (const std::size_t label : labels_[node]) alive_with_[label].erase(node);
     }
     alive_count_ -= 2;
-    for (std::size_t l = 0; l < holders_.size(); ++l) holders_[l] += result[l] ? 1 : 0;
-    add_node(result);
+    count_holder(result, 1);
+    add_node(std::move(result));
   }
 
   /// The labels of `node` that its partner or anything else holds. Only factors can have others.
-  LabelSet needed_by_others(std::size_t node, std::size_t partner, const LabelSet& result) const {
-    LabelSet needed = labels_[node];
+  LabelList needed_by_others(std::size_t node, std::size_t partner, const LabelList& result) const {
+    LabelList needed = labels_[node];
     if (node >= contraction_.factors.size()) return needed;
-    for (std::size_t l = 0; l < needed.size(); ++l) needed[l] = needed[l] && (result[l] || labels_[partner][l]);
+    std::erase_if(needed, [&](std::size_t l) { return !has(result, l) && !has(labels_[partner], l); });
     return needed;
   }
 
   const Contraction& contraction_;
-  std::vector<int> holders_;  // per label: nodes that carry it, and the output
-  std::vector<LabelSet> labels_;
+  std::vector<int> holders_;                                       // per label: nodes that carry it, and the output
+  std::vector<std::set<std::size_t, std::greater<>>> alive_with_;  // per label: nodes that carry it
+  std::vector<LabelList> labels_;
+  std::vector<double> sizes_;
   std::vector<bool> alive_;
   std::size_t alive_count_ = 0;
   std::priority_queue<Candidate> queue_;

@@ -1,7 +1,9 @@
 #include "einsum/contraction_order.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <functional>
 #include <limits>
 #include <random>
@@ -205,6 +207,66 @@ TEST(ContractionTree, IsGreedyBeyondTwelveFactorsAndNeverFarFromALoop) {
     EXPECT_FALSE(tree.optimal);
     EXPECT_EQ(tree.steps.size(), contraction.factors.size() - 1);
     EXPECT_LE(tree.flops, 2 * flops_of_one_loop(contraction));
+  }
+}
+
+/// Seconds of the processor for `work`.
+double cpu_seconds(const std::function<void()>& work) {
+  const std::clock_t begin = std::clock();
+  work();
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+constexpr double generous_seconds = 15;  // for what takes a fraction of one
+
+TEST(ContractionOrder, OrdersThousandsOfFactorsInARing) {
+  constexpr std::size_t count = 3000;
+  std::string dims = "dims";
+  std::string inputs;
+  std::string labels;
+  std::string product;
+  for (std::size_t f = 0; f < count; ++f) {
+    dims += fmt::format(" n{}=2", f);
+    const std::string factor = fmt::format("A{}[n{},n{}]", f, f, (f + 1) % count);
+    inputs += (f == 0 ? "" : ", ") + factor;
+    labels += fmt::format("{}n{}", f == 0 ? "" : ",", f);
+    product += (f == 0 ? "" : " * ") + factor;
+  }
+  const EinGraph graph = graph_of(dims + "\ninput " + inputs + "\nZ[] = sum[" + labels + "] " + product + "\n");
+  std::vector<OrderedContraction> report;
+  EXPECT_LT(cpu_seconds([&] { verify(order_contractions(graph, report)); }), generous_seconds);
+  ASSERT_EQ(report.size(), 1U);
+  // All but the last are products of matrices: 8 multiplications and as many additions.
+  EXPECT_EQ(report[0].flops_ordered, (count - 2) * 16 + 8);
+}
+
+TEST(ContractionTree, OfThousandsOfFactorsIsFoundSoon) {
+  constexpr std::size_t count = 3000;
+  const auto contraction_of = [&](std::size_t labels, const std::function<std::set<std::size_t>(std::size_t)>& of) {
+    Contraction contraction{std::vector<double>(labels, 2), LabelSet(labels, false), {}};
+    for (std::size_t f = 0; f < count; ++f) {
+      LabelSet factor(labels, false);
+      for (const std::size_t label : of(f)) factor[label] = true;
+      contraction.factors.push_back(std::move(factor));
+    }
+    return contraction;
+  };
+  const std::vector<Contraction> contractions{
+      contraction_of(count + 1,
+                     [](std::size_t f) {
+                       return std::set{f, f + 1};
+                     }),  // a chain
+      contraction_of(count + 1,
+                     [](std::size_t f) {
+                       return std::set{f, count};
+                     }),                                                         // a star
+      contraction_of(count, [](std::size_t f) { return std::set{f}; }),          // side by side
+      contraction_of(1, [](std::size_t) { return std::set<std::size_t>{0}; })};  // all of one label
+  for (const Contraction& contraction : contractions) {
+    ContractionTree tree;
+    EXPECT_LT(cpu_seconds([&] { tree = find_contraction_tree(contraction); }), generous_seconds);
+    EXPECT_EQ(tree.steps.size(), count - 1);
+    EXPECT_LE(tree.flops, 16.0 * count);
   }
 }
 
