@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "support/compare.h"
+#include "tra/interpret.h"
 #include "tra/written_kernel.h"
 
 namespace einrel::test {
