@@ -11,6 +11,7 @@ namespace einrel {
 namespace {
 
 constexpr std::size_t most_steps = 256;
+constexpr std::int64_t most_positions_of_i32 = std::int64_t{1} << 31;
 
 std::int64_t times(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
@@ -38,7 +39,8 @@ SelectingForm sum_of(SelectingForm a, const SelectingForm& b, std::int64_t facto
   for (const IndexTerm& term : b.labels.terms)
     add_term(a.labels.terms, term, factor, [&](const IndexTerm& each) { return each.label == term.label; });
   for (const ElementTerm& term : b.elements)
-    add_term(a.elements, term, factor, [&](const ElementTerm& each) { return each.operand == term.operand; });
+    add_term(a.elements, term, factor,
+             [&](const ElementTerm& each) { return each.operand == term.operand && each.computed == term.computed; });
   return a;
 }
 
@@ -60,6 +62,7 @@ bool reads(const Access& access, std::size_t label) {
 struct Equation {
   SelectingForm form;
   ScalarExpr steps;
+  bool wraps = false;  ///< it holds modulo 2^32
 };
 
 /// What a step leaves on the stack: `value` where all equations hold, else 0.
@@ -69,6 +72,9 @@ struct Part {
   ScalarExpr value;
   bool is_one = false;                ///< the value is 1
   std::optional<SelectingForm> form;  ///< of a whole number
+  bool wraps = false;                 ///< an i32 that is the form modulo 2^32
+  /// Of an i64 that is a converted i32, the form that this had, modulo 2^32.
+  std::optional<SelectingForm> converted;
 };
 
 /// 0, of whatever type it was made.
@@ -130,16 +136,13 @@ class Reader {
   }
   void read(const ApplyUnary& op, const ScalarStep& step, Part& part) const {
     if (op.function != UnaryFunction::negate) return;
-    if (may_add(step.type)) add(part, {}, *taken_[0].form, -1, step.type);
+    if (may_add(step.type)) set_form(part, sum_of({}, *taken_[0].form, -1), step.type);
     part.equations = taken_[0].equations;
     part.value = joined({&taken_[0].value}, step);
   }
-  /// Conversions of labels to i32 change nothing, since a dimension that i32 indexes has no more positions; those of
-  /// what is computed of labels may.
   void read(const Convert&, const ScalarStep& step, Part& part) const {
     const Part& x = taken_[0];
-    const bool stays = x.form && (step.type == DType::i64 || is_label(*x.form) || is_begin(*x.form));
-    if (is_whole(step.type) && is_whole(x.steps.type()) && stays) part.form = x.form;
+    if (x.form && is_whole(step.type) && is_whole(x.steps.type())) convert(x, step.type, part);
     part.equations = x.equations;
     part.value = joined({&x.value}, step);
     part.is_one = x.is_one;
@@ -155,7 +158,8 @@ class Reader {
     switch (op.function) {
       case BinaryFunction::add:
       case BinaryFunction::subtract:
-        if (may_add(step.type)) add(part, *a.form, *b.form, op.function == BinaryFunction::add ? 1 : -1, step.type);
+        if (may_add(step.type))
+          set_form(part, sum_of(*a.form, *b.form, op.function == BinaryFunction::add ? 1 : -1), step.type);
         return;
       case BinaryFunction::equal: return read_equation(part);
       case BinaryFunction::multiply: return read_product(step, part);
@@ -180,10 +184,26 @@ class Reader {
   template <class Other>
   static void read(const Other&, const ScalarStep&, Part&) {}
 
-  /// a + factor * b, unless it could leave the type, where it would wrap.
-  void add(Part& part, const SelectingForm& a, const SelectingForm& b, std::int64_t factor, DType type) const {
-    SelectingForm form = sum_of(a, b, factor);
-    if (type == DType::i64 || fits_i32(form.labels)) part.form = std::move(form);
+  /// What is computed in i32 wraps where it leaves that type: sums of elements could, whatever they are.
+  void set_form(Part& part, SelectingForm form, DType type) const {
+    const bool wrapped = std::any_of(taken_.begin(), taken_.end(), [](const Part& each) { return each.wraps; });
+    part.wraps = type == DType::i32 && (wrapped || !form.elements.empty() || !fits_i32(form.labels));
+    part.form = std::move(form);
+  }
+  /// Conversions of labels to i32 change nothing, since a dimension that i32 indexes has no more positions; others may.
+  void convert(const Part& x, DType type, Part& part) const {
+    const bool fits = x.form->elements.empty() && fits_i32(x.form->labels);
+    const bool narrows = type == DType::i32 && x.steps.type() == DType::i64;
+    const bool is_computed = narrows ? !fits && !is_label(*x.form) && !is_begin(*x.form) : x.wraps;
+    if (type == DType::i64 && x.steps.type() == DType::i32) part.converted = x.form;
+    if (is_computed && type == x.steps.type()) {  // nothing changes
+      part.form = x.form;
+      part.wraps = x.wraps;
+    } else if (is_computed) {
+      part.form = SelectingForm{{}, {{1, 0, narrows ? part.steps : x.steps}}};
+    } else {
+      part.form = x.form;
+    }
   }
   bool fits_i32(const Index& index) const {
     double low = static_cast<double>(index.offset);
@@ -196,11 +216,9 @@ class Reader {
     }
     return low >= std::numeric_limits<std::int32_t>::min() && high <= std::numeric_limits<std::int32_t>::max();
   }
-  /// Sums of elements in i32 could leave it whatever they are.
   bool may_add(DType type) const {
-    return is_whole(type) && std::all_of(taken_.begin(), taken_.end(), [&](const Part& part) {
-             return part.form && (type == DType::i64 || part.form->elements.empty());
-           });
+    return is_whole(type) &&
+           std::all_of(taken_.begin(), taken_.end(), [&](const Part& part) { return part.form.has_value(); });
   }
   /// A position in the whole tensor, in a kernel of a chunk: label + where the chunk begins.
   bool is_begin(const SelectingForm& form) const {
@@ -208,11 +226,30 @@ class Reader {
     return has_both && einsum_.operands[form.elements.front().operand].indices.empty() && is_label({form.labels, {}});
   }
 
+  /// The form of a number that i32 can hold, modulo 2^32.
+  std::optional<SelectingForm> form_in_i32(const Part& part) const {
+    if (part.steps.type() == DType::i32 || (part.form->elements.empty() && fits_i32(part.form->labels)))
+      return part.form;
+    return part.converted;
+  }
+  static bool is_computed(const Part& part) {
+    return part.wraps || std::any_of(part.form->elements.begin(), part.form->elements.end(),
+                                     [](const ElementTerm& term) { return term.computed.has_value(); });
+  }
+
   void read_equation(Part& part) const {
-    if (!taken_[0].form || !taken_[1].form) return;
-    SelectingForm form = sum_of(*taken_[0].form, *taken_[1].form, -1);
-    if (form.labels.terms.empty()) return;
-    part.equations.push_back({std::move(form), part.steps});
+    const Part& a = taken_[0];
+    const Part& b = taken_[1];
+    if (!a.form || !b.form) return;
+    Equation equation{sum_of(*a.form, *b.form, -1), part.steps, a.wraps || b.wraps};
+    const std::optional<SelectingForm> narrow_a = form_in_i32(a);
+    const std::optional<SelectingForm> narrow_b = form_in_i32(b);
+    if ((is_computed(a) || is_computed(b)) && narrow_a && narrow_b) {
+      equation.form = sum_of(*narrow_a, *narrow_b, -1);
+      equation.wraps = true;
+    }
+    if (equation.form.labels.terms.empty()) return;
+    part.equations.push_back(std::move(equation));
     part.is_one = true;
     part.value = {{whole_step(1, DType::boolean)}};
   }
@@ -220,10 +257,11 @@ class Reader {
   void read_product(const ScalarStep& step, Part& part) const {
     const Part& a = taken_[0];
     const Part& b = taken_[1];
-    if (a.form && b.form && step.type == DType::i64) {
+    if (may_add(step.type)) {
       const auto scale = [&](const Part& number, const Part& of) {
         const SelectingForm& form = *number.form;
-        if (form.labels.terms.empty() && form.elements.empty()) part.form = sum_of({}, *of.form, form.labels.offset);
+        if (form.labels.terms.empty() && form.elements.empty())
+          set_form(part, sum_of({}, *of.form, form.labels.offset), step.type);
       };
       scale(a, b);
       scale(b, a);
@@ -247,9 +285,9 @@ class Solver {
   std::optional<Selected> run() {
     std::vector<Equation> left = part_.equations;
     for (Equation& equation : left) {
-      const std::optional<std::size_t> label = decided_by(equation.form);
+      const std::optional<std::size_t> label = decided_by(equation);
       if (label) {
-        solve(*label, equation.form, left);
+        solve(*label, equation, left);
       } else {
         unsolved_.push_back(equation.steps);
       }
@@ -265,31 +303,48 @@ class Solver {
   }
 
   /// The label of most positions, so that fewest are left, and rather one that is reduced.
-  std::optional<std::size_t> decided_by(const SelectingForm& form) const {
+  std::optional<std::size_t> decided_by(const Equation& equation) const {
     std::optional<std::size_t> best;
-    const auto rank = [&](std::size_t label) {
+    const auto positions = [&](std::size_t label) {
       const Extent extent = einsum_.labels[label].extent;
-      return std::pair(extent.is_open() ? std::numeric_limits<std::int64_t>::max() : extent.value(), is_reduced(label));
+      return extent.is_open() ? std::numeric_limits<std::int64_t>::max() : extent.value();
     };
-    for (const IndexTerm& term : form.labels.terms) {
+    const auto rank = [&](std::size_t label) { return std::pair(positions(label), is_reduced(label)); };
+    for (const IndexTerm& term : equation.form.labels.terms) {
       if ((term.coefficient != 1 && term.coefficient != -1) || is_read_by_elements(term.label)) continue;
+      if (equation.wraps && positions(term.label) > most_positions_of_i32) continue;
       if (!best || rank(*best) < rank(term.label)) best = term.label;
     }
     return best;
   }
 
   bool is_read_by_elements(std::size_t label) const {
-    return std::any_of(part_.equations.begin(), part_.equations.end(), [&](const Equation& equation) {
-      return std::any_of(equation.form.elements.begin(), equation.form.elements.end(),
-                         [&](const ElementTerm& term) { return reads(einsum_.operands[term.operand], label); });
+    const auto is_read = [&](const SelectingForm& form) {
+      return std::any_of(form.elements.begin(), form.elements.end(),
+                         [&](const ElementTerm& term) { return reads(term, label); });
+    };
+    return std::any_of(part_.equations.begin(), part_.equations.end(),
+                       [&](const Equation& equation) { return is_read(equation.form); }) ||
+           std::any_of(selections_.begin(), selections_.end(),
+                       [&](const Selection& selection) { return is_read(selection.position); });
+  }
+  bool reads(const ElementTerm& term, std::size_t label) const {
+    if (!term.computed) return einrel::reads(einsum_.operands[term.operand], label);
+    return std::any_of(term.computed->steps.begin(), term.computed->steps.end(), [&](const ScalarStep& step) {
+      const auto* const value = std::get_if<LabelValue>(&step.op);
+      const auto* const element = std::get_if<OperandValue>(&step.op);
+      return (value != nullptr && value->label == label) ||
+             (element != nullptr && einrel::reads(einsum_.operands[element->operand], label));
     });
   }
 
   /// 0 = form = c * label + rest, so label = -c * rest, where c is 1 or -1.
-  void solve(std::size_t label, const SelectingForm& form, std::vector<Equation>& equations) {
+  void solve(std::size_t label, const Equation& solved, std::vector<Equation>& equations) {
+    const SelectingForm form = solved.form;
     const std::int64_t c = coefficient_of(form, label);
     const SelectingForm itself{{0, {{1, label}}}, {}};
-    const SelectingForm position = sum_of({}, sum_of(form, itself, -c), -c);
+    SelectingForm position = sum_of({}, sum_of(form, itself, -c), -c);
+    if (solved.wraps && !is_i32(position)) position = {{}, {{1, 0, in_i32(position)}}};
     const auto substitute = [&](SelectingForm& other) {
       const std::int64_t factor = coefficient_of(other, label);
       other = sum_of(sum_of(other, itself, -factor), position, factor);
@@ -297,6 +352,39 @@ class Solver {
     for (Equation& equation : equations) substitute(equation.form);
     for (Selection& selection : selections_) substitute(selection.position);
     selections_.push_back({label, position});
+  }
+
+  /// Whether a form is one number of that type.
+  bool is_i32(const SelectingForm& form) const {
+    const bool is_element = form.elements.size() == 1 && form.elements.front().coefficient == 1;
+    return is_element && form.labels.terms.empty() && form.labels.offset == 0 &&
+           type_of(form.elements.front()) == DType::i32;
+  }
+  DType type_of(const ElementTerm& term) const {
+    if (term.computed) return term.computed->type();
+    const std::vector<ScalarStep>& steps = einsum_.body.steps;
+    return std::find_if(steps.begin(), steps.end(),
+                        [&](const ScalarStep& step) {
+                          const auto* const value = std::get_if<OperandValue>(&step.op);
+                          return value != nullptr && value->operand == term.operand;
+                        })
+        ->type;
+  }
+
+  /// A form modulo 2^32, as it is computed.
+  ScalarExpr in_i32(const SelectingForm& form) const {
+    const auto wrapped = [](std::int64_t number) { return whole_step(static_cast<std::int32_t>(number), DType::i32); };
+    ScalarExpr sum{{wrapped(form.labels.offset)}};
+    const auto add = [&](const ScalarExpr& value, std::int64_t coefficient) {
+      append(sum, value);
+      if (value.type() != DType::i32) sum.steps.push_back({DType::i32, Convert{}});
+      append(sum, {{wrapped(coefficient), binary_step(DType::i32, BinaryFunction::multiply),
+                    binary_step(DType::i32, BinaryFunction::add)}});
+    };
+    for (const IndexTerm& term : form.labels.terms) add({{{DType::i64, LabelValue{term.label}}}}, term.coefficient);
+    for (const ElementTerm& term : form.elements)
+      add(term.computed ? *term.computed : ScalarExpr{{{type_of(term), OperandValue{term.operand}}}}, term.coefficient);
+    return sum;
   }
 
   const EinSum& einsum_;
@@ -350,6 +438,7 @@ std::string not_selected_as_it_is(const EinSum& einsum, const Selected& found, c
     return reason;
   for (const Selection& selection : found.selections) {
     for (const ElementTerm& term : selection.position.elements) {
+      if (term.computed) return "a computed i32 selects";
       if (einsum.operands[term.operand].pad) return "an element that is padded selects";
     }
   }

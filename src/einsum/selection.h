@@ -10,10 +10,12 @@
 
 namespace einrel {
 
-/// coefficient * the element that `operand` reads, a whole number.
+/// coefficient * the element that `operand` reads, a whole number; or instead of that element an i32 that is computed
+/// of some: T[s] + 1 in i32 wraps.
 struct ElementTerm {
   std::int64_t coefficient = 1;
   std::size_t operand = 0;
+  std::optional<ScalarExpr> computed = std::nullopt;
   bool operator==(const ElementTerm&) const = default;
 };
 
@@ -51,7 +53,8 @@ std::optional<Selected> selected(const EinSum& einsum);
 bool is_addend(const Constant& number);
 
 /// Why no kernel computes a vertex by loops over its other labels alone; "" where one does: of one element of the
-/// result's dtype (f32: of bf16 and f16, too), or of one number; sums are not of bools and not in a narrow dtype.
+/// result's dtype (f32: of bf16 and f16, too), or of one number; sums are not of bools and not in a narrow dtype; what
+/// says positions is no computed i32.
 /// Operands have these `dtypes`.
 std::string not_selected_as_it_is(const EinSum& einsum, const Selected& found, const std::vector<DType>& dtypes,
                                   DType result);

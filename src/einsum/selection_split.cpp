@@ -48,11 +48,15 @@ class SelectionSplit {
     return all;
   }
 
-  /// Tensors of the elements that say positions and are padded, and of positions in the result that are computed of
-  /// elements: where the result is cut, chunks need one number for each.
+  /// Tensors of the elements that say positions and are padded, or are computed in i32, and of positions in the result
+  /// that are computed of elements: where the result is cut, chunks need one number for each.
   void append_positions() {
     for (Selection& selection : selections_) {
       for (ElementTerm& term : selection.position.elements) {
+        if (term.computed) {
+          term = {term.coefficient, operand_of(tensor_of(*term.computed))};
+          continue;
+        }
         const auto [id, access] = splitter_.operand(term.operand);
         if (!access.pad) continue;
         const ScalarExpr element{{{graph_[id].dtype, OperandValue{term.operand}}}};
@@ -128,6 +132,8 @@ class SelectionSplit {
       if (is_output(selection.label)) scattered.push_back(selection);
     }
     ScalarExpr gathered = gather(value);
+    const bool is_truth = gathered.type() == DType::boolean;
+    if (einsum_.reducer == Reducer::any && !is_truth) gathered.steps.push_back({DType::boolean, Convert{}});
     const bool counts = gathered.type() == DType::boolean && (einsum_.reducer == Reducer::sum || !scattered.empty());
     if (counts) gathered = as_count(std::move(gathered));
     const LabelSet rest = without_selected(splitter_.all_labels());

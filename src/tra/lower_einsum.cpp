@@ -112,7 +112,7 @@ class EinSumLowering {
     if (!found || found->selections.size() != 1) return std::nullopt;
     const auto& [label, form] = found->selections.front();
     const bool is_element = form.elements.size() == 1 && form.elements.front().coefficient == 1 &&
-                            form.labels.terms.empty() && form.labels.offset == 0;
+                            !form.elements.front().computed && form.labels.terms.empty() && form.labels.offset == 0;
     const bool is_output = std::find(e.output.begin(), e.output.end(), label) != e.output.end();
     if (!is_output || !is_element || !cuts_.is_cut(label) || is_read_plainly(e, operands_read(e.body), label))
       return std::nullopt;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -161,11 +162,12 @@ struct Part {
   std::string labels;
 };
 
-const std::vector<Part> conditions{{"v == T[s]", "vs"},
-                                   {"v == T[s]", "vs"},
-                                   {"v == pad(T[s+2], 1)", "vs"},
-                                   {"v + 1 == T[s]", "vs"},
-                                   {"v == i64(T[s]) + t", "vst"}};
+const std::vector<Part> conditions{{"v == T[s]", "vs"},           {"v == T[s]", "vs"},
+                                   {"v == pad(T[s+2], 1)", "vs"}, {"v + 1 == T[s]", "vs"},
+                                   {"v == i64(T[s]) + t", "vst"}, {"v == T[s] + 1", "vs"},
+                                   {"2 - T[s] == v", "vs"},       {"v == i64(2 * T[s]) - t", "vst"},
+                                   {"v - T[s] == t", "vst"},      {"i64(v + t - T[s]) == 1", "vst"},
+                                   {"i32(T[s]) + 1 == v", "vs"}};
 const std::vector<Part> numbers{{"X[s,d]", "d"},
                                 {"X[s,d] * D[d]", "d"},
                                 {"i64(s)", ""},
@@ -196,7 +198,7 @@ std::string random_statement(std::mt19937& random) {
   std::string formula = fmt::format("where({}, {}, 0)", condition.text, value.text);
   if (counts) formula = fmt::format("min({}, {})", condition.text, value.text);
   if (value.text.empty()) formula = fmt::format("({})", condition.text);
-  const std::string reducer = counts && random() % 2 == 0 ? "any" : "sum";
+  const std::string reducer = random() % (counts ? 2 : 4) == 0 ? "any" : "sum";
   if (!reduced.empty()) formula = fmt::format("{}[{}] {}", reducer, fmt::join(reduced, ","), formula);
   if (random() % 3 == 0)
     formula = fmt::format("{}({})", one_of(std::vector<std::string>{"bf16", "f16", "f32", "i64"}), formula);
@@ -222,6 +224,37 @@ TEST(SplitSelections, LeavesWhatKernelsSelectAndKeepsTheValues) {
     const Tensor found = evaluate_reference(split, inputs, {{"c", 2}}).front();
     ASSERT_EQ(found.dtype(), expected.dtype());
     ASSERT_EQ(values_of(found), values_of(expected));
+  }
+}
+
+/// Infinity counts as 0 where it is not selected, whatever type says the position.
+TEST(SplitSelections, CountNothingElsewhereWhateverTypeSaysThePosition) {
+  for (const char* const type : {"i32", "i64"}) {
+    for (const char* const condition :
+         {"v == T[s] + 1", "T[s] + 1 == v", "v - T[s] == 1", "v == i64(T[s]) + 1", "v == i64(T[s] + 1)",
+          "i64(v - T[s]) == 1", "v == i32(i64(T[s]) + 1)", "v + k == T[s] + 1", "v == 2 * T[s] - T[s] + 1 - k",
+          "v == -(-1 - T[s])", "i32(v + k) == T[s] + 1"}) {
+      for (const char* const statement :
+           {"Z[v] = sum[s,k] f64({}) * f64(k == 0) * X[s]", "Z[s] = sum[v,k] f64({}) * f64(k == 0) * Y[v]",
+            "Z[v,s] = sum[k] f64({}) * f64(k == 0) * X[s]"}) {
+        const std::string text = fmt::format("dims v=5 s=3 k=2\ninput T[s] : {}\ninput X[s], Y[v] : f64\n", type) +
+                                 fmt::format(fmt::runtime(statement), condition) + "\n";
+        SCOPED_TRACE(text);
+        const EinGraph split = split_selections(graph_of(text));
+        verify(split);
+        const double infinity = std::numeric_limits<double>::infinity();
+        const DType dtype = dtype_named(type).value();
+        const TensorBindings inputs{{"T", tensor_of(dtype, {Extent(3)}, {0, 2, -2})},
+                                    {"X", tensor_of(DType::f64, {Extent(3)}, {infinity, 2, 3})},
+                                    {"Y", tensor_of(DType::f64, {Extent(5)}, {infinity, 1, infinity, 3, infinity})}};
+        const Tensor found = evaluate_reference(split, inputs, {}).front();
+        const std::vector<double> expected =
+            statement[2] == 's' ? std::vector<double>{1, 3, 0}
+            : found.rank() == 1 ? std::vector<double>{0, infinity, 0, 2, 0}
+                                : std::vector<double>{0, 0, 0, infinity, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0};
+        EXPECT_EQ(values_of(found), expected);
+      }
+    }
   }
 }
 
