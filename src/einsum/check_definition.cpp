@@ -215,6 +215,8 @@ class DefinitionChecker {
     Vertex vertex = finish();
     vertex.name = definition_.name.text;
     const bool may_be_another = state_.made != nullptr && !state_.made->is_named;
+    const bool is_unnamed = may_be_another || state_.unnamed.count(vertex.name) != 0;
+    vertex.dtype = is_unnamed ? compute_type(info.dtype) : info.dtype;
     info.vertex = may_be_another
                       ? state_.builder.find_or_add(std::move(vertex), definition_.name.text, state_.tensor_names)
                       : state_.builder.add(std::move(vertex));
@@ -253,14 +255,7 @@ class DefinitionChecker {
     std::visit(Visitor{*this, i, node.span}, node.op);
   }
 
-  void type_access(std::size_t i) {
-    if (!accesses_[i]) {
-      typed_.push_poison();
-      return;
-    }
-    const DType dtype = accesses_[i]->dtype;
-    typed_.push_operand(maker_.add(*accesses_[i]), dtype);
-  }
+  void type_access(std::size_t i) { accesses_[i] ? push_read(*accesses_[i]) : typed_.push_poison(); }
 
   /// E[T[s],d]: a vertex of its own, which is read in this place.
   void type_pick(const build::Access& access, std::size_t i) {
@@ -274,7 +269,9 @@ class DefinitionChecker {
     const bool is_whole = i + 1 == expr_.nodes.size() &&
                           std::is_permutation(left_.begin(), left_.end(), pick.output.begin(), pick.output.end());
     const std::vector<std::size_t>& output = is_whole ? left_ : pick.output;
-    push_result(maker_.make(pick.body, output, {pick.label}, pick.reducer, accesses_[i]->dtype), output, is_whole);
+    const DType stored = maker_.graph()[accesses_[i]->vertex].dtype;
+    push_result(maker_.make(pick.body, output, {pick.label}, pick.reducer, stored), accesses_[i]->dtype, output,
+                is_whole);
   }
 
   /// Takes the computed indices of an access off the stack; none, with an error, where one is no whole number.
@@ -359,17 +356,17 @@ class DefinitionChecker {
     const std::optional<DType> cast = cast_of_whole(i, reduced);
     const bool is_whole = (i + 1 == expr_.nodes.size() || cast) && free == left;
     const std::vector<std::size_t>& output = is_whole ? left_ : free;
-    const DType dtype = is_whole ? cast.value_or(reduced) : reduced;
+    const DType dtype = is_whole ? cast.value_or(reduced) : compute_type(reduced);
     Vertex vertex = maker_.make(body, output, bound_[i], reduce.reducer, dtype);
-    push_result(std::move(vertex), output, is_whole);
+    push_result(std::move(vertex), reduced, output, is_whole);
   }
 
-  /// bf16(sum[j] ...) of f32 is one vertex, whose results are rounded once.
+  /// bf16(sum[j] ...) is one vertex, whose results are rounded once; so is f32(sum[j] ...) of bf16.
   std::optional<DType> cast_of_whole(std::size_t reduction, DType reduced) const {
     if (reduction + 2 != expr_.nodes.size()) return std::nullopt;
     const auto* const cast = std::get_if<build::Cast>(&expr_.nodes.back().op);
-    const bool rounds = cast != nullptr && cast->type != DType::f32 && compute_type(cast->type) == reduced;
-    return rounds ? std::optional(cast->type) : std::nullopt;
+    const bool is_stored = cast != nullptr && compute_type(cast->type) == compute_type(reduced);
+    return is_stored ? std::optional(cast->type) : std::nullopt;
   }
 
   /// uniform(seed): the number at the position that the labels on the left give. The seed is on the stack.
@@ -429,7 +426,7 @@ class DefinitionChecker {
     make_names_unique(opaque.labels);
     maker_.check_size(vertex);
     vertex.op = std::move(opaque);
-    push_result(std::move(vertex), labels, i + 1 == expr_.nodes.size() && labels == left_);
+    push_result(std::move(vertex), value.dtype, labels, i + 1 == expr_.nodes.size() && labels == left_);
   }
 
   /// Batches, as they stand on the left, then rows and columns; empty with an error where a matrix has not both.
@@ -527,23 +524,33 @@ class DefinitionChecker {
 
   /// Puts the value of a reduction on the stack as a read of its vertex. The last one of a statement is that
   /// statement's own vertex, kept back for finish().
-  void push_result(Vertex vertex, const std::vector<std::size_t>& output, bool is_whole) {
+  void push_result(Vertex vertex, DType dtype, const std::vector<std::size_t>& output, bool is_whole) {
     PooledAccess result;
-    result.dtype = vertex.dtype;
+    result.dtype = dtype;
     for (const std::size_t label : output) result.access.indices.push_back({0, {{1, label}}});
     if (is_whole) {
       whole_ = std::move(vertex);
+      typed_.push_operand(maker_.add(std::move(result)), dtype, whole_->dtype);
     } else {
       result.vertex = maker_.find_or_add(std::move(vertex));
+      push_read(std::move(result));
     }
-    const DType dtype = result.dtype;
-    typed_.push_operand(maker_.add(std::move(result)), dtype);
+  }
+
+  void push_read(PooledAccess read) {
+    const DType dtype = read.dtype;
+    const DType stored = maker_.graph()[read.vertex].dtype;
+    typed_.push_operand(maker_.add(std::move(read)), dtype, stored);
   }
 
   Vertex finish() {
     const DType dtype = typed_.top().dtype;
     if (whole_) return std::move(*whole_);
-    const ScalarExpr body = typed_.pop();
+    ScalarExpr body = typed_.pop();
+    // What is stored is rounded then.
+    const std::size_t count = body.steps.size();
+    const bool rounds_twice = count > 1 && body.steps.back() == ScalarStep{DType::f32, Round{dtype}};
+    if (rounds_twice && body.steps[count - 2].type == DType::f32) body.steps.pop_back();
     return maker_.make(body, left_, {}, std::nullopt, dtype);
   }
 

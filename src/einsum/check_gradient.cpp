@@ -186,7 +186,9 @@ class GradientChecker {
   void define(std::size_t r, const gradient::Adjoint& adjoint) {
     const build::Name& name = gradient_.results[r];
     TensorInfo info = *variables_[r];
-    info.vertex = define({name.span, name.text, adjoint.labels, adjoint.value, adjoint.extents}, true);
+    const bool rounds = is_narrow(info.dtype) && state_.unnamed.count(name.text) == 0;
+    const build::Formula value = rounds ? build::cast(info.dtype, adjoint.value) : adjoint.value;
+    info.vertex = define({name.span, name.text, adjoint.labels, value, adjoint.extents}, true);
     info.where = name.span;
     info.read = false;
     state_.tensors.insert({name.text, std::move(info)});

@@ -7,6 +7,7 @@
 #include "einsum/build/fresh_name.h"
 #include "einsum/check_state.h"
 #include "einsum/optimisers.h"
+#include "einsum/typing.h"
 
 namespace einrel::checking {
 namespace {
@@ -138,6 +139,7 @@ class Minimizer {
   std::vector<std::string> differentiate() {
     std::vector<std::string> names;
     for (const build::Name& weight : minimize_.over) names.push_back(fresh(weight.text + "_gradient"));
+    state_.unnamed.insert(names.begin(), names.end());
     build::Gradient gradient{build::names(names), minimize_.loss, minimize_.over, std::nullopt};
     for (build::Name& name : gradient.results) name.span = where_;
     check_gradient(state_, gradient, where_);
@@ -167,9 +169,11 @@ class Minimizer {
     }
   }
 
-  /// A state of a weight's extents, whatever labels of the same names have elsewhere.
+  /// A state of a weight's extents, whatever labels of the same names have elsewhere, of the type that it is computed
+  /// in: means of gradients and of their squares take small steps.
   void begin_with_zero(const std::string& tensor, const TensorInfo& weight) {
-    const Formula zero = build::cast(weight.dtype, build::whole_number(0));
+    const DType dtype = compute_type(weight.dtype);
+    const Formula zero = build::cast(dtype, build::whole_number(0));
     std::map<std::string, Extent> extents;
     for (std::size_t d = 0; d < weight.extents.size(); ++d) {
       if (!weight.extents[d])  // said by data that is still to come
@@ -177,16 +181,18 @@ class Minimizer {
       extents.insert({weight.labels[d], Extent(*weight.extents[d])});
     }
     TensorInfo initial = weight;
+    initial.dtype = dtype;
     initial.vertex = check_made(state_, definition(initial_name(tensor), weight.labels, zero), where_, {extents, true});
     declare_state(state_, {tensor, where_}, std::move(initial), where_);
   }
 
   void update(const build::Name& weight, const std::string& gradient) {
     const TensorInfo info = state_.tensors.at(weight.text);
+    const DType computed = compute_type(info.dtype);
     const auto element = [&](const std::string& tensor) { return build::element(tensor, info.labels); };
     UpdateParts parts{element(weight.text), element(gradient), {}, parameters_, {}};
     for (const auto& [name, tensor] : numbers_)
-      parts.numbers.emplace(name, build::cast(info.dtype, build::element(tensor, std::vector<std::string>{})));
+      parts.numbers.emplace(name, build::cast(computed, build::element(tensor, std::vector<std::string>{})));
     std::map<std::string, std::string> moments;
     for (const std::string& moment : optimiser_->moments) {
       const std::string tensor = fresh_state(fmt::format("{}_{}", weight.text, moment));
@@ -200,7 +206,9 @@ class Minimizer {
       state_.tensors.at(next_name(tensor)).read = true;
       parts.moments.at(moment) = element(next_name(tensor));
     }
-    check_next(state_, {definition(weight.text, info.labels, optimiser_->new_weight(parts))}, where_);
+    Formula value = optimiser_->new_weight(parts);
+    if (is_narrow(info.dtype)) value = build::cast(info.dtype, value);
+    check_next(state_, {definition(weight.text, info.labels, value)}, where_);
   }
 
   CheckState& state_;

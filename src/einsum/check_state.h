@@ -87,6 +87,7 @@ struct CheckState {
   std::map<std::string, TensorInfo> tensors;
   std::map<std::string, Span> defined;                    ///< the tensors that statements so far define
   std::set<std::string> tensor_names;                     ///< every tensor that some statement will define
+  std::set<std::string> unnamed;                          ///< those that `minimize` makes and no program can read
   std::map<std::string, std::vector<std::string>> reads;  ///< what each definition reads, as written
   std::string current;                                    ///< the tensor whose definition is being checked
   std::map<std::string, ScalarDeclaration> scalars;

@@ -14,7 +14,7 @@ namespace einrel::checking {
 /// X[...] as the steps of one statement read it; labels are ids of its LabelScope.
 struct PooledAccess {
   VertexId vertex;
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;  ///< in the language: a vertex that nobody named is stored in what this computes in
   Access access;
 };
 

@@ -30,8 +30,9 @@ void TypedBuilder::push(Kind kind, DType dtype, ScalarStep step, bool weak) {
   emit(std::move(step), weak);
 }
 
-void TypedBuilder::push_operand(std::size_t operand, DType dtype) {
+void TypedBuilder::push_operand(std::size_t operand, DType dtype, DType stored) {
   push(Kind::strong, dtype, {compute_type(dtype), OperandValue{operand}}, false);
+  stack_.back().is_rounded = stored == dtype;
 }
 
 void TypedBuilder::push_number(const build::Number& number) {
@@ -132,6 +133,7 @@ void TypedBuilder::convert(std::size_t value, DType dtype) {
     weak_.insert(weak_.begin() + static_cast<std::ptrdiff_t>(end), false);
     for (std::size_t above = value + 1; above < stack_.size(); ++above) ++stack_[above].begin;
   }
+  it.is_rounded = it.is_rounded && it.dtype == dtype;
   it.dtype = dtype;
 }
 
@@ -179,6 +181,7 @@ void TypedBuilder::unary(UnaryFunction function, Span where) {
     if (!is_float(dtype))
       convert(value, !keeps_integers(function) ? DType::f64 : dtype == DType::boolean ? DType::i64 : dtype);
     emit({expr_.steps.back().type, ApplyUnary{function}}, false);
+    stack_[value].is_rounded = false;
     return;
   }
   if (function == UnaryFunction::negate && stack_[value].begin + 1 == expr_.steps.size()) {
@@ -323,10 +326,9 @@ void TypedBuilder::in_range(CheckRange check, Span where) {
 /// Rounds the strong top value to bf16 or f16, unless it is such a number as it stands.
 void TypedBuilder::round(DType dtype) {
   Value& it = stack_.back();
-  const auto& last = expr_.steps.back().op;
-  const bool is_rounded = std::holds_alternative<OperandValue>(last) || std::holds_alternative<Round>(last);
-  if (!is_rounded || it.dtype != dtype) emit({compute_type(dtype), Round{dtype}}, false);
+  if (!it.is_rounded || it.dtype != dtype) emit({compute_type(dtype), Round{dtype}}, false);
   it.dtype = dtype;
+  it.is_rounded = true;
 }
 
 void TypedBuilder::prepare_reduction(Reducer reducer) {

@@ -27,9 +27,11 @@ class TypedBuilder {
     std::size_t begin = 0;
     bool has_label = false;     ///< weak_integer: a label's value takes part
     bool may_be_whole = false;  ///< weak_float: made of scalars, which take integer types too if their values do
+    bool is_rounded = false;    ///< strong: it is a number that `dtype` can hold, also where that is narrow
   };
 
-  void push_operand(std::size_t operand, DType dtype);
+  /// Of a tensor that is `stored` in this type, or in the type that values of it are computed in.
+  void push_operand(std::size_t operand, DType dtype, DType stored);
   void push_number(const build::Number& number);
   void push_label(std::size_t label);
   void push_scalar(const std::string& name);

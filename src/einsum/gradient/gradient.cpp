@@ -84,7 +84,7 @@ class Sweep {
     for (const VertexId variable : request_.variables) {
       std::optional<Adjoint> adjoint = adjoints_[variable.index];
       if (reached_.count(variable.index) == 0) adjoint.reset();
-      if (adjoint) adjoint->value = typed(adjoint->value, growing_.graph[variable].dtype);
+      if (adjoint) adjoint->value = typed(adjoint->value, compute_type(growing_.graph[variable].dtype));
       result.of_variables.push_back(std::move(adjoint));
     }
     result.blocked = std::move(blocked_);
@@ -141,8 +141,8 @@ class Sweep {
 
   /// From now on the adjoint is a tensor.
   void store(const Vertex& vertex, Adjoint& adjoint) {
-    const VertexId id = growing_.define(
-        {vertex.where, "grad_" + vertex.name, adjoint.labels, typed(adjoint.value, vertex.dtype), adjoint.extents});
+    const Formula value = typed(adjoint.value, compute_type(vertex.dtype));
+    const VertexId id = growing_.define({vertex.where, "grad_" + vertex.name, adjoint.labels, value, adjoint.extents});
     adjoint.value = build::element(growing_.graph[id].name, adjoint.labels);
   }
 
@@ -179,7 +179,7 @@ class Sweep {
     }
   }
 
-  /// Whether an adjoint is a tensor of the vertex's type, read as it lies.
+  /// Whether an adjoint is a tensor of the type that the vertex is computed in, read as it lies.
   bool is_stored(const Vertex& vertex, const Adjoint& adjoint) const {
     const auto* const access = std::get_if<build::Access>(&adjoint.value.op());
     if (access == nullptr || access->pad || access->indices.size() != adjoint.labels.size()) return false;
@@ -188,7 +188,7 @@ class Sweep {
       if (!is_plain(index) || index.terms[0].label.text != adjoint.labels[d]) return false;
     }
     const Vertex& tensor = growing_.graph[growing_.find(access->tensor.text)];
-    return tensor.dtype == vertex.dtype && tensor.bound == vertex.bound;
+    return tensor.dtype == compute_type(vertex.dtype) && tensor.bound == vertex.bound;
   }
 
   /// The view back.
@@ -198,8 +198,8 @@ class Sweep {
     const VertexId source = growing_.find(std::get<build::Access>(adjoint.value.op()).tensor.text);
     const VertexId operand = vertex.inputs[0];
     const Vertex& of = growing_.graph[operand];
-    const VertexId back =
-        growing_.add({"grad_" + of.name, vertex.dtype, of.bound, {source}, back_of(view), vertex.where});
+    const VertexId back = growing_.add(
+        {"grad_" + of.name, growing_.graph[source].dtype, of.bound, {source}, back_of(view), vertex.where});
     const std::vector<std::string> names = label_names(vertex);
     std::vector<std::string> wishes;
     for (const std::vector<std::size_t>& group : view.from)

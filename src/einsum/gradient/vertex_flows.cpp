@@ -188,6 +188,11 @@ class EinSumFlows {
     return build::element(growing_.graph[id].name, labels);
   }
 
+  /// The result of these values, as they are computed.
+  Formula again(const Formula& value) {
+    return stored("_again", output_names(), reduce(*einsum_.reducer, names_at(einsum_.reduced), value), extents());
+  }
+
   /// The result, which is what is read of it.
   Formula result() const { return build::element(vertex_.name, output_names()); }
 
@@ -199,7 +204,7 @@ class EinSumFlows {
     Formula extreme = result();
     if (!is_plain) {
       value = stored("_of", all_names(), value, extents());
-      extreme = stored("_again", output_names(), reduce(*einsum_.reducer, names_at(einsum_.reduced), value), extents());
+      extreme = again(value);
     }
     const Formula attains = apply(BinaryFunction::equal, value, extreme);
     const Formula count = stored(
@@ -229,10 +234,11 @@ class EinSumFlows {
   }
 
   /// logsumexp: to each its share, a softmax. Of nothing but -inf there are none.
-  Flow to_shares(const Formula& adjoint) const {
+  Flow to_shares(const Formula& adjoint) {
     const Formula lowest = build::number(-std::numeric_limits<double>::infinity());
-    const Formula share = apply(UnaryFunction::exp, difference(values_.back(), result()));
-    return {product(adjoint, share), {{apply(BinaryFunction::equal, result(), lowest), false}}};
+    const Formula sum = is_narrow(vertex_.dtype) ? again(values_.back()) : result();  // shares add up to 1
+    const Formula share = apply(UnaryFunction::exp, difference(values_.back(), sum));
+    return {product(adjoint, share), {{apply(BinaryFunction::equal, sum, lowest), false}}};
   }
 
   const Vertex vertex_;  // the graph grows
