@@ -3,12 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
-#include <sstream>
-#include <system_error>
 
 #include "api/border.h"
 #include "api/expression_data.h"
@@ -20,6 +15,7 @@
 #include "einsum/text/parse.h"
 #include "einsum/text/print.h"
 #include "einsum/text/print_program.h"
+#include "einsum/text/program_file.h"
 #include "einsum/vertex_facts.h"
 #include "engine/scalars.h"
 
@@ -92,14 +88,7 @@ std::string text_of(const std::filesystem::path& path) {
                     "einrel run {0}, einrel explain {0}",
                     printable(path.string())));
   }
-  std::error_code unseen;  // it cannot be opened either
-  if (std::filesystem::is_directory(path, unseen))
-    throw UserError(fmt::format("{} is a folder, not a program", printable(path.string())));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UserError(fmt::format("cannot open {}: {}", printable(path.string()), std::strerror(errno)));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
+  return read_program_file(path.string());
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace einrel {
+
+/// Beyond any program: 80,000 lines. What is read of a program takes up to 300 times its text.
+inline constexpr std::size_t most_program_bytes = std::size_t{4} << 20U;
+
+/// The text of a program in a file, or that comes through a pipe. Throws UserError where it cannot be read, for a
+/// folder, for more than most_program_bytes, and for a pipe into which nobody writes for 10 s; RunError as of a disk
+/// that fails.
+std::string read_program_file(const std::string& path);
+
+/// The text on standard input, for whose end it waits. Throws as read_program_file.
+std::string read_standard_input();
+
+}  // namespace einrel
