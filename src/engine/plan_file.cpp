@@ -25,12 +25,77 @@ constexpr std::size_t most_bytes = std::size_t{1} << 28U;
 /// What `explain --json` writes nests ten deep. More would only be printed, level in level, on the stack.
 constexpr int most_levels = 100;
 
-json parsed(std::string_view text, const std::string& source) {
-  if (text.size() > most_bytes) throw UserError(fmt::format("{} is no plan: it is larger than 256 MiB", source));
-  const auto watch = [&](int depth, json::parse_event_t, const json&) {
-    if (depth > most_levels)
-      throw UserError(fmt::format("{} is no plan: its lists and objects nest more than {} deep", source, most_levels));
+/// Says of each part of a file whether a plan has it. Others are read over, and never kept: reports hold much besides,
+/// and a file may hold anything.
+class PlanParts {
+ public:
+  PlanParts(const std::string& source, const EinGraph& graph) : source_(source) {
+    constexpr std::size_t of_vertex = 400;  // a name, and copies with 64 digits
+    constexpr std::size_t of_label = 8;     // a name and a number in three lists
+    for (const Vertex& vertex : graph.vertices) most_ += of_vertex + of_label * label_names(vertex).size();
+  }
+
+  bool is_wanted(int depth, json::parse_event_t event, const json& parsed) {
+    using Event = json::parse_event_t;
+    if (depth > most_levels) refuse(fmt::format("its lists and objects nest more than {} deep", most_levels));
+    if (depth == 0 && event == Event::array_start) is_list_ = true;
+    if (is_list_ && event != Event::array_start) refuse("it is a list, not an object");
+    const bool is_end = event == Event::object_end || event == Event::array_end;
+    if (is_end) {
+      if (depth < dropped_) dropped_ = none;
+      return true;
+    }
+    if (event == Event::key) {
+      if (depth <= dropped_) dropped_ = none;
+      if (dropped_ == none && !is_part(depth, parsed.get_ref<const std::string&>())) dropped_ = depth;
+    }
+    if (event == Event::object_start && depth == of_plans - 1 && has_plans_ && dropped_ == none && plans_++ > 0)
+      dropped_ = depth;
+    if (dropped_ != none) return false;
+    if (++kept_ > most_) refuse("it holds more than a plan of this program does");
     return true;
+  }
+
+ private:
+  /// Depths of members: of the report, of the plans in its list.
+  static constexpr int of_report = 1;
+  static constexpr int of_plans = 3;
+  static constexpr int none = most_levels + 1;  // deeper than anything
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw UserError(fmt::format("{} is no plan: {}", source_, what));
+  }
+
+  static bool is_of(std::string_view name, std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  bool is_part(int depth, const std::string& name) {
+    if (depth == of_report) {
+      has_plans_ = name == "plans";
+      plans_ = 0;
+      return is_of(name, {"plans", "program", "sites", "vertices"});
+    }
+    if (has_plans_ && depth == of_plans) return is_of(name, {"sites", "vertices"});
+    const int of_vertices = has_plans_ ? of_plans + 2 : of_report + 2;
+    if (depth == of_vertices) return is_of(name, {"name", "parts", "sites", "strides", "scatter", "copies"});
+    return true;
+  }
+
+  const std::string& source_;
+  std::size_t most_ = 1000;
+  std::size_t kept_ = 0;
+  int dropped_ = none;  // the depth of the member, or plan, that is being read over
+  bool is_list_ = false;
+  bool has_plans_ = false;
+  std::size_t plans_ = 0;  // of the list, so far
+};
+
+json parsed(std::string_view text, const std::string& source, const EinGraph& graph) {
+  if (text.size() > most_bytes) throw UserError(fmt::format("{} is no plan: it is larger than 256 MiB", source));
+  PlanParts parts(source, graph);
+  const auto watch = [&](int depth, json::parse_event_t event, const json& part) {
+    return parts.is_wanted(depth, event, part);
   };
   json read = json::parse(text, watch, false);
   if (read.is_discarded()) throw UserError(fmt::format("{} is no plan: it is not JSON", source));
@@ -185,7 +250,7 @@ class Reader {
 
 Plan parse_plan(std::string_view text, const std::string& source, const Compiled& compiled) {
   const std::string shown = printable(source);
-  return Reader(shown, compiled.graph).read(parsed(text, shown));
+  return Reader(shown, compiled.graph).read(parsed(text, shown, compiled.graph));
 }
 
 Plan read_plan(const std::string& path, const Compiled& compiled) {

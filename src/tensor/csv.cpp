@@ -81,25 +81,33 @@ std::string unquoted(std::string_view field) {
   return text;
 }
 
+// Far more than a line of numbers: what is none is not to fill the memory before that is seen.
+constexpr std::size_t most_line_bytes = std::size_t{1} << 26U;
+constexpr std::size_t most_columns = std::size_t{1} << 20U;
+
 /// The lines of a file and their fields.
 class Table {
  public:
   explicit Table(const FileBytes& file) : name_(file.name), rest_(as_text(file.bytes)) {
     if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);
-    separator_ = name_.ends_with(".tsv") ? "\t" : separator_in(rest_.substr(0, rest_.find('\n')));
+    separator_ = name_.ends_with(".tsv") ? "\t" : separator_in(first_line());
   }
 
-  /// The fields of the next line that is not blank; false after the last.
+  /// The fields of the next line that is not blank; false after the last. Throws UserError for one that is too long,
+  /// has too many fields, or is no text.
   bool next(std::vector<std::string_view>& fields) {
     while (!rest_.empty()) {
-      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-      std::string_view line = rest_.substr(0, end);
-      rest_.remove_prefix(std::min(end + 1, rest_.size()));
       ++number_;
+      std::string_view line = rest_.substr(0, most_line_bytes + 1);
+      line = line.substr(0, line.find('\n'));
+      if (line.size() > most_line_bytes) fail("it is longer than 64 MiB; a sample is a line");
+      if (line.find('\0') != std::string_view::npos) fail("it has a byte 0, as no text has");
+      rest_.remove_prefix(std::min(line.size() + 1, rest_.size()));
       if (trimmed(line).empty()) continue;
       fields.clear();
       for (std::size_t comma = 0; comma != std::string_view::npos;) {
         comma = end_of_field(line, separator_);
+        if (fields.size() == most_columns) fail(fmt::format("it has more than {} columns", most_columns));
         fields.push_back(trimmed(line.substr(0, comma)));
         if (comma != std::string_view::npos) line.remove_prefix(comma + 1);
       }
@@ -118,6 +126,12 @@ class Table {
   }
 
  private:
+  /// Of one that is too long, its beginning.
+  std::string_view first_line() const {
+    const std::string_view line = rest_.substr(0, most_line_bytes);
+    return line.substr(0, line.find('\n'));
+  }
+
   std::string name_;
   std::string_view rest_;
   std::string_view separator_;
