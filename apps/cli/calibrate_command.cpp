@@ -3,7 +3,6 @@
 
 #include "arguments.h"
 #include "base/error.h"
-#include "base/guard.h"
 #include "commands.h"
 #include "engine/calibrate_database.h"
 #include "engine/keep_calibrated.h"
@@ -20,12 +19,6 @@ void calibrate_on(const Job& job, const std::string& given_threads) {
   agree(job, [&] {
     if (job.rank == 0) print(text + "\n");
   });
-}
-
-void calibrate_here(const std::string& given_threads) {
-  if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, 60);
-  const MpiJob mpi(end_all);
-  mpi.run([&](const Job& job) { calibrate_on(job, given_threads); });
 }
 
 void calibrate_database(const std::string& url, bool has_threads) {
@@ -45,9 +38,11 @@ void add_calibrate_command(CLI::App& app) {
   command->add_option("--database", *database,
                       "sqlite:FILE or postgresql://HOST/DATABASE: measure that instead, so that formats suit it; it is "
                       "left as it was");
-  command->callback([threads, database] {
-    if (!*database) return calibrate_here(*threads);
-    calibrate_database(**database, !threads->empty());
+  command->callback([threads, database, command] {
+    if (*database) return calibrate_database(**database, !threads->empty());
+    run_in_job(
+        *command, default_timeout, [&] { parse_threads(*threads); },
+        [&](const Job& job) { calibrate_on(job, *threads); });
   });
 }
 

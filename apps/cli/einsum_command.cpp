@@ -56,8 +56,9 @@ void add_einsum_command(CLI::App& app) {
                       "EXPR: combine values x, y, z (or x1, x2, ...) by this instead of their product");
   command->add_option("--reduce", arguments->reduce, "NAME: reduce by max, min, mean, ... instead of sum");
   add_execution_options(*command, arguments->execution);
-  command->callback([arguments] {
-    execute(arguments->execution, {.check_options = [&] { check_options(*arguments); },
+  command->callback([arguments, command] {
+    execute(arguments->execution, {.command = *command,
+                                   .check_options = [&] { check_options(*arguments); },
                                    .source = [&](const Job&) { return einsum_source(arguments->request()); },
                                    .prepare = [&](const SourceText&) { return prepare(*arguments); }});
   });

@@ -1,8 +1,11 @@
 #include "execution.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <map>
@@ -15,12 +18,14 @@
 #include "base/text.h"
 #include "base/unnamed_file.h"
 #include "engine/initial_states.h"
+#include "engine/input_facts.h"
 #include "engine/memory.h"
 #include "engine/report/explain.h"
 #include "engine/report/report_json.h"
 #include "engine/report/summary.h"
 #include "engine/saved_states.h"
 #include "engine/session.h"
+#include "exec/starpu/alike.h"
 #include "output.h"
 #include "progress.h"
 #include "tensor/tensor_file.h"
@@ -155,6 +160,30 @@ void check_options(const ExecutionArguments& arguments) {
   if (arguments.planner && plans_relations(*arguments.planner)) refuse_vertex_options(arguments.plan, arguments.html);
 }
 
+/// What ranks have to be told alike. What stands in files is compared when it has been read.
+std::vector<Fact> facts_of(const CLI::App& command) {
+  constexpr std::array<std::string_view, 14> own{"PROGRAM",   "FILES",      "--in",      "--feed",  "--test",
+                                                 "--load",    "--plan",     "--machine", "--spill", "--threads",
+                                                 "--timeout", "--progress", "--trace",   "--html"};
+  std::vector<Fact> facts{{"the version of einrel", EINREL_VERSION}, {"the command", command.get_name()}};
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (std::find(own.begin(), own.end(), name) != own.end()) continue;
+    facts.push_back({name, printable(fmt::format("{}", fmt::join(option->results(), " ")))});
+  }
+  return facts;
+}
+
+/// What ranks read.
+std::vector<Fact> facts_of(const Prepared& prepared) {
+  std::vector<Fact> facts;
+  for (const auto& [name, file] : prepared.files) add_facts("input " + name, file, facts);
+  if (!prepared.loaded) return facts;
+  facts.push_back({"the number of steps done before", fmt::format("{}", prepared.loaded->steps_done)});
+  for (const auto& [name, state] : prepared.loaded->files) add_facts("state " + name, state.first, facts);
+  return facts;
+}
+
 /// All options are right.
 void execute_on(const Job& job, const ExecutionArguments& arguments, const Execution& execution) {
   const SourceText source = execution.source(job);
@@ -165,6 +194,7 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
     check_steps(arguments, prepared.program);
     check_outputs(prepared.outputs, arguments.steps.save, prepared.program);
   });
+  if (job.ranks > 1) check_alike(job, facts_of(prepared));
   if (!is_by_plan(arguments, prepared, job)) return run_here(arguments, prepared, source);
   run_by_plan({.program = std::move(prepared.program),
                .source = source,
@@ -227,9 +257,9 @@ void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
   command.add_option("--progress", arguments.progress, "auto, always or never");
 }
 
-void run_in_job(const std::string& given_timeout, const std::function<void()>& check,
+void run_in_job(const CLI::App& command, const std::string& given_timeout, const std::function<void()>& check,
                 const std::function<void(const Job&)>& action) {
-  double timeout = 60;
+  double timeout = parse_timeout(default_timeout);
   std::exception_ptr fault;  // said when the ranks can agree on who says it
   try {
     check();
@@ -238,11 +268,12 @@ void run_in_job(const std::string& given_timeout, const std::function<void()>& c
     fault = std::current_exception();
   }
   if (const std::optional<std::string> name = name_in_job()) run_guarded(*name, timeout);
-  const MpiJob mpi(end_all);
+  const MpiJob mpi(end_all, timeout);
   mpi.run([&](const Job& job) {
     agree(job, [&] {
       if (fault) std::rethrow_exception(fault);
     });
+    check_alike(job, facts_of(command));
     action(job);
   });
 }
@@ -252,7 +283,8 @@ void execute(const ExecutionArguments& arguments, const Execution& execution) {
     execution.check_options();
     check_options(arguments);
   };
-  run_in_job(arguments.timeout, check, [&](const Job& job) { execute_on(job, arguments, execution); });
+  run_in_job(execution.command, arguments.timeout, check,
+             [&](const Job& job) { execute_on(job, arguments, execution); });
 }
 
 }  // namespace einrel::cli

@@ -17,6 +17,9 @@
 
 namespace einrel::cli {
 
+/// Seconds.
+inline constexpr const char* default_timeout = "60";
+
 /// What is said of a program with state.
 struct StepArguments {
   std::optional<std::string> steps;
@@ -35,7 +38,7 @@ struct ExecutionArguments {
   std::optional<std::string> html;
   std::optional<std::string> repeats;
   StepArguments steps;
-  std::string timeout = "60";
+  std::string timeout = default_timeout;
   bool overwrite = false;
   bool explain = false;
   bool analyze = false;
@@ -66,14 +69,16 @@ struct Prepared {
 
 /// What a command brings to an execution, in the order in which it is asked for.
 struct Execution {
+  const CLI::App& command;
   std::function<void()> check_options;  ///< throws UserError for an option that is wrong whatever the program says
   std::function<SourceText(const Job&)> source;
   std::function<Prepared(const SourceText&)> prepare;
 };
 
-/// Does what all ranks do together, or this process alone, once `check` has found options right. `timeout` is that of
-/// --timeout. Throws as the parts do.
-void run_in_job(const std::string& timeout, const std::function<void()>& check,
+/// Does what all ranks do together, or this process alone, once `check` has found options right, and all ranks the same
+/// ones but for those that say where a rank has its files and what it computes on. `timeout` is that of --timeout.
+/// Throws as the parts do.
+void run_in_job(const CLI::App& command, const std::string& timeout, const std::function<void()>& check,
                 const std::function<void(const Job&)>& action);
 
 /// Computes, by a plan where an option or a job asks for one, writes outputs and prints. Options that are wrong are

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string_view>
 
 #include "base/error.h"
@@ -13,11 +14,10 @@
 #include "commands.h"
 #include "cut_short_input.h"
 #include "exec/starpu/job.h"
+#include "execution.h"
 #include "output.h"
 
 namespace {
-
-using einrel::cli::exit_user_error;
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -126,9 +126,11 @@ int run_command_line(int argc, char** argv) {
   einrel::cli::add_describe_commands(app);
   refuse_empty_values(app);
   // Under mpirun, only these are work for all ranks; the others would say the same as rank 0.
-  const bool is_quiet = einrel::name_in_job().value_or("rank 0") != "rank 0";
+  const std::optional<std::string> rank = einrel::name_in_job();
+  const bool is_quiet = rank.value_or("rank 0") != "rank 0";
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (is_quiet && command != "run" && command != "train" && command != "einsum" && command != "calibrate") return 0;
+  const bool is_of_all = command == "run" || command == "train" || command == "einsum" || command == "calibrate";
+  if (is_quiet && !is_of_all) return 0;
   require_commands(app, argc, argv);
   std::vector<std::string> words;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 wants them backwards
@@ -141,9 +143,11 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     if (!is_quiet) app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    if (is_quiet) return exit_user_error;
-    einrel::cli::report_error(fmt::format("{}\n  help: {} --help", complaint(app, error), called_command(app).second));
-    return exit_user_error;
+    const std::string message = fmt::format("{}\n  help: {} --help", complaint(app, error), called_command(app).second);
+    const auto refuse = [&] { throw einrel::UserError(message); };
+    if (!rank || !is_of_all) refuse();
+    // Other ranks may have been given something else: whoever is wrong says so, once.
+    einrel::cli::run_in_job(*called_command(app).first, einrel::cli::default_timeout, refuse, {});
   }
   if (argc == 1)
     throw einrel::UserError(fmt::format("no command given; the commands are {}", fmt::join(command_names(app), ", ")));

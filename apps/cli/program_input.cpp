@@ -4,25 +4,24 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <set>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include "arguments.h"
+#include "base/digest.h"
 #include "base/text.h"
 #include "einsum/text/parse.h"
 #include "einsum/text/print.h"
+#include "einsum/text/program_file.h"
 #include "einsum/vertex_facts.h"
 #include "engine/memory.h"
 #include "engine/random_input.h"
 #include "engine/stored_input.h"
 #include "engine/tra_program.h"
+#include "exec/starpu/alike.h"
 #include "exec/starpu/job.h"
 #include "output.h"
 #include "tensor/tensor_file.h"
@@ -30,20 +29,6 @@
 
 namespace einrel::cli {
 namespace {
-
-/// Beyond any program; keeps an endless pipe or device from filling the memory.
-constexpr std::size_t max_program_bytes = 64U << 20U;
-
-std::string read_all(std::istream& stream, const std::string& name) {
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (stream.read(buffer.data(), buffer.size()), stream.gcount() > 0) {
-    text.append(buffer.data(), static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > max_program_bytes)
-      throw UserError(fmt::format("{} is larger than any program: more than 64 MiB", printable(name)));
-  }
-  return text;
-}
 
 /// --in as given: inputs with their files, and archives for all inputs that they have tensors for.
 struct GivenInputs {
@@ -91,6 +76,17 @@ void say_unbound(const std::string& path, const std::vector<std::string>& tensor
   say(given, "not taken, since another --in gives the input of that name");
 }
 
+/// What a rank finds there; where it finds nothing, it takes what rank 0 has.
+std::string own_text(const std::string& path, const std::string& of_rank_0, const Job& job) {
+  std::error_code unseen;
+  if (job.rank == 0 || !std::filesystem::is_regular_file(path, unseen)) return of_rank_0;
+  try {
+    return read_program_file(path);
+  } catch (const std::runtime_error&) {  // it is not to be read here
+    return of_rank_0;
+  }
+}
+
 }  // namespace
 
 bool is_tra(const std::string& path) { return path.ends_with(".tra"); }
@@ -131,13 +127,8 @@ std::vector<TaskOutput> outputs_of(const AnyProgram& program) {
 }
 
 SourceText read_program(const std::string& path) {
-  if (path == "-") return {"<standard input>", read_all(std::cin, "standard input")};
-  std::ifstream file(path);
-  if (!file) throw UserError(fmt::format("cannot open {}: {}", printable(path), std::strerror(errno)));
-  std::error_code unseen;
-  if (std::filesystem::is_directory(path, unseen))
-    throw UserError(fmt::format("{} is a folder, not a program", printable(path)));
-  return {path, read_all(file, path)};
+  if (path == "-") return {"<standard input>", read_standard_input()};
+  return {path, read_program_file(path)};
 }
 
 SourceText program_of_job(const std::string& path, const Job& job) {
@@ -147,7 +138,9 @@ SourceText program_of_job(const std::string& path, const Job& job) {
   });
   if (!job.is_started) return std::move(*read);
   const std::string name = from_rank_0(job, read ? read->name() : "");
-  return {name, from_rank_0(job, read ? read->text() : "")};
+  const std::string text = from_rank_0(job, read ? read->text() : "");
+  check_alike(job, {{"another program", "", digest_of(own_text(path, text, job))}});
+  return {name, text};
 }
 
 OpenInputs open_inputs(const std::vector<std::string>& given, const SourceText& program, const InflateFolder& folder) {

@@ -41,7 +41,8 @@ std::vector<TaskOutput> outputs_of(const AnyProgram& program);
 /// The text of a program; "-" is standard input. Throws UserError when it cannot be read.
 SourceText read_program(const std::string& path);
 
-/// The same in a job: rank 0 reads it, since the others may have no standard input.
+/// The same in a job: rank 0 reads it, since the others may have no standard input, nor the file. Where they have it,
+/// throws UserError unless it is the same.
 SourceText program_of_job(const std::string& path, const Job& job);
 
 /// The files that inputs are bound to, opened but not read.

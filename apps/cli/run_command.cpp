@@ -133,7 +133,7 @@ void run_by_database(const RunArguments& arguments, const CLI::App& command) {
     refuse_with_database(command);
     check_database_options(given);
   };
-  run_in_job(arguments.execution.timeout, check, [&](const Job& job) {
+  run_in_job(command, arguments.execution.timeout, check, [&](const Job& job) {
     agree(job, [&] {
       if (job.ranks > 1) throw UserError("--database runs in one process; start it without mpirun");
     });
@@ -178,7 +178,8 @@ void add_run_command(CLI::App& app) {
     if (arguments->formats) throw UserError("--formats is for a run in a database; add --database sqlite:FILE");
     refuse_tables("--in", arguments->inputs);
     refuse_tables("--out", arguments->outputs);
-    execute(arguments->execution, {.check_options = [&] { check_options(*arguments); },
+    execute(arguments->execution, {.command = *command,
+                                   .check_options = [&] { check_options(*arguments); },
                                    .source = [&](const Job& job) { return program_of_job(arguments->program, job); },
                                    .prepare = [&](const SourceText& source) { return prepare(*arguments, source); }});
   });

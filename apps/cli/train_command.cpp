@@ -47,7 +47,7 @@ struct TrainArguments {
   PlanArguments plan;
   std::optional<std::string> planner;
   std::optional<std::string> spill;
-  std::string timeout = "60";
+  std::string timeout = default_timeout;
   std::string progress = "auto";
   bool json = false;
 };
@@ -264,9 +264,9 @@ void add_train_command(CLI::App& app) {
   auto arguments = std::make_shared<TrainArguments>();
   CLI::App* command = app.add_subcommand("train", "train a program with state on samples from files");
   add_options(*command, *arguments);
-  command->callback([arguments] {
+  command->callback([arguments, command] {
     run_in_job(
-        arguments->timeout,
+        *command, arguments->timeout,
         [&] {
           check_plan_options(arguments->plan, arguments->planner, arguments->spill);
           if (arguments->planner && plans_relations(*arguments->planner))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,8 @@
 
 namespace einrel::api {
 namespace {
+
+constexpr double most_seconds_apart = 60;  // as in the command
 
 /// What failed, and the exit code that says so.
 int say(const std::exception_ptr& failure, int rank) {
@@ -70,43 +73,22 @@ int say(const std::exception_ptr& failure, int rank) {
   throw RunError(message);
 }
 
-/// What keeps the ranks from going on together, if anything, the same on each. `what` each of them is about to do;
-/// nothing: it ends.
-std::string disagreement(const Job& job, const std::string& what) {
-  constexpr double same = 0;
-  constexpr double other = 1;
-  constexpr double ends = 2;
-  const std::string first = from_rank_0(job, what);
-  const double differing = what == first ? same : other;
-  const double here = what.empty() ? ends : differing;
-  std::optional<int> differs;
-  std::optional<int> has_ended;
-  int rank = 0;
-  int ending = 0;
-  for (const std::vector<double>& answer : gather(job, {here})) {
-    if (answer.front() == other && !differs) differs = rank;
-    if (answer.front() == ends && !has_ended) has_ended = rank;
-    ending += answer.front() == ends ? 1 : 0;
-    ++rank;
-  }
-  std::string problem;
-  if (has_ended && ending < job.ranks) {
-    problem = fmt::format("rank {} has ended, while others compute: every rank has to compute the same", *has_ended);
-  } else if (differs) {
-    problem = fmt::format(
-        "rank {} computes something else than rank 0: every rank has to compute the same, in the "
-        "same order",
-        *differs);
-  }
-  return from_rank_0(job, problem);
+/// Which rank has ended, or is about to, while others go on, if any does; the same on each.
+std::string ended_rank(const Job& job, bool ends) {
+  const std::vector<std::uint64_t> ending = of_all_ranks(job, ends ? 1 : 0);
+  const auto first = std::find(ending.begin(), ending.end(), 1);
+  if (first == ending.end() || std::count(ending.begin(), ending.end(), 1) == job.ranks) return "";
+  return fmt::format("rank {} has ended, while others compute: every rank has to compute the same",
+                     first - ending.begin());
 }
 
 }  // namespace
 
-Ranks::Data::Data() : mpi([](const std::exception_ptr& failure, const Job& job) { end_because(failure, job); }) {}
+Ranks::Data::Data()
+    : mpi([](const std::exception_ptr& failure, const Job& job) { end_because(failure, job); }, most_seconds_apart) {}
 
 Ranks::Data::~Data() {
-  if (mpi.job().ranks > 1) disagreement(mpi.job(), "");
+  if (mpi.job().ranks > 1) ended_rank(mpi.job(), true);
 }
 
 Ranks::Ranks() {
@@ -126,16 +108,22 @@ const Job& RanksAccess::job(const std::optional<Ranks>& ranks) {
   return ranks && ranks->count() > 1 ? ranks->data_->mpi.job() : none;
 }
 
-void on_all_ranks(const Job& job, const std::string& what, const std::function<void()>& action) {
+void on_all_ranks(const Job& job, const std::function<std::vector<Fact>()>& facts,
+                  const std::function<void()>& action) {
   if (job.ranks == 1) return action();
   *job.fails_together = false;
-  if (const std::string problem = disagreement(job, what); !problem.empty()) throw UserError(problem);
+  if (const std::string ended = ended_rank(job, false); !ended.empty()) throw UserError(ended);
+  std::string differs;
   try {
-    action();
+    std::vector<Fact> own;
+    together(job, [&] { own = facts(); });
+    differs = difference(job, own);
+    if (differs.empty()) action();
   } catch (...) {
     if (!*job.fails_together) job.on_failure(std::current_exception(), job);
     rethrow_alike(job, std::current_exception());
   }
+  if (!differs.empty()) throw UserError(differs);
 }
 
 void together(const Job& job, const std::function<void()>& action) {

@@ -3,8 +3,9 @@
 #include <einrel/ranks.h>
 
 #include <functional>
-#include <string>
+#include <vector>
 
+#include "exec/starpu/alike.h"
 #include "exec/starpu/job.h"
 
 namespace einrel::api {
@@ -26,8 +27,8 @@ struct RanksAccess {
 };
 
 /// What all ranks do together, beginning here; on each. A rank that fails by itself ends all. Throws UserError, on all
-/// of them, unless all say that they do the same: `what` is not empty.
-void on_all_ranks(const Job& job, const std::string& what, const std::function<void()>& action);
+/// of them, unless all have the same facts, which say what they do; a process on its own is not asked for any.
+void on_all_ranks(const Job& job, const std::function<std::vector<Fact>()>& facts, const std::function<void()>& action);
 
 /// A part of it that may fail on some ranks, before any waits for another: then it has on all of them. Each throws its
 /// own error; those that have none that of the lowest rank that has.

@@ -12,9 +12,11 @@
 #include "api/ranks_data.h"
 #include "api/shared_results.h"
 #include "api/tensor_data.h"
+#include "base/digest.h"
 #include "base/text.h"
 #include "engine/choose_plan.h"
 #include "engine/initial_states.h"
+#include "engine/input_facts.h"
 #include "engine/memory.h"
 
 namespace einrel::api {
@@ -174,13 +176,24 @@ class PlannedRun {
   bool is_new_ = false;
 };
 
-/// What all ranks have to have alike.
-std::string same_on_ranks(const Run& run, const RunOptions& options) {
-  std::string text = run.source.text() + "\n";
+/// What all ranks have to have alike. Their machines may differ, as long as their plans do not (Session).
+std::vector<Fact> facts_of(const Run& run, const RunOptions& options) {
+  std::vector<Fact> facts{{"what it does", "a run"},
+                          {"another program", "", digest_of(run.source.text())},
+                          {"the option 'planner'", options.planner.value_or("eindecomp")},
+                          {"the option 'memory'", options.memory ? bytes_text(*options.memory) : ""},
+                          {"the option 'spill'", options.spill ? "given" : ""},
+                          {"the option 'steps'", fmt::format("{}", options.steps.value_or(1))}};
+  add_facts(run.scalars, facts);
   for (const auto& [name, input] : run.inputs)
-    text += fmt::format("{} {} {}\n", name, name_of(input.dtype()), shape_text(input.shape()));
-  for (const auto& [name, value] : run.scalars) text += fmt::format("{} {}\n", name, value);
-  return text + fmt::format("{} steps", options.steps.value_or(1));
+    add_facts("input " + name, inside(input.dtype()), make_shape(input.shape()), InputAccess::source(input), facts);
+  if (!options.state) return facts;
+  facts.push_back({"the number of steps done before", fmt::format("{}", options.state->steps_done)});
+  for (const auto& [name, tensor] : options.state->tensors) {
+    const einrel::Tensor elements = TensorAccess::inside(tensor);
+    add_facts("state " + name, elements.dtype(), elements.shape(), elements, facts);
+  }
+  return facts;
 }
 
 /// Chunk by chunk, as a plan says.
@@ -188,7 +201,8 @@ RunResult run_planned(const Run& run, const RunOptions& options, std::size_t thr
   static std::mutex one_at_a_time;  // as Session is, and StarPU in a process
   const std::unique_lock lock(one_at_a_time);
   RunResult result;
-  on_all_ranks(job, same_on_ranks(run, options), [&] { result = PlannedRun(run, options, threads, job)(); });
+  on_all_ranks(
+      job, [&] { return facts_of(run, options); }, [&] { result = PlannedRun(run, options, threads, job)(); });
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "api/ranks_data.h"
 #include "api/tensor_data.h"
 #include "api/versions.h"
+#include "base/digest.h"
 #include "base/ids.h"
 #include "base/unnamed_file.h"
 
@@ -134,7 +135,10 @@ TrainResult train(const Program& program, const std::map<std::string, Samples>& 
     if (options.on_note) listener.note = [&](const std::string& text) { options.on_note(as_options(text)); };
     if (options.on_epoch) listener.epoch = [&](const EpochReport& epoch) { options.on_epoch(outside(names, epoch)); };
     TrainReport report;
-    on_all_ranks(job, "train " + program.text(), [&] {
+    const auto facts = [&] {
+      return std::vector<Fact>{{"what it does", "a training"}, {"another program", "", digest_of(program.text())}};
+    };
+    on_all_ranks(job, facts, [&] {
       report = einrel::train(request, listener, job);
       if (report.unwritten) std::rethrow_exception(report.unwritten);
     });

@@ -15,7 +15,9 @@
 #include "base/error.h"
 #include "engine/guess_seconds.h"
 #include "engine/memory.h"
+#include "exec/digests.h"
 #include "exec/serial/serial.h"
+#include "exec/starpu/alike.h"
 #include "exec/starpu/run.h"
 #include "exec/threads/task_threads.h"
 
@@ -415,8 +417,19 @@ class Session::Stepping {
   bool is_last_ = false;
 };
 
+/// Tasks that differ from rank to rank would wait for messages that nobody sends, or mix the parts of two plans.
+void Session::compare_ranks() {
+  if (job_.ranks == 1 || std::exchange(is_compared_, true)) return;
+  check_alike(job_,
+              {{"another plan", "", digest_of(tasks_.graph),
+                "plans differ where ranks read other files of machines or plans, also those that einrel calibrate "
+                "has kept in another home folder, or, under a limit of memory, compute on other numbers of threads: "
+                "name one file of a machine, and give the threads"}});
+}
+
 PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWriter> writers,
                             const ScalarBindings& scalars, const StepsAsked& asked) {
+  compare_ranks();
   InputSources all = sources;
   for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
     if (tasks_.states[s].input) all[tasks_.states[s].type.name] = (*asked.states)[s].now();

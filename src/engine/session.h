@@ -100,7 +100,7 @@ class Session {
   /// report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out or
   /// the number of a step is none of the integer type that it is used as; in a job of several ranks, what fails on one
   /// of them goes to Job::on_failure. The listener is told of this rank's tasks every tenth of a second, on a thread of
-  /// its own, and at the end.
+  /// its own, and at the end. The first time, UserError where ranks have other tasks, as plans for other machines say.
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
                      const StepsAsked& asked = {});
 
@@ -120,6 +120,7 @@ class Session {
   const PreparedTasks& ready_for(const TaskBindings& bindings);
   void heed(const std::stop_token& stop);
   void bind_kernels(TaskBindings& bindings);
+  void compare_ranks();
 
   const PlannedTasks& tasks_;
   PlanResources resources_;
@@ -129,6 +130,7 @@ class Session {
   std::shared_ptr<ChunkKernels> kernels_;
   std::list<PreparedTasks> ready_;  // few, by layouts of inputs and scalars; the first one ran last
   std::unique_ptr<Outside> outside_;
+  bool is_compared_ = false;  // with what other ranks do
 };
 
 }  // namespace einrel

@@ -14,7 +14,10 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "base/text.h"
+#include "exec/digests.h"
+#include "exec/starpu/alike.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel {
@@ -175,6 +178,20 @@ Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
   }
   check_same(resumed.path, identity, then);
   return resumed;
+}
+
+void check_alike(const std::optional<Resumed>& resumed, const Job& job) {
+  if (!resumed || job.ranks == 1) return;
+  std::vector<Fact> facts;
+  agree(job, [&] {
+    const FileBytes file = map_file(resumed->path);
+    const Tensor bytes(DType::boolean, {Extent(static_cast<std::int64_t>(file.bytes.size()))}, {1}, file.bytes.data(),
+                       file.owner);
+    const std::string name = printable(fs::path(resumed->path).filename().string());
+    facts = {{"the checkpoint to resume from", name},
+             {"another " + name, "", digest_of(bytes, bytes.dtype(), bytes.shape())}};
+  });
+  check_alike(job, facts);
 }
 
 }  // namespace einrel

@@ -69,4 +69,7 @@ struct Resumed {
 };
 Resumed resume_from(const std::string& folder, const TrainIdentity& identity);
 
+/// On all ranks, each of which has read it: throws UserError unless they go on from the same.
+void check_alike(const std::optional<Resumed>& resumed, const Job& job);
+
 }  // namespace einrel

@@ -70,6 +70,9 @@ class Locally {
         throw UserError(fmt::format("an epoch has {}, fewer than the {} sites; take smaller ones, or fewer sites",
                                     counted(static_cast<std::size_t>(batches), "batch", "batches"), sites_));
       if (request.resume) resumed_ = resume_from(*request.resume, identity_);
+    });
+    check_alike(resumed_, job);
+    agree(job, [&] {
       if (job.rank == 0) begin_whole(checked);
       for (std::int64_t s = 0; s < sites_; ++s) {
         if (is_here(s)) program_of(s);

@@ -24,8 +24,9 @@ class Together {
         constants_(constant_inputs(request, checked, data.feeds)) {
     agree(job, [&] {
       if (request.resume) resumed_ = resume_from(*request.resume, identity_);
-      program_.emplace(compiled(checked), request, is_by_plan(), nullptr, job);
     });
+    check_alike(resumed_, job);
+    agree(job, [&] { program_.emplace(compiled(checked), request, is_by_plan(), nullptr, job); });
     if (!data.test.empty()) {
       evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_,
                          is_by_plan() ? &*program_ : nullptr, job);

@@ -1,14 +1,17 @@
 #include "train/train.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "engine/input_facts.h"
 #include "train/course.h"
 
 namespace einrel {
@@ -94,6 +97,41 @@ void check_program(const TrainRequest& request, const CheckedProgram& checked) {
                   printable(request.source.name())));
 }
 
+template <class Value>
+std::string text_of(const std::optional<Value>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+void add_facts(const std::string& what, const Feeds& feeds, std::vector<Fact>& facts) {
+  for (const Feed& feed : feeds.feeds) add_facts(what + " " + feed.name, feed.file, facts);
+}
+
+/// What all ranks have to have alike. Their machines may differ, as long as their plans do not (Session).
+std::vector<Fact> facts_of(const TrainRequest& request, const TrainData& data) {
+  std::vector<Fact> facts{{"another program", "", digest_of(request.source.text())},
+                          {"the batch", fmt::format("{}={}", printable(request.batch_label), request.batch)},
+                          {"the number of epochs", fmt::format("{}", request.epochs)},
+                          {"the choice to keep the last batch", request.keep_last ? "yes" : "no"},
+                          {"the share to hold out", text_of(request.hold_out)},
+                          {"the seed", fmt::format("{}", request.seed)},
+                          {"what is reported", fmt::format("{}", fmt::join(request.report, ","))},
+                          {"the number of samples to calibrate with", text_of(request.calibrate_with)},
+                          {"the folder for checkpoints", request.save ? "given" : ""},
+                          {"the number of steps between checkpoints", text_of(request.save_every)},
+                          {"the folder to resume from", request.resume ? "given" : ""},
+                          {"the folder for chunks", request.spill ? "given" : ""},
+                          {"the number of local steps", request.local ? fmt::format("{}", request.local->steps) : ""}};
+  if (request.local)
+    facts.push_back({"what subnets divide", fmt::format("{}", fmt::join(request.local->subnets, ","))});
+  for (const auto& [label, extent] : request.dims)
+    facts.push_back({"the extent of " + label, fmt::format("{}", extent)});
+  add_facts(request.scalars, facts);
+  for (const auto& [name, file] : request.inputs) add_facts("input " + name, file, facts);
+  add_facts("the samples of", data.feeds, facts);
+  if (data.test_feeds) add_facts("the samples to test on, of", *data.test_feeds, facts);
+  return facts;
+}
+
 }  // namespace
 
 TrainReport train(TrainRequest request, const TrainListener& listener, const Job& job) {
@@ -108,6 +146,7 @@ TrainReport train(TrainRequest request, const TrainListener& listener, const Job
     check_program(request, *checked);
     data.losses = checked->losses;
   });
+  if (job.ranks > 1) check_alike(job, facts_of(request, data));
   return (request.local ? train_locally : train_together)(request, listener, data, *checked, job);
 }
 

@@ -126,6 +126,19 @@ class Faults(RunTest):
             self.assertRegex(err, rf"error: rank \d \(process {ranks[-1]}\)")
             self.soon(lambda: not any(os.path.exists(f"/proc/{rank}") for rank in ranks), "a rank is left")
 
+    def test_a_rank_that_is_stopped_or_gone_before_it_began_ends_the_job(self):
+        program = self.text_file("chain.ein", CHAIN)
+        for done, said in (("kill -STOP $$", r"rank 2 \(process \d+\) made no progress for 1 s: it is stopped"),
+                           ("exit 0", "rank 2 was not there for 10 s")):
+            with self.subTest(done=done):
+                einrel_process.cases += 1
+                script = f'[ "$OMPI_COMM_WORLD_RANK" != 2 ] || {done}; exec "$@"'
+                job = subprocess.run([MPIRUN, "-n", "3", "sh", "-c", script, "sh", einrel_process.PROGRAM, "run", program,
+                                      "--random", "1", "--timeout", "1", *sizes(100)], capture_output=True, timeout=60,
+                                     check=False)
+                self.assertEqual((job.returncode, job.stdout), (2, b""), job)
+                self.assertRegex(job.stderr.decode(), f"error: {said}")
+
     def test_a_run_that_is_interrupted_or_killed_leaves_nothing(self):
         program = self.text_file("chain.ein", CHAIN)
         for number, sent in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGKILL)):

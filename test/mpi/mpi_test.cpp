@@ -13,6 +13,7 @@
 #include "engine/scalars.h"
 #include "engine/session.h"
 #include "exec/from_ia.h"
+#include "exec/starpu/alike.h"
 #include "exec/starpu/run.h"
 #include "ia/search.h"
 #include "lang/expectations.h"
@@ -286,12 +287,43 @@ TEST(Ranks, ThrowOnTheRankThatFailedAndTellTheOthers) {
   EXPECT_EQ(from_rank_0(job(), job().rank == 0 ? "words" : ""), "words");
 }
 
+/// What all ranks say of these facts, and that all of them say the same.
+std::string agreed_difference(const std::vector<Fact>& facts) {
+  const std::string found = difference(job(), facts);
+  EXPECT_EQ(from_rank_0(job(), found), found);
+  EXPECT_EQ(from_rank(job(), job().ranks - 1, found), found);
+  return found;
+}
+
+TEST(Ranks, SayOfWhatTheyHaveNotAlikeTheFirst) {
+  const bool is_last = job().rank + 1 == job().ranks;
+  const std::string last = std::to_string(job().ranks - 1);
+  const std::string as_rank_0 = "; every rank has to compute the same, in the same order";
+  const std::string other = "rank " + last + " computes something else than rank 0: ";
+  EXPECT_EQ(agreed_difference({}), "");
+  EXPECT_EQ(agreed_difference({{"a", "1"}, {"other b", "", 7}}), "");
+  EXPECT_EQ(agreed_difference({{"a", "1"}, {"b", is_last ? "3" : "2"}, {"c", is_last ? "5" : "4"}}),
+            other + "b is 3 there, and 2 on rank 0" + as_rank_0);
+  EXPECT_EQ(agreed_difference({{"b", is_last ? "" : "2"}}),
+            other + "b is not given there, and 2 on rank 0" + as_rank_0);
+  EXPECT_EQ(agreed_difference({{"other b", "", is_last ? 7U : 6U, "look at b"}, {"c", ""}}),
+            other + "it has other b" + as_rank_0 + "\n  help: look at b");
+  std::vector<Fact> more{{"a", "1"}};
+  if (is_last) more.push_back({"b", "2"});
+  EXPECT_EQ(agreed_difference(more), other + "it has b where rank 0 has nothing" + as_rank_0);
+  if (job().ranks == 3) {
+    EXPECT_EQ(
+        agreed_difference({{"a", std::to_string(job().rank)}}),
+        "rank 1 computes something else than rank 0, and so does rank 2: a is 1 there, and 0 on rank 0" + as_rank_0);
+  }
+}
+
 }  // namespace
 }  // namespace einrel::test
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  const einrel::MpiJob mpi([](std::exception_ptr, const einrel::Job& job) { einrel::end_job(job, 1); });
+  const einrel::MpiJob mpi([](std::exception_ptr, const einrel::Job& job) { einrel::end_job(job, 1); }, 60);
   einrel::test::process().job = &mpi.job();
   if (mpi.job().rank != 0) {  // failures of other ranks show in their exit codes, and in what they print
     delete testing::UnitTest::GetInstance()->listeners().Release(

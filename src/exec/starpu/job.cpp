@@ -19,19 +19,12 @@
 #include "base/error.h"
 #include "base/janitor.h"
 #include "base/text.h"
+#include "exec/starpu/start_watch.h"
 #include "kernel/workers.h"
 #include "tensor/memory_pool.h"
 
 namespace einrel {
 namespace {
-
-/// Tells all ranks how many items each of them has.
-std::vector<int> counts_of(const Job& job, std::size_t count) {
-  std::vector<int> counts(static_cast<std::size_t>(job.ranks));
-  const int own = static_cast<int>(count);
-  MPI_Allgather(&own, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD);
-  return counts;
-}
 
 /// This rank's share among those of its machine. Of masks that the system does not give, as beyond 1024 cores, an equal
 /// one.
@@ -120,15 +113,17 @@ double share_of_cores(const std::vector<cpu_set_t>& allowed, std::size_t rank) {
   return share;
 }
 
-MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure) {
+MpiJob::MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure, double timeout) {
   job_.on_failure = std::move(on_failure);
   if (!name_in_job()) return;
   check_addresses();
   if (const auto segment = coming_segment()) remove_at_death(*segment);
   int provided = 0;
+  std::optional<StartWatch> watch(std::in_place, timeout);
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     throw RunError("MPI does not start");
   if (provided < MPI_THREAD_SERIALIZED) throw RunError("this MPI library allows no calls from several threads");
+  watch.reset();
   job_.is_started = true;
   segments_ = shared_segments();
   for (const std::string& segment : segments_) remove_at_death(segment);
@@ -157,9 +152,16 @@ void MpiJob::run(const std::function<void(const Job&)>& action) const {
   }
 }
 
+std::vector<std::uint64_t> of_all_ranks(const Job& job, std::uint64_t number) {
+  std::vector<std::uint64_t> numbers(static_cast<std::size_t>(job.ranks), number);
+  if (job.is_started) MPI_Allgather(&number, 1, MPI_UINT64_T, numbers.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD);
+  return numbers;
+}
+
 std::vector<std::vector<double>> gather(const Job& job, const std::vector<double>& values) {
   if (!job.is_started) return {values};
-  const std::vector<int> counts = counts_of(job, values.size());
+  std::vector<int> counts;
+  for (const std::uint64_t count : of_all_ranks(job, values.size())) counts.push_back(static_cast<int>(count));
   std::vector<int> begins;
   int all = 0;
   for (const int count : counts) {

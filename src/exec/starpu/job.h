@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -36,8 +37,9 @@ double share_of_cores(const std::vector<cpu_set_t>& allowed, std::size_t rank);
 /// process, however it ends.
 class MpiJob {
  public:
+  /// `timeout`: seconds that it waits, while MPI starts, for a rank of this machine that stands still (start_watch.h).
   /// Throws RunError when MPI does not start, or would find no memory.
-  explicit MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure);
+  MpiJob(std::function<void(std::exception_ptr, const Job&)> on_failure, double timeout);
   ~MpiJob();
   MpiJob(const MpiJob&) = delete;
   MpiJob& operator=(const MpiJob&) = delete;
@@ -54,6 +56,8 @@ class MpiJob {
 
 /// On rank 0, what each rank gave, by rank; on the others nothing. Every rank has to call these, in the same order.
 std::vector<std::vector<double>> gather(const Job& job, const std::vector<double>& values);
+/// On all ranks, what each of them gave, by rank.
+std::vector<std::uint64_t> of_all_ranks(const Job& job, std::uint64_t number);
 /// What rank 0 gave.
 std::string from_rank_0(const Job& job, const std::string& text);
 std::vector<double> from_rank_0(const Job& job, const std::vector<double>& numbers);
