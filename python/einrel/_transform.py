@@ -59,7 +59,7 @@ def _slopes(of: Node, by: Sequence[Node], *, may_be_zero: bool) -> list[Node]:
             shape = by[are_reached.index(False)].type.shape
             raise _native.ProgramError(
                 f"the gradient is 0 everywhere: what it is of does not depend on the array of shape {shape} that it is "
-                "by. It may be a copy of that array, or made before it"
+                "by, which may be a copy, or made later"
             )
         return _slopes_in(copy, copies)
     used = [i for i, is_reached in enumerate(are_reached) if is_reached]
