@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
 from ._creation import eye
-from ._dtypes import BY_NAME, NAMES, float64, is_floating, promoted
+from ._dtypes import BY_NAME, HALVES, NAMES, float32, float64, is_floating, promoted
 from ._einsum import einsum
 from ._elementwise import BINARY, UNARY, together
 from ._formula import apply, call, cast, element, kept, label
@@ -166,14 +166,7 @@ def _largest(size: Array, axis: Axis, keepdims: bool) -> Array:
     return (sum_ if is_empty else max_)(size, axis=axis, keepdims=keepdims)
 
 
-def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
-    """The norm of all elements over dimensions: the root of the sum of squares, or of order `ord`.
-
-    >>> vector_norm([3.0, 4.0]).tolist()
-    5.0
-    """
-    own = Array(node_of(x))
-    own = own if is_floating(own.dtype) else astype(own, float64, copy=False)
+def _norm(own: Array, axis: Axis, keepdims: bool, ord: float) -> Array:
     size = UNARY["abs"](own)
     if ord == np.inf:
         return _largest(size, axis, keepdims)
@@ -192,6 +185,19 @@ def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord
     return where(total == 0, 0, root) if ord > 0 else root  # whose derivative at 0 is infinite, and the norm's is none
 
 
+def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
+    """The norm of all elements over dimensions: the root of the sum of squares, or of order `ord`.
+
+    >>> vector_norm([3.0, 4.0]).tolist()
+    5.0
+    """
+    own = Array(node_of(x))
+    own = own if is_floating(own.dtype) else astype(own, float64, copy=False)
+    if own.dtype in HALVES:  # what is summed on the way is not rounded
+        return astype(_norm(astype(own, float32, copy=False), axis, keepdims, ord), own.dtype, copy=False)
+    return _norm(own, axis, keepdims, ord)
+
+
 def matrix_norm(x: Operand, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of matrices in the last two dimensions: "fro", 1, -1, inf or -inf.
 
@@ -199,6 +205,9 @@ def matrix_norm(x: Operand, /, *, keepdims: bool = False, ord: Any = "fro") -> A
     5.0
     """
     own = Array(node_of(x))
+    if own.dtype in HALVES:
+        wide = matrix_norm(astype(own, float32, copy=False), keepdims=keepdims, ord=ord)
+        return astype(wide, own.dtype, copy=False)
     if ord == "fro":
         return vector_norm(own, axis=(-2, -1), keepdims=keepdims)
     if ord not in (1, -1, np.inf, -np.inf):

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_floating
-from ._elementwise import UNARY
 from ._formula import apply, call, cast, element, kept, label
 from ._native import Definition, Formula, Type
 
@@ -206,13 +205,23 @@ def isin(x1: Operand, x2: Operand, /, *, invert: bool = False) -> Array:
 
 
 @kept
-def _variance(axes: tuple[int, ...], correction: float, keepdims: bool, dtype: str, type: Type) -> Definition:
+def _variance(
+    axes: tuple[int, ...], correction: float, keepdims: bool, dtype: str, root: bool, type: Type
+) -> Definition:
     layout = Layout(type.shape, axes, keepdims)
     value = cast(dtype, element(0, layout.read))
     count = int(np.prod([type.shape[d] for d in axes], dtype=np.int64))
     spread = value - layout.reduced("mean", value)
     squares = layout.reduced("sum", spread * spread)
-    return layout.definition(type, squares / np.maximum(count - correction, 0.0).item())
+    variance = squares / np.maximum(count - correction, 0.0).item()
+    return layout.definition(type, call("sqrt", variance) if root else variance)
+
+
+def _spread(x: Operand, axis: Axis, correction: float, keepdims: bool, root: bool) -> Array:
+    node = node_of(x)
+    axes = axes_of(axis, len(node.type.shape))
+    dtype = NAMES[_averaged_as(Array(node))]
+    return Array(apply(_variance(axes, float(correction), keepdims, dtype, root, node.type), node))
 
 
 def var(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
@@ -221,10 +230,7 @@ def var(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     >>> var([1.0, 2.0, 3.0], correction=1).tolist()
     1.0
     """
-    node = node_of(x)
-    axes = axes_of(axis, len(node.type.shape))
-    dtype = NAMES[_averaged_as(Array(node))]
-    return Array(apply(_variance(axes, float(correction), keepdims, dtype, node.type), node))
+    return _spread(x, axis, correction, keepdims, root=False)
 
 
 def std(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
@@ -233,7 +239,7 @@ def std(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: 
     >>> std([1.0, 2.0, 3.0], correction=1).tolist()
     1.0
     """
-    return UNARY["sqrt"](var(x, axis=axis, correction=correction, keepdims=keepdims))
+    return _spread(x, axis, correction, keepdims, root=True)
 
 
 @kept

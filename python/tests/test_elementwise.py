@@ -111,6 +111,34 @@ def test_small_integers_are_widened() -> None:
         close(er.asarray(x) + x, (x.astype(wide) + x.astype(wide)))
 
 
+def _normalised(x: np.ndarray) -> np.ndarray:
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    ("ours", "numpys"),
+    [
+        (lambda x: er.var(x, axis=-1), lambda x: x.var(-1)),
+        (lambda x: er.std(x, axis=-1), lambda x: x.std(-1)),
+        (lambda x: er.std(x, axis=-1, correction=1), lambda x: x.std(-1, ddof=1)),
+        (
+            lambda x: er.softmax(x),
+            lambda x: np.exp(x - x.max(-1, keepdims=True)) / np.exp(x - x.max()).sum(-1)[..., None],
+        ),
+        (lambda x: er.layer_norm(x), _normalised),
+        (lambda x: er.rms_norm(x), lambda x: x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)),
+        (lambda x: er.linalg.vector_norm(x, axis=-1), lambda x: np.linalg.norm(x, axis=-1)),
+        (lambda x: er.linalg.vector_norm(x, axis=-1, ord=4), lambda x: np.linalg.norm(x, axis=-1, ord=4)),
+        (lambda x: er.linalg.matrix_norm(x), lambda x: np.linalg.norm(x)),
+    ],
+)
+def test_functions_of_halves_round_once(dtype: Any, ours: Any, numpys: Any) -> None:
+    """Neither the mean, 257, is a bfloat16, nor the square of 258 a float16."""
+    x = np.array([[256, 258, 256, 258]]).astype(dtype)
+    np.testing.assert_array_equal(np.asarray(ours(x)), numpys(x.astype(float)).astype(dtype))
+
+
 def test_bfloat16_is_computed_with() -> None:
     x = np.array([1.0, 2.5, -3.0]).astype(ml_dtypes.bfloat16)
     ours = er.asarray(x) * 2
