@@ -18,11 +18,35 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "kernel/heed_stop.h"
 #include "kernel/look_for.h"
 #include "machine/processor.h"
 
 namespace einrel {
 namespace {
+
+/// Whether the run is to stop; empty where nobody asks.
+using StopAsked = std::function<bool()>;
+
+Stopped stopped() { return Stopped("the run was stopped before it was done"); }
+
+/// What heed_stop asks on this thread.
+const StopAsked*& asked_on_this_thread() {
+  static thread_local const StopAsked* asked = nullptr;
+  return asked;
+}
+
+/// While parts of a run are computed on this thread.
+class Heeding {
+ public:
+  explicit Heeding(const StopAsked& asked) : before_(std::exchange(asked_on_this_thread(), asked ? &asked : nullptr)) {}
+  ~Heeding() { asked_on_this_thread() = before_; }
+  Heeding(const Heeding&) = delete;
+  Heeding& operator=(const Heeding&) = delete;
+
+ private:
+  const StopAsked* before_;
+};
 
 /// Memory aligned to cache lines that grows to the largest need so far.
 class Scratch {
@@ -51,6 +75,11 @@ class Scratch {
 };
 
 }  // namespace
+
+void heed_stop() {
+  const StopAsked* const asked = asked_on_this_thread();
+  if (asked != nullptr && (*asked)()) throw stopped();
+}
 
 /// Lets others have the core of a thread now and then.
 class Pause {
@@ -122,8 +151,9 @@ struct Workers::Team {
     if (of.parts > 1 && !helpers.empty()) return run_together(of, given);
     const Workspace workspace{own[0].at_least(own_bytes), shared_memory};
     Pause& pause = pauses[0];
+    const Heeding heeding(stop_asked);
     for (std::int64_t part = 0; part < of.parts; ++part) {
-      if (stop_asked.stop_requested()) throw stopped();
+      heed_stop();
       of.run(given, workspace, part);
       if (gives_way) pause.after_a_part();
     }
@@ -168,12 +198,10 @@ struct Workers::Team {
     }
   }
 
-  static RunError stopped() { return RunError("the run was stopped before it was done"); }
-
   /// The next part to compute, if any is left.
   bool take(std::int64_t& part) {
     const std::lock_guard lock(mutex);
-    if (stage != nullptr && !failure && stop_asked.stop_requested()) failure = std::make_exception_ptr(stopped());
+    if (stage != nullptr && !failure && stop_asked && stop_asked()) failure = std::make_exception_ptr(stopped());
     if (stage == nullptr || failure || next >= stage->parts) return false;
     part = next++;
     return true;
@@ -181,6 +209,7 @@ struct Workers::Team {
 
   void take_parts(std::size_t worker) {
     Pause& pause = pauses[worker];
+    const Heeding heeding(stop_asked);
     for (std::int64_t part = 0; take(part);) {
       try {
         stage->run(arrays, {own[worker].at_least(own_bytes), shared_memory}, part);
@@ -193,7 +222,7 @@ struct Workers::Team {
   }
 
   bool gives_way;
-  std::stop_token stop_asked;
+  StopAsked stop_asked;
   std::vector<Scratch> own;   ///< by worker
   std::vector<Pause> pauses;  ///< by worker
   CoreOfItsOwn core;
@@ -231,7 +260,11 @@ Workers::~Workers() = default;
 
 std::size_t Workers::threads() const { return team_->own.size(); }
 
-void Workers::heed(std::stop_token stop) { team_->stop_asked = std::move(stop); }
+void Workers::heed(const std::stop_token& stop) {
+  heed_answer(stop.stop_possible() ? StopAsked([stop] { return stop.stop_requested(); }) : StopAsked());
+}
+
+void Workers::heed_answer(std::function<bool()> is_to_stop) { team_->stop_asked = std::move(is_to_stop); }
 
 void Workers::run(const PreparedKernel& kernel, const Arrays& arrays) {
   team_->own_bytes = kernel.own_bytes;

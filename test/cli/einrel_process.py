@@ -77,9 +77,9 @@ class ProgramTest(unittest.TestCase):
         return result
 
 
-def sqlite_with(extension):
+def sqlite_with(extension, **options):
     """An empty database in memory that has Einrel's functions, and begins no transactions by itself."""
-    database = sqlite3.connect(":memory:", isolation_level=None)
+    database = sqlite3.connect(":memory:", isolation_level=None, **options)
     database.enable_load_extension(True)
     database.load_extension(extension)
     return database

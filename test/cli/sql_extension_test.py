@@ -7,6 +7,8 @@ import re
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -105,6 +107,21 @@ class Extension(ProgramTest):
                 with self.assertRaises(sqlite3.Error):
                     database.execute(f"SELECT {bad} FROM (VALUES (1), (2))", (array,)).fetchall()
             self.assertEqual([database.execute("SELECT " + query, (array,)).fetchone()[0] for query in queries], before, bad)
+
+    def test_a_kernel_ends_when_its_connection_is_interrupted(self):
+        weeks = "SELECT einrel_kernel('kernel f(A[i]) -> [] with j=400000000000000 = sum[i,j] A[i]*exp(j)', einrel_zeros('f64', 3))"
+        database = sqlite_with(EXTENSION, check_same_thread=False)
+        interrupting = threading.Timer(0.3, database.interrupt)
+        interrupting.start()
+        with self.assertRaisesRegex(sqlite3.OperationalError, "interrupted"):
+            database.execute(weeks)
+        interrupting.join()
+        end = time.monotonic() + 0.3
+        database.set_progress_handler(lambda: time.monotonic() > end, 1000)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "interrupted"):
+            database.execute(weeks)
+        database.set_progress_handler(None, 0)
+        self.assertEqual(database.execute("SELECT length(einrel_kernel('id', einrel_zeros('f64', 3)))").fetchone(), (40,))
 
     def test_a_group_is_put_together_along_one_dimension(self):
         rows = "(VALUES (1, 0, 1, 2), (1, 1, 1, 3), (0, 2, 5, 2))"

@@ -11,6 +11,7 @@
 
 #include "kernel/cpu/blocks/streaming.h"
 #include "kernel/cpu/contraction/pack_ops.h"
+#include "kernel/heed_stop.h"
 #include "machine/processor.h"
 
 namespace einrel {
@@ -174,6 +175,7 @@ void copy_part(const CopyPlan& plan, const Arrays& arrays, std::int64_t part) {
   Odometer outer(plan.outer, plan.bases);
   outer.seek(begin / plan.bands);
   for (std::int64_t unit = begin; unit < end; ++unit) {
+    heed_stop();
     const std::int64_t first = unit % plan.bands * plan.band;
     copy_band(plan, first, std::min(plan.band, plan.banded().extent - first),
               arrays.operands[plan.operand] + outer.quantities()[plan.from_quantity] * size,

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "kernel/heed_stop.h"
 #include "sql/array_bytes.h"
 
 namespace einrel::sql {
@@ -109,6 +110,8 @@ void report(sqlite3_context* context, ConnectionState& state, std::exception_ptr
     std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
     sqlite3_result_error_nomem(context);
+  } catch (const Stopped&) {
+    sqlite3_result_error_code(context, SQLITE_INTERRUPT);
   } catch (const std::exception& what) {
     sqlite3_result_error(context, what.what(), -1);
   }

@@ -11,6 +11,7 @@
 #include "einsum/scalar_value.h"
 #include "kernel/cpu/blocks/block_math.h"
 #include "kernel/cpu/blocks/reading.h"
+#include "kernel/heed_stop.h"
 #include "kernel/kernel.h"
 #include "machine/processor.h"
 #include "tensor/convert.h"
@@ -481,6 +482,7 @@ void BlockRun::complete(std::size_t value, std::size_t lanes) {
 }
 
 const BlockValues& BlockRun::run(const std::int64_t* outer, std::byte* target) {
+  heed_stop();
   const std::vector<BlockProgram::Instruction>& instructions = program_.instructions_;
   const std::size_t lanes = lanes_.count();
   const bool has_more = lanes > few_lanes;

@@ -11,6 +11,7 @@
 #include "kernel/cpu/contraction/dot_tile.h"
 #include "kernel/cpu/contraction/pack.h"
 #include "kernel/cpu/contraction/store.h"
+#include "kernel/heed_stop.h"
 
 namespace einrel::contraction {
 namespace {
@@ -191,6 +192,7 @@ class DotPart {
     rest.seek(position);
     select(rest.quantities());
     for (std::int64_t unit = begin; unit < end; ++unit) {
+      heed_stop();
       if (unit / blocks != position) {
         rest.advance();
         ++position;

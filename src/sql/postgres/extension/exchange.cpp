@@ -9,9 +9,15 @@
 extern "C" {
 #include <catalog/pg_type.h>
 #include <mb/pg_wchar.h>
+#include <miscadmin.h>
 #include <utils/builtins.h>
 #include <utils/lsyscache.h>
 #include <utils/numeric.h>
+}
+
+extern "C" {
+/// Of libpq/libpq.h, which wants headers of what the server was built with.
+bool pq_check_connection();  // NOLINT(readability-identifier-naming): PostgreSQL's
 }
 
 namespace einrel::sql {
@@ -82,6 +88,18 @@ Value value_of(Datum datum, Oid type) {
   return base == type ? strange_value(datum, type) : value_of(datum, base);
 }
 
+/// Whether the backend is to stop what it does: a statement that is cancelled, or has taken too long, a backend that is
+/// to end, a client that is gone. Looks, and changes nothing: what is to follow, `raise` lets follow where PostgreSQL
+/// may leave the function.
+bool is_to_stop() {
+  if (InterruptPending == 0 || !INTERRUPTS_CAN_BE_PROCESSED()) return false;
+#if PG_VERSION_NUM >= 170000
+  if (TransactionTimeoutPending != 0) return true;
+#endif
+  if (QueryCancelPending != 0 || ProcDiePending != 0) return true;
+  return CheckClientConnectionPending != 0 && !pq_check_connection();
+}
+
 }  // namespace
 
 Failure current_failure() noexcept {
@@ -101,6 +119,7 @@ Failure current_failure() noexcept {
 }
 
 void raise(const Failure& failure) {
+  CHECK_FOR_INTERRUPTS();  // what is_to_stop has seen, in the server's own words: 57014, 57P01
   const char* const words = pg_any_to_server(failure.words, static_cast<int>(std::strlen(failure.words)), PG_UTF8);
   ereport(ERROR, (errcode(failure.state), errmsg_internal("%s", words)));
   pg_unreachable();
@@ -142,7 +161,11 @@ bytea* bytea_of(const std::vector<std::byte>& from) {
 }
 
 FunctionState& state_of(FunctionCallInfo call) {
-  if (call->flinfo->fn_extra == nullptr) call->flinfo->fn_extra = kept_in<FunctionState>(call->flinfo->fn_mcxt);
+  if (call->flinfo->fn_extra == nullptr) {
+    auto* const made = kept_in<FunctionState>(call->flinfo->fn_mcxt);
+    guarded([&] { made->workers.heed_answer(is_to_stop); });
+    call->flinfo->fn_extra = made;
+  }
   return *static_cast<FunctionState*>(call->flinfo->fn_extra);
 }
 
