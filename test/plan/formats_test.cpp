@@ -311,6 +311,24 @@ TEST(Formats, ThatAreGivenAreKeptAndOthersChosen) {
   EXPECT_THROW(plan_formats(graph, {{{"Q", format_named("row")}}}), UserError);
 }
 
+TEST(Formats, OfAResultAreAnyTilesThatAreGiven) {
+  const auto expect = [](const std::string& text, const char* tensor, const char* format) {
+    const EinGraph graph = einrel::graph_of("dims k=7 l=3\ninput A[k,l], B[l,k] : f64\n" + text);
+    const FormatPlan plan = plan_formats(graph, {{{tensor, format_named(format)}}});
+    const std::size_t v = vertex_named(graph, tensor);
+    EXPECT_EQ(plan.vertices[v].format, cuts_in(format_named(format), graph.vertices[v].bound)) << text << format;
+  };
+  for (const char* const format : {"tile-1-2", "tile-2-1", "tile-1-1", "tile-2-2", "row", "column", "tile-1-100"}) {
+    expect("T[k,l] = A[k,l] * 2\n", "T", format);
+    expect("T[k,l] = A[k,l] + B[l,k]\n", "T", format);
+    expect("T[l,k] = A[k,l]\n", "T", format);
+    expect("T[k,l] = A[k,l]\n", "T", format);
+    expect("T[k,l] = A[k,l] * 2\nU[k,l] = sq(T[k,l])\nV[k] = sum[l] U[k,l]\n", "T", format);
+    expect("T[k,l] = A[k,l] * 2\nU[k,l] = sq(T[k,l])\nV[k] = sum[l] U[k,l]\n", "U", format);
+    expect("U[k,l] = A[k,l] * 2\n", "A", format);
+  }
+}
+
 TEST(Formats, RefuseWhatNoneCanHold) {
   const EinGraph huge = einrel::graph_of("dims i=30000000 j=30000000\ninput X[i], Y[j] : f64\nZ[i,j] = X[i] * Y[j]\n");
   try {

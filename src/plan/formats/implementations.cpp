@@ -131,24 +131,28 @@ Implementation implementation_of(const EinGraph& graph, std::size_t vertex, cons
 Implementations implementations_of(const EinGraph& graph, std::size_t vertex,
                                    const std::map<std::string, Format>& given) {
   const Vertex& own = graph.vertices[vertex];
-  const auto fits = [&](const TensorFormat& format, const Vertex& tensor) {
+  const auto fits = [&](const TensorFormat& format, const Vertex& tensor, bool is_any_name) {
     const auto fixed = given.find(tensor.name);
     if (fixed != given.end() && (&tensor == &own || format == cuts_in(fixed->second, tensor.bound))) return true;
-    return is_named(format, tensor.bound) && can_hold(format, tensor.bound, tensor.dtype);
+    return (is_any_name || is_named(format, tensor.bound)) && can_hold(format, tensor.bound, tensor.dtype);
   };
   Implementations found;
   LabelChoices choices(graph, own, given);
   found.are_all = !choices.drop_smallest_chunks();
-  choices.for_each([&](const std::vector<std::int64_t>& parts) {
-    double calls = 1;
-    for (const std::int64_t part : parts) calls *= static_cast<double>(part);
-    if (calls > static_cast<double>(most_chunks)) return;
-    Implementation way = implementation_of(graph, vertex, parts);
-    const bool can_read = std::all_of(way.reads.begin(), way.reads.end(), [&](const NeededFormat& need) {
-      return fits(need.format, graph.vertices[need.tensor]);
+  const auto find = [&](bool is_any_name) {
+    choices.for_each([&](const std::vector<std::int64_t>& parts) {
+      double calls = 1;
+      for (const std::int64_t part : parts) calls *= static_cast<double>(part);
+      if (calls > static_cast<double>(most_chunks)) return;
+      Implementation way = implementation_of(graph, vertex, parts);
+      const bool can_read = std::all_of(way.reads.begin(), way.reads.end(), [&](const NeededFormat& need) {
+        return fits(need.format, graph.vertices[need.tensor], is_any_name);
+      });
+      if (can_read && fits(way.result, own, is_any_name)) found.ways.push_back(std::move(way));
     });
-    if (can_read && fits(way.result, own)) found.ways.push_back(std::move(way));
-  });
+  };
+  find(false);
+  if (found.ways.empty()) find(true);  // the result is given as one without a name, and so is what is read for it
   return found;
 }
 

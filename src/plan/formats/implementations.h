@@ -38,8 +38,9 @@ struct Implementations {
 };
 
 /// Those whose operands and result are in one of the 19 formats, or in one that is given; of tensors that are no
-/// matrices, chunks of format_sizes along each dimension. A tensor in a given format has no other as a result. None
-/// where no such format can hold what is read or computed.
+/// matrices, chunks of format_sizes along each dimension. A tensor in a given format has no other as a result; where
+/// that is none of the 19 (tile-1-2), operands are read in such, too. None where no format can hold what is read or
+/// computed.
 Implementations implementations_of(const EinGraph& graph, std::size_t vertex,
                                    const std::map<std::string, Format>& given);
 
