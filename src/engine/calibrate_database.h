@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -21,9 +22,21 @@ struct MeasuredQuery {
 std::vector<MeasuredQuery> measure_queries(sql::Database& database, const FormatWeights& before,
                                            const std::stop_token& stop = {});
 
-/// Measures the database at this URL and keeps its weights (database_weights.h). Returns what is to be said of it.
-/// Throws, before anything is measured, UserError when there is no folder for settings or the file there is damaged;
-/// and as open_database and measure_queries do. Once `stop` is asked for, it ends with RunError and nothing is kept.
+/// Weights that explain what was measured.
+struct BelievedWeights {
+  std::vector<MeasuredQuery> measured;
+  FittedWeights fitted;
+};
+
+/// Measures, and once again where the weights explain little (R^2 below 0.7) or one of them is zero; of each
+/// query the least time counts. Throws RunError where that does not help, as on a busy machine.
+BelievedWeights believed_weights(const std::function<std::vector<MeasuredQuery>()>& measure,
+                                 const FormatWeights& before);
+
+/// Measures the database at this URL and keeps its weights (database_weights.h), if they are believed_weights. Returns
+/// what is to be said of it. Throws, before anything is measured, UserError when there is no folder for settings or the
+/// file there is damaged; and as open_database and measure_queries do. Once `stop` is asked for, it ends with RunError
+/// and nothing is kept.
 std::string keep_calibrated_database(const std::string& url, const std::stop_token& stop = {});
 
 }  // namespace einrel

@@ -27,7 +27,11 @@ class Calibrated(ProductTest):
         before, assumed, of_scripts = self.content(), self.explained(environment), self.script_costs(environment)
         einrel_process.cases += 1
         done = subprocess.run([einrel_process.PROGRAM, "calibrate", "--database", SERVER.url], env=environment, capture_output=True, text=True,
-                              timeout=280, check=False)
+                              timeout=800, check=False)
+        if done.returncode == 2:  # beside other tests
+            self.assertRegex(done.stderr, "^error: the machine is too busy to be measured: .* the weights stay as they were")
+            self.assertEqual((done.stdout, self.content(), os.path.exists(self.path("einrel/databases.json"))), ("", before, False))
+            return
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         for words in ("R^2", "worst: ", "predicted", "measured", "databases.json", f"postgresql {SERVER.folder}:5432"):
             self.assertIn(words, done.stdout)
