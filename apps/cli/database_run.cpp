@@ -10,6 +10,7 @@
 
 #include "arguments.h"
 #include "base/error.h"
+#include "base/same_file.h"
 #include "base/text.h"
 #include "engine/compile.h"
 #include "engine/database_run.h"
@@ -103,6 +104,18 @@ void open_files(DatabaseRequest& request, OpenInputs& files) {
   }
 }
 
+/// No file that is read may be lost: those of the database least of all.
+void refuse_overwriting(const DatabaseArguments& arguments, const Destinations& destinations) {
+  std::vector<std::string> written;
+  for (const auto& [name, file] : destinations.files) written.push_back(file.path);
+  std::vector<std::string> read = sql::files_of_database(arguments.database);
+  for (const auto& [name, given] : parse_assignments("--in", arguments.inputs)) {
+    if (!is_in_database(given)) read.push_back(parse_file_ref(given).path);
+  }
+  read.push_back(arguments.program);
+  refuse_same_file(written, read, "name another file");
+}
+
 DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const SourceText& source,
                                 const std::vector<std::string>& wanted) {
   const std::map<std::string, std::int64_t> dims = parse_dims(arguments.dims);
@@ -145,8 +158,10 @@ void run_in_database(const DatabaseArguments& arguments) {
   DatabaseRequest request = request_of(arguments);
   OpenInputs files;
   open_files(request, files);
+  refuse_overwriting(arguments, destinations);
   DatabaseProgram program(front_of(arguments, source, destinations.wanted), request);
   check_files(destinations, program.graph());
+  if (!program.room_note().empty()) print_error(fmt::format("note: {}\n", program.room_note()));
   std::vector<AtomicFile> written;  // they appear when the database has what is its own
   const sql::DatabaseResults results = program.run([&](const sql::DatabaseResults& computed) {
     std::vector<std::pair<FileRef, Tensor>> tensors;
@@ -154,7 +169,9 @@ void run_in_database(const DatabaseArguments& arguments) {
     written = complete_files(tensors);
   });
   for (AtomicFile& file : written) file.commit();
-  if (arguments.json) return print(formats_analysis_json(program.compiled(), *program.formats(), results) + "\n");
+  if (arguments.json)
+    return print(formats_analysis_json(program.compiled(), *program.formats(), program.read(), results) + "\n");
+  print(read_text(program.read()));
   say(destinations, program.graph(), results);
   if (arguments.analyze) print("\n" + formats_analysis_text(program.compiled(), *program.formats(), results));
 }

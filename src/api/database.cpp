@@ -83,7 +83,7 @@ DatabaseResult run_in_database(const Program& program, const std::string& databa
     for (const auto& [name, tensor] : results.tensors) result.outputs.emplace(name, TensorAccess::outside(tensor));
     if (options.analyze)
       result.analysis = {formats_analysis_text(there.compiled(), *there.formats(), results),
-                         formats_analysis_json(there.compiled(), *there.formats(), results)};
+                         formats_analysis_json(there.compiled(), *there.formats(), there.read(), results)};
     return result;
   });
 }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
+#include "engine/database_room.h"
 #include "engine/database_weights.h"
 #include "engine/scalars.h"
 #include "plan/plan.h"
@@ -89,6 +90,13 @@ void check_state(const Vertex& state, const BoundInput& type) {
                                 name_of(state.dtype)));
 }
 
+/// A table that is read is in a file that is there; a name that is mistyped would have none.
+sql::MissingFile missing_file(const DatabaseRequest& request) {
+  const bool reads = std::any_of(request.inputs.begin(), request.inputs.end(),
+                                 [](const auto& input) { return std::holds_alternative<std::string>(input.second); });
+  return reads ? sql::MissingFile::refused : sql::MissingFile::made;
+}
+
 /// Before the disk is full of zeros.
 void check_sizes(const EinGraph& graph) {
   constexpr double most_bytes = 1e12;
@@ -123,7 +131,7 @@ void check_request(const DatabaseRequest& request) {
 }
 
 DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& request)
-    : database_(sql::open_database(request.database)),
+    : database_(sql::open_database(request.database, missing_file(request))),
       interrupt_(request.stop, [this] { database_->interrupt(); }),
       tables_(request.tables),
       formats_(request.formats ? parse_formats(*request.formats) : Formats{}),
@@ -131,6 +139,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
       stop_(request.stop) {
   if (stop_.stop_requested()) throw sql::stopped();
   check_names(front.name, request, front.tensors);
+  transaction_.emplace(*database_, tables_.empty() ? sql::Access::reads : sql::Access::writes);
   open_tables(front, request);
   std::map<std::string, BoundInput> types;
   for (const DeclaredInput& input : front.declared) {
@@ -160,15 +169,45 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
     }
     chosen_ = choose_formats(compiled_.graph, formats_of_step(formats_, compiled_), weights_, kept);
   }
+  describe_tables();
+  check_room();
+}
+
+void DatabaseProgram::describe_tables() {
+  const auto describe = [&](const EinGraph& graph) {
+    for (const Vertex& vertex : graph.vertices) {
+      const auto table =
+          std::find_if(read_.begin(), read_.end(), [&](const ReadTable& each) { return each.tensor == vertex.name; });
+      if (table != read_.end()) table->type = fmt::format("{} {}", name_of(vertex.dtype), to_string(vertex.bound));
+    }
+  };
+  describe(compiled_.graph);
+  if (first_) describe(*first_);
+  std::erase_if(read_, [](const ReadTable& table) { return table.type.empty(); });  // nothing needs it
+}
+
+void DatabaseProgram::check_room() {
+  RoomAsked asked{.is_element = formats_.is_element, .sparse = {}, .tables = tables_};
+  for (const auto& [name, input] : inputs_) {
+    const auto* const table = std::get_if<sql::UserTable>(&input);
+    if (table != nullptr && table->is_sparse) asked.sparse.insert(name);
+  }
+  if (first_) check_database_room(*database_, *first_, asked);
+  room_note_ = check_database_room(*database_, compiled_.graph, asked);
 }
 
 void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& request) {
   for (const DeclaredInput& input : front.declared) {
     const auto given = request.inputs.find(input.name);
     if (given == request.inputs.end()) continue;
-    if (const auto* const source = std::get_if<std::string>(&given->second))
-      inputs_.emplace(input.name, sql::open_table(*database_, *source, input.labels));
+    if (const auto* const source = std::get_if<std::string>(&given->second)) open(input.name, *source, input.labels);
   }
+}
+
+void DatabaseProgram::open(const std::string& name, const std::string& source, const std::vector<std::string>& labels) {
+  const sql::UserTable table = sql::open_table(*database_, source, labels);
+  read_.push_back({name, "", table.title, sql::layout_text(table, labels)});
+  inputs_.emplace(name, table);
 }
 
 /// What a table of numbers holds. Where a column has no key, for want of rows, another may say its extent; what rows
@@ -191,7 +230,6 @@ BoundInput DatabaseProgram::type_of(const std::string& name, const sql::UserTabl
   if (table.layout != sql::Layout::chunks) return type_of_numbers(table, rank);
   if (formats_.is_element)
     throw UserError(fmt::format("{} holds chunks, which --formats element has not; leave that out", table.title));
-  const sql::Transaction reading(*database_, sql::Access::reads);
   const sql::StoredChunks chunks = sql::chunks_in(*database_, table);
   const auto [given, is_new] = formats_.tensors.try_emplace(name, lying_format(chunks.format, chunks.bound));
   if (!is_new && cuts_in(given->second, chunks.bound) != chunks.format)
@@ -207,9 +245,9 @@ void DatabaseProgram::open_states(const DatabaseRequest& request) {
     if (given == request.inputs.end()) continue;
     const auto* const source = std::get_if<std::string>(&given->second);
     if (source == nullptr) continue;
-    const sql::UserTable table = sql::open_table(*database_, *source, labels_of_state(compiled_.graph, state));
+    open(name, *source, labels_of_state(compiled_.graph, state));
+    const auto& table = std::get<sql::UserTable>(inputs_.at(name));
     if (table.layout == sql::Layout::chunks) check_state(compiled_.graph[state.now], type_of(name, table, 0));
-    inputs_.emplace(name, table);
   }
 }
 
@@ -255,7 +293,7 @@ sql::DatabaseResults DatabaseProgram::run(const std::function<void(const sql::Da
     const ChosenFormats chosen = choose_formats(*first_, formats_within(formats_, *first_), weights_);
     run.first.emplace(sql::FirstValues{*first_, chunked_graph(*first_, chosen)});
   }
-  return sql::run(*database_, run);
+  return sql::run(*transaction_, run);
 }
 
 }  // namespace einrel

@@ -33,6 +33,14 @@ bool is_in_database(const std::string& source);
 /// What is said of an input that is not given: "missing input X[i] : f32; give X as ...".
 std::string missing_in_database(const std::string& declaration, const std::string& name);
 
+/// How a table or a query was read as an input.
+struct ReadTable {
+  std::string tensor;
+  std::string type;  ///< "f64 (3, 2)"
+  std::string from;  ///< "table 'T'"
+  std::string how;   ///< sql::layout_text
+};
+
 /// What a run in a database is asked for.
 struct DatabaseRequest {
   std::string database;                          ///< "sqlite:FILE" or "postgresql://..."
@@ -59,29 +67,39 @@ class DatabaseProgram {
     std::function<Compiled(const std::map<std::string, BoundInput>& inputs)> compile;
   };
 
-  /// Opens the database and the tables. Throws UserError for an input that the program has not, or that is missing, for
-  /// a table or query that is no tensor, and what `front`, weights_for and choose_formats throw.
+  /// Opens the database, a transaction, and the tables. Throws UserError for an input that the program has not, or that
+  /// is missing, for a table or query that is no tensor, and what `front`, weights_for and choose_formats throw.
   DatabaseProgram(const Front& front, const DatabaseRequest& request);
 
   const EinGraph& graph() const { return compiled_.graph; }
   const Compiled& compiled() const { return compiled_; }
   /// How it runs; none of a program that runs element by element.
   const std::optional<ChosenFormats>& formats() const { return chosen_; }
+  /// What to say before it runs, of the room that it takes; "" of little.
+  const std::string& room_note() const { return room_note_; }
+  /// In the order of the inputs.
+  const std::vector<ReadTable>& read() const { return read_; }
 
-  /// In one transaction: when it fails, the database is as before, also where `before_commit` throws, which takes the
+  /// Once. When it fails, the database is as before, also where `before_commit` throws, which takes the
   /// results. Throws as sql::run does.
   sql::DatabaseResults run(const std::function<void(const sql::DatabaseResults&)>& before_commit = {});
 
  private:
   void open_tables(const Front& front, const DatabaseRequest& request);
+  void open(const std::string& name, const std::string& source, const std::vector<std::string>& labels);
   void open_states(const DatabaseRequest& request);
   BoundInput type_of(const std::string& name, const sql::UserTable& table, std::size_t rank);
   BoundInput type_of_numbers(const sql::UserTable& table, std::size_t rank);
+  void check_room();
+  void describe_tables();
   void add_tensors(const Front& front, const DatabaseRequest& request);
 
   std::unique_ptr<sql::Database> database_;
   std::stop_callback<std::function<void()>> interrupt_;
+  std::optional<sql::Transaction> transaction_;  ///< all that is read is of one moment, from the extents on
   std::map<std::string, sql::DatabaseInput> inputs_;
+  std::vector<ReadTable> read_;
+  std::string room_note_;
   Compiled compiled_;
   std::optional<EinGraph> first_;  ///< a step gives those states their first values that no input gives one
   ScalarBindings scalars_;

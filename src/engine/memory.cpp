@@ -29,27 +29,6 @@ std::optional<std::int64_t> number_after(const char* path, const std::string& wo
   return std::nullopt;
 }
 
-/// What this process can still get: the least of what the machine has free, what its control group and what its own
-/// address space allow. Unset where the system does not say.
-std::optional<std::int64_t> available_memory() {
-  std::optional<std::int64_t> least;
-  const auto limit = [&](std::int64_t bytes) {
-    least = std::min(least.value_or(bytes), std::max<std::int64_t>(bytes, 0));
-  };
-  if (const auto kilobytes = number_after("/proc/meminfo", "MemAvailable:")) limit(*kilobytes * 1024);
-  const auto group_limit = number_after("/sys/fs/cgroup/memory.max", "");
-  const auto group_use = number_after("/sys/fs/cgroup/memory.current", "");
-  const auto group_files = number_after("/sys/fs/cgroup/memory.stat", "file ");  // cached files make room when asked
-  const bool has_group = group_limit && *group_limit > 0 && group_use && group_files;  // "max" reads as 0
-  if (has_group) limit(*group_limit - *group_use + *group_files);
-  rlimit space{};
-  const auto used = number_after("/proc/self/status", "VmSize:");
-  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY && used) {
-    limit(static_cast<std::int64_t>(space.rlim_cur) - *used * 1024);
-  }
-  return least;
-}
-
 /// Adds to the bytes alive; says for which task they are beyond counting.
 std::int64_t add_alive(std::int64_t alive, std::int64_t bytes, const std::string& name) {
   std::int64_t sum = 0;
@@ -109,6 +88,25 @@ void check_memory(const PlannedTasks& whole, const LayoutBindings& layouts,
     if (in_place(input)) needed -= checked_bytes(input.bound, input.dtype);
   }
   check_available(needed, fmt::format("computing '{}'", whole.names[forecast.peak_vertex]), limit);
+}
+
+std::optional<std::int64_t> available_memory() {
+  std::optional<std::int64_t> least;
+  const auto limit = [&](std::int64_t bytes) {
+    least = std::min(least.value_or(bytes), std::max<std::int64_t>(bytes, 0));
+  };
+  if (const auto kilobytes = number_after("/proc/meminfo", "MemAvailable:")) limit(*kilobytes * 1024);
+  const auto group_limit = number_after("/sys/fs/cgroup/memory.max", "");
+  const auto group_use = number_after("/sys/fs/cgroup/memory.current", "");
+  const auto group_files = number_after("/sys/fs/cgroup/memory.stat", "file ");  // cached files make room when asked
+  const bool has_group = group_limit && *group_limit > 0 && group_use && group_files;  // "max" reads as 0
+  if (has_group) limit(*group_limit - *group_use + *group_files);
+  rlimit space{};
+  const auto used = number_after("/proc/self/status", "VmSize:");
+  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY && used) {
+    limit(static_cast<std::int64_t>(space.rlim_cur) - *used * 1024);
+  }
+  return least;
 }
 
 void check_available(std::int64_t needed, const std::string& what, std::string_view limit) {

@@ -27,6 +27,10 @@ MemoryForecast forecast_memory(const PlannedTasks& whole, const LayoutBindings& 
 void check_memory(const PlannedTasks& whole, const LayoutBindings& layouts,
                   const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit);
 
+/// What this process can still get: the least of what the machine has free, what its control group and what its own
+/// address space allow. Unset where the system does not say.
+std::optional<std::int64_t> available_memory();
+
 /// Throws RunError when the machine has less than `needed` bytes left for `what`, as in "computing 'Z'".
 void check_available(std::int64_t needed, const std::string& what, std::string_view limit);
 

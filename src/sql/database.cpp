@@ -32,10 +32,16 @@ void check_database_url(const std::string& url) {
   throw UserError(fmt::format("--database: write sqlite:FILE or postgresql://HOST/DATABASE, not '{}'", printable(url)));
 }
 
-std::unique_ptr<Database> open_database(const std::string& url) {
+std::unique_ptr<Database> open_database(const std::string& url, MissingFile missing) {
   check_database_url(url);
   if (is_postgres(url)) return std::make_unique<PostgresDatabase>(url);
-  return std::make_unique<SqliteDatabase>(url.substr(sqlite_prefix.size()));
+  return std::make_unique<SqliteDatabase>(url.substr(sqlite_prefix.size()), missing);
+}
+
+std::vector<std::string> files_of_database(const std::string& url) {
+  if (!url.starts_with(sqlite_prefix)) return {};
+  const std::string file = url.substr(sqlite_prefix.size());
+  return {file, file + "-journal", file + "-wal", file + "-shm"};
 }
 
 namespace {
@@ -63,7 +69,7 @@ Transaction::~Transaction() {
 }
 
 void Transaction::commit() {
-  database_.execute("COMMIT");
+  database_.commit();
   is_open_ = false;
 }
 

@@ -17,6 +17,18 @@ namespace einrel::sql {
 /// What a query is for: whose fault it is when the database does not take it.
 enum class Author { einrel, user };
 
+/// Folders on the disks where temporary tables and those of the user lie, as far as this process can see them.
+struct DatabaseFolders {
+  std::optional<std::string> temporary;
+  std::optional<std::string> tables;
+};
+
+/// A table or a view of the user.
+struct FoundTable {
+  std::string name;        ///< quoted
+  bool is_stored = false;  ///< its rows lie there: no query computes them, and no policy chooses them
+};
+
 /// What a transaction does to tables that others see.
 enum class Access { reads, writes };
 
@@ -45,21 +57,28 @@ class Database {
   /// In a transaction: makes a place for tables of chunks that several processes of the server compute with. Nothing
   /// where there is one process, and where no schema can be made; chunks are temporary tables then.
   virtual std::optional<Sharing> share() = 0;
+  /// Ends a transaction: what it did stays.
+  virtual void commit() = 0;
   /// One statement of Einrel's, until it ends; what it gives is left out.
   virtual void execute(const std::string& statement) = 0;
   /// Ends the statement that runs with `stopped`, from any thread. What was begun can then only be rolled back.
   virtual void interrupt() = 0;
-  /// The first row as whole numbers. The query only reads.
+  /// The first row as whole numbers.
   virtual std::vector<std::int64_t> first_row(const std::string& query) = 0;
-  /// What a query gives. Throws UserError unless it is one query that only reads.
+  /// In a transaction: what a query gives. Throws UserError unless it is one query that only reads.
   virtual std::vector<Column> columns_of(const std::string& query, Author author) = 0;
+  /// In a transaction: keeps the rows of what stands in FROM (a query or a view of the user, of so many columns), in
+  /// their order, as a new temporary table (quoted) with the columns c0, c1, ... It is computed this once, and only
+  /// reads.
+  virtual void keep_rows(const std::string& table, const std::string& source, std::size_t columns) = 0;
 
+  virtual DatabaseFolders folders() = 0;
   /// Every name that a query may mean; tables that are made for a run have others.
   virtual std::vector<std::string> names() = 0;
   /// Those of tables and views.
   virtual std::vector<std::string> tables() = 0;
-  /// The table or view that a user calls so, quoted; nothing where there is none.
-  virtual std::optional<std::string> find_table(const std::string& name) = 0;
+  /// The table or view that a user calls so; nothing where there is none.
+  virtual std::optional<FoundTable> find_table(const std::string& name) = 0;
   /// Where a user's new table goes, quoted. Throws UserError for a name that no table can have.
   virtual std::string new_table(const std::string& name) = 0;
 
@@ -80,8 +99,14 @@ class Database {
 /// What a run that was asked to stop throws.
 inline RunError stopped() { return RunError("the run was stopped"); }
 
-/// "sqlite:FILE", "postgresql://...". Throws UserError for any other, and where there is no such database.
-std::unique_ptr<Database> open_database(const std::string& url);
+/// What happens where there is no file of that name.
+enum class MissingFile { refused, made };
+
+/// "sqlite:FILE", "postgresql://...". Throws UserError for any other, and where there is no such database. A file that
+/// is made is there once a transaction has put something into it.
+std::unique_ptr<Database> open_database(const std::string& url, MissingFile missing = MissingFile::refused);
+/// The files of such a database that a run reads: FILE, and what SQLite has beside it. None on a server.
+std::vector<std::string> files_of_database(const std::string& url);
 /// Throws UserError where open_database takes no such text.
 void check_database_url(const std::string& url);
 
@@ -93,6 +118,7 @@ class Transaction {
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
   void commit();
+  Database& database() const { return database_; }
 
  private:
   Database& database_;

@@ -32,6 +32,10 @@ Dialect dialect_named(const std::string& name) {
                               near.empty() ? "it is one of sqlite, postgres and duckdb" : near));
 }
 
+std::string own_function(Dialect dialect, const char* name) {
+  return is_postgres(dialect) ? fmt::format("{}.{}", extension_schema, name) : name;
+}
+
 std::string temporary_table(Dialect dialect, const std::string& name) {
   return (is_postgres(dialect) ? temporary_schema : "temp.") + quoted(name);
 }
@@ -51,7 +55,7 @@ std::string in_parts(const std::string& query, std::size_t key_arity, std::int64
   std::string text;
   for (std::int64_t part = 0; part < parts; ++part) {
     text += fmt::format("{}SELECT * FROM (\n{}) AS part WHERE ({}) & {} = {}", part == 0 ? "" : "\nUNION ALL\n", query,
-                        fmt::join(keys, " + "), parts - 1, part);
+                        fmt::join(keys, " + "), typed_key(Dialect::postgres, parts - 1), part);
   }
   return text;
 }
@@ -105,14 +109,15 @@ std::string condition_of_number(Dialect dialect, const std::string& number) {
 
 std::string numbers_below(Dialect dialect, std::int64_t n) {
   if (is_postgres(dialect))
-    return fmt::format("SELECT i FROM generate_series(CAST(0 AS bigint), {}) AS numbers(i)", n - 1);
+    return fmt::format("SELECT i FROM generate_series({}, {}) AS numbers(i)", typed_key(dialect, 0),
+                       typed_key(dialect, n - 1));
   return fmt::format(
       "WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < {}) "
       "SELECT i FROM numbers",
       n);
 }
 
-std::string first_key(Dialect dialect, std::int64_t key) {
+std::string typed_key(Dialect dialect, std::int64_t key) {
   return is_postgres(dialect) ? fmt::format("CAST({} AS bigint)", key) : fmt::format("{}", key);
 }
 
@@ -151,7 +156,7 @@ std::string elements_from(Dialect dialect, const std::string& array, DType dtype
     for (std::size_t d = 0; d < rank; ++d) columns += fmt::format(", d{} bigint", d);
     columns += ")";
   }
-  return fmt::format("einrel_elements({}) AS e{}", array, columns);
+  return fmt::format("{}({}) AS e{}", own_function(dialect, "einrel_elements"), array, columns);
 }
 
 Script uncompressed_chunks(Dialect dialect, const std::string& table) {

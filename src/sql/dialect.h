@@ -11,6 +11,9 @@
 
 namespace einrel::sql {
 
+/// Where the extension of PostgreSQL is: in a schema of its own, in which nobody else may make anything.
+inline constexpr const char* extension_schema = "einrel";
+
 /// Whose SQL it is.
 enum class Dialect { sqlite, postgres, duckdb };
 
@@ -26,6 +29,11 @@ struct Column {
 };
 
 // What the dialects that run chunks, SQLite and PostgreSQL, say differently. Expressions are SQL.
+
+/// A function of Einrel's (functions.h) as statements call it. In PostgreSQL it has its schema before it: without, a
+/// function of the same name that somebody else has made may fit its arguments better, and is called with the rights of
+/// who runs the statement.
+std::string own_function(Dialect dialect, const char* name);
 
 /// A table that goes with the connection, and one of the user's, in the place where new ones are made; quoted.
 std::string temporary_table(Dialect dialect, const std::string& name);
@@ -63,8 +71,10 @@ std::string number_of_condition(Dialect dialect, const std::string& condition);
 std::string condition_of_number(Dialect dialect, const std::string& number);
 /// 0, 1, ..., n - 1 as column i of a query; n is at least 1.
 std::string numbers_below(Dialect dialect, std::int64_t n);
-/// A key that a VALUES row gives; later rows take its type.
-std::string first_key(Dialect dialect, std::int64_t key);
+/// A number of the type of keys, where it would have another one: as the first of a column (later rows take its type),
+/// and for functions and operators of PostgreSQL that have none of the type of keys beside the type of small numbers.
+/// Somebody else may have made one, which would fit better than the server's own.
+std::string typed_key(Dialect dialect, std::int64_t key);
 /// Whether a value of a column, as `expression`, is a whole number from `low` to `high`, and that number.
 std::string is_whole(Dialect dialect, ColumnType type, const std::string& expression, std::int64_t low,
                      std::int64_t high);

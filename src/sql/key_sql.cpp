@@ -30,7 +30,9 @@ Term call(KeyFunction function, const Term& first, const Term& second, Dialect d
     return Term{fmt::format("({} {} {})", a, sign, b), is_natural};
   };
   const auto compare = [&](const char* sign) { return Term{infix(sign, true).text, true, true}; };
-  const auto modulo = [&] { return fmt::format("((({0}) % ({1}) + ({1})) % ({1}))", a, b); };
+  // PostgreSQL itself has no remainder of a key and a small number.
+  const std::string divisor = dialect == Dialect::postgres ? fmt::format("CAST({} AS bigint)", b) : b;
+  const auto modulo = [&] { return fmt::format("((({0}) % ({1}) + ({1})) % ({1}))", a, divisor); };
   switch (function) {
     case KeyFunction::add: return infix("+", both);
     case KeyFunction::subtract: return infix("-", false);
@@ -39,7 +41,7 @@ Term call(KeyFunction function, const Term& first, const Term& second, Dialect d
       if (both) return infix("/", true);
       return {fmt::format("((({}) - {}) / ({}))", a, modulo(), b), false};
     case KeyFunction::modulo:
-      if (both) return infix("%", true);
+      if (both) return {fmt::format("({} % {})", a, divisor), true};
       return {modulo(), second.is_natural};
     case KeyFunction::minimum: return {least(dialect, a, b), both};
     case KeyFunction::maximum: return {greatest(dialect, a, b), first.is_natural || second.is_natural};

@@ -41,8 +41,8 @@ class QueryOf {
     const KeyExpr next = key_call(KeyFunction::add, key_position(0), key_constant(1));
     const std::string end =
         to_sql(substitute(chunk_begin(op.extent, op.cut, key_position(0)), {{next}}), part, dialect_);
-    return fmt::format("SELECT p.i AS k0, einrel_positions({0}, {1} - {0}) AS chunk FROM ({2}) AS p", begin, end,
-                       numbers_below(dialect_, op.cut.parts));
+    return fmt::format("SELECT p.i AS k0, {3}({0}, {1} - {0}) AS chunk FROM ({2}) AS p", begin, end,
+                       numbers_below(dialect_, op.cut.parts), own("einrel_positions"));
   }
 
   std::string operator()(const Aggregate& op) const {
@@ -51,8 +51,9 @@ class QueryOf {
     for (const std::size_t position : complement(op.group_by, in.key_arity))
       rest.push_back(fmt::format("x.k{}", position));
     const std::string text = kernel_text(op.kernel, {in.rank, in.rank});
-    return fmt::format("SELECT {}einrel_fold({}, x.chunk{}{}) AS chunk FROM {} AS x {}", keys_from(op.group_by), text,
-                       rest.empty() ? "" : ", ", fmt::join(rest, ", "), from_[0], group_by(op.group_by));
+    return fmt::format("SELECT {}{}({}, x.chunk{}{}) AS chunk FROM {} AS x {}", keys_from(op.group_by),
+                       own("einrel_fold"), text, rest.empty() ? "" : ", ", fmt::join(rest, ", "), from_[0],
+                       group_by(op.group_by));
   }
 
   std::string operator()(const Join& op) const {
@@ -91,16 +92,16 @@ class QueryOf {
     std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
     columns.emplace_back("t.i");
     return fmt::format(
-        "SELECT {0}einrel_tile(x.chunk, {1}, {2}, t.i) AS chunk FROM {3} AS x{5}({4}) AS t "
-        "ON t.i = 0 OR t.i * {2} < einrel_extent(x.chunk, {1})",
+        "SELECT {0}{6}(x.chunk, {1}, {2}, t.i) AS chunk FROM {3} AS x{5}({4}) AS t "
+        "ON t.i = 0 OR t.i * {2} < {7}(x.chunk, {1})",
         named(columns), op.dim, op.size, from_[0], numbers_below(dialect_, most_tiles(type(0), op)),
-        join_from_left(dialect_));
+        join_from_left(dialect_), own("einrel_tile"), own("einrel_extent"));
   }
 
   std::string operator()(const Concat& op) const {
     const KeyPositions kept = complement({op.key_position}, type(0).key_arity);
-    return fmt::format("SELECT {}einrel_concat({}, x.k{}, x.chunk) AS chunk FROM {} AS x {}", keys_from(kept),
-                       op.array_dim, op.key_position, from_[0], group_by(kept));
+    return fmt::format("SELECT {}{}({}, x.k{}, x.chunk) AS chunk FROM {} AS x {}", keys_from(kept),
+                       own("einrel_concat"), op.array_dim, op.key_position, from_[0], group_by(kept));
   }
 
   /// Per dimension that changes, which pieces of the old chunks make up the new ones: (old chunk, new chunk, where the
@@ -125,12 +126,12 @@ class QueryOf {
       joins += fmt::format("{0}({1}) AS p{2} ON x.k{2} = p{2}.old", join_from_left(dialect_),
                            pieces(bound[d], op.from[d], op.to[d]), d);
     }
-    const std::string piece = is_cut ? fmt::format("einrel_box(x.chunk{})", boxes) : "x.chunk";
+    const std::string piece = is_cut ? fmt::format("{}(x.chunk{})", own("einrel_box"), boxes) : "x.chunk";
     if (!is_put_together)
       return fmt::format("SELECT {}{} AS chunk FROM {} AS x{}", named(keys), piece, from_[0], joins);
     if (!is_cut)
-      return fmt::format("SELECT {}einrel_place({}, {}) AS chunk FROM {} AS x{} GROUP BY {}", named(keys), piece,
-                         fmt::join(places, ", "), from_[0], joins, fmt::join(keys, ", "));
+      return fmt::format("SELECT {}{}({}, {}) AS chunk FROM {} AS x{} GROUP BY {}", named(keys), own("einrel_place"),
+                         piece, fmt::join(places, ", "), from_[0], joins, fmt::join(keys, ", "));
     std::string kept_places;
     for (std::size_t d = 0; d < places.size(); ++d) kept_places += fmt::format("{} AS q{}, ", places[d], d);
     const std::vector<std::string> kept = column_names(keys.size(), "p.");
@@ -138,11 +139,13 @@ class QueryOf {
     for (std::size_t d = 0; d < keys.size(); ++d) at.push_back(fmt::format("p.q{}", d));
     return fmt::format(
         "SELECT * FROM (WITH boxes AS MATERIALIZED (SELECT {}{}{} AS piece FROM {} AS x{})\n"
-        "  SELECT {}einrel_place(p.piece, {}) AS chunk FROM boxes AS p GROUP BY {}) AS placed",
-        named(keys), kept_places, piece, from_[0], joins, named(kept), fmt::join(at, ", "), fmt::join(kept, ", "));
+        "  SELECT {}{}(p.piece, {}) AS chunk FROM boxes AS p GROUP BY {}) AS placed",
+        named(keys), kept_places, piece, from_[0], joins, named(kept), own("einrel_place"), fmt::join(at, ", "),
+        fmt::join(kept, ", "));
   }
 
  private:
+  std::string own(const char* function) const { return own_function(dialect_, function); }
   const RelationType& type(std::size_t input) const { return types_[node_.inputs[input].index]; }
 
   std::string kernel_text(const Kernel& kernel, const std::vector<std::size_t>& ranks) const {
@@ -154,7 +157,7 @@ class QueryOf {
     std::string arguments = ranks.size() == 2 ? ", x.chunk, y.chunk" : ", x.chunk";
     for (const KeyExpr& expr : numbers.outputs) arguments += ", " + to_sql(expr, columns, dialect_);
     ranks.resize(ranks.size() + numbers.outputs.size(), 0);
-    return fmt::format("einrel_kernel({}{})", kernel_text(kernel, ranks), arguments);
+    return fmt::format("{}({}{})", own("einrel_kernel"), kernel_text(kernel, ranks), arguments);
   }
 
   /// "x.k0 AS k0, y.k1 AS k1, "
@@ -183,7 +186,7 @@ class QueryOf {
     for (std::size_t part = 0; part < by_part.size(); ++part) {
       const std::int64_t new_begin = chunk_begin(extent, to, static_cast<std::int64_t>(part));
       for (const Piece& piece : by_part[part]) {
-        const std::string key = rows.empty() ? first_key(dialect_, 0) : fmt::format("{}", part);
+        const std::string key = rows.empty() ? typed_key(dialect_, 0) : fmt::format("{}", part);
         rows.push_back(fmt::format("({}, {}, {}, {}, {})", piece.part, key,
                                    piece.begin - chunk_begin(extent, from, piece.part), piece.begin - new_begin,
                                    piece.extent));

@@ -79,7 +79,7 @@ std::string with_zeros(const std::string& query, const std::vector<std::string>&
 std::string filled_with(const std::string& value, const std::vector<std::string>& columns, const Shape& bound,
                         Dialect dialect) {
   if (element_count(bound) == 0) {
-    const std::vector<std::string> keys(bound.size(), first_key(dialect, 0));
+    const std::vector<std::string> keys(bound.size(), typed_key(dialect, 0));
     return fmt::format("SELECT {}{} AS {} WHERE 1 = 0", named(keys, columns), value, value_column);
   }
   return fmt::format("SELECT {}{} AS {}{}{}", named(numbered("n", bound.size(), ".i"), columns), value, value_column,
@@ -446,7 +446,11 @@ Script plain_script(const EinGraph& graph, const std::map<std::string, std::vect
   }
   check_table_names(taken, dialect);
   TableNames names(taken, most_name_bytes(dialect));
-  return plain_script(graph, tables, scalars, names, dialect);
+  Script script = plain_script(graph, tables, scalars, names, dialect);
+  std::vector<std::string> made;
+  for (const std::string& name : names.given()) made.push_back(temporary_table(dialect, name));
+  for (Statement& statement : drop_script(made)) script.push_back(std::move(statement));
+  return script;
 }
 
 Script plain_script(const EinGraph& graph, const ElementTables& given, const ScalarBindings& scalars, TableNames& names,

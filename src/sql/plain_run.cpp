@@ -54,6 +54,8 @@ DatabaseResults run_elements(Database& database, const DatabaseRun& run) {
     table = {temporary_table(dialect, names.fresh(vertex.name)), key_column_names(dimension_names(vertex), dialect)};
     const Elements elements = elements_of(database, run, vertex);
     table.is_sparse = std::holds_alternative<FewElements>(elements);
+    const auto* const given = std::get_if<UserTable>(&run.inputs.at(vertex.name));
+    if (given != nullptr && !given->kept.empty()) execute(database, run, "DROP TABLE " + given->kept);
     database.store_elements(table.name, table.columns, elements);
   }
   for (const Statement& statement : plain_script(run.graph, tables, run.scalars, names, dialect))

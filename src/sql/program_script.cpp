@@ -92,6 +92,9 @@ ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, c
   ChunkScript whole = vertex_script(graph, chunked, scalars, inputs, names, kernels, tables.dialect);
   append(script, std::move(whole.statements));
   append(script, scatter_outputs(graph, whole, tables.outputs, tables.dialect));
+  std::vector<std::string> made;
+  for (const std::string& name : names.given()) made.push_back(temporary_table(tables.dialect, name));
+  append(script, drop_script(made));
   whole.statements = std::move(script);
   return whole;
 }

@@ -37,8 +37,8 @@ ChunkScript vertex_script(const EinGraph& graph, const ChunkedGraph& chunked, co
 Script scatter_outputs(const EinGraph& graph, const ChunkScript& computed, const std::vector<OutputTable>& outputs,
                        Dialect dialect);
 
-/// The whole program: inputs gathered into chunks, every vertex as a table, outputs as tables of the user.
-/// `names` knows the tables that there are. Throws as from_einsum and chunk_script do.
+/// The whole program: inputs gathered into chunks, every vertex as a table, outputs as tables of the user; in the end
+/// the temporary tables go. `names` knows the tables that there are. Throws as from_einsum and chunk_script do.
 ChunkScript program_script(const EinGraph& graph, const ChunkedGraph& chunked, const ScalarBindings& scalars,
                            const Tables& tables, TableNames& names, KernelTable& kernels);
 

@@ -159,21 +159,14 @@ class StepByStep {
                    const std::string& name) {
     const std::string brought = temporary_table(dialect_, name);
     Script script = from.layout == Layout::chunks
-                        ? copy_chunks_script(from, vertex.name, lying_chunks(from, vertex, cut), brought, dialect_)
+                        ? copy_chunks_script(from, vertex.name, {vertex.dtype, vertex.bound, cut}, brought, dialect_)
                         : gather_script(from, vertex.name, vertex.dtype, vertex.bound, cut, brought, dialect_);
     if (sharing_) {
       script.push_back({"", fmt::format("{} AS SELECT * FROM {}", create_chunks(dialect_, temporary(name)), brought)});
       script.push_back({"", "DROP TABLE " + brought});
     }
+    if (!from.kept.empty()) script.push_back({"", "DROP TABLE " + from.kept});
     for (const Statement& statement : script) execute(statement);  // the time is its caller's
-  }
-
-  /// They are as they were when the program was planned.
-  StoredChunks lying_chunks(const UserTable& from, const Vertex& vertex, const std::vector<DimensionCut>& cut) {
-    StoredChunks found = chunks_in(database_, from);
-    if (found != StoredChunks{vertex.dtype, vertex.bound, cut})
-      throw RunError(fmt::format("{} has other chunks than a moment ago; somebody changed it. Try again", from.title));
-    return found;
   }
 
   /// States that begin with an input of the run.
@@ -332,6 +325,18 @@ std::string no_elements(const UserTable& table, const std::vector<std::string>& 
       table.title, fmt::join(columns, ", "), fmt::join(labels, ", "));
 }
 
+/// The rows of a query or a view, computed once: extents are asked for, and elements read, of the same ones, also where
+/// a query gives others each time.
+void keep_rows(Database& database, UserTable& table, const std::vector<Column>& columns) {
+  TableNames names(database.names(), most_name_bytes(database.dialect()));
+  table.kept = temporary_table(database.dialect(), names.fresh("rows of a query"));
+  database.keep_rows(table.kept, table.source, columns.size());
+  std::vector<std::string> named;
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    named.push_back(fmt::format("c{} AS {}", c, quoted(columns[c].name)));
+  table.source = fmt::format("(SELECT {} FROM {}) AS given", fmt::join(named, ", "), table.kept);
+}
+
 UserTable open_query(Database& database, const std::string& query, const std::vector<std::string>& labels) {
   if (query.find('\0') != std::string::npos)
     throw UserError(fmt::format("the query '{}' has a NUL byte, which no database takes", printable(query, 60)));
@@ -339,12 +344,15 @@ UserTable open_query(Database& database, const std::string& query, const std::ve
   std::string body = query.substr(0, query.find_last_not_of(" \t\r\n;") + 1);
   const std::string source = "(" + body + "\n) AS given";
   database.columns_of("SELECT * FROM " + source, Author::user);  // refuses what is no part of a query: PRAGMA, EXPLAIN
-  return read_columns(source, fmt::format("the query '{}'", printable(query, 60)), columns, labels, database.dialect());
+  UserTable table =
+      read_columns(source, fmt::format("the query '{}'", printable(query, 60)), columns, labels, database.dialect());
+  keep_rows(database, table, columns);
+  return table;
 }
 
 UserTable open_named_table(Database& database, const std::string& name, const std::vector<std::string>& labels) {
-  const std::optional<std::string> source = database.find_table(name);
-  if (!source) {
+  const std::optional<FoundTable> found = database.find_table(name);
+  if (!found) {
     const std::vector<std::string> tables = database.tables();
     const bool has_a_dot = std::find(tables.begin(), tables.end(), name) != tables.end();  // which parts it
     const std::string remedy = has_a_dot ? fmt::format("write table:\"{}\" for the one with a dot in its name", name)
@@ -352,8 +360,11 @@ UserTable open_named_table(Database& database, const std::string& name, const st
     throw UserError(fmt::format("{} has no table '{}'{}", database.title(), printable(name),
                                 remedy.empty() ? "" : "; " + printable(remedy)));
   }
-  return read_columns(*source, fmt::format("table '{}'", printable(name)), columns_of_table(database, name, *source),
-                      labels, database.dialect());
+  const std::vector<Column> columns = columns_of_table(database, name, found->name);
+  UserTable table =
+      read_columns(found->name, fmt::format("table '{}'", printable(name)), columns, labels, database.dialect());
+  if (!found->is_stored) keep_rows(database, table, columns);
+  return table;
 }
 
 }  // namespace
@@ -385,6 +396,7 @@ UserTable open_table(Database& database, const std::string& given, const std::ve
         fmt::format("{} has a row for each chunk, so no elements can be absent; leave out sparse:", table.title));
   if (typed->is_sparse && table.layout == Layout::rows) throw UserError(no_elements(table, labels));
   table.is_sparse = typed->is_sparse;
+  table.is_query = typed->is_query;
   return table;
 }
 
@@ -405,6 +417,18 @@ void check_rows(const UserTable& table, const std::vector<std::int64_t>& extents
                               refusal_of(Absent::may_be_zeros)));
 }
 
+/// Throws UserError that names a key which is no whole number: without it the extent would be that of the others, and
+/// what is said would be of that.
+[[noreturn]] void refuse_bad_key(Database& database, const UserTable& table, std::size_t rank) {
+  std::vector<std::string> columns = key_names(table, rank);
+  columns.push_back(table.columns.back().name);
+  FewGatherer gatherer({DType::f64, table.title, Shape(rank, Extent(most_key_value + 1)), {}, absent_in(table)});
+  database.read_rows(bad_key_query(table, rank, database.dialect()), [&](const std::vector<Cell>& cells) {
+    gatherer.add({cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(rank) + 1}, columns);
+  });
+  throw Bug("a key that is no whole number is one");
+}
+
 }  // namespace
 
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
@@ -415,8 +439,9 @@ Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
       extents.push_back(row[d]);
       continue;
     }
-    const std::int64_t largest = row[2 * d];
-    const std::int64_t smallest = row[2 * d + 1];
+    const std::int64_t largest = row[3 * d];
+    const std::int64_t smallest = row[3 * d + 1];
+    if (row[3 * d + 2] < row.back()) refuse_bad_key(database, table, rank);
     if (smallest < 0 || largest > most_key_value)
       throw UserError(fmt::format("{}: column '{}' has the key {}, but keys are whole numbers from 0 to {}",
                                   table.title, printable(table.columns[d].name), smallest < 0 ? smallest : largest,
@@ -429,6 +454,11 @@ Shape extents_of(Database& database, const UserTable& table, std::size_t rank) {
 
 DatabaseResults run(Database& database, const DatabaseRun& run) {
   Transaction transaction(database, run.outputs.empty() ? Access::reads : Access::writes);
+  return sql::run(transaction, run);
+}
+
+DatabaseResults run(Transaction& transaction, const DatabaseRun& run) {
+  Database& database = transaction.database();
   if (!run.is_element) database.use_functions();
   DatabaseResults results = run.is_element ? run_elements(database, run) : StepByStep(database, run).run();
   if (run.before_commit) run.before_commit(results);

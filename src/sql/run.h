@@ -51,16 +51,19 @@ struct DatabaseRun {
 /// Where outputs go, quoted. Throws UserError for a table that is there already.
 std::vector<OutputTable> output_places(const DatabaseRun& run, Database& database);
 
-/// A typed_source as columns of a tensor with these labels. Throws UserError when there is no such table, for a query
+/// In a transaction, in which it is read: a typed_source as columns of a tensor with these labels. A query, and that of
+/// a view, is computed here, and only here. Throws UserError when there is no such table, for a query
 /// that does not only read, where the columns fit no layout, and for one of another layout that is said to be sparse.
 UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels);
 
 /// The extents that the data have; not of chunks, see chunks_in.
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank);
 
-/// Runs everything in one transaction; when it fails, the database is as before. States are tables of chunks from step
-/// to step. Throws UserError for data that are no tensor (gather.h) and for a table that is there already, and as
-/// program_script and Database do.
+/// Runs everything in this transaction, in which the tables of the inputs were opened, and commits it; when it fails,
+/// the database is as before. States are tables of chunks from step to step. Throws UserError for data that are no
+/// tensor (gather.h) and for a table that is there already, and as program_script and Database do.
+DatabaseResults run(Transaction& transaction, const DatabaseRun& run);
+/// The same of inputs that are brought, in a transaction of its own.
 DatabaseResults run(Database& database, const DatabaseRun& run);
 
 }  // namespace einrel::sql

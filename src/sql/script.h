@@ -36,8 +36,15 @@ struct Statement {
 };
 using Script = std::vector<Statement>;
 
+/// Drops the temporary tables (quoted) that a script has made, so that others of its session find the names free, and
+/// no table of the user hidden.
+Script drop_script(const std::vector<std::string>& tables);
+
 /// The script as people read it and a shell runs it: in one transaction, each statement below its comment.
 std::string to_text(const Script& script);
+
+/// "c0, c1" of two columns that Database::keep_rows makes.
+std::string kept_columns(std::size_t count);
 
 /// "k0, k1, " for keys of two positions.
 std::string key_columns(std::size_t arity);

@@ -25,6 +25,11 @@ constexpr std::string_view chunks_prefix = "chunks:";
 constexpr std::size_t most_row_columns = 500;
 constexpr std::int64_t farthest_key = std::numeric_limits<std::int64_t>::max();
 
+/// Whether a column of keys, as `expression`, has one.
+std::string is_key(Dialect dialect, const Column& column, const std::string& expression) {
+  return is_whole(dialect, column.type, expression, -farthest_key, farthest_key);
+}
+
 std::vector<std::string> all_printable(const std::vector<Column>& columns) {
   std::vector<std::string> shown;
   for (const Column& column : columns) shown.push_back(printable(column.name, 60));
@@ -83,7 +88,8 @@ std::string zero_chunks(DType dtype, const Shape& bound, const std::vector<Dimen
     keys.push_back(fmt::format("n{0}.i AS k{0}", d));
     numbers.push_back(fmt::format("({}) AS n{}", numbers_below(dialect, cuts[d].parts), d));
   }
-  const std::string zeros = fmt::format("einrel_zeros({}{})", literal(name_of(dtype)), extents);
+  const std::string zeros =
+      fmt::format("{}({}{})", own_function(dialect, "einrel_zeros"), literal(name_of(dtype)), extents);
   if (bound.empty()) return fmt::format("INSERT INTO {0} SELECT {1} WHERE NOT EXISTS (SELECT 1 FROM {0})", made, zeros);
   return fmt::format(
       "INSERT INTO {0} SELECT {1}, {2} FROM (\n  SELECT {3} FROM {4} EXCEPT SELECT {5} FROM {0}) AS absent", made,
@@ -173,6 +179,20 @@ std::optional<TypedSource> typed_source(const std::string& given) {
   return source;
 }
 
+std::string layout_text(const UserTable& table, const std::vector<std::string>& labels) {
+  switch (table.layout) {
+    case Layout::chunks: return "a row for each chunk";
+    case Layout::elements:
+      return fmt::format("a row for {}", labels.empty()    ? "the number"
+                                         : table.is_sparse ? "each element that is not zero"
+                                                           : "each element");
+    case Layout::rows: break;
+  }
+  const std::string columns = labels.size() == 2 ? fmt::format(", a column for each {}", labels[1]) : "";
+  return fmt::format("a row for each {}{}, in {}", labels[0], columns,
+                     table.is_query ? "its order" : "no certain order");
+}
+
 Absent absent_in(const UserTable& table) {
   if (table.is_sparse) return Absent::zeros;
   return table.layout == Layout::elements ? Absent::may_be_zeros : Absent::refused;
@@ -228,11 +248,9 @@ std::string extents_query(const UserTable& table, Dialect dialect) {
   std::vector<std::string> ends;
   for (std::size_t d = 0; d + 1 < table.columns.size(); ++d) {
     const std::string column = quoted(table.columns[d].name);
-    const ColumnType type = table.columns[d].type;
-    const std::string key =
-        fmt::format("CASE WHEN {} THEN {} END", is_whole(dialect, type, column, -farthest_key, farthest_key),
-                    as_whole(type, column));
-    ends.push_back(fmt::format("coalesce(max({0}), -1), coalesce(min({0}), 0)", key));
+    const std::string key = fmt::format("CASE WHEN {} THEN {} END", is_key(dialect, table.columns[d], column),
+                                        as_whole(table.columns[d].type, column));
+    ends.push_back(fmt::format("coalesce(max({0}), -1), coalesce(min({0}), 0), count({0})", key));
   }
   ends.emplace_back("count(*)");
   return fmt::format("SELECT {} FROM {}", fmt::join(ends, ", "), table.source);
@@ -265,6 +283,14 @@ std::string elements_query(const UserTable& table, std::size_t rank) {
                      fmt::join(parts, "\n  UNION ALL "));
 }
 
+std::string bad_key_query(const UserTable& table, std::size_t rank, Dialect dialect) {
+  std::vector<std::string> keys;
+  for (std::size_t d = 0; d < rank; ++d)
+    keys.push_back("(" + is_key(dialect, table.columns[d], fmt::format("i{}", d)) + ")");
+  return fmt::format("SELECT * FROM (\n  {}) AS elements WHERE ({}) IS NOT TRUE LIMIT 1", elements_query(table, rank),
+                     fmt::join(keys, " AND "));
+}
+
 std::vector<std::string> key_names(const UserTable& table, std::size_t rank) {
   std::vector<std::string> names;
   for (std::size_t d = 0; d < rank; ++d) {
@@ -293,8 +319,9 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
   std::string names;
   for (const std::string& name : key_names(table, rank)) names += ", " + literal(name);
   const std::string query =
-      fmt::format("SELECT {}einrel_gather({}{}, v{}, c{}) AS chunk\nFROM (\n  {}) AS elements\n{}", keys, gathered,
-                  cells, names, absent_argument(table), elements_query(table, rank),
+      fmt::format("SELECT {}{}({}{}, v{}, c{}) AS chunk\nFROM (\n  {}) AS elements\n{}", keys,
+                  own_function(dialect, "einrel_gather"), gathered, cells, names, absent_argument(table),
+                  elements_query(table, rank),
                   groups.empty() ? "HAVING count(*) > 0" : fmt::format("GROUP BY {}", fmt::join(groups, ", ")));
   Script script = store_query(dialect, about, made, rank, query);
   if (table.is_sparse || element_count(bound) == 0) {  // without elements there is one chunk, which no row makes
@@ -303,9 +330,10 @@ Script gather_script(const UserTable& table, const std::string& tensor, DType dt
     return script;
   }
   script.push_back(
-      {"", fmt::format("SELECT einrel_whole({}, x.chunk IS NOT NULL{}{}{}) FROM (SELECT 1) AS one LEFT "
+      {"", fmt::format("SELECT {}({}, x.chunk IS NOT NULL{}{}{}) FROM (SELECT 1) AS one LEFT "
                        "JOIN {} AS x ON 1 = 1",
-                       gathered, rank == 0 ? "" : ", " + key_list(rank, "x."), names, absent_argument(table), made)});
+                       own_function(dialect, "einrel_whole"), gathered, rank == 0 ? "" : ", " + key_list(rank, "x."),
+                       names, absent_argument(table), made)});
   return script;
 }
 

@@ -26,6 +26,8 @@ struct UserTable {
   std::vector<Column> columns;  ///< keys in the order of the dimensions, then the value; or those of a row
   Layout layout = Layout::elements;
   bool is_sparse = false;  ///< of elements: those that are absent are zeros
+  bool is_query = false;   ///< else a table or a view, whose rows have no order
+  std::string kept = {};   ///< the temporary table that `source` reads, if a query was computed; quoted
 };
 
 /// A table or query as people type it.
@@ -43,6 +45,10 @@ std::optional<TypedSource> typed_source(const std::string& given);
 inline constexpr const char* chunk_column_remedy =
     "; if it is to hold numbers, give it another name: a query with AS does";
 
+/// How it is read as a tensor with these labels, for people: "a row for each i, a column for each j, in no certain
+/// order".
+std::string layout_text(const UserTable& table, const std::vector<std::string>& labels);
+
 /// What it means that a table has no row for an element.
 Absent absent_in(const UserTable& table);
 
@@ -59,8 +65,10 @@ struct OutputTable {
 };
 
 /// A query of how many elements each dimension has; of elements of the largest and the smallest key of each, -1 and 0
-/// where there is none, and of how many rows there are.
+/// where there is none, and of how many rows have one; and of how many rows there are.
 std::string extents_query(const UserTable& table, Dialect dialect);
+/// A query of one element (elements_query) with a key that is no whole number.
+std::string bad_key_query(const UserTable& table, std::size_t rank, Dialect dialect);
 
 /// The elements of a tensor of that many dimensions as a query of columns i0, i1, ..., v, and c, the name of the column
 /// that v comes from.

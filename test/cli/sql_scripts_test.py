@@ -35,6 +35,7 @@ class ScriptsInSqlite(ScriptsOfDocuments, ProgramTest):
             database.executemany(f"INSERT INTO {quoted(name)} VALUES ({', '.join('?' * (array.ndim + 1))})", rows)
         try:
             database.executescript(script)
+            self.assertEqual(database.execute("SELECT name FROM temp.sqlite_temp_schema").fetchall(), [])
             return {table: database.execute(f"SELECT * FROM {quoted(table)}").fetchall() for table in tables}
         finally:
             database.close()

@@ -27,6 +27,15 @@ class Database(SqliteProduct):
                     self.assertEqual(result.code, 0, result)
                     np.testing.assert_allclose(self.table(table, (25, 7)), self.x @ self.y, rtol=1e-12)
 
+    def test_a_result_may_lie_in_any_tiles(self):
+        program = self.text_file("t.ein", "input X[i,j] : f64\nT[i,j] = X[i,j] * 2\nC[j,i] = X[i,j]\nU[i,j] = sq(T[i,j]) + X[i,j]\noutput T, C, U\n")
+        for formats in ("T=tile-1-2", "T=tile-2-1", "C=tile-1-5", "U=tile-1-2,X=row", "T=tile-1-3,C=tile-4-1,U=tile-5-1", "X=tile-1-2", "T=tile-1-2,U=tile-2-1,X=single"):
+            with self.subTest(formats=formats):
+                self.succeed("run", program, "--database", "sqlite:" + self.file, "--in", "X=table:X", "--formats", formats,
+                             *(word for name in "TCU" for word in ("--out", f"{name}={self.path(name)}.npy")))
+                for name, wanted in (("T", 2 * self.x), ("C", self.x.T), ("U", (2 * self.x) ** 2 + self.x)):
+                    np.testing.assert_allclose(np.load(self.path(name + ".npy")), wanted, rtol=1e-12)
+
     def test_formats_are_chosen_by_cost_and_explained(self):
         dims = ("--dim", "i=2000", "--dim", "j=3000", "--dim", "k=50")
         chosen = json.loads(self.succeed("sql", self.program, *dims, "--explain", "--json").out)
@@ -189,9 +198,15 @@ class Database(SqliteProduct):
             stopped.send_signal(signal.SIGINT)
         self.assertEqual(stopped.returncode, -signal.SIGINT)
         self.assertEqual((self.content(), sorted(os.listdir(self.folder))), (before, ["a.db", "product.ein", "settings"]))
-        done = subprocess.run([einrel_process.PROGRAM, *command], env=environment, capture_output=True, text=True, timeout=280, check=True)
+        done = subprocess.run([einrel_process.PROGRAM, *command], env=environment, capture_output=True, text=True, timeout=280, check=False)
         said = done.stdout
         self.assertEqual((self.content(), sorted(os.listdir(self.folder))), (before, ["a.db", "product.ein", "settings"]))
+        if done.returncode != 0:  # beside other tests
+            self.assertEqual((done.returncode, said), (2, ""))
+            self.assertRegex(done.stderr, "^error: the machine is too busy to be measured: .* the weights stay as they were")
+            with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
+                self.assertEqual(file.read(), '{"databases": []}')
+            return
         for words in ("R^2", "worst: ", "predicted", "measured", "databases.json"):
             self.assertIn(words, said)
         with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
@@ -479,9 +494,9 @@ class Database(SqliteProduct):
             nowhere = einrel("run", self.program, option, place)
             self.assertEqual(nowhere.code, 1, nowhere)
             self.assertIn(f"{option} {place} is in a database; say in which: --database", nowhere.err)
-        gone = einrel("run", self.program, "--database", "sqlite:" + self.path("gone.db"))
+        gone = einrel("run", self.program, "--database", "sqlite:" + self.path("gone.db"), "--in", "X=table:X")
         self.assertEqual((gone.code, os.path.exists(self.path("gone.db"))), (1, False), gone)
-        self.assertIn("sqlite3 FILE VACUUM", gone.err)
+        self.assertIn("a run that reads no table of it makes one", gone.err)
         folder = einrel("run", self.program, "--database", "sqlite:" + os.path.dirname(self.file))
         self.assertEqual(folder.code, 1, folder)
         self.assertIn("Is a directory", folder.err)

@@ -56,14 +56,14 @@ class Postgres(ProductTest):
             self.assertEqual(SERVER.sql(f"SELECT d0, d1 FROM own{number} WHERE d0 = 12 AND d1 = 24"), "12\t24\n")
 
     def test_numbers_are_exact_however_the_server_prints_them(self):
-        SERVER.sql("ALTER ROLE einrel SET extra_float_digits = -10")
+        SERVER.sql("ALTER ROLE tester SET extra_float_digits = -10")
         try:
             for formats in ("tile-4", "element"):
                 self.succeed("run", self.text_file("same.ein", "input X[i,j] : f64\nZ[i,j] = X[i,j]\n"), "--database", SERVER.url, "--in", "X=table:X",
                              "--formats", formats, "--out", "Z=" + self.path("z.npy"))
                 np.testing.assert_array_equal(np.load(self.path("z.npy")), self.x)
         finally:
-            SERVER.sql("ALTER ROLE einrel RESET extra_float_digits")
+            SERVER.sql("ALTER ROLE tester RESET extra_float_digits")
 
     def test_absent_elements_are_zeros_of_what_is_sparse(self):
         SERVER.sql('DELETE FROM "X" WHERE (i + j) % 5 > 0 OR i >= 20')
@@ -330,7 +330,7 @@ class Postgres(ProductTest):
         SERVER.sql("DROP ROLE IF EXISTS plain; CREATE ROLE plain LOGIN; GRANT USAGE ON SCHEMA public TO plain; "
                    "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO plain")
         try:
-            self.run_large("--formats", "tile-100", url=SERVER.url.replace("einrel@", "plain@"))
+            self.run_large("--formats", "tile-100", url=SERVER.url.replace("tester@", "plain@"))
         finally:
             SERVER.sql("DROP OWNED BY plain; DROP ROLE plain")
 
@@ -345,7 +345,7 @@ class Postgres(ProductTest):
     def test_tables_that_one_may_not_read_or_make_are_said(self):
         SERVER.sql('DROP ROLE IF EXISTS plain; CREATE ROLE plain LOGIN; GRANT USAGE ON SCHEMA public TO plain; GRANT SELECT ON "X" TO plain')
         try:
-            url = SERVER.url.replace("einrel@", "plain@")
+            url = SERVER.url.replace("tester@", "plain@")
             turned = 'query:SELECT i AS j, j AS k, value FROM "X"'
             for y, out, words in (("table:Y", (), ("table 'Y' cannot be read", "permission denied")), (turned, ("--out", "Z=table:Z"), ("permission denied",)),
                                   (turned, ("--out", "Z=chunks:Z"), ("permission denied",))):
@@ -388,15 +388,15 @@ class Functions(EmptyDatabase):
 
     def test_arrays_of_postgresql_and_of_einrel_are_the_same(self):
         for array in ("{{1,2,3},{4,5,6}}", "{1.5}", "{}", "{NaN,Infinity,-0}"):
-            self.assertEqual(SERVER.sql(f"SELECT einrel_to_array(einrel_from_array('{array}'))").strip(), array)
-        self.assertEqual(SERVER.sql("SELECT einrel_to_array(einrel_kernel('matMul', einrel_from_array('{{1,2},{3,4}}'), "
-                                    "einrel_from_array('{{1,1},{1,0}}')))").strip(), "{{3,1},{7,3}}")
+            self.assertEqual(SERVER.sql(f"SELECT einrel.einrel_to_array(einrel.einrel_from_array('{array}'))").strip(), array)
+        self.assertEqual(SERVER.sql("SELECT einrel.einrel_to_array(einrel.einrel_kernel('matMul', einrel.einrel_from_array('{{1,2},{3,4}}'), "
+                                    "einrel.einrel_from_array('{{1,1},{1,0}}')))").strip(), "{{3,1},{7,3}}")
 
     def test_aggregates_in_parallel_give_what_they_give_alone(self):
-        SERVER.sql("CREATE TABLE many AS SELECT n AS k0, n % 7 AS k1, einrel_from_array(ARRAY[n::float8, 2 * n, n % 3]) AS chunk, "
+        SERVER.sql("CREATE TABLE many AS SELECT n AS k0, n % 7 AS k1, einrel.einrel_from_array(ARRAY[n::float8, 2 * n, n % 3]) AS chunk, "
                    "repeat('x', 1000) AS filler FROM generate_series(0, 9999) AS n; ANALYZE many")
-        queries = ("einrel_to_array(einrel_fold('matAdd', chunk))", "einrel_to_array(einrel_fold('matSub', chunk, k0))",
-                   "md5(einrel_concat(0, k0, chunk)::text)", "md5(einrel_place(chunk, 3 * k0)::text)")
+        queries = ("einrel.einrel_to_array(einrel.einrel_fold('matAdd', chunk))", "einrel.einrel_to_array(einrel.einrel_fold('matSub', chunk, k0))",
+                   "md5(einrel.einrel_concat(0, k0, chunk)::text)", "md5(einrel.einrel_place(chunk, 3 * k0)::text)")
         for query in queries:
             alone, together = (SERVER.sql(f"SET max_parallel_workers_per_gather = {workers}; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; "
                                           f"SET min_parallel_table_scan_size = 0; SELECT {query} FROM many; EXPLAIN SELECT {query} FROM many")
@@ -414,12 +414,12 @@ class Functions(EmptyDatabase):
     def test_no_bytes_crash_the_server(self):
         chance = random.Random(5)
         started = SERVER.sql("SELECT pg_postmaster_start_time()")
-        good = SERVER.sql("SELECT encode(einrel_from_array('{{1,2},{3,4}}'), 'hex')").strip()
+        good = SERVER.sql("SELECT encode(einrel.einrel_from_array('{{1,2},{3,4}}'), 'hex')").strip()
 
         def array():
             kind = chance.randrange(10)
             if kind > 4:
-                return f"einrel_from_array('{chance.choice(('{{1,2},{3,4}}', '{{1,2},{3,4}}', '{1,2}', '{}'))}')"
+                return f"einrel.einrel_from_array('{chance.choice(('{{1,2},{3,4}}', '{{1,2},{3,4}}', '{1,2}', '{}'))}')"
             if kind == 0:
                 return "'\\x" + bytes(chance.randrange(256) for _ in range(chance.randrange(60))).hex() + "'::bytea"
             if kind == 1:
@@ -444,26 +444,26 @@ class Functions(EmptyDatabase):
             return chance.choice(("'{1,2,NaN}'", "'{}'", "'[-5:-4]={1,2}'", "'{{{{{{1}}}}}}'", "'{1,NULL}'", "NULL", "'{{1},{2,3}}'", "ARRAY[1,2]::int[]",
                                   "array_fill(1::float8, ARRAY[3,0,2])", "array_fill(1::float8, ARRAY[100,100], ARRAY[-7,2147483000])", "'{x}'"))
 
-        calls = (lambda: f"einrel_kernel({kernel()}{several(array, 4)}{several(number, 2)})", lambda: f"einrel_positions({number()}, {number()})",
-                 lambda: f"einrel_zeros({chance.choice((chr(39) + 'f32' + chr(39), 'NULL', kernel()))}{several(number, 4)})",
-                 lambda: f"einrel_tile({array()}, {number()}, {number()}, {number()})", lambda: f"einrel_box({array()}{several(number, 5)})",
-                 lambda: f"einrel_extent({array()}, {number()})", lambda: f"einrel_to_array({array()})",
-                 lambda: f"einrel_fold({kernel()}, {array()}{several(number, 3)})", lambda: f"einrel_concat({number()}, {number()}, {array()})",
-                 lambda: f"einrel_place({array()}{several(number, 4)})",
-                 lambda: f"einrel_gather('f32', 'T', {number()}, {number()}, {number()}, {number()}, {array()}, 'a', 'b')",
-                 lambda: f"einrel_gather('i64', 'T', 1, 3, 2, n, {array()}, 'a', 'b')",
-                 lambda: f"einrel_whole('f32', 'T', 1, {number()}, {number()}, true, {number()}, 'a')",
-                 lambda: "einrel_fold_finish(NULL)", lambda: f"einrel_receive({array()}, NULL)", lambda: f"einrel_from_array({elements()})",
-                 lambda: f"einrel_to_array(einrel_from_array({elements()}))",
-                 lambda: f"einrel_gather('i64', 'T', 1, 2, 1, n - 1, {number()}, 'a', 'b')", lambda: f"einrel_concat({number()}, n, {array()})",
-                 lambda: f"einrel_place({array()}, 2 * (n - 1){several(number, 2)})", lambda: f"einrel_fold('matAdd', {array()}{several(number, 2)})",
-                 lambda: f"einrel_kernel('{chance.choice(('matMul', 'matSub'))}', {array()}, {array()})",
-                 lambda: f"einrel_box({array()}, {chance.randrange(2)}, 1, 0, {chance.randrange(3)})",
-                 lambda: f"einrel_tile({array()}, {chance.randrange(2)}, 1, {chance.randrange(2)})")
-        parts = (lambda: f"einrel_{chance.choice(('gather', 'whole'))}_add(NULL, 'f32', 'T'{several(number, 5)})",  # of aggregates, called alone
-                 lambda: f"einrel_fold_add(NULL, {kernel()}, {array()}{several(number, 3)})", lambda: f"einrel_place_add(NULL, {array()})",
-                 lambda: f"einrel_concat_add(NULL, {number()}, {number()}, {array()})",
-                 lambda: f"einrel_{chance.choice(('fold', 'concat', 'place'))}_{chance.choice(('combine(NULL, NULL)', 'send(NULL)', 'finish(NULL)'))}")
+        calls = (lambda: f"einrel.einrel_kernel({kernel()}{several(array, 4)}{several(number, 2)})", lambda: f"einrel.einrel_positions({number()}, {number()})",
+                 lambda: f"einrel.einrel_zeros({chance.choice((chr(39) + 'f32' + chr(39), 'NULL', kernel()))}{several(number, 4)})",
+                 lambda: f"einrel.einrel_tile({array()}, {number()}, {number()}, {number()})", lambda: f"einrel.einrel_box({array()}{several(number, 5)})",
+                 lambda: f"einrel.einrel_extent({array()}, {number()})", lambda: f"einrel.einrel_to_array({array()})",
+                 lambda: f"einrel.einrel_fold({kernel()}, {array()}{several(number, 3)})", lambda: f"einrel.einrel_concat({number()}, {number()}, {array()})",
+                 lambda: f"einrel.einrel_place({array()}{several(number, 4)})",
+                 lambda: f"einrel.einrel_gather('f32', 'T', {number()}, {number()}, {number()}, {number()}, {array()}, 'a', 'b')",
+                 lambda: f"einrel.einrel_gather('i64', 'T', 1, 3, 2, n, {array()}, 'a', 'b')",
+                 lambda: f"einrel.einrel_whole('f32', 'T', 1, {number()}, {number()}, true, {number()}, 'a')",
+                 lambda: "einrel.einrel_fold_finish(NULL)", lambda: f"einrel.einrel_receive({array()}, NULL)", lambda: f"einrel.einrel_from_array({elements()})",
+                 lambda: f"einrel.einrel_to_array(einrel.einrel_from_array({elements()}))",
+                 lambda: f"einrel.einrel_gather('i64', 'T', 1, 2, 1, n - 1, {number()}, 'a', 'b')", lambda: f"einrel.einrel_concat({number()}, n, {array()})",
+                 lambda: f"einrel.einrel_place({array()}, 2 * (n - 1){several(number, 2)})", lambda: f"einrel.einrel_fold('matAdd', {array()}{several(number, 2)})",
+                 lambda: f"einrel.einrel_kernel('{chance.choice(('matMul', 'matSub'))}', {array()}, {array()})",
+                 lambda: f"einrel.einrel_box({array()}, {chance.randrange(2)}, 1, 0, {chance.randrange(3)})",
+                 lambda: f"einrel.einrel_tile({array()}, {chance.randrange(2)}, 1, {chance.randrange(2)})")
+        parts = (lambda: f"einrel.einrel_{chance.choice(('gather', 'whole'))}_add(NULL, 'f32', 'T'{several(number, 5)})",  # of aggregates, called alone
+                 lambda: f"einrel.einrel_fold_add(NULL, {kernel()}, {array()}{several(number, 3)})", lambda: f"einrel.einrel_place_add(NULL, {array()})",
+                 lambda: f"einrel.einrel_concat_add(NULL, {number()}, {number()}, {array()})",
+                 lambda: f"einrel.einrel_{chance.choice(('fold', 'concat', 'place'))}_{chance.choice(('combine(NULL, NULL)', 'send(NULL)', 'finish(NULL)'))}")
         windows = (calls[7], calls[8], calls[9], calls[11], calls[12])
         statements = []
         for turn in range(2500):
@@ -471,8 +471,8 @@ class Functions(EmptyDatabase):
                 statements.append(f"SELECT {chance.choice(parts)()} IS NULL;")
                 statements.append(f"SELECT length(({chance.choice(windows)()} OVER (ORDER BY n ROWS 1 PRECEDING))::text) FROM generate_series(1, 3) AS n;")
             call = chance.choice(calls)()
-            statements.append(f"SELECT '{call.partition('(')[0]}', length(({call})::text) FROM generate_series(1, 2) AS n;")
-            statements.append(f"SELECT 'einrel_elements', count(*) FROM einrel_elements({array()}) AS e(value {chance.choice(('real', 'float8', 'bigint', 'text'))}"
+            statements.append(f"SELECT '{call.partition('(')[0].removeprefix('einrel.')}', length(({call})::text) FROM generate_series(1, 2) AS n;")
+            statements.append(f"SELECT 'einrel_elements', count(*) FROM einrel.einrel_elements({array()}) AS e(value {chance.choice(('real', 'float8', 'bigint', 'text'))}"
                               f"{''.join(f', d{d} bigint' for d in range(chance.randrange(4)))});")
         result = SERVER.call("psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--dbname", SERVER.url, check=False,
                              input="\\set VERBOSITY verbose\nSET statement_timeout = '20s';\n" + "\n".join(statements))

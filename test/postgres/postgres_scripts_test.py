@@ -41,12 +41,14 @@ class ScriptsInPostgres(ScriptsOfDocuments, EmptyDatabase):
             rows = ", ".join(f"({''.join(f'{k}, ' for k in key)}'{numbers[key].item()}')" for key in np.ndindex(array.shape))
             text += f"INSERT INTO {quoted(name)} VALUES {rows};\n" if rows else ""
         text += script
+        text += "SELECT 'left', relname FROM pg_class WHERE relnamespace = pg_my_temp_schema();\n"
         for table in tables:
             text += (f"SELECT 'table', pg_typeof(value) FROM (SELECT 1) AS one LEFT JOIN {quoted(table)} ON true LIMIT 1; "
                      f"SELECT * FROM {quoted(table)};\n")
         found = []
         for line in SERVER.sql(text).splitlines():
             begin, *cells = line.split("\t")
+            self.assertNotEqual(begin, "left")
             if begin == "table":
                 dtype = cells[0]
                 found.append([])
@@ -54,6 +56,16 @@ class ScriptsInPostgres(ScriptsOfDocuments, EmptyDatabase):
                 *keys, value = line.split("\t")
                 found[-1].append((*map(int, keys), number(value, dtype)))
         return dict(zip(tables, found, strict=True))
+
+    def test_a_script_leaves_the_names_of_its_session_free(self):
+        program = self.text_file("t.ein", "dims i=2 j=2\ninput X[i,j] : f64\nT[i] = 1 + (sum[j] X[i,j])\n")
+        SERVER.sql('CREATE TABLE "X" (i int, j int, value float8); CREATE TABLE "X_2" (a int); '
+                   'INSERT INTO "X" SELECT i, j, i + j FROM generate_series(0, 1) AS i, generate_series(0, 1) AS j')
+        for formats in ("element", "tile-1"):
+            script = self.succeed("sql", program, "--dialect", "postgres", "--formats", formats).out
+            found = SERVER.sql(script + 'INSERT INTO "X_2" VALUES (7); DROP TABLE "T";\n' + script
+                               + 'SELECT a FROM public."X_2"; DELETE FROM public."X_2"; SELECT i, value FROM "T" ORDER BY i; DROP TABLE "T"')
+            self.assertEqual(found.split()[-5:], ["7", "0", "2", "1", "4"])
 
     def test_names_that_differ_in_the_case_of_letters_are_two(self):
         program = self.text_file("names.ein", "input x[i] : f64\nX[i] = x[i] + 1\nZ[i] = x[i] + 2\nz[i] = x[i] + 3\noutput X, Z, z\n")

@@ -33,7 +33,7 @@ class Postgres : public testing::Environment {
   explicit Postgres(std::vector<std::string> command) : command_(std::move(command)) {}
   void SetUp() override {
     server_ = std::make_unique<PostgresServer>(command_);
-    database_ = sql::open_database(server_->url());
+    connect();
   }
   void TearDown() override {
     EXPECT_EQ(database_
@@ -50,10 +50,15 @@ class Postgres : public testing::Environment {
   void while_alone(const std::function<void(const std::string& url)>& action) {
     database_.reset();
     action(server_->url());
-    database_ = sql::open_database(server_->url());
+    connect();
   }
 
  private:
+  void connect() {
+    database_ = sql::open_database(server_->url());
+    database_->execute("SET search_path = public, pg_temp");  // for tables that tests make and scripts read
+  }
+
   std::vector<std::string> command_;
   std::unique_ptr<PostgresServer> server_;
   std::unique_ptr<sql::Database> database_;
@@ -298,7 +303,7 @@ TEST(PostgresStatements, EndWhenInterrupted) {
     });
     try {
       const sql::Transaction transaction(*database, sql::Access::writes);
-      database->execute("CREATE TABLE left_behind (i int)");
+      database->execute("CREATE TABLE public.left_behind (i int)");
       database->execute("SELECT pg_sleep(3600)");
       ADD_FAILURE() << "it slept for an hour";
     } catch (const RunError& error) {
@@ -313,7 +318,7 @@ TEST(PostgresStatements, DoNotBeginAfterAnInterrupt) {
     const std::unique_ptr<sql::Database> database = sql::open_database(url);
     {
       const sql::Transaction transaction(*database, sql::Access::writes);
-      database->execute("CREATE TABLE left_behind (i int)");
+      database->execute("CREATE TABLE public.left_behind (i int)");
       database->interrupt();
       EXPECT_THROW(database->execute("SELECT 1"), RunError);
       EXPECT_THROW(database->first_row("SELECT 1"), RunError);
@@ -346,7 +351,10 @@ TEST(PostgresStatements, LeaveNoTransactionOpenWhenTheyFail) {
   sql::Database& database = postgres()->database();
   EXPECT_THROW(database.first_row("SELECT 1 / 0"), UserError);
   EXPECT_EQ(database.first_row("SELECT 1").at(0), 1);
-  EXPECT_THROW(database.columns_of("SELECT nothing", sql::Author::user), UserError);
+  {
+    const sql::Transaction transaction(database, sql::Access::reads);
+    EXPECT_THROW(database.columns_of("SELECT nothing", sql::Author::user), UserError);
+  }
   EXPECT_EQ(database.first_row("SELECT 1").at(0), 1);
   database.execute("SET default_transaction_read_only = on");
   EXPECT_THROW((sql::Transaction{database, sql::Access::writes}), UserError);

@@ -60,12 +60,12 @@ class Server:
         if self.user is not None:
             os.chown(self.folder, self.user.pw_uid, self.user.pw_gid)
         data = os.path.join(self.folder, "data")
-        self.call("initdb", "--pgdata", data, "--username", "einrel", "--auth", "trust", "--no-sync", "--encoding", "UTF8",
+        self.call("initdb", "--pgdata", data, "--username", "tester", "--auth", "trust", "--no-sync", "--encoding", "UTF8",
                   "--locale", "C.UTF-8", "--no-instructions")
-        self.url = f"postgresql://einrel@/einrel?host={self.folder}"
+        self.url = f"postgresql://tester@/einrel?host={self.folder}"
         self.postgres = self.with_extension() if self.build else os.path.join(self.programs, "postgres")
         self.launch()
-        self.sql("CREATE DATABASE einrel", "dbname=postgres user=einrel host=" + self.folder)
+        self.sql("CREATE DATABASE einrel", "dbname=postgres user=tester host=" + self.folder)
         if self.build:
             self.sql("CREATE EXTENSION einrel")
 
@@ -114,7 +114,7 @@ class Server:
         return done.stdout
 
     def empty(self):
-        """Nothing is in the database but the extension, in the schema public."""
+        """Nothing is in the database but the extension, in its schema, and the schema public."""
         self.sql("DROP EXTENSION IF EXISTS einrel CASCADE; "
                  "SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' \\gexec\n"
                  "CREATE SCHEMA public; CREATE EXTENSION einrel")

@@ -241,6 +241,7 @@ inline NamedTensors by_run_of_tables(sql::Database& database, const std::string&
   run.is_element = formats.is_element;
   run.is_kept = false;
   if (!formats.is_element) run.chunked = chunked_graph(graph, choose_formats(graph, formats));
+  sql::Transaction transaction(database, sql::Access::writes);
   for (const DeclaredInput& input : check_text(text).inputs)
     run.inputs.emplace(input.name, sql::open_table(database, "table:" + input.name, input.labels));
   for (const VertexId id : graph.outputs) run.outputs.push_back({graph[id].name, graph[id].name});
@@ -248,11 +249,11 @@ inline NamedTensors by_run_of_tables(sql::Database& database, const std::string&
   run.before_commit = [&](const sql::DatabaseResults&) {
     for (const VertexId id : graph.outputs) {
       const Vertex& vertex = graph[id];
-      const std::string table = sql::user_table(database.dialect(), vertex.name);
+      const std::string table = database.new_table(vertex.name);
       outputs.emplace(vertex.name, sql::read_result(database, table, columns_of_result(database, vertex), vertex));
     }
   };
-  sql::run(database, run);
+  sql::run(transaction, run);
   return outputs;
 }
 

@@ -169,13 +169,23 @@ std::string formats_analysis_text(const Compiled& compiled, const ChosenFormats&
   return text;
 }
 
+std::string read_text(const std::vector<ReadTable>& read) {
+  std::string text;
+  for (const ReadTable& table : read)
+    text += fmt::format("read {} {} from {}: {}\n", table.tensor, table.type, table.from, table.how);
+  return text;
+}
+
 std::string formats_analysis_json(const Compiled& compiled, const ChosenFormats& chosen,
-                                  const sql::DatabaseResults& results) {
+                                  const std::vector<ReadTable>& read, const sql::DatabaseResults& results) {
   DatabaseTimes times(compiled.graph, results);
   ordered_json json = json_of(compiled, chosen, &times);
   ordered_json rest = ordered_json::array();
   for (const DatabaseTimes::Rest& each : times.rest())
     rest.push_back({{"about", each.about}, {"seconds", each.seconds}});
+  json["read"] = ordered_json::array();
+  for (const ReadTable& table : read)
+    json["read"].push_back({{"tensor", table.tensor}, {"type", table.type}, {"from", table.from}, {"how", table.how}});
   json["measured"] = {{"steps", results.steps}, {"seconds", times.in_all()}, {"rest", std::move(rest)}};
   return dumped(json);
 }

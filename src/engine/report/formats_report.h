@@ -4,6 +4,7 @@
 
 #include "engine/choose_formats.h"
 #include "engine/compile.h"
+#include "engine/database_run.h"
 #include "sql/run.h"
 
 namespace einrel {
@@ -15,10 +16,14 @@ std::string formats_text(const Compiled& compiled, const ChosenFormats& chosen);
 /// The same as one JSON object (docs/sql.md).
 std::string formats_json(const Compiled& compiled, const ChosenFormats& chosen);
 
+/// "read X f64 (3, 2) from table 'T': a row for each element", a line for each table.
+std::string read_text(const std::vector<ReadTable>& read);
+
 /// Both with the database's seconds beside the predicted ones, and what it did besides, of which nothing is predicted.
 std::string formats_analysis_text(const Compiled& compiled, const ChosenFormats& chosen,
                                   const sql::DatabaseResults& results);
+/// The second says also how tables were read.
 std::string formats_analysis_json(const Compiled& compiled, const ChosenFormats& chosen,
-                                  const sql::DatabaseResults& results);
+                                  const std::vector<ReadTable>& read, const sql::DatabaseResults& results);
 
 }  // namespace einrel

@@ -30,6 +30,10 @@ constexpr std::array settings{
     "synchronize_seqscans = off",               // rows come in the order of the table
 };
 
+/// What statements of ours find things in: nobody but the server's owner makes anything there. What is the user's has
+/// its schema before it, or is read as the user finds it.
+constexpr const char* own_search_path = "search_path = pg_catalog, pg_temp";
+
 /// What makes processes compute the parts of a statement, each one of them wholly. (The server knows a table of chunks
 /// by its few pages, and takes it for small.)
 constexpr std::array sharing_settings{
@@ -165,6 +169,10 @@ PostgresDatabase::PostgresDatabase(const std::string& url) : title_("the databas
   if (PQserverVersion(connection_.get()) < oldest_server)
     throw UserError(fmt::format("{} is of PostgreSQL {}; 15 is the oldest that works", title_,
                                 PQserverVersion(connection_.get()) / 10'000));
+  search_path_ = texts("SELECT pg_catalog.current_setting('search_path')").at(0);
+  schemas_ = texts("SELECT * FROM pg_catalog.unnest(pg_catalog.current_schemas(true))");
+  new_tables_schema_ = texts("SELECT schema FROM pg_catalog.current_schema() AS schema WHERE schema IS NOT NULL");
+  run(fmt::format("SET {}", own_search_path));
   for (const char* setting : settings) run(fmt::format("SET {}", setting));
   // Chunks hardly shrink, and trying takes pglz, which others use, five times as long.
   run("SELECT set_config(name, 'lz4', false) FROM pg_settings "
@@ -211,8 +219,15 @@ void PostgresDatabase::fail(const PGresult* result, Author author) {
         fmt::format("{} does not take the query: {}; it takes one query that only reads", title_, printable(words)));
   if (begins_with(state, "25006"))
     throw UserError(fmt::format("{}: what is read must only be read: {}", title_, printable(words)));
+  if (begins_with(state, "23505") && field(PG_DIAG_SCHEMA_NAME) == std::string_view("pg_catalog"))
+    throw RunError(
+        fmt::format("{}: another program has just made something of a name that this run needs: {} It is as that "
+                    "one left it; try again, perhaps with another name",
+                    title_, printable(field(PG_DIAG_MESSAGE_DETAIL))));
+  if (begins_with(state, "42P07"))
+    throw UserError(fmt::format("{}: {}; drop it, or name another one", title_, printable(words)));
   // Rights, and what a view or query of the user computes.
-  if (begins_with(state, "42501") || begins_with(state, "22") || begins_with(state, "42P07"))
+  if (begins_with(state, "42501") || begins_with(state, "22"))
     throw UserError(fmt::format("{}: {}", title_, printable(words)));
   throw RunError(fmt::format("{}: {}", title_, printable(words)));
 }
@@ -292,23 +307,33 @@ void PostgresDatabase::begin(Access /*access*/) {
 }
 
 void PostgresDatabase::use_functions() {
-  const auto is_there = [&] {
-    return !texts("SELECT 1 WHERE to_regprocedure('einrel_kernel(text, \"any\")') IS NOT NULL").empty();
-  };
-  if (is_there()) return;
-  const std::vector<std::string> schemas = texts(
-      "SELECT quote_ident(nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace "
-      "WHERE extname = 'einrel'");
-  if (!schemas.empty()) {
-    run("SELECT set_config('search_path', concat_ws(', ', nullif(current_setting('search_path'), ''), CAST($1 AS "
-        "text)), true)",
-        Author::einrel, {schemas.front()});
-    if (is_there()) return;
-    throw UserError(fmt::format(
-        "{} has the functions of Einrel in the schema {}, which you may not use; somebody who may has to type in it: "
-        "GRANT USAGE ON SCHEMA {} TO {}",
-        title_, printable(schemas.front()), printable(schemas.front()),
-        printable(texts("SELECT quote_ident(current_user)").at(0))));
+  // In a schema of another role, that one could add functions that fit better, and be given our rights.
+  const Result found =
+      run("SELECT quote_ident(nspname), has_schema_privilege(n.oid, 'USAGE'), extowner = nspowner AND NOT EXISTS "
+          "(SELECT FROM aclexplode(nspacl) WHERE privilege_type = 'CREATE' AND grantee <> nspowner) AND NOT EXISTS "
+          "(SELECT FROM pg_proc WHERE pronamespace = n.oid AND proowner <> extowner) "
+          "FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'einrel'");
+  if (PQntuples(found.get()) > 0) {
+    const auto said = [&](int column) { return std::string(PQgetvalue(found.get(), 0, column)); };
+    const std::string schema = printable(said(0));
+    if (said(0) != extension_schema)
+      throw UserError(
+          fmt::format("{} has the functions of Einrel in the schema {}, where others may add some; somebody who "
+                      "may has to type in it: DROP EXTENSION einrel; CREATE EXTENSION einrel",
+                      title_, schema));
+    if (said(1) != "t")
+      throw UserError(
+          fmt::format("{} has the functions of Einrel in the schema {}, which you may not use; somebody who may "
+                      "has to type in it: GRANT USAGE ON SCHEMA {} TO {}",
+                      title_, schema, schema, printable(texts("SELECT quote_ident(current_user)").at(0))));
+    if (said(2) != "t")
+      throw UserError(fmt::format(
+          "{} has the functions of Einrel in the schema {}, in which not only their owner may make or has made "
+          "functions: "
+          "these could run with your rights; somebody who may has to give the schema and all in it to the owner of the "
+          "extension alone, or to type: DROP SCHEMA {} CASCADE; CREATE EXTENSION einrel",
+          title_, schema, schema));
+    return;
   }
   if (texts("SELECT 1 FROM pg_available_extensions WHERE name = 'einrel'").empty())
     throw UserError(fmt::format(
@@ -320,6 +345,7 @@ void PostgresDatabase::use_functions() {
   } catch (const UserError& error) {
     throw UserError(fmt::format("{}; somebody who may has to type in it: CREATE EXTENSION einrel", error.what()));
   }
+  use_functions();
 }
 
 std::int64_t PostgresDatabase::workers() {
@@ -345,22 +371,20 @@ std::optional<Sharing> PostgresDatabase::share() {
 
 void PostgresDatabase::execute(const std::string& statement) { run(statement); }
 
-PostgresDatabase::Reading::Reading(PostgresDatabase& database) : database_(database) {
-  if (PQtransactionStatus(database.connection_.get()) != PQTRANS_IDLE) return;
-  database.run("BEGIN READ ONLY");
-  is_alone_ = true;
+void PostgresDatabase::as_the_user_finds(const std::function<void()>& action) {
+  run("SELECT pg_catalog.set_config('search_path', $1, true)", Author::einrel, {search_path_});
+  action();
+  run(fmt::format("SET LOCAL {}", own_search_path));
 }
 
-PostgresDatabase::Reading::~Reading() {
-  if (!is_alone_) return;
-  try {
-    database_.run("ROLLBACK");
-  } catch (const std::exception&) {  // the next statement says what is wrong with the connection
-  }
+void PostgresDatabase::read_what_is_not_ours(const std::function<void()>& read) {
+  run("SAVEPOINT reading");
+  run("SET TRANSACTION READ ONLY");
+  as_the_user_finds(read);
+  run("RELEASE SAVEPOINT reading");
 }
 
 std::vector<std::int64_t> PostgresDatabase::first_row(const std::string& query) {
-  const Reading reading(*this);
   const Result result = run(query);
   std::vector<std::int64_t> row;
   for (int c = 0; PQntuples(result.get()) > 0 && c < PQnfields(result.get()); ++c) {
@@ -377,23 +401,22 @@ std::string PostgresDatabase::type_name(Oid type) {
 
 std::vector<Column> PostgresDatabase::columns_of(const std::string& query, Author author) {
   // A cursor takes nothing but a query, which is planned, not computed. Alone, as it is prepared, it is one statement.
-  const Result prepared = check(Result(PQprepare(connection_.get(), "", query.c_str(), 0, nullptr)), author);
-  const Result described = check(Result(PQdescribePrepared(connection_.get(), "")), author);
-  if (PQnparams(described.get()) != 0)
-    throw UserError(fmt::format("the query '{}' has parameters, for which there are no values", printable(query)));
-  if (PQnfields(described.get()) == 0)
-    throw UserError(fmt::format("{} takes one query that only reads, not '{}'", title_, printable(query)));
   std::vector<Column> columns;
   std::vector<Oid> types;
-  for (int c = 0; c < PQnfields(described.get()); ++c) {
-    columns.push_back({PQfname(described.get(), c)});
-    types.push_back(PQftype(described.get(), c));
-  }
-  {
-    const Reading reading(*this);
+  read_what_is_not_ours([&] {
+    const Result prepared = check(Result(PQprepare(connection_.get(), "", query.c_str(), 0, nullptr)), author);
+    const Result described = check(Result(PQdescribePrepared(connection_.get(), "")), author);
+    if (PQnparams(described.get()) != 0)
+      throw UserError(fmt::format("the query '{}' has parameters, for which there are no values", printable(query)));
+    if (PQnfields(described.get()) == 0)
+      throw UserError(fmt::format("{} takes one query that only reads, not '{}'", title_, printable(query)));
+    for (int c = 0; c < PQnfields(described.get()); ++c) {
+      columns.push_back({PQfname(described.get(), c)});
+      types.push_back(PQftype(described.get(), c));
+    }
     run("DECLARE einrel_query NO SCROLL CURSOR FOR " + query, author);
     run("CLOSE einrel_query");
-  }
+  });
   for (std::size_t c = 0; c < columns.size(); ++c) {
     columns[c].type = column_type(types[c]);
     if (columns[c].type == ColumnType::other || columns[c].type == ColumnType::bytes)
@@ -402,28 +425,60 @@ std::vector<Column> PostgresDatabase::columns_of(const std::string& query, Autho
   return columns;
 }
 
+void PostgresDatabase::keep_rows(const std::string& table, const std::string& source, std::size_t columns) {
+  as_the_user_finds([&] {
+    run(fmt::format("CREATE TABLE {} ({}) AS SELECT * FROM {} WITH NO DATA", table, kept_columns(columns), source));
+  });
+  read_what_is_not_ours([&] { run(fmt::format("INSERT INTO {} SELECT * FROM {}", table, source)); });
+}
+
+DatabaseFolders PostgresDatabase::folders() {
+  const char* const host = PQhost(connection_.get());
+  if (host == nullptr || *host != '/') return {};  // no socket of this machine
+  // Who may not know where the data are is given no row.
+  const std::vector<std::string> found = texts(
+      "SELECT setting FROM pg_settings WHERE name = 'data_directory' AND current_setting('temp_tablespaces') = '' AND "
+      "current_setting('default_tablespace') = ''");
+  return found.empty() ? DatabaseFolders{} : DatabaseFolders{found.front(), found.front()};
+}
+
+std::string PostgresDatabase::schemas_searched() const {
+  std::vector<std::string> names;
+  for (const std::string& schema : schemas_) names.push_back(literal(schema));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::vector<std::string> PostgresDatabase::names() {
   // A table is a type, too, and a temporary one is found before all others of its name.
   return texts(
-      "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) "
-      "UNION SELECT typname FROM pg_type WHERE pg_type_is_visible(oid)");
+      fmt::format("WITH searched AS (SELECT oid FROM pg_namespace WHERE nspname IN ({}) OR oid = "
+                  "pg_my_temp_schema()) SELECT relname FROM pg_class JOIN searched ON searched.oid = "
+                  "relnamespace UNION SELECT typname FROM pg_type JOIN searched ON searched.oid = "
+                  "typnamespace",
+                  schemas_searched()));
 }
 
 std::vector<std::string> PostgresDatabase::tables() {
-  return texts("SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND relkind IN ('r', 'v', 'm', 'f', 'p')");
+  return texts(
+      fmt::format("SELECT relname FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace "
+                  "WHERE relkind IN ('r', 'v', 'm', 'f', 'p') AND nspname IN ({})",
+                  schemas_searched()));
 }
 
-std::optional<std::string> PostgresDatabase::find_table(const std::string& name) {
+std::optional<FoundTable> PostgresDatabase::find_table(const std::string& name) {
   const PostgresName parts = postgres_name(name);
   quoted(name);  // refuses NUL
-  const std::string from =
-      "SELECT quote_ident(nspname) FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace "
-      "WHERE relkind IN ('r', 'v', 'm', 'f', 'p') AND CAST(relname AS text) = $1 AND ";
-  const std::vector<std::string> schemas = parts.schema
-                                               ? texts(from + "CAST(nspname AS text) = $2", {parts.name, *parts.schema})
-                                               : texts(from + "pg_table_is_visible(pg_class.oid)", {parts.name});
-  if (schemas.empty()) return std::nullopt;
-  return schemas.front() + "." + quoted(parts.name);
+  const std::vector<std::string> schemas = parts.schema ? std::vector{*parts.schema} : schemas_;
+  for (const std::string& schema : schemas) {
+    const Result found =
+        run("SELECT relkind IN ('r', 'p', 'm') AND NOT relrowsecurity FROM pg_class JOIN pg_namespace AS n "
+            "ON n.oid = relnamespace WHERE relkind IN ('r', 'v', 'm', 'f', 'p') AND CAST(relname AS text) = $1 AND "
+            "CAST(nspname AS text) = $2",
+            Author::einrel, {parts.name, schema});
+    if (PQntuples(found.get()) == 0) continue;
+    return FoundTable{quoted(schema) + "." + quoted(parts.name), *PQgetvalue(found.get(), 0, 0) == 't'};
+  }
+  return std::nullopt;
 }
 
 std::string PostgresDatabase::new_table(const std::string& name) {
@@ -432,14 +487,13 @@ std::string PostgresDatabase::new_table(const std::string& name) {
     throw UserError(fmt::format("'{}' has more than the {} bytes that a name in PostgreSQL may have", printable(name),
                                 most_name_bytes(Dialect::postgres)));
   const std::vector<std::string> schemas =
-      parts.schema
-          ? texts("SELECT quote_ident(nspname) FROM pg_namespace WHERE CAST(nspname AS text) = $1", {*parts.schema})
-          : texts("SELECT quote_ident(current_schema()) WHERE current_schema() IS NOT NULL");
+      parts.schema ? texts("SELECT nspname FROM pg_namespace WHERE CAST(nspname AS text) = $1", {*parts.schema})
+                   : new_tables_schema_;
   if (schemas.empty())
     throw UserError(parts.schema
                         ? fmt::format("{} has no schema '{}'", title_, printable(*parts.schema))
                         : fmt::format("{} has no schema for new tables; name one: SCHEMA.{}", title_, printable(name)));
-  return schemas.front() + "." + quoted(parts.name);
+  return quoted(schemas.front()) + "." + quoted(parts.name);
 }
 
 void PostgresDatabase::store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) {

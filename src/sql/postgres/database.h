@@ -32,15 +32,19 @@ class PostgresDatabase : public Database {
   std::int64_t workers() override;
   /// An own schema of unlogged tables: they are gone when the transaction is undone, and after a crash.
   std::optional<Sharing> share() override;
+  void commit() override { execute("COMMIT"); }
   void execute(const std::string& statement) override;
   void interrupt() override;
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
+  void keep_rows(const std::string& table, const std::string& source, std::size_t columns) override;
+  /// Where the server is this machine's, and says where it has its data.
+  DatabaseFolders folders() override;
   std::vector<std::string> names() override;
   std::vector<std::string> tables() override;
   /// NAME as the search path finds it, or SCHEMA.NAME; either may stand in quotation marks, as in SQL. Letters are
   /// taken as they are.
-  std::optional<std::string> find_table(const std::string& name) override;
+  std::optional<FoundTable> find_table(const std::string& name) override;
   std::string new_table(const std::string& name) override;
   void read_rows(const std::string& query, const TakeRow& take) override;
   void store_elements(const std::string& table, const std::vector<std::string>& keys,
@@ -61,19 +65,6 @@ class PostgresDatabase : public Database {
   };
   using Result = std::unique_ptr<PGresult, Clear>;
 
-  /// A transaction that only reads, where none is open.
-  class Reading {
-   public:
-    explicit Reading(PostgresDatabase& database);
-    ~Reading();
-    Reading(const Reading&) = delete;
-    Reading& operator=(const Reading&) = delete;
-
-   private:
-    PostgresDatabase& database_;
-    bool is_alone_ = false;
-  };
-
   /// One statement, with values in place of $1, $2, ...
   Result run(const std::string& statement, Author author = Author::einrel, const std::vector<std::string>& values = {});
   /// What the server gave, unless it failed.
@@ -82,6 +73,13 @@ class PostgresDatabase : public Database {
   std::vector<std::string> texts(const std::string& query, const std::vector<std::string>& values = {});
   [[noreturn]] void fail(const PGresult* result, Author author);
   std::string type_name(Oid type);
+  /// With the user's search path. Nothing of ours stands in such statements: functions and operators of others might
+  /// fit it better than the server's.
+  void as_the_user_finds(const std::function<void()>& action);
+  /// The same, where whatever is called can only read.
+  void read_what_is_not_ours(const std::function<void()>& read);
+  /// "'public', 'pg_catalog'"
+  std::string schemas_searched() const;
   /// Sends what `rows` gives, one after the other, and "" in the end, to a table (quoted).
   void copy_into(const std::string& table, const std::function<std::string()>& next_row);
   /// What the server says in the end, or that it waits for rows, or sends some.
@@ -91,6 +89,9 @@ class PostgresDatabase : public Database {
   void cancel_statement();
 
   std::string title_;
+  std::string search_path_;                     ///< the user's, as it is set
+  std::vector<std::string> schemas_;            ///< that it names and that are there, in its order
+  std::vector<std::string> new_tables_schema_;  ///< at most one
   KernelTable kernels_;
   std::unique_ptr<PGconn, Close> connection_;
   std::optional<CancelOnSignal> cancel_;  // before the connection ends

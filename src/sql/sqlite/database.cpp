@@ -1,11 +1,14 @@
 #include "sql/sqlite/database.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <span>
 #include <system_error>
 #include <thread>
@@ -40,6 +43,11 @@ int waits_for_lock(void* stop, int looks) {
 /// Whether nothing but blanks and semicolons follows.
 bool is_blank(std::string_view rest) { return rest.find_first_not_of(" \t\r\n;") == std::string_view::npos; }
 
+bool is_writable_folder(const char* path) {
+  std::error_code unknown;
+  return path != nullptr && std::filesystem::is_directory(path, unknown) && ::access(path, W_OK | X_OK) == 0;
+}
+
 /// Of a disk, of a user on it, or of a file.
 bool is_out_of_room(int system_error) {
   return system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG;
@@ -47,15 +55,22 @@ bool is_out_of_room(int system_error) {
 
 }  // namespace
 
-SqliteDatabase::SqliteDatabase(const std::string& path)
-    : title_(fmt::format("the database '{}'", printable(path))), state_(std::make_unique<ConnectionState>()) {
+SqliteDatabase::SqliteDatabase(const std::string& path, MissingFile missing)
+    : path_(path),
+      title_(fmt::format("the database '{}'", printable(path))),
+      state_(std::make_unique<ConnectionState>()) {
+  std::error_code unknown;
+  const bool is_new =
+      missing == MissingFile::made && !std::filesystem::exists(path, unknown) && unknown == std::error_code();
+  if (is_new) new_file_.emplace(path);
   sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
+  const int code = sqlite3_open_v2(is_new ? new_file_->temporary().c_str() : path.c_str(), &opened,
+                                   SQLITE_OPEN_READWRITE | (is_new ? SQLITE_OPEN_CREATE : 0), nullptr);
   database_.reset(opened);
   if (code == SQLITE_CANTOPEN) {
     const int why = sqlite3_system_errno(opened);
     throw UserError(fmt::format("cannot open {}: {}{}", title_, std::generic_category().message(why),
-                                why == ENOENT ? "; make one with: sqlite3 FILE VACUUM" : ""));
+                                why == ENOENT ? "; a run that reads no table of it makes one" : ""));
   }
   if (code != SQLITE_OK) fail(code, Author::einrel);
   sqlite3_extended_result_codes(opened, 1);
@@ -69,6 +84,23 @@ SqliteDatabase::SqliteDatabase(const std::string& path)
 }
 
 SqliteDatabase::~SqliteDatabase() = default;
+
+void SqliteDatabase::commit() {
+  execute("COMMIT");
+  if (new_file_) new_file_->keep();
+}
+
+/// Temporary files go where SQLite itself looks for a folder, in this order.
+DatabaseFolders SqliteDatabase::folders() {
+  DatabaseFolders found;
+  const std::string own = std::filesystem::path(path_).parent_path().string();
+  found.tables = own.empty() ? "." : own;
+  const std::array<const char*, 6> folders{
+      std::getenv("SQLITE_TMPDIR"), std::getenv("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp", "."};
+  const auto* const first = std::find_if(folders.begin(), folders.end(), is_writable_folder);
+  if (first != folders.end()) found.temporary = *first;
+  return found;
+}
 
 void SqliteDatabase::fail(int code, Author author) {
   const std::exception_ptr error = std::exchange(state_->error, nullptr);
@@ -154,6 +186,12 @@ std::vector<Column> SqliteDatabase::columns_of(const std::string& query, Author 
   return columns;
 }
 
+/// Columns without a type take values as they are.
+void SqliteDatabase::keep_rows(const std::string& table, const std::string& source, std::size_t columns) {
+  execute(fmt::format("CREATE TABLE {} ({})", table, kept_columns(columns)));
+  execute(fmt::format("INSERT INTO {} SELECT * FROM {}", table, source));
+}
+
 std::vector<std::string> SqliteDatabase::names() {
   std::vector<std::string> names = names_in("main.sqlite_schema");
   for (std::string& name : names_in("temp.sqlite_temp_schema")) names.push_back(std::move(name));
@@ -162,9 +200,11 @@ std::vector<std::string> SqliteDatabase::names() {
 
 std::vector<std::string> SqliteDatabase::tables() { return names_in("main.sqlite_schema WHERE type <> 'index'"); }
 
-std::optional<std::string> SqliteDatabase::find_table(const std::string& name) {
+std::optional<FoundTable> SqliteDatabase::find_table(const std::string& name) {
+  const std::vector<std::string> stored = names_in("main.sqlite_schema WHERE type = 'table' AND rootpage <> 0");
   for (const std::string& table : names_in("main.sqlite_schema")) {
-    if (folded(table) == folded(name)) return new_table(table);
+    if (folded(table) == folded(name))
+      return FoundTable{new_table(table), std::find(stored.begin(), stored.end(), table) != stored.end()};
   }
   return std::nullopt;
 }

@@ -10,14 +10,14 @@
 
 #include "sql/database.h"
 #include "sql/sqlite/functions.h"
+#include "sql/sqlite/new_file.h"
 
 namespace einrel::sql {
 
 /// An SQLite database with Einrel's functions.
 class SqliteDatabase : public Database {
  public:
-  /// The file must exist.
-  explicit SqliteDatabase(const std::string& path);
+  explicit SqliteDatabase(const std::string& path, MissingFile missing = MissingFile::refused);
   ~SqliteDatabase() override;
 
   Dialect dialect() const override { return Dialect::sqlite; }
@@ -28,13 +28,16 @@ class SqliteDatabase : public Database {
   void use_functions() override {}
   std::int64_t workers() override { return 1; }
   std::optional<Sharing> share() override { return std::nullopt; }
+  void commit() override;
   void execute(const std::string& statement) override;
   void interrupt() override { stop_.request_stop(); }
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
+  void keep_rows(const std::string& table, const std::string& source, std::size_t columns) override;
+  DatabaseFolders folders() override;
   std::vector<std::string> names() override;
   std::vector<std::string> tables() override;
-  std::optional<std::string> find_table(const std::string& name) override;
+  std::optional<FoundTable> find_table(const std::string& name) override;
   std::string new_table(const std::string& name) override;
   void read_rows(const std::string& query, const TakeRow& take) override;
   void store_elements(const std::string& table, const std::vector<std::string>& keys,
@@ -59,7 +62,9 @@ class SqliteDatabase : public Database {
   [[noreturn]] void fail(int code, Author author);
   [[noreturn]] void fail_without_room(const std::string& words) const;
 
+  std::string path_;
   std::string title_;
+  std::optional<NewFile> new_file_;         // goes after the connection
   std::stop_source stop_;                   // outlives the connection, as does
   std::unique_ptr<ConnectionState> state_;  // this
   std::unique_ptr<sqlite3, CloseDatabase> database_;

@@ -1,6 +1,9 @@
 -- What scripts of Einrel call (src/sql/functions.h). Arrays are bytea: src/sql/array_bytes.h.
 \echo Use "CREATE EXTENSION einrel" to load this file. \quit
 
+-- The schema is the extension's own (einrel.control): who may use it may call the functions, and nobody may add any.
+GRANT USAGE ON SCHEMA @extschema@ TO PUBLIC;
+
 CREATE FUNCTION einrel_kernel(kernel text, VARIADIC arguments "any") RETURNS bytea
   AS 'MODULE_PATHNAME', 'einrel_kernel' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10000;
 CREATE FUNCTION einrel_positions(begin bigint, extent bigint) RETURNS bytea
