@@ -19,7 +19,7 @@ bool is_binary(const ScalarStep& step, BinaryFunction function) {
   return binary != nullptr && binary->function == function;
 }
 
-std::optional<double> number_of(const ScalarStep& step) {
+std::optional<double> constant_of(const ScalarStep& step) {
   const auto* const constant = std::get_if<Constant>(&step.op);
   if (constant == nullptr) return std::nullopt;
   return std::visit([](auto number) { return static_cast<double>(number); }, constant->value);
@@ -39,7 +39,7 @@ bool is_square(const Body& body, std::size_t at) {
   if (is_unary(body.steps[at], UnaryFunction::sq)) return true;
   const std::vector<std::size_t>& taken = body.arguments[at];
   if (is_binary(body.steps[at], BinaryFunction::power)) {
-    const std::optional<double> exponent = number_of(body.steps[taken[1]]);
+    const std::optional<double> exponent = constant_of(body.steps[taken[1]]);
     return exponent && *exponent > 0 && std::fmod(*exponent, 2) == 0;
   }
   if (!is_binary(body.steps[at], BinaryFunction::multiply)) return false;
@@ -56,7 +56,7 @@ bool is_exponential(const Body& body, std::size_t at) { return is_unary(body.ste
 std::optional<std::vector<std::size_t>> terms_of(const Body& body, std::size_t at) {
   const ScalarStep& step = body.steps[at];
   const std::vector<std::size_t>& taken = body.arguments[at];
-  const auto is_share = [&](std::size_t argument) { return number_of(body.steps[argument]).value_or(-1) >= 0; };
+  const auto is_share = [&](std::size_t argument) { return constant_of(body.steps[argument]).value_or(-1) >= 0; };
   const bool multiplies = is_binary(step, BinaryFunction::multiply);
   if (is_binary(step, BinaryFunction::add)) return taken;
   if (std::holds_alternative<ApplyWhere>(step.op)) return std::vector{taken[1], taken[2]};
@@ -73,7 +73,7 @@ std::vector<bool> steps_that_add_up(const Body& body, const Vertex& vertex, cons
                                     const IsTerm& is_term) {
   std::vector<bool> add_up;
   for (std::size_t s = 0; s < body.steps.size(); ++s) {
-    bool adds_up = is_term(body, s) || number_of(body.steps[s]) == 0;
+    bool adds_up = is_term(body, s) || constant_of(body.steps[s]) == 0;
     if (const auto* const value = std::get_if<OperandValue>(&body.steps[s].op)) {
       adds_up = of_vertices[vertex.inputs[value->operand].index];
     } else if (!adds_up) {
@@ -113,7 +113,7 @@ Signs::OfSteps Signs::of_steps(const Vertex& vertex) const {
     bool is_positive = value != nullptr && add_exponentials_[vertex.inputs[value->operand].index];
     for (const std::size_t side : {0U, 1U}) {
       if (body.arguments[s].size() != 2) break;
-      const bool is_number = number_of(body.steps[body.arguments[s][side]]).value_or(0) > 0;
+      const bool is_number = constant_of(body.steps[body.arguments[s][side]]).value_or(0) > 0;
       const bool is_more = is_binary(step, BinaryFunction::maximum) ||
                            (is_binary(step, BinaryFunction::add) && signs.add_squares[body.arguments[s][1 - side]]);
       is_positive = is_positive || (is_number && is_more);
