@@ -169,10 +169,10 @@ std::size_t threads_of(const std::string& given, const Job& job) {
   return std::clamp<std::size_t>(static_cast<std::size_t>(job.cores + rounding), 1, threads);
 }
 
-std::size_t parse_times(const std::string& option, const std::string& given) {
-  const char* const wanted = "a whole number of 1 or more";
+std::int64_t parse_times(const std::string& option, const std::string& given) {
+  const char* const wanted = "a whole number from 1 to 2^63-1";
   const std::string before = option.ends_with('=') ? option : option + " ";
-  const auto times = parse_number<std::size_t>(before, given, wanted);
+  const auto times = parse_number<std::int64_t>(before, given, wanted);
   if (times < 1) throw UserError(fmt::format("{0}{1}: '{1}' is not {2}", before, printable(given), wanted));
   return times;
 }
@@ -196,6 +196,11 @@ double parse_share(const std::string& option, const std::string& given) {
   if (!(share > 0 && share < 1))
     throw UserError(fmt::format("{0} {1}: '{1}' is not a number between 0 and 1", option, printable(given)));
   return share;
+}
+
+bool parse_yes(const std::string& option, const std::string& given) {
+  if (given != "yes" && given != "no") throw UserError(fmt::format("{} {}: write yes or no", option, printable(given)));
+  return given == "yes";
 }
 
 std::string join_some(const std::vector<std::string>& items, const char* separator) {

@@ -43,8 +43,8 @@ std::size_t parse_threads(const std::string& given);
 /// The same in a job: without --threads, the ranks of a machine share its cores.
 std::size_t threads_of(const std::string& given, const Job& job);
 
-/// The N of an option, --repeat say; throws UserError unless it is a whole number of 1 or more.
-std::size_t parse_times(const std::string& option, const std::string& given);
+/// The N of an option, --repeat say; throws UserError unless it is a whole number from 1 to 2^63-1.
+std::int64_t parse_times(const std::string& option, const std::string& given);
 
 /// --timeout SECONDS; throws UserError unless it is a number above 0.
 double parse_timeout(const std::string& given);
@@ -54,6 +54,9 @@ std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given)
 
 /// The number of an option, --hold-out say; throws UserError unless it is above 0 and below 1.
 double parse_share(const std::string& option, const std::string& given);
+
+/// Whether the value of an option is `yes`; throws UserError unless it is that or `no`.
+bool parse_yes(const std::string& option, const std::string& given);
 
 /// --seed N of training; throws UserError unless it is a whole number from 0 to 2^64-1.
 std::uint64_t parse_seed_number(const std::string& option, const std::string& given);

@@ -84,7 +84,7 @@ DatabaseRequest request_of(const DatabaseArguments& arguments) {
   request.scalars = parse_scalars(arguments.scalars);
   request.analyze = arguments.analyze;
   request.formats = arguments.formats;
-  if (arguments.steps) request.steps = static_cast<std::int64_t>(parse_times("--steps", *arguments.steps));
+  if (arguments.steps) request.steps = parse_times("--steps", *arguments.steps);
   return request;
 }
 

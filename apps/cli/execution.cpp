@@ -35,8 +35,8 @@ namespace {
 
 /// How often all is computed.
 std::size_t times_of(const ExecutionArguments& arguments) {
-  if (arguments.steps.steps) return parse_times("--steps", *arguments.steps.steps);
-  return arguments.repeats ? parse_times("--repeat", *arguments.repeats) : 1;
+  if (arguments.steps.steps) return static_cast<std::size_t>(parse_times("--steps", *arguments.steps.steps));
+  return arguments.repeats ? static_cast<std::size_t>(parse_times("--repeat", *arguments.repeats)) : 1;
 }
 
 /// What only a program with state can do, or one without.
@@ -99,10 +99,27 @@ void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& pre
   }
 }
 
-void write_outputs(const OutputFiles& files, const std::map<std::string, Tensor>& outputs) {
-  std::vector<std::pair<FileRef, Tensor>> tensors;
+/// Room for the outputs of a run, which it takes before it computes.
+std::vector<AtomicFile> room_for(const OutputFiles& files, const std::map<std::string, Tensor>& outputs) {
+  std::vector<PlannedTensor> planned;
+  for (const auto& [name, file] : files) {
+    const Tensor& output = outputs.at(name);
+    planned.push_back({file, output.dtype(), output.shape()});
+  }
+  return take_room(planned);
+}
+
+/// Outputs and the state, of which none appears unless all can be written.
+void write_all(const OutputFiles& files, const std::map<std::string, Tensor>& outputs, std::vector<AtomicFile> room,
+               std::optional<StateFile>& saved, const KeptStates& states) {
+  FileTensors tensors;
   for (const auto& [name, file] : files) tensors.emplace_back(file, outputs.at(name));
-  write_tensors(tensors);
+  room.clear();
+  std::vector<AtomicFile> complete = complete_files(tensors);
+  if (saved) {
+    for (AtomicFile& file : saved->complete(states)) complete.push_back(std::move(file));
+  }
+  for (AtomicFile& file : complete) file.commit();
 }
 
 /// On all threads of this process, each tensor whole.
@@ -117,8 +134,12 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
   };
   check_memory(tasks, layouts_of(inputs), in_place, memory_option);
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
+  std::vector<AtomicFile> room = room_for(written, outputs);
+  const Job alone;
+  std::optional<StateFile> saved;
+  if (arguments.steps.save) saved.emplace(*arguments.steps.save, tasks, alone);
   const std::size_t threads = parse_threads(arguments.threads);
-  KeptStates states(tasks, {}, std::nullopt);
+  KeptStates states(tasks, alone, std::nullopt);
   if (loaded) {
     states.begin(tasks, loaded->sources(), loaded->steps_done);
   } else if (!tasks.states.empty()) {
@@ -128,8 +149,7 @@ void run_here(const ExecutionArguments& arguments, const Prepared& prepared, con
   const PlanRunReport report = session.step(inputs, writers_to(outputs, tasks.graph), scalars,
                                             {times_of(arguments), &states, progress_listener(arguments.progress)});
   const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
-  write_outputs(written, outputs);
-  if (arguments.steps.save) save_states(states, tasks, *arguments.steps.save, {});
+  write_all(written, outputs, std::move(room), saved, states);
   std::map<std::string, Summary> summaries;
   if (arguments.json || written.empty()) {
     for (const TaskOutput& output : said_outputs(tasks))

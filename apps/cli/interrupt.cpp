@@ -2,48 +2,92 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <string_view>
 
+#include "exec/starpu/job.h"
 #include "output.h"
 
 namespace einrel::cli {
 namespace {
 
-/// For the signal handler, which can tell in no other way.
-std::atomic<bool>& is_noted() {
-  static std::atomic<bool> noted = false;
-  return noted;
+/// Ctrl-C, and what systems send to a job that they are about to end.
+constexpr std::array noted_signals{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+/// For the signal handler, which can tell, and be told, in no other way.
+struct Noted {
+  std::atomic<int> signal = 0;
+  std::atomic<std::int64_t> since = 0;  ///< seconds, when it came
+  std::atomic<bool> says = true;
+  std::atomic<bool> is_rank = false;
+};
+Noted& noted() {
+  static Noted the_noted;
+  return the_noted;
+}
+
+std::int64_t seconds_now() {
+  struct timespec now {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+
+/// What launchers send comes twice: to all processes of a rank, and by way of its guard.
+bool is_repeated(int signal) {
+  constexpr std::int64_t at_once = 1;
+  const bool may_be = signal != SIGINT || noted().is_rank;
+  return may_be && noted().signal == signal && seconds_now() - noted().since <= at_once;
 }
 
 void note(int signal) {
-  constexpr std::string_view words = "\ninterrupted: the step under way is finished first; Ctrl-C again ends at once\n";
-  is_noted() = true;
-  std::signal(signal, SIG_DFL);
-  if (::write(STDERR_FILENO, words.data(), words.size()) < 0) return;  // there is nobody to tell
+  constexpr std::string_view by_keys =
+      "\ninterrupted: the step under way is finished first; Ctrl-C again ends at once\n";
+  constexpr std::string_view by_others =
+      "\ninterrupted: the step under way is finished first; the same signal again ends at once\n";
+  if (is_repeated(signal)) return;
+  if (noted().signal == signal) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+    return;
+  }
+  noted().since = seconds_now();
+  noted().signal = signal;
+  const std::string_view words = signal == SIGINT ? by_keys : by_others;
+  if (noted().says && ::write(STDERR_FILENO, words.data(), words.size()) < 0) return;  // there is nobody to tell
 }
 
 }  // namespace
 
-NotedInterrupt::NotedInterrupt() {
-  is_noted() = false;
-  if (std::signal(SIGINT, note) == SIG_IGN) std::signal(SIGINT, SIG_IGN);  // as whoever started us wants
+NotedInterrupt::NotedInterrupt(bool says) {
+  noted().signal = 0;
+  noted().says = says;
+  noted().is_rank = name_in_job().has_value();
+  for (const int signal : noted_signals) {
+    if (std::signal(signal, note) == SIG_IGN) std::signal(signal, SIG_IGN);  // as whoever started us wants
+  }
 }
 
 NotedInterrupt::~NotedInterrupt() {
-  if (std::signal(SIGINT, SIG_DFL) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+  for (const int signal : noted_signals) {
+    if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
 }
 
-bool NotedInterrupt::is_there() const { return is_noted(); }
+int NotedInterrupt::signal() const { return noted().signal; }
 
-void NotedInterrupt::end() const {
-  constexpr int interrupted = 130;
+void end_interrupted(int signal) {
+  constexpr int by_signal = 128;  // as shells say it
   flush_output();
-  std::signal(SIGINT, SIG_DFL);
-  std::raise(SIGINT);
-  std::_Exit(interrupted);
+  if (!name_in_job()) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+  std::_Exit(by_signal + signal);
 }
 
 }  // namespace einrel::cli

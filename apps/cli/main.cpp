@@ -15,6 +15,7 @@
 #include "cut_short_input.h"
 #include "exec/starpu/job.h"
 #include "execution.h"
+#include "interrupt.h"
 #include "output.h"
 
 namespace {
@@ -171,6 +172,8 @@ int main(int argc, char** argv) {
   std::set_terminate(end_at_once);
   try {
     return run_command_line(argc, argv);
+  } catch (const einrel::cli::Interrupted& interrupted) {
+    einrel::cli::end_interrupted(interrupted.signal);
   } catch (...) {
     return einrel::cli::report_failure(std::current_exception());
   }

@@ -171,6 +171,8 @@ void run_by_plan(PlannedRun run, const Job& job) {
   if (job.rank == 0 && run.explain && !run.json) print(reports.explained());
   ChunkedOutputs outputs(said_outputs(tasks), {run.outputs.begin(), run.outputs.end()}, run.outputs.empty() || run.json,
                          job);
+  std::optional<StateFile> saved;
+  if (run.save) saved.emplace(*run.save, tasks, job);
   PlanResources resources =
       resources_of(tasks_of(chosen), run.spill, [&](std::exception_ptr error) { job.on_failure(error, job); });
   KeptStates states(tasks, job, resources.is_limited ? std::optional(resources.spill.folder) : std::nullopt);
@@ -178,13 +180,17 @@ void run_by_plan(PlannedRun run, const Job& job) {
   Session session(tasks, std::move(resources), job);
   const PlanRunReport report = session.step(sources, outputs.writers(), run.scalars,
                                             {run.steps, &states, job.rank == 0 ? run.progress : ProgressListener{}});
-  const std::map<std::string, Summary> summaries = outputs.finish();
-  if (run.save) save_states(states, tasks, *run.save, job);
+  const std::map<std::string, Summary> summaries = outputs.summaries();
+  std::vector<AtomicFile> files = outputs.complete();  // no output appears where the state cannot be written
+  if (saved) {
+    for (AtomicFile& file : saved->complete(states)) files.push_back(std::move(file));
+  }
   agree(job, [&] {
     if (job.rank != 0) return;
     if (run.trace) write_text(*run.trace, trace_json(tasks, report));
     const std::string json = run.json || run.html ? reports.json(report, summaries) : "";
     if (run.html) write_text(*run.html, plans_html(json));
+    for (AtomicFile& file : files) file.commit();
     if (run.json) return print(json + "\n");
     print_results(run.outputs, summaries, tasks);
     print_steps(report, tasks, states, run.save);

@@ -32,6 +32,7 @@ struct TrainArguments {
   std::vector<std::string> scalars;
   std::string batch;
   std::string epochs;
+  std::optional<std::string> header;
   std::optional<std::string> hold_out;
   bool keep_last = false;
   std::string seed = "0";
@@ -58,10 +59,6 @@ FeedSources parse_feeds(const std::string& option, const std::vector<std::string
   return sources;
 }
 
-std::int64_t parse_count(const std::string& option, const std::string& given) {
-  return static_cast<std::int64_t>(parse_times(option, given));
-}
-
 /// --local-steps and --subnets.
 std::optional<LocalTraining> parse_local(const TrainArguments& arguments, const Job& job) {
   if (!arguments.local_steps) {
@@ -79,7 +76,7 @@ std::optional<LocalTraining> parse_local(const TrainArguments& arguments, const 
   if (job.is_started && sites != job.ranks)
     throw UserError(fmt::format("--sites {}, but the job has {}; a site is a rank", sites,
                                 counted(static_cast<std::size_t>(job.ranks), "rank")));
-  return LocalTraining{parse_count("--local-steps", *arguments.local_steps),
+  return LocalTraining{parse_times("--local-steps", *arguments.local_steps),
                        parse_names("--subnets", arguments.subnets), sites};
 }
 
@@ -97,7 +94,7 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   TrainRequest request{std::move(source)};
   const std::vector<std::pair<std::string, std::string>> batch = parse_assignments("--batch", {arguments.batch});
   request.batch_label = batch.front().first;
-  request.batch = parse_count("--batch " + request.batch_label + "=", batch.front().second);
+  request.batch = parse_times("--batch " + request.batch_label + "=", batch.front().second);
   request.dims = parse_dims(arguments.dims);
   if (request.dims.count(request.batch_label) != 0)
     throw UserError(fmt::format("--dim {0}=...: --batch {0}=N gives the extent of '{0}'", request.batch_label));
@@ -105,6 +102,7 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   request.inflate = inflate_folder(arguments.plan, arguments.spill);
   request.feeds = parse_feeds("--feed", arguments.feeds);
   request.test = parse_feeds("--test", arguments.test);
+  if (arguments.header) request.header = parse_yes("--header", *arguments.header);
   if (arguments.hold_out) request.hold_out = parse_share("--hold-out", *arguments.hold_out);
   if (request.hold_out && !request.test.empty())
     throw UserError("--test brings samples to test on, and --hold-out takes some of those to train on; leave one out");
@@ -119,15 +117,15 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   for (const std::optional<std::string>& file : {arguments.plan.plan_file, arguments.plan.machine}) {
     if (file) request.files.push_back(*file);
   }
-  request.epochs = parse_count("--epochs", arguments.epochs);
+  request.epochs = parse_times("--epochs", arguments.epochs);
   request.keep_last = arguments.keep_last;
   request.seed = parse_seed_number("--seed", arguments.seed);
   request.report = parse_names("--report", arguments.report);
-  if (arguments.calibrate_with) request.calibrate_with = parse_count("--calibrate-with", *arguments.calibrate_with);
+  if (arguments.calibrate_with) request.calibrate_with = parse_times("--calibrate-with", *arguments.calibrate_with);
   request.save = arguments.save;
   if (arguments.save_every) {
     if (!arguments.save) throw UserError("--save-every needs --save FOLDER");
-    request.save_every = parse_count("--save-every", *arguments.save_every);
+    request.save_every = parse_times("--save-every", *arguments.save_every);
   }
   request.resume = arguments.resume;
   request.log = arguments.log;
@@ -178,7 +176,7 @@ void print_end(const TrainReport& report, const TrainArguments& arguments) {
   if (report.saved && !report.unwritten) print(fmt::format("saved {}\n", printable(*report.saved)));
 }
 
-/// What Ctrl-C has left, once the report is out.
+/// What Ctrl-C, or another signal, has left, once the report is out.
 void say_interrupted(const TrainReport& report, const TrainArguments& arguments) {
   if (!report.is_interrupted) return;
   std::string rest = "nothing is kept of it; --save FOLDER keeps what was learnt";
@@ -196,20 +194,21 @@ void train_on(const Job& job, const TrainArguments& arguments) {
     request.emplace(request_of(arguments, source, job));
     listener = train_listener(arguments.progress, arguments.hold_out || !arguments.test.empty(), arguments.json);
   });
-  std::optional<NotedInterrupt> interrupt;  // from the first step on
-  if (!job.is_started) {
-    listener.begin = [&interrupt, begin = listener.begin](const std::vector<std::string>& names) {
-      begin(names);
-      interrupt.emplace();
-    };
-    request->is_interrupted = [&interrupt] { return interrupt && interrupt->is_there(); };
-  }
+  std::optional<NotedInterrupt> interrupt;  // from the first step on, when it is asked first
+  int signal = 0;
+  request->is_interrupted = [&] {
+    if (!interrupt) interrupt.emplace(job.rank == 0);
+    signal = largest(job, interrupt->signal());
+    return signal != 0;
+  };
   const TrainReport report = train(*request, listener, job);
   if (job.rank == 0 && arguments.json) print(json_text(report));
   if (job.rank == 0 && !arguments.json) print_end(report, arguments);
-  say_interrupted(report, arguments);
+  if (job.rank == 0) say_interrupted(report, arguments);
   if (report.unwritten) std::rethrow_exception(report.unwritten);
-  if (report.is_interrupted) interrupt->end();
+  agree(job, [&] {
+    if (report.is_interrupted) throw Interrupted(signal);
+  });
 }
 
 void add_options(CLI::App& command, TrainArguments& arguments) {
@@ -227,6 +226,9 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
   command.add_option("--test", arguments.test, "NAME=FILE: samples to evaluate after each epoch")
       ->allow_extra_args(false);
   command.add_option("--hold-out", arguments.hold_out, "SHARE: instead of --test, this share of the samples");
+  command.add_option(
+      "--header", arguments.header,
+      "yes or no: the first line of each table names its columns, or is a sample (default: as it looks)");
   command.add_option("--in", arguments.inputs, "NAME=FILE: bind an input that is the same for all samples")
       ->allow_extra_args(false);
   command.add_option("--dim", arguments.dims, "LABEL=N: set the extent of a label")->allow_extra_args(false);

@@ -188,6 +188,7 @@ class TrainOptions:
     batch_label: str
     batch: int
     epochs: int
+    header: bool | None
     hold_out: float | None
     scalars: dict[str, float]
     keep_last: bool

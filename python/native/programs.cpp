@@ -260,6 +260,7 @@ void bind_train_options(nb::module_& module) {
       .def_rw("batch_label", &Options::batch_label)
       .def_rw("batch", &Options::batch)
       .def_rw("epochs", &Options::epochs)
+      .def_rw("header", &Options::header)
       .def_rw("hold_out", &Options::hold_out)
       .def_rw("scalars", &Options::scalars)
       .def_rw("keep_last", &Options::keep_last)

@@ -210,3 +210,42 @@ def test_mistakes_are_told_before_the_first_step(plane, options, said):
             **({"batch": {"b": 8}, "epochs": 1} | options),
             on_epoch=lambda epoch: pytest.fail("an epoch was trained"),
         )
+
+
+NOISE = "scalar training\nD[b,f] = where(training, where(uniform(1) < 0.5, 2, 0), 1)\n"
+NOISY = PROGRAM.replace("loss[]", NOISE + "loss[]", 1).replace("X[b,f] * W", "X[b,f] * D[b,f] * W")
+
+
+def test_noise_for_learning_is_in_no_test(plane):
+    notes = []
+    begin = {"batch": {"b": 8}, "epochs": 20, "test": plane, "on_note": notes.append}
+    program = er.program(NOISY)
+    result = er.train(program, plane, **begin)
+    loss = np.mean((plane["X"] @ weights(result) - plane["Y"]) ** 2)
+    assert result.epochs[-1].test["loss"] == pytest.approx(loss, rel=1e-4)
+    assert result.epochs[-1].training["loss"] > 2 * loss
+    assert notes == []
+    batch = {"X": plane["X"][:8], "Y": plane["Y"][:8]}
+    loss = np.mean((batch["X"] @ weights(result) - batch["Y"]) ** 2)
+    assert float(program.run(batch, state=result.state).loss) == pytest.approx(loss, rel=1e-4)
+    noisy = program.run(batch, state=result.state, scalars={"training": True})
+    assert abs(float(noisy.loss) - loss) > 0.1
+    always = NOISY.replace("scalar training\n", "").replace("where(training, ", "where(1 > 0, ")
+    er.train(er.program(always), plane, **begin)
+    (note,) = notes
+    assert "`scalar training`" in note
+    with pytest.raises(er.ProgramError, match=r"scalars\['training'\].*: training says it itself"):
+        er.train(program, plane, **begin, scalars={"training": 1})
+
+
+def test_first_lines_of_tables(plane, tmp_path):
+    program = er.program(PROGRAM.replace("b=8 f=4", "f=2").replace("sgd(0.1)", "sgd(0)"))
+    table = tmp_path / "pandas.csv"
+    table.write_text("0,1,2\n1,2,3\n4,5,6\n")
+    feeds = {"X": f"{table}:1..2", "Y": f"{table}:3"}
+    for header, targets in ((None, [2, 3, 6]), (False, [2, 3, 6]), (True, [3, 6])):
+        notes = []
+        result = er.train(program, feeds, batch={"b": 1}, epochs=1, header=header, on_note=notes.append)
+        assert result.epochs[0].training["loss"] == pytest.approx(np.mean(np.square(targets)))
+        said = f"{table}: 3 samples with the first line; if that line names the columns, say so with header"
+        assert notes == ([said] if header is None else [])

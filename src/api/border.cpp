@@ -41,6 +41,7 @@ constexpr std::array known_options{
     KnownOption{"test", "test", Takes::named_value},
     KnownOption{"batch", "batch", Takes::named_value},
     KnownOption{"epochs", "epochs"},
+    KnownOption{"header", "header"},
     KnownOption{"hold-out", "hold_out"},
     KnownOption{"keep-last", "keep_last", Takes::nothing},
     KnownOption{"seed", "seed"},

@@ -107,6 +107,7 @@ TrainRequest request_of(const Program& program, const std::map<std::string, Samp
   request.batch = options.batch;
   request.feeds = sources_of(feeds);
   request.test = sources_of(options.test);
+  request.header = options.header;
   request.hold_out = options.hold_out;
   for (const auto& [name, tensor] : options.inputs) request.inputs[name] = stored(name, TensorAccess::inside(tensor));
   request.epochs = options.epochs;

@@ -14,6 +14,11 @@
 namespace einrel {
 namespace {
 
+[[noreturn]] void throw_run_error(const std::string& message, int code) {
+  if (code == ENOSPC || code == EDQUOT) throw NoRoom(message);
+  throw RunError(message);
+}
+
 constexpr std::array mendable{ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EROFS, ENXIO};
 
 }  // namespace
@@ -22,11 +27,11 @@ void throw_file_error(std::string_view action, const std::string& path, int code
   const std::string message =
       fmt::format("cannot {} '{}': {}", action, printable(path), std::generic_category().message(code));
   if (std::find(mendable.begin(), mendable.end(), code) != mendable.end()) throw UserError(message);
-  throw RunError(message);
+  throw_run_error(message, code);
 }
 
 void throw_write_error(const std::string& path, int code) {
-  throw RunError(fmt::format("cannot write '{}': {}", printable(path), std::generic_category().message(code)));
+  throw_run_error(fmt::format("cannot write '{}': {}", printable(path), std::generic_category().message(code)), code);
 }
 
 std::string absolute_path(const std::string& path) {

@@ -88,7 +88,7 @@ void run_guarded(const std::string& name, double timeout) {
   ::prctl(PR_SET_NAME, "einrel-guard");
   ::setpgid(0, 0);  // what stops the group of the rank must not stop its guard
   guarded().pid = pid;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, pass_on);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) std::signal(signal, pass_on);
   watch(pid, name, timeout);
 }
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "einsum/check_state.h"
 #include "einsum/text/parse.h"
+#include "einsum/training_name.h"
 
 namespace einrel {
 namespace {
@@ -84,6 +85,12 @@ void declare_scalars(CheckState& state, const build::Scalars& scalars) {
   for (const build::ScalarDecl& scalar : scalars.scalars) {
     ScalarDeclaration declaration{.name = scalar.name.text, .value = std::nullopt, .integer_type = std::nullopt};
     if (scalar.value) declaration.value = scalar.value->value;
+    if (scalar.name.text == training_name) {
+      if (declaration.value.value_or(0) != 0)
+        state.error(fmt::format("'{}' is 1 in the steps of `einrel train`, and 0 everywhere else", scalar.name.text),
+                    {scalar.name.span}, "leave its value out, or give the scalar another name");
+      declaration.value = 0;
+    }
     const auto [known, is_new] = state.scalars.insert({scalar.name.text, declaration});
     if (is_new) continue;
     if (known->second.is_iteration) {

@@ -150,7 +150,7 @@ std::vector<OutputWriter> ChunkedOutputs::writers() {
   return writers;
 }
 
-std::map<std::string, Summary> ChunkedOutputs::finish(const std::vector<std::pair<FileRef, Tensor>>& more) {
+std::map<std::string, Summary> ChunkedOutputs::summaries() const {
   std::map<std::string, Summary> summaries;
   for (const std::unique_ptr<Output>& output : outputs_) {
     std::vector<double> own;
@@ -165,23 +165,36 @@ std::map<std::string, Summary> ChunkedOutputs::finish(const std::vector<std::pai
     }
     if (job_.rank == 0 && output->is_summarised) summaries[output->tensor.name] = combined(std::move(chunks), rank);
   }
-  agree(job_, [&] { name_files(job_.rank == 0 ? more : std::vector<std::pair<FileRef, Tensor>>()); });
   return summaries;
 }
 
-void ChunkedOutputs::name_files(std::vector<std::pair<FileRef, Tensor>> others) const {
+std::vector<AtomicFile> ChunkedOutputs::complete(const AddTensors& add) {
+  std::vector<AtomicFile> files;
+  agree(job_, [&] {
+    if (job_.rank == 0) files = complete_here(add);
+  });
+  return files;
+}
+
+std::vector<AtomicFile> ChunkedOutputs::complete_here(const AddTensors& add) {
+  FileTensors others;
   const auto is_npy = [](const Output& output) { return output.target.path.ends_with(".npy"); };
   for (const std::unique_ptr<Output>& output : outputs_) {
     if (!output->made || is_npy(*output)) continue;
     output->made->close();
     others.emplace_back(output->target, read(open_tensor({output->made->temporary(), ""})));
   }
-  if (!others.empty()) write_tensors(others);
+  if (add) add(others);
+  std::vector<AtomicFile> files = complete_files(others);
   for (const std::unique_ptr<Output>& output : outputs_) {
     if (!output->made) continue;
-    if (is_npy(*output)) output->made->commit();
+    if (is_npy(*output)) {
+      output->made->close();
+      files.push_back(*std::move(output->made));
+    }
     output->made.reset();
   }
+  return files;
 }
 
 }  // namespace einrel

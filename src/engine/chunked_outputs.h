@@ -28,13 +28,15 @@ class ChunkedOutputs {
   /// This must outlive them. A chunk that comes again takes the place of the first one. They throw RunError when the
   /// disk refuses.
   std::vector<OutputWriter> writers();
-  /// When all chunks are written: the files get their names; with `more` in them, which rank 0 has. Returns the
-  /// summaries on rank 0, if they were wanted. Throws as write_tensors does.
-  std::map<std::string, Summary> finish(const std::vector<std::pair<FileRef, Tensor>>& more = {});
+  /// When all chunks are written: their summaries on rank 0, if they were wanted.
+  std::map<std::string, Summary> summaries() const;
+  /// Then, the files on rank 0, which wait for their names; rank 0 also writes what `add` adds to the tensors that are
+  /// no .npy. Throws as complete_files does; then no file has changed.
+  std::vector<AtomicFile> complete(const AddTensors& add = {});
 
  private:
   struct Output;
-  void name_files(std::vector<std::pair<FileRef, Tensor>> others) const;
+  std::vector<AtomicFile> complete_here(const AddTensors& add);
 
   const Job& job_;
   std::vector<std::unique_ptr<Output>> outputs_;

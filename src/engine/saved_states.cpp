@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/chunked_outputs.h"
 #include "engine/stored_input.h"
 
 namespace einrel {
@@ -25,7 +24,9 @@ std::int64_t steps_in(const StoredTensor& file, const std::string& path) {
   if (!file.shape.empty() || !fits(file.type, DType::i64))
     throw UserError(fmt::format("'{}' of {} is no number of steps", iteration_name, printable(path)));
   const std::int64_t steps = read(file, DType::i64).load<std::int64_t>(0);
-  if (steps < 0) throw UserError(fmt::format("{} says that {} steps were done", printable(path), steps));
+  constexpr std::int64_t most = std::int64_t{1} << 53U;  // a scalar counts them
+  if (steps < 0 || steps > most)
+    throw UserError(fmt::format("{} says that {} steps were done, which cannot be", printable(path), steps));
   return steps;
 }
 
@@ -82,32 +83,51 @@ std::vector<std::pair<FileRef, DType>> files_of_states(const EinGraph& graph, co
   return files;
 }
 
-void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job,
-                 const std::vector<std::pair<std::string, Tensor>>& more) {
-  Tensor steps(DType::i64, {});
-  const std::int64_t count = states.steps_done();
-  std::memcpy(steps.mutable_data(), &count, sizeof(count));
-  std::vector<std::pair<FileRef, Tensor>> tensors{{{path, iteration_name}, steps}};
-  for (const auto& [name, tensor] : more) tensors.emplace_back(FileRef{path, name}, tensor);
-  if (job.ranks == 1) {
-    for (std::size_t s = 0; s < tasks.states.size(); ++s)
-      tensors.emplace_back(FileRef{path, tasks.states[s].type.name}, std::get<Tensor>(states[s].now()));
-    return write_tensors(tensors);
-  }
-  std::vector<TaskOutput> outputs;
+StateFile::StateFile(std::string path, const PlannedTasks& tasks, const Job& job) : path_(std::move(path)), job_(job) {
+  std::vector<PlannedTensor> planned;
   std::map<std::string, FileRef> files;
   for (const TaskState& state : tasks.states) {
-    outputs.push_back(state.type);
-    files[state.type.name] = {path, state.type.name};
+    types_.push_back(state.type);
+    files[state.type.name] = {path_, state.type.name};
+    planned.push_back({files[state.type.name], state.type.dtype, state.type.bound});
   }
-  ChunkedOutputs saved(outputs, files, false, job);
-  const std::vector<OutputWriter> writers = saved.writers();
+  if (job.ranks > 1) chunks_ = std::make_unique<ChunkedOutputs>(types_, files, false, job);
   agree(job, [&] {
-    for (std::size_t s = 0; s < tasks.states.size(); ++s) {
+    if (job.rank == 0) room_ = take_room(planned);
+  });
+}
+
+std::vector<AtomicFile> StateFile::complete(const KeptStates& states, const AddTensors& add) {
+  const AddTensors add_all = [&](FileTensors& tensors) {
+    Tensor steps(DType::i64, {});
+    const std::int64_t count = states.steps_done();
+    std::memcpy(steps.mutable_data(), &count, sizeof(count));
+    tensors.emplace_back(FileRef{path_, iteration_name}, steps);
+    if (add) add(tensors);
+    room_.clear();  // for what is written now
+  };
+  if (!chunks_) {
+    FileTensors tensors;
+    for (std::size_t s = 0; s < types_.size(); ++s)
+      tensors.emplace_back(FileRef{path_, types_[s].name}, std::get<Tensor>(states[s].now()));
+    add_all(tensors);
+    return complete_files(tensors);
+  }
+  const std::vector<OutputWriter> writers = chunks_->writers();
+  agree(job_, [&] {
+    for (std::size_t s = 0; s < types_.size(); ++s) {
       for (const KeptState::Part& part : states[s].parts()) writers[s](part.begin, part.elements);
     }
   });
-  saved.finish(tensors);
+  return chunks_->complete(add_all);
+}
+
+void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job,
+                 const AddTensors& add) {
+  std::vector<AtomicFile> files = StateFile(path, tasks, job).complete(states, add);
+  agree(job, [&] {
+    for (AtomicFile& file : files) file.commit();
+  });
 }
 
 }  // namespace einrel

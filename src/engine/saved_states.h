@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/chunked_outputs.h"
 #include "engine/kept_states.h"
 #include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
@@ -29,9 +31,26 @@ LoadedStates load_states(const EinGraph& graph, const std::string& path, const I
 /// What `save_states` will write, for check_writable. Throws UserError for a file that cannot hold several tensors.
 std::vector<std::pair<FileRef, DType>> files_of_states(const EinGraph& graph, const std::string& path);
 
-/// Writes states as load_states reads them, and `more` tensors, which rank 0 has, into the same file; on all ranks of a
-/// job together. Throws as write_tensors does.
+/// The file that states will be in, as load_states reads them, with room on the disk taken for it. The ranks of a job
+/// have to make and complete it together.
+class StateFile {
+ public:
+  /// Of a step's tasks. Throws UserError and RunError as AtomicFile does.
+  StateFile(std::string path, const PlannedTasks& tasks, const Job& job);
+
+  /// The file on rank 0, which waits for its name, with what `add` adds on rank 0 in it. Throws as complete_files does.
+  std::vector<AtomicFile> complete(const KeptStates& states, const AddTensors& add = {});
+
+ private:
+  std::string path_;
+  std::vector<TaskOutput> types_;
+  const Job& job_;
+  std::unique_ptr<ChunkedOutputs> chunks_;  ///< of ranks, which have parts
+  std::vector<AtomicFile> room_;
+};
+
+/// Makes such a file and lets it appear.
 void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job,
-                 const std::vector<std::pair<std::string, Tensor>>& more = {});
+                 const AddTensors& add = {});
 
 }  // namespace einrel

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "einsum/training_name.h"
 
 namespace einrel {
 
@@ -43,6 +44,8 @@ ScalarBindings bind_scalars(const std::vector<ScalarDeclaration>& scalars, const
       problems.push_back(
           fmt::format("scalar '{}' meets integers: {} is no {}", scalar.name, value, name_of(*scalar.integer_type)));
     }
+    if (scalar.name == training_name && value != 0 && value != 1)
+      problems.push_back(fmt::format("scalar '{}' is 1 or 0: as in a step of training, or not", scalar.name));
     bound[scalar.name] = value;
   }
   for (std::string& unknown : unknown_scalars(given, known)) problems.push_back(std::move(unknown));

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "engine/guess_seconds.h"
 #include "engine/memory.h"
 #include "exec/digests.h"
@@ -45,7 +46,7 @@ class Ticker {
     }
     total_.total *= steps;
     total_.flops_total *= static_cast<double>(steps);
-    thread_ = std::jthread([this](const std::stop_token& stop) {
+    thread_ = start_thread([this](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
         tell();
         std::unique_lock lock(mutex_);

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "kernel/heed_stop.h"
 #include "kernel/look_for.h"
 #include "machine/processor.h"
@@ -249,10 +250,7 @@ Workers::Workers(std::size_t threads, bool give_way, MemoryPool pool) : pool_(st
   try {
     team_ = std::make_unique<Team>(threads, give_way);
   } catch (const std::system_error& error) {
-    throw RunError(
-        fmt::format("the system gives no {} threads ({}): give fewer (--threads), or let this process have "
-                    "more (ulimit -u, ulimit -v)",
-                    threads, error.what()));
+    throw_no_threads(threads, error);
   }
 }
 

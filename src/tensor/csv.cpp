@@ -199,8 +199,6 @@ void put_field(std::string_view field, DType dtype, std::byte* to, const Table& 
   std::memcpy(to, &element, sizeof(Stored));
 }
 
-/// Whether the first line says what the columns are called: something in it is no number where the next line has one,
-/// or all of it. A line whose texts stand above texts is a sample like the next: a column may hold no numbers.
 bool are_names(const std::vector<std::string_view>& first, Table after) {
   const auto is_number = [](std::string_view field) { return number_in<double>(field).has_value(); };
   std::vector<std::string_view> second;
@@ -214,11 +212,17 @@ bool are_names(const std::vector<std::string_view>& first, Table after) {
 
 }  // namespace
 
-Tensor parse_csv(const FileBytes& file, const std::string& columns, DType dtype) {
+bool names_columns(const FileBytes& file) {
+  Table table(file);
+  std::vector<std::string_view> fields;
+  return table.next(fields) && are_names(fields, table);
+}
+
+Tensor parse_csv(const FileBytes& file, const std::string& columns, DType dtype, std::optional<bool> given_names) {
   Table table(file);
   std::vector<std::string_view> fields;
   if (!table.next(fields)) throw UserError(fmt::format("{} holds no numbers", file.name));
-  const bool has_names = are_names(fields, table);
+  const bool has_names = given_names ? *given_names : are_names(fields, table);
   std::vector<std::string> names;
   for (std::size_t c = 0; has_names && c < fields.size(); ++c) names.push_back(unquoted(fields[c]));
   const std::size_t width = fields.size();

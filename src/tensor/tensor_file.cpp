@@ -176,7 +176,7 @@ struct OutputFile {
   std::vector<NamedTensor> tensors;
 };
 
-std::vector<OutputFile> group_by_file(const std::vector<std::pair<FileRef, Tensor>>& outputs) {
+std::vector<OutputFile> group_by_file(const FileTensors& outputs) {
   std::vector<OutputFile> files;
   std::vector<std::string> identities;
   for (const auto& [file, tensor] : outputs) {
@@ -265,7 +265,24 @@ void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs) {
   for (const auto& [path, members] : archives) check_keeps_members(path, format_to_write({path, ""}), members);
 }
 
-std::vector<AtomicFile> complete_files(const std::vector<std::pair<FileRef, Tensor>>& outputs) {
+std::vector<AtomicFile> take_room(const std::vector<PlannedTensor>& planned) {
+  std::map<std::string, std::uint64_t> bytes;  // by path
+  for (const PlannedTensor& tensor : planned) {
+    const FileFormat format = format_to_write(tensor.file);
+    check_shape(tensor.file, format, tensor.dtype, tensor.shape);
+    if (format == FileFormat::idx_gz) continue;
+    bytes[tensor.file.path] += stored_bytes(to_string(tensor.file), stored_type(tensor.dtype), tensor.shape);
+  }
+  std::vector<AtomicFile> room;
+  for (const auto& [path, size] : bytes) {
+    AtomicFile file(path);
+    file.extend(size);
+    room.push_back(std::move(file));
+  }
+  return room;
+}
+
+std::vector<AtomicFile> complete_files(const FileTensors& outputs) {
   std::vector<std::pair<FileRef, DType>> dtypes;
   for (const auto& [file, tensor] : outputs) dtypes.emplace_back(file, tensor.dtype());
   check_writable(dtypes);
@@ -281,7 +298,7 @@ std::vector<AtomicFile> complete_files(const std::vector<std::pair<FileRef, Tens
   return complete;
 }
 
-void write_tensors(const std::vector<std::pair<FileRef, Tensor>>& outputs) {
+void write_tensors(const FileTensors& outputs) {
   for (AtomicFile& file : complete_files(outputs)) file.commit();
 }
 

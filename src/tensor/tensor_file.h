@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -51,13 +52,28 @@ ArchiveContents open_archive(const std::string& path, const std::set<std::string
 /// member, two outputs of one name, a folder that is not there, an archive with other tensors in it.
 void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs);
 
+/// A tensor that will be written to a file.
+struct PlannedTensor {
+  FileRef file;
+  DType dtype = DType::f32;
+  Shape shape;
+};
+/// Files that only hold room on the disk for the elements of such tensors, so that there is room left when these are
+/// written: give it back just before. None for .idx.gz, whose size nobody knows. Throws UserError when a shape does not
+/// fit the format, and as AtomicFile does: NoRoom where there is none.
+std::vector<AtomicFile> take_room(const std::vector<PlannedTensor>& planned);
+
+/// What goes into files, and adds to it what is known when the rest is there.
+using FileTensors = std::vector<std::pair<FileRef, Tensor>>;
+using AddTensors = std::function<void(FileTensors&)>;
+
 /// All tensors in files that wait to appear under their names, those of one .npz or .safetensors in one file; an
 /// archive that was there will be replaced. Throws as check_writable does, UserError when a shape does not fit the
 /// format, RunError when the disk refuses; then no file has changed.
-std::vector<AtomicFile> complete_files(const std::vector<std::pair<FileRef, Tensor>>& outputs);
+std::vector<AtomicFile> complete_files(const FileTensors& outputs);
 
 /// Makes those files, and lets them appear. Throws as that does; then no file has changed (but for a rename that fails
 /// after another has succeeded).
-void write_tensors(const std::vector<std::pair<FileRef, Tensor>>& outputs);
+void write_tensors(const FileTensors& outputs);
 
 }  // namespace einrel

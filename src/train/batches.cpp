@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "train/finite.h"
 
 namespace einrel {
@@ -60,7 +61,9 @@ InputSources assemble(const Feeds& feeds, const Batch& batch) {
 }
 
 BatchReader::BatchReader(const Feeds& feeds, std::vector<Batch> batches)
-    : feeds_(feeds), batches_(std::move(batches)), thread_([this](const std::stop_token& stop) { read(stop); }) {}
+    : feeds_(feeds),
+      batches_(std::move(batches)),
+      thread_(start_thread([this](const std::stop_token& stop) { read(stop); })) {}
 
 BatchReader::~BatchReader() {
   thread_.request_stop();

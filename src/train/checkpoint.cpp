@@ -1,12 +1,13 @@
 #include "train/checkpoint.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -14,10 +15,13 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/file_error.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "einsum/ein_graph.h"
 #include "exec/digests.h"
 #include "exec/starpu/alike.h"
+#include "tensor/convert.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel {
@@ -31,6 +35,7 @@ constexpr std::size_t kept = 2;
 // No state is called so: names in programs have no dots.
 constexpr const char* numbers_name = "train.numbers";
 constexpr const char* sums_name = "train.sums";
+constexpr const char* check_name = "train.check";
 constexpr std::size_t number_count = 9;
 
 std::string path_of(const std::string& folder, std::int64_t steps_done) {
@@ -53,13 +58,87 @@ Tensor tensor_of_numbers(DType dtype, const std::vector<Number>& numbers) {
   return tensor;
 }
 
+/// Of these tensors in a file, in whatever order they stand there: a CRC-32 of names, types, shapes and elements.
+std::int64_t check_sum(const std::map<std::string, Tensor>& tensors) {
+  uLong sum = ::crc32(0, nullptr, 0);
+  const auto add = [&](const void* bytes, std::size_t count) {
+    sum = ::crc32_z(sum, static_cast<const Bytef*>(bytes), count);
+  };
+  for (const auto& [name, tensor] : tensors) {
+    const std::string head = fmt::format("{} {} {};", name, name_of(tensor.dtype()), to_string(tensor.shape()));
+    add(head.data(), head.size());
+    const Tensor elements = tensor.row_major();
+    if (elements.byte_count() > 0) add(elements.data(), static_cast<std::size_t>(elements.byte_count()));
+  }
+  return static_cast<std::int64_t>(sum);
+}
+
+[[noreturn]] void no_checkpoint(const std::string& path, const std::string& reason) {
+  throw UserError(fmt::format("{} is no checkpoint of `einrel train`: {}", printable(path), reason));
+}
+
+/// A tensor of a checkpoint.
 template <class Number>
-std::vector<Number> numbers_of(const StoredTensor& file, DType dtype) {
-  if (file.shape.size() != 1 || !fits(file.type, dtype)) throw UserError(file.name + " is no part of a checkpoint");
+std::vector<Number> numbers_of(const std::string& path, const ArchiveContents& contents, const std::string& name,
+                               DType dtype, std::size_t rank = 1) {
+  const StoredTensor& file = contents.tensors.at(name);
+  if (file.shape.size() != rank || natural_dtype(file.type) != dtype)
+    no_checkpoint(path, fmt::format("'{}' is {} {}", name, name_of(file.type), to_string(file.shape)));
   const Tensor tensor = read(file, dtype).row_major();
   std::vector<Number> numbers(static_cast<std::size_t>(tensor.count()));
   if (!numbers.empty()) std::memcpy(numbers.data(), tensor.data(), numbers.size() * sizeof(Number));
   return numbers;
+}
+
+/// All that is in a file has the check sum that is in it, too.
+void check_whole(const std::string& path, const std::vector<std::string>& others, std::int64_t wanted) {
+  std::set<std::string> names(others.begin(), others.end());
+  names.insert({iteration_name, numbers_name, sums_name});
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, file] : open_archive(path, names).tensors)
+    tensors[name] = read(file, natural_dtype(file.type));
+  if (tensors.size() != names.size() || check_sum(tensors) != wanted)
+    no_checkpoint(path, "its contents do not have its check sum, so it is damaged");
+}
+
+/// What a checkpoint says besides the states.
+struct Contents {
+  TrainIdentity identity;
+  Position position;
+  std::int64_t iteration = 0;
+};
+
+Contents contents_of(const std::string& path, const Job& job) {
+  const std::set<std::string> parts{iteration_name, numbers_name, sums_name, check_name};
+  const ArchiveContents contents = open_archive(path, parts);
+  for (const std::string& part : parts) {
+    if (contents.tensors.count(part) != 0) continue;
+    no_checkpoint(path, fmt::format("it lacks '{}'{}", part,
+                                    part == check_name ? ", the check sum, which older versions did not write" : ""));
+  }
+  const auto check = numbers_of<std::int64_t>(path, contents, check_name, DType::i64, 0);
+  if (job.rank == 0) check_whole(path, contents.others, check.front());
+  const auto numbers = numbers_of<std::int64_t>(path, contents, numbers_name, DType::i64);
+  const auto sums = numbers_of<double>(path, contents, sums_name, DType::f64);
+  if (numbers.size() != number_count || sums.size() < 2)
+    no_checkpoint(path, "it does not have as many numbers as a checkpoint");
+  return {{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]},
+          {numbers[5], numbers[6], sums[1], {sums.begin() + 2, sums.end()}, sums[0], numbers[7], numbers[8] != 0},
+          numbers_of<std::int64_t>(path, contents, iteration_name, DType::i64, 0).front()};
+}
+
+/// The parts of a checkpoint of this training fit each other.
+void check_fits(const std::string& path, const Contents& found, const CheckpointForm& form) {
+  const Position& at = found.position;
+  const std::int64_t steps = form.steps_of_epoch;
+  const std::int64_t before = found.iteration - at.step;  // in whole epochs, unless `until` cut the last one short
+  const bool is_there = at.epoch >= 0 && at.step >= 0 && at.step <= steps && before >= 0 &&
+                        (at.is_held ? before <= steps * std::min(at.epoch, before) : before % steps == 0) &&
+                        (at.is_held || before / steps == at.epoch);
+  const bool has_samples = at.samples >= 0 && at.samples <= static_cast<double>(found.identity.samples);
+  if (!is_there || !has_samples || at.sums.size() != form.reported || !(at.seconds >= 0) || at.bytes < 0)
+    no_checkpoint(path, fmt::format("its parts do not fit each other: {} steps, of which {} in epoch {}",
+                                    found.iteration, at.step, at.epoch + 1));
 }
 
 void check_same(const std::string& path, const TrainIdentity& now, const TrainIdentity& then) {
@@ -82,6 +161,9 @@ void check_same(const std::string& path, const TrainIdentity& now, const TrainId
         "--report, --keep-last, --hold-out, --local-steps, --subnets)\n"
         "  help: `einrel run --load` takes states from it");
 }
+
+/// Whether what one rank has thrown all have.
+bool is_together(const Job& job) { return job.ranks == 1 || *job.fails_together; }
 
 }  // namespace
 
@@ -132,12 +214,45 @@ void Checkpoints::save(std::int64_t steps_done, const Position& position, const 
                                           position.step,     position.bytes,  position.is_held ? 1 : 0};
   std::vector<double> sums{position.seconds, position.samples};
   sums.insert(sums.end(), position.sums.begin(), position.sums.end());
-  write(path_of(folder_, steps_done),
-        {{numbers_name, tensor_of_numbers(DType::i64, numbers)}, {sums_name, tensor_of_numbers(DType::f64, sums)}});
+  const std::string path = path_of(folder_, steps_done);
+  const AddTensors add = [&](FileTensors& tensors) {
+    tensors.emplace_back(FileRef{path, numbers_name}, tensor_of_numbers(DType::i64, numbers));
+    tensors.emplace_back(FileRef{path, sums_name}, tensor_of_numbers(DType::f64, sums));
+    std::map<std::string, Tensor> all;
+    for (const auto& [file, tensor] : tensors) all[file.member] = tensor;
+    tensors.emplace_back(FileRef{path, check_name}, tensor_of(DType::i64, {}, {static_cast<double>(check_sum(all))}));
+  };
+  std::exception_ptr failure;
+  bool is_full = false;
+  try {
+    write(path, add);
+  } catch (const NoRoom&) {
+    failure = std::current_exception();
+    is_full = true;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure && !(is_together(job_) && make_room(is_full))) std::rethrow_exception(failure);
+  if (failure) {
+    *job_.fails_together = false;
+    write(path, add);
+  }
   if (job_.rank != 0) return;
   const std::vector<std::string> there = checkpoints_in(folder_);
   std::error_code stays;  // one too many does no harm
   for (std::size_t i = 0; i + kept < there.size(); ++i) fs::remove(there[i], stays);
+}
+
+/// On all ranks, of which one may have found the disk full: whether there is more room now, since two were there.
+bool Checkpoints::make_room(bool is_full) const {
+  if (largest(job_, is_full ? 1 : 0) == 0) return false;
+  int removed = 0;
+  if (job_.rank == 0) {
+    const std::vector<std::string> there = checkpoints_in(folder_);
+    std::error_code stays;
+    for (std::size_t i = 0; i + 1 < there.size(); ++i) removed += fs::remove(there[i], stays) ? 1 : 0;
+  }
+  return largest(job_, removed) > 0;
 }
 
 std::optional<std::string> Checkpoints::last() const {
@@ -145,7 +260,8 @@ std::optional<std::string> Checkpoints::last() const {
   return there.empty() ? std::nullopt : std::optional(there.back());
 }
 
-Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
+Resumed resume_from(const std::string& folder, const TrainIdentity& identity, const CheckpointForm& form,
+                    const Job& job) {
   const std::vector<std::string> there = checkpoints_in(folder);
   if (there.empty()) {
     std::error_code unseen;
@@ -154,30 +270,21 @@ Resumed resume_from(const std::string& folder, const TrainIdentity& identity) {
                                                                 : "there is no such folder";
     throw UserError(fmt::format("--resume {}: {}", printable(folder), reason));
   }
-  Resumed resumed{there.back(), {}};
-  TrainIdentity then;
-  try {
-    const ArchiveContents contents = open_archive(resumed.path, {numbers_name, sums_name});
-    if (contents.tensors.size() != 2) throw UserError(printable(resumed.path) + " is no checkpoint of `einrel train`");
-    const auto numbers = numbers_of<std::int64_t>(contents.tensors.at(numbers_name), DType::i64);
-    const auto sums = numbers_of<double>(contents.tensors.at(sums_name), DType::f64);
-    if (numbers.size() != number_count || sums.size() < 2)
-      throw UserError(printable(resumed.path) + " is no checkpoint of `einrel train`");
-    then = {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
-    resumed.position = {numbers[5], numbers[6], sums[1],        {sums.begin() + 2, sums.end()},
-                        sums[0],    numbers[7], numbers[8] != 0};
-    constexpr std::int64_t most = std::int64_t{1} << 31U;
-    const Position& at = resumed.position;
-    if (at.epoch < 0 || at.step < 0 || at.epoch > most || at.step > most || at.bytes < 0)
-      throw UserError(printable(resumed.path) + " says that a number of epochs or steps was done which cannot be");
-  } catch (const UserError& error) {
-    if (there.size() < 2)
-      throw UserError(fmt::format("{}\n  help: no older one is there; begin anew, without --resume", error.what()));
-    throw UserError(fmt::format("{}\n  help: {} is the one before it; remove the newer one to resume from there",
-                                error.what(), printable(there[there.size() - 2])));
-  }
-  check_same(resumed.path, identity, then);
-  return resumed;
+  const std::string& path = there.back();
+  const auto unless_damaged = [&](const auto& look) {
+    try {
+      return look();
+    } catch (const UserError& error) {
+      if (there.size() < 2)
+        throw UserError(fmt::format("{}\n  help: no older one is there; begin anew, without --resume", error.what()));
+      throw UserError(fmt::format("{}\n  help: {} is the one before it; remove the newer one to resume from there",
+                                  error.what(), printable(there[there.size() - 2])));
+    }
+  };
+  const Contents found = unless_damaged([&] { return contents_of(path, job); });
+  check_same(path, identity, found.identity);
+  unless_damaged([&] { check_fits(path, found, form); });
+  return {path, found.position};
 }
 
 void check_alike(const std::optional<Resumed>& resumed, const Job& job) {

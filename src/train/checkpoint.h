@@ -9,7 +9,7 @@
 
 #include "base/folder_lock.h"
 #include "exec/starpu/job.h"
-#include "tensor/tensor.h"
+#include "tensor/tensor_file.h"
 
 namespace einrel {
 
@@ -42,32 +42,44 @@ std::vector<std::string> checkpoints_in(const std::string& folder);
 /// A folder that the last two checkpoints are in.
 class Checkpoints {
  public:
-  /// Writes a file of states with more tensors in it, whole or not at all.
-  using Write = std::function<void(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& more)>;
+  /// Writes a file of `iteration` and states, with what `add` adds on rank 0, whole or not at all; on all ranks
+  /// together, which all throw if one does.
+  using Write = std::function<void(const std::string& path, const AddTensors& add)>;
 
   /// Rank 0 makes the folder if it is not there, and removes what a process left that was killed while it wrote a
   /// checkpoint. Throws UserError when it cannot be made or written to, another process writes checkpoints there, or it
   /// holds those of a training that does not go on here.
   Checkpoints(const std::string& folder, bool goes_on, const TrainIdentity& identity, const Job& job);
 
-  /// On all ranks. The third newest is removed. Throws what `write` does: then those that are there are complete.
+  /// On all ranks. The third newest is removed; where the disk has no room beside two, all but the newest are removed
+  /// before it is tried again. Throws what `write` does: then those that are there are complete.
   void save(std::int64_t steps_done, const Position& position, const Write& write);
   std::optional<std::string> last() const;
 
  private:
+  bool make_room(bool is_full) const;
+
   std::string folder_;
   TrainIdentity identity_;
   Job job_;
   std::optional<FolderLock> lock_;  ///< of rank 0
 };
 
+/// What the numbers in a checkpoint have to fit.
+struct CheckpointForm {
+  std::size_t reported = 0;  ///< scalars
+  std::int64_t steps_of_epoch = 0;
+};
+
 /// The newest checkpoint of a folder. Throws UserError where there is none, or it is damaged (it then names the one
-/// before it), or of another training.
+/// before it): a part is missing, rank 0 finds another check sum, parts do not fit each other; or where it is of
+/// another training. O(bytes) on rank 0.
 struct Resumed {
   std::string path;
   Position position;
 };
-Resumed resume_from(const std::string& folder, const TrainIdentity& identity);
+Resumed resume_from(const std::string& folder, const TrainIdentity& identity, const CheckpointForm& form,
+                    const Job& job);
 
 /// On all ranks, each of which has read it: throws UserError unless they go on from the same.
 void check_alike(const std::optional<Resumed>& resumed, const Job& job);

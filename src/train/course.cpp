@@ -93,6 +93,7 @@ Course::Course(const TrainRequest& request, const TrainListener& listener, std::
       log_.emplace(*request.log, names_, !data.test.empty(), position_.epoch, read_by(request));
   });
   if (job.rank == 0 && listener.note) note_left_out(request, data, listener.note);
+  for (const std::string& text : data.notes) note(text);
   if (job.rank == 0 && listener.begin) listener.begin(names_);
 }
 
@@ -118,12 +119,14 @@ void Course::stepped(std::int64_t steps, double samples, const std::vector<doubl
   TrainProgress progress{position_.epoch + 1, request_.epochs, position_.step,
                          steps_of_epoch,      position_.sums,  samples_of_epoch_ / seconds};
   for (double& mean : progress.means) mean /= position_.samples;
-  const auto steps_left = static_cast<double>(steps_of_epoch * (request_.epochs - position_.epoch) - position_.step);
+  const auto epochs_left = static_cast<double>(request_.epochs - position_.epoch);  // times steps: beyond 63 bits
+  const double steps_left = static_cast<double>(steps_of_epoch) * epochs_left - static_cast<double>(position_.step);
   progress.seconds_left = steps_left * (samples / static_cast<double>(steps)) / progress.samples_per_second;
   listener_.progress(progress);
 }
 
 bool Course::is_interrupted() {
+  // Ranks ask each other, so all ask as often.
   report_.is_interrupted = report_.is_interrupted || (request_.is_interrupted && request_.is_interrupted());
   return report_.is_interrupted;
 }

@@ -22,6 +22,7 @@ struct TrainData {
   std::optional<Feeds> test_feeds;  ///< none: the test samples are of `feeds`, too
   std::vector<std::int64_t> test;
   std::vector<std::string> losses = {};  ///< that are to become small
+  std::vector<std::string> notes = {};   ///< to be said before the first step
 
   const Feeds& tested() const { return test_feeds ? *test_feeds : feeds; }
   /// Those that statistics are of, which the seed chooses: a file may have its samples in the order of their classes.

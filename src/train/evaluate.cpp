@@ -1,10 +1,13 @@
 #include "train/evaluate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "train/collected.h"
 #include "train/sample_uses.h"
@@ -58,6 +61,16 @@ void set_steps_done(ScalarBindings& scalars, std::int64_t steps_done) {
 
 }  // namespace
 
+std::optional<Vertex> noise_in_tests(const EinGraph& graph, const std::vector<std::string>& names) {
+  for (const Vertex& vertex : needed_for_outputs(without_steps(graph, names)).vertices) {
+    const auto* const einsum = einsum_of(vertex);
+    if (einsum == nullptr) continue;
+    const auto is_random = [](const ScalarStep& step) { return std::holds_alternative<ApplyRandom>(step.op); };
+    if (std::any_of(einsum->body.steps.begin(), einsum->body.steps.end(), is_random)) return vertex;
+  }
+  return std::nullopt;
+}
+
 std::vector<Batch> batches_of(const std::vector<std::int64_t>& samples, std::int64_t size) {
   std::vector<Batch> batches;
   for (auto from = samples.begin(); from != samples.end();) {
@@ -70,7 +83,7 @@ std::vector<Batch> batches_of(const std::vector<std::int64_t>& samples, std::int
 
 Evaluator::Evaluator(const TrainRequest& request, const Feeds& feeds, std::vector<std::int64_t> samples,
                      const Feeds& training, Batch statistics, const std::vector<std::string>& names,
-                     const StepProgram* beside, const Job& job)
+                     const EinGraph& step, const StepProgram* beside, const Job& job)
     : request_(request),
       feeds_(feeds),
       samples_(std::move(samples)),
@@ -79,21 +92,39 @@ Evaluator::Evaluator(const TrainRequest& request, const Feeds& feeds, std::vecto
       names_(names),
       beside_(beside),
       job_(job) {
-  if (statistics_.empty()) return;
-  const CheckedProgram checked = check_for(request, training, static_cast<std::int64_t>(statistics_.size()));
-  statistic_names_ = statistics_of(needed_for_outputs(without_steps(*checked.graph, names)), training);
-  if (statistic_names_.empty()) return;
-  calibration_.emplace(compile(request.source.name(), without_steps(*checked.graph, statistic_names_)), request,
-                       beside != nullptr, beside, job);
+  if (!statistics_.empty()) {
+    make_ready({fmt::format("the {} of --calibrate-with", counted(statistics_.size(), "sample")),
+                "take fewer, or leave that out"},
+               [&] { make_calibration(step); });
+  }
+  const char* const option = request.hold_out ? "--hold-out" : "--test";
+  const auto count = static_cast<std::int64_t>(samples_.size());
+  if (count >= request.batch) {
+    make_ready({fmt::format("the tests, in batches of {}", request.batch), fmt::format("leave out {}", option)},
+               [&] { make_program(request.batch, step); });
+  }
+  if (const std::int64_t left = count % request.batch; left > 0) {
+    make_ready({fmt::format("the last batch of the tests, of {}", counted(static_cast<std::size_t>(left), "sample")),
+                fmt::format("test on another number of samples ({}), or take batches of another size", option)},
+               [&] { make_program(left, step); });
+  }
 }
 
-StepProgram& Evaluator::program_for(std::int64_t batch) {
-  const auto known = programs_.find(batch);
-  if (known != programs_.end()) return known->second;
+void Evaluator::make_calibration(const EinGraph& step) {
+  const CheckedProgram checked = check_for(request_, training_, static_cast<std::int64_t>(statistics_.size()));
+  statistic_names_ = statistics_of(needed_for_outputs(without_steps(*checked.graph, names_)), training_);
+  if (statistic_names_.empty()) return;
+  Compiled compiled = compile(request_.source.name(), without_steps(*checked.graph, statistic_names_));
+  check_states_fit(request_, step, compiled.graph);
+  calibration_.emplace(std::move(compiled), request_, beside_ != nullptr, beside_, job_);
+}
+
+void Evaluator::make_program(std::int64_t batch, const EinGraph& step) {
   const CheckedProgram checked = check_for(request_, feeds_, batch);
   EinGraph graph = given(without_steps(*checked.graph, names_), statistic_names_);
-  StepProgram program(compile(request_.source.name(), std::move(graph)), request_, beside_ != nullptr, beside_, job_);
-  return programs_.emplace(batch, std::move(program)).first->second;
+  Compiled compiled = compile(request_.source.name(), std::move(graph));
+  check_states_fit(request_, step, compiled.graph);
+  programs_.emplace(batch, StepProgram(std::move(compiled), request_, beside_ != nullptr, beside_, job_));
 }
 
 InputSources Evaluator::calibrated(const InputSources& sources, std::int64_t steps_done) {
@@ -124,7 +155,7 @@ std::vector<double> Evaluator::run(const InputSources& states, std::int64_t step
     const std::size_t size = batches[from].size();
     std::size_t end = from;
     while (end < batches.size() && batches[end].size() == size) ++end;
-    StepProgram& program = program_for(static_cast<std::int64_t>(size));
+    StepProgram& program = programs_.at(static_cast<std::int64_t>(size));
     InputSources all = sources;
     const auto next = [&] {
       InputSources batch;

@@ -39,7 +39,16 @@ std::optional<TableRef> table_in(const std::string& text) {
   return std::nullopt;
 }
 
-StoredTensor open_source(const DeclaredInput& input, const FeedSource& source, const InflateFolder& folder) {
+/// What the first line of a table was taken for, and how to say otherwise.
+std::string note_of(const std::string& path, const Tensor& samples, bool has_names) {
+  return fmt::format("{}: {} {}", printable(path),
+                     counted(static_cast<std::size_t>(samples.shape().front().value()), "sample"),
+                     has_names ? "below a line of names; if that line is a sample, too, say so with --header"
+                               : "with the first line; if that line names the columns, say so with --header");
+}
+
+StoredTensor open_source(const DeclaredInput& input, const FeedSource& source, std::optional<bool> header,
+                         const InflateFolder& folder, std::vector<std::string>& notes) {
   if (const auto* const tensor = std::get_if<Tensor>(&source)) return stored(fmt::format("'{}'", input.name), *tensor);
   const auto& text = std::get<std::string>(source);
   const std::optional<TableRef> table = table_in(text);
@@ -49,7 +58,11 @@ StoredTensor open_source(const DeclaredInput& input, const FeedSource& source, c
         fmt::format("{}: tables are not decompressed; do that before, with gunzip -k", printable(table->path)));
   const FileBytes file = map_file(table->path);
   try {
-    return stored(printable(text), parse_csv(file, table->columns, input.dtype));
+    const bool has_names = header.value_or(names_columns(file));
+    const Tensor samples = parse_csv(file, table->columns, input.dtype, has_names);
+    const std::string note = note_of(table->path, samples, has_names);
+    if (!header && std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    return stored(printable(text), samples);
   } catch (const UserError& error) {
     throw UserError(fmt::format("{}\n  help: it is read as {}", error.what(), declaration_of(input)));
   }
@@ -133,13 +146,13 @@ StoredTensor stored(std::string name, const Tensor& tensor) {
 }
 
 Feeds open_feeds(const FeedSources& sources, const std::vector<DeclaredInput>& inputs, const std::string& batch_label,
-                 const std::string& option, const InflateFolder& folder) {
+                 const std::string& option, std::optional<bool> header, const InflateFolder& folder) {
   check_label(inputs, batch_label);
   Feeds all;
   for (const auto& [name, source] : sources) {
     const DeclaredInput& input = input_named(name, inputs, option);
     Feed feed{name, input.dtype, {}, batch_dimension(input, batch_label, option)};
-    feed.file = open_source(input, source, folder);
+    feed.file = open_source(input, source, header, folder, all.notes);
     check_feed(feed, input, option);
     all.feeds.push_back(std::move(feed));
   }

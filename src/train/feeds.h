@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -30,6 +31,7 @@ struct Feed {
 struct Feeds {
   std::vector<Feed> feeds;
   std::int64_t samples = 0;
+  std::vector<std::string> notes = {};  ///< what the first lines of tables were taken for
 };
 
 /// Whether a source is FILE.csv, FILE.csv:COLUMNS, or the same of a .tsv.
@@ -41,13 +43,14 @@ std::vector<std::string> paths_of(const FeedSources& sources);
 /// A tensor in memory as if it stood in a file, called so in messages.
 StoredTensor stored(std::string name, const Tensor& tensor);
 
-/// Opens the sources, which are mapped. `option` is what messages call them: "--feed"; `folder` is where those that are
-/// compressed are decompressed. Throws UserError where one is
+/// Opens the sources, which are mapped. `option` is what messages call them: "--feed"; `header` whether first lines of
+/// tables name the columns, else names_columns (tensor/csv.h) says it; `folder` is where those that are compressed are
+/// decompressed. Throws UserError where one is
 /// for no input, for one without the batch label or with it twice, does not fit the type that the input is declared
 /// with, or has other samples than the others; where an input with the label gets none; and as open_tensor and
 /// parse_csv do.
 Feeds open_feeds(const FeedSources& sources, const std::vector<DeclaredInput>& inputs, const std::string& batch_label,
-                 const std::string& option, const InflateFolder& folder);
+                 const std::string& option, std::optional<bool> header, const InflateFolder& folder);
 
 /// What the checks of a program need to know of a feed from which so many samples are taken at a time.
 BoundInput describe(const Feed& feed, std::int64_t batch);

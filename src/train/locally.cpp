@@ -69,7 +69,7 @@ class Locally {
       if (steps_of_epoch_ == 0)
         throw UserError(fmt::format("an epoch has {}, fewer than the {} sites; take smaller ones, or fewer sites",
                                     counted(static_cast<std::size_t>(batches), "batch", "batches"), sites_));
-      if (request.resume) resumed_ = resume_from(*request.resume, identity_);
+      if (request.resume) resumed_ = resume_from(*request.resume, identity_, {names_.size(), steps_of_epoch_}, job);
     });
     check_alike(resumed_, job);
     agree(job, [&] {
@@ -77,11 +77,11 @@ class Locally {
       for (std::int64_t s = 0; s < sites_; ++s) {
         if (is_here(s)) program_of(s);
       }
+      if (job.rank == 0 && !data.test.empty())
+        evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_,
+                           *checked.graph, nullptr, Job{});
     });
     finite_.emplace(parts_now());
-    if (job.rank == 0 && !data.test.empty())
-      evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_, nullptr,
-                         Job{});
     course_.emplace(request, listener, names_, data, identity_, resumed_ ? resumed_->position : Position{}, job);
     if (resumed_) steps_done_ = course_->position().epoch * steps_of_epoch_ + course_->position().step;
   }
@@ -282,14 +282,14 @@ class Locally {
   }
 
   Checkpoints::Write writer() const {
-    return [this](const std::string& path, const auto& more) {
+    return [this](const std::string& path, const AddTensors& add) {
       agree(job_, [&] {
         if (job_.rank != 0) return;
-        std::vector<std::pair<FileRef, Tensor>> tensors;
+        FileTensors tensors;
         tensors.emplace_back(FileRef{path, iteration_name},
                              tensor_of(DType::i64, {}, {static_cast<double>(steps_done_)}));
         for (const auto& [name, tensor] : whole_) tensors.emplace_back(FileRef{path, name}, tensor);
-        for (const auto& [name, tensor] : more) tensors.emplace_back(FileRef{path, name}, tensor);
+        add(tensors);
         write_tensors(tensors);
       });
     };

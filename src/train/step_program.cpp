@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "einsum/training_name.h"
 #include "einsum/vertex_facts.h"
 #include "engine/initial_states.h"
 #include "engine/memory.h"
@@ -95,6 +96,41 @@ std::vector<std::string> reported(const TrainRequest& request, const EinGraph& g
   return names;
 }
 
+std::string written(const TrainRequest& request, const Vertex& vertex) {
+  constexpr std::size_t most_shown = 100;
+  const LineColumn at = request.source.locate(vertex.where.begin);
+  std::string text(request.source.slice(vertex.where));
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return fmt::format("`{}` (line {}, column {})", printable(text, most_shown), at.line, at.column);
+}
+
+void make_ready(const OtherBatches& batches, const std::function<void()>& make) {
+  const auto said = [&](std::string what) {
+    while (what.ends_with('\n')) what.pop_back();
+    return fmt::format("{}\n  help: this is of {}; {}", what, batches.which, batches.remedy);
+  };
+  try {
+    make();
+  } catch (const UserError& error) {
+    throw UserError(said(error.what()));
+  } catch (const RunError& error) {
+    throw RunError(said(error.what()));
+  }
+}
+
+void check_states_fit(const TrainRequest& request, const EinGraph& step, const EinGraph& other) {
+  for (const State& state : step.steps.states) {
+    const Vertex& vertex = step[state.now];
+    const auto found = std::find_if(other.vertices.begin(), other.vertices.end(),
+                                    [&](const Vertex& each) { return is_input(each) && each.name == vertex.name; });
+    if (found == other.vertices.end() || found->bound == vertex.bound) continue;
+    throw UserError(
+        fmt::format("the state '{}', {}, depends on the number of samples: its shape is {} in a step, but {} would be "
+                    "needed",
+                    vertex.name, written(request, vertex), to_string(vertex.bound), to_string(found->bound)));
+  }
+}
+
 namespace {
 
 /// As it is run whole, in this process.
@@ -105,6 +141,11 @@ ChosenPlan whole(const Compiled& compiled, const TrainRequest& request) {
   check_memory(
       chosen.tasks, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
   return chosen;
+}
+
+/// Data parallelism, say, has none for fewer samples than sites.
+bool has_plan(const Compiled& compiled, const RunRequest& run) {
+  return run.planner == "eindecomp" || std::holds_alternative<PlanReport>(try_plan(compiled, run.planner, run.plan));
 }
 
 }  // namespace
@@ -118,8 +159,11 @@ StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, bool by
     };
   }
   scalars_ = bind_scalars(compiled.graph.scalars, request.scalars);
+  if (const auto training = scalars_.find(training_name); training != scalars_.end())
+    training->second = compiled.graph.steps.states.empty() ? 0 : 1;
   if (by_plan) {
     run_ = beside != nullptr ? beside->run_ : request.plan(compiled);
+    if (beside != nullptr && job.ranks == 1 && !has_plan(compiled, *run_)) run_->planner = "eindecomp";
     if (std::optional<Compiled> recomputed = recomputed_for(compiled, *run_, job)) compiled = *std::move(recomputed);
     if (beside != nullptr) run_->given = given_beside(compiled, *beside);
   }

@@ -29,11 +29,26 @@ InputSources constant_inputs(const TrainRequest& request, const CheckedProgram& 
 /// none.
 std::vector<std::string> reported(const TrainRequest& request, const EinGraph& graph);
 
+/// The statement of a vertex as messages show it: as it is written, since the vertex may be a part of it that has a
+/// name of ours.
+std::string written(const TrainRequest& request, const Vertex& vertex);
+
+/// Batches of another size than those of a step, for messages.
+struct OtherBatches {
+  std::string which;   ///< "the last batch of the tests, of 7 samples"
+  std::string remedy;  ///< "take batches of another size"
+};
+/// Makes ready what runs on them; what it throws as UserError or RunError then says that it is of them.
+void make_ready(const OtherBatches& batches, const std::function<void()>& make);
+/// Throws UserError where a program for other batches reads, or keeps, a state in another shape than a step has it.
+void check_states_fit(const TrainRequest& request, const EinGraph& step, const EinGraph& other);
+
 /// Tasks that are ready to run again and again, on all ranks of a job.
 class StepProgram {
  public:
   /// Whole in this process unless by a plan: as the request says or, of a program `beside` that of whole batches, as
-  /// that is, with states where that has them. Throws as choose_plan does.
+  /// that is, with states where that has them; in one process by another planner where that one's has no plan. Its
+  /// scalars say whether it is a step of training. Throws as choose_plan does.
   StepProgram(Compiled compiled, const TrainRequest& request, bool by_plan, const StepProgram* beside, const Job& job);
 
   const Compiled& compiled() const { return *compiled_; }

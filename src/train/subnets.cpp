@@ -24,16 +24,6 @@ namespace {
       fmt::format("--subnets {0}: the label '{0}' cannot be divided among sites: {1}", printable(label), reason));
 }
 
-/// The statement of a vertex as messages show it: as it is written, since the vertex may be a part of it that has a
-/// name of ours.
-std::string statement(const TrainRequest& request, const Vertex& vertex) {
-  constexpr std::size_t most_shown = 100;
-  const LineColumn at = request.source.locate(vertex.where.begin);
-  std::string text(request.source.slice(vertex.where));
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return fmt::format("`{}` (line {}, column {})", printable(text, most_shown), at.line, at.column);
-}
-
 /// Which steps only say where a random number stands: that is its place in the whole (placed_in_whole).
 std::vector<bool> within_random_numbers(const ScalarExpr& body) {
   std::vector<std::size_t> starts;  // of the subexpressions on the stack
@@ -173,7 +163,7 @@ void check_label(const TrainRequest& request, const CheckedProgram& checked, con
   for (std::size_t v = 0; v < step.vertices.size(); ++v) {
     const Vertex& vertex = step.vertices[v];
     if (const auto use = std::visit(UseOfNumber{divided, step, v}, vertex.op))
-      refuse(label, fmt::format("it {} {}, where parts do not stand side by side", *use, statement(request, vertex)));
+      refuse(label, fmt::format("it {} {}, where parts do not stand side by side", *use, written(request, vertex)));
   }
 }
 

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "engine/saved_states.h"
 #include "train/collected.h"
@@ -23,14 +26,16 @@ class Together {
         identity_(identity_of(request, data, checked, 0)),
         constants_(constant_inputs(request, checked, data.feeds)) {
     agree(job, [&] {
-      if (request.resume) resumed_ = resume_from(*request.resume, identity_);
+      if (request.resume) resumed_ = resume_from(*request.resume, identity_, form(), job);
     });
     check_alike(resumed_, job);
-    agree(job, [&] { program_.emplace(compiled(checked), request, is_by_plan(), nullptr, job); });
-    if (!data.test.empty()) {
-      evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_,
-                         is_by_plan() ? &*program_ : nullptr, job);
-    }
+    agree(job, [&] {
+      program_.emplace(compiled(checked), request, is_by_plan(), nullptr, job);
+      make_rest(checked);
+      if (!data.test.empty())
+        evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_,
+                           *checked.graph, is_by_plan() ? &*program_ : nullptr, job);
+    });
     states_.emplace(first_states());
     finite_.emplace(parts_now());
     course_.emplace(request, listener, names_, data, identity_, resumed_ ? resumed_->position : Position{}, job);
@@ -60,6 +65,24 @@ class Together {
 
   Compiled compiled(const CheckedProgram& checked) const {
     return compile(request_.source.name(), *checked.graph, names_, checked.initial);
+  }
+
+  CheckpointForm form() const {
+    const auto samples = static_cast<std::int64_t>(data_.training.size());
+    return {names_.size(), (samples + (request_.keep_last ? request_.batch - 1 : 0)) / request_.batch};
+  }
+
+  /// For an epoch's last, smaller batch, if there is one.
+  void make_rest(const CheckedProgram& checked) {
+    const std::int64_t left = static_cast<std::int64_t>(data_.training.size()) % request_.batch;
+    if (!request_.keep_last || left == 0) return;
+    make_ready({fmt::format("the last batch of an epoch, of {}", counted(static_cast<std::size_t>(left), "sample")),
+                "leave out --keep-last, or take batches of another size"},
+               [&] {
+                 const CheckedProgram smaller = check_for(request_, data_.feeds, left);
+                 check_states_fit(request_, *checked.graph, *smaller.graph);
+                 rest_.emplace(compiled(smaller), request_, is_by_plan(), &*program_, job_);
+               });
   }
 
   KeptStates first_states() {
@@ -101,7 +124,7 @@ class Together {
   Learnt learnt() const {
     return {.check = [this] { agree(job_, [this] { finite_->check(parts_now(), states_->steps_done()); }); },
             .write = [this](const std::string& path,
-                            const auto& more) { save_states(*states_, program_->tasks(), path, job_, more); }};
+                            const AddTensors& add) { save_states(*states_, program_->tasks(), path, job_, add); }};
   }
 
   void save() {
@@ -120,13 +143,7 @@ class Together {
     const std::size_t whole = batches.size() - (has_rest ? 1 : 0);
     if (whole > 0 && steps(*program_, reader, whole, request_.batch)) return true;
     if (!has_rest || course_->is_interrupted()) return false;
-    const auto left = static_cast<std::int64_t>(batches.back().size());
-    if (!rest_) {
-      agree(job_, [&] {
-        rest_.emplace(compiled(check_for(request_, data_.feeds, left)), request_, is_by_plan(), &*program_, job_);
-      });
-    }
-    return steps(*rest_, reader, 1, left);
+    return steps(*rest_, reader, 1, static_cast<std::int64_t>(batches.back().size()));
   }
 
   bool steps(StepProgram& program, BatchReader& reader, std::size_t count, std::int64_t samples) {

@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "einsum/training_name.h"
 #include "engine/input_facts.h"
 #include "train/course.h"
 
@@ -54,10 +55,12 @@ void check_given_once(const TrainRequest& request) {
 TrainData open_data(const TrainRequest& request, const std::vector<DeclaredInput>& inputs) {
   check_given_once(request);
   TrainData data;
-  data.feeds = open_feeds(request.feeds, inputs, request.batch_label, "--feed", request.inflate);
+  data.feeds = open_feeds(request.feeds, inputs, request.batch_label, "--feed", request.header, request.inflate);
+  data.notes = data.feeds.notes;
   data.training = all_of(data.feeds.samples);
   if (!request.test.empty()) {
-    data.test_feeds = open_feeds(request.test, inputs, request.batch_label, "--test", request.inflate);
+    data.test_feeds = open_feeds(request.test, inputs, request.batch_label, "--test", request.header, request.inflate);
+    for (const std::string& note : data.test_feeds->notes) data.notes.push_back(note);
     check_test_feeds(data.feeds, *data.test_feeds, request.batch_label);
     data.test = all_of(data.test_feeds->samples);
   }
@@ -132,6 +135,23 @@ std::vector<Fact> facts_of(const TrainRequest& request, const TrainData& data) {
   return facts;
 }
 
+/// Noise that is for learning only makes tests look worse than the network is.
+std::optional<std::string> note_of_noise(const TrainRequest& request, const TrainData& data,
+                                         const CheckedProgram& checked) {
+  const std::vector<std::string>& scalars = checked.scalars;
+  const bool says_where = std::find(scalars.begin(), scalars.end(), training_name) != scalars.end();
+  if (says_where && request.scalars.count(training_name) != 0)
+    throw UserError(fmt::format(
+        "--scalar {0}=...: training says it itself: '{0}' is 1 in its steps, and 0 in its tests", training_name));
+  if (says_where || data.test.empty()) return std::nullopt;
+  const std::optional<Vertex> noise = noise_in_tests(*checked.graph, reported(request, *checked.graph));
+  if (!noise) return std::nullopt;
+  return fmt::format(
+      "the tests have the random numbers of {0}, too; if they are for learning only, say so with `scalar {1}`, which "
+      "is 1 in steps and 0 in tests: where({1}, ..., ...)",
+      written(request, *noise), training_name);
+}
+
 }  // namespace
 
 TrainReport train(TrainRequest request, const TrainListener& listener, const Job& job) {
@@ -144,6 +164,8 @@ TrainReport train(TrainRequest request, const TrainListener& listener, const Job
     request.batch = std::min(request.batch, static_cast<std::int64_t>(data.training.size()));  // with keep_last
     checked = check_for(request, data.feeds, request.batch);
     check_program(request, *checked);
+    if (std::optional<std::string> note = note_of_noise(request, data, *checked))
+      data.notes.push_back(*std::move(note));
     data.losses = checked->losses;
   });
   if (job.ranks > 1) check_alike(job, facts_of(request, data));

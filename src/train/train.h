@@ -35,6 +35,7 @@ struct TrainRequest {
   std::int64_t batch = 1;  ///< samples in a step
   FeedSources feeds = {};
   FeedSources test = {};                            ///< evaluated after each epoch, if there are any
+  std::optional<bool> header = {};                  ///< whether the first lines of tables name the columns
   std::optional<double> hold_out = {};              ///< instead: this share of the samples of the feeds
   std::map<std::string, StoredTensor> inputs = {};  ///< those that are the same for all samples
   std::int64_t epochs = 1;
@@ -55,7 +56,8 @@ struct TrainRequest {
   InflateFolder inflate = {};             ///< for compressed files; without it, they are decompressed into memory
   std::optional<LocalTraining> local = {};
   std::stop_token stop = {};
-  /// Asked after each step, or round: whether to end after it, in good order. In one process only.
+  /// Asked before the first step and after each, or round: whether to end after it, in good order. On all ranks of a
+  /// job, which have to answer the same.
   std::function<bool()> is_interrupted = {};
 };
 

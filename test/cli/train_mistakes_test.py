@@ -10,6 +10,7 @@ import resource
 import numpy as np
 
 from einrel_process import einrel, job, main
+from safetensors_files import dump, load, signed
 from train_test import PROGRAM, TrainTest
 
 # The same as PROGRAM, but classes are picked, so that there has to be one of that number.
@@ -105,7 +106,7 @@ class Refused(TrainTest):
         self.refuse_training("--batch", "b=101", mentions=["101", "100 samples", "--keep-last"])
         self.refuse_training("--batch", "q=10", mentions=["no input has the batch label 'q'", "X[b,f]"])
         self.refuse_training("--batch", "10", mentions=["--batch"])
-        self.refuse_training("--batch", "b=0", mentions=["--batch b=0", "1 or more"])
+        self.refuse_training("--batch", "b=0", mentions=["--batch b=0", "from 1 to 2^63-1"])
         self.refuse_training("--batch", "b=10", "--report", "los", mentions=["did you mean 'loss'"])
         self.refuse_training("--batch", "b=10", "--report", "Z", mentions=["(10, 3)"])
         self.refuse_training("--batch", "b=10", "--calibrate-with", "10", mentions=["--calibrate-with", "--hold-out"])
@@ -427,12 +428,10 @@ class Resumed(TrainTest):
                 options = ["--sites", "2", "--planner", "data", "--save", save, "--log", log]
                 self.train("--epochs", "1", *options, program=self.layers)
                 (newest,) = pathlib.Path(save).iterdir()
-                data = bytearray(newest.read_bytes())
-                length = int.from_bytes(data[:8], "little")
-                header = json.loads(data[8:8 + length])
-                at = 8 + length + header["train.numbers"]["data_offsets"][0] + 7 * 8
-                data[at:at + 8] = before.to_bytes(8, "little")
-                newest.write_bytes(data)
+                tensors = load(newest)
+                numbers = tensors["train.numbers"].copy()
+                numbers[7] = before
+                dump(newest, signed({**tensors, "train.numbers": numbers}))
                 said = []
                 for epochs in ("3", "4"):
                     said += self.train("--epochs", epochs, *options, "--resume", save, program=self.layers)["epochs"]

@@ -16,6 +16,7 @@ import numpy as np
 
 import einrel_process
 from einrel_process import ProgramTest, job, main
+from safetensors_files import load
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
 
@@ -120,15 +121,7 @@ class TrainTest(ProgramTest):
     def states(self, folder):
         """Those of the last checkpoint, which is a .safetensors file, read without einrel."""
         newest = sorted(pathlib.Path(self.path(folder)).glob("step-*.safetensors"))[-1]
-        data = newest.read_bytes()
-        length = int.from_bytes(data[:8], "little")
-        types = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
-        tensors = {}
-        for name, entry in json.loads(data[8:8 + length]).items():
-            begin, end = entry["data_offsets"]
-            values = np.frombuffer(data[8 + length + begin:8 + length + end], types[entry["dtype"]])
-            tensors[name] = values.reshape(entry["shape"])
-        return tensors
+        return load(newest)
 
     def assert_same_states(self, got, expected, tolerance=None):
         for name in (name for name in expected if not name.startswith("train.")):
@@ -570,6 +563,7 @@ class Examples(ProgramTest):
     def test_digits(self):
         feeds = {"Images": "images.npy", "Y": "labels.npy"}
         for program, options, least in (("train_mnist.ein", ["--batch", "b=32"], 0.3),
+                                        ("train_dropout.ein", ["--batch", "b=32"], 0.3),
                                         ("train_cnn.ein", ["--batch", "b=32"], 0.5),
                                         ("train_subnets.ein", ["--batch", "b=16", "--sites", "4", "--local-steps", "10",
                                                                "--subnets", "h", "--calibrate-with", "200"], 0.2)):

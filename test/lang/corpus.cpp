@@ -101,6 +101,7 @@ const std::map<std::string, Dims>& small_examples() {
       {"power_iteration", {{"n", 9}, {"i", 4}, {"j", 4}}},
       {"ridge_regression", {{"g", 5}, {"n", 8}, {"f", 3}}},
       {"train_cnn", {{"b", 2}, {"height", 16}, {"width", 20}, {"c", 2}, {"k", 3}, {"p", 1}, {"q", 2}, {"h", 5}}},
+      {"train_dropout", {{"b", 3}, {"y", 4}, {"x", 5}, {"h", 6}, {"l", 3}}},
       {"train_extreme", {{"b", 4}, {"f", 6}, {"h", 5}, {"l", 7}}},
       {"train_mnist", {{"b", 3}, {"y", 4}, {"x", 5}, {"h", 6}, {"l", 3}}},
       {"train_subnets", {{"b", 4}, {"y", 3}, {"x", 4}, {"h", 5}, {"l", 3}}},

@@ -177,6 +177,11 @@ std::vector<std::vector<double>> gather(const Job& job, const std::vector<double
   return by_rank;
 }
 
+int largest(const Job& job, int number) {
+  if (job.is_started) MPI_Allreduce(MPI_IN_PLACE, &number, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return number;
+}
+
 std::string from_rank_0(const Job& job, const std::string& text) { return from_rank(job, 0, text); }
 
 std::vector<double> from_rank_0(const Job& job, const std::vector<double>& numbers) {
@@ -210,8 +215,7 @@ void agree(const Job& job, const std::function<void()>& action) {
   } catch (...) {
     error = std::current_exception();
   }
-  int lowest = error ? job.rank : job.ranks;
-  if (job.is_started) MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  const int lowest = -largest(job, error ? -job.rank : -job.ranks);
   if (lowest == job.ranks) return;
   *job.fails_together = true;
   if (lowest == job.rank) std::rethrow_exception(error);

@@ -58,6 +58,8 @@ class MpiJob {
 std::vector<std::vector<double>> gather(const Job& job, const std::vector<double>& values);
 /// On all ranks, what each of them gave, by rank.
 std::vector<std::uint64_t> of_all_ranks(const Job& job, std::uint64_t number);
+/// The largest number that a rank gives, on all of them.
+int largest(const Job& job, int number);
 /// What rank 0 gave.
 std::string from_rank_0(const Job& job, const std::string& text);
 std::vector<double> from_rank_0(const Job& job, const std::vector<double>& numbers);

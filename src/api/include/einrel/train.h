@@ -38,6 +38,7 @@ struct TrainOptions {
   std::int64_t batch = 1;                                ///< how many a step takes
   std::int64_t epochs = 1;                               ///< how often to go over all samples
   std::map<std::string, Samples> test = {};              ///< samples to evaluate after each epoch
+  std::optional<bool> header = {};                       ///< whether first lines of tables are names; else as they look
   std::optional<double> hold_out = {};                   ///< instead: this share of the samples
   std::map<std::string, Tensor> inputs = {};             ///< those that are the same for all samples
   std::map<std::string, double> scalars = {};            ///< the program's; those with a default may be left out
