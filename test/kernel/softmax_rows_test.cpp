@@ -42,7 +42,9 @@ class SoftmaxOfRows : public testing::Test {
   }
 
   /// By the definition, with differences as they round in T.
-  static std::vector<double> softmax_of(const T* row, std::size_t length) {
+  static std::vector<double> softmax_of(const T* row, std::size_t length, bool has_nothing) {
+    const bool is_nothing = std::count(row, row + length, -Limits::infinity()) == static_cast<std::ptrdiff_t>(length);
+    if (has_nothing && is_nothing) return std::vector<double>(length);
     const bool has_nan = std::any_of(row, row + length, [](T x) { return std::isnan(x); });
     const T largest = has_nan ? Limits::quiet_NaN() : *std::max_element(row, row + length);
     std::vector<double> e(length);
@@ -53,6 +55,11 @@ class SoftmaxOfRows : public testing::Test {
   }
 
   static void expect_right(std::size_t count, std::size_t length, std::size_t gap, bool streams) {
+    for (const bool has_nothing : {false, true}) expect_right_rows(count, length, gap, streams, has_nothing);
+  }
+
+  static void expect_right_rows(std::size_t count, std::size_t length, std::size_t gap, bool streams,
+                                bool has_nothing) {
     constexpr std::size_t before = 3;  // the result does not begin at a line of the cache
     const std::size_t step = length + gap;
     const std::vector<T> from = random_rows(count, length, step);
@@ -60,11 +67,11 @@ class SoftmaxOfRows : public testing::Test {
     std::vector<T> workspace(softmax_workspace(length));
     const auto signed_step = static_cast<std::int64_t>(step);
     const std::size_t block = length <= 512 ? length : 512;
-    softmax_rows({count, length, signed_step, signed_step, block, streams}, from.data(), to.data() + before,
-                 workspace.data());
+    softmax_rows({count, length, signed_step, signed_step, block, streams, has_nothing}, from.data(),
+                 to.data() + before, workspace.data());
     for (std::size_t i = 0; i < before; ++i) ASSERT_EQ(to[i], 55);
     for (std::size_t r = 0; r < count; ++r) {
-      const std::vector<double> want = softmax_of(from.data() + r * step, length);
+      const std::vector<double> want = softmax_of(from.data() + r * step, length, has_nothing);
       const T* const got = to.data() + before + r * step;
       for (std::size_t i = 0; i < length; ++i) {
         const double allowed =

@@ -52,6 +52,12 @@ bool is_square(const Body& body, std::size_t at) {
 
 bool is_exponential(const Body& body, std::size_t at) { return is_unary(body.steps[at], UnaryFunction::exp); }
 
+/// A bool that counts as 0 or 1.
+bool is_truth(const Body& body, std::size_t at) {
+  return std::holds_alternative<Convert>(body.steps[at].op) &&
+         body.steps[body.arguments[at].front()].type == DType::boolean;
+}
+
 /// The steps whose sum, with factors and in shares that are not negative, a step is; nothing where it is none.
 std::optional<std::vector<std::size_t>> terms_of(const Body& body, std::size_t at) {
   const ScalarStep& step = body.steps[at];
@@ -113,10 +119,12 @@ Signs::OfSteps Signs::of_steps(const Vertex& vertex) const {
     bool is_positive = value != nullptr && add_exponentials_[vertex.inputs[value->operand].index];
     for (const std::size_t side : {0U, 1U}) {
       if (body.arguments[s].size() != 2) break;
-      const bool is_number = constant_of(body.steps[body.arguments[s][side]]).value_or(0) > 0;
-      const bool is_more = is_binary(step, BinaryFunction::maximum) ||
-                           (is_binary(step, BinaryFunction::add) && signs.add_squares[body.arguments[s][1 - side]]);
-      is_positive = is_positive || (is_number && is_more);
+      const std::size_t own = body.arguments[s][side];
+      const std::size_t other = body.arguments[s][1 - side];
+      const bool is_sum = is_binary(step, BinaryFunction::add);
+      const bool is_more = is_binary(step, BinaryFunction::maximum) || (is_sum && signs.add_squares[other]);
+      is_positive = is_positive || (constant_of(body.steps[own]).value_or(0) > 0 && is_more) ||
+                    (is_sum && signs.are_positive[own] && is_truth(body, other));
     }
     signs.are_positive.push_back(is_positive);
   }

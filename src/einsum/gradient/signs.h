@@ -16,8 +16,8 @@ class Signs {
     /// Sums of squares, with factors and in shares that are not negative: sq(x) + 2 * sq(y), or mean[i] sq(X[i]), also
     /// in vertices of their own.
     std::vector<bool> add_squares;
-    /// Above 0: squares and a positive number, a tensor that sums exponentials, or what is at least a positive number,
-    /// as the divisor of a softmax.
+    /// Above 0: squares and a positive number, or a tensor that sums exponentials, with a bool added or without: the
+    /// divisor of a softmax.
     std::vector<bool> are_positive;
   };
   /// Of each step of an EinSum that reads vertices of the graph. O(steps).

@@ -17,9 +17,11 @@ constexpr std::size_t max_statement_nodes = 200'000;
 /// Nodes that all statements of a program together may grow to.
 constexpr std::size_t max_program_nodes = 5'000'000;
 
+/// Of nothing but -inf a softmax is 0, and its logarithm -inf. What is subtracted is finite then, and the divisor 1, so
+/// that gradients are 0 there, too.
 const std::string prelude =
-    R"(def softmax[j](x) = exp(x - stop_gradient(max[j] x)) / sum[j] exp(x - stop_gradient(max[j] x))
-def logsoftmax[j](x) = x - stop_gradient(max[j] x) - log(sum[j] exp(x - stop_gradient(max[j] x)))
+    R"(def softmax[j](x) = exp(x - stop_gradient(where(f64(max[j] x) == -inf, 0, max[j] x))) / ((sum[j] exp(x - stop_gradient(where(f64(max[j] x) == -inf, 0, max[j] x)))) + ((sum[j] exp(x - stop_gradient(where(f64(max[j] x) == -inf, 0, max[j] x)))) == 0))
+def logsoftmax[j](x) = where(f64(max[j] x) == -inf, -inf, x - stop_gradient(max[j] x) - log((sum[j] exp(x - stop_gradient(where(f64(max[j] x) == -inf, 0, max[j] x)))) + ((sum[j] exp(x - stop_gradient(where(f64(max[j] x) == -inf, 0, max[j] x)))) == 0)))
 def norm[j](x) = sqrt(sum[j] sq(x))
 def variance[j](x) = mean[j] sq(x - mean[j] x)
 def layernorm[j](x, eps) = (x - mean[j] x) * rsqrt(variance[j](x) + eps)

@@ -141,14 +141,17 @@ HWY_INLINE void rows_of(const SoftmaxRows& shape, const T* from, T* to, T* works
   for (std::size_t r = 0; r < shape.rows; ++r, from += shape.from_step, to += shape.to_step) {
     T* const exponentials = spaces[r % 2];
     // A NaN makes the sum one, whatever the exponentials of the others are.
-    const T largest = extreme_of_row<true, false, false>(from, shape.length, -std::numeric_limits<T>::infinity());
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    const T extreme = extreme_of_row<true, false, false>(from, shape.length, lowest);
+    const bool is_nothing = shape.has_nothing && extreme == lowest;
+    const T largest = is_nothing ? T{0} : extreme;
     double sum = 0;
     for (std::size_t begin = 0; begin < shape.length; begin += shape.block) {
       const std::size_t count = std::min(shape.block, shape.length - begin);
       sum += add_block<streams>(from + begin, count, ahead, largest, exponentials + begin, before);
     }
     divide_rest<streams>(before);
-    before = {exponentials, to, shape.length, static_cast<T>(sum)};
+    before = {exponentials, to, shape.length, is_nothing ? T{1} : static_cast<T>(sum)};
     if (streams) {
       const std::size_t past = reinterpret_cast<std::uintptr_t>(to) / sizeof(T) % line;
       divide_some(before, std::min((line - past) % line, shape.length));

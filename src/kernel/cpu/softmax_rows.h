@@ -11,8 +11,9 @@ struct SoftmaxRows {
   std::size_t length = 1;  ///< of a row; its elements lie side by side
   std::int64_t from_step = 0;
   std::int64_t to_step = 0;
-  std::size_t block = 1;  ///< sums are taken of so many values at a time, and then added up
-  bool streams = false;   ///< around the caches
+  std::size_t block = 1;     ///< sums are taken of so many values at a time, and then added up
+  bool streams = false;      ///< around the caches
+  bool has_nothing = false;  ///< a row of nothing but -inf gives 0, not NaN
 };
 
 /// Elements of workspace for rows of this length.

@@ -150,7 +150,7 @@ class SlabCompiler {
   /// The four members as one; false where no kernel does that.
   bool add_softmax(const Softmax& softmax, SlabProgram& program) {
     std::optional<SoftmaxOffer> offer =
-        offer_softmax(arrays_[softmax.from].layout, slab_of(softmax.quotient), is_large(softmax.quotient));
+        offer_softmax(softmax, arrays_[softmax.from].layout, slab_of(softmax.quotient), is_large(softmax.quotient));
     if (!offer) return false;
     program.softmaxes.push_back(softmax.quotient);
     const Known& to = arrays_[softmax.quotient] = member(softmax.quotient, program);
