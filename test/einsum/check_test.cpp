@@ -235,9 +235,10 @@ TEST(Check, BindsReductionsLooserThanProductsAndTighterThanSums) {
 }
 
 TEST(Check, SharesEqualVertices) {
-  EXPECT_THAT(formulas(inputs + "Z[i,j] = softmax[j](X[i,j])\n"),
-              ElementsAre("Z_1[i] = max[j] X[i,j]", "Z_2[i] = sum[j] exp(X[i,j] - where(f64(Z_1[i]) == -inf, 0, Z_1[i]))",
-                          "Z[i,j] = exp(X[i,j] - where(f64(Z_1[i]) == -inf, 0, Z_1[i])) / (Z_2[i] + f32(Z_2[i] == 0))"));
+  EXPECT_THAT(
+      formulas(inputs + "Z[i,j] = softmax[j](X[i,j])\n"),
+      ElementsAre("Z_1[i] = max[j] X[i,j]", "Z_2[i] = sum[j] exp(X[i,j] - where(f64(Z_1[i]) == -inf, 0, Z_1[i]))",
+                  "Z[i,j] = exp(X[i,j] - where(f64(Z_1[i]) == -inf, 0, Z_1[i])) / (Z_2[i] + f32(Z_2[i] == 0))"));
 }
 
 TEST(Check, KeepsAMacrosOwnLabelsApartFromTheCallers) {
