@@ -22,7 +22,7 @@ constexpr std::array noted_signals{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 /// For the signal handler, which can tell, and be told, in no other way.
 struct Noted {
   std::atomic<int> signal = 0;
-  std::atomic<std::int64_t> since = 0;  ///< seconds, when it came
+  std::atomic<std::int64_t> since = 0;  ///< milliseconds, when it came
   std::atomic<bool> says = true;
   std::atomic<bool> is_rank = false;
 };
@@ -31,17 +31,17 @@ Noted& noted() {
   return the_noted;
 }
 
-std::int64_t seconds_now() {
+std::int64_t milliseconds_now() {
   struct timespec now {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec;
+  return std::int64_t{1000} * now.tv_sec + now.tv_nsec / 1'000'000;
 }
 
 /// What launchers send comes twice: to all processes of a rank, and by way of its guard.
 bool is_repeated(int signal) {
-  constexpr std::int64_t at_once = 1;
+  constexpr std::int64_t at_once = 1000;
   const bool may_be = signal != SIGINT || noted().is_rank;
-  return may_be && noted().signal == signal && seconds_now() - noted().since <= at_once;
+  return may_be && noted().signal == signal && milliseconds_now() - noted().since <= at_once;
 }
 
 void note(int signal) {
@@ -55,7 +55,7 @@ void note(int signal) {
     std::raise(signal);
     return;
   }
-  noted().since = seconds_now();
+  noted().since = milliseconds_now();
   noted().signal = signal;
   const std::string_view words = signal == SIGINT ? by_keys : by_others;
   if (noted().says && ::write(STDERR_FILENO, words.data(), words.size()) < 0) return;  // there is nobody to tell

@@ -45,7 +45,7 @@ def exported(elements: NDArray, node: Node) -> NDArray:
 
 
 def _by_address(address: int) -> Note | None:
-    for key, (start, end) in _exported.items():
+    for key, (start, end) in list(_exported.items()):  # arrays may go meanwhile
         if start <= address < end:
             return _notes[key]
     return None

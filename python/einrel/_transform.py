@@ -37,7 +37,7 @@ def _flows(of: Node, by: Node) -> bool:
         return False
     try:
         _slopes_in(of, [by])
-    except _native.ProgramError:
+    except _native.NoGradient:
         return False
     return True
 
@@ -65,7 +65,7 @@ def _slopes(of: Node, by: Sequence[Node], *, may_be_zero: bool) -> list[Node]:
     used = [i for i, is_reached in enumerate(are_reached) if is_reached]
     try:
         found = _slopes_in(copy, [copies[i] for i in used]) if used else []
-    except _native.ProgramError:  # of some it is 0 everywhere, as through integers
+    except _native.NoGradient:  # of some it is 0 everywhere, as through integers
         used = [i for i in used if _flows(copy, copies[i])]
         found = _slopes_in(copy, [copies[i] for i in used]) if used else []
     slopes = dict(zip(used, found))

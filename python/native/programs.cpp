@@ -337,7 +337,8 @@ void bind_reports(nb::module_& module) {
 }  // namespace
 
 void bind_errors(nb::module_& module) {
-  nb::exception<api::UserError>(module, "ProgramError", PyExc_ValueError);
+  const auto program_error = nb::exception<api::UserError>(module, "ProgramError", PyExc_ValueError);
+  nb::exception<api::NoGradient>(module, "NoGradient", program_error.ptr());
   nb::exception<api::RunError>(module, "RunError", PyExc_RuntimeError);
   nb::exception<api::Bug>(module, "Bug", PyExc_RuntimeError);
 }

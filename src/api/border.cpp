@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "einsum/check.h"
 
 namespace einrel::api {
 namespace {
@@ -123,6 +124,8 @@ void rethrow_as_public() {
     throw;
   } catch (const Error&) {
     throw;
+  } catch (const einrel::NoGradient& error) {
+    throw NoGradient(trimmed(error.what()));
   } catch (const einrel::UserError& error) {
     throw UserError(trimmed(error.what()));
   } catch (const einrel::RunError& error) {

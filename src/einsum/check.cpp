@@ -413,7 +413,9 @@ CheckedProgram check(const build::Program& program, const SourceText& source, co
   check_statements(state, program, parsed_well, result);
   EinGraph& graph = state.builder.graph();
   if (!errors.empty()) {
+    const bool of_nothing = errors.size() == state.gradients_of_nothing;
     sort_and_unite(errors);
+    if (of_nothing) throw NoGradient(std::move(errors), source);
     throw ProgramError(std::move(errors), source);
   }
   for (auto& [name, scalar] : state.scalars) {

@@ -55,10 +55,17 @@ struct CheckedProgram {
   std::optional<EinGraph> initial;
 };
 
+/// All that is wrong with a program is that gradients are asked for which are 0 everywhere.
+class NoGradient : public ProgramError {
+ public:
+  using ProgramError::ProgramError;
+};
+
 /// Resolves names, labels, extents and types of a program, expands its macros and turns its statements into
 /// vertices: each reduction becomes a vertex, and what is element-wise between reductions becomes one.
 /// Equal vertices inside statements are shared. n-ary products stay whole (see contraction_order.h).
-/// Throws ProgramError with every error of the program: `errors` found while parsing and those found here.
+/// Throws ProgramError with every error of the program, NoGradient where each is one: `errors` found while parsing and
+/// those found here.
 /// O(size of the program with its macros expanded).
 CheckedProgram check(const build::Program& program, const SourceText& source, const Environment& environment,
                      std::vector<Diagnostic> errors = {});

@@ -131,10 +131,12 @@ Contents contents_of(const std::string& path, const Job& job) {
 void check_fits(const std::string& path, const Contents& found, const CheckpointForm& form) {
   const Position& at = found.position;
   const std::int64_t steps = form.steps_of_epoch;
-  const std::int64_t before = found.iteration - at.step;  // in whole epochs, unless `until` cut the last one short
-  const bool is_there = at.epoch >= 0 && at.step >= 0 && at.step <= steps && before >= 0 &&
-                        (at.is_held ? before <= steps * std::min(at.epoch, before) : before % steps == 0) &&
-                        (at.is_held || before / steps == at.epoch);
+  constexpr std::int64_t most_epochs = std::int64_t{1} << 31U;  // of which steps can be counted
+  const bool is_counted =
+      at.epoch >= 0 && at.epoch <= most_epochs && at.step >= 0 && at.step <= steps && found.iteration >= at.step;
+  const std::int64_t before = is_counted ? found.iteration - at.step : 0;
+  const std::int64_t epochs = before / steps + (before % steps == 0 ? 0 : 1);  // `until` may cut the last one short
+  const bool is_there = is_counted && (at.is_held ? epochs <= at.epoch : before % steps == 0 && epochs == at.epoch);
   const bool has_samples = at.samples >= 0 && at.samples <= static_cast<double>(found.identity.samples);
   if (!is_there || !has_samples || at.sums.size() != form.reported || !(at.seconds >= 0) || at.bytes < 0)
     no_checkpoint(path, fmt::format("its parts do not fit each other: {} steps, of which {} in epoch {}",

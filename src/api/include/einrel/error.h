@@ -21,6 +21,12 @@ class UserError : public Error {
   using Error::Error;
 };
 
+/// All that is wrong is that a gradient was asked for which is 0 everywhere: nothing flows back to the variable.
+class NoGradient : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 /// The program is right, but running it failed: no memory, a full disk. The command ends with exit code 2 for it.
 class RunError : public Error {
  public:
