@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -64,20 +63,13 @@ void check_outputs(const OutputFiles& files, const std::optional<std::string>& s
   check_writable(planned);
 }
 
-/// Where a path leads, whether or not anything is there.
-std::filesystem::path place_of(const std::string& path) {
-  std::error_code unknown;  // what cannot be found is as it is written
-  std::filesystem::path place = std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
-  return unknown ? std::filesystem::path(path) : place;
-}
-
 /// Before any work is done: no file that is read may be lost, unless the user wants it so.
 void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& prepared) {
   std::vector<std::string> written;
   for (const auto& [name, file] : prepared.outputs) written.push_back(file.path);
   if (const std::optional<std::string>& save = arguments.steps.save) {
     for (const std::string& other : written) {
-      if (place_of(other) == place_of(*save))
+      if (is_same_file(other, *save))
         throw UserError(fmt::format("'{}' is to hold outputs and the state; name another file", printable(*save)));
     }
     written.push_back(*save);
@@ -92,7 +84,7 @@ void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& pre
     refuse_same_file({*report}, prepared.paths, "name another file");
     refuse_same_file({*report}, options, "name another file");
     for (const std::string& other : written) {
-      if (place_of(other) == place_of(*report))
+      if (is_same_file(other, *report))
         throw UserError(fmt::format("'{}' is to hold two things; name another file", printable(*report)));
     }
     written.push_back(*report);
