@@ -18,6 +18,8 @@
 #include <system_error>
 #include <tuple>
 
+#include "base/thread.h"
+
 namespace einrel {
 namespace {
 
@@ -165,7 +167,7 @@ class Hindrance {
 }  // namespace
 
 StartWatch::StartWatch(double timeout)
-    : thread_([this, timeout](const std::stop_token& stop) {
+    : thread_(start_thread([this, timeout](const std::stop_token& stop) {
         Hindrance hindrance(timeout);
         constexpr double most_seconds = 1;
         constexpr double looks = 20;
@@ -178,7 +180,7 @@ StartWatch::StartWatch(double timeout)
           if (const std::string message = hindrance.look(); !message.empty()) fail(message);
           pause = Seconds(std::min(timeout / looks, most_seconds));
         }
-      }) {}
+      })) {}
 
 StartWatch::~StartWatch() {
   thread_.request_stop();
