@@ -69,9 +69,18 @@ def test_every_rank_gets_all_results(ranks: int) -> None:
         ("if er.rank() == 1: np.asarray(x @ x)", "rank 0 has ended"),
         ("np.asarray(x @ x if er.rank() == 0 else x + x)", "computes something else than rank 0"),
         ("np.asarray(x * (2 + er.rank()))", "other elements of input"),
-        ("np.asarray(er.asarray(np.random.default_rng(er.rank()).random((400, 400))) @ np.ones((400, 2)))", "other elements"),
-        ("np.asarray(er.from_function((9, 9), lambda region: np.full((9, 9), er.rank())[region]) @ x)", "other elements"),
-        ("x.sum().compute(memory='20MB' if er.rank() else '30MB')", "the option 'memory' is 20 MB there, and 30 MB on rank 0"),
+        (
+            "np.asarray(er.asarray(np.random.default_rng(er.rank()).random((400, 400))) @ np.ones((400, 2)))",
+            "other elements",
+        ),
+        (
+            "np.asarray(er.from_function((9, 9), lambda region: np.full((9, 9), er.rank())[region]) @ x)",
+            "other elements",
+        ),
+        (
+            "x.sum().compute(memory='20MB' if er.rank() else '30MB')",
+            "the option 'memory' is 20 MB there, and 30 MB on rank 0",
+        ),
         ("y = er.from_function((9, 9), lambda region: 1 / 0)\nnp.asarray(y @ x)", "ZeroDivisionError"),
         ("er.matmul(x, x).compute(planner='nobody')", "nobody"),
         ("np.asarray(x[er.asarray([20])])", "positions are from 0 up to 8"),

@@ -381,3 +381,14 @@ def test_gradients_beside_pytorchs(rng: np.random.Generator) -> None:
     for slopes in (er.grad(loss, (0, 1))(w, v), traced(w, v, looks=False), er.grad(loss, (0, 1))(w, v, looks=False)):
         for slope, expected in zip(slopes, (tw.grad, tv.grad)):
             np.testing.assert_allclose(slope, expected.tolist(), rtol=1e-9)
+
+
+def test_gradients_of_gradients_beyond_the_bound_are_refused_not_zero() -> None:
+    def slope(x: Any) -> Any:
+        return er.exp(er.sin(x) * x) / (1 + x * x)
+
+    nested = slope
+    for _ in range(10):
+        nested = er.grad(nested)
+    with pytest.raises(er.ProgramError, match="expand to more than"):
+        nested(er.asarray(1.0))
