@@ -114,11 +114,25 @@ class Ended(TrainTest):
             [*before, einrel_process.PROGRAM, "train", self.layers, *self.feeds, "--batch", "b=10", "--epochs", "1000000",
              "--log", log, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
         einrel_process.cases += 1
-        while not os.path.exists(log):
+        while not os.path.exists(log) or not self.note_signals(log):
             self.assertIsNone(running.poll(), running)
             time.sleep(0.01)
         os.remove(log)
         return running
+
+    @staticmethod
+    def note_signals(argument):
+        """Whether the processes with this argument that train, and not those that watch them, would note SIGUSR1."""
+        masks = []
+        for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+            try:
+                text = status.read_text()
+                command = (status.parent / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if text.startswith("Name:\teinrel\n") and argument.encode() in command:
+                masks.append(int(re.search(r"^SigCgt:\t(\w+)$", text, re.M).group(1), 16))
+        return bool(masks) and all(mask >> (signal.SIGUSR1 - 1) & 1 for mask in masks)
 
     def assert_kept(self, save, err, more=()):
         steps = int(re.search(r"^interrupted at step (\d+); --resume \S+ goes on from step \1$", err, re.M).group(1))
