@@ -24,7 +24,7 @@
 /// - Ranks (ranks.h): processes that mpirun started together; planners, calibrate (planning.h)
 /// - train (train.h): a program with state, trained on samples
 /// - run_in_database, to_sql, explain_sql, calibrate_database (database.h): a program where data are, or as SQL
-/// - UserError, RunError, Bug (error.h): what is thrown
+/// - UserError, NoGradient, RunError, Bug (error.h): what is thrown
 ///
 /// How to install and link it, and more of it in one piece: docs/cpp.md of the source.
 #pragma once
@@ -45,6 +45,7 @@ namespace einrel {
 
 using api::Bug;
 using api::Error;
+using api::NoGradient;
 using api::RunError;
 using api::UserError;
 
