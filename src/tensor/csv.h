@@ -17,7 +17,7 @@ namespace einrel {
 /// (`inf` is infinity), a name that two columns have, a row with more or fewer fields than the first, a column that
 /// there is not; RunError when there is no memory. O(bytes).
 Tensor parse_csv(const FileBytes& file, const std::string& columns, DType dtype,
-                 std::optional<bool> has_names = std::nullopt);
+                 std::optional<bool> given_names = std::nullopt);
 
 /// Whether the first line looks as if it named the columns: something in it is no number where the next line has one,
 /// or all of it. A line whose texts stand above texts is a sample like the next: a column may hold no numbers.
