@@ -82,16 +82,16 @@ std::vector<Batch> batches_of(const std::vector<std::int64_t>& samples, std::int
 }
 
 Evaluator::Evaluator(const TrainRequest& request, const Feeds& feeds, std::vector<std::int64_t> samples,
-                     const Feeds& training, Batch statistics, const std::vector<std::string>& names,
-                     const EinGraph& step, const StepProgram* beside, const Job& job)
+                     const Feeds& training, Batch statistics, std::vector<std::string> names, const EinGraph& step,
+                     const StepProgram* beside, Job job)
     : request_(request),
       feeds_(feeds),
       samples_(std::move(samples)),
       training_(training),
       statistics_(std::move(statistics)),
-      names_(names),
+      names_(std::move(names)),
       beside_(beside),
-      job_(job) {
+      job_(std::move(job)) {
   if (!statistics_.empty()) {
     make_ready({fmt::format("the {} of --calibrate-with", counted(statistics_.size(), "sample")),
                 "take fewer, or leave that out"},

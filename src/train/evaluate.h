@@ -20,8 +20,7 @@ class Evaluator {
   /// it will run is checked and planned here: throws as StepProgram does, and UserError where a state has another shape
   /// for a batch of the tests.
   Evaluator(const TrainRequest& request, const Feeds& feeds, std::vector<std::int64_t> samples, const Feeds& training,
-            Batch statistics, const std::vector<std::string>& names, const EinGraph& step, const StepProgram* beside,
-            const Job& job);
+            Batch statistics, std::vector<std::string> names, const EinGraph& step, const StepProgram* beside, Job job);
 
   /// Means over the samples, of states that so many steps have left, on rank 0; on all ranks of the job. Throws as
   /// Session::step does, and as BatchReader::next.

@@ -306,35 +306,38 @@ void PostgresDatabase::begin(Access /*access*/) {
                     title_));
 }
 
-void PostgresDatabase::use_functions() {
+bool PostgresDatabase::has_functions() {
   // In a schema of another role, that one could add functions that fit better, and be given our rights.
   const Result found =
       run("SELECT quote_ident(nspname), has_schema_privilege(n.oid, 'USAGE'), extowner = nspowner AND NOT EXISTS "
           "(SELECT FROM aclexplode(nspacl) WHERE privilege_type = 'CREATE' AND grantee <> nspowner) AND NOT EXISTS "
           "(SELECT FROM pg_proc WHERE pronamespace = n.oid AND proowner <> extowner) "
           "FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'einrel'");
-  if (PQntuples(found.get()) > 0) {
-    const auto said = [&](int column) { return std::string(PQgetvalue(found.get(), 0, column)); };
-    const std::string schema = printable(said(0));
-    if (said(0) != extension_schema)
-      throw UserError(
-          fmt::format("{} has the functions of Einrel in the schema {}, where others may add some; somebody who "
-                      "may has to type in it: DROP EXTENSION einrel; CREATE EXTENSION einrel",
-                      title_, schema));
-    if (said(1) != "t")
-      throw UserError(
-          fmt::format("{} has the functions of Einrel in the schema {}, which you may not use; somebody who may "
-                      "has to type in it: GRANT USAGE ON SCHEMA {} TO {}",
-                      title_, schema, schema, printable(texts("SELECT quote_ident(current_user)").at(0))));
-    if (said(2) != "t")
-      throw UserError(fmt::format(
-          "{} has the functions of Einrel in the schema {}, in which not only their owner may make or has made "
-          "functions: "
-          "these could run with your rights; somebody who may has to give the schema and all in it to the owner of the "
-          "extension alone, or to type: DROP SCHEMA {} CASCADE; CREATE EXTENSION einrel",
-          title_, schema, schema));
-    return;
-  }
+  if (PQntuples(found.get()) == 0) return false;
+  const auto said = [&](int column) { return std::string(PQgetvalue(found.get(), 0, column)); };
+  const std::string schema = printable(said(0));
+  if (said(0) != extension_schema)
+    throw UserError(
+        fmt::format("{} has the functions of Einrel in the schema {}, where others may add some; somebody who "
+                    "may has to type in it: DROP EXTENSION einrel; CREATE EXTENSION einrel",
+                    title_, schema));
+  if (said(1) != "t")
+    throw UserError(
+        fmt::format("{} has the functions of Einrel in the schema {}, which you may not use; somebody who may "
+                    "has to type in it: GRANT USAGE ON SCHEMA {} TO {}",
+                    title_, schema, schema, printable(texts("SELECT quote_ident(current_user)").at(0))));
+  if (said(2) != "t")
+    throw UserError(fmt::format(
+        "{} has the functions of Einrel in the schema {}, in which not only their owner may make or has made "
+        "functions: "
+        "these could run with your rights; somebody who may has to give the schema and all in it to the owner of the "
+        "extension alone, or to type: DROP SCHEMA {} CASCADE; CREATE EXTENSION einrel",
+        title_, schema, schema));
+  return true;
+}
+
+void PostgresDatabase::use_functions() {
+  if (has_functions()) return;
   if (texts("SELECT 1 FROM pg_available_extensions WHERE name = 'einrel'").empty())
     throw UserError(fmt::format(
         "{} has no functions of Einrel: its server lacks the extension einrel (docs/sql.md says how to install it); "
@@ -345,7 +348,7 @@ void PostgresDatabase::use_functions() {
   } catch (const UserError& error) {
     throw UserError(fmt::format("{}; somebody who may has to type in it: CREATE EXTENSION einrel", error.what()));
   }
-  use_functions();
+  has_functions();
 }
 
 std::int64_t PostgresDatabase::workers() {

@@ -54,6 +54,8 @@ class PostgresDatabase : public Database {
   KernelTable& kernels() override { return kernels_; }
 
  private:
+  /// Whether the database has the extension. Throws UserError where others could add functions to it.
+  bool has_functions();
   struct Close {
     void operator()(PGconn* connection) const { PQfinish(connection); }
   };
