@@ -121,17 +121,20 @@ class Ended(TrainTest):
         return running
 
     @staticmethod
-    def note_signals(argument):
-        """Whether the processes with this argument that train, and not those that watch them, would note SIGUSR1."""
-        masks = []
+    def processes(name, argument):
+        """Numbers and states, as /proc has them, of processes of this name with this argument."""
         for status in pathlib.Path("/proc").glob("[0-9]*/status"):
             try:
                 text = status.read_text()
                 command = (status.parent / "cmdline").read_bytes()
             except OSError:
                 continue
-            if text.startswith("Name:\teinrel\n") and argument.encode() in command:
-                masks.append(int(re.search(r"^SigCgt:\t(\w+)$", text, re.M).group(1), 16))
+            if text.startswith(f"Name:\t{name}\n") and argument.encode() in command:
+                yield int(status.parent.name), text
+
+    def note_signals(self, argument):
+        """Whether the processes with this argument that train, and not those that watch them, would note SIGUSR1."""
+        masks = [int(re.search(r"^SigCgt:\t(\w+)$", text, re.M).group(1), 16) for _, text in self.processes("einrel", argument)]
         return bool(masks) and all(mask >> (signal.SIGUSR1 - 1) & 1 for mask in masks)
 
     def assert_kept(self, save, err, more=()):
@@ -179,15 +182,7 @@ class Ended(TrainTest):
     def test_one_rank_that_is_told_tells_the_others(self):
         save = self.path("save")
         running = self.begun("--save", save, before=[MPIRUN, "-n", "2"])
-        guards = []
-        for status in pathlib.Path("/proc").glob("[0-9]*/status"):
-            try:
-                text = status.read_text()
-                command = (status.parent / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if "einrel-guard" in text and save.encode() in command:
-                guards.append(int(status.parent.name))
+        guards = [number for number, _ in self.processes("einrel-guard", save)]
         self.assertEqual(len(guards), 2)
         os.kill(max(guards), signal.SIGTERM)
         out, err = running.communicate(timeout=60)
