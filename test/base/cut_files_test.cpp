@@ -93,8 +93,12 @@ TEST(CutFiles, BytesOfNoFileHaveNone) {
   EXPECT_EQ(cut_file_mapped_at(bytes), std::nullopt);
 }
 
+// Sanitizers have a handler of their own, which prints a report in place of ending the process by the signal.
+void forget_handler() { std::signal(SIGBUS, SIG_DFL); }
+
 TEST(CutFilesDeathTest, EndTheProcessWhereNobodyWatches) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
+  forget_handler();
   const TemporaryFolder folder;
   put_file(folder / "a", std::string(megabyte, 1));
   outlive_cut_files();
@@ -107,6 +111,7 @@ TEST(CutFilesDeathTest, OtherSignalsGoWhereTheyWent) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
+        forget_handler();
         outlive_cut_files();
         std::raise(SIGBUS);
         std::raise(SIGBUS);
