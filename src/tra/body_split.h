@@ -1,35 +1,28 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <functional>
 #include <vector>
 
 #include "einsum/scalar_expr.h"
 
 namespace einrel::lowering {
 
-/// Steps `first` to `last` of a body: one whole subexpression, whose value `last` leaves.
-struct Subexpression {
-  std::size_t first = 0;
-  std::size_t last = 0;
+/// What becomes of parts of a body, each a whole subexpression.
+struct PartUse {
+  /// Which relation an operand reads.
+  std::function<std::size_t(std::size_t operand)> source_of;
+  /// Lets parts that are to become one array read what that array cannot be without; returns whether they read more
+  /// than before.
+  std::function<bool(std::vector<ScalarExpr>& parts)> complete;
+  /// Makes one array of them. For each part, the steps that read it there, as one operand.
+  std::function<std::vector<std::vector<ScalarStep>>(const std::vector<ScalarExpr>& parts)> make;
 };
 
-/// What must become an array of its own so that a body over more than two relations comes closer to two:
-/// one subexpression that reads exactly two relations; or, where there is none, the condition and the first value of
-/// where(c, a, b) over three, which become one array together.
-struct Split {
-  Subexpression first;
-  std::optional<Subexpression> second;
-};
-
-/// nullopt when the body reads at most two. `source_of[operand]` says which relation an operand reads. Replacing what
-/// it finds again and again ends: every step of the body is replaced once at most. O(steps * relations).
-std::optional<Split> find_split(const ScalarExpr& body, const std::vector<std::size_t>& source_of);
-
-/// The subexpression as a body.
-ScalarExpr steps_of(const ScalarExpr& body, Subexpression part);
-/// `body` with other steps in the place of a subexpression.
-ScalarExpr with_replaced(const ScalarExpr& body, Subexpression part, const std::vector<ScalarStep>& steps);
+/// The body over two relations at most. What it cannot have beside others becomes an array of its own: one
+/// subexpression that reads exactly two relations; or, where there is none, the condition and the first value of
+/// where(c, a, b) over three, which become one array together. O(steps), as each part is moved a few times at most.
+ScalarExpr over_two_relations(const ScalarExpr& body, const PartUse& use);
 
 /// The value of an operand; the step's type is given, for operands arrive in their compute type.
 ScalarStep operand_step(std::size_t operand, DType type);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -243,29 +244,26 @@ class EinSumLowering {
     return e.operands.size() - 1;
   }
 
-  /// A part that becomes a relation of its own has no chunks along a label that none of its operands has: values of
-  /// such labels in it are read like tensors from now on. Returns whether there are any.
-  bool read_positions_in(ChunkedEinSum& e, const Split& split) {
-    std::vector<std::size_t> read = operands_read(steps_of(e.body, split.first));
-    if (split.second) read = joined(std::move(read), operands_read(steps_of(e.body, *split.second)));
-    const auto is_within = [](std::size_t step, const Subexpression& part) {
-      return part.first <= step && step <= part.last;
-    };
+  /// Parts that become a relation of their own have no chunks along a label that none of their operands has: values of
+  /// such labels in them are read like tensors from now on. Returns whether there are any.
+  bool read_positions_in(ChunkedEinSum& e, std::vector<ScalarExpr>& parts) {
+    std::vector<std::size_t> read;
+    for (const ScalarExpr& part : parts) read = joined(std::move(read), operands_read(part));
     bool found = false;
-    ScalarExpr body;
-    for (std::size_t s = 0; s < e.body.steps.size(); ++s) {
-      const ScalarStep& step = e.body.steps[s];
-      const auto* value = std::get_if<LabelValue>(&step.op);
-      const bool is_inside = is_within(s, split.first) || (split.second && is_within(s, *split.second));
-      if (value == nullptr || !is_inside || !cuts_.is_cut(value->label) || is_read_plainly(e, read, value->label)) {
-        body.steps.push_back(step);
-        continue;
+    for (ScalarExpr& part : parts) {
+      std::vector<ScalarStep> steps;
+      for (const ScalarStep& step : part.steps) {
+        const auto* value = std::get_if<LabelValue>(&step.op);
+        if (value == nullptr || !cuts_.is_cut(value->label) || is_read_plainly(e, read, value->label)) {
+          steps.push_back(step);
+          continue;
+        }
+        found = true;
+        steps.push_back(operand_step(positions_operand(e, value->label), DType::i64));
+        if (step.type != DType::i64) steps.push_back({step.type, Convert{}});
       }
-      found = true;
-      body.steps.push_back(operand_step(positions_operand(e, value->label), DType::i64));
-      if (step.type != DType::i64) body.steps.push_back({step.type, Convert{}});
+      part.steps = std::move(steps);
     }
-    e.body = std::move(body);
     return found;
   }
 
@@ -286,26 +284,33 @@ class EinSumLowering {
 
   /// Turns parts of the body into relations of their own, until it and `extents` read at most two relations.
   void split(ChunkedEinSum& e, std::vector<std::size_t>& extents) {
+    split_body(e);
     while (sources_of(e, joined(operands_read(e.body), extents)).size() > 2) {
-      std::vector<std::size_t> source_of;
-      for (const Operand& operand : e.operands) source_of.push_back(operand.source);
-      if (const std::optional<Split> found = find_split(e.body, source_of)) {
-        if (read_positions_in(e, *found)) continue;
-        if (found->second)
-          pack(e, found->first, *found->second);
-        else
-          materialise(e, found->first, {});
+      // The body is one relation or two already: it takes in one label after the other.
+      std::vector<ScalarExpr> whole{std::move(e.body)};
+      const bool reads_more = read_positions_in(e, whole);
+      e.body = std::move(whole.front());
+      if (reads_more) {
+        split_body(e);
         continue;
       }
-      // The body is one relation or two already: it takes in one label after the other.
-      if (read_positions_in(e, {{0, e.body.steps.size() - 1}, std::nullopt})) continue;
       std::vector<std::size_t> taken;
       if (sources_of(e, operands_read(e.body)).size() < 2) {
         taken.push_back(extents.back());
         extents.pop_back();
       }
-      materialise(e, {0, e.body.steps.size() - 1}, taken);
+      e.body = {materialise(e, e.body, taken)};
     }
+  }
+
+  void split_body(ChunkedEinSum& e) {
+    const PartUse use{[&](std::size_t operand) { return e.operands[operand].source; },
+                      [&](std::vector<ScalarExpr>& parts) { return read_positions_in(e, parts); },
+                      [&](const std::vector<ScalarExpr>& parts) -> std::vector<std::vector<ScalarStep>> {
+                        if (parts.size() == 2) return pack(e, parts[0], parts[1]);
+                        return {materialise(e, parts[0], {})};
+                      }};
+    e.body = over_two_relations(e.body, use);
   }
 
   /// The sources of these operands, ascending.
@@ -334,36 +339,58 @@ class EinSumLowering {
     return labels;
   }
 
-  /// A part of the body becomes a relation: exactly, since every step is rounded to its type anyway.
-  void materialise(ChunkedEinSum& e, Subexpression part, const std::vector<std::size_t>& extents) {
-    ChunkedEinSum inner{e.sources, e.operands, {}, {}, std::nullopt, steps_of(e.body, part), {}};
-    const std::vector<std::size_t> operands = joined(operands_read(inner.body), extents);
-    inner.output = labels_of(e, inner.body, operands);
-    inner.dtype = inner.body.type();
+  /// Of a part of the body, which reads these operands and no others: all that is needed to compute it. The operands
+  /// are named there as they are called in it.
+  static ChunkedEinSum part_of(const ChunkedEinSum& e, ScalarExpr body, std::vector<std::size_t>& operands) {
+    const std::set<std::size_t> used(operands.begin(), operands.end());
+    const std::vector<std::size_t> sources = sources_of(e, operands);
+    ChunkedEinSum part{{}, {}, {}, {}, std::nullopt, std::move(body), {}};
+    for (const std::size_t source : sources) part.sources.push_back(e.sources[source]);
+    std::map<std::size_t, std::size_t> own;
+    for (const std::size_t operand : used) {
+      own[operand] = part.operands.size();
+      part.operands.push_back(e.operands[operand]);
+      std::size_t& source = part.operands.back().source;
+      source = static_cast<std::size_t>(std::lower_bound(sources.begin(), sources.end(), source) - sources.begin());
+    }
+    for (std::size_t& operand : operands) operand = own.at(operand);
+    for (ScalarStep& step : part.body.steps) {
+      if (auto* value = std::get_if<OperandValue>(&step.op)) value->operand = own.at(value->operand);
+    }
+    return part;
+  }
+
+  /// A part of the body becomes a relation: exactly, since every step is rounded to its type anyway. What reads it.
+  std::vector<ScalarStep> materialise(ChunkedEinSum& e, const ScalarExpr& part,
+                                      const std::vector<std::size_t>& extents) {
+    std::vector<std::size_t> operands = joined(operands_read(part), extents);
+    const std::vector<std::size_t> output = labels_of(e, part, operands);
+    ChunkedEinSum inner = part_of(e, part, operands);
+    inner.output = output;
+    inner.dtype = part.type();
     e.sources.push_back(apply(inner, operands, part_name()));
-    e.operands.push_back({e.sources.size() - 1, plain_access(inner.output)});
-    e.body = with_replaced(e.body, part, {operand_step(e.operands.size() - 1, inner.dtype)});
+    e.operands.push_back({e.sources.size() - 1, plain_access(output)});
+    return {operand_step(e.operands.size() - 1, inner.dtype)};
   }
 
   /// The condition and the first value of a where become one relation P, with P[..,0] and P[..,1] along a new last
-  /// dimension: P[..,p] = where(p == 0, condition, value).
-  void pack(ChunkedEinSum& e, Subexpression condition, Subexpression value) {
+  /// dimension: P[..,p] = where(p == 0, condition, value). What reads each of them.
+  std::vector<std::vector<ScalarStep>> pack(ChunkedEinSum& e, const ScalarExpr& condition, const ScalarExpr& value) {
     const std::size_t which = packing_label();
-    const ScalarExpr first = steps_of(e.body, condition);
-    const ScalarExpr second = steps_of(e.body, value);
-    const DType type = second.type();
+    const DType type = value.type();
     const bool converts = type != DType::boolean;
-    ChunkedEinSum inner{e.sources, e.operands, {}, {}, std::nullopt, {}, type};
-    inner.body.steps = {{DType::i64, LabelValue{which}},
-                        {DType::i64, Constant{std::int64_t{0}}},
-                        {DType::boolean, ApplyBinary{BinaryFunction::equal}}};
-    inner.body.steps.insert(inner.body.steps.end(), first.steps.begin(), first.steps.end());
-    if (converts) inner.body.steps.push_back({type, Convert{}});
-    inner.body.steps.insert(inner.body.steps.end(), second.steps.begin(), second.steps.end());
-    inner.body.steps.push_back({type, ApplyWhere{}});
-    const std::vector<std::size_t> operands = operands_read(inner.body);
-    const std::vector<std::size_t> labels = labels_of(e, inner.body, operands);
+    ScalarExpr body{{{DType::i64, LabelValue{which}},
+                     {DType::i64, Constant{std::int64_t{0}}},
+                     {DType::boolean, ApplyBinary{BinaryFunction::equal}}}};
+    body.steps.insert(body.steps.end(), condition.steps.begin(), condition.steps.end());
+    if (converts) body.steps.push_back({type, Convert{}});
+    body.steps.insert(body.steps.end(), value.steps.begin(), value.steps.end());
+    body.steps.push_back({type, ApplyWhere{}});
+    std::vector<std::size_t> operands = operands_read(body);
+    const std::vector<std::size_t> labels = labels_of(e, body, operands);
+    ChunkedEinSum inner = part_of(e, std::move(body), operands);
     inner.output = joined(labels, {which});
+    inner.dtype = type;
     e.sources.push_back(apply(inner, operands, part_name()));
     std::vector<ScalarStep> read_condition{operand_step(e.operands.size(), type)};
     if (converts) read_condition.push_back({DType::boolean, Convert{}});
@@ -372,8 +399,7 @@ class EinSumLowering {
       e.operands.push_back({e.sources.size() - 1, plain_access(labels)});
       e.operands.back().access.indices.push_back({at, {}});
     }
-    e.body = with_replaced(e.body, value, read_value);  // behind the condition, whose steps stay where they are
-    e.body = with_replaced(e.body, condition, read_condition);
+    return {read_condition, read_value};
   }
 
   /// The label of extent 2 that `pack` counts with; it is no label of the vertex.
